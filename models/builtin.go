@@ -1,0 +1,171 @@
+package models
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/models/cache"
+)
+
+//go:generate go test -run TestBuiltInManifest -update .
+
+//go:embed mini-uncased
+var embedded embed.FS
+
+// DefaultName is the model that is used when none is asked for.
+const DefaultName = "mini-uncased"
+
+// BuiltIn lists the models that are part of the program.
+func BuiltIn() []string { return []string{DefaultName} }
+
+func builtIn(name string) (fs.FS, bool) {
+	for _, known := range BuiltIn() {
+		if name == known {
+			files, err := fs.Sub(embedded, name)
+			return files, err == nil
+		}
+	}
+	return nil, false
+}
+
+// openBuiltIn places the files of a built-in model in the store, because onnxruntime reads weights by file and offset,
+// and opens them. What is already placed is compared with the program's own bytes at every start: that is exact, and
+// costs a quarter of a SHA-256.
+func (s *Store) openBuiltIn(name string) (*Bundle, error) {
+	files, _ := builtIn(name)
+	encoded, err := fs.ReadFile(files, ManifestName)
+	if err != nil {
+		return nil, fmt.Errorf("the program was built without the model %s: %w", name, err)
+	}
+	manifest, err := ParseManifest(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", ManifestName, name, err)
+	}
+	// Programs of different versions can share a cache: each has its own folder.
+	dir := filepath.Join(s.dir, name, manifest.SHA256()[:12])
+	names := []string{ManifestName}
+	for _, f := range manifest.Files {
+		names = append(names, f.Path)
+	}
+	damaged, err := differing(files, dir, names)
+	if err == nil && len(damaged) > 0 {
+		err = place(files, dir, names)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set %s to a folder that can be written",
+			name, dir, err, (manifest.Size()+1<<20-1)>>20, cache.Variable)
+	}
+	// Small files are read from the program itself.
+	b := &Bundle{Name: name, Dir: dir, Manifest: manifest, files: files}
+	if err := b.load(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// place writes the files that differ, each whole or not at all, and leaves all others as they are.
+func place(files fs.FS, dir string, names []string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(filepath.Dir(dir), ".lock"))
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	defer lock.Close()
+	// Another process may have written them while this one waited.
+	damaged, err := differing(files, dir, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range damaged {
+		target := filepath.Join(dir, filepath.FromSlash(name))
+		// Whoever holds the lock is alone: temporary files are left over from processes that were killed.
+		leftovers, err := filepath.Glob(filepath.Join(dir, "."+name+"[0-9]*"))
+		if err != nil {
+			return err
+		}
+		for _, leftover := range leftovers {
+			if err := os.Remove(leftover); err != nil {
+				return err
+			}
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if err := maybe.WriteFile(target, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// differing lists the files that are missing in dir or have other bytes there.
+func differing(files fs.FS, dir string, names []string) ([]string, error) {
+	var damaged []string
+	a, b := make([]byte, copyBytes), make([]byte, copyBytes)
+	for _, name := range names {
+		same, err := equal(files, name, filepath.Join(dir, filepath.FromSlash(name)), a, b)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			damaged = append(damaged, name)
+		}
+	}
+	return damaged, nil
+}
+
+// equal compares an embedded file with a placed one, through two buffers of the same size.
+func equal(files fs.FS, name, placed string, a, b []byte) (bool, error) {
+	info, err := os.Lstat(placed)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.IsDir():
+		return false, fmt.Errorf("%s is a folder where a file belongs", placed)
+	}
+	want, err := files.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer want.Close()
+	found, err := os.Open(placed)
+	if errors.Is(err, fs.ErrPermission) {
+		return false, nil // it can still be replaced, if the folder can be written
+	}
+	if err != nil {
+		return false, err
+	}
+	defer found.Close()
+	for {
+		n, errA := io.ReadFull(want, a)
+		m, errB := io.ReadFull(found, b)
+		if !bytes.Equal(a[:n], b[:m]) {
+			return false, nil
+		}
+		endA, endB := isEnd(errA), isEnd(errB)
+		switch {
+		case endA && endB:
+			return true, nil
+		case errA != nil && !endA:
+			return false, errA
+		case errB != nil && !endB:
+			return false, fmt.Errorf("%s: %w", placed, errB)
+		}
+	}
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -1,0 +1,163 @@
+package models
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"infill/models/safetensors"
+)
+
+const (
+	configName  = "config.json"
+	weightsName = "model.safetensors"
+	vocabulary  = "vocab.txt"
+	// maxTokenizerBytes is far above the tokenizer files of 250,000-token vocabularies.
+	maxTokenizerBytes = 256 << 20
+)
+
+// tokenizerFiles lists the files that decide which ids a text becomes.
+func tokenizerFiles() []string {
+	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}
+}
+
+// Bundle is a verified model on disk.
+type Bundle struct {
+	Name string // as it was asked for; the built-in's or the manifest's name
+	Dir  string // absolute path of the folder
+	// Description is one line about the model.
+	Description string
+	Config      Config
+	// Weights says where each weight lies. Look names up through Bundle.Tensor, which knows their older forms.
+	Weights *safetensors.File
+	// SHA256 identifies what the model computes, 64 hexadecimal digits: see Manifest.SHA256.
+	SHA256 string
+	// Manifest lists the files. Of a bundle that came without one it is made up, and covers the files in use.
+	Manifest *Manifest
+
+	files fs.FS
+}
+
+// FS holds the bundle's files, for the tokenizer.
+func (b *Bundle) FS() fs.FS { return b.files }
+
+// OpenDir opens the bundle in a folder: config.json, vocab.txt or tokenizer.json, and model.safetensors. Where it has a
+// manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *DamagedFileError
+// tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
+func OpenDir(dir string) (*Bundle, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute)}
+	manifest, err := readFile(b.files, ManifestName, maxConfigBytes)
+	switch {
+	case err == nil:
+		if b.Manifest, err = ParseManifest(manifest); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, ManifestName), err)
+		}
+		if err := b.Manifest.Verify(absolute); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, ManifestName), err)
+	}
+	if err := b.load(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// load reads and cross-checks configuration, vocabulary and the header of the weights.
+func (b *Bundle) load() error {
+	at := func(name string) string { return filepath.Join(b.Dir, name) }
+	config, err := readFile(b.files, configName, maxConfigBytes)
+	if err != nil {
+		return b.absent(configName, err)
+	}
+	if b.Config, err = ParseConfig(config); err != nil {
+		return fmt.Errorf("%s: %w", at(configName), err)
+	}
+	used := []string{configName}
+	for _, name := range tokenizerFiles() {
+		if info, err := fs.Stat(b.files, name); err == nil && info.Mode().IsRegular() {
+			used = append(used, name)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", at(name), err)
+		}
+	}
+	words, err := readFile(b.files, vocabulary, maxTokenizerBytes)
+	switch {
+	case err == nil:
+		lines := bytes.Count(words, []byte{'\n'})
+		if len(words) > 0 && words[len(words)-1] != '\n' {
+			lines++
+		}
+		// Embeddings are often padded past the vocabulary; the reverse would read outside them.
+		if lines == 0 || lines > b.Config.VocabularySize {
+			return fmt.Errorf("%s: %d tokens, config.json gives the model %d", at(vocabulary), lines, b.Config.VocabularySize)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: %w", at(vocabulary), err)
+	default:
+		if _, err := fs.Stat(b.files, "tokenizer.json"); err != nil {
+			return b.absent("vocab.txt or tokenizer.json", err)
+		}
+	}
+	if b.Weights, err = safetensors.Open(at(weightsName)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, pickled := os.Stat(at("pytorch_model.bin")); pickled == nil {
+				return fmt.Errorf("%s: the weights are in pytorch_model.bin, which is not read; convert them to %s", b.Dir, weightsName)
+			}
+			return b.absent(weightsName, err)
+		}
+		return err
+	}
+	used = append(used, weightsName)
+	if err := b.Config.checkTensors(b.Weights); err != nil {
+		return err
+	}
+	if b.Manifest == nil {
+		if b.Manifest, err = NewManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used...); err != nil {
+			return fmt.Errorf("%s: %w", b.Dir, err)
+		}
+	} else {
+		for _, name := range used {
+			if _, ok := b.Manifest.File(name); !ok {
+				return fmt.Errorf("%s: the file is not listed in %s", at(name), ManifestName)
+			}
+		}
+	}
+	b.SHA256 = b.Manifest.SHA256()
+	b.Description = b.Manifest.Description
+	if b.Description == "" {
+		c := b.Config
+		b.Description = fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize, c.VocabularySize)
+	}
+	return nil
+}
+
+func (b *Bundle) absent(what string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not a model: it has no %s", b.Dir, what)
+	}
+	return fmt.Errorf("%s: %w", filepath.Join(b.Dir, what), err)
+}
+
+// readFile reads a file of at most limit bytes.
+func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%d bytes, more than the %d that such a file can sensibly have", info.Size(), limit)
+	}
+	return fs.ReadFile(files, name)
+}

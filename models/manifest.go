@@ -1,0 +1,231 @@
+package models
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ManifestName is the file of a bundle that lists all others.
+const ManifestName = "manifest.json"
+
+const manifestSchema = 1
+
+// Manifest says what a bundle is, where it is from and which bytes it has.
+type Manifest struct {
+	Schema      int    `json:"schema"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"` // one line
+	Family      string `json:"family"`                // model_type of config.json
+	Licence     string `json:"licence,omitempty"`     // SPDX identifier where there is one
+	Source      string `json:"source,omitempty"`
+	Revision    string `json:"revision,omitempty"`
+	// Files are in ascending order of Path and do not include the manifest itself.
+	Files []ManifestFile `json:"files"`
+}
+
+// ManifestFile is one file of a bundle.
+type ManifestFile struct {
+	Path   string `json:"path"` // relative, with slashes
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// NewManifest fills m.Files with the size and SHA-256 of the named files of a bundle, or of all its files when none is
+// named, and returns the result.
+func NewManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
+	m.Schema = manifestSchema
+	m.Files = nil
+	if len(names) == 0 {
+		err := fs.WalkDir(bundle, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() && name != ManifestName {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		file, err := bundle.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		size, sum, err := digest(file)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		m.Files = append(m.Files, ManifestFile{name, size, sum})
+	}
+	slices.SortFunc(m.Files, func(a, b ManifestFile) int { return cmp.Compare(a.Path, b.Path) })
+	return &m, m.check()
+}
+
+// Encode is the content of manifest.json.
+func (m *Manifest) Encode() []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(m); err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return b.Bytes()
+}
+
+// ParseManifest reads a manifest.json.
+func ParseManifest(data []byte) (*Manifest, error) {
+	if len(data) > maxConfigBytes {
+		return nil, fmt.Errorf("%d bytes, more than the %d that a manifest can sensibly have", len(data), maxConfigBytes)
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("not valid JSON for a manifest: %w", err)
+	}
+	return &m, m.check()
+}
+
+func (m *Manifest) check() error {
+	if m.Schema != manifestSchema {
+		return fmt.Errorf("schema %d is not known (known: %d)", m.Schema, manifestSchema)
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Files {
+		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
+		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == ManifestName || !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
+			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
+		}
+		if seen[f.Path] {
+			return fmt.Errorf("file %.100q is listed twice", f.Path)
+		}
+		seen[f.Path] = true
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size || f.SHA256 != strings.ToLower(f.SHA256) {
+			return fmt.Errorf("file %.100q: %.80q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
+		}
+		if f.Size < 0 {
+			return fmt.Errorf("file %.100q: size %d", f.Path, f.Size)
+		}
+	}
+	return nil
+}
+
+// File finds a file by its path.
+func (m *Manifest) File(name string) (ManifestFile, bool) {
+	i := slices.IndexFunc(m.Files, func(f ManifestFile) bool { return f.Path == name })
+	if i < 0 {
+		return ManifestFile{}, false
+	}
+	return m.Files[i], true
+}
+
+// Size is the sum over all files, in bytes.
+func (m *Manifest) Size() int64 {
+	var size int64
+	for _, f := range m.Files {
+		size += f.Size
+	}
+	return size
+}
+
+// SHA256 identifies what the model computes: a hash over name, size and hash of the files that it is read from.
+// Model cards and licences may change without it.
+func (m *Manifest) SHA256() string {
+	h := sha256.New()
+	for _, f := range m.Files {
+		if isModelFile(f.Path) {
+			fmt.Fprintf(h, "%s\n%d\n%s\n", f.Path, f.Size, f.SHA256)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// isModelFile tells whether the file can change what a bundle computes.
+func isModelFile(name string) bool {
+	return slices.Contains(tokenizerFiles(), name) || name == configName ||
+		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".safetensors.index.json")
+}
+
+// DamagedFileError says that a file of a bundle is not what its manifest lists.
+type DamagedFileError struct {
+	Path string // of the file
+	// Missing: there is no such file. Otherwise sizes differ, or they agree and the hashes differ.
+	Missing                     bool
+	ExpectedSize, FoundSize     int64
+	ExpectedSHA256, FoundSHA256 string
+}
+
+// Error is one line that names the file, what was expected and what was found.
+func (e *DamagedFileError) Error() string {
+	switch {
+	case e.Missing:
+		return fmt.Sprintf("%s: the file is missing (expected %d bytes, SHA-256 %s)", e.Path, e.ExpectedSize, e.ExpectedSHA256)
+	case e.ExpectedSize != e.FoundSize:
+		return fmt.Sprintf("%s: damaged: expected %d bytes, found %d", e.Path, e.ExpectedSize, e.FoundSize)
+	}
+	return fmt.Sprintf("%s: damaged: expected SHA-256 %s, found %s", e.Path, e.ExpectedSHA256, e.FoundSHA256)
+}
+
+// Verify reads every file that the manifest lists under dir. A *DamagedFileError reports the first that differs.
+func (m *Manifest) Verify(dir string) error {
+	for _, f := range m.Files {
+		if err := f.verify(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f ManifestFile) verify(name string) error {
+	damaged := &DamagedFileError{Path: name, ExpectedSize: f.Size, ExpectedSHA256: f.SHA256}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		damaged.Missing = true
+		return damaged
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: not a regular file", name)
+	case info.Size() != f.Size:
+		// Sizes first: a cut file is told without reading what is left of it.
+		damaged.FoundSize = info.Size()
+		return damaged
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if damaged.FoundSize, damaged.FoundSHA256, err = digest(file); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if damaged.FoundSize != f.Size || damaged.FoundSHA256 != f.SHA256 {
+		return damaged
+	}
+	return nil
+}
+
+// digest reads to the end and gives the number of bytes and their SHA-256 in hex.
+func digest(r io.Reader) (int64, string, error) {
+	h := sha256.New()
+	n, err := io.CopyBuffer(h, struct{ io.Reader }{r}, make([]byte, copyBytes))
+	return n, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// copyBytes is the size of the pieces in which files are read: large enough that system calls do not count.
+const copyBytes = 256 << 10
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
