@@ -1,0 +1,381 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Cast converts to another element type.
+func (g *Graph) Cast(x *Value, to DType) *Value {
+	if x.DType == to {
+		return x
+	}
+	return g.node("Cast", to, x.Shape, []*Value{x}, Attribute{"to", int64(to)})
+}
+
+func (g *Graph) unary(op string, x *Value) *Value {
+	return g.node(op, x.DType, x.Shape, []*Value{x})
+}
+
+// Neg is −x.
+func (g *Graph) Neg(x *Value) *Value { return g.unary("Neg", x) }
+
+// Exp is eˣ.
+func (g *Graph) Exp(x *Value) *Value { return g.unary("Exp", x) }
+
+// Log is the natural logarithm.
+func (g *Graph) Log(x *Value) *Value { return g.unary("Log", x) }
+
+// Erf is the Gauss error function.
+func (g *Graph) Erf(x *Value) *Value { return g.unary("Erf", x) }
+
+// Sqrt is the square root.
+func (g *Graph) Sqrt(x *Value) *Value { return g.unary("Sqrt", x) }
+
+// Tanh is the hyperbolic tangent.
+func (g *Graph) Tanh(x *Value) *Value { return g.unary("Tanh", x) }
+
+// Sigmoid is 1/(1+e⁻ˣ).
+func (g *Graph) Sigmoid(x *Value) *Value { return g.unary("Sigmoid", x) }
+
+// Relu is max(x, 0).
+func (g *Graph) Relu(x *Value) *Value { return g.unary("Relu", x) }
+
+// Gelu is xΦ(x) with the exact normal distribution function Φ, or its tanh
+// approximation (Hendrycks and Gimpel 2016).
+func (g *Graph) Gelu(x *Value, tanh bool) *Value {
+	if tanh {
+		return g.node("Gelu", x.DType, x.Shape, []*Value{x}, Attribute{"approximate", "tanh"})
+	}
+	return g.unary("Gelu", x)
+}
+
+func (g *Graph) binary(op string, a, b *Value) *Value {
+	s, ok := broadcast(a.Shape, b.Shape)
+	if !ok {
+		g.fail("%s: shapes %s and %s do not broadcast", op, a, b)
+	}
+	return g.node(op, a.DType, s, []*Value{a, b})
+}
+
+// Add is a + b, broadcast.
+func (g *Graph) Add(a, b *Value) *Value { return g.binary("Add", a, b) }
+
+// Sub is a − b, broadcast.
+func (g *Graph) Sub(a, b *Value) *Value { return g.binary("Sub", a, b) }
+
+// Mul is the elementwise product, broadcast.
+func (g *Graph) Mul(a, b *Value) *Value { return g.binary("Mul", a, b) }
+
+// Div is the elementwise quotient, broadcast.
+func (g *Graph) Div(a, b *Value) *Value { return g.binary("Div", a, b) }
+
+// MatMul is the matrix product of the last two dimensions; the leading ones
+// broadcast.
+func (g *Graph) MatMul(a, b *Value) *Value {
+	if len(a.Shape) < 2 || len(b.Shape) < 2 {
+		g.fail("MatMul: %s and %s need two dimensions", a, b)
+		return a
+	}
+	m, k := a.Shape[len(a.Shape)-2], a.Shape[len(a.Shape)-1]
+	l, n := b.Shape[len(b.Shape)-2], b.Shape[len(b.Shape)-1]
+	batch, ok := broadcast(a.Shape[:len(a.Shape)-2], b.Shape[:len(b.Shape)-2])
+	if k != l || !ok {
+		g.fail("MatMul: %s and %s do not fit", a, b)
+	}
+	return g.node("MatMul", a.DType, append(slices.Clone(batch), m, n), []*Value{a, b})
+}
+
+// GemmOptions are the parameters of [Graph.Gemm]. Zero means one for Alpha
+// and Beta.
+type GemmOptions struct {
+	Alpha, Beta    float64
+	TransA, TransB bool
+}
+
+// Gemm is Alpha·op(a)·op(b) + Beta·c for matrices a and b; c broadcasts and
+// may be nil.
+func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
+	if len(a.Shape) != 2 || len(b.Shape) != 2 {
+		g.fail("Gemm: %s and %s are not matrices", a, b)
+		return a
+	}
+	m, k, l, n := a.Shape[0], a.Shape[1], b.Shape[0], b.Shape[1]
+	if o.TransA {
+		m, k = k, m
+	}
+	if o.TransB {
+		l, n = n, l
+	}
+	if k != l {
+		g.fail("Gemm: %s and %s do not fit", a, b)
+	}
+	inputs := []*Value{a, b}
+	if c != nil {
+		inputs = append(inputs, c)
+		if s, ok := broadcast(c.Shape, Shape{m, n}); !ok || len(s) != 2 || s[0] != m || s[1] != n {
+			g.fail("Gemm: %s does not broadcast to [%s %s]", c, m, n)
+		}
+	}
+	var attributes []Attribute
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"alpha", o.Alpha}, {"beta", o.Beta}} {
+		if f.value != 0 && f.value != 1 {
+			attributes = append(attributes, Attribute{f.name, float32(f.value)})
+		}
+	}
+	for _, t := range []struct {
+		name string
+		set  bool
+	}{{"transA", o.TransA}, {"transB", o.TransB}} {
+		if t.set {
+			attributes = append(attributes, Attribute{t.name, int64(1)})
+		}
+	}
+	return g.node("Gemm", a.DType, Shape{m, n}, inputs, attributes...)
+}
+
+// Transpose permutes the dimensions: output dimension i is input dimension
+// order[i].
+func (g *Graph) Transpose(x *Value, order ...int) *Value {
+	if len(order) != len(x.Shape) {
+		g.fail("Transpose: order %v for %s", order, x)
+		return x
+	}
+	s, perm := make(Shape, len(order)), make([]int64, len(order))
+	for i, o := range order {
+		s[i], perm[i] = x.Shape[o], int64(o)
+	}
+	return g.node("Transpose", x.DType, s, []*Value{x}, Attribute{"perm", perm})
+}
+
+// swapLast transposes the last two dimensions.
+func (g *Graph) swapLast(x *Value) *Value {
+	order := make([]int, len(x.Shape))
+	for i := range order {
+		order[i] = i
+	}
+	k := len(order)
+	order[k-2], order[k-1] = order[k-1], order[k-2]
+	return g.Transpose(x, order...)
+}
+
+// size is the size of a symbol, an int64 tensor of shape [1], read off an
+// input that has the symbol as a dimension.
+func (g *Graph) size(symbol string) *Value {
+	if v, ok := g.symbols[symbol]; ok {
+		return v
+	}
+	for _, in := range g.Inputs {
+		for i, d := range in.Shape {
+			if d == Symbol(symbol) {
+				v := g.node("Shape", Int64, FixedShape(1), []*Value{in},
+					Attribute{"start", int64(i)}, Attribute{"end", int64(i + 1)})
+				g.symbols[symbol] = v
+				return v
+			}
+		}
+	}
+	g.fail("no input has the dimension %s", symbol)
+	return g.Ints(1)
+}
+
+// Sizes is a shape as an int64 tensor of rank 1.
+func (g *Graph) Sizes(s Shape) *Value {
+	if n, ok := s.Sizes(); ok {
+		return g.Ints(n...)
+	}
+	return g.target(s, -1)
+}
+
+// target is the shape tensor for s, with the dimension at index inferred
+// written as −1 (none when inferred is negative).
+func (g *Graph) target(s Shape, inferred int) *Value {
+	key := fmt.Sprint(s, inferred)
+	if v, ok := g.shapes[key]; ok {
+		return v
+	}
+	var parts []*Value
+	for i, d := range s {
+		n, fixed := d.Size()
+		switch {
+		case i == inferred:
+			parts = append(parts, g.Ints(-1))
+		case fixed:
+			parts = append(parts, g.Ints(n))
+		default:
+			parts = append(parts, g.dimension(d))
+		}
+	}
+	v := g.Concat(0, parts...)
+	g.shapes[key] = v
+	return v
+}
+
+// dimension is the size of a symbolic dimension, int64 of shape [1].
+func (g *Graph) dimension(d Dim) *Value {
+	var v *Value
+	for _, s := range splitSymbols(d.symbols) {
+		if v == nil {
+			v = g.size(s)
+		} else {
+			v = g.Mul(v, g.size(s))
+		}
+	}
+	if d.factor != 1 {
+		v = g.Mul(v, g.Ints(d.factor))
+	}
+	return v
+}
+
+// Reshape gives x another shape with the same number of elements.
+func (g *Graph) Reshape(x *Value, s ...Dim) *Value {
+	shape := Shape(s)
+	if x.Shape.product() != shape.product() {
+		g.fail("Reshape: %s to %s", x, shape)
+	}
+	if slices.Equal(x.Shape, shape) {
+		return x
+	}
+	// 0 keeps the dimension at the same place, −1 stands for what is left:
+	// with these most shapes need no arithmetic when the graph is run.
+	sizes, open := make([]int64, len(s)), []int{}
+	for i, d := range s {
+		n, fixed := d.Size()
+		switch {
+		case fixed:
+			sizes[i] = n
+		case i < len(x.Shape) && x.Shape[i] == d:
+			sizes[i] = 0
+		default:
+			sizes[i] = -1
+			open = append(open, i)
+		}
+	}
+	to := g.Ints(sizes...)
+	if len(open) > 1 {
+		to = g.target(shape, open[0])
+	}
+	return g.node("Reshape", x.DType, shape, []*Value{x, to})
+}
+
+// Concat joins values along an axis.
+func (g *Graph) Concat(axis int, parts ...*Value) *Value {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	s, sum := slices.Clone(parts[0].Shape), int64(0)
+	for _, p := range parts {
+		n, ok := p.Shape[axis].Size()
+		if !ok || len(p.Shape) != len(s) {
+			g.fail("Concat: the axis of %s has no fixed size", p)
+		}
+		sum += n
+	}
+	s[axis] = Fixed(sum)
+	return g.node("Concat", parts[0].DType, s, parts, Attribute{"axis", int64(axis)})
+}
+
+// Prefix is the first n rows of x.
+func (g *Graph) Prefix(x *Value, n Dim) *Value {
+	s := append(Shape{n}, x.Shape[1:]...)
+	return g.node("Slice", x.DType, s, []*Value{x, g.Ints(0), g.Sizes(Shape{n}), g.Ints(0)})
+}
+
+// Gather takes entries of x along an axis; the indices' shape takes the
+// axis's place.
+func (g *Graph) Gather(x, indices *Value, axis int) *Value {
+	if axis >= len(x.Shape) || indices.DType != Int64 {
+		g.fail("Gather: axis %d of %s at %s", axis, x, indices)
+		return x
+	}
+	s := slices.Concat(x.Shape[:axis], indices.Shape, x.Shape[axis+1:])
+	var attributes []Attribute
+	if axis != 0 {
+		attributes = append(attributes, Attribute{"axis", int64(axis)})
+	}
+	return g.node("Gather", x.DType, s, []*Value{x, indices}, attributes...)
+}
+
+// GatherElements takes x[i][indices[i][j]] (axis 1 of a matrix, say).
+func (g *Graph) GatherElements(x, indices *Value, axis int) *Value {
+	if len(x.Shape) != len(indices.Shape) {
+		g.fail("GatherElements: %s at %s", x, indices)
+	}
+	return g.node("GatherElements", x.DType, indices.Shape, []*Value{x, indices}, Attribute{"axis", int64(axis)})
+}
+
+// Zeros is a tensor of zeros.
+func (g *Graph) Zeros(s Shape) *Value {
+	return g.node("ConstantOfShape", Float, s, []*Value{g.Sizes(s)})
+}
+
+// ScatterAdd is x with updates added at the rows that indices names: the
+// transpose of [Graph.Gather] along the first axis.
+func (g *Graph) ScatterAdd(x, indices, updates *Value) *Value {
+	return g.node("ScatterND", x.DType, x.Shape,
+		[]*Value{x, g.Reshape(indices, append(slices.Clone(indices.Shape), Fixed(1))...), updates},
+		Attribute{"reduction", "add"})
+}
+
+// ScatterElements is x with updates added at the elements that indices names
+// along an axis: the transpose of [Graph.GatherElements].
+func (g *Graph) ScatterElements(x, indices, updates *Value, axis int) *Value {
+	return g.node("ScatterElements", x.DType, x.Shape, []*Value{x, indices, updates},
+		Attribute{"axis", int64(axis)}, Attribute{"reduction", "add"})
+}
+
+// Softmax normalises along the last axis.
+func (g *Graph) Softmax(x *Value) *Value {
+	return g.node("Softmax", x.DType, x.Shape, []*Value{x}, Attribute{"axis", int64(-1)})
+}
+
+// LogSoftmax is the logarithm of [Graph.Softmax].
+func (g *Graph) LogSoftmax(x *Value) *Value {
+	return g.node("LogSoftmax", x.DType, x.Shape, []*Value{x}, Attribute{"axis", int64(-1)})
+}
+
+// LayerNormalization normalises the last axis to mean 0 and variance 1, then
+// scales and shifts it; bias may be nil (Ba, Kiros and Hinton 2016).
+func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Value {
+	inputs := []*Value{x, scale}
+	if bias != nil {
+		inputs = append(inputs, bias)
+	}
+	return g.node("LayerNormalization", x.DType, x.Shape, inputs,
+		Attribute{"axis", int64(-1)}, Attribute{"epsilon", float32(epsilon)})
+}
+
+// ReduceSum sums over axes (not negative), which stay as dimensions of
+// size 1 when keep is set.
+func (g *Graph) ReduceSum(x *Value, keep bool, axes ...int) *Value {
+	return g.reduce("ReduceSum", x, keep, axes)
+}
+
+// ReduceMean is [Graph.ReduceSum] divided by the number of elements.
+func (g *Graph) ReduceMean(x *Value, keep bool, axes ...int) *Value {
+	return g.reduce("ReduceMean", x, keep, axes)
+}
+
+func (g *Graph) reduce(op string, x *Value, keep bool, axes []int) *Value {
+	var s Shape
+	for i, d := range x.Shape {
+		switch {
+		case !slices.Contains(axes, i):
+			s = append(s, d)
+		case keep:
+			s = append(s, Fixed(1))
+		}
+	}
+	numbers := make([]int64, len(axes))
+	for i, a := range axes {
+		numbers[i] = int64(a)
+	}
+	kept := int64(0)
+	if keep {
+		kept = 1
+	}
+	return g.node(op, x.DType, s, []*Value{x, g.Ints(numbers...)}, Attribute{"keepdims", kept})
+}

@@ -1,0 +1,210 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The versions of the format that are written: opset 20 brought Gelu, IR
+// version 9 is the first that goes with it.
+const (
+	irVersion       = 9
+	opsetVersion    = 20
+	microsoftOpset  = 1
+	microsoftDomain = "com.microsoft"
+)
+
+// Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes
+// that no output depends on are left out. The error is the first mistake that
+// was made in building.
+func (g *Graph) Encode() ([]byte, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	if len(g.Outputs) == 0 {
+		return nil, errNoOutputs
+	}
+	nodes, used := g.live()
+	var graph []byte
+	microsoft := false
+	for _, n := range nodes {
+		b, err := encodeNode(n)
+		if err != nil {
+			return nil, err
+		}
+		microsoft = microsoft || n.Domain == microsoftDomain
+		graph = message(graph, 1, b)
+	}
+	graph = text(graph, 2, g.Name)
+	for _, i := range g.Initializers {
+		if used[i.Value] {
+			graph = message(graph, 5, encodeInitializer(i))
+		}
+	}
+	for _, v := range g.Inputs {
+		graph = message(graph, 11, encodeValue(v))
+	}
+	for _, v := range g.Outputs {
+		graph = message(graph, 12, encodeValue(v))
+	}
+
+	model := number(nil, 1, irVersion)
+	model = text(model, 2, "infill")
+	model = message(model, 7, graph)
+	model = message(model, 8, number(text(nil, 1, ""), 2, opsetVersion))
+	if microsoft {
+		model = message(model, 8, number(text(nil, 1, microsoftDomain), 2, microsoftOpset))
+	}
+	return model, nil
+}
+
+// live is the nodes that the outputs depend on, in order, and the values that
+// these nodes read.
+func (g *Graph) live() ([]*Node, map[*Value]bool) {
+	used := map[*Value]bool{}
+	for _, v := range g.Outputs {
+		used[v] = true
+	}
+	keep := make([]bool, len(g.Nodes))
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		for _, v := range g.Nodes[i].Outputs {
+			keep[i] = keep[i] || used[v]
+		}
+		if keep[i] {
+			for _, v := range g.Nodes[i].Inputs {
+				used[v] = true
+			}
+		}
+	}
+	var nodes []*Node
+	for i, n := range g.Nodes {
+		if keep[i] {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, used
+}
+
+func encodeNode(n *Node) ([]byte, error) {
+	var b []byte
+	for _, v := range n.Inputs {
+		name := ""
+		if v != nil {
+			name = v.Name
+		}
+		b = text(b, 1, name)
+	}
+	for _, v := range n.Outputs {
+		b = text(b, 2, v.Name)
+	}
+	b = text(b, 3, n.Outputs[0].Name)
+	b = text(b, 4, n.Op)
+	for _, a := range n.Attributes {
+		p, err := encodeAttribute(a)
+		if err != nil {
+			return nil, fmt.Errorf("onnx: node %s: %w", n.Op, err)
+		}
+		b = message(b, 5, p)
+	}
+	return text(b, 7, n.Domain), nil
+}
+
+// AttributeProto.AttributeType
+const (
+	attributeFloat  = 1
+	attributeInt    = 2
+	attributeString = 3
+	attributeTensor = 4
+	attributeInts   = 7
+)
+
+func encodeAttribute(a Attribute) ([]byte, error) {
+	b := text(nil, 1, a.Name)
+	switch v := a.Value.(type) {
+	case float32:
+		b = protowire.AppendTag(b, 2, protowire.Fixed32Type)
+		b = protowire.AppendFixed32(b, math.Float32bits(v))
+		return number(b, 20, attributeFloat), nil
+	case int64:
+		return number(number(b, 3, v), 20, attributeInt), nil
+	case string:
+		return number(text(b, 4, v), 20, attributeString), nil
+	case *Tensor:
+		return number(message(b, 5, encodeTensor("", v)), 20, attributeTensor), nil
+	case []int64:
+		for _, x := range v {
+			b = number(b, 8, x)
+		}
+		return number(b, 20, attributeInts), nil
+	}
+	return nil, fmt.Errorf("attribute %s has type %T", a.Name, a.Value)
+}
+
+func encodeInitializer(i Initializer) []byte {
+	if i.Tensor != nil {
+		return encodeTensor(i.Value.Name, i.Tensor)
+	}
+	var b []byte
+	for _, d := range i.Value.Shape {
+		b = number(b, 1, d.factor)
+	}
+	b = number(b, 2, int64(i.Value.DType))
+	b = text(b, 8, i.Value.Name)
+	for _, e := range [][2]string{
+		{"location", i.Location.File},
+		{"offset", strconv.FormatInt(i.Location.Offset, 10)},
+		{"length", strconv.FormatInt(i.Location.Length, 10)},
+	} {
+		b = message(b, 13, text(text(nil, 1, e[0]), 2, e[1]))
+	}
+	return number(b, 14, 1) // DataLocation EXTERNAL
+}
+
+func encodeTensor(name string, t *Tensor) []byte {
+	var b []byte
+	for _, d := range t.Shape {
+		b = number(b, 1, d)
+	}
+	var raw []byte
+	if t.Ints != nil {
+		b = number(b, 2, int64(Int64))
+		for _, x := range t.Ints {
+			raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
+		}
+	} else {
+		b = number(b, 2, int64(Float))
+		for _, x := range t.Floats {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+		}
+	}
+	return message(text(b, 8, name), 9, raw)
+}
+
+func encodeValue(v *Value) []byte {
+	var shape []byte
+	for _, d := range v.Shape {
+		if n, ok := d.Size(); ok {
+			shape = message(shape, 1, number(nil, 1, n))
+		} else {
+			shape = message(shape, 1, text(nil, 2, d.String()))
+		}
+	}
+	tensor := message(number(nil, 1, int64(v.DType)), 2, shape)
+	return message(text(nil, 1, v.Name), 2, message(nil, 1, tensor))
+}
+
+func number(b []byte, field protowire.Number, x int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(x))
+}
+
+func text(b []byte, field protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
+}
+
+func message(b []byte, field protowire.Number, m []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), m)
+}

@@ -1,0 +1,99 @@
+package onnx
+
+import "fmt"
+
+// Differentiate appends the reverse-mode derivative of outputs with respect
+// to wrt, and returns it, one value per element of wrt and of its shape:
+//
+//	Σ_k seeds[k] · ∂outputs[k]/∂wrt[i]
+//
+// seeds[k] has the shape of outputs[k]. Values that wrt does not reach, such
+// as weights, cost nothing. An output that does not depend on wrt[i] gives
+// zeros. The error names the first operator on the way that has no rule.
+func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
+	if len(outputs) != len(seeds) {
+		return nil, fmt.Errorf("onnx: %d outputs with %d seeds", len(outputs), len(seeds))
+	}
+	b := &backward{Graph: g, active: map[*Value]bool{}, cotangents: map[*Value]*Value{}}
+	for _, v := range wrt {
+		b.active[v] = true
+	}
+	forward := g.Nodes // the rules append to g.Nodes
+	for _, n := range forward {
+		for _, v := range n.Inputs {
+			if b.active[v] {
+				for _, o := range n.Outputs {
+					b.active[o] = true
+				}
+				break
+			}
+		}
+	}
+	for k, v := range outputs {
+		if b.active[v] {
+			b.accumulate(v, seeds[k])
+		}
+	}
+	for i := len(forward) - 1; i >= 0; i-- {
+		n := forward[i]
+		dy := b.cotangents[n.Outputs[0]]
+		if dy == nil {
+			continue
+		}
+		rule, ok := rules[n.Op]
+		if !ok {
+			return nil, fmt.Errorf("onnx: operator %s (%s) has no differentiation rule", n.Op, n.Outputs[0].Name)
+		}
+		if err := rule(b, n, dy); err != nil {
+			return nil, fmt.Errorf("onnx: derivative of %s (%s): %w", n.Op, n.Outputs[0].Name, err)
+		}
+	}
+	gradients := make([]*Value, len(wrt))
+	for i, v := range wrt {
+		if gradients[i] = b.cotangents[v]; gradients[i] == nil {
+			gradients[i] = g.Zeros(v.Shape)
+		}
+	}
+	return gradients, g.err
+}
+
+// backward is one differentiation under way.
+type backward struct {
+	*Graph
+	active     map[*Value]bool   // values that depend on what we differentiate by
+	cotangents map[*Value]*Value // ∂(seeded outputs)/∂value, as far as summed
+}
+
+// wants tells whether the derivative by v is needed.
+func (b *backward) wants(v *Value) bool { return v != nil && b.active[v] }
+
+// accumulate adds a contribution to v's cotangent.
+func (b *backward) accumulate(v, contribution *Value) {
+	if !b.wants(v) {
+		return
+	}
+	if sum := b.cotangents[v]; sum != nil {
+		contribution = b.Add(sum, contribution)
+	}
+	b.cotangents[v] = contribution
+}
+
+// unbroadcast sums dy over the dimensions along which x was repeated.
+func (b *backward) unbroadcast(dy, x *Value) *Value {
+	extra := len(dy.Shape) - len(x.Shape)
+	var axes []int
+	for i, d := range dy.Shape {
+		if i < extra || (x.Shape[i-extra] == Fixed(1) && d != Fixed(1)) {
+			axes = append(axes, i)
+		}
+	}
+	if len(axes) == 0 {
+		return dy
+	}
+	return b.Reshape(b.ReduceSum(dy, true, axes...), x.Shape...)
+}
+
+// broadcastTo repeats x along dimensions of size 1 until it has shape s.
+func (b *backward) broadcastTo(x *Value, s Shape) *Value {
+	return b.node("Expand", x.DType, s, []*Value{x, b.Sizes(s)})
+}

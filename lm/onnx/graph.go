@@ -1,0 +1,248 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+)
+
+// DType is an element type, numbered as in onnx.proto's TensorProto.DataType.
+type DType int32
+
+// The element types that graphs here use.
+const (
+	Float    DType = 1
+	Int32    DType = 6
+	Int64    DType = 7
+	Bool     DType = 9
+	Float16  DType = 10
+	Double   DType = 11
+	BFloat16 DType = 16
+)
+
+func (t DType) String() string {
+	switch t {
+	case Float:
+		return "float"
+	case Int32:
+		return "int32"
+	case Int64:
+		return "int64"
+	case Bool:
+		return "bool"
+	case Float16:
+		return "float16"
+	case Double:
+		return "double"
+	case BFloat16:
+		return "bfloat16"
+	}
+	return fmt.Sprintf("type %d", int32(t))
+}
+
+// Value is a tensor of a graph: an input, an initializer or a node's output.
+type Value struct {
+	Name  string
+	DType DType
+	Shape Shape
+}
+
+func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType, v.Shape) }
+
+// Attribute is a node's attribute. Value is an int64, float32, string,
+// []int64 or a *Tensor.
+type Attribute struct {
+	Name  string
+	Value any
+}
+
+// Node is one operator application. An absent optional input is nil.
+type Node struct {
+	Op, Domain string
+	Inputs     []*Value
+	Outputs    []*Value
+	Attributes []Attribute
+}
+
+// Attribute is the value of the named attribute, nil when it is not set.
+func (n *Node) Attribute(name string) any {
+	for _, a := range n.Attributes {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+func (n *Node) intAttribute(name string, otherwise int64) int64 {
+	if v, ok := n.Attribute(name).(int64); ok {
+		return v
+	}
+	return otherwise
+}
+
+func (n *Node) floatAttribute(name string, otherwise float32) float32 {
+	if v, ok := n.Attribute(name).(float32); ok {
+		return v
+	}
+	return otherwise
+}
+
+// Tensor is constant data: one of the slices is set, row-major.
+type Tensor struct {
+	Shape  []int64
+	Floats []float32
+	Ints   []int64
+}
+
+// Location says where the bytes of an external tensor lie, little-endian and
+// row-major.
+type Location struct {
+	File           string // relative to the folder that the session is given
+	Offset, Length int64  // bytes
+}
+
+// Initializer is a constant of the graph: its data or its place in a file.
+type Initializer struct {
+	Value    *Value
+	Tensor   *Tensor
+	Location *Location
+}
+
+// Graph is an ONNX graph under construction. The zero value is not usable;
+// use [New].
+type Graph struct {
+	Name         string
+	Inputs       []*Value
+	Outputs      []*Value
+	Initializers []Initializer
+	Nodes        []*Node
+
+	names     map[string]int
+	constants map[string]*Value // small constants, by their content
+	shapes    map[string]*Value // reshape targets, by their dims
+	symbols   map[string]*Value // a symbol's size as an int64 tensor of shape [1]
+	derived   map[string]*Value // shape-changing views of constants and the like
+	err       error
+}
+
+// New starts an empty graph.
+func New(name string) *Graph {
+	return &Graph{
+		Name:      name,
+		names:     map[string]int{},
+		constants: map[string]*Value{},
+		shapes:    map[string]*Value{},
+		symbols:   map[string]*Value{},
+		derived:   map[string]*Value{},
+	}
+}
+
+// Err is the first mistake made in building, nil when there was none.
+func (g *Graph) Err() error { return g.err }
+
+func (g *Graph) fail(format string, args ...any) {
+	if g.err == nil {
+		g.err = fmt.Errorf("onnx graph %q: "+format, append([]any{g.Name}, args...)...)
+	}
+}
+
+// value makes a value with a name that is not yet taken.
+func (g *Graph) value(hint string, t DType, s Shape) *Value {
+	k := g.names[hint]
+	g.names[hint]++
+	name := hint
+	if k > 0 {
+		name = fmt.Sprintf("%s_%d", hint, k)
+	}
+	return &Value{Name: name, DType: t, Shape: s}
+}
+
+// Input declares an input of the graph. The symbols of its shape can be used
+// in every later shape.
+func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
+	if g.names[name] > 0 {
+		g.fail("input %s is declared twice", name)
+	}
+	v := g.value(name, t, shape)
+	g.Inputs = append(g.Inputs, v)
+	return v
+}
+
+// Output declares v as an output, under the given name.
+func (g *Graph) Output(name string, v *Value) {
+	if g.names[name] > 0 {
+		g.fail("output %s: the name is taken", name)
+	}
+	g.Outputs = append(g.Outputs, g.named(name, v))
+}
+
+// named is v under a name of its own; inputs and constants cannot be renamed,
+// and a value may be put out twice.
+func (g *Graph) named(name string, v *Value) *Value {
+	out := g.value(name, v.DType, v.Shape)
+	g.Nodes = append(g.Nodes, &Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})
+	return out
+}
+
+// External declares a constant whose bytes lie in another file.
+func (g *Graph) External(name string, t DType, shape []int64, at Location) *Value {
+	v := g.value(name, t, FixedShape(shape...))
+	g.Initializers = append(g.Initializers, Initializer{Value: v, Location: &at})
+	return v
+}
+
+// Constant declares a constant that is stored in the graph.
+func (g *Graph) Constant(hint string, c Tensor) *Value {
+	t := Float
+	if c.Ints != nil {
+		t = Int64
+	}
+	key := fmt.Sprint(c.Shape, c.Floats, c.Ints)
+	if v, ok := g.constants[key]; ok {
+		return v
+	}
+	n := int64(1)
+	for _, s := range c.Shape {
+		n *= s
+	}
+	if n != int64(len(c.Floats)+len(c.Ints)) {
+		g.fail("constant %s: %d elements in shape %v", hint, len(c.Floats)+len(c.Ints), c.Shape)
+	}
+	v := g.value(hint, t, FixedShape(c.Shape...))
+	g.Initializers = append(g.Initializers, Initializer{Value: v, Tensor: &c})
+	g.constants[key] = v
+	return v
+}
+
+// Scalar is a float constant of rank 0.
+func (g *Graph) Scalar(x float64) *Value {
+	return g.Constant("scalar", Tensor{Floats: []float32{float32(x)}})
+}
+
+// Ints is an int64 constant of rank 1.
+func (g *Graph) Ints(x ...int64) *Value {
+	if x == nil {
+		x = []int64{}
+	}
+	return g.Constant("ints", Tensor{Shape: []int64{int64(len(x))}, Ints: x})
+}
+
+// node appends a node with one output.
+func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attributes ...Attribute) *Value {
+	out := g.value(op, t, shape)
+	g.Nodes = append(g.Nodes, &Node{Op: op, Inputs: inputs, Outputs: []*Value{out}, Attributes: attributes})
+	return out
+}
+
+var errNoOutputs = errors.New("onnx: a graph needs at least one output")
+
+// producers maps every node output to its node.
+func (g *Graph) producers() map[*Value]*Node {
+	m := make(map[*Value]*Node, len(g.Nodes))
+	for _, n := range g.Nodes {
+		for _, v := range n.Outputs {
+			m[v] = n
+		}
+	}
+	return m
+}

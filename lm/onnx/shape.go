@@ -1,0 +1,115 @@
+package onnx
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Dim is one dimension of a shape: a fixed factor times zero or more symbols.
+// Dims are comparable with ==.
+type Dim struct {
+	factor  int64
+	symbols string // sorted, joined by "*"
+}
+
+// Fixed is a dimension of known size.
+func Fixed(n int64) Dim { return Dim{factor: n} }
+
+// Symbol is a dimension that an input tensor decides when the graph is run.
+func Symbol(name string) Dim { return Dim{factor: 1, symbols: name} }
+
+// Times is the product of two dimensions.
+func (d Dim) Times(e Dim) Dim {
+	var names []string
+	for _, s := range []string{d.symbols, e.symbols} {
+		if s != "" {
+			names = append(names, strings.Split(s, "*")...)
+		}
+	}
+	slices.Sort(names)
+	return Dim{d.factor * e.factor, strings.Join(names, "*")}
+}
+
+// Size is the size of a fixed dimension; false when it has symbols.
+func (d Dim) Size() (int64, bool) { return d.factor, d.symbols == "" }
+
+// String is "24", "rows" or "2*rows*tokens".
+func (d Dim) String() string {
+	switch {
+	case d.symbols == "":
+		return strconv.FormatInt(d.factor, 10)
+	case d.factor == 1:
+		return d.symbols
+	}
+	return strconv.FormatInt(d.factor, 10) + "*" + d.symbols
+}
+
+// Shape is the shape of a value, outermost dimension first.
+type Shape []Dim
+
+// String is "[rows tokens 256]".
+func (s Shape) String() string {
+	parts := make([]string, len(s))
+	for i, d := range s {
+		parts[i] = d.String()
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// Sizes is the shape as numbers; false when a dimension is symbolic.
+func (s Shape) Sizes() ([]int64, bool) {
+	sizes := make([]int64, len(s))
+	for i, d := range s {
+		n, ok := d.Size()
+		if !ok {
+			return nil, false
+		}
+		sizes[i] = n
+	}
+	return sizes, true
+}
+
+// FixedShape is a shape of known sizes.
+func FixedShape(sizes ...int64) Shape {
+	s := make(Shape, len(sizes))
+	for i, n := range sizes {
+		s[i] = Fixed(n)
+	}
+	return s
+}
+
+// product is the number of elements.
+func (s Shape) product() Dim {
+	p := Fixed(1)
+	for _, d := range s {
+		p = p.Times(d)
+	}
+	return p
+}
+
+// broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols
+// broadcast only with themselves and with a fixed 1.
+func broadcast(a, b Shape) (Shape, bool) {
+	out := make(Shape, max(len(a), len(b)))
+	for i := range out {
+		x, y := Fixed(1), Fixed(1)
+		if k := i - (len(out) - len(a)); k >= 0 {
+			x = a[k]
+		}
+		if k := i - (len(out) - len(b)); k >= 0 {
+			y = b[k]
+		}
+		switch {
+		case x == y || y == Fixed(1):
+			out[i] = x
+		case x == Fixed(1):
+			out[i] = y
+		default:
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+func splitSymbols(s string) []string { return strings.Split(s, "*") }
