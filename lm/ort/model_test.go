@@ -1,0 +1,150 @@
+package ort
+
+import (
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The tests write their ONNX graphs byte by byte, apart from the graph builder of lm/onnx, so that a mistake there cannot hide here.
+
+func textField(b []byte, number protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s)
+}
+
+func messageField(b []byte, number protowire.Number, m []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), m)
+}
+
+func varintField(b []byte, number protowire.Number, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(v))
+}
+
+// onnxTypes are TensorProto.DataType.
+var onnxTypes = map[ElementType]int64{ElementFloat32: 1, ElementInt32: 6, ElementInt64: 7, ElementBool: 9, ElementFloat64: 11}
+
+// valueInfo declares an input or output; a dimension below 0 is left open.
+func valueInfo(name string, element ElementType, shape ...int64) []byte {
+	var dimensions []byte
+	for i, size := range shape {
+		var dimension []byte
+		if size < 0 {
+			dimension = textField(nil, dimensionParameter, "d"+strconv.Itoa(i))
+		} else {
+			dimension = varintField(nil, dimensionValue, size)
+		}
+		dimensions = messageField(dimensions, shapeDimension, dimension)
+	}
+	tensor := messageField(varintField(nil, tensorTypeElement, onnxTypes[element]), tensorTypeShape, dimensions)
+	return messageField(textField(nil, valueName, name), valueType, messageField(nil, typeTensor, tensor))
+}
+
+// node is a NodeProto; attributes are ready AttributeProto messages.
+func node(operator string, inputs, outputs []string, attributes ...[]byte) []byte {
+	var b []byte
+	for _, name := range inputs {
+		b = textField(b, 1, name)
+	}
+	for _, name := range outputs {
+		b = textField(b, 2, name)
+	}
+	b = textField(b, 4, operator)
+	for _, attribute := range attributes {
+		b = messageField(b, 5, attribute)
+	}
+	return b
+}
+
+// integer and subgraph are attributes.
+func integer(name string, value int64) []byte {
+	return varintField(varintField(textField(nil, 1, name), 3, value), 20, 2)
+}
+
+func subgraph(name string, graph []byte) []byte {
+	return varintField(messageField(textField(nil, 1, name), 6, graph), 20, 5)
+}
+
+// initializer is a TensorProto with its data inside.
+func initializer(name string, element ElementType, data []byte, shape ...int64) []byte {
+	return messageField(tensorHead(name, element, shape), 9, data)
+}
+
+// externalInitializer is a TensorProto whose data lies in a file.
+func externalInitializer(name string, element ElementType, location string, offset, length int64, shape ...int64) []byte {
+	b := tensorHead(name, element, shape)
+	for _, entry := range [][2]string{{"location", location}, {"offset", strconv.FormatInt(offset, 10)}, {"length", strconv.FormatInt(length, 10)}} {
+		b = messageField(b, 13, textField(textField(nil, 1, entry[0]), 2, entry[1]))
+	}
+	return varintField(b, 14, 1)
+}
+
+func tensorHead(name string, element ElementType, shape []int64) []byte {
+	var b []byte
+	for _, size := range shape {
+		b = varintField(b, 1, size)
+	}
+	return textField(varintField(b, 2, onnxTypes[element]), tensorName, name)
+}
+
+type graph struct {
+	nodes, initializers, inputs, outputs [][]byte
+}
+
+func (g graph) bytes() []byte {
+	var b []byte
+	for _, node := range g.nodes {
+		b = messageField(b, 1, node)
+	}
+	b = textField(b, 2, "test")
+	for _, initializer := range g.initializers {
+		b = messageField(b, graphInitializer, initializer)
+	}
+	for _, input := range g.inputs {
+		b = messageField(b, graphInput, input)
+	}
+	for _, output := range g.outputs {
+		b = messageField(b, graphOutput, output)
+	}
+	return b
+}
+
+// model is a ModelProto of IR version 8, operator set 17.
+func (g graph) model() []byte {
+	return messageField(messageField(varintField(nil, 1, 8), modelGraph, g.bytes()), 8, varintField(nil, 2, 17))
+}
+
+// matMul is y = a·b, float32.
+func matMul(rows, inner, columns int64) []byte {
+	return graph{
+		nodes:   [][]byte{node("MatMul", []string{"a", "b"}, []string{"y"})},
+		inputs:  [][]byte{valueInfo("a", ElementFloat32, rows, inner), valueInfo("b", ElementFloat32, inner, columns)},
+		outputs: [][]byte{valueInfo("y", ElementFloat32, rows, columns)},
+	}.model()
+}
+
+// double is y = x + x, float32, of any length.
+func double() []byte {
+	return graph{
+		nodes:   [][]byte{node("Add", []string{"x", "x"}, []string{"y"})},
+		inputs:  [][]byte{valueInfo("x", ElementFloat32, -1)},
+		outputs: [][]byte{valueInfo("y", ElementFloat32, -1)},
+	}.model()
+}
+
+// counter adds 1 to x as often as the input "times" says: a run that lasts as long as a test wants.
+func counter() []byte {
+	body := graph{
+		nodes: [][]byte{
+			node("Identity", []string{"go"}, []string{"goes"}),
+			node("Add", []string{"v", "one"}, []string{"w"}),
+		},
+		initializers: [][]byte{initializer("one", ElementFloat32, []byte{0, 0, 0x80, 0x3f}, 1)},
+		inputs:       [][]byte{valueInfo("i", ElementInt64), valueInfo("go", ElementBool), valueInfo("v", ElementFloat32, 1)},
+		outputs:      [][]byte{valueInfo("goes", ElementBool), valueInfo("w", ElementFloat32, 1)},
+	}
+	return graph{
+		nodes:   [][]byte{node("Loop", []string{"times", "", "x"}, []string{"y"}, subgraph("body", body.bytes()))},
+		inputs:  [][]byte{valueInfo("times", ElementInt64), valueInfo("x", ElementFloat32, 1)},
+		outputs: [][]byte{valueInfo("y", ElementFloat32, 1)},
+	}.model()
+}

@@ -1,0 +1,365 @@
+package ort
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func openCPU(tb testing.TB, o Options) *Runtime {
+	tb.Helper()
+	if o.LibraryPath == "" {
+		o.LibraryPath = testLibrary(tb)
+	}
+	if o.Device == "" {
+		o.Device = "cpu"
+	}
+	r, err := Open(context.Background(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return r
+}
+
+func newSession(tb testing.TB, r *Runtime, model []byte, o SessionOptions) *Session {
+	tb.Helper()
+	s, err := r.NewSession(model, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func TestRunMultiplies(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), matMul(2, 3, 4), SessionOptions{})
+	rng := rand.New(rand.NewPCG(1, 2))
+	a, b, y := make([]float32, 6), make([]float32, 12), make([]float32, 8)
+	for round := range 3 {
+		for i := range a {
+			a[i] = float32(rng.IntN(9) - 4)
+		}
+		for i := range b {
+			b[i] = float32(rng.IntN(9) - 4)
+		}
+		want := make([]float32, 8)
+		for i := range 2 {
+			for j := range 4 {
+				for k := range 3 {
+					want[i*4+j] += a[i*3+k] * b[k*4+j]
+				}
+			}
+		}
+		err := s.Run(context.Background(), []Tensor{Float32([]int64{2, 3}, a), Float32([]int64{3, 4}, b)}, []Tensor{Float32([]int64{2, 4}, y)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, y); diff != "" {
+			t.Fatalf("round %d (-want +got):\n%s", round, diff)
+		}
+	}
+}
+
+// Every element type goes through, as vector, as scalar, as empty tensor, and as an output that onnxruntime sizes.
+func TestElementTypes(t *testing.T) {
+	r := openCPU(t, Options{})
+	vector, scalar, empty := []int64{3}, []int64{}, []int64{2, 0}
+	for _, test := range []struct {
+		name    string
+		in      Tensor
+		out     Tensor
+		element ElementType
+	}{
+		{"float32", Float32(vector, []float32{1, -2, 3}), Float32(vector, make([]float32, 3)), ElementFloat32},
+		{"float64", Float64(vector, []float64{1, -2, math.Pi}), Float64(vector, make([]float64, 3)), ElementFloat64},
+		{"int32", Int32(vector, []int32{1, -2, math.MaxInt32}), Int32(vector, make([]int32, 3)), ElementInt32},
+		{"int64", Int64(vector, []int64{1, -2, math.MaxInt64}), Int64(vector, make([]int64, 3)), ElementInt64},
+		{"bool", Bool(vector, []bool{true, false, true}), Bool(vector, make([]bool, 3)), ElementBool},
+		{"float32 scalar", Float32(scalar, []float32{7}), Float32(scalar, make([]float32, 1)), ElementFloat32},
+		{"int64 scalar", Int64(scalar, []int64{-7}), Int64(scalar, make([]int64, 1)), ElementInt64},
+		{"bool scalar", Bool(scalar, []bool{true}), Bool(scalar, make([]bool, 1)), ElementBool},
+		{"float32 empty", Float32(empty, []float32{}), Float32(empty, []float32{}), ElementFloat32},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dimensions := make([]int64, len(test.in.Shape()))
+			for i := range dimensions {
+				dimensions[i] = -1
+			}
+			s := newSession(t, r, graph{
+				nodes:   [][]byte{node("Identity", []string{"x"}, []string{"y"})},
+				inputs:  [][]byte{valueInfo("x", test.element, dimensions...)},
+				outputs: [][]byte{valueInfo("y", test.element, dimensions...)},
+			}.model(), SessionOptions{})
+			defer s.Close()
+			for _, out := range []Tensor{test.out, Allocated(test.element)} {
+				outputs := []Tensor{out}
+				if err := s.Run(context.Background(), []Tensor{test.in}, outputs); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.in, outputs[0], cmp.AllowUnexported(Tensor{})); diff != "" {
+					t.Errorf("identity changed the tensor (-in +out):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// NonZero's output shape depends on the data.
+func TestOutputOfUnknownShape(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), graph{
+		nodes:   [][]byte{node("NonZero", []string{"x"}, []string{"y"})},
+		inputs:  [][]byte{valueInfo("x", ElementFloat32, -1)},
+		outputs: [][]byte{valueInfo("y", ElementInt64, 1, -1)},
+	}.model(), SessionOptions{})
+	for _, test := range []struct {
+		x    []float32
+		want []int64
+	}{
+		{[]float32{0, 5, 0, 6}, []int64{1, 3}},
+		{[]float32{1, 1, 1}, []int64{0, 1, 2}},
+		{[]float32{0}, []int64{}},
+	} {
+		outputs := []Tensor{Allocated(ElementInt64)}
+		if err := s.Run(context.Background(), []Tensor{Float32([]int64{int64(len(test.x))}, test.x)}, outputs); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, outputs[0].Int64s()); diff != "" {
+			t.Errorf("NonZero(%v) (-want +got):\n%s", test.x, diff)
+		}
+		if diff := cmp.Diff([]int64{1, int64(len(test.want))}, outputs[0].Shape()); diff != "" {
+			t.Errorf("shape (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Weights may lie at any offset of a file that is not ours alone, as they do in a safetensors file.
+func TestExternalInitializerByOffset(t *testing.T) {
+	r := openCPU(t, Options{})
+	folder := t.TempDir()
+	weights := []float32{1, 2, 3, 4, 5, 6}
+	var file bytes.Buffer
+	file.WriteString("thirteen byte") // an unaligned offset
+	for _, w := range weights {
+		if err := binary.Write(&file, binary.LittleEndian, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file.WriteString("and more behind")
+	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := func(location string, offset, length int64) []byte {
+		return graph{
+			nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
+			initializers: [][]byte{externalInitializer("w", ElementFloat32, location, offset, length, 3, 2)},
+			inputs:       [][]byte{valueInfo("x", ElementFloat32, 1, 3)},
+			outputs:      [][]byte{valueInfo("y", ElementFloat32, 1, 2)},
+		}.model()
+	}
+	s := newSession(t, r, of("model.safetensors", 13, 24), SessionOptions{ExternalDir: folder})
+	y := make([]float32, 2)
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1, 3}, []float32{100, 10, 1})}, []Tensor{Float32([]int64{1, 2}, y)}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float32{135, 246}, y); diff != "" {
+		t.Errorf("x·w (-want +got):\n%s", diff)
+	}
+
+	for _, test := range []struct {
+		name           string
+		location       string
+		offset, length int64
+	}{
+		{"no such file", "absent.safetensors", 13, 24},
+		{"past the end", "model.safetensors", 60, 24},
+		{"wrong length", "model.safetensors", 13, 20},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := r.NewSession(of(test.location, test.offset, test.length), SessionOptions{ExternalDir: folder})
+			wantOneLine(t, err, "onnxruntime session")
+		})
+	}
+}
+
+func wantOneLine(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if strings.ContainsAny(err.Error(), "\n\r\t") {
+		t.Errorf("more than one line: %q", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+}
+
+func TestNewSessionErrors(t *testing.T) {
+	r := openCPU(t, Options{})
+	for _, test := range []struct {
+		name  string
+		model []byte
+		o     SessionOptions
+		want  string
+	}{
+		{"nothing", nil, SessionOptions{}, "not an ONNX model"},
+		{"no protobuf", []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), SessionOptions{}, "not an ONNX model"},
+		{"truncated", double()[:20], SessionOptions{}, "not an ONNX model"},
+		{"unknown operator", graph{
+			nodes:   [][]byte{node("Confabulate", []string{"x"}, []string{"y"})},
+			inputs:  [][]byte{valueInfo("x", ElementFloat32, 1)},
+			outputs: [][]byte{valueInfo("y", ElementFloat32, 1)},
+		}.model(), SessionOptions{}, "Confabulate"},
+		{"unknown input", double(), SessionOptions{Inputs: []string{"z"}}, `no input "z"; it has ["x"]`},
+		{"unknown output", double(), SessionOptions{Outputs: []string{"x"}}, `no output "x"; it has ["y"]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := r.NewSession(test.model, test.o)
+			wantOneLine(t, err, test.want)
+		})
+	}
+}
+
+func TestRunErrors(t *testing.T) {
+	r := openCPU(t, Options{})
+	s := newSession(t, r, matMul(2, 3, 4), SessionOptions{})
+	a, b, y := Float32([]int64{2, 3}, make([]float32, 6)), Float32([]int64{3, 4}, make([]float32, 12)), Float32([]int64{2, 4}, make([]float32, 8))
+	for _, test := range []struct {
+		name            string
+		inputs, outputs []Tensor
+		want            string
+	}{
+		{"too few inputs", []Tensor{a}, []Tensor{y}, "1 inputs given, the session takes 2"},
+		{"too many outputs", []Tensor{a, b}, []Tensor{y, y}, "2 outputs given, the session takes 1"},
+		{"wrong type", []Tensor{a, Int64([]int64{3, 4}, make([]int64, 12))}, []Tensor{y}, `input "b": the tensor holds int64, the graph declares float32`},
+		{"wrong shape", []Tensor{a, Float32([]int64{4, 3}, make([]float32, 12))}, []Tensor{y}, `input "b": shape [4 3], the graph declares [3 4]`},
+		{"wrong rank", []Tensor{a, Float32([]int64{12}, make([]float32, 12))}, []Tensor{y}, `input "b": shape [12], the graph declares [3 4]`},
+		{"short slice", []Tensor{a, Float32([]int64{3, 4}, make([]float32, 11))}, []Tensor{y}, `input "b": shape [3 4] needs 12 elements, the slice has 11`},
+		{"negative", []Tensor{a, Float32([]int64{-3, -4}, make([]float32, 12))}, []Tensor{y}, `input "b": impossible shape [-3 -4]`},
+		{"overflow", []Tensor{a, Float32([]int64{math.MaxInt64, 4}, nil)}, []Tensor{y}, `impossible shape`},
+		{"zero tensor", []Tensor{a, {}}, []Tensor{y}, `input "b": the tensor has no element type`},
+		{"input without data", []Tensor{a, Allocated(ElementFloat32)}, []Tensor{y}, `input "b": the tensor has no data`},
+		{"output shape", []Tensor{a, b}, []Tensor{Float32([]int64{4, 2}, make([]float32, 8))}, `output "y": shape [4 2], the graph declares [2 4]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantOneLine(t, s.Run(context.Background(), test.inputs, test.outputs), test.want)
+		})
+	}
+
+	// What only onnxruntime can find comes back as an error too, and the session lives on.
+	open := newSession(t, r, double(), SessionOptions{})
+	err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, make([]float32, 3))}, []Tensor{Float32([]int64{2}, make([]float32, 2))})
+	wantOneLine(t, err, "onnxruntime run")
+	out := make([]float32, 3)
+	if err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})}, []Tensor{Float32([]int64{3}, out)}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float32{2, 4, 6}, out); diff != "" {
+		t.Errorf("after an error (-want +got):\n%s", diff)
+	}
+}
+
+func TestInputsAndOutputsByName(t *testing.T) {
+	r := openCPU(t, Options{})
+	model := graph{
+		nodes: [][]byte{
+			node("Sub", []string{"a", "b"}, []string{"difference"}),
+			node("Add", []string{"a", "b"}, []string{"sum"}),
+		},
+		inputs:  [][]byte{valueInfo("a", ElementFloat32, -1), valueInfo("b", ElementFloat32, -1)},
+		outputs: [][]byte{valueInfo("difference", ElementFloat32, -1), valueInfo("sum", ElementFloat32, -1)},
+	}.model()
+	s := newSession(t, r, model, SessionOptions{Inputs: []string{"b", "a"}, Outputs: []string{"sum", "difference"}})
+	want := []Value{{"sum", ElementFloat32, []int64{-1}}, {"difference", ElementFloat32, []int64{-1}}}
+	if diff := cmp.Diff(want, s.Outputs()); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+	sum, difference := make([]float32, 1), make([]float32, 1)
+	one := []int64{1}
+	err := s.Run(context.Background(), []Tensor{Float32(one, []float32{3}), Float32(one, []float32{10})}, []Tensor{Float32(one, sum), Float32(one, difference)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum[0] != 13 || difference[0] != 7 {
+		t.Errorf("sum %v, difference %v of a = 10, b = 3", sum[0], difference[0])
+	}
+}
+
+// The loop would run for centuries: the test ends because the context ends the call in its middle.
+func TestContextEndsARunningCall(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
+	one := []int64{1}
+	for _, test := range []struct {
+		name    string
+		context func() (context.Context, context.CancelFunc)
+		want    error
+	}{
+		{"cancelled", func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			return ctx, cancel
+		}, context.Canceled},
+		{"deadline", func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(context.Background(), 20e6)
+		}, context.DeadlineExceeded},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := test.context()
+			defer cancel()
+			var all sync.WaitGroup
+			failures := make([]error, 3)
+			for i := range failures {
+				all.Go(func() {
+					y := make([]float32, 1)
+					failures[i] = s.Run(ctx, []Tensor{Int64([]int64{}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, y)})
+				})
+			}
+			if test.want == context.Canceled {
+				// A short count that another goroutine finishes beside them shows that the long ones have had time to start.
+				y := make([]float32, 1)
+				if err := s.Run(context.Background(), []Tensor{Int64([]int64{}, []int64{20000}), Float32(one, []float32{0})}, []Tensor{Float32(one, y)}); err != nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+			all.Wait()
+			for _, err := range failures {
+				wantOneLine(t, err)
+				if !errors.Is(err, test.want) {
+					t.Errorf("got %v, want %v", err, test.want)
+				}
+			}
+		})
+	}
+	// Stopped calls leave nothing behind that stops the next one.
+	for range 10 {
+		y := make([]float32, 1)
+		if err := s.Run(context.Background(), []Tensor{Int64([]int64{}, []int64{100}), Float32(one, []float32{1})}, []Tensor{Float32(one, y)}); err != nil {
+			t.Fatal(err)
+		}
+		if y[0] != 101 {
+			t.Fatalf("1 + 100 times 1 gave %v", y[0])
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := s.Run(ctx, []Tensor{Int64([]int64{}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, make([]float32, 1))})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("run under an ended context: %v", err)
+	}
+}
