@@ -1,0 +1,532 @@
+package samplers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"infill/samplers/targets"
+)
+
+// form is one form of one registered kernel, with what it is held to.
+type form struct {
+	kernel  string
+	options Options
+	target  func(t *testing.T) Target
+	// transitions is the transition matrix by an independent formula.
+	transitions func(t *testing.T, w *world) [][]float64
+	exact       bool // stationary law is π
+	reversible  bool // in detailed balance with π
+	rejects     bool // takes and refuses proposals on this target
+}
+
+func (f form) name() string {
+	name := f.kernel
+	if f.options.StepSize != 0 {
+		name += fmt.Sprintf(" α=%v", f.options.StepSize)
+	}
+	name += " " + f.options.Balance.String()
+	if f.options.Preconditioner != nil {
+		name += " preconditioned"
+	}
+	if f.options.Temperature != 0 {
+		name += fmt.Sprintf(" T=%v", f.options.Temperature)
+	}
+	if f.options.Terms != 0 {
+		name += fmt.Sprintf(" %d terms", f.options.Terms)
+	}
+	return name
+}
+
+// ragged is a table of 24 states over slots of 3, 2 and 4 categories, whose
+// gradient is an estimate.
+func ragged(o targets.TableOptions) func(t *testing.T) Target {
+	return func(t *testing.T) Target {
+		t.Helper()
+		table, err := targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(1, 2)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+}
+
+func roughTable() func(t *testing.T) Target {
+	return ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5})
+}
+
+func power(t *testing.T, beta float64) Balance {
+	t.Helper()
+	b, err := Power(beta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func forms(t *testing.T) []form {
+	preconditioner := []float64{0.5, 2, 1.25}
+	tablesOf := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5, Terms: 3})
+	var all []form
+	add := func(f form) { all = append(all, f) }
+
+	// Gibbs, with conditionals of π and with others.
+	conditionals := func(t *testing.T, w *world) [][]float64 {
+		return w.singleSite(w.conditional)
+	}
+	add(form{kernel: "gibbs", target: roughTable(), transitions: conditionals, exact: true, reversible: true})
+	add(form{kernel: "gibbs", options: Options{Temperature: 1.7}, target: roughTable(), transitions: conditionals, exact: true, reversible: true})
+
+	balances := []struct {
+		balance Balance
+		g       function
+	}{
+		{Sqrt(), powerOf(0.5)}, {power(t, 0.8), powerOf(0.8)}, {power(t, 1), powerOf(1)},
+		{Ratio(), barker}, {Min(), atMostOne}, {Max(), atLeastOne},
+	}
+	for _, b := range balances {
+		add(form{kernel: "gwg", options: Options{Balance: b.balance}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 { return w.metropolis(w.gradientGibbs(w.gradient, b.g)) }})
+		for _, alpha := range []float64{0.4, 3, math.Inf(1)} {
+			add(form{kernel: "dmala", options: Options{Balance: b.balance, StepSize: alpha}, target: roughTable(), exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T, w *world) [][]float64 {
+					return w.metropolis(w.langevin(w.gradient, b.g, alpha, nil))
+				}})
+			add(form{kernel: "dula", options: Options{Balance: b.balance, StepSize: alpha}, target: roughTable(),
+				transitions: func(t *testing.T, w *world) [][]float64 { return w.langevin(w.gradient, b.g, alpha, nil) }})
+		}
+	}
+	add(form{kernel: "dmala", options: Options{StepSize: 0.7, Preconditioner: preconditioner}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		transitions: func(t *testing.T, w *world) [][]float64 {
+			return w.metropolis(w.langevin(w.gradient, powerOf(0.5), 0.7, preconditioner))
+		}})
+	add(form{kernel: "dula", options: Options{StepSize: 0.7, Preconditioner: preconditioner}, target: roughTable(),
+		transitions: func(t *testing.T, w *world) [][]float64 {
+			return w.langevin(w.gradient, powerOf(0.5), 0.7, preconditioner)
+		}})
+	add(form{kernel: "dmala", options: Options{StepSize: 0.7, Temperature: 2.5}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		transitions: func(t *testing.T, w *world) [][]float64 {
+			return w.metropolis(w.langevin(w.gradient, powerOf(0.5), 0.7, nil))
+		}})
+	for _, size := range []int{1, 2, 3} {
+		byTerms := func(t *testing.T, w *world, kernel func(gradient [][]float64) [][]float64) [][]float64 {
+			var ms [][][]float64
+			for _, terms := range subsets(3, size) {
+				ms = append(ms, kernel(w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {
+					return w.target.(StochasticGradientTarget).EnergyGradientOf(ctx, terms, states, energy, gradient)
+				})))
+			}
+			return mean(ms)
+		}
+		add(form{kernel: "dmala", options: Options{StepSize: 0.9, Terms: size}, target: tablesOf, exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 {
+				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
+			}})
+		add(form{kernel: "gwg", options: Options{Terms: size}, target: tablesOf, exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 {
+				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.gradientGibbs(g, powerOf(0.5))) })
+			}})
+	}
+	return all
+}
+
+// kernel makes the form's kernel and the enumerated target it is to sample,
+// tempered when the options say so.
+func (f form) make(t *testing.T) (Kernel, *world) {
+	t.Helper()
+	target := f.target(t)
+	o := f.options
+	if o.Terms != 0 {
+		o.TermStream = rand.New(rand.NewPCG(5, 6))
+	}
+	kernel, err := New(f.kernel, target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Temperature != 0 {
+		if target, err = NewTempered(target, o.Temperature); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kernel, newWorld(t, target)
+}
+
+func TestEveryKernelHasAForm(t *testing.T) {
+	tested := map[string]bool{}
+	for _, f := range forms(t) {
+		tested[f.kernel] = true
+	}
+	for _, name := range Names() {
+		if !tested[name] {
+			t.Errorf("%s is registered and has no enumerated test", name)
+		}
+	}
+}
+
+// The transition matrix of the step that runs, path by path, is that of the
+// independent formula; it leaves π invariant, or its own law.
+func TestTransitionMatrix(t *testing.T) {
+	for _, f := range forms(t) {
+		t.Run(f.name(), func(t *testing.T) {
+			kernel, w := f.make(t)
+			got := transitionMatrix(t, kernel, w.Enumeration)
+			want := f.transitions(t, w)
+			if d := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-10)); d != "" {
+				t.Fatalf("transition matrix (-formula +kernel):\n%s", d)
+			}
+			if f.exact {
+				checkInvariant(t, w.Probability, got)
+			}
+			if f.reversible {
+				checkDetailedBalance(t, w.Probability, got)
+			}
+			if !f.exact {
+				law := stationary(want)
+				checkInvariant(t, law, got)
+				if d := distance(law, w.Probability); d < 1e-4 {
+					t.Errorf("the unadjusted law is at distance %g of π: the test cannot tell them apart", d)
+				}
+			}
+		})
+	}
+}
+
+func checkInvariant(t *testing.T, law []float64, p [][]float64) {
+	t.Helper()
+	for j := range law {
+		after := 0.0
+		for i := range law {
+			after += law[i] * p[i][j]
+		}
+		if !(math.Abs(after-law[j]) <= 1e-8) {
+			t.Errorf("state %d: probability %.12g becomes %.12g after a step", j, law[j], after)
+		}
+	}
+}
+
+func checkDetailedBalance(t *testing.T, law []float64, p [][]float64) {
+	t.Helper()
+	for i := range law {
+		for j := range law {
+			if !(math.Abs(law[i]*p[i][j]-law[j]*p[j][i]) <= 1e-8) {
+				t.Errorf("flow %d → %d is %.12g, back %.12g", i, j, law[i]*p[i][j], law[j]*p[j][i])
+			}
+		}
+	}
+}
+
+// distance is the L1 distance of two laws.
+func distance(a, b []float64) float64 {
+	d := 0.0
+	for i := range a {
+		d += math.Abs(a[i] - b[i])
+	}
+	return d
+}
+
+// The kernel run with real streams moves as its transition matrix says. Each
+// observed frequency must lie within 5 standard errors and one count.
+func TestObservedTransitions(t *testing.T) {
+	const chains = 4000
+	for _, f := range forms(t) {
+		t.Run(f.name(), func(t *testing.T) {
+			kernel, w := f.make(t)
+			want := f.transitions(t, w)
+			streams := Streams(11, f.name(), chains)
+			var info Info
+			accepted, rejected := 0, 0
+			// A stochastic gradient is shared by the chains of a step, so
+			// its chains are observed over many steps instead.
+			batch := chains
+			if f.options.Terms != 0 {
+				batch = 4
+			}
+			for i := range want {
+				counts := make([]float64, w.Len())
+				for done := 0; done < chains; done += batch {
+					state, err := kernel.Init(context.Background(), slices.Repeat(w.State(i), batch))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := kernel.Step(context.Background(), state, streams[:batch], &info); err != nil {
+						t.Fatal(err)
+					}
+					for c := range batch {
+						counts[w.Index(state.Position(c))]++
+						if info.Accepted[c] {
+							accepted++
+						} else {
+							rejected++
+						}
+						if moved := changes(w.State(i), state.Position(c)); moved != info.Changed[c] {
+							t.Fatalf("Changed says %d slots, %d differ", info.Changed[c], moved)
+						}
+						if info.Accepted[c] && !slices.Equal(state.Position(c), info.proposal(c)) {
+							t.Fatalf("an accepted proposal is not the position")
+						}
+					}
+				}
+				for to, n := range counts {
+					p := math.Max(0, want[i][to]) // a difference of sums can be -1e-17
+					margin := 5*math.Sqrt(p*(1-p)*chains) + 1
+					if f.options.Terms != 0 {
+						margin *= math.Sqrt(float64(batch)) // chains of a batch share the subset
+					}
+					if !(math.Abs(n-p*chains) <= margin) {
+						t.Errorf("%v → %v: %v of %d chains, expected %.1f ± %.1f", w.State(i), w.State(to), n, chains, p*chains, margin)
+					}
+				}
+			}
+			if accepted == 0 || (rejected > 0) != f.rejects {
+				t.Errorf("%d accepted, %d rejected; want rejections: %v", accepted, rejected, f.rejects)
+			}
+		})
+	}
+}
+
+// What a state caches is what the target says of its positions.
+func TestCachedState(t *testing.T) {
+	for _, f := range forms(t) {
+		t.Run(f.name(), func(t *testing.T) {
+			ctx := context.Background()
+			kernel, w := f.make(t)
+			const chains = 5
+			streams := Streams(3, "cache", chains)
+			state, err := kernel.Init(ctx, RandomPositions(w.target, streams))
+			if err != nil {
+				t.Fatal(err)
+			}
+			energy := make([]float64, chains)
+			gradient := make([]float64, len(state.Gradient))
+			err = Run(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
+				if err := s.Evaluate(ctx, w.target); err != nil {
+					return err
+				}
+				switch {
+				case s.Gradient == nil:
+					if err := w.target.Energy(ctx, s.Positions, energy); err != nil {
+						return err
+					}
+				case s.terms != nil:
+					if err := w.target.(StochasticGradientTarget).EnergyGradientOf(ctx, s.terms, s.Positions, energy, gradient); err != nil {
+						return err
+					}
+				default:
+					if err := w.target.(GradientTarget).EnergyGradient(ctx, s.Positions, energy, gradient); err != nil {
+						return err
+					}
+				}
+				if d := cmp.Diff(energy, s.Energy); d != "" {
+					return fmt.Errorf("step %d: energy (-fresh +cached):\n%s", step, d)
+				}
+				if d := cmp.Diff(gradient, s.Gradient, cmpopts.EquateEmpty()); d != "" {
+					return fmt.Errorf("step %d: gradient (-fresh +cached):\n%s", step, d)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// A chain walks the same path alone, among others, and a second time.
+func TestBatchIndependence(t *testing.T) {
+	for _, f := range forms(t) {
+		t.Run(f.name(), func(t *testing.T) {
+			walk := func(from, to int) [][]int {
+				kernel, w := f.make(t)
+				streams := Streams(21, "walk", 6)
+				positions := RandomPositions(w.target, streams)
+				m := len(w.categories)
+				state, err := kernel.Init(context.Background(), positions[from*m:to*m])
+				if err != nil {
+					t.Fatal(err)
+				}
+				paths := make([][]int, to-from)
+				err = Run(context.Background(), kernel, state, streams[from:to], 30, func(_ int, s *State, _ *Info) error {
+					for c := range paths {
+						paths[c] = append(paths[c], s.Position(c)...)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return paths
+			}
+			together := walk(0, 6)
+			if d := cmp.Diff(together, walk(0, 6)); d != "" {
+				t.Errorf("the same seed gave another path:\n%s", d)
+			}
+			for c := range together {
+				if d := cmp.Diff(together[c], walk(c, c+1)[0]); d != "" {
+					t.Errorf("chain %d walks elsewhere alone:\n%s", c, d)
+				}
+			}
+			if slices.Equal(together[0], together[1]) {
+				t.Error("two chains walked the same path")
+			}
+		})
+	}
+}
+
+// poisoned spoils the energy or the gradient of chosen states.
+type poisoned struct {
+	*targets.Table
+	spoil    func(state []int) bool
+	energy   float64 // written to the energy of a spoilt state, if not 0
+	gradient float64 // written to one entry of its gradient, if not 0
+}
+
+func (p poisoned) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := p.Table.Energy(ctx, states, energy)
+	p.spread(states, energy, nil)
+	return err
+}
+
+func (p poisoned) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	err := p.Table.EnergyGradient(ctx, states, energy, gradient)
+	p.spread(states, energy, gradient)
+	return err
+}
+
+func (p poisoned) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
+	err := p.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
+	p.spread(states, energy, gradient)
+	return err
+}
+
+func (p poisoned) spread(states []int, energy, gradient []float64) {
+	m := len(p.Categories())
+	for c := range energy {
+		if !p.spoil(states[c*m : (c+1)*m]) {
+			continue
+		}
+		if p.energy != 0 {
+			energy[c] = p.energy
+		}
+		if gradient != nil && p.gradient != 0 {
+			// Category 0 of slot 0: the spoilt states all have it.
+			gradient[c*len(gradient)/len(energy)] = p.gradient
+		}
+	}
+}
+
+// States whose energy or gradient is not finite are never entered, and π on
+// the others stays invariant.
+func TestUnusableProposalsAreRejected(t *testing.T) {
+	spoil := func(state []int) bool { return state[0] == 0 && state[2] > 1 }
+	poisons := []struct {
+		name             string
+		energy, gradient float64
+	}{
+		{"NaN energy", math.NaN(), 0}, {"+Inf energy", math.Inf(1), 0}, {"-Inf energy", math.Inf(-1), 0},
+		{"NaN gradient", 0, math.NaN()}, {"+Inf gradient", 0, math.Inf(1)},
+	}
+	for _, f := range forms(t) {
+		if f.kernel == "gibbs" {
+			continue // knows neither energies nor gradients
+		}
+		for _, poison := range poisons {
+			t.Run(f.name()+" "+poison.name, func(t *testing.T) {
+				clean, w := f.make(t)
+				_ = clean
+				if poison.gradient != 0 && !usesGradient(clean, w) {
+					t.Skip("no gradient to spoil")
+				}
+				o := f.options
+				if o.Terms != 0 {
+					o.TermStream = rand.New(rand.NewPCG(5, 6))
+				}
+				table := f.target(t).(*targets.Table)
+				kernel, err := New(f.kernel, poisoned{table, spoil, poison.energy, poison.gradient}, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := transitionMatrix(t, kernel, w.Enumeration)
+				law, total := make([]float64, w.Len()), 0.0
+				for i := range law {
+					switch bad := spoil(w.State(i)); {
+					case bad && slices.Max(p[i]) > 0:
+						t.Errorf("the kernel starts at the unusable state %v", w.State(i))
+					case bad:
+						continue
+					default:
+						law[i] = w.Probability[i]
+						total += law[i]
+					}
+					for to := range law {
+						if spoil(w.State(to)) && p[i][to] != 0 {
+							t.Errorf("%v → %v with probability %v: it is unusable", w.State(i), w.State(to), p[i][to])
+						}
+					}
+				}
+				for i := range law {
+					law[i] /= total
+				}
+				if f.exact {
+					checkInvariant(t, law, p)
+				}
+				if f.reversible {
+					checkDetailedBalance(t, law, p)
+				}
+			})
+		}
+	}
+}
+
+func usesGradient(kernel Kernel, w *world) bool {
+	state, err := kernel.Init(context.Background(), w.State(0))
+	return err == nil && state.Gradient != nil
+}
+
+// Differences of ±1000 nats leave everything finite and π invariant.
+func TestExtremeEnergies(t *testing.T) {
+	for _, f := range forms(t) {
+		t.Run(f.name(), func(t *testing.T) {
+			o := targets.TableOptions{Scale: 1000, GradientError: 300, Terms: 3}
+			f.target = ragged(o)
+			kernel, w := f.make(t)
+			p := transitionMatrix(t, kernel, w.Enumeration)
+			for i, row := range p {
+				for to, v := range row {
+					if !(v >= 0 && v <= 1+1e-9) {
+						t.Errorf("%v → %v has probability %v", w.State(i), w.State(to), v)
+					}
+				}
+			}
+			if f.exact {
+				checkInvariant(t, w.Probability, p)
+			}
+			streams := Streams(8, "extreme", 16)
+			state, err := kernel.Init(context.Background(), RandomPositions(w.target, streams))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = Run(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
+				for c, l := range info.LogAcceptance {
+					if math.IsNaN(l) || math.IsInf(l, 1) {
+						return fmt.Errorf("chain %d: log acceptance %v", c, l)
+					}
+				}
+				return s.Evaluate(context.Background(), w.target)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range state.Energy {
+				if !finite(u) {
+					t.Errorf("energy %v", u)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package samplers
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// EffectiveSampleSize estimates how many independent draws the draws of one
+// scalar are worth: draws[c][t] is draw t of chain c. All chains must have the
+// same length n; C·n is the number of draws.
+//
+// The definition is ESS = C·n / τ with τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), summed
+// over Geyer's initial positive sequence (Practical Markov Chain Monte Carlo,
+// 1992): up to the first pair that is not positive. The autocorrelations ρ_t
+// combine the chains as in Vehtari et al., "Rank-normalization, folding, and
+// localization" (Bayesian Analysis 2021), section 3.2,
+// ρ_t = 1 - (W - mean autocovariance at t) / var⁺, so that chains that disagree
+// lower the result; for one chain they are its own. τ is kept above
+// 1/log₁₀(C·n), since an estimate of a wildly antithetic chain is not to be
+// trusted further. ESS above C·n is possible for antithetic chains.
+//
+// NaN means that it is not defined: fewer than 4 draws a chain, unequal
+// lengths, a draw that is not finite, or draws that are all the same. In the
+// last case nothing was seen of the variance; it does not mean that the chain
+// mixes well.
+func EffectiveSampleSize(draws [][]float64) float64 {
+	c, n := shape(draws)
+	if n < 4 {
+		return math.NaN()
+	}
+	means := make([]float64, c)
+	within := 0.0
+	for i, chain := range draws {
+		means[i] = stat.Mean(chain, nil)
+		within += autocovariance(chain, means[i], 0) * float64(n) / float64(n-1) / float64(c)
+	}
+	total := within * float64(n-1) / float64(n)
+	if c > 1 {
+		total += stat.Variance(means, nil)
+	}
+	if !(total > 0) {
+		return math.NaN()
+	}
+	rho := func(lag int) float64 {
+		mean := 0.0
+		for i, chain := range draws {
+			mean += autocovariance(chain, means[i], lag) / float64(c)
+		}
+		// The estimate divides by n, W by n-1: the same scale for both.
+		return 1 - (within-mean*float64(n)/float64(n-1))/total
+	}
+	tau := -1.0
+	for lag := 0; lag+1 < n; lag += 2 {
+		even := 1.0
+		if lag > 0 {
+			even = rho(lag)
+		}
+		pair := even + rho(lag+1)
+		if !(pair > 0) {
+			break
+		}
+		tau += 2 * pair
+	}
+	size := float64(c * n)
+	return size / math.Max(tau, 1/math.Log10(size))
+}
+
+// autocovariance at a lag, divided by n (which makes the sequence positive
+// definite).
+func autocovariance(x []float64, mean float64, lag int) float64 {
+	sum := 0.0
+	for t, v := range x[lag:] {
+		sum += (v - mean) * (x[t] - mean)
+	}
+	return sum / float64(len(x))
+}
+
+// SplitRHat is the potential scale reduction of Gelman and Rubin with every
+// chain cut in two halves (Gelman et al., Bayesian Data Analysis, 3rd ed.,
+// section 11.4): √(var⁺/W). Near 1 when the halves agree; above 1.01 they do
+// not. The middle draw of an odd length is left out.
+//
+// NaN means that it is not defined: fewer than 4 draws a chain, unequal
+// lengths, a draw that is not finite, or draws that are all the same. +Inf
+// means that no half moves, and the halves stand at different values.
+func SplitRHat(draws [][]float64) float64 {
+	_, n := shape(draws)
+	half := n / 2
+	if half < 2 {
+		return math.NaN()
+	}
+	var means []float64
+	within := 0.0
+	for _, chain := range draws {
+		for _, part := range [][]float64{chain[:half], chain[n-half:]} {
+			mean, variance := stat.MeanVariance(part, nil)
+			means = append(means, mean)
+			within += variance / float64(2*len(draws))
+		}
+	}
+	between := stat.Variance(means, nil)
+	return math.Sqrt(float64(half-1)/float64(half) + between/within)
+}
+
+// MonteCarloStandardError is the standard error of the mean of the draws,
+// sd/√ESS with the ESS of [EffectiveSampleSize]. It is NaN where that is.
+func MonteCarloStandardError(draws [][]float64) float64 {
+	ess := EffectiveSampleSize(draws)
+	if math.IsNaN(ess) {
+		return ess
+	}
+	var all []float64
+	for _, chain := range draws {
+		all = append(all, chain...)
+	}
+	return stat.StdDev(all, nil) / math.Sqrt(ess)
+}
+
+// shape returns the number of chains and of draws; 0 draws when the chains
+// differ in length or hold what is not a number.
+func shape(draws [][]float64) (chains, n int) {
+	if len(draws) == 0 {
+		return 0, 0
+	}
+	n = len(draws[0])
+	for _, chain := range draws {
+		if len(chain) != n {
+			return len(draws), 0
+		}
+		for _, v := range chain {
+			if !finite(v) {
+				return len(draws), 0
+			}
+		}
+	}
+	return len(draws), n
+}
+
+// Acceptance gathers acceptance and movement over the steps of a run. Its zero
+// value is ready.
+type Acceptance struct {
+	steps    int
+	accepted []int
+	changed  []int
+}
+
+// Observe adds one step.
+func (a *Acceptance) Observe(info *Info) {
+	if a.accepted == nil {
+		a.accepted = make([]int, len(info.Accepted))
+		a.changed = make([]int, len(info.Changed))
+	}
+	a.steps++
+	for c, accepted := range info.Accepted {
+		if accepted {
+			a.accepted[c]++
+		}
+		a.changed[c] += info.Changed[c]
+	}
+}
+
+// Steps is the number of steps observed.
+func (a *Acceptance) Steps() int { return a.steps }
+
+// Rate is the fraction of proposals accepted, with its standard error from the
+// spread between chains, which are independent where steps are not. The rate
+// is NaN before the first step; the error is NaN for fewer than two chains,
+// which says that it is unknown, not that it is small.
+func (a *Acceptance) Rate() (mean, standardError float64) {
+	return perStep(a.accepted, a.steps)
+}
+
+// ChangedSlots is the number of slots changed per step, with its standard
+// error; NaN as in [Acceptance.Rate].
+func (a *Acceptance) ChangedSlots() (mean, standardError float64) {
+	return perStep(a.changed, a.steps)
+}
+
+func perStep(counts []int, steps int) (mean, standardError float64) {
+	rates := make([]float64, len(counts))
+	for c, n := range counts {
+		rates[c] = float64(n) / float64(steps)
+	}
+	mean, deviation := stat.MeanStdDev(rates, nil)
+	return mean, stat.StdErr(deviation, float64(len(rates)))
+}

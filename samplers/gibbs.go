@@ -1,0 +1,104 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Gibbs draws one slot, chosen uniformly, from the target's conditional:
+//
+//	j ~ Uniform,  θ_j ~ p(· | θ_{-j})
+//
+// With a masked language model this is the sampler of Wang and Cho, "BERT has
+// a Mouth, and It Must Speak" (2019). A masked language model's conditionals
+// are not those of any one joint distribution (the authors' correction), so
+// the chain then has no exact joint target: its stationary law depends on the
+// scan and is not exp(U). With the conditionals of π it targets π exactly.
+//
+// No step size, no acceptance. Cost: one conditional a step and no energy:
+// State.Energy of a moved chain is NaN until [State.Evaluate]. A conditional
+// that is NaN or all forbidden leaves the chain where it is.
+type Gibbs struct {
+	frame
+	target     ConditionalTarget
+	categories []int
+	slots      []int
+	logp       []float64
+	weight     []float64
+}
+
+var (
+	_ Kernel     = (*Gibbs)(nil)
+	_ transition = (*Gibbs)(nil)
+)
+
+// NewGibbs makes the sampler. It uses none of the options.
+func NewGibbs(target Target, _ Options) (*Gibbs, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	t, err := conditionalTarget(target, "gibbs")
+	if err != nil {
+		return nil, err
+	}
+	return &Gibbs{target: t, categories: target.Categories()}, nil
+}
+
+// Init implements [Kernel]. It evaluates nothing.
+func (k *Gibbs) Init(_ context.Context, positions []int) (*State, error) {
+	chains, err := checkPositions(k.categories, positions)
+	if err != nil {
+		return nil, err
+	}
+	return &State{
+		Positions: slices.Clone(positions),
+		Energy:    slices.Repeat([]float64{math.NaN()}, chains),
+	}, nil
+}
+
+// Step implements [Kernel].
+func (k *Gibbs) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
+	return k.step(ctx, k, state, streams, info)
+}
+
+func (k *Gibbs) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+	chains, wide := state.Chains(), width(k.categories)
+	info.reset(chains, len(k.categories))
+	if len(k.slots) != chains {
+		k.slots = make([]int, chains)
+		k.logp = make([]float64, chains*wide)
+		k.weight = make([]float64, wide)
+	}
+	for c, src := range sources {
+		k.slots[c] = src.index(len(k.categories))
+	}
+	if err := k.target.LogConditionals(ctx, state.Positions, k.slots, k.logp); err != nil {
+		return err
+	}
+	info.Cost.Conditionals += chains
+	copy(info.Proposal, state.Positions)
+	for c, src := range sources {
+		j, position := k.slots[c], state.Position(c)
+		logp := k.logp[c*wide : c*wide+k.categories[j]]
+		weight := k.weight[:len(logp)]
+		total := logSumExp(logp)
+		if !finite(total) {
+			info.LogAcceptance[c] = math.Inf(-1)
+			continue
+		}
+		for v, l := range logp {
+			weight[v] = math.Exp(l - total)
+		}
+		v := src.categorical(weight)
+		info.Accepted[c] = true
+		info.proposal(c)[j] = v
+		if v != position[j] {
+			info.Changed[c] = 1
+			position[j] = v
+			state.Energy[c] = math.NaN()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package samplers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// informed is the engine of every kernel that proposes from a gradient and,
+// if it is adjusted, accepts by Metropolis–Hastings:
+//
+//	A(θ → θ') = min(1, exp(U(θ') - U(θ)) q(θ|θ') / q(θ'|θ))
+//
+// It evaluates the target once a step, at the proposals of all chains; energy,
+// gradient and proposal weights at the present position come from the state.
+type informed struct {
+	frame
+	name       string
+	target     GradientTarget
+	categories []int
+	adjusted   bool
+	proposer   proposer
+	scorer     scorer
+	terms      *termSampler // nil: the whole gradient
+	revision   uint64       // counts changes of what the scorer depends on
+
+	// Scratch of one step.
+	state      *State
+	by         []source
+	info       *Info
+	energy     []float64      // at the proposals, [chains]
+	gradient   []float64      // at the proposals, [chains × slots × K]
+	weights    *neighbourhood // at the proposals
+	logForward []float64      // log q(proposal | position), [chains]
+	usable     []bool         // whether the position's weights are, [chains]
+	nextTerms  []int
+	crew       crew
+	measureFn  func(chain int)
+	forwardFn  func(chain int)
+	decideFn   func(chain int)
+}
+
+// A proposer is what differs between informed kernels. Both methods work on
+// one chain and may be called for different chains at once.
+type proposer interface {
+	// propose writes a proposal over to, which holds the present position,
+	// and returns log q(to | at).
+	propose(at place, to []int, src source) float64
+	// logReverse returns log q(to | at), where at is what propose wrote and
+	// to is where it came from.
+	logReverse(at place, to []int) float64
+}
+
+// place is one chain's position with what is known there.
+type place struct {
+	chain    int
+	position []int     // [slots]
+	gradient []float64 // [slots × K]
+	weights  *neighbourhood
+	scorer   scorer
+}
+
+// draw picks another category for a slot by weight.
+func (p place) draw(slot int, src source) int {
+	return p.weights.draw(p.chain, p.scorer, slot, p.position[slot], p.gradient, src)
+}
+
+// logWeight is the log weight of moving a slot to category v.
+func (p place) logWeight(slot, v int) float64 {
+	return p.weights.logWeight(p.chain, p.scorer, slot, p.position[slot], v, p.gradient)
+}
+
+// totals is the log total weight of each slot.
+func (p place) totals() []float64 { return p.weights.totals(p.chain) }
+
+// newInformed prepares an engine; the caller sets proposer and scorer.
+func newInformed(name string, target Target, o Options, adjusted bool) (*informed, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	k := &informed{name: name, categories: target.Categories(), adjusted: adjusted}
+	var err error
+	if o.Terms == 0 {
+		k.target, err = gradientTarget(target, name)
+	} else {
+		k.target, k.terms, err = newTermSampler(name, target, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.measureFn, k.forwardFn, k.decideFn = k.measure, k.forward, k.decide
+	return k, nil
+}
+
+// Init implements [Kernel].
+func (k *informed) Init(ctx context.Context, positions []int) (*State, error) {
+	chains, err := checkPositions(k.categories, positions)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{
+		Positions: slices.Clone(positions),
+		Energy:    make([]float64, chains),
+		Gradient:  make([]float64, len(positions)*width(k.categories)),
+	}
+	if k.terms != nil {
+		s.terms = k.terms.draw(nil)
+	}
+	if err := k.evaluate(ctx, s.terms, s.Positions, s.Energy, s.Gradient); err != nil {
+		return nil, err
+	}
+	if err := checkStart(s.Energy); err != nil {
+		return nil, err
+	}
+	k.room(chains)
+	k.state = s
+	k.remeasure()
+	for c, usable := range k.usable {
+		if !usable {
+			return nil, fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", c)
+		}
+	}
+	return s, nil
+}
+
+// checkStart refuses starts that are forbidden or not evaluable.
+func checkStart(energy []float64) error {
+	for c, u := range energy {
+		if !finite(u) {
+			return fmt.Errorf("chain %d starts at energy %v: start it where the energy is finite", c, u)
+		}
+	}
+	return nil
+}
+
+// Step implements [Kernel].
+func (k *informed) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
+	return k.step(ctx, k, state, streams, info)
+}
+
+func (k *informed) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+	chains := state.Chains()
+	info.reset(chains, len(k.categories))
+	k.room(chains)
+	k.state, k.by, k.info = state, sources, info
+
+	terms := state.terms
+	if k.terms != nil && k.adjusted {
+		// A new subset, for the forward and the reverse proposal alike: given
+		// the subset each step is an exact Metropolis–Hastings step.
+		terms = k.terms.draw(terms)
+		if err := k.evaluate(ctx, terms, state.Positions, k.energy, state.Gradient); err != nil {
+			state.weightsOf = nil
+			return err
+		}
+		state.terms, state.weightsOf = terms, nil
+		info.Cost.Gradients += chains
+	}
+	for c := range k.usable {
+		k.usable[c] = true
+	}
+	if state.weightsOf != k || state.revision != k.revision {
+		k.remeasure()
+	}
+	k.crew.each(chains, k.work(), k.forwardFn)
+
+	if k.terms != nil && !k.adjusted {
+		// The gradient at the new position is that of the next step.
+		k.nextTerms = k.terms.draw(k.nextTerms)
+		terms = k.nextTerms
+	}
+	if err := k.evaluate(ctx, terms, info.Proposal, k.energy, k.gradient); err != nil {
+		return err
+	}
+	info.Cost.Gradients += chains
+	k.crew.each(chains, k.work(), k.decideFn)
+	state.terms = append(state.terms[:0], terms...)
+	return nil
+}
+
+func (k *informed) evaluate(ctx context.Context, terms, states []int, energy, gradient []float64) error {
+	if k.terms != nil {
+		return k.terms.target.EnergyGradientOf(ctx, terms, states, energy, gradient)
+	}
+	return k.target.EnergyGradient(ctx, states, energy, gradient)
+}
+
+// work is the number of weights around one position.
+func (k *informed) work() int { return len(k.categories) * width(k.categories) }
+
+// room sizes the scratch memory for a batch.
+func (k *informed) room(chains int) {
+	if len(k.energy) == chains {
+		return
+	}
+	k.energy = make([]float64, chains)
+	k.gradient = make([]float64, chains*k.work())
+	k.weights = newNeighbourhood(k.categories, chains)
+	k.logForward = make([]float64, chains)
+	k.usable = make([]bool, chains)
+	if r, ok := k.proposer.(interface{ room(chains int) }); ok {
+		r.room(chains)
+	}
+}
+
+// remeasure sums the weights around the state's positions.
+func (k *informed) remeasure() {
+	s := k.state
+	if s.weights == nil {
+		s.weights = newNeighbourhood(k.categories, s.Chains())
+	}
+	k.crew.each(s.Chains(), k.work(), k.measureFn)
+	s.weightsOf, s.revision = k, k.revision
+}
+
+// measure, forward and decide work on one chain.
+func (k *informed) measure(chain int) {
+	at := k.present(chain)
+	k.usable[chain] = at.weights.measure(chain, k.scorer, at.position, at.gradient)
+}
+
+func (k *informed) forward(chain int) {
+	to := k.info.proposal(chain)
+	at := k.present(chain)
+	copy(to, at.position)
+	if !k.usable[chain] {
+		return
+	}
+	k.logForward[chain] = k.proposer.propose(at, to, k.by[chain])
+}
+
+func (k *informed) decide(chain int) {
+	s, info := k.state, k.info
+	from, to := k.present(chain), k.proposed(chain)
+	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && finite(k.energy[chain])
+
+	ratio := math.Inf(-1)
+	switch {
+	case usable && k.adjusted:
+		ratio = k.energy[chain] - s.Energy[chain] + k.proposer.logReverse(to, from.position) - k.logForward[chain]
+	case usable:
+		ratio = 0
+	}
+	info.LogAcceptance[chain] = ratio
+	if info.Accepted[chain] = accept(k.by[chain], ratio); !info.Accepted[chain] {
+		return
+	}
+	info.Changed[chain] = changes(from.position, to.position)
+	copy(from.position, to.position)
+	copy(from.gradient, to.gradient)
+	s.Energy[chain] = k.energy[chain]
+	s.weights.adopt(chain, to.weights)
+}
+
+// present is where a chain is.
+func (k *informed) present(chain int) place {
+	w := k.work()
+	return place{chain, k.state.Position(chain), k.state.Gradient[chain*w : (chain+1)*w], k.state.weights, k.scorer}
+}
+
+// proposed is where a chain may go.
+func (k *informed) proposed(chain int) place {
+	w := k.work()
+	return place{chain, k.info.proposal(chain), k.gradient[chain*w : (chain+1)*w], k.weights, k.scorer}
+}
+
+// termSampler draws the subset of terms of a stochastic gradient.
+type termSampler struct {
+	target StochasticGradientTarget
+	src    source
+	order  []int
+	size   int
+}
+
+func newTermSampler(name string, target Target, o Options) (GradientTarget, *termSampler, error) {
+	t, err := stochasticGradientTarget(target, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.TermStream == nil {
+		return nil, nil, fmt.Errorf("%s with a stochastic gradient needs a random stream for the subset of terms: give one", name)
+	}
+	n := t.Terms()
+	if o.Terms < 1 || o.Terms > n {
+		return nil, nil, fmt.Errorf("%d terms for the stochastic gradient: the energy has %d, choose from 1 to %d", o.Terms, n, n)
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return t, &termSampler{t, random{o.TermStream}, order, o.Terms}, nil
+}
+
+// draw writes a uniform subset to terms, in ascending order. The order of the
+// terms before the draw does not matter, so order is never restored.
+func (t *termSampler) draw(terms []int) []int {
+	for i := range t.size {
+		j := i + t.src.index(len(t.order)-i)
+		t.order[i], t.order[j] = t.order[j], t.order[i]
+	}
+	terms = append(terms[:0], t.order[:t.size]...)
+	slices.Sort(terms)
+	return terms
+}

@@ -1,0 +1,166 @@
+package samplers
+
+import "math"
+
+// blockSize is the number of categories whose weights are summed apart, so
+// that a draw reads one block instead of a whole row.
+const blockSize = 256
+
+// A scorer gives the unnormalised log weight of moving one slot of one chain
+// from its current category to another.
+type scorer interface {
+	// logWeights writes the log weights of the categories first, first+1, ...
+	// to out. gradient is the slot's row. The weight of the current category
+	// itself is never used. A NaN or +Inf in the gradient must come out as
+	// NaN or +Inf: it marks the state as unusable.
+	logWeights(chain, slot, current int, gradient []float64, first int, out []float64)
+}
+
+// neighbourhood holds the sums of the weights of all single-slot moves of each
+// chain, in blocks. From them every informed proposal takes its normalising
+// constants and its draws: one pass over the gradient serves a whole step.
+type neighbourhood struct {
+	categories []int
+	width      int
+	blocks     int
+	logBlock   []float64 // [chains × slots × blocks]
+	logTotal   []float64 // [chains × slots], log Σ_{v ≠ current} weight
+	buffer     []float64 // [chains × room], so that chains share nothing
+	room       int
+}
+
+func newNeighbourhood(categories []int, chains int) *neighbourhood {
+	k := width(categories)
+	blocks := (k + blockSize - 1) / blockSize
+	room := max(min(k, blockSize), blocks, len(categories))
+	return &neighbourhood{
+		categories: categories,
+		width:      k,
+		blocks:     blocks,
+		logBlock:   make([]float64, chains*len(categories)*blocks),
+		logTotal:   make([]float64, chains*len(categories)),
+		buffer:     make([]float64, chains*room),
+		room:       room,
+	}
+}
+
+// totals is the log total weight of each slot of a chain, [slots].
+func (n *neighbourhood) totals(chain int) []float64 {
+	slots := len(n.categories)
+	return n.logTotal[chain*slots : (chain+1)*slots]
+}
+
+// scratch is the chain's own buffer of the given length.
+func (n *neighbourhood) scratch(chain, length int) []float64 {
+	return n.buffer[chain*n.room : chain*n.room+length]
+}
+
+// block is the part of a slot's categories in one block.
+func (n *neighbourhood) block(slot, b int) (first, length int) {
+	first = b * blockSize
+	return first, max(0, min(n.categories[slot]-first, blockSize))
+}
+
+// row is the gradient of one slot, from a chain's [slots × K].
+func (n *neighbourhood) row(gradient []float64, slot int) []float64 {
+	return gradient[slot*n.width : slot*n.width+n.categories[slot]]
+}
+
+// measure sums the weights around a chain's position. It reports whether they
+// are usable: with a NaN or +Inf in the gradient they are not.
+func (n *neighbourhood) measure(chain int, score scorer, position []int, gradient []float64) bool {
+	usable := true
+	totals := n.totals(chain)
+	for slot, current := range position {
+		row := n.row(gradient, slot)
+		at := (chain*len(position) + slot) * n.blocks
+		logBlock := n.logBlock[at : at+n.blocks]
+		for b := range logBlock {
+			first, length := n.block(slot, b)
+			out := n.scratch(chain, length)
+			score.logWeights(chain, slot, current, row, first, out)
+			if i := current - first; i >= 0 && i < length {
+				out[i] = math.Inf(-1)
+			}
+			logBlock[b] = logSumExp(out)
+		}
+		totals[slot] = logSumExp(logBlock)
+		// An infinite gradient at the current category would make every other
+		// look forbidden and so pass for a dead end.
+		usable = usable && totals[slot] < math.Inf(1) && finite(row[current])
+	}
+	return usable
+}
+
+// draw picks another category for a slot with probability proportional to its
+// weight. The slot's total must be above -Inf.
+func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradient []float64, src source) int {
+	at := (chain*len(n.categories) + slot) * n.blocks
+	logBlock := n.logBlock[at : at+n.blocks]
+	b := 0
+	if n.blocks > 1 {
+		weight := n.scratch(chain, n.blocks)
+		total := n.totals(chain)[slot]
+		for i, l := range logBlock {
+			weight[i] = math.Exp(l - total)
+		}
+		b = src.categorical(weight)
+	}
+	first, length := n.block(slot, b)
+	weight := n.scratch(chain, length)
+	score.logWeights(chain, slot, current, n.row(gradient, slot), first, weight)
+	for i, l := range weight {
+		weight[i] = math.Exp(l - logBlock[b])
+	}
+	if i := current - first; i >= 0 && i < length {
+		weight[i] = 0
+	}
+	return first + src.categorical(weight)
+}
+
+// logWeight is the log weight of moving a slot to category v.
+func (n *neighbourhood) logWeight(chain int, score scorer, slot, current, v int, gradient []float64) float64 {
+	out := n.scratch(chain, 1)
+	score.logWeights(chain, slot, current, n.row(gradient, slot), v, out)
+	return out[0]
+}
+
+// adopt takes over a chain's sums from another neighbourhood.
+func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
+	slots := len(n.categories)
+	lo, hi := chain*slots, (chain+1)*slots
+	copy(n.logTotal[lo:hi], from.logTotal[lo:hi])
+	copy(n.logBlock[lo*n.blocks:hi*n.blocks], from.logBlock[lo*n.blocks:hi*n.blocks])
+}
+
+// balanced is the scorer of the gradient's estimate of the energy difference,
+// Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], under a balancing function.
+type balanced struct{ balance Balance }
+
+func (s balanced) logWeights(_, _, current int, gradient []float64, first int, out []float64) {
+	here := gradient[current]
+	row := gradient[first : first+len(out)]
+	switch s.balance.rule {
+	case powerRule:
+		beta := s.balance.exponent()
+		for i, g := range row {
+			out[i] = beta * (g - here)
+		}
+	case minRule:
+		for i, g := range row {
+			delta := g - here
+			// min would hide a +Inf, which must show.
+			if delta > 0 && delta <= math.MaxFloat64 {
+				delta = 0
+			}
+			out[i] = delta
+		}
+	default:
+		for i, g := range row {
+			delta := g - here
+			if out[i] = s.balance.LogWeight(delta); delta > math.MaxFloat64 {
+				out[i] = delta
+			}
+		}
+	}
+}

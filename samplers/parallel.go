@@ -1,0 +1,55 @@
+package samplers
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// parallelWork is the number of category weights in a step above which
+// spreading the chains over goroutines pays for starting them.
+const parallelWork = 1 << 15
+
+// crew runs a function for each chain of a batch, on several goroutines when
+// the work is large. Which goroutine takes a chain has no influence on the
+// result: a chain touches its own stream and its own rows only. The closures
+// are made once, so that running allocates nothing.
+type crew struct {
+	body    func(chain int)
+	chains  int
+	next    atomic.Int64
+	running sync.WaitGroup
+	member  func()
+}
+
+// each calls body for the chains 0 to chains-1. work is the number of weights
+// that one chain computes.
+func (w *crew) each(chains, work int, body func(chain int)) {
+	members := min(runtime.GOMAXPROCS(0), chains)
+	if members < 2 || chains*work < parallelWork {
+		for chain := range chains {
+			body(chain)
+		}
+		return
+	}
+	if w.member == nil {
+		w.member = func() {
+			defer w.running.Done()
+			for {
+				chain := int(w.next.Add(1)) - 1
+				if chain >= w.chains {
+					return
+				}
+				w.body(chain)
+			}
+		}
+	}
+	w.body, w.chains = body, chains
+	w.next.Store(0)
+	w.running.Add(members)
+	for range members - 1 {
+		go w.member()
+	}
+	w.member()
+	w.running.Wait()
+}

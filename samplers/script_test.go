@@ -1,0 +1,163 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"infill/samplers/targets"
+)
+
+// script is a source that follows one path of decisions after another, so
+// that a test visits every outcome of a step with its exact probability.
+type script struct {
+	path        []decision
+	at          int
+	probability float64
+}
+
+type decision struct {
+	probabilities []float64
+	taken         int
+}
+
+var _ source = (*script)(nil)
+
+// everyPath runs f once for each path and reports the probability of each.
+func everyPath(f func(src source) error, seen func(probability float64)) error {
+	s := &script{}
+	for {
+		s.at, s.probability = 0, 1
+		if err := f(s); err != nil {
+			return err
+		}
+		seen(s.probability)
+		if !s.advance() {
+			return nil
+		}
+	}
+}
+
+// advance turns the last decision that has another possible outcome.
+func (s *script) advance() bool {
+	for len(s.path) > 0 {
+		last := &s.path[len(s.path)-1]
+		for last.taken++; last.taken < len(last.probabilities); last.taken++ {
+			if last.probabilities[last.taken] > 0 {
+				return true
+			}
+		}
+		s.path = s.path[:len(s.path)-1]
+	}
+	return false
+}
+
+func (s *script) decide(probabilities func() []float64) int {
+	if s.at == len(s.path) {
+		d := decision{probabilities: probabilities()}
+		for d.probabilities[d.taken] == 0 {
+			d.taken++
+		}
+		s.path = append(s.path, d)
+	}
+	d := s.path[s.at]
+	s.at++
+	s.probability *= d.probabilities[d.taken]
+	return d.taken
+}
+
+func (s *script) categorical(weight []float64) int {
+	return s.decide(func() []float64 {
+		p, total := slices.Clone(weight), 0.0
+		for _, w := range weight {
+			total += w
+		}
+		for i := range p {
+			p[i] /= total
+		}
+		return p
+	})
+}
+
+func (s *script) index(n int) int {
+	return s.decide(func() []float64 { return slices.Repeat([]float64{1 / float64(n)}, n) })
+}
+
+func (s *script) chance(p float64) bool {
+	if !(p > 0) {
+		return false
+	}
+	return s.decide(func() []float64 { return []float64{p, 1 - p} }) == 0
+}
+
+func (s *script) normal() float64    { panic("a normal number has no list of outcomes") }
+func (s *script) stream() *rand.Rand { panic("a script has no stream") }
+
+// clone copies a state, so that each path starts from the same one.
+func (s *State) clone() *State {
+	c := *s
+	c.Positions = slices.Clone(s.Positions)
+	c.Energy = slices.Clone(s.Energy)
+	c.Gradient = slices.Clone(s.Gradient)
+	c.terms = slices.Clone(s.terms)
+	if s.weights != nil {
+		w := *s.weights
+		w.logBlock, w.logTotal = slices.Clone(w.logBlock), slices.Clone(w.logTotal)
+		w.buffer = slices.Clone(w.buffer)
+		c.weights = &w
+	}
+	return &c
+}
+
+// transitionMatrix is the exact transition matrix of a kernel's own step, row
+// by row over the states of e. Rows of states where the kernel cannot start
+// are zero. sums holds what each row's paths add up to.
+func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matrix [][]float64) {
+	t.Helper()
+	ctx := context.Background()
+	matrix = make([][]float64, e.Len())
+	var info Info
+	for i := range matrix {
+		matrix[i] = make([]float64, e.Len())
+		start, err := kernel.Init(ctx, e.State(i))
+		if err != nil {
+			continue
+		}
+		var end *State
+		total := 0.0
+		err = everyPath(func(src source) error {
+			end = start.clone()
+			defer scriptTerms(kernel, src)()
+			return kernel.(transition).transition(ctx, end, []source{src}, &info)
+		}, func(p float64) {
+			matrix[i][e.Index(end.Positions)] += p
+			total += p
+		})
+		if err != nil {
+			t.Fatalf("state %v: %v", e.State(i), err)
+		}
+		if math.Abs(total-1) > 1e-10 {
+			t.Errorf("from %v the paths add up to %v, want 1", e.State(i), total)
+		}
+	}
+	return matrix
+}
+
+// scriptTerms lets a script decide on the subset of terms too, until the
+// function it returns is called.
+func scriptTerms(kernel Kernel, src source) (restore func()) {
+	k, ok := kernel.(interface{ engine() *informed })
+	if !ok || k.engine().terms == nil {
+		return func() {}
+	}
+	terms := k.engine().terms
+	before := terms.src
+	terms.src = src
+	// The order is scratch; a path must not depend on the one before.
+	slices.Sort(terms.order)
+	return func() { terms.src = before }
+}
+
+func (k *informed) engine() *informed { return k }

@@ -1,0 +1,59 @@
+package samplers
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// A source makes the random decisions of one chain. Kernels take every
+// discrete decision through it, so that the tests can put a script in the
+// place of the stream, follow every path through the very code that runs,
+// and so know its transition matrix exactly.
+type source interface {
+	// categorical returns i with probability weight[i] / Σ weight. The sum
+	// must be positive and finite.
+	categorical(weight []float64) int
+	// index returns a uniform index below n.
+	index(n int) int
+	// chance is true with probability p; NaN is never true.
+	chance(p float64) bool
+	// normal returns a standard normal number.
+	normal() float64
+	// stream is the random stream behind the decisions.
+	stream() *rand.Rand
+}
+
+// random is the source that draws from a chain's stream.
+type random struct{ r *rand.Rand }
+
+var _ source = random{}
+
+func (s random) categorical(weight []float64) int {
+	total := 0.0
+	for _, w := range weight {
+		total += w
+	}
+	u := s.r.Float64() * total
+	last := 0
+	for i, w := range weight {
+		if w <= 0 {
+			continue
+		}
+		if u -= w; u < 0 {
+			return i
+		}
+		last = i
+	}
+	// Rounding can leave u at zero past the end.
+	return last
+}
+
+func (s random) index(n int) int       { return s.r.IntN(n) }
+func (s random) chance(p float64) bool { return s.r.Float64() < p }
+func (s random) normal() float64       { return s.r.NormFloat64() }
+func (s random) stream() *rand.Rand    { return s.r }
+
+// accept decides a Metropolis–Hastings step. A NaN ratio rejects.
+func accept(s source, logRatio float64) bool {
+	return s.chance(math.Exp(math.Min(0, logRatio)))
+}

@@ -1,0 +1,213 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+)
+
+// neighbours lists the neighbours of each site of a torus, each once: on a
+// side of two sites the left and the right neighbour are the same one.
+func neighbours(rows, columns int) ([][]int, error) {
+	if rows < 1 || columns < 1 {
+		return nil, fmt.Errorf("a torus of %d × %d sites: both sides must be at least 1", rows, columns)
+	}
+	lists := make([][]int, rows*columns)
+	for r := range rows {
+		for c := range columns {
+			site := r*columns + c
+			near := map[int]bool{site: true}
+			for _, n := range []int{
+				((r+rows-1)%rows)*columns + c, ((r+1)%rows)*columns + c,
+				r*columns + (c+columns-1)%columns, r*columns + (c+1)%columns,
+			} {
+				if !near[n] {
+					near[n] = true
+					lists[site] = append(lists[site], n)
+				}
+			}
+		}
+	}
+	return lists, nil
+}
+
+// Ising is the Ising model on a torus, in the form of the discrete Langevin
+// paper (section 7.1): U(s) = a sᵀWs + b Σ s with spins s = ±1 and W the binary
+// adjacency matrix, so every edge counts twice. Category 0 is spin -1,
+// category 1 is spin +1. Each site is one term of the energy.
+type Ising struct {
+	coupling, field float64
+	near            [][]int
+	categories      []int
+}
+
+// NewIsing makes the model on rows × columns sites with coupling a and field b.
+func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
+	near, err := neighbours(rows, columns)
+	if err != nil {
+		return nil, err
+	}
+	return &Ising{coupling, field, near, repeat(2, rows*columns)}, nil
+}
+
+func repeat(k, n int) []int {
+	x := make([]int, n)
+	for i := range x {
+		x[i] = k
+	}
+	return x
+}
+
+func spin(category int) float64 { return float64(2*category - 1) }
+
+// Categories returns 2 for every site.
+func (t *Ising) Categories() []int { return t.categories }
+
+// Terms is the number of sites.
+func (t *Ising) Terms() int { return len(t.near) }
+
+// Energy writes U of each chain's spins.
+func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error {
+	n := len(t.near)
+	for c := range energy {
+		state, u := states[c*n:(c+1)*n], 0.0
+		for i, near := range t.near {
+			sum := 0.0
+			for _, k := range near {
+				sum += spin(state[k])
+			}
+			u += spin(state[i]) * (t.coupling*sum + t.field)
+		}
+		energy[c] = u
+	}
+	return nil
+}
+
+// EnergyGradient writes U and its gradient over one-hot sites.
+func (t *Ising) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	n := len(t.near)
+	for c := range energy {
+		state := states[c*n : (c+1)*n]
+		for i := range t.near {
+			d := t.derivative(state, i)
+			gradient[(c*n+i)*2], gradient[(c*n+i)*2+1] = -d, d
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// EnergyGradientOf takes the gradient of some sites' terms, scaled.
+func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	n := len(t.near)
+	scale := float64(n) / float64(len(terms))
+	for c := range energy {
+		state, rows := states[c*n:(c+1)*n], gradient[c*n*2:(c+1)*n*2]
+		clear(rows)
+		for _, i := range terms {
+			own := t.field
+			for _, k := range t.near[i] {
+				own += t.coupling * spin(state[k])
+				// The term a s_i s_k is also site k's business.
+				rows[2*k+1] += scale * t.coupling * spin(state[i])
+			}
+			rows[2*i+1] += scale * own
+		}
+		for i := range n {
+			rows[2*i] = -rows[2*i+1]
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// LogConditionals writes the conditional of one site of each chain.
+func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	n := len(t.near)
+	for c, i := range slots {
+		d := t.derivative(states[c*n:(c+1)*n], i)
+		logp[2*c], logp[2*c+1] = -d, d
+		normalise(logp[2*c : 2*c+2])
+	}
+	return nil
+}
+
+// derivative is ∂U/∂s_i.
+func (t *Ising) derivative(state []int, i int) float64 {
+	sum := 0.0
+	for _, k := range t.near[i] {
+		sum += spin(state[k])
+	}
+	return 2*t.coupling*sum + t.field
+}
+
+// Potts is the Potts model on a torus: U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],
+// every edge once.
+type Potts struct {
+	coupling   float64
+	field      []float64
+	near       [][]int
+	categories []int
+}
+
+// NewPotts makes the model on rows × columns sites; field has one value per
+// category.
+func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, error) {
+	near, err := neighbours(rows, columns)
+	if err != nil {
+		return nil, err
+	}
+	if len(field) == 0 {
+		return nil, fmt.Errorf("a Potts model without categories: give one field value for each")
+	}
+	return &Potts{coupling, field, near, repeat(len(field), rows*columns)}, nil
+}
+
+// Categories returns the same number for every site.
+func (t *Potts) Categories() []int { return t.categories }
+
+// Energy writes U of each chain's state.
+func (t *Potts) Energy(_ context.Context, states []int, energy []float64) error {
+	n := len(t.near)
+	for c := range energy {
+		state, u := states[c*n:(c+1)*n], 0.0
+		for i, near := range t.near {
+			u += t.field[state[i]]
+			for _, k := range near {
+				if state[i] == state[k] {
+					u += t.coupling / 2
+				}
+			}
+		}
+		energy[c] = u
+	}
+	return nil
+}
+
+// EnergyGradient writes U and its gradient over one-hot sites.
+func (t *Potts) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	n, q := len(t.near), len(t.field)
+	for c := range energy {
+		state := states[c*n : (c+1)*n]
+		for i := range t.near {
+			t.local(state, i, gradient[(c*n+i)*q:(c*n+i+1)*q])
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// LogConditionals writes the conditional of one site of each chain.
+func (t *Potts) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	n, q := len(t.near), len(t.field)
+	for c, i := range slots {
+		row := logp[c*q : (c+1)*q]
+		t.local(states[c*n:(c+1)*n], i, row)
+		normalise(row)
+	}
+	return nil
+}
+
+// local writes the part of U that depends on site i, by its category.
+func (t *Potts) local(state []int, i int, row []float64) {
+	copy(row, t.field)
+	for _, k := range t.near[i] {
+		row[state[k]] += t.coupling
+	}
+}

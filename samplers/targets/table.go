@@ -1,0 +1,160 @@
+package targets
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Table is a distribution whose energies are listed, state by state. Its
+// energy is a sum of terms, each a table of its own. The one-hot gradient is
+// that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v), plus a
+// fixed error that makes it an estimate, as gradients of deep models are.
+type Table struct {
+	categories   []int
+	wide         int
+	terms        [][]float64 // [terms][states]
+	errors       [][]float64 // [terms][states × slots × K], added to the gradient
+	energy       []float64   // Σ terms, [states]
+	conditionals []float64   // energies the conditionals are of, [states]
+}
+
+// TableOptions set how a random table is drawn. A zero field means none or 1.
+type TableOptions struct {
+	// Scale is the standard deviation of the energies, in nats.
+	Scale float64
+	// Terms is the number of terms of the energy.
+	Terms int
+	// GradientError is the standard deviation of the gradient's error.
+	GradientError float64
+	// ConditionalError is the standard deviation by which the energies
+	// behind the conditionals differ from U: like a masked language model's,
+	// they are then not those of exp(U).
+	ConditionalError float64
+}
+
+// NewTable draws a random table over slots with the given categories. It
+// fails when there are more than [MaxStates] states.
+func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
+	n, err := count(categories)
+	if err != nil {
+		return nil, err
+	}
+	scale, terms := o.Scale, max(o.Terms, 1)
+	if scale == 0 {
+		scale = 1
+	}
+	t := &Table{categories: slices.Clone(categories), wide: widest(categories), energy: make([]float64, n)}
+	for range terms {
+		values := normals(r, n, scale/math.Sqrt(float64(terms)))
+		t.terms = append(t.terms, values)
+		t.errors = append(t.errors, normals(r, n*len(categories)*t.wide, o.GradientError))
+		for i, v := range values {
+			t.energy[i] += v
+		}
+	}
+	t.conditionals = normals(r, n, o.ConditionalError)
+	for i, u := range t.energy {
+		t.conditionals[i] += u
+	}
+	return t, nil
+}
+
+func normals(r *rand.Rand, n int, scale float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = scale * r.NormFloat64()
+	}
+	return x
+}
+
+// Set gives one state another energy; -Inf forbids it. The terms follow, in
+// equal parts, and the conditionals.
+func (t *Table) Set(state []int, energy float64) {
+	i := index(t.categories, state)
+	for _, term := range t.terms {
+		term[i] = energy / float64(len(t.terms))
+	}
+	t.conditionals[i] = energy
+	t.energy[i] = energy
+}
+
+// Categories returns the number of categories of each slot.
+func (t *Table) Categories() []int { return t.categories }
+
+// Terms is the number of terms of the energy.
+func (t *Table) Terms() int { return len(t.terms) }
+
+// Energy writes U of each chain's state.
+func (t *Table) Energy(_ context.Context, states []int, energy []float64) error {
+	for c := range energy {
+		energy[c] = t.energy[index(t.categories, t.state(states, c))]
+	}
+	return nil
+}
+
+// EnergyGradient writes U and the gradient over one-hot slots.
+func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	terms := make([]int, len(t.terms))
+	for i := range terms {
+		terms[i] = i
+	}
+	return t.EnergyGradientOf(ctx, terms, states, energy, gradient)
+}
+
+// EnergyGradientOf writes U and the gradient of some terms, scaled to stand
+// for all.
+func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	slots := len(t.categories)
+	scale := float64(len(t.terms)) / float64(len(terms))
+	state := make([]int, slots)
+	for c := range energy {
+		copy(state, t.state(states, c))
+		here := index(t.categories, state)
+		for j, current := range state {
+			row := gradient[(c*slots+j)*t.wide:]
+			for v := range t.categories[j] {
+				state[j] = v
+				there := index(t.categories, state)
+				row[v] = 0
+				for _, term := range terms {
+					row[v] += scale * (t.terms[term][there] + t.errors[term][(here*slots+j)*t.wide+v])
+				}
+			}
+			state[j] = current
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// LogConditionals writes the conditional of one slot of each chain.
+func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	state := make([]int, len(t.categories))
+	for c, j := range slots {
+		copy(state, t.state(states, c))
+		row := logp[c*t.wide : c*t.wide+t.categories[j]]
+		for v := range row {
+			state[j] = v
+			row[v] = t.conditionals[index(t.categories, state)]
+		}
+		normalise(row)
+	}
+	return nil
+}
+
+func (t *Table) state(states []int, chain int) []int {
+	slots := len(t.categories)
+	return states[chain*slots : (chain+1)*slots]
+}
+
+// normalise turns energies into log-probabilities.
+func normalise(row []float64) {
+	largest, sum := slices.Max(row), 0.0
+	for _, u := range row {
+		sum += math.Exp(u - largest)
+	}
+	for v := range row {
+		row[v] -= largest + math.Log(sum)
+	}
+}

@@ -1,0 +1,139 @@
+// Package targets holds small distributions that are known exactly: every
+// state can be listed and its probability computed. Samplers are proven and
+// compared on them. They implement the target interfaces of the package
+// samplers, which this package does not need to know.
+//
+// Shapes are those of samplers: states is [chains × slots], energy [chains],
+// gradient [chains × slots × K] with K the largest number of categories, all
+// row-major; energies are in nats.
+package targets
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// MaxStates is the largest number of states that [Enumerate] lists.
+const MaxStates = 1 << 22
+
+// An Energy is what can be enumerated: samplers.Target.
+type Energy interface {
+	Categories() []int
+	Energy(ctx context.Context, states []int, energy []float64) error
+}
+
+// An Enumeration lists every state of a target with its probability. State i
+// counts up with slot 0 slowest: it is the mixed-radix number of its
+// categories.
+type Enumeration struct {
+	categories []int
+	// States is [N × slots].
+	States []int
+	// Energy is U of each state, [N], in nats.
+	Energy []float64
+	// Probability is π of each state, [N].
+	Probability []float64
+	// LogNormaliser is log Σ exp(U).
+	LogNormaliser float64
+}
+
+// Enumerate evaluates every state of a target. More than [MaxStates] states,
+// or a NaN or +Inf energy, is an error.
+func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
+	categories := target.Categories()
+	n, err := count(categories)
+	if err != nil {
+		return nil, err
+	}
+	e := &Enumeration{
+		categories:  categories,
+		States:      make([]int, 0, n*len(categories)),
+		Energy:      make([]float64, n),
+		Probability: make([]float64, n),
+	}
+	state := make([]int, len(categories))
+	for range n {
+		e.States = append(e.States, state...)
+		increment(categories, state)
+	}
+	if err := target.Energy(ctx, e.States, e.Energy); err != nil {
+		return nil, err
+	}
+	largest := math.Inf(-1)
+	for i, u := range e.Energy {
+		if math.IsNaN(u) || math.IsInf(u, 1) {
+			return nil, fmt.Errorf("state %v has energy %v: it has no probability", e.State(i), u)
+		}
+		largest = math.Max(largest, u)
+	}
+	sum := 0.0
+	for i, u := range e.Energy {
+		e.Probability[i] = math.Exp(u - largest)
+		sum += e.Probability[i]
+	}
+	for i := range e.Probability {
+		e.Probability[i] /= sum
+	}
+	e.LogNormaliser = largest + math.Log(sum)
+	return e, nil
+}
+
+// Len is the number of states.
+func (e *Enumeration) Len() int { return len(e.Energy) }
+
+// State is the i-th state, [slots].
+func (e *Enumeration) State(i int) []int {
+	slots := len(e.categories)
+	return e.States[i*slots : (i+1)*slots]
+}
+
+// Index is the place of a state in the enumeration.
+func (e *Enumeration) Index(state []int) int { return index(e.categories, state) }
+
+// Mean is the exact mean of a function of the state.
+func (e *Enumeration) Mean(f func(state []int) float64) float64 {
+	mean := 0.0
+	for i, p := range e.Probability {
+		mean += p * f(e.State(i))
+	}
+	return mean
+}
+
+// count is the number of states, an error when it is too large to list.
+func count(categories []int) (int, error) {
+	n := 1
+	for _, k := range categories {
+		if k < 1 || n > MaxStates/k {
+			return 0, fmt.Errorf("slots of %v categories have more than %d states: too many to list", categories, MaxStates)
+		}
+		n *= k
+	}
+	return n, nil
+}
+
+func increment(categories, state []int) {
+	for j := len(state) - 1; j >= 0; j-- {
+		if state[j]++; state[j] < categories[j] {
+			return
+		}
+		state[j] = 0
+	}
+}
+
+func index(categories, state []int) int {
+	i := 0
+	for j, k := range categories {
+		i = i*k + state[j]
+	}
+	return i
+}
+
+// widest is K.
+func widest(categories []int) int {
+	k := 0
+	for _, n := range categories {
+		k = max(k, n)
+	}
+	return k
+}
