@@ -1,0 +1,161 @@
+package lm_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"infill/lm"
+	"infill/models"
+)
+
+const maskID = 103 // of the built-in model
+
+// goldenEnergy is one energy of a case; see testdata/golden/README.md.
+type goldenEnergy struct {
+	Energy   []float64
+	Top      goldenTop   `json:"gradient_top"`
+	At       goldenAt    `json:"gradient_at"`
+	Sum      [][]float64 `json:"gradient_sum"`
+	Squares  [][]float64 `json:"gradient_square_sum"`
+	LogProbs goldenTop   `json:"log_prob_top"`
+}
+
+type goldenTop struct {
+	IDs    [][][]int
+	Values [][][]float64
+}
+
+type goldenAt struct {
+	IDs    []int
+	Values [][][]float64
+}
+
+type goldenCase struct {
+	Template    string
+	Slots       []int
+	IDs         [][]int
+	PLL, Filled goldenEnergy
+}
+
+func golden(t testing.TB) []goldenCase {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "golden", "mini-uncased.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []goldenCase
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) == 0 {
+		t.Fatal("no golden cases")
+	}
+	return cases
+}
+
+func open(t testing.TB) *lm.MaskedLM {
+	t.Helper()
+	bundle, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: maskID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// vocabulary is the support of all tokens, so that categories are token ids.
+func vocabulary(m *lm.MaskedLM, slots int) [][]int {
+	all := make([]int, m.Vocabulary())
+	for i := range all {
+		all[i] = i
+	}
+	support := make([][]int, slots)
+	for j := range support {
+		support[j] = all
+	}
+	return support
+}
+
+// near holds fp32 against double precision.
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-3*max(1, math.Abs(want))) {
+		t.Errorf("%s: %.7g, double precision gives %.7g", what, got, want)
+	}
+}
+
+// Energies, gradients and conditionals of the built-in model equal values of
+// an independent implementation in double precision.
+func TestGolden(t *testing.T) {
+	m, ctx := open(t), context.Background()
+	for _, c := range golden(t) {
+		for energy, want := range map[lm.Energy]goldenEnergy{lm.PLL: c.PLL, lm.Filled: c.Filled} {
+			t.Run(fmt.Sprintf("%s/%s", energy, c.Template), func(t *testing.T) {
+				slots, v := len(c.Slots), m.Vocabulary()
+				target, err := m.NewTarget(c.IDs[0], c.Slots, lm.TargetOptions{Energy: energy, Support: vocabulary(m, slots)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var states []int
+				for _, ids := range c.IDs {
+					for _, s := range c.Slots {
+						states = append(states, ids[s])
+					}
+				}
+				value, gradient := make([]float64, len(c.IDs)), make([]float64, len(states)*v)
+				if err := target.EnergyGradient(ctx, states, value, gradient); err != nil {
+					t.Fatal(err)
+				}
+				for chain := range c.IDs {
+					near(t, "energy", value[chain], want.Energy[chain])
+					for j := range slots {
+						g := gradient[(chain*slots+j)*v:][:v]
+						for k, id := range want.Top.IDs[chain][j] {
+							near(t, fmt.Sprintf("∂U/∂θ_%d[%d]", j, id), g[id], want.Top.Values[chain][j][k])
+						}
+						sum, squares := 0.0, 0.0
+						for _, x := range g {
+							sum, squares = sum+x, squares+x*x
+						}
+						near(t, "Σ gradient", sum, want.Sum[chain][j])
+						near(t, "Σ gradient²", squares, want.Squares[chain][j])
+						for k, id := range want.At.IDs {
+							near(t, fmt.Sprintf("∂U/∂θ_%d[%d]", j, id), g[id], want.At.Values[chain][j][k])
+						}
+					}
+				}
+				if energy != lm.PLL {
+					return
+				}
+				logp := make([]float64, len(c.IDs)*v)
+				for j := range slots {
+					which := make([]int, len(c.IDs))
+					for chain := range which {
+						which[chain] = j
+					}
+					if err := target.LogConditionals(ctx, states, which, logp); err != nil {
+						t.Fatal(err)
+					}
+					for chain := range c.IDs {
+						for k, id := range want.LogProbs.IDs[chain][j] {
+							near(t, fmt.Sprintf("log p_%d(%d)", j, id), logp[chain*v+id], want.LogProbs.Values[chain][j][k])
+						}
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,154 @@
+// Package lm runs masked language models: log-probabilities of tokens at
+// chosen positions, and the joint energy of several masked slots with its
+// gradient, batched over chains. [Target] is what samplers sample from.
+package lm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"infill/lm/bert"
+	"infill/lm/onnx"
+	"infill/lm/ort"
+	"infill/models"
+)
+
+// Options say where and how a model runs. The zero value finds or fetches the
+// onnxruntime library and takes the best device there is.
+type Options struct {
+	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
+	Threads int    // on the CPU; 0 takes all cores
+	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
+	// Library is the path of the onnxruntime shared library; empty: found or fetched.
+	Library string
+}
+
+// MaskedLM is a masked language model, ready to run. It serves many goroutines
+// at once.
+type MaskedLM struct {
+	bundle       *models.Bundle
+	runtime      *ort.Runtime
+	conditionals lazySession
+	gradient     lazySession
+	chunk        chunkLimits
+	mask         int
+}
+
+// Open prepares a model. Its sessions, which hold the weights in memory, are
+// made when they are first needed: one for log-probabilities, another for
+// gradients.
+func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
+	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
+		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID, bundle.Config.VocabularySize)
+	}
+	path := o.Library
+	if path == "" {
+		path = os.Getenv("INFILL_ONNXRUNTIME") // until library.Ensure is there
+	}
+	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads})
+	if err != nil {
+		return nil, err
+	}
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
+	m.chunk = limits(bundle.Config, runtime.Device())
+	m.conditionals.build = bert.Conditionals
+	m.conditionals.inputs = []string{bert.InputIDs, bert.InputQueries, bert.InputTargets, bert.InputCandidates, bert.InputChosen}
+	m.conditionals.outputs = []string{bert.OutputTarget, bert.OutputCandidates, bert.OutputVocabulary}
+	m.gradient.build = bert.Gradient
+	m.gradient.inputs = append(append([]string{}, m.conditionals.inputs...),
+		bert.InputSlots, bert.InputWeights, bert.InputSlotCandidates, bert.InputChosenSlots)
+	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), bert.OutputSlotCandidates, bert.OutputSlotsVocabulary)
+	return m, nil
+}
+
+// Close releases the sessions; running calls are waited for.
+func (m *MaskedLM) Close() error {
+	return errors.Join(m.conditionals.close(), m.gradient.close(), m.runtime.Close())
+}
+
+// Bundle is the model's bundle.
+func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
+
+// Device is the device really used, "cpu" or "cuda:N".
+func (m *MaskedLM) Device() string { return m.runtime.Device() }
+
+// Note says why "auto" did not take CUDA; empty when it did, or was not asked.
+func (m *MaskedLM) Note() string { return m.runtime.Note() }
+
+// Threads is the number of threads that one model call uses on the CPU.
+func (m *MaskedLM) Threads() int { return m.runtime.Threads() }
+
+// RuntimeVersion is onnxruntime's version.
+func (m *MaskedLM) RuntimeVersion() string { return m.runtime.Version() }
+
+// Positions is the longest text that the model takes, in tokens, [CLS] and
+// [SEP] included.
+func (m *MaskedLM) Positions() int { return m.bundle.Config.MaxPositions }
+
+// Vocabulary is the number of tokens that the model scores.
+func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
+
+// MaskID is [MASK]'s token id.
+func (m *MaskedLM) MaskID() int { return m.mask }
+
+// TooLongError says that a text has more tokens than the model has positions.
+type TooLongError struct{ Tokens, Positions int }
+
+// Error is one line.
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", e.Tokens, e.Positions)
+}
+
+// check refuses ids that the model has no embedding for.
+func (m *MaskedLM) check(ids []int) error {
+	if len(ids) > m.Positions() {
+		return &TooLongError{len(ids), m.Positions()}
+	}
+	for i, id := range ids {
+		if id < 0 || id >= m.Vocabulary() {
+			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", id, i, m.Vocabulary())
+		}
+	}
+	return nil
+}
+
+// lazySession is made when it is first used.
+type lazySession struct {
+	build           func(*models.Bundle) (*onnx.Graph, error)
+	inputs, outputs []string
+
+	lock    sync.Mutex
+	session *ort.Session
+}
+
+func (l *lazySession) get(m *MaskedLM) (*ort.Session, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.session != nil {
+		return l.session, nil
+	}
+	graph, err := l.build(m.bundle)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := graph.Encode()
+	if err != nil {
+		return nil, err
+	}
+	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{ExternalDir: m.bundle.Dir, Inputs: l.inputs, Outputs: l.outputs})
+	return l.session, err
+}
+
+func (l *lazySession) close() error {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.session == nil {
+		return nil
+	}
+	err := l.session.Close()
+	l.session = nil
+	return err
+}

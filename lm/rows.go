@@ -1,0 +1,205 @@
+package lm
+
+import (
+	"context"
+	"strings"
+
+	"infill/lm/ort"
+	"infill/models"
+)
+
+// chunkLimits bound how much one model call computes. On a CPU a call works
+// best when the values between two matrix products stay in its caches; on a
+// GPU the bound is memory.
+type chunkLimits struct {
+	tokens  int // rows × tokens of a call
+	queries int // queried positions of a call: each has a row of vocabulary size
+}
+
+// limits: the figures come from BenchmarkChunk.
+func limits(c models.Config, device string) chunkLimits {
+	if strings.HasPrefix(device, "cuda") {
+		return chunkLimits{tokens: 64 << 10, queries: 2 << 10}
+	}
+	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize), queries: 256}
+}
+
+// rows is the number of rows for one call.
+func (l chunkLimits) rows(tokens, perRow int) int {
+	return max(1, min(l.tokens/tokens, l.queries/perRow))
+}
+
+// batch is rows of one length, each with the same number of queried positions.
+type batch struct {
+	tokens, perRow, width int
+	ids                   []int64 // [rows × tokens]
+	queries               []int64 // [rows × perRow], positions within the row
+	targets               []int64 // [rows·perRow]
+	candidates            []int64 // [rows·perRow × width]
+	everything            bool    // the whole vocabulary for every query
+
+	// Results, float32 and in nats, made long enough by run.
+	target     []float32 // [rows·perRow]
+	candidate  []float32 // [rows·perRow × width]
+	vocabulary []float32 // [rows·perRow × vocabulary], when everything is set
+
+	scratch struct{ queries, chosen []int64 }
+}
+
+// reset empties the batch and keeps its memory.
+func (b *batch) reset(tokens, perRow, width int, everything bool) {
+	b.tokens, b.perRow, b.width, b.everything = tokens, perRow, width, everything
+	b.ids, b.queries, b.targets, b.candidates = b.ids[:0], b.queries[:0], b.targets[:0], b.candidates[:0]
+}
+
+func (b *batch) rows() int { return len(b.ids) / b.tokens }
+
+// resized is s with length n, its contents undefined.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// part is the rows from..to as inputs and outputs of a session.
+func (b *batch) part(from, to, vocabulary int) (inputs, outputs [5]ort.Tensor) {
+	rows, first, last := to-from, from*b.perRow, to*b.perRow
+	n, full := last-first, 0
+	if b.everything {
+		full = n
+	}
+	b.scratch.queries, b.scratch.chosen = resized(b.scratch.queries, n), resized(b.scratch.chosen, full)
+	for i := range n {
+		b.scratch.queries[i] = int64(i/b.perRow*b.tokens) + b.queries[first+i]
+	}
+	for i := range full {
+		b.scratch.chosen[i] = int64(i)
+	}
+	inputs = [5]ort.Tensor{
+		ort.Int64([]int64{int64(rows), int64(b.tokens)}, b.ids[from*b.tokens:to*b.tokens]),
+		ort.Int64([]int64{int64(rows), int64(b.perRow)}, b.scratch.queries),
+		ort.Int64([]int64{int64(n), 1}, b.targets[first:last]),
+		ort.Int64([]int64{int64(n), int64(b.width)}, b.candidates[first*b.width:last*b.width]),
+		ort.Int64([]int64{int64(full)}, b.scratch.chosen),
+	}
+	var whole []float32
+	if b.everything {
+		whole = b.vocabulary[first*vocabulary : last*vocabulary]
+	}
+	outputs = [5]ort.Tensor{
+		ort.Float32([]int64{int64(n), 1}, b.target[first:last]),
+		ort.Float32([]int64{int64(n), int64(b.width)}, b.candidate[first*b.width:last*b.width]),
+		ort.Float32([]int64{int64(full), int64(vocabulary)}, whole),
+	}
+	return inputs, outputs
+}
+
+// prepare makes room for the results.
+func (b *batch) prepare(vocabulary int) {
+	n := b.rows() * b.perRow
+	b.target, b.candidate = resized(b.target, n), resized(b.candidate, n*b.width)
+	if b.everything {
+		b.vocabulary = resized(b.vocabulary, n*vocabulary)
+	}
+}
+
+// run computes the batch's results, in calls of a size that suits the device.
+func (m *MaskedLM) run(ctx context.Context, b *batch) error {
+	session, err := m.conditionals.get(m)
+	if err != nil {
+		return err
+	}
+	b.prepare(m.Vocabulary())
+	step := m.chunk.rows(b.tokens, b.perRow)
+	for from := 0; from < b.rows(); from += step {
+		inputs, outputs := b.part(from, min(from+step, b.rows()), m.Vocabulary())
+		if err := session.Run(ctx, inputs[:5], outputs[:3]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gradientBatch is a batch whose rows come in groups, chains × terms, with the
+// gradient with respect to the embeddings of slots summed over each group.
+type gradientBatch struct {
+	batch
+	terms, slots   int
+	at             []int64   // [rows × slots], positions within the row
+	weights        []float32 // [rows × slots]
+	slotWidth      int
+	slotCandidates []int64 // [slots × slotWidth], unless everything is set
+
+	// Results of the gradient through the context, nats: one of the two.
+	cross      []float32 // [chains × slots × slotWidth]
+	crossWhole []float32 // [chains × slots × vocabulary], when everything is set
+
+	more struct {
+		at, chosen []int64
+		bySlot     []float32 // [slots × chains × slotWidth]
+	}
+}
+
+func (b *gradientBatch) chains() int { return b.rows() / b.terms }
+
+// runGradient computes the batch's results; a chain is never split.
+func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
+	session, err := m.gradient.get(m)
+	if err != nil {
+		return err
+	}
+	vocabulary := m.Vocabulary()
+	b.prepare(vocabulary)
+	if b.everything {
+		b.crossWhole = resized(b.crossWhole, b.chains()*b.slots*vocabulary)
+	} else {
+		b.cross = resized(b.cross, b.chains()*b.slots*b.slotWidth)
+	}
+	step := max(1, m.chunk.rows(b.tokens, b.perRow)/b.terms)
+	for from := 0; from < b.chains(); from += step {
+		to := min(from+step, b.chains())
+		if err := b.runChains(ctx, session, from, to, vocabulary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *gradientBatch) runChains(ctx context.Context, session *ort.Session, from, to, vocabulary int) error {
+	chains, rows := to-from, (to-from)*b.terms
+	first, last := from*b.terms*b.slots, to*b.terms*b.slots
+	common, results := b.part(from*b.terms, to*b.terms, vocabulary)
+	b.more.at = resized(b.more.at, rows*b.slots)
+	for i := range b.more.at {
+		b.more.at[i] = int64(i/b.slots*b.tokens) + b.at[first+i]
+	}
+	width, whole := b.slotWidth, 0
+	var crossWhole []float32
+	if b.everything {
+		width, whole = 0, chains*b.slots
+		crossWhole = b.crossWhole[from*b.slots*vocabulary : to*b.slots*vocabulary]
+	}
+	b.more.chosen = resized(b.more.chosen, whole)
+	for i := range b.more.chosen {
+		b.more.chosen[i] = int64(i)
+	}
+	b.more.bySlot = resized(b.more.bySlot, b.slots*chains*width)
+	inputs := append(common[:5:5],
+		ort.Int64([]int64{int64(rows), int64(b.slots)}, b.more.at),
+		ort.Float32([]int64{int64(chains), int64(b.terms), int64(b.slots), 1}, b.weights[first:last]),
+		ort.Int64([]int64{int64(b.slots), int64(width)}, b.slotCandidates[:b.slots*width]),
+		ort.Int64([]int64{int64(whole)}, b.more.chosen))
+	outputs := append(results[:3:3],
+		ort.Float32([]int64{int64(b.slots), int64(chains), int64(width)}, b.more.bySlot),
+		ort.Float32([]int64{int64(whole), int64(vocabulary)}, crossWhole))
+	if err := session.Run(ctx, inputs, outputs); err != nil {
+		return err
+	}
+	for j := range b.slots {
+		for c := range chains {
+			copy(b.cross[((from+c)*b.slots+j)*width:][:width], b.more.bySlot[(j*chains+c)*width:][:width])
+		}
+	}
+	return nil
+}

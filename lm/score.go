@@ -1,0 +1,99 @@
+package lm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Query asks for the log-probability of one token of a text.
+type Query struct {
+	Position int   // whose token is scored
+	Masked   []int // positions that hold [MASK] meanwhile; Position itself is always masked
+}
+
+// Score is, for every query, log f(ids[Position] | ids with the masked
+// positions masked), in nats: the terms of a pseudo-log-likelihood (Salazar et
+// al. 2020).
+func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
+	if err := m.check(ids); err != nil {
+		return nil, err
+	}
+	var b batch
+	b.reset(len(ids), 1, 0, false)
+	for _, q := range queries {
+		row := len(b.ids)
+		for _, id := range ids {
+			b.ids = append(b.ids, int64(id))
+		}
+		for _, p := range append(slices.Clone(q.Masked), q.Position) {
+			if p < 0 || p >= len(ids) {
+				return nil, fmt.Errorf("position %d is outside the text of %d tokens", p, len(ids))
+			}
+			b.ids[row+p] = int64(m.MaskID())
+		}
+		b.queries = append(b.queries, int64(q.Position))
+		b.targets = append(b.targets, int64(ids[q.Position]))
+	}
+	if len(queries) == 0 {
+		return nil, nil
+	}
+	if err := m.run(ctx, &b); err != nil {
+		return nil, err
+	}
+	scores := make([]float64, len(queries))
+	for i, s := range b.target {
+		scores[i] = float64(s)
+	}
+	return scores, nil
+}
+
+// MaskedLogProbabilities is log p of every token at every slot
+// [slots × vocabulary], in nats, while all slots hold [MASK] at once. The ids
+// at the slots are not looked at.
+func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	row, err := m.template(ids, slots)
+	if err != nil {
+		return nil, err
+	}
+	var b batch
+	b.reset(len(ids), len(slots), 0, true)
+	b.ids = append(b.ids, row...)
+	for _, s := range slots {
+		b.queries = append(b.queries, int64(s))
+	}
+	b.targets = make([]int64, len(slots))
+	if err := m.run(ctx, &b); err != nil {
+		return nil, err
+	}
+	out, v := make([][]float32, len(slots)), m.Vocabulary()
+	for j := range out {
+		out[j] = b.vocabulary[j*v : (j+1)*v : (j+1)*v]
+	}
+	return out, nil
+}
+
+// template is the ids with [MASK] at the slots.
+func (m *MaskedLM) template(ids, slots []int) ([]int64, error) {
+	if len(slots) == 0 {
+		return nil, fmt.Errorf("there is no slot")
+	}
+	masked := slices.Clone(ids)
+	for i, s := range slots {
+		if s < 0 || s >= len(ids) {
+			return nil, fmt.Errorf("slot %d is at position %d, outside the text of %d tokens", i, s, len(ids))
+		}
+		if slices.Contains(slots[:i], s) {
+			return nil, fmt.Errorf("two slots are at position %d", s)
+		}
+		masked[s] = m.MaskID()
+	}
+	if err := m.check(masked); err != nil {
+		return nil, err
+	}
+	row := make([]int64, len(masked))
+	for i, id := range masked {
+		row[i] = int64(id)
+	}
+	return row, nil
+}

@@ -1,0 +1,556 @@
+package lm
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"infill/samplers"
+)
+
+// Energy names an energy of a template's fills, in nats (DESIGN names them so;
+// the DLP paper, Zhang, Liu and Liu 2022, appendix I.6, uses PLL).
+type Energy string
+
+// The energies.
+const (
+	// PLL is Σ_i log f(θ_i | X with slot i masked and every other slot filled).
+	PLL Energy = "pll"
+	// Filled is Σ_i log f(θ_i | X with every slot filled): the model sees the
+	// token it scores, and mostly copies it. For comparison only.
+	Filled Energy = "filled"
+)
+
+// Energies lists the energies.
+func Energies() []string { return []string{string(PLL), string(Filled)} }
+
+// Gradient names how the gradient of the energy over one-hot slots is taken.
+type Gradient string
+
+// The gradients.
+const (
+	// Full is the exact gradient.
+	Full Gradient = "full"
+	// Local is its direct term alone, log p_j(v). It needs no backward pass,
+	// and is as valid in a Metropolis-adjusted proposal.
+	Local Gradient = "local"
+	// Stochastic is the direct term and an unbiased estimate of the rest from
+	// a random subset of the energy's terms.
+	Stochastic Gradient = "stochastic"
+)
+
+// Gradients lists the gradients.
+func Gradients() []string { return []string{string(Full), string(Local), string(Stochastic)} }
+
+// TargetOptions choose a target.
+type TargetOptions struct {
+	Energy   Energy   // PLL when empty
+	Gradient Gradient // Full when empty
+	// Support is the token ids that each slot may take: category k of slot j
+	// is token Support[j][k].
+	Support [][]int
+}
+
+// Counts is what a target has cost so far.
+type Counts struct {
+	EnergyEvaluations   int64 // states whose energy was asked for
+	GradientEvaluations int64 // states whose gradient was asked for
+	// Rows is how many rows really ran through the model; states share rows,
+	// and rows are remembered, so it can be less than slots × evaluations.
+	Rows int64
+}
+
+// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's
+// slots. It is not safe for concurrent use; the model below it is.
+//
+// In a masked row everything but the slot's own token is visible, so that its
+// distribution serves every value of the slot: rows are computed once for all
+// chains that share them and kept, up to a bound.
+type Target struct {
+	m          *MaskedLM
+	energy     Energy
+	gradient   Gradient
+	template   []int64 // ids with [MASK] at the slots
+	slots      []int
+	support    [][]int
+	categories []int
+	width      int  // largest number of categories
+	everything bool // rows come over whole, and are narrowed here
+	counts     Counts
+
+	remembered *simplelru.LRU[string, []float32]
+	capacity   int // rows
+	// pending are this call's rows that were not remembered.
+	pending []string
+	batch   batch
+	back    gradientBatch
+	found   map[string][]float32 // this call's rows, out of reach of eviction
+	key     []byte
+}
+
+var (
+	_ samplers.GradientTarget           = (*Target)(nil)
+	_ samplers.StochasticGradientTarget = (*Target)(nil)
+	_ samplers.ConditionalTarget        = (*Target)(nil)
+)
+
+const (
+	// wholeAbove is the support size from which rows are taken over the whole
+	// vocabulary: gathering inside the graph then costs more than it saves.
+	wholeAbove = 2048
+	// rememberedBytes bounds the memory for rows.
+	rememberedBytes = 64 << 20
+)
+
+// NewTarget is the target over the fills of ids (with [CLS] and [SEP]) at the
+// positions slots; what ids hold there is not looked at.
+func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (*Target, error) {
+	template, err := m.template(ids, slots)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{m: m, energy: o.Energy, gradient: o.Gradient, template: template, slots: slices.Clone(slots), support: o.Support}
+	if t.energy == "" {
+		t.energy = PLL
+	}
+	if t.gradient == "" {
+		t.gradient = Full
+	}
+	if !slices.Contains(Energies(), string(t.energy)) {
+		return nil, fmt.Errorf("energy %q is not known (valid: %s)", t.energy, strings.Join(Energies(), ", "))
+	}
+	if !slices.Contains(Gradients(), string(t.gradient)) {
+		return nil, fmt.Errorf("gradient %q is not known (valid: %s)", t.gradient, strings.Join(Gradients(), ", "))
+	}
+	if len(o.Support) != len(slots) {
+		return nil, fmt.Errorf("there are %d slots and supports for %d", len(slots), len(o.Support))
+	}
+	for j, s := range o.Support {
+		if len(s) == 0 {
+			return nil, fmt.Errorf("slot %d may take no token at all", j)
+		}
+		for _, id := range s {
+			if id < 0 || id >= m.Vocabulary() {
+				return nil, fmt.Errorf("slot %d: token %d is outside the vocabulary of %d", j, id, m.Vocabulary())
+			}
+		}
+		t.categories = append(t.categories, len(s))
+		t.width = max(t.width, len(s))
+	}
+	t.everything = t.width > wholeAbove
+	perEntry := 4 * t.width
+	if t.energy == Filled {
+		perEntry *= len(slots)
+	}
+	t.capacity = max(len(slots), rememberedBytes/perEntry)
+	t.remembered, err = simplelru.NewLRU[string, []float32](t.capacity, nil)
+	t.found = map[string][]float32{}
+	return t, err
+}
+
+// Categories is the number of tokens that each slot may take.
+func (t *Target) Categories() []int { return t.categories }
+
+// Counts is what the target has cost so far.
+func (t *Target) Counts() Counts { return t.counts }
+
+// Terms is the number of terms of the energy that a stochastic gradient draws
+// from: the masked rows of PLL; Filled has a single row.
+func (t *Target) Terms() int {
+	if t.energy == Filled {
+		return 1
+	}
+	return len(t.slots)
+}
+
+// Energy writes U of every chain into energy [chains], nats. states is
+// [chains × slots], row-major, categories.
+func (t *Target) Energy(ctx context.Context, states []int, energy []float64) error {
+	t.counts.EnergyEvaluations += int64(len(energy))
+	if err := t.evaluate(ctx, states); err != nil {
+		return err
+	}
+	t.sum(states, energy)
+	return nil
+}
+
+// EnergyGradient is [Target.Energy] together with ∂U/∂θ_j[v] over one-hot θ
+// into gradient [chains × slots × max(Categories())], as far as the target's
+// Gradient goes: Stochastic here means all terms.
+func (t *Target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	if t.gradient == Local {
+		return t.local(ctx, states, energy, gradient)
+	}
+	all := make([]int, t.Terms())
+	for i := range all {
+		all[i] = i
+	}
+	return t.EnergyGradientOf(ctx, all, states, energy, gradient)
+}
+
+// EnergyGradientOf is [Target.EnergyGradient] with the part of the gradient
+// that goes through the context estimated from the given terms, scaled by
+// Terms()/len(terms). The energy and the direct part are exact.
+func (t *Target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
+	if len(terms) == 0 {
+		return fmt.Errorf("a stochastic gradient needs at least one term")
+	}
+	if t.energy == PLL && len(t.slots) == 1 {
+		return t.local(ctx, states, energy, gradient) // one slot has no context of slots
+	}
+	distinct := t.distinct(states)
+	if err := t.backward(ctx, distinct, terms); err != nil {
+		return err
+	}
+	if err := t.local(ctx, states, energy, gradient); err != nil {
+		return err
+	}
+	m, v := len(t.slots), t.m.Vocabulary()
+	for c := range energy {
+		g := distinct.index[c]
+		for j := range m {
+			row := gradient[(c*m+j)*t.width:][:t.categories[j]]
+			if t.everything {
+				whole := t.back.crossWhole[(g*m+j)*v:][:v]
+				for k, id := range t.support[j] {
+					row[k] += float64(whole[id])
+				}
+				continue
+			}
+			for k, x := range t.back.cross[(g*m+j)*t.width:][:len(row)] {
+				row[k] += float64(x)
+			}
+		}
+	}
+	return nil
+}
+
+// LogConditionals writes log f(· | X with the chain's slot masked), normalised
+// over the slot's categories, into logp [chains × max(Categories())]. slots is
+// [chains]. They are the model's own conditionals, whatever the energy; those
+// of a masked language model belong to no joint distribution.
+func (t *Target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
+	m := len(t.slots)
+	clear(t.found)
+	t.pending = t.pending[:0]
+	for c, j := range slots {
+		t.want(t.maskedKey(states[c*m:(c+1)*m], j))
+	}
+	if err := t.runMasked(ctx); err != nil {
+		return err
+	}
+	for c, j := range slots {
+		row := t.found[string(t.maskedKey(states[c*m:(c+1)*m], j))]
+		out := logp[c*t.width:][:t.categories[j]]
+		top := math.Inf(-1)
+		for k := range out {
+			out[k] = float64(row[k])
+			top = max(top, out[k])
+		}
+		total := 0.0
+		for _, x := range out {
+			total += math.Exp(x - top)
+		}
+		shift := top + math.Log(total)
+		for k := range out {
+			out[k] -= shift
+		}
+	}
+	return nil
+}
+
+// local is the energy and the direct term of the gradient, log p_j(v).
+func (t *Target) local(ctx context.Context, states []int, energy, gradient []float64) error {
+	t.counts.EnergyEvaluations += int64(len(energy))
+	t.counts.GradientEvaluations += int64(len(energy))
+	if err := t.evaluate(ctx, states); err != nil {
+		return err
+	}
+	m := len(t.slots)
+	for c := range energy {
+		for j := range m {
+			out := gradient[(c*m+j)*t.width:][:t.categories[j]]
+			for k, x := range t.row(states[c*m:(c+1)*m], j)[:len(out)] {
+				out[k] = float64(x)
+			}
+		}
+	}
+	t.sum(states, energy)
+	return nil
+}
+
+// sum adds up the energies of states whose rows have been found.
+func (t *Target) sum(states []int, energy []float64) {
+	m := len(t.slots)
+	for c := range energy {
+		energy[c] = 0
+		for j := range m {
+			energy[c] += float64(t.row(states[c*m:(c+1)*m], j)[states[c*m+j]])
+		}
+	}
+}
+
+// row is log p_j over slot j's categories in the row that scores the slot.
+func (t *Target) row(state []int, j int) []float32 {
+	if t.energy == Filled {
+		return t.found[string(t.stateKey(state))][j*t.width:][:t.width]
+	}
+	return t.found[string(t.maskedKey(state, j))]
+}
+
+// maskedKey names the row in which slot j is masked and the others are filled.
+func (t *Target) maskedKey(state []int, j int) []byte {
+	t.key = binary.AppendUvarint(t.key[:0], uint64(j)+1)
+	for i, k := range state {
+		if i != j {
+			t.key = binary.AppendUvarint(t.key, uint64(k))
+		}
+	}
+	return t.key
+}
+
+// stateKey names the row in which every slot is filled.
+func (t *Target) stateKey(state []int) []byte {
+	t.key = append(t.key[:0], 0)
+	for _, k := range state {
+		t.key = binary.AppendUvarint(t.key, uint64(k))
+	}
+	return t.key
+}
+
+// want looks a row up, and makes it pending when it is not remembered.
+func (t *Target) want(key []byte) {
+	if _, ok := t.found[string(key)]; ok {
+		return
+	}
+	row, ok := t.remembered.Get(string(key))
+	if !ok {
+		t.pending = append(t.pending, string(key))
+	}
+	t.found[string(key)] = row
+}
+
+// evaluate finds the rows that score the states.
+func (t *Target) evaluate(ctx context.Context, states []int) error {
+	clear(t.found)
+	t.pending = t.pending[:0]
+	m := len(t.slots)
+	if rows := len(states); rows > t.capacity {
+		t.capacity = rows // what one call needs at once is always remembered
+		t.remembered.Resize(rows)
+	}
+	if t.energy == Filled {
+		for c := range len(states) / m {
+			t.want(t.stateKey(states[c*m : (c+1)*m]))
+		}
+		return t.runFilled(ctx)
+	}
+	for c := range len(states) / m {
+		for j := range m {
+			t.want(t.maskedKey(states[c*m:(c+1)*m], j))
+		}
+	}
+	return t.runMasked(ctx)
+}
+
+// runMasked computes the pending rows with one masked slot.
+func (t *Target) runMasked(ctx context.Context) error {
+	if len(t.pending) == 0 {
+		return nil
+	}
+	t.batch.reset(len(t.template), 1, t.gathered(), t.everything)
+	for _, key := range t.pending {
+		j, state := t.decode(key)
+		row := len(t.batch.ids)
+		t.batch.ids = append(t.batch.ids, t.template...)
+		for i, s := range t.slots {
+			if i != j {
+				t.batch.ids[row+s] = int64(t.support[i][state[i]])
+			}
+		}
+		t.query(&t.batch, j)
+	}
+	return t.runPending(ctx, 1)
+}
+
+// runFilled computes the pending rows with every slot filled.
+func (t *Target) runFilled(ctx context.Context) error {
+	if len(t.pending) == 0 {
+		return nil
+	}
+	t.batch.reset(len(t.template), len(t.slots), t.gathered(), t.everything)
+	for _, key := range t.pending {
+		_, state := t.decode(key)
+		row := len(t.batch.ids)
+		t.batch.ids = append(t.batch.ids, t.template...)
+		for i, s := range t.slots {
+			t.batch.ids[row+s] = int64(t.support[i][state[i]])
+			t.query(&t.batch, i)
+		}
+	}
+	return t.runPending(ctx, len(t.slots))
+}
+
+func (t *Target) gathered() int {
+	if t.everything {
+		return 0
+	}
+	return t.width
+}
+
+// query asks for slot j's distribution over its categories.
+func (t *Target) query(b *batch, j int) {
+	b.queries = append(b.queries, int64(t.slots[j]))
+	b.targets = append(b.targets, int64(t.support[j][0]))
+	if !t.everything {
+		for _, id := range t.support[j] {
+			b.candidates = append(b.candidates, int64(id))
+		}
+		for range t.width - t.categories[j] {
+			b.candidates = append(b.candidates, int64(t.support[j][0]))
+		}
+	}
+}
+
+// decode reads a row's name: the masked slot, −1 for none, and the categories
+// of the others.
+func (t *Target) decode(key string) (masked int, state []int) {
+	b := []byte(key)
+	next := func() int {
+		x, n := binary.Uvarint(b)
+		b = b[n:]
+		return int(x)
+	}
+	masked = next() - 1
+	state = make([]int, len(t.slots))
+	for i := range state {
+		if i != masked {
+			state[i] = next()
+		}
+	}
+	return masked, state
+}
+
+// runPending runs the batch and remembers its rows, perRow queries in each.
+func (t *Target) runPending(ctx context.Context, perRow int) error {
+	if err := t.m.run(ctx, &t.batch); err != nil {
+		return err
+	}
+	t.counts.Rows += int64(len(t.pending))
+	for r, key := range t.pending {
+		t.remember(key, &t.batch, r, perRow)
+	}
+	return nil
+}
+
+// remember keeps row r of a batch under its name.
+func (t *Target) remember(key string, b *batch, r, perRow int) {
+	row := make([]float32, perRow*t.width)
+	for q := range perRow {
+		out := row[q*t.width:][:t.width]
+		if !t.everything {
+			copy(out, b.candidate[(r*perRow+q)*t.width:])
+			continue
+		}
+		j := slices.Index(t.slots, int(b.queries[r*perRow+q]))
+		whole := b.vocabulary[(r*perRow+q)*t.m.Vocabulary():][:t.m.Vocabulary()]
+		for k, id := range t.support[j] {
+			out[k] = whole[id]
+		}
+	}
+	t.found[key] = row
+	t.remembered.Add(key, row)
+}
+
+// distinctStates are the different states among the chains.
+type distinctStates struct {
+	states []int // [distinct × slots]
+	index  []int // [chains]: which of them each chain is in
+}
+
+func (t *Target) distinct(states []int) distinctStates {
+	m := len(t.slots)
+	d := distinctStates{index: make([]int, len(states)/m)}
+	seen := map[string]int{}
+	for c := range d.index {
+		state := states[c*m : (c+1)*m]
+		g, ok := seen[string(t.stateKey(state))]
+		if !ok {
+			g = len(seen)
+			seen[string(t.key)] = g
+			d.states = append(d.states, state...)
+		}
+		d.index[c] = g
+	}
+	return d
+}
+
+// backward runs the rows of the given terms, forth and back, for every
+// distinct state. The rows' distributions are remembered on the way.
+func (t *Target) backward(ctx context.Context, d distinctStates, terms []int) error {
+	m := len(t.slots)
+	b := &t.back
+	perRow := 1
+	if t.energy == Filled {
+		perRow = m
+	}
+	b.reset(len(t.template), perRow, t.gathered(), t.everything)
+	b.terms, b.slots, b.slotWidth = len(terms), m, t.width
+	b.at, b.weights, b.slotCandidates = b.at[:0], b.weights[:0], b.slotCandidates[:0]
+	scale := float32(t.Terms()) / float32(len(terms))
+	var keys []string
+	for g := range len(d.states) / m {
+		state := d.states[g*m : (g+1)*m]
+		for _, i := range terms {
+			if i < 0 || i >= t.Terms() {
+				return fmt.Errorf("term %d of an energy of %d terms", i, t.Terms())
+			}
+			row := len(b.ids)
+			b.ids = append(b.ids, t.template...)
+			for j, s := range t.slots {
+				b.at = append(b.at, int64(s))
+				weight := scale
+				if t.energy == PLL && j == i {
+					weight = 0 // the masked slot's own embedding is [MASK]'s
+				} else {
+					b.ids[row+s] = int64(t.support[j][state[j]])
+				}
+				b.weights = append(b.weights, weight)
+				if t.energy == Filled {
+					t.query(&b.batch, j)
+					b.targets[len(b.targets)-1] = int64(t.support[j][state[j]])
+				}
+			}
+			if t.energy == Filled {
+				keys = append(keys, string(t.stateKey(state)))
+				continue
+			}
+			t.query(&b.batch, i)
+			b.targets[len(b.targets)-1] = int64(t.support[i][state[i]])
+			keys = append(keys, string(t.maskedKey(state, i)))
+		}
+	}
+	if !t.everything {
+		for j, s := range t.support {
+			for k := range t.width {
+				if k >= t.categories[j] {
+					k = 0
+				}
+				b.slotCandidates = append(b.slotCandidates, int64(s[k]))
+			}
+		}
+	}
+	if err := t.m.runGradient(ctx, b); err != nil {
+		return err
+	}
+	t.counts.Rows += int64(len(keys))
+	for r, key := range keys {
+		t.remember(key, &b.batch, r, perRow)
+	}
+	return nil
+}
