@@ -136,6 +136,8 @@ func equal(files fs.FS, name, placed string, a, b []byte) (bool, error) {
 		return false, err
 	case info.IsDir():
 		return false, fmt.Errorf("%s is a folder where a file belongs", placed)
+	case !info.Mode().IsRegular():
+		return false, nil // a link, to anywhere; it is replaced, not followed
 	}
 	want, err := files.Open(name)
 	if err != nil {

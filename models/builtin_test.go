@@ -1,21 +1,31 @@
-package models
+package models_test
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"infill/models"
 )
 
 var update = flag.Bool("update", false, "write mini-uncased/manifest.json anew")
 
 func TestBuiltInManifest(t *testing.T) {
-	files := os.DirFS(DefaultName)
-	want, err := NewManifest(files, Manifest{
-		Name:        DefaultName,
+	files := os.DirFS(models.DefaultName)
+	want, err := models.NewManifest(files, models.Manifest{
+		Name:        models.DefaultName,
 		Description: "English, uncased, 4 layers, hidden size 256; trained for infill",
 		Family:      "bert",
 		Licence:     "MIT",
@@ -26,39 +36,294 @@ func TestBuiltInManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(filepath.Join(DefaultName, ManifestName), want.Encode(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(models.DefaultName, models.ManifestName), want.Encode(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stored, err := fs.ReadFile(files, ManifestName)
+	stored, err := fs.ReadFile(files, models.ManifestName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want.Encode()), string(stored)); diff != "" {
-		t.Errorf("%s does not describe the files beside it; run go generate ./models (-want +stored):\n%s", ManifestName, diff)
+		t.Errorf("%s does not describe the files beside it; run go generate ./models (-want +stored):\n%s", models.ManifestName, diff)
 	}
+	weights, _ := want.File("model.safetensors")
+	if card := read(t, models.DefaultName, "README.md"); !bytes.Contains(card, []byte(weights.SHA256)) {
+		t.Errorf("the model card does not give the SHA-256 of the weights, %s", weights.SHA256)
+	}
+}
+
+// place opens the built-in model in a new store.
+func place(t testing.TB) (*models.Store, *models.Bundle) {
+	t.Helper()
+	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+	b, err := store.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, b
 }
 
 func TestOpenBuiltIn(t *testing.T) {
-	t.Setenv("INFILL_CACHE", t.TempDir())
-	for range 2 {
-		b, err := Open("")
-		if err != nil {
-			t.Fatal(err)
+	_, b := place(t)
+	for _, name := range append(b.Manifest.Files, models.ManifestFile{Path: "manifest.json"}) {
+		if !bytes.Equal(read(t, b.Dir, name.Path), read(t, models.DefaultName, name.Path)) {
+			t.Errorf("%s was placed with other bytes", name.Path)
 		}
-		t.Logf("%+v", b.Config)
-		t.Log(b.Name, b.Dir, b.SHA256, b.Description, len(b.Weights.Names()))
+		info, err := os.Stat(filepath.Join(b.Dir, name.Path))
+		if err != nil || info.Mode().Perm()&0o444 == 0 || info.Mode().Perm()&0o133 != 0 {
+			t.Errorf("%s: mode %v, %v", name.Path, info.Mode(), err)
+		}
+	}
+	if b.Name != "mini-uncased" || b.Config.VocabularySize != 30522 || !regexp.MustCompile("^[0-9a-f]{64}$").MatchString(b.SHA256) {
+		t.Errorf("bundle %+v", b)
+	}
+	folder, err := models.Open("./mini-uncased")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folder.SHA256 != b.SHA256 {
+		t.Errorf("the same files as a folder have the identity %s, built in %s", folder.SHA256, b.SHA256)
+	}
+	// The places of the weights against a plain reading of the header.
+	raw := read(t, models.DefaultName, "model.safetensors")
+	start := 8 + int64(binary.LittleEndian.Uint64(raw))
+	var header map[string]struct {
+		Offsets [2]int64 `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(raw[8:start], &header); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range b.Config.Tensors() {
+		tensor, ok := b.Tensor(want.Name)
+		if begin, end := header[want.Name].Offsets[0], header[want.Name].Offsets[1]; !ok || tensor.Offset != start+begin || tensor.Length != end-begin {
+			t.Errorf("tensor %s: %+v, want bytes %d to %d", want.Name, tensor, start+begin, start+end)
+		}
 	}
 }
 
-func BenchmarkOpenBuiltIn(b *testing.B) {
-	b.Setenv("INFILL_CACHE", b.TempDir())
-	if _, err := Open(""); err != nil {
-		b.Fatal(err)
+// state describes every file under dir but the lock: what it is, its size, its time of change.
+func state(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() == ".lock" {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		found[path] = info.Mode().String() + " " + info.ModTime().String()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return found
+}
+
+func TestOpenBuiltInAgainChangesNothing(t *testing.T) {
+	store, b := place(t)
+	before := state(t, store.Dir())
+	again, err := store.Open("mini-uncased")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Dir != b.Dir || again.SHA256 != b.SHA256 {
+		t.Errorf("opened %s (%s), then %s (%s)", b.Dir, b.SHA256, again.Dir, again.SHA256)
+	}
+	if diff := cmp.Diff(before, state(t, store.Dir())); diff != "" {
+		t.Errorf("files changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestOpenBuiltInMendsItsCopy(t *testing.T) {
+	at := func(b *models.Bundle, name string) string { return filepath.Join(b.Dir, name) }
+	for _, c := range []struct {
+		name  string
+		file  string // the one that is mended
+		spoil func(t *testing.T, b *models.Bundle) error
+	}{
+		{"first byte of the weights", "model.safetensors", func(t *testing.T, b *models.Bundle) error {
+			raw := read(t, b.Dir, "model.safetensors")
+			raw[0] ^= 1
+			return os.WriteFile(at(b, "model.safetensors"), raw, 0o644)
+		}},
+		{"last byte of the weights", "model.safetensors", func(t *testing.T, b *models.Bundle) error {
+			raw := read(t, b.Dir, "model.safetensors")
+			raw[len(raw)-1] ^= 0x80
+			return os.WriteFile(at(b, "model.safetensors"), raw, 0o644)
+		}},
+		{"weights cut", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 12345678) }},
+		{"weights cut at a block", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 1<<20) }},
+		{"weights longer", "model.safetensors", func(t *testing.T, b *models.Bundle) error {
+			return os.WriteFile(at(b, "model.safetensors"), append(read(t, b.Dir, "model.safetensors"), 0), 0o644)
+		}},
+		{"weights empty", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 0) }},
+		{"weights gone", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Remove(at(b, "model.safetensors")) }},
+		{"vocabulary altered", "vocab.txt", func(t *testing.T, b *models.Bundle) error {
+			return os.WriteFile(at(b, "vocab.txt"), []byte("[PAD]\n"), 0o644)
+		}},
+		{"manifest altered", "manifest.json", func(t *testing.T, b *models.Bundle) error { return os.WriteFile(at(b, "manifest.json"), nil, 0o644) }},
+		{"link to nowhere", "config.json", func(t *testing.T, b *models.Bundle) error {
+			if err := os.Remove(at(b, "config.json")); err != nil {
+				return err
+			}
+			return os.Symlink("nowhere", at(b, "config.json"))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store, b := place(t)
+			// What others keep there is theirs.
+			write(t, b.Dir, "notes.txt", []byte("mine"))
+			write(t, filepath.Dir(b.Dir), "beside.txt", []byte("mine too"))
+			before := state(t, store.Dir())
+			if err := c.spoil(t, b); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Open(""); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(read(t, b.Dir, c.file), read(t, models.DefaultName, c.file)) {
+				t.Errorf("%s is still damaged", c.file)
+			}
+			after := state(t, store.Dir())
+			delete(before, at(b, c.file))
+			delete(after, at(b, c.file))
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("other files changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOpenBuiltInClearsLeftovers(t *testing.T) {
+	store, b := place(t)
+	// As a process leaves them that is killed while it writes.
+	write(t, b.Dir, ".vocab.txt123456", []byte("half"))
+	write(t, b.Dir, "vocab.txt", nil)
+	if _, err := store.Open(""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(b.Dir, ".vocab.txt123456")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the leftover is still there: %v", err)
+	}
+}
+
+// Many at once, on an empty and then on a damaged cache: each gets a whole model.
+func TestOpenBuiltInAtOnce(t *testing.T) {
+	store := models.NewStore(t.TempDir())
+	for range 2 {
+		var group sync.WaitGroup
+		var dir string
+		var once sync.Once
+		for range 8 {
+			group.Go(func() {
+				b, err := store.Open("")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				once.Do(func() { dir = b.Dir })
+				if err := b.Manifest.Verify(b.Dir); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if t.Failed() {
+			return
+		}
+		if err := os.Truncate(filepath.Join(dir, "model.safetensors"), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOpenBuiltInWithoutRoom(t *testing.T) {
+	check := func(t *testing.T, err error, parts ...string) {
+		t.Helper()
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("error %v, want one line", err)
+		}
+		for _, part := range append(parts, "the built-in model mini-uncased cannot be placed in ", "make room for 22 MB there, or set INFILL_CACHE") {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("error %q does not say %q", err, part)
+			}
+		}
+	}
+	t.Run("cache is a file", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, dir, "cache", nil)
+		t.Setenv("INFILL_CACHE", filepath.Join(dir, "cache"))
+		_, err := models.Open("")
+		check(t, err, filepath.Join(dir, "cache"), "not a directory")
+	})
+	t.Run("folder where a file belongs", func(t *testing.T) {
+		store, b := place(t)
+		if err := os.Remove(filepath.Join(b.Dir, "vocab.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(b.Dir, "vocab.txt"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Open("")
+		check(t, err, "vocab.txt is a folder where a file belongs")
+	})
+	t.Run("read-only", func(t *testing.T) {
+		if os.Getuid() == 0 {
+			t.Skip("the superuser may write everywhere")
+		}
+		store, b := place(t)
+		folders := []string{store.Dir(), filepath.Dir(b.Dir), b.Dir}
+		for _, dir := range folders {
+			if err := os.Chmod(dir, 0o555); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(dir, 0o755)
+		}
+		if _, err := store.Open(""); err != nil {
+			t.Errorf("a whole copy in a read-only cache: %v", err)
+		}
+		if err := os.Truncate(filepath.Join(b.Dir, "model.safetensors"), 5); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Open("")
+		check(t, err, "permission denied")
+	})
+	t.Run("full", func(t *testing.T) {
+		// The limit on the size of a file stands for a full disk: it is of the process, so a new one takes it.
+		root := t.TempDir()
+		command := exec.Command(os.Args[0], "-test.run=^TestPlaceWithinLimit$", "-test.v")
+		command.Env = append(os.Environ(), "INFILL_CACHE="+root, limitVariable+"=1048576")
+		out, err := command.CombinedOutput()
+		if bytes.Contains(out, []byte("--- SKIP")) {
+			t.Skip("this system has no limit on the size of files")
+		}
+		line, found := strings.CutPrefix(string(regexp.MustCompile(`(?m)^failed: .*$`).Find(out)), "failed: ")
+		if err != nil || !found {
+			t.Fatalf("the process gave %v and:\n%s", err, out)
+		}
+		check(t, errors.New(line), root, "file too large")
+		leftovers, err := filepath.Glob(filepath.Join(root, "models", "mini-uncased", "*", ".*"))
+		if err != nil || len(leftovers) > 0 {
+			t.Errorf("left behind: %q, %v", leftovers, err)
+		}
+		// With room again, the same cache serves.
+		if _, err := models.NewStore(filepath.Join(root, "models")).Open(""); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+const limitVariable = "INFILL_TEST_FILE_SIZE_LIMIT"
+
+func BenchmarkOpenBuiltIn(b *testing.B) {
+	store, _ := place(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Open(""); err != nil {
+		if _, err := store.Open(""); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -73,7 +338,7 @@ func BenchmarkPlaceBuiltIn(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		if _, err := NewStore(root).Open(""); err != nil {
+		if _, err := models.NewStore(root).Open(""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -61,7 +61,12 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	case err == nil:
 		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and model.safetensors", name)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("model %.200q: %w", name, err)
+		// The path error would repeat the name, however long it is.
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, fmt.Errorf("model %.200q is not built in (built in: %s), and no folder: %w", name, strings.Join(BuiltIn(), ", "), err)
 	case isHubName(name):
 		return nil, fmt.Errorf("model %s is neither a folder nor in the cache; fetch it with: infill models pull %s (built in: %s)", name, name, strings.Join(BuiltIn(), ", "))
 	}

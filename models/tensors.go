@@ -26,15 +26,17 @@ func findTensor(weights *safetensors.File, name string) (safetensors.Tensor, boo
 	return safetensors.Tensor{}, false
 }
 
-type expectedTensor struct {
-	name  string
-	shape []int
+// TensorShape is the name and shape of a weight.
+type TensorShape struct {
+	Name  string
+	Shape []int
 }
 
-// expectedTensors lists what the family's graph reads, with shapes.
-func (c Config) expectedTensors() []expectedTensor {
+// Tensors lists the weights that the family's graph reads, by the names that Bundle.Tensor takes. Matrices are
+// [output × input].
+func (c Config) Tensors() []TensorShape {
 	h, f := c.HiddenSize, c.IntermediateSize
-	list := []expectedTensor{
+	list := []TensorShape{
 		{"bert.embeddings.word_embeddings.weight", []int{c.VocabularySize, h}},
 		{"bert.embeddings.position_embeddings.weight", []int{c.MaxPositions, h}},
 		{"bert.embeddings.token_type_embeddings.weight", []int{c.TypeVocabularySize, h}},
@@ -51,21 +53,21 @@ func (c Config) expectedTensors() []expectedTensor {
 			{"attention.output.dense", h, h}, {"intermediate.dense", f, h}, {"output.dense", h, f},
 		} {
 			list = append(list,
-				expectedTensor{prefix + linear.name + ".weight", []int{linear.out, linear.in}},
-				expectedTensor{prefix + linear.name + ".bias", []int{linear.out}})
+				TensorShape{prefix + linear.name + ".weight", []int{linear.out, linear.in}},
+				TensorShape{prefix + linear.name + ".bias", []int{linear.out}})
 		}
 		for _, norm := range []string{"attention.output.LayerNorm", "output.LayerNorm"} {
-			list = append(list, expectedTensor{prefix + norm + ".weight", []int{h}}, expectedTensor{prefix + norm + ".bias", []int{h}})
+			list = append(list, TensorShape{prefix + norm + ".weight", []int{h}}, TensorShape{prefix + norm + ".bias", []int{h}})
 		}
 	}
 	list = append(list,
-		expectedTensor{headPrefix + "transform.dense.weight", []int{h, h}},
-		expectedTensor{headPrefix + "transform.dense.bias", []int{h}},
-		expectedTensor{headPrefix + "transform.LayerNorm.weight", []int{h}},
-		expectedTensor{headPrefix + "transform.LayerNorm.bias", []int{h}},
-		expectedTensor{headPrefix + "bias", []int{c.VocabularySize}})
+		TensorShape{headPrefix + "transform.dense.weight", []int{h, h}},
+		TensorShape{headPrefix + "transform.dense.bias", []int{h}},
+		TensorShape{headPrefix + "transform.LayerNorm.weight", []int{h}},
+		TensorShape{headPrefix + "transform.LayerNorm.bias", []int{h}},
+		TensorShape{headPrefix + "bias", []int{c.VocabularySize}})
 	if !c.TieWordEmbeddings {
-		list = append(list, expectedTensor{headPrefix + "decoder.weight", []int{c.VocabularySize, h}})
+		list = append(list, TensorShape{headPrefix + "decoder.weight", []int{c.VocabularySize, h}})
 	}
 	return list
 }
@@ -75,21 +77,21 @@ const headPrefix = "cls.predictions."
 // checkTensors holds the weights against the config. Tensors that the graph does not read (a pooler, position ids) may
 // be there.
 func (c Config) checkTensors(weights *safetensors.File) error {
-	for _, want := range c.expectedTensors() {
-		t, ok := findTensor(weights, want.name)
+	for _, want := range c.Tensors() {
+		t, ok := findTensor(weights, want.Name)
 		switch {
-		case !ok && strings.HasPrefix(want.name, headPrefix):
+		case !ok && strings.HasPrefix(want.Name, headPrefix):
 			return fmt.Errorf("%s: no masked-language-model head: tensor %s is missing (architectures in config.json: %s)",
-				weights.Path, want.name, strings.Join(c.Architectures, ", "))
+				weights.Path, want.Name, strings.Join(c.Architectures, ", "))
 		case !ok:
-			return fmt.Errorf("%s: tensor %s is missing", weights.Path, want.name)
-		case !slices.Equal(t.Shape, want.shape):
-			return fmt.Errorf("%s: tensor %s has shape %v, config.json asks for %v", weights.Path, want.name, t.Shape, want.shape)
+			return fmt.Errorf("%s: tensor %s is missing", weights.Path, want.Name)
+		case !slices.Equal(t.Shape, want.Shape):
+			return fmt.Errorf("%s: tensor %s has shape %v, config.json asks for %v", weights.Path, want.Name, t.Shape, want.Shape)
 		}
 		switch t.DType {
 		case safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64:
 		default:
-			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)", weights.Path, want.name, t.DType)
+			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)", weights.Path, want.Name, t.DType)
 		}
 	}
 	return nil

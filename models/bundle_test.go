@@ -1,0 +1,332 @@
+package models_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"infill/models"
+	"infill/models/modelstest"
+	"infill/models/safetensors"
+)
+
+// tiny writes the tiny bundle, with or without a manifest.
+func tiny(t testing.TB, manifest bool) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tiny")
+	if err := modelstest.Write(dir, modelstest.Tiny(), safetensors.F16, rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	if manifest {
+		seal(t, dir)
+	}
+	return dir
+}
+
+// seal writes a manifest of what is there.
+func seal(t testing.TB, dir string) *models.Manifest {
+	t.Helper()
+	m, err := models.NewManifest(os.DirFS(dir), models.Manifest{Name: "org/tiny", Family: "bert", Description: "for a test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "manifest.json", m.Encode())
+	return m
+}
+
+func write(t testing.TB, dir, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, dir, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestOpenDir(t *testing.T) {
+	dir := tiny(t, false)
+	without, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := seal(t, dir)
+	with, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without.SHA256 != with.SHA256 || with.SHA256 != manifest.SHA256() || !regexp.MustCompile("^[0-9a-f]{64}$").MatchString(with.SHA256) {
+		t.Errorf("identities %s without a manifest, %s with it, %s of the manifest: want the same 64 digits", without.SHA256, with.SHA256, manifest.SHA256())
+	}
+	if want := "bert, 2 layers, hidden size 16, 64 tokens"; without.Description != want {
+		t.Errorf("description %q, want %q", without.Description, want)
+	}
+	if with.Description != "for a test" {
+		t.Errorf("description %q, want the manifest's", with.Description)
+	}
+	if with.Dir != dir || !filepath.IsAbs(with.Dir) {
+		t.Errorf("Dir = %s, want %s", with.Dir, dir)
+	}
+	words, err := fs.ReadFile(with.FS(), "vocab.txt")
+	if err != nil || !bytes.Equal(words, read(t, dir, "vocab.txt")) {
+		t.Errorf("FS gives %d bytes of vocab.txt, %v", len(words), err)
+	}
+	for _, want := range with.Config.Tensors() {
+		tensor, ok := with.Tensor(want.Name)
+		if !ok || tensor.Path != filepath.Join(dir, "model.safetensors") {
+			t.Errorf("Tensor(%s) = %+v, %t", want.Name, tensor, ok)
+		}
+	}
+	t.Run("relative", func(t *testing.T) {
+		t.Chdir(filepath.Dir(dir))
+		b, err := models.Open("./tiny")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Weights.Path) {
+			t.Errorf("Dir %s and weights %s are not absolute", b.Dir, b.Weights.Path)
+		}
+	})
+	t.Run("tokenizer.json alone", func(t *testing.T) {
+		dir := tiny(t, false)
+		write(t, dir, "tokenizer.json", []byte("{}"))
+		if err := os.Remove(filepath.Join(dir, "vocab.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := models.Open(dir); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// rewrite changes the tensors of a tiny bundle: change returns false to leave one out.
+func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool) {
+	t.Helper()
+	file, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tensors []safetensors.Data
+	for _, name := range file.Names() {
+		tensor, _ := file.Tensor(name)
+		content, err := tensor.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: bytes.NewReader(content)}
+		if change(&d) {
+			tensors = append(tensors, d)
+		}
+	}
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, nil, tensors); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "model.safetensors", b.Bytes())
+}
+
+func TestOpenDirTakesOldNames(t *testing.T) {
+	dir := tiny(t, false)
+	rewrite(t, dir, func(d *safetensors.Data) bool {
+		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta").Replace(d.Name)
+		return true
+	})
+	b, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensor, ok := b.Tensor("bert.encoder.layer.1.output.LayerNorm.bias")
+	if !ok || tensor.Name != "bert.encoder.layer.1.output.LayerNorm.beta" {
+		t.Errorf("found %+v, %t", tensor, ok)
+	}
+}
+
+func TestOpenDirRefuses(t *testing.T) {
+	remove := func(name string) func(testing.TB, string) {
+		return func(t testing.TB, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	replace := func(name, content string) func(testing.TB, string) {
+		return func(t testing.TB, dir string) { write(t, dir, name, []byte(content)) }
+	}
+	cut := func(name string) func(testing.TB, string) {
+		return func(t testing.TB, dir string) {
+			content := read(t, dir, name)
+			write(t, dir, name, content[:len(content)-1])
+		}
+	}
+	without := func(name string) func(testing.TB, string) {
+		return func(t testing.TB, dir string) {
+			rewrite(t, dir, func(d *safetensors.Data) bool { return d.Name != name })
+		}
+	}
+	configure := func(key string, value any) func(testing.TB, string) {
+		return func(t testing.TB, dir string) { write(t, dir, "config.json", altered(t, key, value)) }
+	}
+	for _, c := range []struct {
+		name  string
+		spoil func(testing.TB, string)
+		want  string
+	}{
+		{"no config", remove("config.json"), "is not a model: it has no config.json"},
+		{"no tokenizer", remove("vocab.txt"), "is not a model: it has no vocab.txt or tokenizer.json"},
+		{"no weights", remove("model.safetensors"), "is not a model: it has no model.safetensors"},
+		{"pickled weights", func(t testing.TB, dir string) {
+			remove("model.safetensors")(t, dir)
+			write(t, dir, "pytorch_model.bin", nil)
+		}, "the weights are in pytorch_model.bin, which is not read; convert them to model.safetensors"},
+		{"config is a folder", func(t testing.TB, dir string) {
+			remove("config.json")(t, dir)
+			if err := os.Mkdir(filepath.Join(dir, "config.json"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, "config.json: not a regular file"},
+		{"config is no JSON", replace("config.json", "{"), "config.json: not valid JSON"},
+		{"config of another family", configure("model_type", "t5"), `config.json: model_type "t5" is not supported`},
+		{"manifest is no JSON", replace("manifest.json", "{"), "manifest.json: not valid JSON"},
+		{"weights cut", cut("model.safetensors"), "model.safetensors: damaged header: tensor"},
+		{"weights empty", replace("model.safetensors", ""), "model.safetensors: not a safetensors file"},
+		{"vocabulary longer than the embeddings", func(t testing.TB, dir string) {
+			write(t, dir, "vocab.txt", append(read(t, dir, "vocab.txt"), "one more"...))
+		}, "vocab.txt: 65 tokens, config.json gives the model 64"},
+		{"vocabulary empty", replace("vocab.txt", ""), "vocab.txt: 0 tokens"},
+		{"vocabulary and embeddings disagree", configure("vocab_size", 65), "tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json asks for [65 16]"},
+		{"other hidden size", configure("hidden_size", 32), "has shape [64 16], config.json asks for [64 32]"},
+		{"more layers than weights", configure("num_hidden_layers", 3), "tensor bert.encoder.layer.2.attention.self.query.weight is missing"},
+		{"more positions than weights", configure("max_position_embeddings", 512), "position_embeddings.weight has shape [24 16], config.json asks for [512 16]"},
+		{"tensor missing", without("bert.encoder.layer.1.output.dense.bias"), "tensor bert.encoder.layer.1.output.dense.bias is missing"},
+		{"no head", func(t testing.TB, dir string) {
+			rewrite(t, dir, func(d *safetensors.Data) bool { return !strings.HasPrefix(d.Name, "cls.") })
+		}, "no masked-language-model head: tensor cls.predictions.transform.dense.weight is missing (architectures in config.json: BertForMaskedLM)"},
+		{"decoder not tied and missing", configure("tie_word_embeddings", false), "tensor cls.predictions.decoder.weight is missing"},
+		{"weights are integers", func(t testing.TB, dir string) {
+			rewrite(t, dir, func(d *safetensors.Data) bool { d.DType = safetensors.Int16; return true })
+		}, "holds I16; floating-point weights are needed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := tiny(t, false)
+			c.spoil(t, dir)
+			_, err := models.Open(dir)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
+				t.Errorf("error %v does not name the folder and say %q in one line", err, c.want)
+			}
+		})
+	}
+}
+
+// Under a manifest, any change to any listed file is told with the file and what was expected and found.
+func TestOpenDirVerifies(t *testing.T) {
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
+		dir := tiny(t, true)
+		path := filepath.Join(dir, name)
+		good := read(t, dir, name)
+		manifest, err := models.ParseManifest(read(t, dir, "manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, _ := manifest.File(name)
+		check := func(what string, want ...string) {
+			t.Helper()
+			_, err := models.Open(dir)
+			var damaged *models.DamagedFileError
+			if !errors.As(err, &damaged) || damaged.Path != path {
+				t.Errorf("%s %s: error %v is not about the file", name, what, err)
+				return
+			}
+			for _, part := range append(want, path) {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%s %s: error %q does not say %q", name, what, err, part)
+				}
+			}
+		}
+		for _, at := range []int{0, len(good) / 2, len(good) - 1} {
+			bad := bytes.Clone(good)
+			bad[at] ^= 1
+			write(t, dir, name, bad)
+			other, err := models.NewManifest(os.DirFS(dir), models.Manifest{}, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("altered", "expected SHA-256 "+listed.SHA256, "found "+other.Files[0].SHA256)
+		}
+		write(t, dir, name, good[:len(good)-1])
+		check("cut", "expected "+strconv.Itoa(len(good))+" bytes", "found "+strconv.Itoa(len(good)-1))
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		check("removed", "the file is missing", listed.SHA256)
+		write(t, dir, name, good)
+		if _, err := models.Open(dir); err != nil {
+			t.Errorf("%s put back: %v", name, err)
+		}
+	}
+	t.Run("file that the manifest does not list", func(t *testing.T) {
+		dir := tiny(t, true)
+		write(t, dir, "added_tokens.json", []byte("{}"))
+		if _, err := models.Open(dir); err == nil || !strings.Contains(err.Error(), "added_tokens.json: the file is not listed in manifest.json") {
+			t.Errorf("error %v does not name the file", err)
+		}
+	})
+}
+
+func TestOpenNames(t *testing.T) {
+	t.Setenv("INFILL_CACHE", t.TempDir())
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "model.safetensors", nil)
+	for _, c := range []struct{ name, want string }{
+		{"no-such-model", `model "no-such-model" is neither built in nor a folder (built in: mini-uncased)`},
+		{"./no/such/folder", "(built in: mini-uncased)"},
+		{"google-bert/bert-base-uncased", "fetch it with: infill models pull google-bert/bert-base-uncased"},
+		{"model.safetensors", "is a file; give the folder"},
+		{".", "is not a model: it has no config.json"},
+		{"a\x00b", `model "a\x00b"`},
+		{strings.Repeat("x", 5000), "model \"xxx"},
+	} {
+		_, err := models.Open(c.name)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 600 {
+			t.Errorf("%.40q: error %v does not say %q in one line", c.name, err, c.want)
+		}
+	}
+	t.Run("built-in before a folder of its name", func(t *testing.T) {
+		if err := os.Mkdir("mini-uncased", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := models.Open("mini-uncased"); err != nil || b.Name != "mini-uncased" || b.Config.Layers != 4 {
+			t.Errorf("bundle %+v, error %v", b, err)
+		}
+		if _, err := models.Open("./mini-uncased"); err == nil || !strings.Contains(err.Error(), "it has no config.json") {
+			t.Errorf("./mini-uncased: error %v is not about the folder", err)
+		}
+	})
+}
+
+func BenchmarkOpenDir(b *testing.B) {
+	// A copy of the built-in model: every file is hashed, 22 MB.
+	dir := b.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("mini-uncased")); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := models.Open(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

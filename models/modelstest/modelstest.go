@@ -1,0 +1,132 @@
+// Package modelstest makes small or real-sized bundles with random weights, for tests and benchmarks.
+package modelstest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"infill/models"
+	"infill/models/safetensors"
+)
+
+// Tiny is a BERT of about 5,000 weights.
+func Tiny() models.Config {
+	return models.Config{
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 64, HiddenSize: 16, Layers: 2, Heads: 2,
+		IntermediateSize: 32, Activation: models.GELU, MaxPositions: 24, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
+	}
+}
+
+// Base has the shape of BERT-base: 12 layers, hidden size 768, 30,522 tokens, 110 million weights.
+func Base() models.Config {
+	return models.Config{
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, HiddenSize: 768, Layers: 12, Heads: 12,
+		IntermediateSize: 3072, Activation: models.GELU, MaxPositions: 512, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
+	}
+}
+
+// Write makes a bundle without a manifest in dir. Weights are normal with standard deviation 0.02, BERT's own
+// initialisation, those of LayerNorms around 1.
+func Write(dir string, c models.Config, dtype safetensors.DType, random *rand.Rand) error {
+	config, err := json.MarshalIndent(ConfigJSON(c), "", "  ")
+	if err != nil {
+		return err
+	}
+	var tensors []safetensors.Data
+	for _, t := range c.Tensors() {
+		mean := 0.0
+		if strings.HasSuffix(t.Name, "LayerNorm.weight") {
+			mean = 1
+		}
+		n := 1
+		for _, d := range t.Shape {
+			n *= d
+		}
+		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: dtype, Shape: t.Shape, Content: &normal{dtype: dtype, mean: mean, left: n, random: random}})
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, content := range map[string]string{
+		"config.json":           string(config),
+		"vocab.txt":             strings.Join(Vocabulary(c.VocabularySize), "\n") + "\n",
+		"tokenizer_config.json": `{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	if err := safetensors.Write(buffered, map[string]string{"format": "pt"}, tensors); err != nil {
+		return err
+	}
+	if err := buffered.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// ConfigJSON is the config.json of c, to be altered by tests.
+func ConfigJSON(c models.Config) map[string]any {
+	return map[string]any{
+		"model_type": c.ModelType, "architectures": c.Architectures, "vocab_size": c.VocabularySize, "hidden_size": c.HiddenSize,
+		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "intermediate_size": c.IntermediateSize, "hidden_act": c.Activation,
+		"max_position_embeddings": c.MaxPositions, "type_vocab_size": c.TypeVocabularySize, "layer_norm_eps": c.LayerNormEpsilon,
+		"pad_token_id": c.PaddingID, "tie_word_embeddings": c.TieWordEmbeddings,
+	}
+}
+
+// Vocabulary is a WordPiece vocabulary of n tokens: the special ones, letters, letters that continue a word, and then
+// numbered words.
+func Vocabulary(n int) []string {
+	words := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+	for _, prefix := range []string{"", "##"} {
+		for letter := 'a'; letter <= 'z'; letter++ {
+			words = append(words, prefix+string(letter))
+		}
+	}
+	for len(words) < n {
+		words = append(words, fmt.Sprintf("word%d", len(words)))
+	}
+	return words[:n]
+}
+
+// normal yields encoded normal numbers, a block at a time.
+type normal struct {
+	dtype  safetensors.DType
+	mean   float64
+	left   int
+	random *rand.Rand
+	block  []byte
+}
+
+func (r *normal) Read(p []byte) (int, error) {
+	if len(r.block) == 0 {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		values := make([]float64, min(r.left, 4096))
+		for i := range values {
+			values[i] = r.mean + 0.02*r.random.NormFloat64()
+		}
+		r.left -= len(values)
+		var err error
+		if r.block, err = safetensors.Encode(r.dtype, values); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.block)
+	r.block = r.block[n:]
+	return n, nil
+}
