@@ -1,0 +1,85 @@
+// Package terminal holds the three streams of a command and what is known of
+// the terminals behind them, so that commands never look at the process's own
+// streams and tests can stand in for a terminal.
+package terminal
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+	"golang.org/x/term"
+)
+
+// Streams is where a command reads and writes. The zero value of every field
+// but the first three describes streams that are not terminals.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer // the result and nothing else
+	Err io.Writer // errors, warnings, progress
+
+	InTerminal, OutTerminal, ErrTerminal bool
+
+	// Width is the number of columns of the terminal behind Out, 0 where there is none.
+	Width int
+	// Environment holds KEY=VALUE pairs, as os.Environ gives them.
+	Environment []string
+}
+
+// System returns the streams of this process.
+func System() *Streams {
+	s := &Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Environment: os.Environ(),
+	}
+	if s.OutTerminal {
+		// A terminal that does not tell its width is treated as endlessly wide.
+		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			s.Width = width
+		}
+	}
+	return s
+}
+
+// Getenv returns the value of a variable of the Environment, "" where it is not set.
+func (s *Streams) Getenv(name string) string {
+	for i := len(s.Environment) - 1; i >= 0; i-- {
+		if key, value, _ := strings.Cut(s.Environment[i], "="); key == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// Colors tells what Out can show. NO_COLOR (any value) takes the colours and
+// keeps bold on a terminal; CLICOLOR_FORCE (any value but 0) keeps colours in a
+// pipe, and NO_COLOR wins over it.
+func (s *Streams) Colors() colorprofile.Profile {
+	noColor := s.Getenv("NO_COLOR") != ""
+	force := s.Getenv("CLICOLOR_FORCE")
+	forced := force != "" && force != "0"
+	if noColor {
+		if s.OutTerminal && s.Getenv("TERM") != "dumb" {
+			return colorprofile.Ascii
+		}
+		return colorprofile.NoTTY
+	}
+	if !s.OutTerminal && !forced {
+		return colorprofile.NoTTY
+	}
+	// Both variables are switches by their presence, which colorprofile, that
+	// wants a boolean, would overlook in values such as "yes".
+	return colorprofile.Env(append(s.Environment[:len(s.Environment):len(s.Environment)],
+		"NO_COLOR=", "CLICOLOR_FORCE="+strconv.FormatBool(forced)))
+}
+
+// Styled returns a writer to Out that leaves out the escape sequences which
+// Colors says it cannot show.
+func (s *Streams) Styled() io.Writer {
+	return &colorprofile.Writer{Forward: s.Out, Profile: s.Colors()}
+}

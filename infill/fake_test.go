@@ -1,0 +1,191 @@
+package infill
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// vocabulary is that of the fake model: 5 special tokens, one unused, words and pieces.
+func vocabulary() []string {
+	return []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]",
+		"the", "cat", "dog", "sat", "ran", "on", "mat", "rug", "un", "##seen", "##known", "."}
+}
+
+func newTokenizer(t testing.TB) *tokenize.Tokenizer {
+	t.Helper()
+	tokenizer, err := tokenize.New(vocabulary(), tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenizer
+}
+
+// fakeModel has a known energy: a weight per token, and a bond between the
+// tokens of neighbouring slots.
+type fakeModel struct {
+	positions int
+	bond      float64
+	blind     bool // the gradient is zero
+	scored    []Query
+	// before, when not nil, runs at the start of every evaluation.
+	before func(ctx context.Context) error
+}
+
+func weight(token int) float64 { return 2 * math.Sin(3*float64(token)) }
+
+func (m *fakeModel) bondOf(a, b int) float64 { return m.bond * math.Cos(float64(a*b)) }
+
+func (m *fakeModel) Description() Description {
+	return Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
+}
+
+func (m *fakeModel) MaxPositions() int { return m.positions }
+
+func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	if err := m.check(ctx); err != nil {
+		return nil, err
+	}
+	logp := make([][]float32, len(slots))
+	for slot := range logp {
+		for token := range vocabulary() {
+			logp[slot] = append(logp[slot], float32(weight(token)))
+		}
+	}
+	return logp, nil
+}
+
+func (m *fakeModel) check(ctx context.Context) error {
+	if m.before != nil {
+		return m.before(ctx)
+	}
+	return ctx.Err()
+}
+
+func (m *fakeModel) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
+	m.scored = queries
+	scores := make([]float64, len(queries))
+	for i, q := range queries {
+		scores[i] = -float64(ids[q.Position]) - float64(len(q.Masked))/8
+	}
+	return scores, m.check(ctx)
+}
+
+func (m *fakeModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
+	t := &fakeTarget{model: m, options: o, support: o.Support}
+	for _, s := range o.Support {
+		t.categories = append(t.categories, len(s))
+		t.width = max(t.width, len(s))
+	}
+	return t, nil
+}
+
+type fakeTarget struct {
+	model      *fakeModel
+	options    TargetOptions
+	support    [][]int
+	categories []int
+	width      int
+	energies   atomic.Int64
+	gradients  atomic.Int64
+}
+
+var (
+	_ Model                             = (*fakeModel)(nil)
+	_ Target                            = (*fakeTarget)(nil)
+	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
+	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
+)
+
+func (t *fakeTarget) Categories() []int { return t.categories }
+
+func (t *fakeTarget) Counts() Counts {
+	e, g := t.energies.Load(), t.gradients.Load()
+	return Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
+}
+
+// energyOf is U of the tokens of the slots.
+func (t *fakeTarget) energyOf(tokens []int) float64 {
+	u := 0.0
+	for slot, token := range tokens {
+		u += weight(token)
+		if slot > 0 {
+			u += t.model.bondOf(tokens[slot-1], token)
+		}
+	}
+	return u
+}
+
+func (t *fakeTarget) tokens(state []int) []int {
+	tokens := make([]int, len(state))
+	for slot, category := range state {
+		tokens[slot] = t.support[slot][category]
+	}
+	return tokens
+}
+
+func (t *fakeTarget) evaluate(ctx context.Context, states []int, energy []float64) error {
+	slots := len(t.support)
+	for c := range energy {
+		energy[c] = t.energyOf(t.tokens(states[c*slots : (c+1)*slots]))
+	}
+	return t.model.check(ctx)
+}
+
+func (t *fakeTarget) Energy(ctx context.Context, states []int, energy []float64) error {
+	t.energies.Add(int64(len(energy)))
+	return t.evaluate(ctx, states, energy)
+}
+
+func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	t.gradients.Add(int64(len(energy)))
+	slots := len(t.support)
+	for c := range energy {
+		tokens := t.tokens(states[c*slots : (c+1)*slots])
+		for slot := range tokens {
+			for category, token := range t.support[slot] {
+				g := weight(token)
+				if slot > 0 {
+					g += t.model.bondOf(tokens[slot-1], token)
+				}
+				if slot+1 < slots {
+					g += t.model.bondOf(token, tokens[slot+1])
+				}
+				if t.model.blind {
+					g = 0
+				}
+				gradient[(c*slots+slot)*t.width+category] = g
+			}
+		}
+	}
+	return t.evaluate(ctx, states, energy)
+}
+
+func (t *fakeTarget) Terms() int { return len(t.support) }
+
+// EnergyGradientOf pretends that every term has the same gradient.
+func (t *fakeTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	return t.EnergyGradient(ctx, states, energy, gradient)
+}
+
+func (t *fakeTarget) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
+	m := len(t.support)
+	for c, slot := range slots {
+		tokens := t.tokens(states[c*m : (c+1)*m])
+		row := logp[c*t.width:][:t.categories[slot]]
+		total := 0.0
+		for category, token := range t.support[slot] {
+			tokens[slot] = token
+			row[category] = t.energyOf(tokens)
+			total += math.Exp(row[category])
+		}
+		for category := range row {
+			row[category] -= math.Log(total)
+		}
+	}
+	return t.model.check(ctx)
+}

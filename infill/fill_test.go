@@ -1,0 +1,599 @@
+package infill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+const twoSlots = "the [MASK] sat on the [MASK]"
+
+func newFake(t testing.TB) (*Filler, *fakeModel) {
+	model := &fakeModel{positions: 16, bond: 1}
+	return New(model, newTokenizer(t)), model
+}
+
+func fill(t testing.TB, f *Filler, template string, o Options) *Result {
+	t.Helper()
+	result, err := f.Fill(t.Context(), template, o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// TestDistribution compares how often each fill is drawn with the exact
+// distribution over all fills, for every sampler that targets it, at two
+// temperatures. The oracle enumerates; it shares only the energy of a fill.
+func TestDistribution(t *testing.T) {
+	for _, sampler := range Samplers() {
+		for _, temperature := range []float64{1, 2} {
+			// The fake's conditionals are those of its energy, so Gibbs is exact
+			// here; at another temperature a conditional to the power 1/T is too.
+			if sampler == "dula" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s at %g", sampler, temperature), func(t *testing.T) {
+				f, model := newFake(t)
+				o := DefaultOptions()
+				o.Sampler, o.Temperature = sampler, temperature
+				o.Samples, o.Steps, o.Top, o.Candidates, o.Seed = 200, 300, 1000, 4, 11
+				result := fill(t, f, twoSlots, o)
+
+				fillable := f.tokenizer.Fillable()
+				slices.SortFunc(fillable, func(a, b int) int {
+					if weight(a) > weight(b) {
+						return -1
+					}
+					return 1
+				})
+				best := fillable[:4]
+				target := &fakeTarget{model: model}
+				exact := map[[2]int]float64{}
+				total := 0.0
+				for _, a := range best {
+					for _, b := range best {
+						p := math.Exp(target.energyOf([]int{a, b}) / temperature)
+						exact[[2]int{a, b}] = p
+						total += p
+					}
+				}
+				found := 0.0
+				for _, s := range result.Samples {
+					ids := [2]int{s.TokenIDs[0], s.TokenIDs[1]}
+					p, ok := exact[ids]
+					if !ok {
+						t.Fatalf("fill %v is not among the candidates", ids)
+					}
+					p /= total
+					found += p
+					// 16 fills, 3 samplers, 2 temperatures: 4.5 standard errors
+					// are passed by chance once in some thousand runs; the seed is fixed.
+					if e := *s.FrequencyStandardError; math.Abs(s.Frequency-p) > 4.5*e {
+						t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Fills, s.Frequency, e, p)
+					}
+					if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
+						t.Errorf("%v: log-likelihood %v, want %v", s.Fills, s.LogLikelihood, u)
+					}
+				}
+				if found < 0.999 {
+					t.Errorf("fills of probability %.4f in all were drawn", found)
+				}
+			})
+		}
+	}
+}
+
+func TestRanking(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Top, o.Candidates, o.Seed = 100, 5, 3
+	for _, sampler := range Samplers() {
+		t.Run(sampler, func(t *testing.T) {
+			o := o
+			o.Sampler = sampler
+			result := fill(t, f, twoSlots, o)
+			seen := map[string]bool{}
+			count, finals := 0, 0
+			for i, s := range result.Samples {
+				if s.Rank != i+1 {
+					t.Errorf("entry %d has rank %d", i, s.Rank)
+				}
+				if i > 0 && s.LogLikelihood > result.Samples[i-1].LogLikelihood {
+					t.Errorf("rank %d is better than the one before", s.Rank)
+				}
+				if seen[s.Text] {
+					t.Errorf("%q comes twice", s.Text)
+				}
+				seen[s.Text] = true
+				if s.Count < 1 || s.Frequency != float64(s.Count)/float64(result.Stats.Draws) {
+					t.Errorf("%q: count %d, frequency %v of %d draws", s.Text, s.Count, s.Frequency, result.Stats.Draws)
+				}
+				count += s.Count
+				finals += s.FinalCount
+				for slot, span := range s.Spans {
+					if got := s.Text[span[0]:span[1]]; got != s.Fills[slot] {
+						t.Errorf("%q: span of slot %d holds %q, want %q", s.Text, slot, got, s.Fills[slot])
+					}
+				}
+			}
+			if want := 25 * 25; count != want || result.Stats.Draws != want {
+				t.Errorf("counts sum to %d of %d draws, want %d", count, result.Stats.Draws, want)
+			}
+			if finals != 25 {
+				t.Errorf("final counts sum to %d, want 25", finals)
+			}
+			if len(result.Samples) != result.Stats.DistinctFills {
+				t.Errorf("%d fills ranked of %d distinct ones", len(result.Samples), result.Stats.DistinctFills)
+			}
+		})
+	}
+}
+
+// TestFinalRanking is the papers' protocol: the best of the final states,
+// repeats included. The observer tells what the final states were.
+func TestFinalRanking(t *testing.T) {
+	for _, sampler := range []string{"dmala", "gibbs"} {
+		t.Run(sampler, func(t *testing.T) {
+			f, model := newFake(t)
+			o := DefaultOptions()
+			o.Sampler, o.Rank, o.Candidates, o.Top, o.Seed = sampler, "final", 3, 12, 5
+			var last Progress
+			result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { last = p })
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := &fakeTarget{model: model}
+			var want, got []float64
+			for chain := range o.Samples {
+				want = append(want, target.energyOf(last.TokenIDs[2*chain:2*chain+2]))
+			}
+			slices.SortFunc(want, func(a, b float64) int {
+				if a > b {
+					return -1
+				}
+				return 1
+			})
+			for _, s := range result.Samples {
+				got = append(got, s.LogLikelihood)
+			}
+			if diff := cmp.Diff(want[:12], got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+				t.Error(diff)
+			}
+			if result.Stats.Draws != 25 {
+				t.Errorf("%d draws, want 25", result.Stats.Draws)
+			}
+		})
+	}
+}
+
+// withoutTime is a result's JSON without what may differ between equal runs.
+func withoutTime(t *testing.T, r *Result) string {
+	t.Helper()
+	copied := *r
+	copied.Stats.Seconds = 0
+	text, err := json.Marshal(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestReproducible(t *testing.T) {
+	const other = "the dog ran on the [MASK] ."
+	for _, gradient := range []string{"full", "stochastic"} {
+		t.Run(gradient, func(t *testing.T) {
+			o := DefaultOptions()
+			o.Gradient, o.Seed = gradient, 7
+			f, _ := newFake(t)
+			first := fill(t, f, twoSlots, o)
+			fill(t, f, other, o)
+			again := fill(t, f, twoSlots, o)
+			if diff := cmp.Diff(withoutTime(t, first), withoutTime(t, again)); diff != "" {
+				t.Errorf("the same seed after another template: %s", diff)
+			}
+			fresh, _ := newFake(t)
+			if diff := cmp.Diff(withoutTime(t, first), withoutTime(t, fill(t, fresh, twoSlots, o))); diff != "" {
+				t.Errorf("the same seed in another filler: %s", diff)
+			}
+			o.Seed = 8
+			if differs := fill(t, f, twoSlots, o); differs.Stats.MeanLogLikelihood == first.Stats.MeanLogLikelihood {
+				t.Error("another seed gave the same chains")
+			}
+		})
+	}
+}
+
+// TestChainsStandAlone: with a fixed step size a chain's path does not depend on
+// how many chains run beside it.
+func TestChainsStandAlone(t *testing.T) {
+	f, _ := newFake(t)
+	path := func(chains int) (ids []int) {
+		o := DefaultOptions()
+		o.Samples, o.StepSize, o.Seed = chains, 3, 2
+		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { ids = append(ids, p.TokenIDs[:4]...) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	if diff := cmp.Diff(path(2), path(9)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestObserver(t *testing.T) {
+	f, model := newFake(t)
+	target := &fakeTarget{model: model}
+	o := DefaultOptions()
+	o.Steps, o.WarmUp, o.Temperature, o.Samples = 6, 2, 2, 3
+	var seen, frozen []Progress
+	_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+		seen = append(seen, p)
+		c := p
+		c.TokenIDs, c.LogLikelihoods = slices.Clone(p.TokenIDs), slices.Clone(p.LogLikelihoods)
+		c.Accepted, c.Changed = slices.Clone(p.Accepted), slices.Clone(p.Changed)
+		frozen = append(frozen, c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(frozen, seen); diff != "" {
+		t.Errorf("what the observer was given changed afterwards: %s", diff)
+	}
+	if len(seen) != 7 {
+		t.Fatalf("%d reports, want the start and 6 steps", len(seen))
+	}
+	for i, p := range seen {
+		if p.Step != i || p.Steps != 6 || p.Template != twoSlots || p.WarmUp != (i <= 2) {
+			t.Errorf("report %d: step %d of %d, warm-up %t", i, p.Step, p.Steps, p.WarmUp)
+		}
+		for chain, u := range p.LogLikelihoods {
+			if want := target.energyOf(p.TokenIDs[2*chain : 2*chain+2]); math.Abs(u-want) > 1e-9 {
+				t.Errorf("report %d, chain %d: log-likelihood %v, want %v whatever the temperature", i, chain, u, want)
+			}
+		}
+		for chain := range p.Accepted {
+			moved := 0
+			for slot := range 2 {
+				if p.TokenIDs[2*chain+slot] != seen[i-1].TokenIDs[2*chain+slot] {
+					moved++
+				}
+			}
+			if moved != p.Changed[chain] {
+				t.Errorf("report %d, chain %d: %d slots changed, want %d", i, chain, p.Changed[chain], moved)
+			}
+		}
+	}
+	if size := seen[6].StepSize; size != seen[3].StepSize || size == seen[0].StepSize {
+		t.Errorf("step sizes %v at the start, %v and %v after the warm-up: must adapt, then stay", seen[0].StepSize, seen[3].StepSize, size)
+	}
+}
+
+// TestStats counts from what the observer saw.
+func TestStats(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Steps, o.WarmUp, o.Samples, o.Candidates = 20, 5, 4, 6
+	var accepted, changed, warmAccepted, warmChanged float64
+	result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+		for c, a := range p.Accepted {
+			switch {
+			case p.WarmUp && a:
+				warmAccepted++
+			case a:
+				accepted++
+			}
+			if p.WarmUp {
+				warmChanged += float64(p.Changed[c])
+			} else {
+				changed += float64(p.Changed[c])
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := result.Stats
+	close := func(name string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) < 1e-12) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	close("acceptance", *s.AcceptanceRate, accepted/60)
+	close("changed slots", s.ChangedSlotsPerStep, changed/60)
+	close("acceptance in the warm-up", *s.WarmUp.AcceptanceRate, warmAccepted/20)
+	close("changed slots in the warm-up", s.WarmUp.ChangedSlotsPerStep, warmChanged/20)
+	if s.Draws != 60 || s.Chains != 4 || s.Steps != 20 || s.WarmUp.Steps != 5 || s.Slots != 2 {
+		t.Errorf("counts: %+v", s)
+	}
+	// One gradient a step and one at the start; two rows each, and one row for the candidates.
+	if s.GradientEvaluations != 4*21 || s.EnergyEvaluations != 4*21 || s.ModelRows != 2*4*21+1 {
+		t.Errorf("%d gradients, %d energies, %d rows", s.GradientEvaluations, s.EnergyEvaluations, s.ModelRows)
+	}
+	mean := 0.0
+	o.Top = 1000
+	for _, sample := range fill(t, f, twoSlots, o).Samples {
+		mean += sample.Frequency * sample.LogLikelihood
+	}
+	close("mean log-likelihood", s.MeanLogLikelihood, mean)
+}
+
+// TestUnadjusted: a rate of acceptance of a sampler that accepts always would
+// say nothing, so there is none.
+func TestUnadjusted(t *testing.T) {
+	f, _ := newFake(t)
+	for sampler, adjusted := range map[string]bool{"gibbs": false, "dula": false, "gwg": true, "dmala": true} {
+		o := DefaultOptions()
+		o.Sampler = sampler
+		s := fill(t, f, twoSlots, o).Stats
+		if (s.AcceptanceRate != nil) != adjusted || (s.WarmUp.AcceptanceRate != nil) != adjusted {
+			t.Errorf("%s: acceptance %v, in the warm-up %v", sampler, s.AcceptanceRate, s.WarmUp.AcceptanceRate)
+		}
+		if s.ChangedSlotsPerStep <= 0 {
+			t.Errorf("%s: no slot changed", sampler)
+		}
+	}
+}
+
+func TestFewSteps(t *testing.T) {
+	f, _ := newFake(t)
+	tests := []struct{ steps, warmUp, draws int }{{0, HalfSteps, 25}, {0, 0, 25}, {1, HalfSteps, 25}, {3, 3, 25}, {2, 0, 50}}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%d steps, %d warm-up", test.steps, test.warmUp), func(t *testing.T) {
+			o := DefaultOptions()
+			o.Steps, o.WarmUp = test.steps, test.warmUp
+			result := fill(t, f, twoSlots, o)
+			if result.Stats.Draws != test.draws {
+				t.Errorf("%d draws, want %d", result.Stats.Draws, test.draws)
+			}
+			if _, err := json.Marshal(result); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestOneChain(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Samples = 1
+	result := fill(t, f, twoSlots, o)
+	if e := result.Stats.AcceptanceStandardError; e != nil {
+		t.Errorf("one chain has no standard error, got %v", *e)
+	}
+	if _, err := json.Marshal(result); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	fillable := []int{1, 3, 4, 6}
+	logp := []float32{9, -1, 9, -3, -1, 9, -2}
+	tests := []struct {
+		number int
+		want   []int
+	}{{0, fillable}, {4, fillable}, {9, fillable}, {1, []int{1}}, {2, []int{1, 4}}, {3, []int{1, 4, 6}}}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, candidates(fillable, logp, test.number)); diff != "" {
+			t.Errorf("%d: %s", test.number, diff)
+		}
+	}
+}
+
+// TestInitial compares the frequencies of first states with the distribution
+// they are to be drawn from, by a chi-square statistic.
+func TestInitial(t *testing.T) {
+	support := [][]int{{0, 2, 3}, {1, 2, 4}}
+	// exp of these underflows in float64 unless it is shifted.
+	logp := [][]float32{{-1000, 5, -1001, -1002, 9}, {9, -1, -2, 9, float32(math.Inf(-1))}}
+	const chains = 20000
+	for how, want := range map[string][2][3]float64{
+		"model":  {softmax(-1000, -1001, -1002), softmax(-1, -2, math.Inf(-1))},
+		"random": {{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}},
+	} {
+		start := initial(how, support, logp, samplers.Streams(1, "initial", chains))
+		for slot := range support {
+			var counts [3]float64
+			for chain := range chains {
+				counts[start[chain*2+slot]]++
+			}
+			chiSquare := 0.0
+			for v, p := range want[slot] {
+				if p == 0 {
+					if counts[v] != 0 {
+						t.Errorf("%s, slot %d: category %d of probability 0 was drawn", how, slot, v)
+					}
+					continue
+				}
+				chiSquare += (counts[v] - chains*p) * (counts[v] - chains*p) / (chains * p)
+			}
+			// The 99.9 % point at 2 degrees of freedom is 13.8.
+			if chiSquare > 13.8 {
+				t.Errorf("%s, slot %d: %v of %d, want shares %v", how, slot, counts, chains, want[slot])
+			}
+		}
+	}
+}
+
+func softmax(a, b, c float64) [3]float64 {
+	x, y, z := 1.0, math.Exp(b-a), math.Exp(c-a)
+	return [3]float64{x / (x + y + z), y / (x + y + z), z / (x + y + z)}
+}
+
+func TestFillErrors(t *testing.T) {
+	f, model := newFake(t)
+	loads := 0
+	f = newFiller(f.tokenizer, model.positions, func(context.Context) (Model, error) { loads++; return model, nil })
+	long := strings.Repeat("the ", 20) + "[MASK]"
+	tests := []struct {
+		name, template string
+		change         func(*Options)
+		want           string
+	}{
+		{"no slot", "the cat", nil, "no slot"},
+		{"only slots", "[MASK] [MASK]", nil, "nothing but slots"},
+		{"too long", long, nil, "23 tokens found, the model takes 16"},
+		{"bad option", twoSlots, func(o *Options) { o.Samples = 0 }, "samples: 0 is not a whole number from 1 to"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := DefaultOptions()
+			if test.change != nil {
+				test.change(&o)
+			}
+			_, err := f.Fill(t.Context(), test.template, o, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+			var input *tokenize.InputError
+			var option *OptionError
+			if !errors.As(err, &input) && !errors.As(err, &option) {
+				t.Errorf("%T is neither an input nor an option error", err)
+			}
+		})
+	}
+	if loads != 0 {
+		t.Error("the model was loaded for inputs that never reach it")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	f, model := newFake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	// A model call that comes back only when it is cancelled.
+	model.before = func(ctx context.Context) error {
+		cancel()
+		<-ctx.Done()
+		return fmt.Errorf("session run: %w", ctx.Err())
+	}
+	if _, err := f.Fill(ctx, twoSlots, DefaultOptions(), nil); err != context.Canceled {
+		t.Errorf("fill: got %v, want context.Canceled itself", err)
+	}
+	if _, err := f.Score(ctx, "the cat sat", "l2r"); err != context.Canceled {
+		t.Errorf("score: got %v, want context.Canceled itself", err)
+	}
+}
+
+func TestModelFails(t *testing.T) {
+	f, model := newFake(t)
+	calls := 0
+	for failAt := range 4 {
+		calls = 0
+		model.before = func(context.Context) error {
+			if calls++; calls > failAt {
+				return errors.New("out of memory")
+			}
+			return nil
+		}
+		if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); err == nil || !strings.Contains(err.Error(), "out of memory") {
+			t.Errorf("call %d failed: got %v", failAt, err)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	f, model := newFake(t)
+	tests := []struct {
+		name, template string
+		change         func(*Options)
+		want           string // "" for no warning
+	}{
+		{"none", twoSlots, func(o *Options) { o.Candidates = 0 }, ""},
+		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Candidates = 0 }, "words outside the model's vocabulary (1)"},
+		{"few fills", "the [MASK] sat", func(o *Options) { o.Candidates = 3 }, "5 fills were asked for and 3 found"},
+		{"stuck", twoSlots, func(o *Options) { o.Candidates, o.Sampler = 1, "gibbs" }, "no slot changed"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := DefaultOptions()
+			test.change(&o)
+			warnings := strings.Join(fill(t, f, test.template, o).Warnings, "\n")
+			if test.want == "" && warnings != "" || !strings.Contains(warnings, test.want) {
+				t.Errorf("got %q, want %q", warnings, test.want)
+			}
+		})
+	}
+	// Proposals that know nothing of a strong bond are nearly always wrong.
+	model.bond, model.blind = 60, true
+	o := DefaultOptions()
+	o.StepSize, o.Candidates = 100, 0
+	if w := fill(t, f, twoSlots, o).Warnings; len(w) == 0 || !strings.Contains(strings.Join(w, "\n"), "of the proposals were accepted") {
+		t.Errorf("rejected proposals: got warnings %q", w)
+	}
+}
+
+func TestSignature(t *testing.T) {
+	f, _ := newFake(t)
+	hash := f.tokenizer.SHA256()[:12]
+	tests := []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) {}, "sampler:dmala|alpha:auto|beta:1|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
+		{func(o *Options) { o.Sampler = "gibbs"; o.Candidates = 0 }, "sampler:gibbs|energy:pll|candidates:0|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
+		{func(o *Options) { o.StepSize = 0.25; o.Balance = "ratio"; o.Rank = "final" }, "sampler:dmala|alpha:0.25|beta:ratio|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:final|seed:7"},
+	}
+	for _, test := range tests {
+		o := DefaultOptions()
+		o.Seed = 7
+		test.change(&o)
+		want := test.want + "|model:fake@0123456789ab|tokenizer:" + hash + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+		if diff := cmp.Diff(want, fill(t, f, twoSlots, o).Signature); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestJSON pins the names of the fields: scripts hang on them.
+func TestJSON(t *testing.T) {
+	f, _ := newFake(t)
+	text, err := json.Marshal(fill(t, f, twoSlots, DefaultOptions()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	names := func(v any) (list []string) {
+		for name := range v.(map[string]any) {
+			list = append(list, name)
+		}
+		slices.Sort(list)
+		return list
+	}
+	want := map[string][]string{
+		"top":    {"model", "samples", "seed", "signature", "stats", "template", "warnings"},
+		"model":  {"name", "sha256"},
+		"sample": {"count", "fills", "final_count", "frequency", "frequency_standard_error", "log_likelihood", "rank", "spans", "text", "token_ids"},
+		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device", "distinct_fills", "draws", "energy_evaluations",
+			"gradient_evaluations", "mean_log_likelihood", "mean_log_likelihood_standard_error", "model_rows", "sampler", "seconds", "slots", "step_size", "steps", "warm_up"},
+	}
+	got := map[string][]string{"top": names(object), "model": names(object["model"]), "sample": names(object["samples"].([]any)[0]), "stats": names(object["stats"])}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	f, _ := newFake(t)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}

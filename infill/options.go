@@ -1,0 +1,227 @@
+package infill
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"infill/samplers"
+)
+
+// Energies lists the values of Options.Energy, the default first: the
+// pseudo-log-likelihood of the slots, each masked in turn (appendix I.6 of the
+// discrete Langevin paper), and that of the filled text with nothing masked.
+func Energies() []string { return []string{"pll", "filled"} }
+
+// Gradients lists the values of Options.Gradient: the direct term alone, which
+// needs no backward pass; the whole gradient; or that of a random half of the
+// slots' terms.
+func Gradients() []string { return []string{"local", "full", "stochastic"} }
+
+// Initials lists the values of Options.Initial, the default first: a draw from
+// the model's own conditionals with every slot masked, or a uniform draw.
+func Initials() []string { return []string{"model", "random"} }
+
+// Ranks lists the values of Options.Rank, the default first.
+func Ranks() []string { return []string{"distinct", "final"} }
+
+// Samplers lists the values of Options.Sampler, the default first.
+func Samplers() []string {
+	names := []string{defaultSampler}
+	for _, name := range samplers.Names() {
+		if _, ok := presets()[name]; ok && name != defaultSampler {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Options says how a template is filled. Start from DefaultOptions.
+type Options struct {
+	// Sampler is one of Samplers().
+	Sampler string
+	// Samples is the number of chains; the final state of each is one sample of
+	// the papers' protocol.
+	Samples int
+	// Top is the number of fills to keep.
+	Top int
+	// Steps is the length of each chain, its warm-up included. 0 keeps the
+	// initial states.
+	Steps int
+	// WarmUp is the number of first steps that are not drawn from and in which
+	// an automatic step size adapts; HalfSteps takes half of Steps, rounded down.
+	WarmUp int
+	// StepSize is α in the convention of the discrete Langevin paper: changing a
+	// slot costs 1/α nats. 0 leaves it to the sampler, which adapts it in the
+	// warm-up where it can. Only for samplers that have a step size.
+	StepSize float64
+	// Balance is what an energy difference weighs in a proposal, as
+	// samplers.ParseBalance reads it; "" leaves it to the sampler. Only for
+	// samplers that propose from a gradient.
+	Balance string
+	// Candidates limits every slot to the model's most probable tokens, and the
+	// target with it; 0 is the whole vocabulary.
+	Candidates int
+	// Energy is one of Energies().
+	Energy string
+	// Gradient is one of Gradients(); "" leaves it to the sampler. Only for
+	// samplers that use one.
+	Gradient string
+	// Temperature T samples from exp(U/T).
+	Temperature float64
+	// Initial is one of Initials().
+	Initial string
+	// Rank is one of Ranks(): "distinct" keeps the Top distinct fills of highest
+	// U among all states after the warm-up; "final" keeps the Top final states,
+	// repeats included, as the papers do.
+	Rank string
+	// Seed gives, together with the template, every random number of a run. The
+	// library never draws one by itself: see NewSeed.
+	Seed uint64
+}
+
+// HalfSteps, as Options.WarmUp, is half of Options.Steps.
+const HalfSteps = -1
+
+const defaultSampler = "dmala"
+
+// DefaultOptions returns what a user gets who names nothing but a template. The
+// seed is 0.
+func DefaultOptions() Options {
+	return Options{
+		Sampler:     defaultSampler,
+		Samples:     25,
+		Top:         5,
+		Steps:       50,
+		WarmUp:      HalfSteps,
+		Candidates:  250,
+		Energy:      Energies()[0],
+		Temperature: 1,
+		Initial:     Initials()[0],
+		Rank:        Ranks()[0],
+	}
+}
+
+// preset is what a sampler takes where the user leaves the choice to it.
+type preset struct {
+	// stepSize is α, or where its adaptation starts; 0 for samplers without one.
+	stepSize float64
+	// adaptive samplers have an acceptance to steer the step size by.
+	adaptive bool
+	// balance and gradient are "" for samplers that use no gradient.
+	balance, gradient string
+}
+
+// presets holds every sampler that fills text. The square root of the papers
+// hardly moves over 30,000 categories; 1 with a large step size does.
+func presets() map[string]preset {
+	return map[string]preset{
+		"dmala": {stepSize: 5, adaptive: true, balance: "1", gradient: "local"},
+		"dula":  {stepSize: 5, balance: "1", gradient: "local"},
+		"gwg":   {balance: "sqrt", gradient: "local"},
+		"gibbs": {},
+	}
+}
+
+// settled returns the options with the sampler's own choices in the places that
+// were left to it, and whether the step size is to be adapted.
+func (o Options) settled() (settled Options, adapt bool) {
+	p := presets()[o.Sampler]
+	if o.WarmUp == HalfSteps {
+		o.WarmUp = o.Steps / 2
+	}
+	if o.StepSize == 0 {
+		o.StepSize, adapt = p.stepSize, p.adaptive && o.WarmUp > 0
+	}
+	if o.Balance == "" {
+		o.Balance = p.balance
+	}
+	if o.Gradient == "" {
+		o.Gradient = p.gradient
+	}
+	return o, adapt
+}
+
+// NewSeed draws a seed from the operating system. It has 32 bits, so that a
+// user can type it again.
+func NewSeed() (uint64, error) {
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, fmt.Errorf("draw a seed: %w", err)
+	}
+	return uint64(binary.LittleEndian.Uint32(b[:])), nil
+}
+
+// The largest counts that are taken. They only keep a slip of the finger from
+// asking for more memory than there is.
+const (
+	maxSamples = 1 << 16
+	maxSteps   = 1 << 24
+)
+
+// OptionError is a value of Options that cannot be used.
+type OptionError struct {
+	// Option is the field as the command spells it, for example "step-size".
+	Option string
+	Reason string
+}
+
+// Error is one line: the option and what is wrong with it.
+func (e *OptionError) Error() string { return e.Option + ": " + e.Reason }
+
+// Validate returns an *OptionError for the first value that cannot be used.
+func (o *Options) Validate() error {
+	choices := []struct {
+		option, value string
+		valid         []string
+	}{
+		{"sampler", o.Sampler, Samplers()},
+		{"energy", o.Energy, Energies()},
+		{"gradient", o.Gradient, append(Gradients(), "")},
+		{"initial", o.Initial, Initials()},
+		{"rank", o.Rank, Ranks()},
+	}
+	for _, c := range choices {
+		if !slices.Contains(c.valid, c.value) {
+			return &OptionError{c.option, fmt.Sprintf("%q is not one of %s", c.value, strings.Join(slices.DeleteFunc(c.valid, func(s string) bool { return s == "" }), ", "))}
+		}
+	}
+	// Comparisons are written so that NaN fails them.
+	numbers := []struct {
+		option string
+		valid  bool
+		value  any
+		want   string
+	}{
+		{"samples", o.Samples >= 1 && o.Samples <= maxSamples, o.Samples, fmt.Sprintf("a whole number from 1 to %d", maxSamples)},
+		{"top", o.Top >= 1, o.Top, "a whole number of 1 or more"},
+		{"steps", o.Steps >= 0 && o.Steps <= maxSteps, o.Steps, fmt.Sprintf("a whole number from 0 to %d", maxSteps)},
+		{"warm-up", o.WarmUp == HalfSteps || o.WarmUp >= 0 && o.WarmUp <= o.Steps, o.WarmUp, fmt.Sprintf("a whole number from 0 to the number of steps, %d", o.Steps)},
+		{"step-size", o.StepSize >= 0 && !math.IsInf(o.StepSize, 1), o.StepSize, "a number above 0, or auto"},
+		{"candidates", o.Candidates >= 0, o.Candidates, "a whole number of 0 (the whole vocabulary) or more"},
+		{"temperature", o.Temperature > 0 && !math.IsInf(o.Temperature, 1), o.Temperature, "a number above 0"},
+	}
+	for _, c := range numbers {
+		if !c.valid {
+			return &OptionError{c.option, fmt.Sprintf("%v is not %s", c.value, c.want)}
+		}
+	}
+	if o.Balance != "" {
+		if _, err := samplers.ParseBalance(o.Balance); err != nil {
+			return &OptionError{"balance", fmt.Sprintf("%q is not one of %s, or a number from 0.5 to 1", o.Balance, strings.Join(samplers.BalanceNames(), ", "))}
+		}
+	}
+	p := presets()[o.Sampler]
+	switch {
+	case o.StepSize != 0 && p.stepSize == 0:
+		return &OptionError{"step-size", o.Sampler + " has none: leave it out"}
+	case o.Balance != "" && p.balance == "":
+		return &OptionError{"balance", o.Sampler + " proposes without a gradient and has none: leave it out"}
+	case o.Gradient != "" && p.gradient == "":
+		return &OptionError{"gradient", o.Sampler + " uses none: leave it out"}
+	}
+	return nil
+}

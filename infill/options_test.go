@@ -1,0 +1,95 @@
+package infill
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"infill/samplers"
+)
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		change       func(*Options)
+		option, want string
+	}{
+		{func(o *Options) { o.Sampler = "metropolis" }, "sampler", `"metropolis" is not one of dmala, `},
+		{func(o *Options) { o.Samples = 0 }, "samples", "0 is not"},
+		{func(o *Options) { o.Samples = 1 << 20 }, "samples", "1048576 is not"},
+		{func(o *Options) { o.Top = 0 }, "top", "0 is not"},
+		{func(o *Options) { o.Steps = -1 }, "steps", "-1 is not"},
+		{func(o *Options) { o.WarmUp = 51 }, "warm-up", "51 is not a whole number from 0 to the number of steps, 50"},
+		{func(o *Options) { o.WarmUp = -2 }, "warm-up", "-2 is not"},
+		{func(o *Options) { o.StepSize = -1 }, "step-size", "-1 is not"},
+		{func(o *Options) { o.StepSize = math.NaN() }, "step-size", "NaN is not"},
+		{func(o *Options) { o.StepSize = math.Inf(1) }, "step-size", "+Inf is not"},
+		{func(o *Options) { o.StepSize, o.Sampler = 1, "gibbs" }, "step-size", "gibbs has none"},
+		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
+		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of sqrt, `},
+		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs proposes without a gradient"},
+		{func(o *Options) { o.Candidates = -1 }, "candidates", "-1 is not"},
+		{func(o *Options) { o.Energy = "mle" }, "energy", `"mle" is not one of pll, filled`},
+		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of local, full, stochastic`},
+		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
+		{func(o *Options) { o.Temperature = 0 }, "temperature", "0 is not a number above 0"},
+		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
+		{func(o *Options) { o.Initial = "mask" }, "initial", `"mask" is not one of model, random`},
+		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
+	}
+	for _, test := range tests {
+		t.Run(test.option+" "+test.want, func(t *testing.T) {
+			o := DefaultOptions()
+			test.change(&o)
+			err := o.Validate()
+			var option *OptionError
+			if !errors.As(err, &option) || option.Option != test.option || !strings.HasPrefix(option.Reason, test.want) {
+				t.Errorf("got %v, want %s: %s", err, test.option, test.want)
+			}
+		})
+	}
+}
+
+// TestPresets walks every registered kernel: one that lacks a preset could not
+// be chosen, and one whose preset its kernel refuses could not run.
+func TestPresets(t *testing.T) {
+	f, _ := newFake(t)
+	names := Samplers()
+	if names[0] != DefaultOptions().Sampler {
+		t.Errorf("the default sampler %s is not the first of %v", DefaultOptions().Sampler, names)
+	}
+	for _, d := range samplers.Descriptions() {
+		if !slices.Contains(names, d.Name) {
+			t.Errorf("%s has no preset", d.Name)
+			continue
+		}
+		if p := presets()[d.Name]; (p.stepSize > 0) != d.Tunable || p.adaptive && !d.Exact {
+			t.Errorf("%s: preset %+v does not fit the kernel %+v", d.Name, p, d)
+		}
+		o := DefaultOptions()
+		o.Sampler = d.Name
+		if err := o.Validate(); err != nil {
+			t.Error(err)
+		}
+		fill(t, f, twoSlots, o)
+	}
+}
+
+func TestNewSeed(t *testing.T) {
+	seen := map[uint64]bool{}
+	for range 64 {
+		seed, err := NewSeed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seed > math.MaxUint32 {
+			t.Errorf("seed %d has more than 32 bits", seed)
+		}
+		seen[seed] = true
+	}
+	// Two equal ones among 64 have probability 5e-7.
+	if len(seen) < 63 {
+		t.Errorf("%d different seeds among 64", len(seen))
+	}
+}

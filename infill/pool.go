@@ -1,0 +1,160 @@
+package infill
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"infill/samplers"
+)
+
+// A pool gathers the states that chains visit: every distinct fill once, and
+// for every draw which of them it was.
+type pool struct {
+	chains, slots int
+	states        []int          // distinct fills, [fills × slots], categories
+	energy        []float64      // [fills], nats; NaN where not known
+	index         map[string]int // a state's bytes → its fill
+	draws         []int32        // fill of each draw, [rounds × chains]
+	key           []byte
+}
+
+func newPool(chains, slots int) *pool {
+	return &pool{chains: chains, slots: slots, index: map[string]int{}}
+}
+
+// add draws the present state of every chain.
+func (p *pool) add(positions []int, energy []float64) {
+	for chain := range p.chains {
+		position := positions[chain*p.slots : (chain+1)*p.slots]
+		p.key = p.key[:0]
+		for _, v := range position {
+			p.key = binary.LittleEndian.AppendUint32(p.key, uint32(v))
+		}
+		fill, known := p.index[string(p.key)]
+		if !known {
+			fill = len(p.energy)
+			p.index[string(p.key)] = fill
+			p.states = append(p.states, position...)
+			p.energy = append(p.energy, energy[chain])
+		} else if math.IsNaN(p.energy[fill]) {
+			p.energy[fill] = energy[chain]
+		}
+		p.draws = append(p.draws, int32(fill))
+	}
+}
+
+func (p *pool) state(fill int) []int { return p.states[fill*p.slots : (fill+1)*p.slots] }
+
+// final returns the fill that each chain was in at its last draw.
+func (p *pool) final() []int32 { return p.draws[len(p.draws)-p.chains:] }
+
+// evaluate fills in the energies that a kernel did not need (Gibbs moves
+// without any), in batches of at most the number of chains, so that the model
+// sees no larger batch than before.
+func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
+	var missing []int
+	for fill, u := range p.energy {
+		if math.IsNaN(u) {
+			missing = append(missing, fill)
+		}
+	}
+	states := make([]int, 0, p.chains*p.slots)
+	energy := make([]float64, p.chains)
+	for batch := range slices.Chunk(missing, p.chains) {
+		states = states[:0]
+		for _, fill := range batch {
+			states = append(states, p.state(fill)...)
+		}
+		if err := target.Energy(ctx, states, energy[:len(batch)]); err != nil {
+			return err
+		}
+		for i, fill := range batch {
+			p.energy[fill] = energy[i]
+		}
+	}
+	return nil
+}
+
+// ranked is one entry of a ranking.
+type ranked struct {
+	fill  int
+	chain int // whose final state it is, -1 in a ranking of distinct fills
+}
+
+// distinct ranks the distinct fills by energy, the best first. Ties go to the
+// fill drawn more often, then to the smaller token numbers, so that the order
+// never hangs on which chain came first.
+func (p *pool) distinct(top int) []ranked {
+	counts := p.counts()
+	fills := make([]ranked, len(p.energy))
+	for fill := range fills {
+		fills[fill] = ranked{fill, -1}
+	}
+	slices.SortFunc(fills, func(a, b ranked) int {
+		return cmp.Or(
+			cmp.Compare(p.energy[b.fill], p.energy[a.fill]),
+			cmp.Compare(counts[b.fill], counts[a.fill]),
+			slices.Compare(p.state(a.fill), p.state(b.fill)))
+	})
+	return fills[:min(top, len(fills))]
+}
+
+// finals ranks the final states of the chains by energy, repeats included; ties
+// keep the order of the chains.
+func (p *pool) finals(top int) []ranked {
+	fills := make([]ranked, p.chains)
+	for chain, fill := range p.final() {
+		fills[chain] = ranked{int(fill), chain}
+	}
+	slices.SortStableFunc(fills, func(a, b ranked) int {
+		return cmp.Compare(p.energy[b.fill], p.energy[a.fill])
+	})
+	return fills[:min(top, len(fills))]
+}
+
+// counts tells how often each fill was drawn, [fills].
+func (p *pool) counts() []int {
+	counts := make([]int, len(p.energy))
+	for _, fill := range p.draws {
+		counts[fill]++
+	}
+	return counts
+}
+
+// byChain tells how often each chain drew a fill, [chains].
+func (p *pool) byChain(fill int) []float64 {
+	counts := make([]float64, p.chains)
+	for i, drawn := range p.draws {
+		if int(drawn) == fill {
+			counts[i%p.chains]++
+		}
+	}
+	return counts
+}
+
+// meanEnergies returns each chain's mean U over its draws, [chains].
+func (p *pool) meanEnergies() []float64 {
+	means := make([]float64, p.chains)
+	rounds := float64(len(p.draws) / p.chains)
+	for i, fill := range p.draws {
+		means[i%p.chains] += p.energy[fill] / rounds
+	}
+	return means
+}
+
+// meanAndError returns the mean over chains and its standard error, which is
+// nil for a single chain. Chains are independent and the states of one chain
+// are not, so the spread between chains is what tells the error.
+func meanAndError(chains []float64) (mean float64, standardError *float64) {
+	mean, deviation := stat.MeanStdDev(chains, nil)
+	if len(chains) < 2 {
+		return mean, nil
+	}
+	e := stat.StdErr(deviation, float64(len(chains)))
+	return mean, &e
+}

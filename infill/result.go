@@ -1,0 +1,106 @@
+package infill
+
+// Result is what filling one template gives. Its JSON is part of the command's
+// contract: fields may be added, never renamed.
+type Result struct {
+	Template  string    `json:"template"`
+	Model     ModelInfo `json:"model"`
+	Signature string    `json:"signature"`
+	Seed      uint64    `json:"seed"`
+	Samples   []Sample  `json:"samples"`
+	Stats     Stats     `json:"stats"`
+	// Warnings are sentences for the user about this result.
+	Warnings []string `json:"warnings"`
+	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
+	// "[MASK:2]", in Template.
+	Blanks [][2]int `json:"-"`
+}
+
+// ModelInfo names the model of a result.
+type ModelInfo struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// Sample is one ranked fill.
+type Sample struct {
+	Rank int    `json:"rank"` // from 1
+	Text string `json:"text"` // the template with the slots filled
+	// Fills holds each slot's fill as it stands in Text, [slots].
+	Fills []string `json:"fills"`
+	// Spans holds the byte range of each slot's fill in Text, [slots].
+	Spans    [][2]int `json:"spans"`
+	TokenIDs []int    `json:"token_ids"` // [slots]
+	// LogLikelihood is U of the fill, in nats; the temperature does not enter.
+	LogLikelihood float64 `json:"log_likelihood"`
+	// Count tells how often the fill was drawn among the Stats.Draws draws that
+	// were ranked: all states after the warm-up, or the final states alone
+	// where Options.Rank is "final".
+	Count int `json:"count"`
+	// Frequency is Count over Stats.Draws; its standard error is taken between
+	// chains and nil for a single one.
+	Frequency              float64  `json:"frequency"`
+	FrequencyStandardError *float64 `json:"frequency_standard_error"`
+	// FinalCount tells how many chains ended with the fill.
+	FinalCount int `json:"final_count"`
+}
+
+// Stats tells how a result was sampled and what it took.
+type Stats struct {
+	Sampler string `json:"sampler"`
+	Slots   int    `json:"slots"`
+	Chains  int    `json:"chains"`
+	Steps   int    `json:"steps"` // of each chain, warm-up included
+	// StepSize is α after the warm-up, nil for samplers that have none.
+	StepSize *float64 `json:"step_size"`
+	// AcceptanceRate is the mean over chains and steps after the warm-up; nil
+	// for samplers that accept always, and where no step was made.
+	AcceptanceRate          *float64 `json:"acceptance_rate"`
+	AcceptanceStandardError *float64 `json:"acceptance_standard_error"`
+	// ChangedSlotsPerStep is the mean number of slots that a step after the
+	// warm-up changed.
+	ChangedSlotsPerStep float64 `json:"changed_slots_per_step"`
+	WarmUp              WarmUp  `json:"warm_up"`
+	// Draws is the number of states that were ranked, DistinctFills how many
+	// different ones were among them.
+	Draws         int `json:"draws"`
+	DistinctFills int `json:"distinct_fills"`
+	// MeanLogLikelihood is the mean U of the draws, in nats, with its standard
+	// error between chains.
+	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
+	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
+	// EnergyEvaluations and GradientEvaluations count states, ModelRows token
+	// sequences that went through the model.
+	EnergyEvaluations   int64   `json:"energy_evaluations"`
+	GradientEvaluations int64   `json:"gradient_evaluations"`
+	ModelRows           int64   `json:"model_rows"`
+	Device              string  `json:"device"`
+	Seconds             float64 `json:"seconds"` // from the template to the ranking
+}
+
+// WarmUp reports the warm-up apart from the sampling.
+type WarmUp struct {
+	Steps               int      `json:"steps"`
+	AcceptanceRate      *float64 `json:"acceptance_rate"`
+	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
+}
+
+// Progress is a moment of a run. It is the receiver's own: nothing in it
+// changes afterwards.
+type Progress struct {
+	Template string
+	Step     int // 0 is the initial states
+	Steps    int // of the whole run
+	WarmUp   bool
+	// TokenIDs holds the tokens of the slots, [chains × slots].
+	TokenIDs []int
+	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the
+	// sampler does not need it.
+	LogLikelihoods []float64
+	// Accepted tells which chains took their proposal, and Changed how many of
+	// their slots changed, [chains]; nil at step 0.
+	Accepted []bool
+	Changed  []int
+	// StepSize is α at this step, 0 for samplers that have none.
+	StepSize float64
+}

@@ -1,0 +1,110 @@
+package infill
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"infill/tokenize"
+)
+
+// Methods lists the values of Score's method, the default first: "l2r" masks a
+// piece together with the pieces to its right in the same word (Kauf and
+// Ivanova, ACL 2023), so that a long word does not give itself away; "original"
+// masks one piece at a time (Salazar et al., ACL 2020).
+func Methods() []string { return []string{"l2r", "original"} }
+
+// Score is the pseudo-log-likelihood of one text. Its JSON is part of the
+// command's contract: fields may be added, never renamed.
+type Score struct {
+	Text          string       `json:"text"`
+	LogLikelihood float64      `json:"log_likelihood"` // the sum over Tokens, nats
+	Method        string       `json:"method"`
+	Tokens        []TokenScore `json:"tokens"`
+	// PseudoPerplexity is exp(-LogLikelihood / number of tokens).
+	PseudoPerplexity float64   `json:"pseudo_perplexity"`
+	Model            ModelInfo `json:"model"`
+	Signature        string    `json:"signature"`
+}
+
+// TokenScore is the share of one token, which is a word or a piece of one.
+type TokenScore struct {
+	Token   string  `json:"token"`
+	ID      int     `json:"id"`
+	LogProb float64 `json:"log_prob"` // nats
+	// Span is the byte range of the token in the text.
+	Span [2]int `json:"span"`
+}
+
+// Score rates a whole text by its pseudo-log-likelihood,
+//
+//	Σ_t log f(w_t | text with w_t masked, and with "l2r" the rest of its word)
+//
+// where f is the model's probability over the whole vocabulary; [CLS] and [SEP]
+// are not scored. Errors: *OptionError for the method, *tokenize.InputError for
+// the text.
+func (f *Filler) Score(ctx context.Context, text, method string) (*Score, error) {
+	if !slices.Contains(Methods(), method) {
+		return nil, &OptionError{"method", fmt.Sprintf("%q is not one of %s", method, strings.Join(Methods(), ", "))}
+	}
+	encoding, err := f.Plain(text)
+	if err != nil {
+		return nil, err
+	}
+	model, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	queries := scoreQueries(encoding, method)
+	logProbs, err := model.Score(ctx, encoding.IDs, queries)
+	if err != nil {
+		return nil, cancelled(ctx, err)
+	}
+	d := model.Description()
+	score := &Score{Text: text, Method: method, Model: ModelInfo{Name: d.Name, SHA256: d.SHA256}}
+	for i, q := range queries {
+		score.Tokens = append(score.Tokens, TokenScore{
+			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i], Span: encoding.Offsets[q.Position],
+		})
+		score.LogLikelihood += logProbs[i]
+	}
+	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(queries)))
+	var s signature
+	s.add("method", method)
+	s.model(d, f.tokenizer.SHA256())
+	score.Signature = s.String()
+	return score, nil
+}
+
+// Plain reads a text to score without running the model. Errors are
+// *tokenize.InputError.
+func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
+	encoding, err := f.tokenizer.Plain(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.checkLength(len(encoding.IDs)); err != nil {
+		return nil, err
+	}
+	return encoding, nil
+}
+
+// scoreQueries asks for every token of a text but [CLS] and [SEP], in order.
+func scoreQueries(encoding *tokenize.Encoding, method string) []Query {
+	var queries []Query
+	for position, word := range encoding.Words {
+		if word < 0 {
+			continue
+		}
+		masked := []int{position}
+		if method == "l2r" {
+			for next := position + 1; encoding.Words[next] == word; next++ {
+				masked = append(masked, next)
+			}
+		}
+		queries = append(queries, Query{Position: position, Masked: masked})
+	}
+	return queries
+}
