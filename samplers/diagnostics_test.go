@@ -1,0 +1,246 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// autoregression is an AR(1) series with unit variance, whose ESS is known:
+// n (1-φ)/(1+φ).
+func autoregression(r *rand.Rand, n int, phi float64) []float64 {
+	x := make([]float64, n)
+	x[0] = r.NormFloat64()
+	for t := 1; t < n; t++ {
+		x[t] = phi*x[t-1] + math.Sqrt(1-phi*phi)*r.NormFloat64()
+	}
+	return x
+}
+
+func chainsOf(phi float64, chains, n int) [][]float64 {
+	draws := make([][]float64, chains)
+	for c := range draws {
+		draws[c] = autoregression(rand.New(rand.NewPCG(uint64(c), 17)), n, phi)
+	}
+	return draws
+}
+
+func TestEffectiveSampleSize(t *testing.T) {
+	const n = 40000
+	for _, phi := range []float64{-0.5, 0, 0.5, 0.9} {
+		for _, chains := range []int{1, 4} {
+			got := EffectiveSampleSize(chainsOf(phi, chains, n))
+			want := float64(chains*n) * (1 - phi) / (1 + phi)
+			// The estimate itself has a relative error of a few percent here.
+			if !(math.Abs(got/want-1) < 0.1) {
+				t.Errorf("φ = %v, %d chains: ESS %.0f, want %.0f", phi, chains, got, want)
+			}
+		}
+	}
+}
+
+// Written out for a series of six by the definition in the documentation:
+// the pair sums are the whole of the autocorrelations.
+func TestEffectiveSampleSizeByHand(t *testing.T) {
+	x := []float64{1, 2, 4, 3, 5, 6}
+	mean, n := 3.5, 6.0
+	covariance := func(lag int) float64 {
+		sum := 0.0
+		for t := lag; t < len(x); t++ {
+			sum += (x[t] - mean) * (x[t-lag] - mean)
+		}
+		return sum / n
+	}
+	w := covariance(0) * n / (n - 1)
+	rho := func(lag int) float64 { return 1 - (w-covariance(lag)*n/(n-1))/(w*(n-1)/n) }
+	first, second := 1+rho(1), rho(2)+rho(3)
+	if second > 0 {
+		t.Fatal("the second pair should end the sequence")
+	}
+	want := n / (-1 + 2*first)
+	if got := EffectiveSampleSize([][]float64{x}); !(math.Abs(got-want) < 1e-12) {
+		t.Errorf("ESS %v, want %v", got, want)
+	}
+}
+
+// Chains that stand apart are worth little, and R-hat says so.
+func TestDisagreeingChains(t *testing.T) {
+	draws := chainsOf(0, 4, 1000)
+	if got := SplitRHat(draws); !(got > 0.99 && got < 1.01) {
+		t.Errorf("R-hat of agreeing chains is %v", got)
+	}
+	for i := range draws[3] {
+		draws[3][i] += 5
+	}
+	if got := SplitRHat(draws); !(got > 1.5) {
+		t.Errorf("R-hat of disagreeing chains is %v", got)
+	}
+	if got := EffectiveSampleSize(draws); !(got < 40) {
+		t.Errorf("ESS of disagreeing chains is %v", got)
+	}
+	drift := [][]float64{make([]float64, 100)}
+	for i := range drift[0] {
+		drift[0][i] = float64(i)
+	}
+	if got := SplitRHat(drift); !(got > 1.5) {
+		t.Errorf("R-hat of a drifting chain is %v", got)
+	}
+}
+
+func TestSplitRHatByHand(t *testing.T) {
+	// Halves {1, 3} and {2, 6}: means 2 and 4, variances 2 and 8.
+	want := math.Sqrt(0.5 + 2.0/5)
+	if got := SplitRHat([][]float64{{1, 3, 100, 2, 6}}); !(math.Abs(got-want) < 1e-12) {
+		t.Errorf("R-hat %v, want %v", got, want)
+	}
+	if got := SplitRHat([][]float64{{1, 1, 2, 2}}); !math.IsInf(got, 1) {
+		t.Errorf("R-hat of two constant halves is %v, want +Inf", got)
+	}
+}
+
+// The standard error says how far means of independent repetitions spread.
+func TestMonteCarloStandardError(t *testing.T) {
+	const repetitions, n, phi = 200, 2000, 0.7
+	sum, square, claimed := 0.0, 0.0, 0.0
+	for i := range repetitions {
+		x := autoregression(rand.New(rand.NewPCG(uint64(i), 3)), n, phi)
+		m := 0.0
+		for _, v := range x {
+			m += v / n
+		}
+		sum += m
+		square += m * m
+		claimed += MonteCarloStandardError([][]float64{x}) / repetitions
+	}
+	spread := math.Sqrt(square/repetitions - sum*sum/repetitions/repetitions)
+	// The spread of 200 means is known within 5 %; 4 of these.
+	if !(math.Abs(claimed/spread-1) < 0.2) {
+		t.Errorf("claimed %v, the means spread by %v", claimed, spread)
+	}
+}
+
+func TestDiagnosticsThatAreNotDefined(t *testing.T) {
+	for name, draws := range map[string][][]float64{
+		"none": nil, "short": {{1, 2, 3}}, "unequal": {{1, 2, 3, 4}, {1, 2, 3, 4, 5}},
+		"constant": {{2, 2, 2, 2, 2, 2}}, "NaN": {{1, 2, math.NaN(), 4, 5}}, "infinite": {{1, 2, math.Inf(1), 4, 5}},
+	} {
+		for what, got := range map[string]float64{
+			"ESS": EffectiveSampleSize(draws), "R-hat": SplitRHat(draws), "MCSE": MonteCarloStandardError(draws),
+		} {
+			if !math.IsNaN(got) {
+				t.Errorf("%s: %s is %v, want NaN", name, what, got)
+			}
+		}
+	}
+}
+
+func TestAcceptanceRate(t *testing.T) {
+	var a Acceptance
+	if mean, _ := a.Rate(); !math.IsNaN(mean) {
+		t.Errorf("rate before the first step is %v", mean)
+	}
+	for step := range 10 {
+		a.Observe(&Info{Accepted: []bool{step < 2, step < 6}, Changed: []int{step % 2, 0}})
+	}
+	if a.Steps() != 10 {
+		t.Errorf("%d steps, want 10", a.Steps())
+	}
+	// Rates 0.2 and 0.6: mean 0.4, deviation √0.08, over √2 chains.
+	mean, standardError := a.Rate()
+	if !(math.Abs(mean-0.4) < 1e-12 && math.Abs(standardError-0.2) < 1e-12) {
+		t.Errorf("rate %v ± %v, want 0.4 ± 0.2", mean, standardError)
+	}
+	if mean, standardError = a.ChangedSlots(); !(math.Abs(mean-0.25) < 1e-12 && math.Abs(standardError-0.25) < 1e-12) {
+		t.Errorf("changed %v ± %v, want 0.25 ± 0.25", mean, standardError)
+	}
+	var one Acceptance
+	one.Observe(&Info{Accepted: []bool{true}, Changed: []int{0}})
+	if _, standardError := one.Rate(); !math.IsNaN(standardError) {
+		t.Errorf("standard error of one chain is %v, want NaN", standardError)
+	}
+}
+
+// Warm-up brings the acceptance to its aim and freezes the step size there.
+func TestWarmUp(t *testing.T) {
+	ctx := context.Background()
+	target := lattice(t, 5, 5)
+	for _, start := range []float64{0.02, 0.3, 50} {
+		kernel, err := NewDMALA(target, Options{StepSize: start})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams := Streams(2, "warm", 20)
+		state, err := kernel.Init(ctx, RandomPositions(target, streams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		adaptation, err := NewStepSizeAdaptation(start, AdaptationOptions{Acceptance: 0.7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := WarmUp(ctx, kernel, state, streams, 400, adaptation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.StepSize != kernel.StepSize() || report.Cost.Gradients != 400*20 || report.Steps != 400 {
+			t.Errorf("report %+v of a kernel at step size %v", report, kernel.StepSize())
+		}
+		frozen := kernel.StepSize()
+		var a Acceptance
+		err = Run(ctx, kernel, state, streams, 400, func(_ int, _ *State, info *Info) error {
+			a.Observe(info)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kernel.StepSize() != frozen {
+			t.Error("the step size changed after the warm-up")
+		}
+		if rate, _ := a.Rate(); !(math.Abs(rate-0.7) < 0.05) {
+			t.Errorf("from %v: acceptance %v at step size %v, want 0.7", start, rate, frozen)
+		}
+	}
+}
+
+// Where no step size reaches the aim, the bounds hold.
+func TestAdaptationBounds(t *testing.T) {
+	for _, c := range []struct{ acceptance, want float64 }{{1, 8}, {0, 0.25}, {math.NaN(), 0.25}} {
+		a, err := NewStepSizeAdaptation(1000, AdaptationOptions{Min: 0.25, Max: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2000 {
+			if step := a.Update(c.acceptance); !(step >= 0.25-1e-9 && step <= 8+1e-9) {
+				t.Fatalf("step size %v is out of bounds", step)
+			}
+		}
+		if got := a.StepSize(); !(math.Abs(got/c.want-1) < 0.01) {
+			t.Errorf("acceptance %v ends at %v, want %v", c.acceptance, got, c.want)
+		}
+	}
+}
+
+func TestAdaptationErrors(t *testing.T) {
+	for name, o := range map[string]AdaptationOptions{
+		"acceptance": {Acceptance: 1.5}, "bounds": {Min: 2, Max: 1}, "infinite": {Max: math.Inf(1)}, "negative": {Min: -1},
+	} {
+		if _, err := NewStepSizeAdaptation(1, o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := NewStepSizeAdaptation(0, AdaptationOptions{}); err == nil {
+		t.Error("a start at 0: no error")
+	}
+	if _, err := WarmUp(context.Background(), nil, nil, nil, 1, nil); err == nil {
+		t.Error("no adaptation: no error")
+	}
+}
+
+func TestMeanAcceptance(t *testing.T) {
+	info := Info{LogAcceptance: []float64{0, 3, math.Log(0.5), math.Inf(-1), math.NaN()}}
+	if got := info.MeanAcceptance(); !(math.Abs(got-0.5) < 1e-12) {
+		t.Errorf("mean acceptance %v, want 0.5", got)
+	}
+}

@@ -1,0 +1,438 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/samplers/targets"
+)
+
+// only hides all but the plain target.
+type only struct{ Target }
+
+func lattice(t testing.TB, rows, columns int) *targets.Ising {
+	t.Helper()
+	target, err := targets.NewIsing(rows, columns, 0.1, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func TestStreams(t *testing.T) {
+	first := func(seed uint64, label string, chains int) []uint64 {
+		var x []uint64
+		for _, s := range Streams(seed, label, chains) {
+			x = append(x, s.Uint64())
+		}
+		return x
+	}
+	four, two := first(7, "a", 4), first(7, "a", 2)
+	if d := cmp.Diff(four[:2], two); d != "" {
+		t.Errorf("a chain's stream depends on the number of chains:\n%s", d)
+	}
+	seen := map[uint64]bool{}
+	for _, x := range slices.Concat(four, first(8, "a", 4), first(7, "b", 4), first(7, "", 4)) {
+		if seen[x] {
+			t.Errorf("two streams start with %d", x)
+		}
+		seen[x] = true
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	target := lattice(t, 2, 2)
+	table := roughTable()(t)
+	cases := []struct {
+		name   string
+		kernel string
+		target Target
+		o      Options
+		want   []string // all must be in the message
+	}{
+		{"unknown", "hmc", target, Options{}, append([]string{`"hmc"`}, Names()...)},
+		{"no gradient", "dmala", only{target}, Options{}, []string{"dmala", "gradient"}},
+		{"no gradient below a temperature", "gwg", only{target}, Options{Temperature: 2}, []string{"gwg", "gradient"}},
+		{"no conditionals", "gibbs", only{target}, Options{}, []string{"gibbs", "conditionals"}},
+		{"no terms", "dula", struct{ GradientTarget }{target}, Options{Terms: 1, TermStream: rand.New(rand.NewPCG(1, 1))}, []string{"dula", "terms"}},
+		{"no term stream", "dula", target, Options{Terms: 1}, []string{"stream"}},
+		{"too many terms", "dula", target, Options{Terms: 5, TermStream: rand.New(rand.NewPCG(1, 1))}, []string{"5 terms", "has 4"}},
+		{"step size of gibbs", "gibbs", target, Options{StepSize: 1}, []string{"gibbs has no step size"}},
+		{"balance of gibbs", "gibbs", target, Options{Balance: Min()}, []string{"gibbs has no balance"}},
+		{"terms of gibbs", "gibbs", target, Options{Terms: 1}, []string{"gibbs has no stochastic gradient"}},
+		{"preconditioner of gwg", "gwg", target, Options{Preconditioner: []float64{1}}, []string{"gwg has no preconditioner"}},
+		{"negative step size", "dmala", target, Options{StepSize: -1}, []string{"step size -1"}},
+		{"NaN step size", "dmala", target, Options{StepSize: math.NaN()}, []string{"step size NaN"}},
+		{"short preconditioner", "dmala", target, Options{Preconditioner: []float64{1}}, []string{"1 preconditioner", "4 slots"}},
+		{"zero preconditioner", "dmala", target, Options{Preconditioner: []float64{1, 0, 1, 1}}, []string{"preconditioner 0 of slot 1"}},
+		{"negative temperature", "dmala", target, Options{Temperature: -2}, []string{"temperature -2"}},
+		{"NaN temperature", "dmala", target, Options{Temperature: math.NaN()}, []string{"temperature NaN"}},
+		{"no target", "dmala", nil, Options{}, []string{"no target"}},
+		{"no slots", "gwg", shaped(nil), Options{}, []string{"no slots"}},
+		{"empty slot", "gwg", shaped([]int{2, 0}), Options{}, []string{"slot 1 has 0 categories"}},
+		{"wrong length", "dmala", table, Options{Preconditioner: []float64{1}}, []string{"3 slots"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := New(c.kernel, c.target, c.o)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, part := range c.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not say %q", err, part)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q has more than one line", err)
+			}
+			if lacks := strings.HasPrefix(c.name, "no gradient") || c.name == "no conditionals" || c.name == "no terms"; lacks != errors.Is(err, ErrUnsupported) {
+				t.Errorf("%q: ErrUnsupported is %v", err, !lacks)
+			}
+		})
+	}
+}
+
+// shaped is a target of which only the shape is asked.
+type shaped []int
+
+func (s shaped) Categories() []int                            { return s }
+func (shaped) Energy(context.Context, []int, []float64) error { return errors.New("not evaluable") }
+
+func TestInitErrors(t *testing.T) {
+	target := ragged(targets.TableOptions{})(t).(*targets.Table)
+	forbidden := ragged(targets.TableOptions{})(t).(*targets.Table)
+	forbidden.Set([]int{2, 1, 3}, math.Inf(-1))
+	cases := []struct {
+		name      string
+		target    Target
+		positions []int
+		want      string
+	}{
+		{"none", target, nil, "0 positions"},
+		{"half a chain", target, []int{0, 0, 0, 1}, "4 positions"},
+		{"above the range", target, []int{0, 0, 0, 0, 2, 0}, "chain 1 starts slot 1 at category 2"},
+		{"below the range", target, []int{0, -1, 0}, "category -1"},
+		{"forbidden", forbidden, []int{0, 0, 0, 2, 1, 3}, "chain 1 starts at energy -Inf"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, name := range Names() {
+				kernel, err := New(name, c.target, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = kernel.Init(context.Background(), c.positions)
+				if c.name == "forbidden" && name == "gibbs" {
+					continue // evaluates no energies
+				}
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+// failing is a target that fails after a number of evaluations.
+type failing struct {
+	*targets.Table
+	left *int
+}
+
+var errFails = errors.New("the device is gone")
+
+func (f failing) fail() error {
+	if *f.left--; *f.left < 0 {
+		return errFails
+	}
+	return nil
+}
+
+func (f failing) Energy(ctx context.Context, states []int, energy []float64) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.Table.Energy(ctx, states, energy)
+}
+
+func (f failing) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.Table.EnergyGradient(ctx, states, energy, gradient)
+}
+
+func (f failing) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
+}
+
+func (f failing) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.Table.LogConditionals(ctx, states, slots, logp)
+}
+
+// An evaluation that fails ends the run with its error and leaves positions
+// and energies of the last whole step.
+func TestEvaluationErrors(t *testing.T) {
+	ctx := context.Background()
+	for _, f := range forms(t) {
+		table, ok := f.target(t).(*targets.Table)
+		if !ok {
+			continue
+		}
+		for _, after := range []int{0, 1, 2, 3, 4, 5} {
+			left := after
+			o := f.options
+			if o.Terms != 0 {
+				o.TermStream = rand.New(rand.NewPCG(5, 6))
+			}
+			kernel, err := New(f.kernel, failing{table, &left}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			streams := Streams(1, "fails", 3)
+			state, err := kernel.Init(ctx, RandomPositions(table, streams))
+			if err != nil {
+				if !errors.Is(err, errFails) {
+					t.Errorf("%s: %v", f.name(), err)
+				}
+				continue
+			}
+			last := state.clone()
+			err = Run(ctx, kernel, state, streams, 10, func(_ int, s *State, _ *Info) error {
+				last = s.clone()
+				return nil
+			})
+			if !errors.Is(err, errFails) {
+				t.Errorf("%s: error %v, want the target's", f.name(), err)
+			}
+			if !slices.Equal(last.Positions, state.Positions) {
+				t.Errorf("%s: a failed step moved the chains", f.name())
+			}
+		}
+	}
+}
+
+func TestStepErrors(t *testing.T) {
+	target := lattice(t, 2, 2)
+	kernel, err := New("dmala", target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := Streams(1, "", 2)
+	state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	var info Info
+	for name, err := range map[string]error{
+		"no state":        kernel.Step(context.Background(), nil, streams, &info),
+		"one stream":      kernel.Step(context.Background(), state, streams[:1], &info),
+		"a nil stream":    kernel.Step(context.Background(), state, []*rand.Rand{streams[0], nil}, &info),
+		"no info":         kernel.Step(context.Background(), state, streams, nil),
+		"cancelled":       kernel.Step(cancelled, state, streams, &info),
+		"observer's word": Run(context.Background(), kernel, state, streams, 3, func(step int, _ *State, _ *Info) error { return errFails }),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestBalanceText(t *testing.T) {
+	for _, text := range append(BalanceNames(), "0.75", "1") {
+		b, err := ParseBalance(text)
+		if err != nil || b.String() != text {
+			t.Errorf("%s reads as %v, %v", text, b, err)
+		}
+	}
+	if b, err := ParseBalance("0.5"); err != nil || b != Sqrt() {
+		t.Errorf("0.5 reads as %v, %v; want sqrt", b, err)
+	}
+	for _, text := range []string{"", "0.4", "1.1", "NaN", "square"} {
+		if b, err := ParseBalance(text); err == nil {
+			t.Errorf("%q reads as %v", text, b)
+		}
+	}
+}
+
+// The locally balanced functions satisfy g(t) = t g(1/t).
+func TestBalanceIsBalanced(t *testing.T) {
+	for _, b := range []Balance{Sqrt(), Ratio(), Min(), Max()} {
+		for _, delta := range []float64{-800, -3, -0.1, 0, 0.1, 3, 800} {
+			if got, want := b.LogWeight(delta), delta+b.LogWeight(-delta); !(math.Abs(got-want) < 1e-9) {
+				t.Errorf("%v at %v: %v, want %v", b, delta, got, want)
+			}
+		}
+	}
+}
+
+// A vocabulary of several blocks draws what one block would.
+func TestDrawOverBlocks(t *testing.T) {
+	categories := []int{3, 2*blockSize + 37}
+	k := width(categories)
+	r := rand.New(rand.NewPCG(9, 9))
+	gradient := make([]float64, 2*k)
+	for i := range gradient {
+		gradient[i] = r.NormFloat64()
+	}
+	position := []int{1, blockSize + 5}
+	n := newNeighbourhood(categories, 1)
+	score := balanced{}
+	if !n.measure(0, score, position, gradient) {
+		t.Fatal("not usable")
+	}
+	total := 0.0
+	weight := func(v int) float64 { return math.Sqrt(math.Exp(gradient[k+v] - gradient[k+position[1]])) }
+	for v := range categories[1] {
+		if v != position[1] {
+			total += weight(v)
+		}
+	}
+	if got, want := n.totals(0)[1], math.Log(total); !(math.Abs(got-want) < 1e-12) {
+		t.Errorf("log total %v, want %v", got, want)
+	}
+	probability := make([]float64, categories[1])
+	var drawn int
+	err := everyPath(func(src source) error {
+		drawn = n.draw(0, score, 1, position[1], gradient, src)
+		return nil
+	}, func(p float64) { probability[drawn] += p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, got := range probability {
+		want := weight(v) / total
+		if v == position[1] {
+			want = 0
+		}
+		if !(math.Abs(got-want) < 1e-12) {
+			t.Fatalf("category %d has probability %v, want %v", v, got, want)
+		}
+	}
+}
+
+// Large batches are spread over goroutines and must not notice.
+func TestParallelChainsWalkTheSamePaths(t *testing.T) {
+	table, err := targets.NewTable([]int{40, 50, 30}, rand.New(rand.NewPCG(2, 2)), targets.TableOptions{GradientError: 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk := func(from, to int) []int {
+		kernel, err := New("dmala", table, Options{StepSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams := Streams(4, "wide", 300)
+		positions := RandomPositions(table, streams)[3*from : 3*to]
+		state, err := kernel.Init(context.Background(), positions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(context.Background(), kernel, state, streams[from:to], 4, nil); err != nil {
+			t.Fatal(err)
+		}
+		return state.Positions
+	}
+	if 300*3*50 < parallelWork {
+		t.Fatal("the batch is too small to be spread")
+	}
+	together := walk(0, 300)
+	if d := cmp.Diff(together, walk(0, 300)); d != "" {
+		t.Errorf("a second run differs:\n%s", d)
+	}
+	for c := 0; c < 300; c += 50 {
+		if d := cmp.Diff(together[3*c:3*c+3], walk(c, c+1)); d != "" {
+			t.Errorf("chain %d differs alone:\n%s", c, d)
+		}
+	}
+}
+
+// A step allocates nothing once the kernel has seen its batch.
+func TestStepAllocatesNothing(t *testing.T) {
+	target := lattice(t, 5, 5)
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			kernel, err := New(name, target, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			streams := Streams(1, "", 8)
+			state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var info Info
+			step := func() {
+				if err := kernel.Step(context.Background(), state, streams, &info); err != nil {
+					t.Fatal(err)
+				}
+			}
+			step()
+			if n := testing.AllocsPerRun(20, step); n != 0 {
+				t.Errorf("%v allocations a step", n)
+			}
+		})
+	}
+}
+
+// The unadjusted sampler with a stochastic gradient follows, step by step, the
+// proposal of the subset its state was evaluated with.
+func TestStochasticDULA(t *testing.T) {
+	target := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5, Terms: 3})(t)
+	w := newWorld(t, target)
+	kernel, err := NewDULA(target, Options{StepSize: 0.8, Terms: 2, TermStream: rand.New(rand.NewPCG(1, 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	seen := map[string]bool{}
+	for range 30 {
+		for i := range w.Len() {
+			start, err := kernel.Init(ctx, w.State(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			terms := slices.Clone(start.terms)
+			seen[string(rune(terms[0]))+string(rune(terms[1]))] = true
+			gradient := w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {
+				return target.(StochasticGradientTarget).EnergyGradientOf(ctx, terms, states, energy, gradient)
+			})
+			want := w.langevin(gradient, powerOf(0.5), 0.8, nil)[i]
+			got := make([]float64, w.Len())
+			var end *State
+			err = everyPath(func(src source) error {
+				end = start.clone()
+				defer scriptTerms(kernel, src)()
+				var info Info
+				return kernel.transition(ctx, end, []source{src}, &info)
+			}, func(p float64) { got[w.Index(end.Positions)] += p })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for to := range got {
+				if !(math.Abs(got[to]-want[to]) < 1e-10) {
+					t.Fatalf("terms %v, %v → %v: %v, want %v", terms, w.State(i), w.State(to), got[to], want[to])
+				}
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d subsets of two of three terms were drawn, want 3", len(seen))
+	}
+}
