@@ -64,7 +64,12 @@ func open(t testing.TB) *lm.MaskedLM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: maskID})
+	return openBundle(t, bundle, maskID)
+}
+
+func openBundle(t testing.TB, bundle *models.Bundle, mask int) *lm.MaskedLM {
+	t.Helper()
+	m, err := lm.Open(context.Background(), bundle, lm.Options{Device: "cpu", MaskID: mask})
 	if err != nil {
 		t.Fatal(err)
 	}

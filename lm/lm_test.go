@@ -1,0 +1,323 @@
+package lm_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"infill/lm"
+	"infill/lm/bert/berttest"
+)
+
+// The example: a template of the tiny random model with three slots.
+var (
+	exampleIDs   = []int{2, 7, 4, 11, 4, 4, 9, 3}
+	exampleSlots = []int{2, 4, 5}
+	exampleKinds = [][]int{{5, 6, 7, 8, 9}, {10, 11, 12}, {5, 10, 15, 20}}
+)
+
+func tiny(t testing.TB) *lm.MaskedLM {
+	t.Helper()
+	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
+	return openBundle(t, bundle, berttest.MaskID)
+}
+
+func newTarget(t testing.TB, m *lm.MaskedLM, o lm.TargetOptions) *lm.Target {
+	t.Helper()
+	if o.Support == nil {
+		o.Support = exampleKinds
+	}
+	target, err := m.NewTarget(exampleIDs, exampleSlots, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// manyStates is every combination of categories, one after the other.
+func manyStates() []int {
+	var states []int
+	for a := range exampleKinds[0] {
+		for b := range exampleKinds[1] {
+			for c := range exampleKinds[2] {
+				states = append(states, a, b, c)
+			}
+		}
+	}
+	return states
+}
+
+func close32(a, b float64) bool { return math.Abs(a-b) <= 2e-5*(1+math.Abs(b)) }
+
+// evaluateAll is energies and gradients of states, in calls of the given
+// number of chains.
+func evaluateAll(t *testing.T, target *lm.Target, states []int, chains int) (energy, gradient []float64) {
+	t.Helper()
+	m, width := len(exampleSlots), 5
+	for from := 0; from < len(states); from += chains * m {
+		part := states[from:min(from+chains*m, len(states))]
+		e, g := make([]float64, len(part)/m), make([]float64, len(part)*width)
+		if err := target.EnergyGradient(context.Background(), part, e, g); err != nil {
+			t.Fatal(err)
+		}
+		energy, gradient = append(energy, e...), append(gradient, g...)
+	}
+	return energy, gradient
+}
+
+// A chain's energy and gradient do not depend on the chains beside it, nor on
+// what is remembered.
+func TestBatchIndependence(t *testing.T) {
+	m, states := tiny(t), manyStates()
+	for _, energy := range []lm.Energy{lm.PLL, lm.Filled} {
+		for _, gradient := range []lm.Gradient{lm.Full, lm.Local} {
+			wantE, wantG := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Energy: energy, Gradient: gradient}), states, 60)
+			for _, chains := range []int{1, 7} {
+				target := newTarget(t, m, lm.TargetOptions{Energy: energy, Gradient: gradient})
+				for range 2 {
+					e, g := evaluateAll(t, target, states, chains)
+					for i := range e {
+						if !close32(e[i], wantE[i]) {
+							t.Fatalf("%s %s: energy %d is %g in batches of %d, %g in one batch", energy, gradient, i, e[i], chains, wantE[i])
+						}
+					}
+					for i := range g {
+						if !close32(g[i], wantG[i]) {
+							t.Fatalf("%s %s: gradient %d is %g in batches of %d, %g in one batch", energy, gradient, i, g[i], chains, wantG[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The whole vocabulary as the support gives what a support of few tokens gives
+// at these tokens: rows come over in two ways.
+func TestSupportsAgree(t *testing.T) {
+	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Vocabulary: 3000, Spread: 0.3})
+	m := openBundle(t, bundle, berttest.MaskID)
+	all := make([]int, 3000)
+	for i := range all {
+		all[i] = i
+	}
+	few := newTarget(t, m, lm.TargetOptions{})
+	whole := newTarget(t, m, lm.TargetOptions{Support: [][]int{all, all, all}})
+	for _, state := range [][]int{{0, 1, 2}, {4, 0, 3}} {
+		tokens := make([]int, 3)
+		for j, k := range state {
+			tokens[j] = exampleKinds[j][k]
+		}
+		e, g := make([]float64, 2), make([]float64, 3*5)
+		big := make([]float64, 3*3000)
+		if err := few.EnergyGradient(context.Background(), state, e[:1], g); err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.EnergyGradient(context.Background(), tokens, e[1:], big); err != nil {
+			t.Fatal(err)
+		}
+		if !close32(e[0], e[1]) {
+			t.Errorf("energies %g and %g", e[0], e[1])
+		}
+		for j, kinds := range exampleKinds {
+			for k, id := range kinds {
+				if !close32(g[j*5+k], big[j*3000+id]) {
+					t.Errorf("slot %d, token %d: gradients %g and %g", j, id, g[j*5+k], big[j*3000+id])
+				}
+			}
+		}
+	}
+}
+
+// Averaged over all subsets of a size, the stochastic gradient is the full one.
+func TestStochasticGradientIsUnbiased(t *testing.T) {
+	m, state := tiny(t), []int{3, 1, 2}
+	target := newTarget(t, m, lm.TargetOptions{Gradient: lm.Stochastic})
+	_, want := evaluateAll(t, target, state, 1)
+	for _, subsets := range [][][]int{{{0}, {1}, {2}}, {{0, 1}, {1, 2}, {2, 0}}} {
+		mean, spread := make([]float64, len(want)), 0.0
+		for _, s := range subsets {
+			e, g := make([]float64, 1), make([]float64, len(want))
+			if err := target.EnergyGradientOf(context.Background(), s, state, e, g); err != nil {
+				t.Fatal(err)
+			}
+			for i := range g {
+				mean[i] += g[i] / float64(len(subsets))
+				spread = max(spread, math.Abs(g[i]-want[i]))
+			}
+		}
+		for i := range want {
+			if !close32(mean[i], want[i]) {
+				t.Errorf("subsets %v: mean gradient %g, full %g", subsets, mean[i], want[i])
+			}
+		}
+		if spread < 1e-3 {
+			t.Errorf("subsets %v: every one gives the full gradient", subsets)
+		}
+	}
+	if target.Terms() != 3 {
+		t.Errorf("%d terms, want 3", target.Terms())
+	}
+	if err := target.EnergyGradientOf(context.Background(), nil, state, make([]float64, 1), make([]float64, 15)); err == nil {
+		t.Error("no term at all is accepted")
+	}
+}
+
+// PLL's energy is the sum of scores of the filled text, each slot masked.
+func TestEnergyIsTheSumOfScores(t *testing.T) {
+	m, state := tiny(t), []int{2, 0, 1}
+	energy := make([]float64, 1)
+	if err := newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, energy); err != nil {
+		t.Fatal(err)
+	}
+	ids, queries := append([]int(nil), exampleIDs...), []lm.Query{}
+	for j, s := range exampleSlots {
+		ids[s] = exampleKinds[j][state[j]]
+		queries = append(queries, lm.Query{Position: s})
+	}
+	scores, err := m.Score(context.Background(), ids, queries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := scores[0] + scores[1] + scores[2]; !close32(sum, energy[0]) {
+		t.Errorf("scores sum to %g, the energy is %g", sum, energy[0])
+	}
+	more, err := m.Score(context.Background(), ids, []lm.Query{{Position: 2, Masked: []int{4, 5}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	masked, err := m.MaskedLogProbabilities(context.Background(), exampleIDs, exampleSlots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := float64(masked[0][ids[2]]); !close32(more[0], want) {
+		t.Errorf("with all slots masked: score %g, distribution %g", more[0], want)
+	}
+}
+
+// The conditionals of Gibbs are the rows of the energy, renormalised over the
+// slot's support.
+func TestLogConditionals(t *testing.T) {
+	m, state := tiny(t), []int{2, 0, 1}
+	target := newTarget(t, m, lm.TargetOptions{Gradient: lm.Local})
+	_, rows := evaluateAll(t, target, state, 1)
+	logp := make([]float64, 5)
+	for j, kinds := range exampleKinds {
+		if err := target.LogConditionals(context.Background(), state, []int{j}, logp); err != nil {
+			t.Fatal(err)
+		}
+		total := 0.0
+		for k := range kinds {
+			total += math.Exp(logp[k])
+			if d := (logp[k] - logp[0]) - (rows[j*5+k] - rows[j*5]); math.Abs(d) > 1e-9 {
+				t.Errorf("slot %d: log ratio of category %d is off by %g", j, k, d)
+			}
+		}
+		if math.Abs(total-1) > 1e-9 {
+			t.Errorf("slot %d: probabilities sum to %g", j, total)
+		}
+	}
+}
+
+// Rows are shared: over all 60 states a slot's row depends on the other slots
+// alone.
+func TestRowsAreShared(t *testing.T) {
+	m, states := tiny(t), manyStates()
+	target := newTarget(t, m, lm.TargetOptions{Gradient: lm.Local})
+	energy := make([]float64, 60)
+	for range 3 {
+		if err := target.Energy(context.Background(), states, energy); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := target.Counts(); c.Rows != 3*4+5*4+5*3 || c.EnergyEvaluations != 180 || c.GradientEvaluations != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	m, states := tiny(t), manyStates()
+	want, _ := evaluateAll(t, newTarget(t, m, lm.TargetOptions{}), states, 60)
+	var group sync.WaitGroup
+	for range 4 {
+		target := newTarget(t, m, lm.TargetOptions{})
+		group.Go(func() {
+			for range 5 {
+				energy := make([]float64, 60)
+				if err := target.Energy(context.Background(), states, energy); err != nil {
+					t.Error(err)
+					return
+				}
+				for i := range want {
+					if !close32(energy[i], want[i]) {
+						t.Errorf("energy %d is %g, want %g", i, energy[i], want[i])
+						return
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestCancelled(t *testing.T) {
+	m := tiny(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := newTarget(t, m, lm.TargetOptions{}).Energy(ctx, []int{0, 0, 0}, make([]float64, 1))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A failed call leaves nothing behind that a later one would take for a result.
+func TestEvaluationAfterFailure(t *testing.T) {
+	m, state := tiny(t), []int{1, 1, 1}
+	target := newTarget(t, m, lm.TargetOptions{})
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	got, want := make([]float64, 1), make([]float64, 1)
+	if err := target.Energy(cancelled, state, got); err == nil {
+		t.Fatal("a cancelled call succeeds")
+	}
+	if err := target.Energy(context.Background(), state, got); err != nil {
+		t.Fatal(err)
+	}
+	if err := newTarget(t, m, lm.TargetOptions{}).Energy(context.Background(), state, want); err != nil {
+		t.Fatal(err)
+	}
+	if got[0] != want[0] {
+		t.Errorf("energy %g after a failure, %g without", got[0], want[0])
+	}
+}
+
+func TestBadTargets(t *testing.T) {
+	m := tiny(t)
+	long := make([]int, 17)
+	for name, c := range map[string]struct {
+		ids, slots []int
+		o          lm.TargetOptions
+		want       string
+	}{
+		"no slot":       {exampleIDs, nil, lm.TargetOptions{}, "there is no slot"},
+		"too long":      {long, []int{2}, lm.TargetOptions{Support: [][]int{{5}}}, "the text has 17 tokens, the model takes at most 16"},
+		"outside":       {exampleIDs, []int{8}, lm.TargetOptions{}, "outside the text"},
+		"twice":         {exampleIDs, []int{2, 2}, lm.TargetOptions{}, "two slots are at position 2"},
+		"no support":    {exampleIDs, exampleSlots, lm.TargetOptions{}, "supports for 0"},
+		"empty support": {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {}, {5}}}, "slot 1 may take no token"},
+		"bad token":     {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {30}, {5}}}, "token 30 is outside"},
+		"energy":        {exampleIDs, exampleSlots, lm.TargetOptions{Energy: "raw", Support: exampleKinds}, "(valid: pll, filled)"},
+		"gradient":      {exampleIDs, exampleSlots, lm.TargetOptions{Gradient: "half", Support: exampleKinds}, "(valid: full, local, stochastic)"},
+	} {
+		_, err := m.NewTarget(c.ids, c.slots, c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+	if _, err := lm.Open(context.Background(), m.Bundle(), lm.Options{MaskID: 30}); err == nil || !strings.Contains(err.Error(), "[MASK] has id 30") {
+		t.Errorf("mask outside the vocabulary: error %v", err)
+	}
+}
