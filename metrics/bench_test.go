@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// benchmarkSentences look like text to the counters: word frequencies fall as in Zipf's law, lengths run from 5 to 35 (mean 20), and half
+// of the words follow the word before them, so that longer n-grams are shared.
+func benchmarkSentences(seed uint64, count int) [][]string {
+	random := rand.New(rand.NewPCG(seed, 0))
+	zipf := rand.NewZipf(random, 1.1, 2, 30000)
+	sentences := make([][]string, count)
+	for i := range sentences {
+		word := zipf.Uint64()
+		for range 5 + random.IntN(31) {
+			sentences[i] = append(sentences[i], fmt.Sprint("w", word))
+			if random.IntN(2) == 0 {
+				word = (word*31 + 7) % 1000
+			} else {
+				word = zipf.Uint64()
+			}
+		}
+	}
+	return sentences
+}
+
+func lines(sentences [][]string) []string {
+	text := make([]string, len(sentences))
+	for i, tokens := range sentences {
+		text[i] = strings.Join(tokens, " ")
+	}
+	return text
+}
+
+func BenchmarkCorpusBLEU1000x10000(b *testing.B) {
+	hypotheses, references := benchmarkSentences(1, 1000), benchmarkSentences(2, 10000)
+	b.ReportAllocs()
+	for b.Loop() {
+		score, err := SharedBLEU(hypotheses, references, BLEUOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		score.Score()
+	}
+}
+
+func BenchmarkSelfBLEU1000(b *testing.B) {
+	sentences := benchmarkSentences(1, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		m, err := NewSelfBLEU(sentences, BLEUOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		m.Score()
+	}
+}
+
+// One resample of the bootstrap.
+func BenchmarkSelfBLEU1000Resample(b *testing.B) {
+	m, err := NewSelfBLEU(benchmarkSentences(1, 1000), BLEUOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	evaluate, draws, random := m.Evaluator(), make([]int, 1000), rand.New(rand.NewPCG(1, 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		drawUnits(draws, random)
+		evaluate(draws)
+	}
+}
+
+// All scores of `infill metrics`, from lines of text, against two references, with and without 1,000 bootstrap samples.
+func BenchmarkEvaluate1000x2x5000(b *testing.B) {
+	hypotheses := Hypotheses{Sentences: lines(benchmarkSentences(1, 1000))}
+	references := []Reference{{"one", lines(benchmarkSentences(2, 5000))}, {"two", lines(benchmarkSentences(3, 5000))}}
+	for name, resamples := range map[string]int{"scores": -1, "intervals": 1000} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Evaluate(b.Context(), hypotheses, references, Options{Resamples: resamples}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The oracle at a hundredth and a tenth of the size: it counts every pair anew.
+func BenchmarkNaiveCorpusBLEU10x10000(b *testing.B) {
+	hypotheses, references := benchmarkSentences(1, 10), benchmarkSentences(2, 10000)
+	b.ReportAllocs()
+	for b.Loop() {
+		naiveCorpusBLEU(hypotheses, references, 4)
+	}
+}
+
+func BenchmarkNaiveSelfBLEU100(b *testing.B) {
+	sentences := benchmarkSentences(1, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		naiveSelfBLEU(sentences, ones(100), 4)
+	}
+}

@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Comparison is the result of [CompareMethods].
+type Comparison struct {
+	Unit      string       `json:"unit"` // what is paired: "prompt" or "sentence"
+	Units     int          `json:"units"`
+	Scores    []Difference `json:"scores"`
+	Warnings  []Warning    `json:"warnings"`
+	Signature Signature    `json:"signature"`
+}
+
+// Difference is the paired comparison of one score.
+type Difference struct {
+	Metric    string `json:"metric"`
+	Reference string `json:"reference,omitempty"`
+	N         int    `json:"n,omitempty"`
+	Unit      string `json:"unit"` // "percent" or "nats"
+	PairedTest
+	Signature Signature `json:"signature"`
+}
+
+// Name is the score in one word, as [Score.Name].
+func (d Difference) Name() string { return scoreName(d.Metric, d.Reference, d.N) }
+
+// Score returns the difference of the score of that name.
+func (c *Comparison) Score(name string) (Difference, bool) {
+	for _, d := range c.Scores {
+		if d.Name() == name {
+			return d, true
+		}
+	}
+	return Difference{}, false
+}
+
+// CompareMethods tests every score of [Evaluate] for a difference between two methods that worked on the same prompts, or, without
+// prompts, sentence by sentence. The p-values are of single tests; who looks at many scores or pairs of methods must correct for that.
+func CompareMethods(ctx context.Context, first, second Hypotheses, references []Reference, o Options) (*Comparison, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
+	if o.Resamples < 0 {
+		return nil, fmt.Errorf("resamples %d: a paired test needs a number above 0, or 0 for %d", o.Resamples, DefaultResamples)
+	}
+	e, err := newEvaluation([]Hypotheses{first, second}, references, o)
+	if err != nil {
+		return nil, err
+	}
+	pairing := Pairing{Units: e.clusters, Second: e.second, Unit: e.unit()}
+	if e.clusters == nil {
+		if len(first.Sentences) != len(second.Sentences) {
+			return nil, fmt.Errorf("%d sentences against %d: without prompts, methods are compared sentence by sentence", len(first.Sentences), len(second.Sentences))
+		}
+		for i := range e.tokens {
+			pairing.Units = append(pairing.Units, i%len(first.Sentences))
+		}
+	} else if err := samePrompts(first.Prompts, second.Prompts); err != nil {
+		return nil, err
+	}
+	c := &Comparison{Unit: pairing.Unit, Units: slices.Max(pairing.Units) + 1, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("paired")}
+	if c.Units < fewestToDiffer {
+		c.Warnings = append(c.Warnings, Warning{Message: fmt.Sprintf("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units, c.Unit, fewestToDiffer)})
+	}
+	for _, m := range e.metrics() {
+		test, err := Compare(ctx, m.of, pairing, e.random(), Resampling{o.Resamples, o.Confidence})
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s: %w", scoreName(m.metric, m.reference, m.n), err)
+		}
+		d := Difference{m.metric, m.reference, m.n, m.unit, *test, m.signature}
+		if !test.Difference.Defined() {
+			c.Warnings = append(c.Warnings, Warning{d.Name(), "not defined for both methods"})
+		}
+		c.Scores = append(c.Scores, d)
+	}
+	return c, nil
+}
+
+func samePrompts(first, second []string) error {
+	for _, pair := range [][2][]string{{first, second}, {second, first}} {
+		known := make(map[string]struct{}, len(pair[1]))
+		for _, prompt := range pair[1] {
+			known[prompt] = struct{}{}
+		}
+		for _, prompt := range pair[0] {
+			if _, ok := known[prompt]; !ok {
+				return fmt.Errorf("prompt %q has sentences of one method only: a paired test needs the same prompts", prompt)
+			}
+		}
+	}
+	return nil
+}

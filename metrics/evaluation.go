@@ -1,0 +1,415 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// evaluation is the sentences of one method, or of two that are compared, ready for scoring.
+type evaluation struct {
+	options     Options
+	tokens      [][]string
+	second      []bool  // per sentence: whether of the second method
+	clusters    []int   // per sentence: number of its prompt; nil without prompts
+	groups      [][]int // sentences of one method and prompt; nil without prompts
+	prompts     int
+	likelihoods []float64
+	index       *index
+	pool        *pool
+	sets        []*referenceSet // the union last; empty without references
+	warnings    []Warning
+}
+
+func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*evaluation, error) {
+	e := &evaluation{options: o}
+	numbers := make(map[string]int)
+	for k, h := range methods {
+		if len(h.Sentences) == 0 {
+			return nil, errNoHypothesis
+		}
+		if h.Prompts != nil && len(h.Prompts) != len(h.Sentences) {
+			return nil, fmt.Errorf("%d sentences but %d prompts: name the prompt of every sentence", len(h.Sentences), len(h.Prompts))
+		}
+		if h.LogLikelihoods != nil && len(h.LogLikelihoods) != len(h.Sentences) {
+			return nil, fmt.Errorf("%d sentences but %d log-likelihoods: give one for every sentence", len(h.Sentences), len(h.LogLikelihoods))
+		}
+		if (h.Prompts == nil) != (methods[0].Prompts == nil) || (h.LogLikelihoods == nil) != (methods[0].LogLikelihoods == nil) {
+			return nil, errors.New("one method has prompts or log-likelihoods and the other has not: give both or neither")
+		}
+		tokens, empty := 0, 0
+		groups := make(map[string]int)
+		for i, text := range h.Sentences {
+			words := o.Tokenisation.Hypothesis(text)
+			tokens += len(words)
+			empty += indicator(len(words) == 0)
+			if h.Prompts != nil {
+				group, ok := groups[h.Prompts[i]]
+				if !ok {
+					group = len(e.groups)
+					groups[h.Prompts[i]] = group
+					e.groups = append(e.groups, nil)
+				}
+				e.groups[group] = append(e.groups[group], len(e.tokens))
+				number, ok := numbers[h.Prompts[i]]
+				if !ok {
+					number = len(numbers)
+					numbers[h.Prompts[i]] = number
+				}
+				e.clusters = append(e.clusters, number)
+			}
+			if h.LogLikelihoods != nil {
+				if u := h.LogLikelihoods[i]; math.IsNaN(u) || math.IsInf(u, 0) {
+					return nil, fmt.Errorf("log-likelihood of sentence %d is %v: leave such sentences out", i+1, u)
+				}
+				e.likelihoods = append(e.likelihoods, h.LogLikelihoods[i])
+			}
+			e.tokens = append(e.tokens, words)
+			e.second = append(e.second, k > 0)
+		}
+		if tokens == 0 {
+			return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
+		}
+		if empty > 0 {
+			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("%d of %d sentences hold no token and count as empty hypotheses", empty, len(h.Sentences))})
+		}
+	}
+	e.prompts = len(numbers)
+	if o.Top > 0 && (e.likelihoods == nil || e.groups == nil) {
+		return nil, errors.New("repetition among the top sentences needs the prompt and the log-likelihood of every sentence")
+	}
+	e.index = newIndex(e.tokens, max(o.Order, slices.Max(append(slices.Clone(o.UniqueOrders), 1))))
+	e.pool = newPool(e.index)
+	return e, e.read(references)
+}
+
+// read fills the reference sets.
+func (e *evaluation) read(references []Reference) error {
+	if len(references) == 0 {
+		return nil
+	}
+	o := e.options
+	var skip func([]string) bool
+	if len(o.Sources) > 0 {
+		sources := make(map[string]struct{}, len(o.Sources))
+		for _, text := range o.Sources {
+			sources[joined(o.Tokenisation.Reference(text))] = struct{}{}
+		}
+		skip = func(tokens []string) bool {
+			_, ok := sources[joined(tokens)]
+			return ok
+		}
+	}
+	names := make(map[string]struct{})
+	var limited []*referenceSet
+	for _, r := range references {
+		if err := checkName(r.Name); err != nil {
+			return err
+		}
+		if _, twice := names[r.Name]; twice {
+			return fmt.Errorf("two references are named %q: give each its own name", r.Name)
+		}
+		names[r.Name] = struct{}{}
+		if len(r.Sentences) == 0 {
+			return fmt.Errorf("reference %q has no sentence", r.Name)
+		}
+		sentences := make([][]string, len(r.Sentences))
+		for i, text := range r.Sentences {
+			sentences[i] = o.Tokenisation.Reference(text)
+		}
+		set := e.index.collect(r.Name, sentences, skip)
+		if set.sentences == 0 {
+			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses", r.Name, set.excluded)
+		}
+		if set.tokens == 0 {
+			return fmt.Errorf("reference %q holds no tokens: every sentence is empty", r.Name)
+		}
+		if set.lengths[0] == 0 {
+			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("reference %q has empty sentences, which count as references of length 0", r.Name)})
+		}
+		e.sets = append(e.sets, set)
+		if o.UnionFirst > 0 {
+			taken := 0
+			limited = append(limited, e.index.collect(r.Name, sentences, func(tokens []string) bool {
+				if taken == o.UnionFirst || skip != nil && skip(tokens) {
+					return true
+				}
+				taken++
+				return false
+			}))
+		}
+	}
+	if limited == nil {
+		limited = e.sets
+	}
+	all := union(Union, limited)
+	all.excluded = 0
+	for _, set := range e.sets {
+		all.excluded += set.excluded
+	}
+	e.sets = append(e.sets, all)
+	return nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a reference has no name: write NAME=FILE")
+	case name == Union || name == Self:
+		return fmt.Errorf("reference name %q is taken: it stands for %s", name, map[string]string{Union: "all references together", Self: "the hypotheses themselves"}[name])
+	case strings.ContainsAny(name, "|:+[]@/=,") || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		return fmt.Errorf("reference name %q: use letters, digits, dot, hyphen and underscore", name)
+	}
+	return nil
+}
+
+func (e *evaluation) unit() string {
+	if e.clusters != nil {
+		return unitPrompt
+	}
+	return unitSentence
+}
+
+func (e *evaluation) units() int {
+	if e.clusters != nil {
+		return e.prompts
+	}
+	return len(e.tokens)
+}
+
+// measured is a metric of an evaluation with what names it.
+type measured struct {
+	metric, reference string
+	n                 int
+	unit              string
+	of                Metric
+	signature         Signature
+	bleu              func() BLEUScore // nil where it is no BLEU
+}
+
+// metrics lists all scores that the sentences allow.
+func (e *evaluation) metrics() []measured {
+	o := e.options
+	var list []measured
+	add := func(m measured, c choices) {
+		c.metric = strings.ReplaceAll(m.metric, "_", "-")
+		c.n = m.n
+		if m.unit == "" {
+			m.unit = unitPercent
+		}
+		m.signature = e.signature("metric", c)
+		list = append(list, m)
+	}
+	self := e.pool.selfBLEU(o.BLEUOptions)
+	add(measured{metric: MetricSelfBLEU, of: self, bleu: self.Score}, choices{bleu: true})
+	for _, set := range e.sets {
+		b := e.index.bleu(set, o.BLEUOptions)
+		add(measured{metric: MetricCorpusBLEU, reference: set.name, of: b, bleu: b.Score}, choices{bleu: true, sets: []*referenceSet{set}})
+	}
+	for _, n := range o.UniqueOrders {
+		add(measured{metric: MetricUniqueNGrams, reference: Self, n: n, of: e.pool.selfUnique(n)}, choices{})
+	}
+	for _, set := range e.sets {
+		for _, n := range o.UniqueOrders {
+			add(measured{metric: MetricUniqueNGrams, reference: set.name, n: n, of: e.pool.distinct(n, set)}, choices{sets: []*referenceSet{set}})
+		}
+	}
+	for _, n := range o.UniqueOrders {
+		add(measured{metric: MetricDistinctNGrams, n: n, of: e.pool.distinct(n, nil)}, choices{})
+	}
+	add(measured{metric: MetricRepeatedSentences, of: newRepeated(e.tokens)}, choices{})
+	if e.groups != nil {
+		add(measured{metric: MetricSelfBLEUPerPrompt, of: e.perPromptSelfBLEU()}, choices{bleu: true})
+		add(measured{metric: MetricRepeatedWithinPrompt, of: e.repeatedWithinPrompt()}, choices{})
+	}
+	if o.Top > 0 {
+		add(measured{metric: MetricRepeatedTop, of: e.repeatedTop()}, choices{top: o.Top})
+	}
+	if e.likelihoods != nil {
+		mean := e.ratio(1)
+		for i, u := range e.likelihoods {
+			mean.Above[i], mean.Below[i] = u, 1
+		}
+		add(measured{metric: MetricLogLikelihoodMean, unit: unitNats, of: mean}, choices{})
+		if e.groups != nil {
+			best := e.ratio(1)
+			for _, group := range e.groups {
+				best.Below[group[0]] = 1
+				best.Above[group[0]] = e.likelihoods[e.likeliest(group)[0]]
+			}
+			add(measured{metric: MetricLogLikelihoodBest, unit: unitNats, of: best}, choices{})
+		}
+	}
+	return list
+}
+
+func (e *evaluation) ratio(scale float64) *Ratio {
+	return &Ratio{Above: make([]float64, len(e.tokens)), Below: make([]float64, len(e.tokens)), Scale: scale}
+}
+
+// What is taken within a prompt is one number a prompt; it is booked on the prompt's first sentence, as samples draw whole prompts.
+
+func (e *evaluation) perPromptSelfBLEU() *Ratio {
+	m := e.ratio(1)
+	for _, group := range e.groups {
+		if len(group) < 2 {
+			continue
+		}
+		score := newPool(newIndex(e.pick(group), e.options.Order)).selfBLEU(e.options.BLEUOptions).Score()
+		m.Above[group[0]], m.Below[group[0]] = float64(score.Score), 1
+	}
+	return m
+}
+
+func (e *evaluation) repeatedWithinPrompt() *Ratio {
+	m := e.ratio(100)
+	for _, group := range e.groups {
+		m.Above[group[0]], m.Below[group[0]] = float64(len(group)-newRepeated(e.pick(group)).groups), float64(len(group))
+	}
+	return m
+}
+
+func (e *evaluation) repeatedTop() *Ratio {
+	m := e.ratio(100)
+	for _, group := range e.groups {
+		top := e.likeliest(group)
+		top = top[:min(len(top), e.options.Top)]
+		m.Above[group[0]], m.Below[group[0]] = float64(len(top)-newRepeated(e.pick(top)).groups), float64(len(top))
+	}
+	return m
+}
+
+func (e *evaluation) pick(sentences []int) [][]string {
+	tokens := make([][]string, len(sentences))
+	for k, i := range sentences {
+		tokens[k] = e.tokens[i]
+	}
+	return tokens
+}
+
+// likeliest orders sentences by falling log-likelihood, earlier ones first among equals.
+func (e *evaluation) likeliest(sentences []int) []int {
+	sorted := slices.Clone(sentences)
+	slices.SortStableFunc(sorted, func(a, b int) int {
+		switch {
+		case e.likelihoods[a] > e.likelihoods[b]:
+			return -1
+		case e.likelihoods[a] < e.likelihoods[b]:
+			return 1
+		}
+		return 0
+	})
+	return sorted
+}
+
+func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, error) {
+	s := Score{Metric: m.metric, Reference: m.reference, N: m.n, Unit: m.unit, Signature: m.signature}
+	var warnings []Warning
+	if m.bleu != nil {
+		b := m.bleu()
+		s.Value = b.Score
+		if b.Score.Defined() {
+			s.BLEU = &b
+			if matches := b.Matches[len(b.Matches)-1]; matches < fewMatches {
+				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score hangs on them", matches, len(b.Matches))})
+			}
+		}
+	} else {
+		s.Value = Of(m.of)
+	}
+	if !s.Value.Defined() {
+		return s, append(warnings, Warning{s.Name(), e.whyUndefined(m)}), nil
+	}
+	if e.options.Resamples > 0 && e.units() >= fewestUnits {
+		interval, err := Bootstrap(ctx, m.of, e.clusters, e.random(), Resampling{e.options.Resamples, e.options.Confidence})
+		if err != nil {
+			return s, nil, fmt.Errorf("interval of %s: %w", s.Name(), err)
+		}
+		if m.unit == unitPercent {
+			interval.clamp(0, 100)
+		}
+		s.Interval = interval
+	}
+	return s, warnings, nil
+}
+
+func (e *evaluation) whyUndefined(m measured) string {
+	switch m.metric {
+	case MetricSelfBLEU:
+		return "not defined for one sentence"
+	case MetricSelfBLEUPerPrompt:
+		return "not defined: no prompt has two sentences"
+	case MetricUniqueNGrams, MetricDistinctNGrams:
+		return fmt.Sprintf("not defined: no sentence has %d tokens", m.n)
+	}
+	return "not defined on these sentences"
+}
+
+// random starts the same stream for every score, so that all are resampled alike.
+func (e *evaluation) random() *rand.Rand { return rand.New(rand.NewPCG(e.options.Seed, 0)) }
+
+func (interval *Interval) clamp(low, high Value) {
+	if interval.Low.Defined() {
+		interval.Low = min(max(interval.Low, low), high)
+		interval.High = min(max(interval.High, low), high)
+	}
+}
+
+// choices are those parts of a signature that differ from score to score.
+type choices struct {
+	metric string
+	bleu   bool  // whether n-gram length, smoothing and reference length matter
+	n      int   // of a score of n-grams of one length
+	unique []int // of the report
+	top    int
+	sets   []*referenceSet
+}
+
+func (e *evaluation) signature(key string, c choices) Signature {
+	o := e.options
+	var s Signature
+	s.add(key, "m", c.metric)
+	s.add("tokenisation", "t", o.Tokenisation)
+	if c.bleu {
+		s.add("bleu-n", "n", o.Order)
+		s.add("smoothing", "s", o.Smoothing)
+		s.add("length", "l", "closest")
+	}
+	if c.n > 0 {
+		s.add("n", "g", c.n)
+	}
+	if len(c.unique) > 0 {
+		s.add("n", "g", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.unique), " ", ","), "[]"))
+	}
+	if c.top > 0 {
+		s.add("top", "k", c.top)
+	}
+	if len(c.sets) > 0 {
+		excluded := c.sets[len(c.sets)-1].excluded
+		s.add("references", "r", describe(c.sets...))
+		if excluded > 0 {
+			s.add("excluded", "x", excluded)
+		}
+		if o.UnionFirst > 0 && c.sets[len(c.sets)-1].name == Union {
+			s.add("union-first", "f", o.UnionFirst)
+		}
+	}
+	if o.Resamples > 0 {
+		s.add("resamples", "b", o.Resamples)
+		s.add("unit", "u", e.unit())
+		s.add("confidence", "c", o.Confidence)
+		s.add("seed", "sd", o.Seed)
+	}
+	s.add("version", "v", o.Version)
+	return s
+}
+
+// whole is the signature of all scores together.
+func (e *evaluation) whole(key string) Signature {
+	return e.signature(key, choices{metric: "bleu+self-bleu+unique-n-grams", bleu: true, unique: e.options.UniqueOrders, top: e.options.Top, sets: e.sets})
+}

@@ -1,0 +1,413 @@
+package metrics
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// reference is testdata/reference.json, made by testdata/generate_reference.py from NLTK.
+type reference struct {
+	Tokens []map[string]json.RawMessage `json:"tokens"`
+	Texts  []struct {
+		Tokenisation   string                          `json:"tokenisation"`
+		SelfBLEU       map[string][]float64            `json:"self_bleu"`
+		CorpusBLEU     map[string]map[string][]float64 `json:"corpus_bleu"`
+		UniqueNGrams   map[string][]Value              `json:"unique_ngrams"`
+		DistinctNGrams []Value                         `json:"distinct_ngrams"`
+		Repeated       float64                         `json:"repeated_sentences"`
+		FirstFive      struct {
+			BLEU   float64 `json:"bleu"`
+			Unique []Value `json:"unique"`
+		} `json:"first_five"`
+		WithoutSource float64 `json:"without_source"`
+	} `json:"texts"`
+	CorpusBLEU []struct {
+		Name       string               `json:"name"`
+		Hypotheses [][]string           `json:"hypotheses"`
+		References [][][]string         `json:"references"`
+		BLEU       map[string][]float64 `json:"bleu"`
+	} `json:"corpus_bleu"`
+	SelfBLEU []struct {
+		Name         string               `json:"name"`
+		Sentences    [][]string           `json:"sentences"`
+		BLEU         map[string][]float64 `json:"bleu"`
+		SelfUnique   []Value              `json:"self_unique"`
+		Distinct     []Value              `json:"distinct"`
+		Weights      [][]int              `json:"weights"`
+		WeightedBLEU []Value              `json:"weighted_bleu"`
+	} `json:"self_bleu"`
+	Quantiles []struct {
+		Values     []float64 `json:"values"`
+		Twentieths []float64 `json:"twentieths"`
+	} `json:"quantiles"`
+}
+
+func readReference(t *testing.T) *reference {
+	t.Helper()
+	text, err := os.ReadFile("testdata/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(reference)
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Tokens) == 0 || len(r.Texts) == 0 || len(r.CorpusBLEU) == 0 || len(r.SelfBLEU) == 0 || len(r.Quantiles) == 0 {
+		t.Fatal("reference.json lacks a section")
+	}
+	return r
+}
+
+// readLines keeps empty lines, which ReadSentences leaves out: NLTK's definitions cover them.
+func readLines(t testing.TB, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// same compares to 1e-9, relative, so that NLTK's 1e-76 for a missing 4-gram is compared too; NaN equals NaN only.
+func same(got, want float64) bool {
+	if math.IsNaN(got) || math.IsNaN(want) {
+		return math.IsNaN(got) && math.IsNaN(want)
+	}
+	return math.Abs(got-want) <= 1e-9*max(math.Abs(got), math.Abs(want))
+}
+
+func check(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !same(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func options(t *testing.T, smoothing string, order int) BLEUOptions {
+	t.Helper()
+	s, err := ParseSmoothing(smoothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return BLEUOptions{Order: order, Smoothing: s}
+}
+
+func TestCorpusBLEUEqualsNLTK(t *testing.T) {
+	for _, c := range readReference(t).CorpusBLEU {
+		t.Run(c.Name, func(t *testing.T) {
+			for smoothing, scores := range c.BLEU {
+				for k, want := range scores {
+					b, err := CorpusBLEU(c.Hypotheses, c.References, options(t, smoothing, k+1))
+					if err != nil {
+						t.Fatal(err)
+					}
+					check(t, smoothing, float64(b.Score().Score), want)
+					check(t, smoothing+" evaluated", float64(Of(b)), want)
+				}
+			}
+		})
+	}
+}
+
+func TestSelfBLEUEqualsNLTK(t *testing.T) {
+	for _, c := range readReference(t).SelfBLEU {
+		t.Run(c.Name, func(t *testing.T) {
+			for smoothing, scores := range c.BLEU {
+				for k, want := range scores {
+					m, err := NewSelfBLEU(c.Sentences, options(t, smoothing, k+1))
+					if err != nil {
+						t.Fatal(err)
+					}
+					check(t, smoothing, float64(m.Score().Score), want)
+				}
+			}
+			m, err := NewSelfBLEU(c.Sentences, BLEUOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			evaluate := m.Evaluator()
+			for k, weights := range c.Weights {
+				check(t, "weighted", evaluate(weights), float64(c.WeightedBLEU[k]))
+			}
+			p := newPool(newIndex(c.Sentences, 4))
+			for k := range 4 {
+				check(t, "self-unique", float64(Of(p.selfUnique(k+1))), float64(c.SelfUnique[k]))
+				check(t, "distinct", float64(Of(p.distinct(k+1, nil))), float64(c.Distinct[k]))
+			}
+		})
+	}
+}
+
+// The whole of Evaluate on the text files, for every tokenisation, smoothing and order.
+func TestEvaluateEqualsNLTK(t *testing.T) {
+	hypotheses := Hypotheses{Sentences: readLines(t, "hypotheses")}
+	references := []Reference{{"harbour", readLines(t, "harbour")}, {"garden", readLines(t, "garden")}}
+	for _, c := range readReference(t).Texts {
+		for smoothing := range c.SelfBLEU {
+			for k := range c.SelfBLEU[smoothing] {
+				r, err := Evaluate(t.Context(), hypotheses, references, Options{
+					Tokenisation: Tokenisation(c.Tokenisation), BLEUOptions: options(t, smoothing, k+1), Resamples: -1,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				what := c.Tokenisation + " " + smoothing
+				check(t, what, float64(r.SelfBLEU), c.SelfBLEU[smoothing][k])
+				if len(r.CorpusBLEU) != len(c.CorpusBLEU) {
+					t.Errorf("corpus BLEU against %d references, want %d", len(r.CorpusBLEU), len(c.CorpusBLEU))
+				}
+				for name, scores := range c.CorpusBLEU {
+					check(t, what+" "+name, float64(r.CorpusBLEU[name]), scores[smoothing][k])
+				}
+				if len(r.UniqueNGrams) != len(c.UniqueNGrams) {
+					t.Errorf("unique n-grams against %d references, want %d", len(r.UniqueNGrams), len(c.UniqueNGrams))
+				}
+				for name, values := range c.UniqueNGrams {
+					for n, want := range values {
+						check(t, what+" unique "+name, float64(r.UniqueNGrams[name][n+1]), float64(want))
+					}
+				}
+				for n, want := range c.DistinctNGrams {
+					check(t, what+" distinct", float64(r.DistinctNGrams[n+1]), float64(want))
+				}
+				check(t, what+" repeated", float64(r.RepeatedSentences), c.Repeated)
+			}
+		}
+		first, err := Evaluate(t.Context(), hypotheses, references, Options{Tokenisation: Tokenisation(c.Tokenisation), UnionFirst: 5, Resamples: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, "first five", float64(first.CorpusBLEU[Union]), c.FirstFive.BLEU)
+		for n, want := range c.FirstFive.Unique {
+			check(t, "first five unique", float64(first.UniqueNGrams[Union][n+1]), float64(want))
+		}
+		without, err := Evaluate(t.Context(), hypotheses, references, Options{Tokenisation: Tokenisation(c.Tokenisation), Sources: hypotheses.Sentences[:1], Resamples: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, c.Tokenisation+" without source", float64(without.CorpusBLEU["harbour"]), c.WithoutSource)
+	}
+}
+
+func TestTokenisations(t *testing.T) {
+	for _, c := range readReference(t).Tokens {
+		var text string
+		if err := json.Unmarshal(c["text"], &text); err != nil {
+			t.Fatal(err)
+		}
+		for _, tokenisation := range Tokenisations() {
+			var want struct{ Hypothesis, Reference []string }
+			if err := json.Unmarshal(c[string(tokenisation)], &want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Hypothesis, tokenisation.Hypothesis(text)); diff != "" {
+				t.Errorf("%s hypothesis %q (-want +got):\n%s", tokenisation, text, diff)
+			}
+			if diff := cmp.Diff(want.Reference, tokenisation.Reference(text)); diff != "" {
+				t.Errorf("%s reference %q (-want +got):\n%s", tokenisation, text, diff)
+			}
+		}
+	}
+	if got, err := ParseTokenisation(""); got != WhiteSpace || err != nil {
+		t.Errorf("empty name: %q, %v", got, err)
+	}
+	if _, err := ParseTokenisation("13a"); err == nil || !strings.Contains(err.Error(), "whitespace, bert-gen, discs") {
+		t.Errorf("unknown name: %v", err)
+	}
+}
+
+var sentencesGenerator = rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 9), 1, 9)
+
+func drawWeights(t *rapid.T, n int) []int {
+	return rapid.SliceOfN(rapid.IntRange(0, 3), n, n).Draw(t, "weights")
+}
+
+func TestFastEqualsNaive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sentences := sentencesGenerator.Draw(t, "sentences")
+		references := sentencesGenerator.Draw(t, "references")
+		order := rapid.IntRange(1, 5).Draw(t, "order")
+		b, err := SharedBLEU(sentences, references, BLEUOptions{Order: order})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := float64(b.Score().Score), naiveCorpusBLEU(sentences, references, order); !same(got, want) {
+			t.Fatalf("corpus BLEU %v, naive %v", got, want)
+		}
+		m, err := NewSelfBLEU(sentences, BLEUOptions{Order: order})
+		if err != nil {
+			t.Fatal(err)
+		}
+		evaluate := m.Evaluator()
+		// The evaluator's scratch is used again, so a second sample must not see the first.
+		for range 2 {
+			weights := drawWeights(t, len(sentences))
+			if got, want := evaluate(weights), naiveSelfBLEU(sentences, weights, order); !same(got, want) {
+				t.Fatalf("self-BLEU %v, naive %v", got, want)
+			}
+		}
+		x := newIndex(sentences, 5)
+		p, set := newPool(x), x.collect("", references, nil)
+		selfUnique, distinct, unique := p.selfUnique(order).Evaluator(), p.distinct(order, nil).Evaluator(), p.distinct(order, set).Evaluator()
+		present := drawWeights(t, len(sentences))
+		for i := range present {
+			present[i] = min(present[i], 1)
+		}
+		picked := pickWeighted(sentences, present)
+		if got, want := selfUnique(present), naiveSelfUnique(picked, order); !same(got, want) {
+			t.Fatalf("self-unique %v, naive %v", got, want)
+		}
+		if got, want := distinct(present), naiveUnique(picked, nil, order); !same(got, want) {
+			t.Fatalf("distinct %v, naive %v", got, want)
+		}
+		if got, want := unique(present), naiveUnique(picked, references, order); !same(got, want) {
+			t.Fatalf("unique %v, naive %v", got, want)
+		}
+	})
+}
+
+// A sample in which everything is drawn equally often is the sample itself: copies change nothing.
+func TestCopiesOfAllChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sentences := sentencesGenerator.Draw(t, "sentences")
+		p := newPool(newIndex(sentences, 4))
+		o, err := BLEUOptions{}.normal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		once, thrice := ones(len(sentences)), ones(len(sentences))
+		for i := range thrice {
+			thrice[i] = 3
+		}
+		for _, m := range []Metric{p.selfBLEU(o), p.selfUnique(2), p.distinct(2, nil), newRepeated(sentences)} {
+			evaluate := m.Evaluator()
+			if a, b := evaluate(once), evaluate(thrice); !same(a, b) {
+				t.Fatalf("%T: %v once, %v three times", m, a, b)
+			}
+		}
+	})
+}
+
+func TestScoresDoNotDependOnOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sentences := sentencesGenerator.Draw(t, "sentences")
+		references := sentencesGenerator.Draw(t, "references")
+		score := func(sentences, references [][]string) []float64 {
+			x := newIndex(sentences, 4)
+			p, set := newPool(x), x.collect("", references, nil)
+			o, err := BLEUOptions{}.normal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []float64{
+				float64(x.bleu(set, o).Score().Score), float64(p.selfBLEU(o).Score().Score), float64(Of(p.selfUnique(2))),
+				float64(Of(p.distinct(2, set))), float64(Of(newRepeated(sentences))),
+			}
+		}
+		a := score(sentences, references)
+		b := score(rapid.Permutation(sentences).Draw(t, "permuted sentences"), rapid.Permutation(references).Draw(t, "permuted references"))
+		for k := range a {
+			if !same(a[k], b[k]) {
+				t.Fatalf("score %d: %v in one order, %v in another", k, a[k], b[k])
+			}
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sentences := sentencesGenerator.Draw(t, "sentences")
+		references := sentencesGenerator.Draw(t, "references")
+		weights := drawWeights(t, len(sentences))
+		x := newIndex(sentences, 4)
+		p, set := newPool(x), x.collect("", references, nil)
+		o, err := BLEUOptions{}.normal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []Metric{x.bleu(set, o), p.selfBLEU(o), p.selfUnique(3), p.distinct(3, set), p.distinct(3, nil), newRepeated(sentences)} {
+			// 1e-9 for the sum of shares 1/k.
+			if v := m.Evaluator()(weights); v < 0 || v > 100+1e-9 {
+				t.Fatalf("%T: %v", m, v)
+			}
+		}
+	})
+}
+
+func TestAnotherReferenceNeverLowersMatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sentences := sentencesGenerator.Draw(t, "sentences")
+		references := sentencesGenerator.Draw(t, "references")
+		more := append(references[:len(references):len(references)], sentencesGenerator.Draw(t, "more")...)
+		few, err := SharedBLEU(sentences, references, BLEUOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		many, err := SharedBLEU(sentences, more, BLEUOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range sentences {
+			for n := range 4 {
+				if a, b := few.Statistics(i)[n], many.Statistics(i)[n]; b < a {
+					t.Fatalf("sentence %d: %v matching %d-grams with fewer references, %v with more", i, a, n+1, b)
+				}
+			}
+		}
+	})
+}
+
+func TestBLEURefusesBadInput(t *testing.T) {
+	one := [][]string{{"a"}}
+	for name, c := range map[string]struct {
+		do   func() error
+		want string
+	}{
+		"no hypothesis":           {func() error { _, err := SharedBLEU(nil, one, BLEUOptions{}); return err }, "no hypotheses"},
+		"no reference":            {func() error { _, err := SharedBLEU(one, nil, BLEUOptions{}); return err }, "no reference sentence"},
+		"no own reference":        {func() error { _, err := CorpusBLEU(one, [][][]string{{}}, BLEUOptions{}); return err }, "hypothesis 1: no reference sentence"},
+		"too few references":      {func() error { _, err := CorpusBLEU(one, nil, BLEUOptions{}); return err }, "1 hypotheses but references for 0"},
+		"no hypotheses, own":      {func() error { _, err := CorpusBLEU(nil, nil, BLEUOptions{}); return err }, "no hypotheses"},
+		"no sentence":             {func() error { _, err := NewSelfBLEU(nil, BLEUOptions{}); return err }, "no hypotheses"},
+		"order":                   {func() error { _, err := NewSelfBLEU(one, BLEUOptions{Order: -1}); return err }, "longest n-gram -1"},
+		"long order":              {func() error { _, err := NewSelfBLEU(one, BLEUOptions{Order: 17}); return err }, "choose 1 to 16"},
+		"smoothing":               {func() error { _, err := ParseSmoothing("floor"); return err }, "choose one of none, epsilon, add-k, exp"},
+		"constant":                {func() error { _, err := ParseSmoothing("epsilon=x"); return err }, "must be a number"},
+		"zero constant":           {func() error { _, err := ParseSmoothing("add-k=0"); return err }, "above 0"},
+		"negative constant":       {func() error { _, err := ParseSmoothing("add-k=-1"); return err }, "above 0"},
+		"endless constant":        {func() error { _, err := ParseSmoothing("add-k=Inf"); return err }, "above 0"},
+		"constant where no place": {func() error { _, err := ParseSmoothing("exp=2"); return err }, "takes no constant"},
+	} {
+		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", name, err, c.want)
+		}
+	}
+}
+
+func TestSmoothingRoundTrip(t *testing.T) {
+	for text, want := range map[string]string{"": "none", "none": "none", "epsilon": "epsilon[0.1]", "epsilon=0.03": "epsilon[0.03]", "add-k": "add-k[1]", "add-k=2": "add-k[2]", "exp": "exp"} {
+		s, err := ParseSmoothing(text)
+		if err != nil || s.String() != want {
+			t.Errorf("%q: %q, %v; want %q", text, s, err, want)
+		}
+	}
+}
+
+func TestOneSentenceHasNoSelfBLEU(t *testing.T) {
+	m, err := NewSelfBLEU([][]string{{"a", "b"}}, BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := m.Score().Score; v.Defined() {
+		t.Errorf("self-BLEU of one sentence is %v", v)
+	}
+	if v := m.Evaluator()([]int{3}); !math.IsNaN(v) {
+		t.Errorf("self-BLEU of three copies of one sentence is %v", v)
+	}
+}

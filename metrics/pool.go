@@ -1,0 +1,389 @@
+package metrics
+
+import (
+	"math"
+	"slices"
+)
+
+// pool holds, for the scores that compare hypotheses with each other, which sentences share which n-grams. N-grams that only one
+// sentence has ("sole") need no look at the other sentences and are kept as counts.
+type pool struct {
+	index    *index
+	nodes    []uint32  // shared n-gram → node of the index
+	first    []int     // shared n-grams of length n are first[n-1]..first[n]
+	start    []int     // postings of shared n-gram k are start[k]..start[k+1]
+	postings []posting // largest count first
+	grams    []shared  // of sentence i and length n: grams[from[i*order+n-1]:from[i*order+n]]
+	from     []int
+}
+
+type posting struct{ sentence, count int32 }
+
+type shared struct{ id, count int32 }
+
+func newPool(x *index) *pool {
+	p := &pool{index: x, first: make([]int, x.order+1), from: make([]int, 1, len(x.sentences)*x.order+1)}
+	owners := make([]int32, x.nodes)
+	for i := range x.sentences {
+		for _, g := range x.sentences[i].grams {
+			owners[g.node]++
+		}
+	}
+	ids := make([]int32, x.nodes)
+	p.start = append(p.start, 0)
+	for n := 1; n <= x.order; n++ {
+		for i := range x.sentences {
+			for _, g := range x.sentences[i].ofOrder(n) {
+				// The count of owners is spent here so that an n-gram gets its number once.
+				if k := owners[g.node]; k > 1 {
+					ids[g.node] = int32(len(p.nodes)) + 1
+					p.nodes = append(p.nodes, g.node)
+					p.start = append(p.start, p.start[len(p.start)-1]+int(k))
+					owners[g.node] = 0
+				}
+			}
+		}
+		p.first[n] = len(p.nodes)
+	}
+	p.postings = make([]posting, p.start[len(p.start)-1])
+	p.grams = make([]shared, 0, len(p.postings))
+	filled := slices.Clone(p.start[:len(p.nodes)])
+	for i := range x.sentences {
+		for n := 1; n <= x.order; n++ {
+			for _, g := range x.sentences[i].ofOrder(n) {
+				if id := ids[g.node] - 1; id >= 0 {
+					p.grams = append(p.grams, shared{id, g.count})
+					p.postings[filled[id]] = posting{int32(i), g.count}
+					filled[id]++
+				}
+			}
+			p.from = append(p.from, len(p.grams))
+		}
+	}
+	for id := range p.nodes {
+		list := p.postings[p.start[id]:p.start[id+1]]
+		slices.SortStableFunc(list, func(a, b posting) int { return int(b.count) - int(a.count) })
+	}
+	return p
+}
+
+func (p *pool) ofOrder(sentence, n int) []shared {
+	k := sentence*p.index.order + n
+	return p.grams[p.from[k-1]:p.from[k]]
+}
+
+// SelfBLEU is the corpus BLEU in which the references of every sentence are all the other sentences. It is kept in a form from which the
+// score of any sample of the sentences follows in time linear in the sample's shared n-grams: for every n-gram the largest count with
+// its owner and the second largest, so that leaving a sentence out costs nothing.
+type SelfBLEU struct {
+	pool    *pool
+	options BLEUOptions
+	lengths []int // distinct lengths, ascending
+	rank    []int // of every sentence, its length in lengths
+}
+
+var _ Metric = (*SelfBLEU)(nil)
+
+// NewSelfBLEU prepares the self-BLEU of the sentences.
+func NewSelfBLEU(sentences [][]string, o BLEUOptions) (*SelfBLEU, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
+	if len(sentences) == 0 {
+		return nil, errNoHypothesis
+	}
+	return newPool(newIndex(sentences, o.Order)).selfBLEU(o), nil
+}
+
+func (p *pool) selfBLEU(o BLEUOptions) *SelfBLEU {
+	m := &SelfBLEU{pool: p, options: o, rank: make([]int, len(p.index.sentences))}
+	for i := range p.index.sentences {
+		m.lengths = append(m.lengths, p.index.sentences[i].length)
+	}
+	slices.Sort(m.lengths)
+	m.lengths = slices.Compact(m.lengths)
+	for i := range m.rank {
+		m.rank[i], _ = slices.BinarySearch(m.lengths, p.index.sentences[i].length)
+	}
+	return m
+}
+
+// Sentences is the number of sentences.
+func (m *SelfBLEU) Sentences() int { return len(m.rank) }
+
+// Pooled is true: the sentences are each other's references.
+func (m *SelfBLEU) Pooled() bool { return true }
+
+// Evaluator returns a function that scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references
+// are the other sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU: NaN.
+func (m *SelfBLEU) Evaluator() func(weights []int) float64 {
+	sum := m.summer()
+	return func(weights []int) float64 {
+		if statistics := sum(weights); statistics != nil {
+			return m.options.bleu(statistics)
+		}
+		return math.NaN()
+	}
+}
+
+// Score is the self-BLEU of all sentences; its Score is NaN for fewer than two.
+func (m *SelfBLEU) Score() BLEUScore {
+	if statistics := m.summer()(ones(m.Sentences())); statistics != nil {
+		return m.options.score(statistics)
+	}
+	return BLEUScore{Score: undefined}
+}
+
+// summer returns a function that sums the statistics of a sample, or returns nil where there are none.
+func (m *SelfBLEU) summer() func(weights []int) []float64 {
+	p, order := m.pool, m.options.Order
+	sum := make([]float64, m.options.width())
+	most := make([]posting, len(p.nodes)) // the largest count in the sample and its owner
+	second := make([]int32, len(p.nodes))
+	present := make([]int, len(m.lengths)) // sentences of that length in the sample
+	below, above := make([]int, len(m.lengths)), make([]int, len(m.lengths))
+	return func(weights []int) []float64 {
+		clear(sum)
+		clear(present)
+		sentences := 0
+		for i, w := range weights {
+			if w > 0 {
+				sentences++
+				present[m.rank[i]]++
+			}
+		}
+		if sentences < 2 {
+			return nil
+		}
+		for id := range p.nodes[:p.first[order]] {
+			most[id], second[id] = posting{sentence: -1}, 0
+			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
+				if weights[entry.sentence] == 0 {
+					continue
+				}
+				if most[id].sentence >= 0 {
+					second[id] = entry.count
+					break
+				}
+				most[id] = entry
+			}
+		}
+		// The nearest occupied length on either side, for sentences that are the only one of their length.
+		for k, last := 0, -1; k < len(present); k++ {
+			below[k] = last
+			if present[k] > 0 {
+				last = k
+			}
+		}
+		for k, last := len(present)-1, -1; k >= 0; k-- {
+			above[k] = last
+			if present[k] > 0 {
+				last = k
+			}
+		}
+		for i, w := range weights {
+			if w == 0 {
+				continue
+			}
+			weight, s := float64(w), &p.index.sentences[i]
+			for n := 1; n <= order; n++ {
+				matches := int32(0)
+				for _, g := range p.ofOrder(i, n) {
+					limit := most[g.id].count
+					if most[g.id].sentence == int32(i) {
+						limit = second[g.id]
+					}
+					matches += min(g.count, limit)
+				}
+				sum[n-1] += weight * float64(matches)
+				sum[order+n-1] += weight * float64(max(1, s.total(n)))
+			}
+			sum[2*order] += weight * float64(s.length)
+			sum[2*order+1] += weight * float64(m.closestOther(m.rank[i], present, below, above))
+		}
+		return sum
+	}
+}
+
+// closestOther is the length nearest to that of rank k among the other sentences of the sample, the shorter of two equally near.
+func (m *SelfBLEU) closestOther(k int, present, below, above []int) int {
+	switch {
+	case present[k] > 1:
+		return m.lengths[k]
+	case above[k] < 0 || below[k] >= 0 && m.lengths[k]-m.lengths[below[k]] <= m.lengths[above[k]]-m.lengths[k]:
+		return m.lengths[below[k]]
+	default:
+		return m.lengths[above[k]]
+	}
+}
+
+// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number of n-grams.
+type selfUnique struct {
+	pool *pool
+	n    int
+	once []float64 // per sentence: its n-grams that occur once and in no other sentence
+}
+
+func (p *pool) selfUnique(n int) *selfUnique {
+	m := &selfUnique{pool: p, n: n, once: make([]float64, len(p.index.sentences))}
+	for i := range m.once {
+		for _, g := range p.index.sentences[i].ofOrder(n) {
+			if g.count == 1 {
+				m.once[i]++
+			}
+		}
+		for _, g := range p.ofOrder(i, n) {
+			if g.count == 1 {
+				m.once[i]--
+			}
+		}
+	}
+	return m
+}
+
+func (m *selfUnique) Sentences() int { return len(m.once) }
+func (m *selfUnique) Pooled() bool   { return true }
+
+// Evaluator scores samples in percent; a second copy of a drawn sentence is no other occurrence of its n-grams.
+func (m *selfUnique) Evaluator() func(weights []int) float64 {
+	p := m.pool
+	return func(weights []int) float64 {
+		unique, total := 0.0, 0.0
+		for i, w := range weights {
+			unique += float64(w) * m.once[i]
+			total += float64(w) * float64(p.index.sentences[i].total(m.n))
+		}
+		for id := p.first[m.n-1]; id < p.first[m.n]; id++ {
+			var only posting
+			owners := 0
+			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
+				if weights[entry.sentence] > 0 {
+					only = entry
+					if owners++; owners == 2 {
+						break
+					}
+				}
+			}
+			if owners == 1 && only.count == 1 {
+				unique += float64(weights[only.sentence])
+			}
+		}
+		return percent(unique, total)
+	}
+}
+
+// distinct counts the different n-grams of the sentences that a reference set does not have (nyu-dl/bert-gen's ref_unique_ngrams), over
+// the number of n-grams. Without a reference set it is distinct-n (Li et al. 2016, "A Diversity-Promoting Objective Function").
+type distinct struct {
+	pool *pool
+	n    int
+	set  *referenceSet // or nil
+	sole []float64     // per sentence: its counted n-grams that no other sentence has
+}
+
+func (p *pool) distinct(n int, set *referenceSet) *distinct {
+	m := &distinct{pool: p, n: n, set: set, sole: make([]float64, len(p.index.sentences))}
+	for i := range m.sole {
+		for _, g := range p.index.sentences[i].ofOrder(n) {
+			if m.counts(g.node) {
+				m.sole[i]++
+			}
+		}
+		for _, g := range p.ofOrder(i, n) {
+			if m.counts(p.nodes[g.id]) {
+				m.sole[i]--
+			}
+		}
+	}
+	return m
+}
+
+func (m *distinct) counts(node uint32) bool { return m.set == nil || m.set.most[node] == 0 }
+
+func (m *distinct) Sentences() int { return len(m.sole) }
+func (m *distinct) Pooled() bool   { return true }
+
+// Evaluator scores samples in percent. An n-gram that k drawn sentences share counts 1/k for each, so that a sentence drawn w times
+// weighs w times as much in numerator and denominator alike.
+func (m *distinct) Evaluator() func(weights []int) float64 {
+	p := m.pool
+	return func(weights []int) float64 {
+		different, total := 0.0, 0.0
+		for i, w := range weights {
+			different += float64(w) * m.sole[i]
+			total += float64(w) * float64(p.index.sentences[i].total(m.n))
+		}
+		for id := p.first[m.n-1]; id < p.first[m.n]; id++ {
+			if !m.counts(p.nodes[id]) {
+				continue
+			}
+			owners, drawn := 0, 0
+			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
+				if w := weights[entry.sentence]; w > 0 {
+					owners++
+					drawn += w
+				}
+			}
+			if owners > 0 {
+				different += float64(drawn) / float64(owners)
+			}
+		}
+		return percent(different, total)
+	}
+}
+
+// repeated is the share of sentences that say the same as another one before them.
+type repeated struct {
+	group  []int // sentence → number of its text
+	groups int
+}
+
+func newRepeated(sentences [][]string) *repeated {
+	m := &repeated{group: make([]int, len(sentences))}
+	numbers := make(map[string]int)
+	for i, tokens := range sentences {
+		key := joined(tokens)
+		number, ok := numbers[key]
+		if !ok {
+			number = len(numbers)
+			numbers[key] = number
+		}
+		m.group[i] = number
+	}
+	m.groups = len(numbers)
+	return m
+}
+
+func (m *repeated) Sentences() int { return len(m.group) }
+func (m *repeated) Pooled() bool   { return true }
+
+func (m *repeated) Evaluator() func(weights []int) float64 {
+	owners, drawn := make([]int, m.groups), make([]int, m.groups)
+	return func(weights []int) float64 {
+		clear(owners)
+		clear(drawn)
+		total := 0
+		for i, w := range weights {
+			if w > 0 {
+				owners[m.group[i]]++
+				drawn[m.group[i]] += w
+				total += w
+			}
+		}
+		different := 0.0
+		for k, n := range owners {
+			if n > 0 {
+				different += float64(drawn[k]) / float64(n)
+			}
+		}
+		return percent(float64(total)-different, float64(total))
+	}
+}
+
+func percent(part, whole float64) float64 {
+	if whole == 0 {
+		return math.NaN()
+	}
+	return 100 * part / whole
+}

@@ -1,0 +1,299 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hypotheses are the generated sentences to be scored.
+type Hypotheses struct {
+	Sentences []string
+	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not independent, so
+	// intervals draw whole prompts, and scores per prompt exist. Nil: every sentence stands for itself.
+	Prompts []string
+	// LogLikelihoods is U of every sentence, in nats; nil where not known.
+	LogLikelihoods []float64
+}
+
+// Reference is a named text that hypotheses are compared with.
+type Reference struct {
+	Name      string
+	Sentences []string
+}
+
+// Union is the name of the entry for all references together.
+const Union = "all"
+
+// Self is the name under which unique n-grams are compared with nothing but the hypotheses.
+const Self = "self"
+
+// Options are what changes the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
+type Options struct {
+	Tokenisation Tokenisation
+	BLEUOptions
+	// UniqueOrders are the lengths for unique and distinct n-grams; nil = 1 to 4.
+	UniqueOrders []int
+	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out, and counted.
+	Sources []string
+	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out (nyu-dl/bert-gen
+	// takes 2,500 of each corpus); 0 = all.
+	UnionFirst int
+	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
+	Top int
+	// Resamples is the number of bootstrap samples; 0 = [DefaultResamples], negative = no intervals.
+	Resamples  int
+	Confidence float64 // 0 = [DefaultConfidence]
+	Seed       uint64  // of the resampling
+	// Version of the program, for the signature.
+	Version string
+}
+
+func (o Options) normal() (Options, error) {
+	var err error
+	if o.Tokenisation, err = ParseTokenisation(string(o.Tokenisation)); err != nil {
+		return o, err
+	}
+	if o.BLEUOptions, err = o.BLEUOptions.normal(); err != nil {
+		return o, err
+	}
+	if o.UniqueOrders == nil {
+		o.UniqueOrders = []int{1, 2, 3, 4}
+	}
+	o.UniqueOrders = slices.Clone(o.UniqueOrders)
+	slices.Sort(o.UniqueOrders)
+	o.UniqueOrders = slices.Compact(o.UniqueOrders)
+	for _, n := range o.UniqueOrders {
+		if n < 1 || n > MaximumOrder {
+			return o, fmt.Errorf("unique n-grams of length %d: choose 1 to %d", n, MaximumOrder)
+		}
+	}
+	if o.UnionFirst < 0 {
+		return o, fmt.Errorf("first %d sentences of each reference: give 0 for all or a number above 0", o.UnionFirst)
+	}
+	if o.Top < 0 {
+		return o, fmt.Errorf("top %d: give 0 for none or a number above 0", o.Top)
+	}
+	resampling, err := Resampling{max(0, o.Resamples), o.Confidence}.normal()
+	if err != nil {
+		return o, err
+	}
+	o.Confidence = resampling.Confidence
+	if o.Resamples >= 0 {
+		o.Resamples = resampling.Resamples
+	}
+	if o.Version == "" {
+		o.Version = "devel"
+	}
+	if strings.ContainsAny(o.Version, "|:") {
+		return o, fmt.Errorf("version %q: it may not hold | or :", o.Version)
+	}
+	return o, nil
+}
+
+// Report is the result of [Evaluate]; percentages are 0..100, likelihoods nats.
+type Report struct {
+	Sentences int   `json:"sentences"`
+	Tokens    int   `json:"tokens"`
+	Prompts   int   `json:"prompts,omitempty"` // 0 where not known
+	SelfBLEU  Value `json:"self_bleu"`
+	// CorpusBLEU is by reference name, with the union as [Union].
+	CorpusBLEU map[string]Value `json:"corpus_bleu"`
+	// UniqueNGrams is by reference name ([Self] and [Union] among them), then by length.
+	UniqueNGrams map[string]map[int]Value `json:"unique_ngrams"`
+	// DistinctNGrams is distinct-n, by length.
+	DistinctNGrams map[int]Value `json:"distinct_ngrams"`
+	// RepeatedSentences is the share of sentences that are the same as an earlier one.
+	RepeatedSentences Value          `json:"repeated_sentences"`
+	PerPrompt         *PerPrompt     `json:"per_prompt,omitempty"`
+	LogLikelihood     *LogLikelihood `json:"log_likelihood,omitempty"`
+	// References describes what was read, in the order given; the union is last.
+	References []ReferenceSummary `json:"references"`
+	// Scores holds every score once more, with its interval and signature.
+	Scores    []Score   `json:"scores"`
+	Warnings  []Warning `json:"warnings"`
+	SHA256    string    `json:"hypotheses_sha256"` // of the tokenised sentences
+	Signature Signature `json:"signature"`
+}
+
+// PerPrompt holds scores that are taken within each prompt.
+type PerPrompt struct {
+	// SelfBLEU is the mean over prompts of the self-BLEU among a prompt's sentences.
+	SelfBLEU Value `json:"self_bleu"`
+	// Single counts the prompts with one sentence only, which have no self-BLEU and are left out of its mean.
+	Single int `json:"single"`
+	// RepeatedSentences is the share of sentences that are the same as an earlier one of their prompt.
+	RepeatedSentences Value `json:"repeated_sentences"`
+	// RepeatedTop is the same among the Top likeliest sentences of every prompt.
+	Top         int    `json:"top,omitempty"`
+	RepeatedTop *Value `json:"repeated_top,omitempty"`
+}
+
+// LogLikelihood summarises U over the sentences, in nats.
+type LogLikelihood struct {
+	Mean    Value `json:"mean"`
+	Lowest  Value `json:"lowest"`
+	Highest Value `json:"highest"`
+	// BestMean is the mean over prompts of the best sentence of each; null without prompts.
+	BestMean Value `json:"best_mean"`
+}
+
+// ReferenceSummary says what a reference came down to.
+type ReferenceSummary struct {
+	Name      string `json:"name"`
+	Sentences int    `json:"sentences"`
+	Tokens    int    `json:"tokens"`
+	Excluded  int    `json:"excluded"` // left out because they are a source
+	SHA256    string `json:"sha256"`   // of the tokenised sentences that were used
+}
+
+// Score is one number with all that belongs to it.
+type Score struct {
+	Metric    string     `json:"metric"`              // "self_bleu", "corpus_bleu", "unique_ngrams", …
+	Reference string     `json:"reference,omitempty"` // where the metric has one
+	N         int        `json:"n,omitempty"`         // of unique and distinct n-grams
+	Value     Value      `json:"value"`
+	Unit      string     `json:"unit"` // "percent" or "nats"
+	Interval  *Interval  `json:"interval,omitempty"`
+	BLEU      *BLEUScore `json:"bleu,omitempty"` // the ingredients of a BLEU
+	Signature Signature  `json:"signature"`
+}
+
+// Name is the score in one word, such as "unique_ngrams/tbc/2".
+func (s Score) Name() string { return scoreName(s.Metric, s.Reference, s.N) }
+
+func scoreName(metric, reference string, n int) string {
+	name := metric
+	if reference != "" {
+		name += "/" + reference
+	}
+	if n > 0 {
+		name += fmt.Sprint("/", n)
+	}
+	return name
+}
+
+// Score returns the score of that name.
+func (r *Report) Score(name string) (Score, bool) {
+	for _, s := range r.Scores {
+		if s.Name() == name {
+			return s, true
+		}
+	}
+	return Score{}, false
+}
+
+// Warning is something the reader of a score should know.
+type Warning struct {
+	Score   string `json:"score,omitempty"` // the score's name; empty where all are meant
+	Message string `json:"message"`
+}
+
+// Names of the metrics of a report.
+const (
+	MetricSelfBLEU             = "self_bleu"
+	MetricCorpusBLEU           = "corpus_bleu"
+	MetricUniqueNGrams         = "unique_ngrams"
+	MetricDistinctNGrams       = "distinct_ngrams"
+	MetricRepeatedSentences    = "repeated_sentences"
+	MetricSelfBLEUPerPrompt    = "self_bleu_per_prompt"
+	MetricRepeatedWithinPrompt = "repeated_within_prompt"
+	MetricRepeatedTop          = "repeated_top"
+	MetricLogLikelihoodMean    = "log_likelihood_mean"
+	MetricLogLikelihoodBest    = "log_likelihood_best"
+)
+
+const (
+	unitPercent = "percent"
+	unitNats    = "nats"
+)
+
+// Bounds below which a number is given, with a warning.
+const (
+	fewestUnits    = 5  // no interval with fewer
+	fewUnits       = 20 // percentile intervals are too narrow with fewer
+	fewMatches     = 10 // of the longest n-grams: BLEU and its interval then hang on single matches
+	fewestToDiffer = 6  // with 5 pairs the smallest two-sided p of a randomisation test is 2/32
+)
+
+// Evaluate scores hypotheses by themselves and against references.
+func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference, o Options) (*Report, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEvaluation([]Hypotheses{hypotheses}, references, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{
+		Sentences: len(e.tokens), Prompts: e.prompts, SHA256: fingerprint(e.tokens),
+		CorpusBLEU: map[string]Value{}, UniqueNGrams: map[string]map[int]Value{}, DistinctNGrams: map[int]Value{},
+		References: []ReferenceSummary{}, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("metrics"),
+	}
+	for _, tokens := range e.tokens {
+		r.Tokens += len(tokens)
+	}
+	for _, set := range e.sets {
+		r.References = append(r.References, ReferenceSummary{set.name, set.sentences, set.tokens, set.excluded, set.sha256})
+	}
+	for _, m := range e.metrics() {
+		score, warnings, err := e.score(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		r.Scores = append(r.Scores, score)
+		r.Warnings = append(r.Warnings, warnings...)
+	}
+	if o.Resamples > 0 {
+		switch units := e.units(); {
+		case units < fewestUnits:
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units, e.unit(), fewestUnits)})
+		case units < fewUnits:
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are too narrow: below %d they cover less than they say", units, e.unit(), fewUnits)})
+		}
+	}
+	e.fill(r)
+	return r, nil
+}
+
+// fill puts the scores into the fields of the report.
+func (e *evaluation) fill(r *Report) {
+	if e.prompts > 0 {
+		r.PerPrompt = &PerPrompt{}
+		for _, group := range e.groups {
+			r.PerPrompt.Single += indicator(len(group) == 1)
+		}
+	}
+	if e.likelihoods != nil {
+		r.LogLikelihood = &LogLikelihood{Lowest: Value(slices.Min(e.likelihoods)), Highest: Value(slices.Max(e.likelihoods)), BestMean: undefined}
+	}
+	for _, s := range r.Scores {
+		switch s.Metric {
+		case MetricSelfBLEU:
+			r.SelfBLEU = s.Value
+		case MetricCorpusBLEU:
+			r.CorpusBLEU[s.Reference] = s.Value
+		case MetricUniqueNGrams:
+			if r.UniqueNGrams[s.Reference] == nil {
+				r.UniqueNGrams[s.Reference] = map[int]Value{}
+			}
+			r.UniqueNGrams[s.Reference][s.N] = s.Value
+		case MetricDistinctNGrams:
+			r.DistinctNGrams[s.N] = s.Value
+		case MetricRepeatedSentences:
+			r.RepeatedSentences = s.Value
+		case MetricSelfBLEUPerPrompt:
+			r.PerPrompt.SelfBLEU = s.Value
+		case MetricRepeatedWithinPrompt:
+			r.PerPrompt.RepeatedSentences = s.Value
+		case MetricRepeatedTop:
+			r.PerPrompt.Top, r.PerPrompt.RepeatedTop = e.options.Top, &s.Value
+		case MetricLogLikelihoodMean:
+			r.LogLikelihood.Mean = s.Value
+		case MetricLogLikelihoodBest:
+			r.LogLikelihood.BestMean = s.Value
+		}
+	}
+}

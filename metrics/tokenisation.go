@@ -1,0 +1,111 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+)
+
+// Tokenisation says how a line of text becomes the tokens that are counted. The zero value is [WhiteSpace].
+type Tokenisation string
+
+const (
+	// WhiteSpace splits at white space as Python's str.split does and changes nothing else.
+	WhiteSpace Tokenisation = "whitespace"
+	// BertGen splits at white space, lower-cases every token and turns the corpora's markers into BERT's tokens:
+	// @@UNKNOWN@@ becomes [UNK], `` and '' become ", @-@ becomes -. Both sides are treated alike.
+	BertGen Tokenisation = "bert-gen"
+	// DISCS repeats what the published evaluator of google-research/discs (discs/evaluators/lm_eval.py) counts, for comparison
+	// with its figures: hypotheses keep their case and go through the clean-up of Hugging Face's decode ("sat ." becomes "sat."),
+	// references are lower-cased and keep @-@ and their separate punctuation. The mismatch lowers BLEU and raises unique n-grams.
+	DISCS Tokenisation = "discs"
+)
+
+// Tokenisations lists the known tokenisations, the default first.
+func Tokenisations() []Tokenisation { return []Tokenisation{WhiteSpace, BertGen, DISCS} }
+
+// ParseTokenisation returns the tokenisation of that name; the empty name is the default.
+func ParseTokenisation(name string) (Tokenisation, error) {
+	t := Tokenisation(name).orDefault()
+	names := make([]string, 0, 3)
+	for _, known := range Tokenisations() {
+		if t == known {
+			return t, nil
+		}
+		names = append(names, string(known))
+	}
+	return "", fmt.Errorf("unknown tokenisation %q: choose one of %s", name, strings.Join(names, ", "))
+}
+
+func (t Tokenisation) orDefault() Tokenisation {
+	if t == "" {
+		return WhiteSpace
+	}
+	return t
+}
+
+// Hypothesis returns the tokens of a generated sentence.
+func (t Tokenisation) Hypothesis(text string) []string {
+	switch t.orDefault() {
+	case BertGen:
+		return t.Reference(text)
+	case DISCS:
+		return split(cleanUp(text))
+	default:
+		return split(text)
+	}
+}
+
+// Reference returns the tokens of a sentence of a reference corpus.
+func (t Tokenisation) Reference(text string) []string {
+	tokens := split(text)
+	if t.orDefault() == WhiteSpace {
+		return tokens
+	}
+	for i, token := range tokens {
+		token = lower(token)
+		switch token {
+		case "@@unknown@@", "[unk]":
+			token = "[UNK]"
+		case "``", "''":
+			token = `"`
+		case "@-@":
+			if t == BertGen {
+				token = "-"
+			}
+		}
+		tokens[i] = token
+	}
+	return tokens
+}
+
+// split cuts at what Python's str.isspace calls white space: Unicode's White_Space and the four ASCII separators.
+func split(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
+}
+
+// lower is Unicode's full lower-casing (final sigma, dotted capital I), which strings.ToLower is not.
+func lower(token string) string {
+	for i := range len(token) {
+		if token[i] >= 0x80 {
+			return cases.Lower(language.Und).String(token)
+		}
+	}
+	return strings.ToLower(token)
+}
+
+// cleanUp joins punctuation and contractions to the word before them as clean_up_tokenization of Hugging Face transformers does,
+// in its order.
+func cleanUp(text string) string {
+	for _, mark := range []string{".", "?", "!", ","} {
+		text = strings.ReplaceAll(text, " "+mark, mark)
+	}
+	text = strings.ReplaceAll(text, " ' ", "'")
+	for _, contraction := range []string{"n't", "'m", "'s", "'ve", "'re"} {
+		text = strings.ReplaceAll(text, " "+contraction, contraction)
+	}
+	return text
+}
