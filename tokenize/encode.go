@@ -1,0 +1,238 @@
+package tokenize
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Encoding is a text as the model reads it, [CLS] first and [SEP] last. All four slices have one entry per token.
+type Encoding struct {
+	IDs     []int
+	Tokens  []string
+	Offsets [][2]int // bytes of the text that the token stands for; {0, 0} for [CLS] and [SEP]
+
+	// Words holds, per token, the number of its word, from 0, and -1 for [CLS] and [SEP]. A word is what stands between
+	// white space and punctuation; a punctuation mark, a Chinese character and a special token are words of their own.
+	Words []int
+}
+
+// Encode gives the tokens of any text, exactly those of Hugging Face's tokenizers library, special tokens in the text included:
+// "[MASK]" is the token, "[MASK:3]" is plain text. Invalid UTF-8 and control characters are dropped. (Some 600 characters that Unicode
+// has gained since that library's tables were made are classed by Go's newer tables.)
+// It is for corpora and for comparison; [Tokenizer.Template] and [Tokenizer.Plain] say what is wrong with a text instead.
+// The error is the WordPiece model's; with a vocabulary that New has accepted there is none.
+func (t *Tokenizer) Encode(text string) (*Encoding, error) {
+	e := t.newEncoder(text)
+	from := 0
+	for from < len(text) {
+		at, special := t.nextSpecial(text, from)
+		if err := e.addText(from, at); err != nil {
+			return nil, err
+		}
+		if special == "" {
+			break
+		}
+		from = at + len(special)
+		e.addWord(t.ids[special], at, from)
+	}
+	return e.finish(), nil
+}
+
+// nextSpecial finds the first special token in text at or after from. Without one it returns the length of the text and "".
+func (t *Tokenizer) nextSpecial(text string, from int) (at int, special string) {
+	for {
+		bracket := strings.IndexByte(text[from:], '[')
+		if bracket < 0 {
+			return len(text), ""
+		}
+		from += bracket
+		for _, special := range [...]string{maskToken, unknownToken, separatorToken, classifierToken, paddingToken} {
+			if strings.HasPrefix(text[from:], special) {
+				return from, special
+			}
+		}
+		from++
+	}
+}
+
+// encoder builds one Encoding, piece of text by piece of text.
+type encoder struct {
+	t        *Tokenizer
+	text     string
+	encoding *Encoding
+	words    int
+
+	word    []byte   // the normalised word being read
+	sources [][2]int // the bytes of text that each character of word came from
+	scratch []byte
+}
+
+func (t *Tokenizer) newEncoder(text string) *encoder {
+	tokens := len(text)/4 + 3 // English has four to five bytes a token
+	e := &encoder{t: t, text: text, encoding: &Encoding{
+		IDs:     make([]int, 0, tokens),
+		Tokens:  make([]string, 0, tokens),
+		Offsets: make([][2]int, 0, tokens),
+		Words:   make([]int, 0, tokens),
+	}}
+	e.add(t.classifier, 0, 0, -1)
+	return e
+}
+
+func (e *encoder) finish() *Encoding {
+	e.add(e.t.separator, 0, 0, -1)
+	return e.encoding
+}
+
+func (e *encoder) add(id, start, end, word int) {
+	e.encoding.IDs = append(e.encoding.IDs, id)
+	e.encoding.Tokens = append(e.encoding.Tokens, e.t.vocabulary[id])
+	e.encoding.Offsets = append(e.encoding.Offsets, [2]int{start, end})
+	e.encoding.Words = append(e.encoding.Words, word)
+}
+
+// addWord adds a token that is a word of its own.
+func (e *encoder) addWord(id, start, end int) {
+	e.add(id, start, end, e.words)
+	e.words++
+}
+
+// addText adds the tokens of text[from:to], which holds no special token. The order of the steps is BertNormalizer's: clean,
+// set Chinese characters apart, strip accents, lower-case; then BertPreTokenizer's split on white space and punctuation.
+func (e *encoder) addText(from, to int) error {
+	o := &e.t.options
+	strip := o.stripAccents()
+	for at := from; at < to; {
+		r, size := utf8.DecodeRuneInString(e.text[at:to]) // an invalid byte reads as U+FFFD, as in the reference
+		start, end := at, at+size
+		at = end
+		switch {
+		case !o.KeepControls && dropped(r):
+			continue
+		case unicode.IsSpace(r):
+			if err := e.endWord(); err != nil {
+				return err
+			}
+			continue
+		}
+		alone := !o.JoinChinese && chinese(r)
+		if alone {
+			if err := e.endWord(); err != nil {
+				return err
+			}
+		}
+		if r < utf8.RuneSelf || !strip {
+			if err := e.addRune(r, start, end); err != nil {
+				return err
+			}
+		} else {
+			// Character by character is enough: the reordering across characters that full normalisation adds concerns
+			// marks that are dropped here, and a few spacing marks of musical and Brahmic scripts.
+			e.scratch = norm.NFD.AppendString(e.scratch[:0], e.text[start:end])
+			for rest := e.scratch; len(rest) > 0; {
+				part, width := utf8.DecodeRune(rest)
+				rest = rest[width:]
+				if unicode.Is(unicode.Mn, part) {
+					continue
+				}
+				if err := e.addRune(part, start, end); err != nil {
+					return err
+				}
+			}
+		}
+		if alone {
+			if err := e.endWord(); err != nil {
+				return err
+			}
+		}
+	}
+	return e.endWord()
+}
+
+// addRune adds one character, accents already settled, to the word being read; punctuation is a word of its own.
+func (e *encoder) addRune(r rune, start, end int) error {
+	if !e.t.options.Cased {
+		if r == 'İ' { // the one character whose lower case is two
+			e.append('i', start, end)
+			r = '\u0307'
+		} else {
+			r = unicode.ToLower(r)
+		}
+	}
+	if !punctuation(r) {
+		e.append(r, start, end)
+		return nil
+	}
+	if err := e.endWord(); err != nil {
+		return err
+	}
+	e.append(r, start, end)
+	return e.endWord()
+}
+
+func (e *encoder) append(r rune, start, end int) {
+	e.word = utf8.AppendRune(e.word, r)
+	e.sources = append(e.sources, [2]int{start, end})
+}
+
+// endWord cuts the word being read into pieces.
+func (e *encoder) endWord() error {
+	if len(e.word) == 0 {
+		return nil
+	}
+	// Most words are in the vocabulary as they are, which is also what the model tries first.
+	if id, ok := e.t.ids[string(e.word)]; ok && len(e.sources) <= e.t.options.longestWord() {
+		e.add(id, e.sources[0][0], e.sources[len(e.sources)-1][1], e.words)
+	} else {
+		pieces, err := e.t.model.Tokenize(string(e.word))
+		if err != nil {
+			return fmt.Errorf("cut the word %q into pieces: %w", e.word, err)
+		}
+		for _, piece := range pieces { // piece.Offsets count characters of the word
+			e.add(piece.Id, e.sources[piece.Offsets[0]][0], e.sources[piece.Offsets[1]-1][1], e.words)
+		}
+	}
+	e.words++
+	e.word, e.sources = e.word[:0], e.sources[:0]
+	return nil
+}
+
+// dropped reports whether BERT's cleaning removes a character: NUL, U+FFFD and the category "other" (control, format,
+// private use), where tab, newline and carriage return are white space instead.
+func dropped(r rune) bool {
+	switch r {
+	case '\t', '\n', '\r':
+		return false
+	case 0, utf8.RuneError:
+		return true
+	}
+	if r < utf8.RuneSelf {
+		return r < ' ' || r == 0x7f
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
+}
+
+// punctuation reports whether a character is a word of its own: every ASCII symbol, and the category "punctuation".
+func punctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
+	}
+	return unicode.IsPunct(r)
+}
+
+// chinese reports whether a character is in the blocks that are set apart as Chinese. One extension block starts at
+// U+2B920, 256 after its true start: that is where Hugging Face's tokenizers starts it, and ids must agree.
+func chinese(r rune) bool {
+	return r >= 0x3400 && (r <= 0x4DBF ||
+		0x4E00 <= r && r <= 0x9FFF ||
+		0xF900 <= r && r <= 0xFAFF ||
+		0x20000 <= r && r <= 0x2A6DF ||
+		0x2A700 <= r && r <= 0x2B73F ||
+		0x2B740 <= r && r <= 0x2B81F ||
+		0x2B920 <= r && r <= 0x2CEAF ||
+		0x2F800 <= r && r <= 0x2FA1F)
+}

@@ -1,0 +1,144 @@
+package tokenize
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Filled is a template with its blanks filled.
+type Filled struct {
+	Text  string
+	Fills []string // per blank, as it reads in Text: without "##", capitalised where the sentence asks for it
+	Spans [][2]int // per blank, the bytes of Text that Fills has
+}
+
+// Fill puts tokens into the slots, one id for each of Slots, and gives the text around them byte for byte as typed.
+//
+// A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is dropped,
+// unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text at all stands
+// between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one blank, except where
+// Hugging Face's decoder sets none, as before a full stop; this blank belongs to neither blank's span.
+//
+// With an uncased model and a cased template, a fill that starts a sentence is capitalised: its first letter, if it is not a
+// "##" piece. A template is cased if the text around its slots holds a capital letter anywhere. A fill starts a sentence if
+// what is on its left, earlier fills included,
+//   - is nothing but white space, opening brackets, quotation marks and ¿ ¡, or
+//   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
+//     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.".
+//
+// An id that is missing leaves its blank as typed; one outside the vocabulary reads [UNK]. Two lists of ids can give one text.
+func (tpl *Template) Fill(ids []int) Filled {
+	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
+	var text strings.Builder
+	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
+	from := 0
+	var last string // the token that ends the previous blank; "" if that was left as typed
+	for i, blank := range tpl.Blanks {
+		literal := tpl.Text[from:blank.Start]
+		from = blank.End
+		if blank.First+blank.Slots > len(ids) {
+			text.WriteString(literal)
+			filled.Spans[i][0] = text.Len()
+			text.WriteString(tpl.Text[blank.Start:blank.End])
+			filled.Spans[i][1] = text.Len()
+			filled.Fills[i] = tpl.Text[blank.Start:blank.End]
+			last = ""
+			continue
+		}
+		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
+		joins := continues(tokens[0])
+		if joins {
+			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
+			if trimmed != "" || i > 0 {
+				literal = trimmed
+			}
+		}
+		text.WriteString(literal)
+		if literal == "" && i > 0 && last != "" && !joins && tpl.setApart(last, tokens[0]) {
+			text.WriteByte(' ')
+		}
+		fill := tpl.join(tokens)
+		if tpl.cased && !tpl.tokenizer.Cased() && !joins && startsSentence(text.String()) {
+			fill = capitalise(fill)
+		}
+		filled.Spans[i][0] = text.Len()
+		text.WriteString(fill)
+		filled.Spans[i][1] = text.Len()
+		filled.Fills[i] = fill
+		last = tokens[len(tokens)-1]
+	}
+	text.WriteString(tpl.Text[from:])
+	filled.Text = text.String()
+	return filled
+}
+
+// tokens looks ids up.
+func (tpl *Template) tokens(ids []int) []string {
+	tokens := make([]string, len(ids))
+	for i, id := range ids {
+		if tokens[i] = tpl.tokenizer.Token(id); tokens[i] == "" {
+			tokens[i] = unknownToken
+		}
+	}
+	return tokens
+}
+
+// join gives the text of the tokens of one blank.
+func (tpl *Template) join(tokens []string) string {
+	var text strings.Builder
+	for i, token := range tokens {
+		if i > 0 && tpl.setApart(tokens[i-1], token) {
+			text.WriteByte(' ')
+		}
+		if continues(token) {
+			token = token[len(continuation):]
+		}
+		text.WriteString(token)
+	}
+	return text.String()
+}
+
+// setApart reports whether the decoder puts a blank between two tokens.
+func (tpl *Template) setApart(left, right string) bool {
+	return strings.HasPrefix(tpl.tokenizer.decoder.DecodeChain([]string{left, right})[1], " ")
+}
+
+// startsSentence applies the rule that Fill states to the text on the left of a fill.
+func startsSentence(left string) bool {
+	before := strings.TrimRightFunc(left, func(r rune) bool { return unicode.IsSpace(r) || opens(r) })
+	if before == "" {
+		return true
+	}
+	if !strings.ContainsFunc(left[len(before):], unicode.IsSpace) {
+		return false
+	}
+	before = strings.TrimRightFunc(before, closes)
+	end, size := utf8.DecodeLastRuneInString(before)
+	switch end {
+	case '!', '?', '。', '！', '？':
+		return true
+	case '.':
+	default:
+		return false
+	}
+	before = before[:len(before)-size]
+	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
+	return !strings.Contains(word, ".") // "..", "e.g."
+}
+
+// opens reports whether a character may stand between the end of a sentence and the first word of the next.
+func opens(r rune) bool {
+	return unicode.In(r, unicode.Ps, unicode.Pi) || strings.ContainsRune("\"'`¿¡", r)
+}
+
+// closes reports whether a character may stand between a full stop and the white space after it.
+func closes(r rune) bool {
+	return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\''
+}
+
+// capitalise gives the first letter its capital.
+func capitalise(fill string) string {
+	first, size := utf8.DecodeRuneInString(fill)
+	return string(unicode.ToTitle(first)) + fill[size:]
+}

@@ -1,0 +1,156 @@
+package tokenize_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"testing"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/tokenize"
+)
+
+// builtin is the folder of the built-in model.
+const builtin = "../models/mini-uncased"
+
+// reference is one stored case of the reference tokenizer.
+type reference struct {
+	Name    string   `json:"name"`
+	Text    []byte   `json:"text_base64"`
+	IDs     []int    `json:"ids"`
+	Tokens  []string `json:"tokens"`
+	Offsets [][2]int `json:"offsets"` // code points
+	Words   []int    `json:"words"`   // absent in golden/tokenizer.jsonl
+	Decoded string   `json:"decoded"`
+}
+
+// readReferences reads stored cases, at least atLeast of them.
+func readReferences(t *testing.T, path string, atLeast int) []reference {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var references []reference
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r reference
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		references = append(references, r)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(references) < atLeast {
+		t.Fatalf("%s holds %d cases, want at least %d", path, len(references), atLeast)
+	}
+	return references
+}
+
+// codePoints turns byte offsets into code points; an invalid byte counts as the one U+FFFD that the reference read.
+func codePoints(text string, offsets [][2]int) [][2]int {
+	points := make([][2]int, len(offsets))
+	for i, offset := range offsets {
+		for side, at := range offset {
+			points[i][side] = utf8.RuneCountInString(text[:at])
+		}
+	}
+	return points
+}
+
+// checkReferences compares a tokenizer with stored cases.
+func checkReferences(t *testing.T, tokenizer *tokenize.Tokenizer, references []reference) {
+	t.Helper()
+	for _, r := range references {
+		t.Run(r.Name, func(t *testing.T) {
+			text := string(r.Text)
+			encoding, err := tokenizer.Encode(text)
+			if err != nil {
+				t.Fatalf("Encode(%q): %v", text, err)
+			}
+			got := reference{Name: r.Name, Text: r.Text, IDs: encoding.IDs, Tokens: encoding.Tokens,
+				Offsets: codePoints(text, encoding.Offsets), Words: encoding.Words, Decoded: tokenizer.Decode(r.IDs)}
+			if r.Words == nil {
+				got.Words = nil
+			}
+			if diff := cmp.Diff(r, got); diff != "" {
+				t.Errorf("%q, reference (-), here (+):\n%s", text, diff)
+			}
+		})
+	}
+}
+
+func loadBuiltin(t testing.TB) *tokenize.Tokenizer {
+	t.Helper()
+	tokenizer, err := tokenize.Load(os.DirFS(builtin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenizer
+}
+
+// variantFS holds one tokenizer of testdata/reference under the name it has in a bundle.
+func variantFS(t testing.TB, name string) fs.FS {
+	t.Helper()
+	content, err := os.ReadFile("testdata/reference/" + name + ".tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fstest.MapFS{"tokenizer.json": {Data: content}}
+}
+
+// loadCased is the small cased tokenizer.
+func loadCased(t testing.TB) *tokenize.Tokenizer {
+	t.Helper()
+	tokenizer, err := tokenize.Load(os.DirFS("testdata/reference")) // vocab.txt and tokenizer_config.json
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenizer
+}
+
+func TestGolden(t *testing.T) {
+	checkReferences(t, loadBuiltin(t), readReferences(t, "testdata/golden/tokenizer.jsonl", 216))
+}
+
+func TestReferenceVariants(t *testing.T) {
+	for _, name := range []string{"cased", "cased-stripped", "uncased-accents", "uncased-raw"} {
+		t.Run(name, func(t *testing.T) {
+			tokenizer, err := tokenize.Load(variantFS(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkReferences(t, tokenizer, readReferences(t, "testdata/reference/"+name+".jsonl", 77))
+		})
+	}
+}
+
+// The two forms of a bundle give one tokenizer.
+func TestLoadFormsAgree(t *testing.T) {
+	fromJSON, err := tokenize.Load(variantFS(t, "cased"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := loadCased(t).SHA256(), fromJSON.SHA256(); got != want {
+		t.Errorf("vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
+	}
+	content, err := os.ReadFile(builtin + "/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromJSON, err = tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: content}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := loadBuiltin(t).SHA256(), fromJSON.SHA256(); got != want {
+		t.Errorf("built-in model: vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
+	}
+}

@@ -1,0 +1,317 @@
+package tokenize
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The tokenizer files of a bundle, under the names that Hugging Face gives them.
+const (
+	vocabularyFile    = "vocab.txt"
+	configurationFile = "tokenizer_config.json"
+	tokenizerFile     = "tokenizer.json"
+)
+
+// maxFile bounds a tokenizer file, in bytes: a bundle may come from anywhere.
+const maxFile = 64 << 20
+
+// Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load faster),
+// else tokenizer.json. A tokenizer whose ids this package would not reproduce is refused: another model than WordPiece,
+// further added tokens, other names of the special tokens.
+// Errors are a [*VocabularyError], or the file system's own.
+func Load(fsys fs.FS) (*Tokenizer, error) {
+	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
+	if vocabularyErr != nil && !errors.Is(vocabularyErr, fs.ErrNotExist) {
+		return nil, vocabularyErr
+	}
+	configuration, configurationErr := readFile(fsys, configurationFile)
+	if configurationErr != nil && !errors.Is(configurationErr, fs.ErrNotExist) {
+		return nil, configurationErr
+	}
+	if vocabularyErr == nil && configurationErr == nil {
+		return loadVocabulary(string(vocabulary), configuration)
+	}
+	content, err := readFile(fsys, tokenizerFile)
+	switch {
+	case err == nil:
+		return loadTokenizer(content)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case vocabularyErr == nil:
+		return nil, &VocabularyError{Fault: ErrMissingTokenizer, File: configurationFile,
+			Detail: "vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true or false"}
+	}
+	return nil, &VocabularyError{Fault: ErrMissingTokenizer,
+		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json"}
+}
+
+// readFile reads a file of the bundle, up to maxFile bytes.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var content bytes.Buffer
+	if info, err := file.Stat(); err == nil && info.Size() <= maxFile {
+		content.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	if _, err := content.ReadFrom(io.LimitReader(file, maxFile+1)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if content.Len() > maxFile {
+		return nil, &VocabularyError{Fault: ErrLargeVocabulary, File: name, Detail: fmt.Sprintf("the file is larger than %d bytes", maxFile)}
+	}
+	return content.Bytes(), nil
+}
+
+// configuration is the part of tokenizer_config.json that changes ids. Absent fields have Hugging Face's defaults.
+type configuration struct {
+	Class           string           `json:"tokenizer_class"`
+	LowerCase       *bool            `json:"do_lower_case"`
+	BasicTokenize   *bool            `json:"do_basic_tokenize"`
+	NeverSplit      []string         `json:"never_split"`
+	TokenizeChinese *bool            `json:"tokenize_chinese_chars"`
+	StripAccents    *bool            `json:"strip_accents"`
+	Padding         specialName      `json:"pad_token"`
+	Unknown         specialName      `json:"unk_token"`
+	Classifier      specialName      `json:"cls_token"`
+	Separator       specialName      `json:"sep_token"`
+	Mask            specialName      `json:"mask_token"`
+	Added           map[string]added `json:"added_tokens_decoder"` // by id
+}
+
+// added is a token that is matched in the text before everything else.
+type added struct {
+	ID         *int   `json:"id"` // in tokenizer.json only
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	StripLeft  bool   `json:"lstrip"`
+	StripRight bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+}
+
+// specialName is the text of a special token, written as a string or as an object with a "content".
+type specialName string
+
+// UnmarshalJSON reads either form; null leaves the name empty.
+func (n *specialName) UnmarshalJSON(content []byte) error {
+	if string(content) == "null" {
+		return nil
+	}
+	if len(content) > 0 && content[0] == '{' {
+		var token added
+		err := json.Unmarshal(content, &token)
+		*n = specialName(token.Content)
+		return err
+	}
+	return json.Unmarshal(content, (*string)(n))
+}
+
+var _ json.Unmarshaler = (*specialName)(nil)
+
+// loadVocabulary makes a tokenizer of the contents of vocab.txt and tokenizer_config.json.
+func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer, error) {
+	unsupported := func(format string, arguments ...any) error {
+		return &VocabularyError{Fault: ErrUnsupported, File: configurationFile, Detail: fmt.Sprintf(format, arguments...)}
+	}
+	var c configuration
+	if err := json.Unmarshal(configurationContent, &c); err != nil {
+		return nil, &VocabularyError{Fault: ErrMalformed, File: configurationFile, Detail: err.Error()}
+	}
+	switch strings.TrimSuffix(c.Class, "Fast") {
+	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
+	default:
+		return nil, unsupported("tokenizer_class %q; BertTokenizer and its like are", c.Class)
+	}
+	if c.BasicTokenize != nil && !*c.BasicTokenize {
+		return nil, unsupported("do_basic_tokenize false")
+	}
+	for _, special := range []struct {
+		name specialName
+		want string
+	}{
+		{c.Padding, paddingToken}, {c.Unknown, unknownToken}, {c.Classifier, classifierToken}, {c.Separator, separatorToken}, {c.Mask, maskToken},
+	} {
+		if special.name != "" && string(special.name) != special.want {
+			return nil, unsupported("special token %q where BERT has %s", string(special.name), special.want)
+		}
+	}
+	for _, word := range c.NeverSplit {
+		if !isSpecial(word) {
+			return nil, unsupported("never_split word %q", word)
+		}
+	}
+	for _, token := range c.Added {
+		if err := token.check(configurationFile); err != nil {
+			return nil, err
+		}
+	}
+	o := Options{Cased: c.LowerCase != nil && !*c.LowerCase, JoinChinese: c.TokenizeChinese != nil && !*c.TokenizeChinese}
+	o.setAccents(c.StripAccents)
+	tokens, err := parseVocabulary(vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	return inFile(vocabularyFile)(New(tokens, o))
+}
+
+// setAccents takes Hugging Face's strip_accents, where null means: as the case says.
+func (o *Options) setAccents(strip *bool) {
+	switch {
+	case strip == nil:
+		o.Accents = AccentsByCase
+	case *strip:
+		o.Accents = AccentsStripped
+	default:
+		o.Accents = AccentsKept
+	}
+}
+
+// inFile names the file in the errors of New.
+func inFile(name string) func(*Tokenizer, error) (*Tokenizer, error) {
+	return func(t *Tokenizer, err error) (*Tokenizer, error) {
+		var vocabularyErr *VocabularyError
+		if errors.As(err, &vocabularyErr) {
+			vocabularyErr.File = name
+		}
+		return t, err
+	}
+}
+
+// isSpecial reports whether a text is one of the five special tokens.
+func isSpecial(text string) bool {
+	switch text {
+	case paddingToken, unknownToken, classifierToken, separatorToken, maskToken:
+		return true
+	}
+	return false
+}
+
+// check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are known.
+func (a added) check(file string) error {
+	switch {
+	case !isSpecial(a.Content):
+		return &VocabularyError{Fault: ErrUnsupported, File: file, Detail: fmt.Sprintf("added token %q; only BERT's special tokens are taken", a.Content)}
+	case a.SingleWord || a.StripLeft || a.StripRight || a.Normalized:
+		return &VocabularyError{Fault: ErrUnsupported, File: file, Detail: fmt.Sprintf("added token %s with single_word, lstrip, rstrip or normalized", a.Content)}
+	}
+	return nil
+}
+
+// parseVocabulary splits vocab.txt: one token a line, the first has id 0.
+func parseVocabulary(content string) ([]string, error) {
+	fault := func(fault Fault, line int, format string, arguments ...any) error {
+		return &VocabularyError{Fault: fault, File: vocabularyFile, Line: line, Detail: fmt.Sprintf(format, arguments...)}
+	}
+	content = strings.TrimSuffix(content, "\n")
+	content = strings.TrimSuffix(content, "\r")
+	if content == "" {
+		return nil, &VocabularyError{Fault: ErrEmptyVocabulary, File: vocabularyFile}
+	}
+	valid := utf8.ValidString(content) // all at once: most are, and this is much faster
+	tokens := make([]string, 0, min(strings.Count(content, "\n")+1, MaxVocabulary))
+	for token := range strings.SplitSeq(content, "\n") {
+		token = strings.TrimSuffix(token, "\r")
+		line := len(tokens) + 1
+		switch {
+		case token == "":
+			return nil, fault(ErrMalformed, line, "the line is empty")
+		case !valid && !utf8.ValidString(token):
+			return nil, fault(ErrMalformed, line, "%q is not valid UTF-8", token)
+		case line > MaxVocabulary:
+			return nil, fault(ErrLargeVocabulary, line, "at most %d tokens are taken", MaxVocabulary)
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+// loadTokenizer makes a tokenizer of the content of tokenizer.json.
+func loadTokenizer(content []byte) (*Tokenizer, error) {
+	var file struct {
+		Added      []added `json:"added_tokens"`
+		Normalizer struct {
+			Type          string `json:"type"`
+			CleanText     *bool  `json:"clean_text"`
+			HandleChinese *bool  `json:"handle_chinese_chars"`
+			StripAccents  *bool  `json:"strip_accents"`
+			LowerCase     *bool  `json:"lowercase"`
+		} `json:"normalizer"`
+		PreTokenizer struct {
+			Type string `json:"type"`
+		} `json:"pre_tokenizer"`
+		PostProcessor struct {
+			Type string `json:"type"`
+		} `json:"post_processor"`
+		Model struct {
+			Type        string         `json:"type"`
+			Unknown     string         `json:"unk_token"`
+			Prefix      string         `json:"continuing_subword_prefix"`
+			LongestWord int            `json:"max_input_chars_per_word"`
+			Vocabulary  map[string]int `json:"vocab"`
+		} `json:"model"`
+	}
+	fail := func(fault Fault, format string, arguments ...any) error {
+		return &VocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
+	}
+	if err := json.Unmarshal(content, &file); err != nil {
+		return nil, fail(ErrMalformed, "%v", err)
+	}
+	for _, part := range []struct {
+		name, kind string
+		want       []string
+	}{
+		{"model", file.Model.Type, []string{"WordPiece"}},
+		{"normalizer", file.Normalizer.Type, []string{"BertNormalizer"}},
+		{"pre_tokenizer", file.PreTokenizer.Type, []string{"BertPreTokenizer"}},
+		{"post_processor", file.PostProcessor.Type, []string{"TemplateProcessing", "BertProcessing"}},
+		{"unk_token", file.Model.Unknown, []string{unknownToken}},
+		{"continuing_subword_prefix", file.Model.Prefix, []string{continuation}},
+	} {
+		if !slices.Contains(part.want, part.kind) {
+			return nil, fail(ErrUnsupported, "%s %q; %s is needed", part.name, part.kind, strings.Join(part.want, " or "))
+		}
+	}
+	switch size := len(file.Model.Vocabulary); {
+	case size == 0:
+		return nil, fail(ErrEmptyVocabulary, "model.vocab has no entry")
+	case size > MaxVocabulary:
+		return nil, fail(ErrLargeVocabulary, "%d tokens, at most %d are taken", size, MaxVocabulary)
+	}
+	vocabulary := make([]string, len(file.Model.Vocabulary))
+	for token, id := range file.Model.Vocabulary {
+		switch {
+		case id < 0 || id >= len(vocabulary):
+			return nil, fail(ErrMalformed, "token %q has id %d, but there are %d tokens", token, id, len(vocabulary))
+		case vocabulary[id] != "":
+			first, second := min(token, vocabulary[id]), max(token, vocabulary[id]) // the map's order is not fixed
+			return nil, fail(ErrMalformed, "tokens %q and %q have the same id %d", first, second, id)
+		}
+		vocabulary[id] = token
+	}
+	for _, token := range file.Added {
+		if err := token.check(tokenizerFile); err != nil {
+			return nil, err
+		}
+		if id, ok := file.Model.Vocabulary[token.Content]; !ok || token.ID != nil && *token.ID != id {
+			return nil, fail(ErrMalformed, "added token %s has another id than in model.vocab", token.Content)
+		}
+	}
+	isTrue := func(value *bool) bool { return value == nil || *value }
+	o := Options{
+		Cased:        !isTrue(file.Normalizer.LowerCase),
+		KeepControls: !isTrue(file.Normalizer.CleanText),
+		JoinChinese:  !isTrue(file.Normalizer.HandleChinese),
+		LongestWord:  file.Model.LongestWord,
+	}
+	o.setAccents(file.Normalizer.StripAccents)
+	return inFile(tokenizerFile)(New(vocabulary, o))
+}

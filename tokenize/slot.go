@@ -1,0 +1,117 @@
+package tokenize
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of the slot notation. A word of sixteen pieces is longer than any in the evaluation texts.
+const (
+	maxPieces       = 16
+	maxName         = 32
+	maxAlternatives = 64
+)
+
+// notation is one slot as typed.
+type notation struct {
+	start, end       int // bytes of the text
+	name             string
+	minimum, maximum int // tokens
+}
+
+const slotHelp = "write [MASK], [MASK:3], [MASK:1-3] or [MASK=name]"
+
+// findSlots reads every slot of a text, leftmost first. Text that only looks like a slot ("[mask]", "[MASKED]") is text;
+// what starts with "[MASK:" or "[MASK=" must be one.
+func findSlots(text string) ([]notation, error) {
+	const opening = "[MASK"
+	var slots []notation
+	for at := 0; ; {
+		next := strings.Index(text[at:], opening)
+		if next < 0 {
+			return slots, nil
+		}
+		start := at + next
+		at = start + len(opening)
+		switch rest := text[at:]; {
+		case strings.HasPrefix(rest, "]"):
+			at++
+			slots = append(slots, notation{start: start, end: at, minimum: 1, maximum: 1})
+		case strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "="):
+			closing := strings.IndexByte(rest, ']')
+			if closing < 0 {
+				return nil, &InputError{Fault: ErrSlotSyntax, Offset: start, Detail: "the closing ] is missing; " + slotHelp}
+			}
+			slot, problem := parseSlot(rest[:closing])
+			at += closing + 1
+			if problem != "" {
+				return nil, &InputError{Fault: ErrSlotSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:at]), slotHelp)}
+			}
+			slot.start, slot.end = start, at
+			slots = append(slots, slot)
+		}
+	}
+}
+
+// parseSlot reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name".
+func parseSlot(inside string) (slot notation, problem string) {
+	slot.minimum, slot.maximum = 1, 1
+	length, name, named := strings.Cut(inside, "=")
+	if length != "" {
+		low, high, ranged := strings.Cut(length[1:], "-")
+		if !ranged {
+			high = low
+		}
+		var lowOK, highOK bool
+		slot.minimum, lowOK = parsePieces(low)
+		slot.maximum, highOK = parsePieces(high)
+		switch {
+		case !lowOK || !highOK:
+			return slot, fmt.Sprintf("a length that is not a number from 1 to %d", maxPieces)
+		case slot.minimum > slot.maximum:
+			return slot, "a length that runs backwards"
+		}
+	}
+	if named {
+		nameRune := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
+		if name == "" || len(name) > maxName || strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) >= 0 {
+			return slot, fmt.Sprintf("a name that is not 1 to %d bytes of letters, digits, _ and -", maxName)
+		}
+		slot.name = name
+	}
+	return slot, ""
+}
+
+// parsePieces reads a number of tokens, written without sign or leading zero.
+func parsePieces(text string) (pieces int, ok bool) {
+	pieces, err := strconv.Atoi(text)
+	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
+}
+
+// slotHint says what the user may have meant as a slot in a text without one, or "".
+func slotHint(text string) string {
+	for at := range len(text) {
+		for _, meant := range [...]string{"[mask]", "<mask>", "[mask:", "[mask=", "___"} {
+			if end := at + len(meant); end <= len(text) && strings.EqualFold(text[at:end], meant) {
+				return fmt.Sprintf("%q at byte offset %d is not one", text[at:end], at)
+			}
+		}
+	}
+	return ""
+}
+
+// excerpt quotes a piece of the user's text, shortened to fit on a line.
+func excerpt(text string) string {
+	const most = 40
+	if len(text) > most {
+		cut := most
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "..."
+	}
+	return strconv.Quote(text)
+}

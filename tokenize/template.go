@@ -1,0 +1,333 @@
+package tokenize
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxText is the longest text, in bytes, that Template, Expand, Plain and Candidate take. It is many times what the 512
+// positions of a BERT model hold; the word that the WordPiece model is slowest on, a hundred letters of nonsense, repeated
+// to that length takes it less than a second.
+const MaxText = 32 << 10
+
+// Template is a text with slots, made by [Tokenizer.Template] or [Tokenizer.Expand]; callers must not change it.
+//
+// A blank is what the user typed, "[MASK]" or "[MASK:3]"; a slot is one token of it. Most blanks have one slot.
+type Template struct {
+	Text    string   // as typed
+	IDs     []int    // [CLS], the tokens with [MASK] at every slot, [SEP]
+	Offsets [][2]int // of each token, bytes of Text; {0, 0} for [CLS] and [SEP]
+	Slots   []int    // positions of the slots in IDs, ascending
+	Blanks  []Blank  // leftmost first
+	Ties    [][]int  // sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
+
+	tokenizer *Tokenizer
+	cased     bool // the user's own text holds a capital
+}
+
+// Blank is one blank of a template.
+type Blank struct {
+	Start, End int    // bytes of Template.Text, brackets included
+	Name       string // of [MASK=name]; "" without one
+	First      int    // index into Template.Slots of its first slot
+	Slots      int    // how many slots it has
+	// TouchesLeft and TouchesRight: a letter or digit of the user stands directly beside it, as in "high[MASK]" and "[MASK]ing".
+	TouchesLeft, TouchesRight bool
+}
+
+// Template reads a text with slots. The text must be valid UTF-8 and hold at least one slot and one other token, no control
+// character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a slot of unknown length, which
+// [Tokenizer.Expand] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the caller's to check.
+//
+// The ids are those of [Tokenizer.Encode] for [MASK]; a text directly beside a slot is cut into tokens by itself: "[MASK]ing"
+// is [MASK] and "ing", not "##ing".
+func (t *Tokenizer) Template(text string) (*Template, error) {
+	draft, err := t.draft(text)
+	if err != nil {
+		return nil, err
+	}
+	lengths := make([]int, len(draft.slots))
+	for i, slot := range draft.slots {
+		if slot.minimum != slot.maximum {
+			return nil, &InputError{Fault: ErrSlotLength, Offset: slot.start,
+				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[slot.start:slot.end], slot.minimum)}
+		}
+		lengths[i] = slot.minimum
+	}
+	return draft.template(lengths), nil
+}
+
+// Expand reads a text whose slots may be of unknown length, "[MASK:1-3]", and returns one template per combination of lengths,
+// shortest first, the last slot's length changing fastest; one template where every length is known. Blanks of one name have
+// one length. More than 64 combinations are refused.
+func (t *Tokenizer) Expand(text string) ([]*Template, error) {
+	draft, err := t.draft(text)
+	if err != nil {
+		return nil, err
+	}
+	slots := draft.slots
+	// choice[i] is the slot that decides the length of slot i: itself, or the first of its name.
+	choice := make([]int, len(slots))
+	combinations := 1
+	for i, slot := range slots {
+		choice[i] = i
+		if slot.name != "" {
+			choice[i] = slices.IndexFunc(slots, func(other notation) bool { return other.name == slot.name })
+		}
+		if choice[i] == i {
+			combinations *= slot.maximum - slot.minimum + 1
+		}
+		if combinations > maxAlternatives {
+			return nil, &InputError{Fault: ErrTooManyLengths, Offset: slot.start, Detail: fmt.Sprintf("more than %d; narrow a slot", maxAlternatives)}
+		}
+	}
+	lengths := make([]int, len(slots))
+	for i, slot := range slots {
+		lengths[i] = slot.minimum
+	}
+	templates := make([]*Template, 0, combinations)
+	for {
+		templates = append(templates, draft.template(lengths))
+		// Count up, the last deciding slot being the lowest digit.
+		digit := len(slots) - 1
+		for ; digit >= 0; digit-- {
+			if choice[digit] != digit {
+				continue
+			}
+			if lengths[digit]++; lengths[digit] <= slots[digit].maximum {
+				break
+			}
+			lengths[digit] = slots[digit].minimum
+		}
+		if digit < 0 {
+			return templates, nil
+		}
+		for i := range lengths {
+			lengths[i] = lengths[choice[i]]
+		}
+	}
+}
+
+// draft is a template whose blanks have no lengths yet.
+type draft struct {
+	tokenizer *Tokenizer
+	text      string
+	slots     []notation
+	cased     bool      // the user's own text holds a capital
+	encoding  *Encoding // with one [MASK] per blank
+	masks     []int     // its place in the encoding
+}
+
+// draft checks a template, finds its slots and cuts the text around them into tokens.
+func (t *Tokenizer) draft(text string) (*draft, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	slots, err := findSlots(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(slots) == 0 {
+		detail := "write [MASK] where a word is wanted"
+		if hint := slotHint(text); hint != "" {
+			detail = hint + "; " + detail
+		}
+		return nil, &InputError{Fault: ErrNoSlot, Offset: -1, Detail: detail}
+	}
+	if err := checkNames(text, slots); err != nil {
+		return nil, err
+	}
+	d := &draft{tokenizer: t, text: text, slots: slots, masks: make([]int, len(slots))}
+	e := t.newEncoder(text)
+	from := 0
+	for i, slot := range slots {
+		if err := e.addPlain(from, slot.start); err != nil {
+			return nil, err
+		}
+		d.cased = d.cased || capital(text[from:slot.start])
+		d.masks[i] = len(e.encoding.IDs)
+		e.addWord(t.mask, slot.start, slot.end)
+		from = slot.end
+	}
+	if err := e.addPlain(from, len(text)); err != nil {
+		return nil, err
+	}
+	d.cased = d.cased || capital(text[from:])
+	d.encoding = e.finish()
+	if len(d.encoding.IDs) == len(slots)+2 {
+		return nil, &InputError{Fault: ErrOnlySlots, Offset: -1, Detail: "add at least one word around them"}
+	}
+	return d, nil
+}
+
+// checkNames refuses slots of one name and different lengths: they could not take the same fill.
+func checkNames(text string, slots []notation) error {
+	first := map[string]notation{}
+	for _, slot := range slots {
+		if slot.name == "" {
+			continue
+		}
+		other, seen := first[slot.name]
+		if !seen {
+			first[slot.name] = slot
+		} else if other.minimum != slot.minimum || other.maximum != slot.maximum {
+			return &InputError{Fault: ErrSlotSyntax, Offset: slot.start,
+				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; slots of one name need the same", text[slot.start:slot.end], text[other.start:other.end], other.start)}
+		}
+	}
+	return nil
+}
+
+// checkText refuses what no text for a model may hold.
+func checkText(text string) error {
+	if len(text) > MaxText {
+		return &InputError{Fault: ErrTooLong, Offset: -1, Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one sentence or paragraph at a time", len(text), MaxText)}
+	}
+	blank := true
+	for at, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[at:]); size == 1 {
+				return &InputError{Fault: ErrInvalidUTF8, Offset: at, Detail: fmt.Sprintf("byte 0x%02x; convert the text to UTF-8", text[at])}
+			}
+		}
+		switch {
+		case r == '\t' || r == '\n' || r == '\r':
+		case unicode.IsControl(r):
+			return &InputError{Fault: ErrControl, Offset: at, Detail: fmt.Sprintf("%U; take it out", r)}
+		case !unicode.IsSpace(r):
+			blank = false
+		}
+	}
+	if blank {
+		return &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text is empty or only white space"}
+	}
+	first, found := len(text), ""
+	for _, special := range [...]string{classifierToken, separatorToken, paddingToken} {
+		if at := strings.Index(text, special); at >= 0 && at < first {
+			first, found = at, special
+		}
+	}
+	if found != "" {
+		return &InputError{Fault: ErrSpecialToken, Offset: first, Detail: found + " is added by the program where the model needs it; take it out"}
+	}
+	return nil
+}
+
+// template gives each blank its number of slots. Template and Expand share it; the text is not cut again.
+func (d *draft) template(lengths []int) *Template {
+	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.slots)), tokenizer: d.tokenizer, cased: d.cased}
+	named := map[string][]int{} // the blanks of a name
+	from := 0
+	for i, slot := range d.slots {
+		mask := d.masks[i]
+		template.IDs = append(template.IDs, d.encoding.IDs[from:mask]...)
+		template.Offsets = append(template.Offsets, d.encoding.Offsets[from:mask]...)
+		before, _ := utf8.DecodeLastRuneInString(d.text[:slot.start])
+		after, _ := utf8.DecodeRuneInString(d.text[slot.end:])
+		template.Blanks[i] = Blank{
+			Start: slot.start, End: slot.end, Name: slot.name,
+			First: len(template.Slots), Slots: lengths[i],
+			TouchesLeft: wordRune(before), TouchesRight: wordRune(after),
+		}
+		for range lengths[i] {
+			template.Slots = append(template.Slots, len(template.IDs))
+			template.IDs = append(template.IDs, d.encoding.IDs[mask])
+			template.Offsets = append(template.Offsets, d.encoding.Offsets[mask])
+		}
+		if slot.name != "" {
+			named[slot.name] = append(named[slot.name], i)
+		}
+		from = mask + 1
+	}
+	template.IDs = append(template.IDs, d.encoding.IDs[from:]...)
+	template.Offsets = append(template.Offsets, d.encoding.Offsets[from:]...)
+	for _, slot := range d.slots {
+		blanks := named[slot.name]
+		delete(named, slot.name) // once per name, in the order of the text
+		if len(blanks) < 2 {
+			continue
+		}
+		for piece := range template.Blanks[blanks[0]].Slots {
+			tie := make([]int, len(blanks))
+			for k, blank := range blanks {
+				tie[k] = template.Blanks[blank].First + piece
+			}
+			template.Ties = append(template.Ties, tie)
+		}
+	}
+	return template
+}
+
+// addPlain adds text[from:to], in which [UNK] is the one special token that checkText and the search for slots leave.
+func (e *encoder) addPlain(from, to int) error {
+	for {
+		at := strings.Index(e.text[from:to], unknownToken)
+		if at < 0 {
+			return e.addText(from, to)
+		}
+		at += from
+		if err := e.addText(from, at); err != nil {
+			return err
+		}
+		from = at + len(unknownToken)
+		e.addWord(e.t.unknown, at, from)
+	}
+}
+
+// capital reports whether the user's own text holds an upper-case or title-case letter; those of [UNK] are not the user's.
+func capital(text string) bool {
+	return strings.ContainsFunc(strings.ReplaceAll(text, unknownToken, ""), func(r rune) bool {
+		return unicode.IsUpper(r) || unicode.IsTitle(r)
+	})
+}
+
+// wordRune reports whether a character beside a slot makes one word with it.
+func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the rules of
+// [Tokenizer.Template], except that it must have a token and may have no slot; else the error is an [*InputError].
+func (t *Tokenizer) Plain(text string) (*Encoding, error) {
+	if err := checkText(text); err != nil {
+		return nil, err
+	}
+	slots, err := findSlots(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(slots) > 0 {
+		return nil, &InputError{Fault: ErrUnwantedSlot, Offset: slots[0].start,
+			Detail: fmt.Sprintf("%s; write the word that stands there", text[slots[0].start:slots[0].end])}
+	}
+	e := t.newEncoder(text)
+	if err := e.addPlain(0, len(text)); err != nil {
+		return nil, err
+	}
+	encoding := e.finish()
+	if len(encoding.IDs) == 2 {
+		return nil, &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text holds only characters that the model never sees"}
+	}
+	return encoding, nil
+}
+
+// Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##" piece of
+// the vocabulary is taken as it stands. A text that [Tokenizer.Plain] refuses, or with a word outside the vocabulary, gives an
+// [*InputError].
+func (t *Tokenizer) Candidate(text string) ([]int, error) {
+	if id, ok := t.ids[text]; ok && continues(text) {
+		return []int{id}, nil
+	}
+	encoding, err := t.Plain(text)
+	if err != nil {
+		return nil, err
+	}
+	ids := encoding.IDs[1 : len(encoding.IDs)-1]
+	if at := slices.Index(ids, t.unknown); at >= 0 {
+		offset := encoding.Offsets[at+1]
+		return nil, &InputError{Fault: ErrUnknownWord, Offset: offset[0],
+			Detail: fmt.Sprintf("the model has no token for %s; name another word", excerpt(text[offset[0]:offset[1]]))}
+	}
+	return ids, nil
+}

@@ -1,0 +1,231 @@
+package tokenize
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sugarme/tokenizer/decoder"
+	"github.com/sugarme/tokenizer/model"
+	"github.com/sugarme/tokenizer/model/wordpiece"
+)
+
+// The special tokens of a BERT vocabulary. Text equal to one of them, in exactly these capitals, is that token.
+const (
+	paddingToken    = "[PAD]"
+	unknownToken    = "[UNK]"
+	classifierToken = "[CLS]"
+	separatorToken  = "[SEP]"
+	maskToken       = "[MASK]"
+)
+
+// continuation starts a piece that continues the word on its left.
+const continuation = "##"
+
+// MaxVocabulary is the largest number of tokens that New takes. The largest published BERT vocabulary has half a million.
+const MaxVocabulary = 1 << 20
+
+// Accents says what becomes of the accents of the text.
+type Accents int
+
+// The ways to treat accents.
+const (
+	AccentsByCase   Accents = iota // stripped when the model is uncased, kept when it is cased: BERT's own rule
+	AccentsKept                    // "é" stays "é"
+	AccentsStripped                // "é" becomes "e"
+)
+
+// Options are the settings of BERT's normaliser and WordPiece model. The zero value is that of bert-base-uncased.
+type Options struct {
+	Cased        bool    // keep capitals (do_lower_case false)
+	Accents      Accents // strip_accents
+	KeepControls bool    // keep control and format characters in words (clean_text false)
+	JoinChinese  bool    // do not make each Chinese character a word of its own (tokenize_chinese_chars false)
+	LongestWord  int     // characters above which a word becomes [UNK]; 0 for the usual 100
+}
+
+// stripAccents resolves AccentsByCase.
+func (o Options) stripAccents() bool {
+	return o.Accents == AccentsStripped || o.Accents == AccentsByCase && !o.Cased
+}
+
+// longestWord resolves the default.
+func (o Options) longestWord() int {
+	if o.LongestWord == 0 {
+		return 100
+	}
+	return o.LongestWord
+}
+
+// Tokenizer is a WordPiece vocabulary with the rules that turn text into its tokens and back.
+// It does not change once made and serves any number of goroutines.
+type Tokenizer struct {
+	vocabulary []string       // token of each id
+	ids        map[string]int // shared with model
+	model      wordpiece.WordPiece
+	decoder    *decoder.WordPieceDecoder
+	options    Options
+	sum        string
+
+	padding, unknown, classifier, separator, mask int
+}
+
+// New makes a tokenizer of a vocabulary, the token of id 0 first.
+// A vocabulary without one of [PAD], [UNK], [CLS], [SEP] and [MASK], with a token twice, empty, or larger than
+// MaxVocabulary gives a [*VocabularyError].
+func New(vocabulary []string, o Options) (*Tokenizer, error) {
+	switch {
+	case len(vocabulary) == 0:
+		return nil, &VocabularyError{Fault: ErrEmptyVocabulary}
+	case len(vocabulary) > MaxVocabulary:
+		return nil, &VocabularyError{Fault: ErrLargeVocabulary, Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), MaxVocabulary)}
+	case o.Accents < AccentsByCase || o.Accents > AccentsStripped:
+		return nil, &VocabularyError{Fault: ErrUnsupported, Detail: fmt.Sprintf("accents option %d", o.Accents)}
+	case o.LongestWord < 0:
+		return nil, &VocabularyError{Fault: ErrUnsupported, Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
+	}
+	t := &Tokenizer{
+		vocabulary: slices.Clone(vocabulary),
+		ids:        make(map[string]int, len(vocabulary)),
+		decoder:    decoder.NewWordPieceDecoder(continuation, true),
+		options:    o,
+	}
+	// Built over the still empty map, which it shares, so that it does not build a second, reversed one: half of the loading time.
+	shared := model.Vocab(t.ids)
+	t.model = wordpiece.NewWordPieceBuilder().
+		Vocab(&shared).
+		UnkToken(unknownToken).
+		ContinuingSubwordPrefix(continuation).
+		MaxInputCharsPerWord(o.longestWord()).
+		Build()
+	for id, token := range t.vocabulary {
+		if token == "" || !utf8.ValidString(token) {
+			return nil, &VocabularyError{Fault: ErrMalformed, Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
+		}
+		t.ids[token] = id
+		if len(t.ids) != id+1 {
+			return nil, &VocabularyError{Fault: ErrDuplicateToken, Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
+		}
+	}
+	for _, special := range []struct {
+		token string
+		id    *int
+	}{
+		{paddingToken, &t.padding},
+		{unknownToken, &t.unknown},
+		{classifierToken, &t.classifier},
+		{separatorToken, &t.separator},
+		{maskToken, &t.mask},
+	} {
+		id, ok := t.ids[special.token]
+		if !ok {
+			return nil, &VocabularyError{Fault: ErrMissingToken, Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
+		}
+		*special.id = id
+	}
+	t.sum = t.digest()
+	return t, nil
+}
+
+// digest hashes the vocabulary and the options as they take effect, each with its length so that no two inputs collide.
+func (t *Tokenizer) digest() string {
+	size := 0
+	for _, token := range t.vocabulary {
+		size += len(token) + 4
+	}
+	content := make([]byte, 0, size+128)
+	content = fmt.Appendf(content, "wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
+		t.options.Cased, t.options.stripAccents(), t.options.KeepControls, t.options.JoinChinese, t.options.longestWord())
+	for _, token := range t.vocabulary {
+		content = binary.BigEndian.AppendUint32(content, uint32(len(token)))
+		content = append(content, token...)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// VocabularySize returns the number of tokens.
+func (t *Tokenizer) VocabularySize() int { return len(t.vocabulary) }
+
+// Token returns the token of an id, with "##" where it continues a word, and "" for an id outside the vocabulary.
+func (t *Tokenizer) Token(id int) string {
+	if id < 0 || id >= len(t.vocabulary) {
+		return ""
+	}
+	return t.vocabulary[id]
+}
+
+// ID returns the id of a token.
+func (t *Tokenizer) ID(token string) (id int, ok bool) {
+	id, ok = t.ids[token]
+	return id, ok
+}
+
+// MaskID returns the id of [MASK].
+func (t *Tokenizer) MaskID() int { return t.mask }
+
+// ClassifierID returns the id of [CLS], which starts every sequence.
+func (t *Tokenizer) ClassifierID() int { return t.classifier }
+
+// SeparatorID returns the id of [SEP], which ends every sequence.
+func (t *Tokenizer) SeparatorID() int { return t.separator }
+
+// PaddingID returns the id of [PAD].
+func (t *Tokenizer) PaddingID() int { return t.padding }
+
+// UnknownID returns the id of [UNK].
+func (t *Tokenizer) UnknownID() int { return t.unknown }
+
+// Cased reports whether the tokenizer keeps capitals.
+func (t *Tokenizer) Cased() bool { return t.options.Cased }
+
+// SHA256 returns, in hexadecimal, a sum over the vocabulary and every option that changes ids.
+func (t *Tokenizer) SHA256() string { return t.sum }
+
+// Continues reports whether the token of an id continues the word on its left: a "##" piece.
+func (t *Tokenizer) Continues(id int) bool { return continues(t.Token(id)) }
+
+// continues is false for a bare "##", which is text.
+func continues(token string) bool {
+	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
+}
+
+// Fillable returns the ids that a slot may take, ascending: every token but the special ones and [unused0], [unused1], ...
+// The slice is the caller's.
+func (t *Tokenizer) Fillable() []int {
+	fillable := make([]int, 0, len(t.vocabulary))
+	for id, token := range t.vocabulary {
+		if !t.special(id) && !unused(token) {
+			fillable = append(fillable, id)
+		}
+	}
+	return fillable
+}
+
+// special reports whether an id is one of the five special tokens.
+func (t *Tokenizer) special(id int) bool {
+	return id == t.padding || id == t.unknown || id == t.classifier || id == t.separator || id == t.mask
+}
+
+// unused reports whether a token is a reserved place of the vocabulary, [unusedN].
+func unused(token string) bool {
+	number, found := strings.CutPrefix(token, "[unused")
+	number, closed := strings.CutSuffix(number, "]")
+	return found && closed && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// Decode returns the text of ids as Hugging Face's WordPiece decoder gives it: special tokens left out, "##" pieces joined,
+// the blank before . , ? ! dropped. Ids outside the vocabulary are left out.
+func (t *Tokenizer) Decode(ids []int) string {
+	tokens := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if id >= 0 && id < len(t.vocabulary) && !t.special(id) {
+			tokens = append(tokens, t.vocabulary[id])
+		}
+	}
+	return strings.Join(t.decoder.DecodeChain(tokens), "")
+}
