@@ -11,6 +11,7 @@ import (
 	"infill/lm/bert/berttest"
 	"infill/lm/onnx"
 	"infill/lm/ort"
+	"infill/lm/ort/library"
 	"infill/models"
 )
 
@@ -125,7 +126,11 @@ func BenchmarkEnergy(b *testing.B) {
 
 func benchmarkEnergy(b *testing.B, m *lm.MaskedLM, gradient bool) {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(3, 4))
-	r, err := ort.Open(ctx, ort.Options{LibraryPath: os.Getenv("INFILL_ONNXRUNTIME"), Device: "cpu"})
+	found, err := library.Ensure(ctx, library.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := ort.Open(ctx, ort.Options{LibraryPath: found.Path, Device: "cpu"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 
 	"infill/lm/bert"
 	"infill/lm/onnx"
 	"infill/lm/ort"
+	"infill/lm/ort/library"
 	"infill/models"
 )
 
@@ -46,7 +46,11 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	path := o.Library
 	if path == "" {
-		path = os.Getenv("INFILL_ONNXRUNTIME") // until library.Ensure is there
+		found, err := library.Ensure(ctx, library.Options{})
+		if err != nil {
+			return nil, err
+		}
+		path = found.Path
 	}
 	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads})
 	if err != nil {

@@ -222,6 +222,44 @@ func TestLogConditionals(t *testing.T) {
 	}
 }
 
+// With one open slot the masked conditionals are the conditionals; with all
+// open, they are the model's own, renormalised.
+func TestLogMaskedConditionals(t *testing.T) {
+	m, states := tiny(t), []int{2, 0, 1, 4, 2, 3}
+	target, ctx := newTarget(t, m, lm.TargetOptions{}), context.Background()
+	open := []bool{false, true, false, true, true, true}
+	logp := make([]float64, 2*3*5)
+	if err := target.LogMaskedConditionals(ctx, states, open, logp); err != nil {
+		t.Fatal(err)
+	}
+	single := make([]float64, 5)
+	if err := target.LogConditionals(ctx, states[:3], []int{1}, single); err != nil {
+		t.Fatal(err)
+	}
+	for k := range exampleKinds[1] {
+		if !close32(logp[5+k], single[k]) {
+			t.Errorf("one open slot: log p(%d) is %g, the conditional %g", k, logp[5+k], single[k])
+		}
+	}
+	whole, err := m.MaskedLogProbabilities(ctx, exampleIDs, exampleSlots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, kinds := range exampleKinds {
+		total := 0.0
+		for k, id := range kinds {
+			total += math.Exp(logp[(3+j)*5+k])
+			got, want := logp[(3+j)*5+k]-logp[(3+j)*5], float64(whole[j][id]-whole[j][kinds[0]])
+			if math.Abs(got-want) > 1e-4 {
+				t.Errorf("all open: slot %d, log ratio of category %d is %g, want %g", j, k, got, want)
+			}
+		}
+		if math.Abs(total-1) > 1e-9 {
+			t.Errorf("all open: slot %d sums to %g", j, total)
+		}
+	}
+}
+
 // Rows are shared: over all 60 states a slot's row depends on the other slots
 // alone.
 func TestRowsAreShared(t *testing.T) {

@@ -97,6 +97,7 @@ var (
 	_ samplers.GradientTarget           = (*Target)(nil)
 	_ samplers.StochasticGradientTarget = (*Target)(nil)
 	_ samplers.ConditionalTarget        = (*Target)(nil)
+	_ samplers.MaskedConditionalTarget  = (*Target)(nil)
 )
 
 const (
@@ -246,22 +247,48 @@ func (t *Target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	}
 	for c, j := range slots {
 		row := t.found[string(t.maskedKey(states[c*m:(c+1)*m], j))]
-		out := logp[c*t.width:][:t.categories[j]]
-		top := math.Inf(-1)
-		for k := range out {
-			out[k] = float64(row[k])
-			top = max(top, out[k])
-		}
-		total := 0.0
-		for _, x := range out {
-			total += math.Exp(x - top)
-		}
-		shift := top + math.Log(total)
-		for k := range out {
-			out[k] -= shift
+		normalize(logp[c*t.width:][:t.categories[j]], row)
+	}
+	return nil
+}
+
+// LogMaskedConditionals writes log f(· | X with every open slot masked),
+// normalised over the slot's categories, to the rows of logp [chains × slots ×
+// max(Categories())] that belong to open slots. open is [chains × slots].
+func (t *Target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	m := len(t.slots)
+	clear(t.found)
+	t.pending = t.pending[:0]
+	for at := 0; at < len(states); at += m {
+		t.want(t.openKey(states[at:at+m], open[at:at+m]))
+	}
+	if err := t.runOpen(ctx); err != nil {
+		return err
+	}
+	for at := 0; at < len(states); at += m {
+		rows := t.found[string(t.openKey(states[at:at+m], open[at:at+m]))]
+		for j, n := range t.categories {
+			if open[at+j] {
+				normalize(logp[(at+j)*t.width:][:n], rows[j*t.width:])
+			}
 		}
 	}
 	return nil
+}
+
+// normalize writes log-probabilities that sum to one over out's categories.
+func normalize(out []float64, row []float32) {
+	top, total := math.Inf(-1), 0.0
+	for k := range out {
+		out[k] = float64(row[k])
+		top = max(top, out[k])
+	}
+	for _, x := range out {
+		total += math.Exp(x - top)
+	}
+	for k := range out {
+		out[k] -= top + math.Log(total)
+	}
 }
 
 // local is the energy and the direct term of the gradient, log p_j(v).
@@ -298,29 +325,51 @@ func (t *Target) sum(states []int, energy []float64) {
 // row is log p_j over slot j's categories in the row that scores the slot.
 func (t *Target) row(state []int, j int) []float32 {
 	if t.energy == Filled {
-		return t.found[string(t.stateKey(state))][j*t.width:][:t.width]
+		return t.found[string(t.openKey(state, nil))][j*t.width:][:t.width]
 	}
 	return t.found[string(t.maskedKey(state, j))]
 }
 
-// maskedKey names the row in which slot j is masked and the others are filled.
+// Rows are named by what the slots hold: 0 for [MASK], category + 1 otherwise.
+// Those with one masked slot give that slot's distribution, the others every
+// slot's; a first byte tells them apart.
+const (
+	oneMasked = iota
+	anyMasked
+)
+
+// maskedKey names the row that scores slot j, in which it alone is masked.
 func (t *Target) maskedKey(state []int, j int) []byte {
-	t.key = binary.AppendUvarint(t.key[:0], uint64(j)+1)
+	t.key = append(t.key[:0], oneMasked)
 	for i, k := range state {
-		if i != j {
-			t.key = binary.AppendUvarint(t.key, uint64(k))
+		if i == j {
+			k = -1
 		}
+		t.key = binary.AppendUvarint(t.key, uint64(k+1))
 	}
 	return t.key
 }
 
-// stateKey names the row in which every slot is filled.
-func (t *Target) stateKey(state []int) []byte {
-	t.key = append(t.key[:0], 0)
-	for _, k := range state {
-		t.key = binary.AppendUvarint(t.key, uint64(k))
+// openKey names the row in which the open slots are masked; nil opens none.
+func (t *Target) openKey(state []int, open []bool) []byte {
+	t.key = append(t.key[:0], anyMasked)
+	for i, k := range state {
+		if open != nil && open[i] {
+			k = -1
+		}
+		t.key = binary.AppendUvarint(t.key, uint64(k+1))
 	}
 	return t.key
+}
+
+// decode reads a row's name: categories, −1 where the slot is masked.
+func decode(key string, slots int) []int {
+	b, state := []byte(key)[1:], make([]int, slots)
+	for i := range state {
+		x, n := binary.Uvarint(b)
+		state[i], b = int(x)-1, b[n:]
+	}
+	return state
 }
 
 // want looks a row up, and makes it pending when it is not remembered.
@@ -346,9 +395,9 @@ func (t *Target) evaluate(ctx context.Context, states []int) error {
 	}
 	if t.energy == Filled {
 		for c := range len(states) / m {
-			t.want(t.stateKey(states[c*m : (c+1)*m]))
+			t.want(t.openKey(states[c*m:(c+1)*m], nil))
 		}
-		return t.runFilled(ctx)
+		return t.runOpen(ctx)
 	}
 	for c := range len(states) / m {
 		for j := range m {
@@ -360,40 +409,43 @@ func (t *Target) evaluate(ctx context.Context, states []int) error {
 
 // runMasked computes the pending rows with one masked slot.
 func (t *Target) runMasked(ctx context.Context) error {
+	return t.runPending(ctx, 1, func(state []int) { t.query(&t.batch, slices.Index(state, -1)) })
+}
+
+// runOpen computes the pending rows that give every slot's distribution.
+func (t *Target) runOpen(ctx context.Context) error {
+	return t.runPending(ctx, len(t.slots), func(state []int) {
+		for j := range state {
+			t.query(&t.batch, j)
+		}
+	})
+}
+
+// runPending computes the pending rows, asking each for perRow distributions,
+// and remembers them.
+func (t *Target) runPending(ctx context.Context, perRow int, ask func(state []int)) error {
 	if len(t.pending) == 0 {
 		return nil
 	}
-	t.batch.reset(len(t.template), 1, t.gathered(), t.everything)
+	t.batch.reset(len(t.template), perRow, t.gathered(), t.everything)
 	for _, key := range t.pending {
-		j, state := t.decode(key)
-		row := len(t.batch.ids)
+		state, row := decode(key, len(t.slots)), len(t.batch.ids)
 		t.batch.ids = append(t.batch.ids, t.template...)
 		for i, s := range t.slots {
-			if i != j {
+			if state[i] >= 0 {
 				t.batch.ids[row+s] = int64(t.support[i][state[i]])
 			}
 		}
-		t.query(&t.batch, j)
+		ask(state)
 	}
-	return t.runPending(ctx, 1)
-}
-
-// runFilled computes the pending rows with every slot filled.
-func (t *Target) runFilled(ctx context.Context) error {
-	if len(t.pending) == 0 {
-		return nil
+	if err := t.m.run(ctx, &t.batch); err != nil {
+		return err
 	}
-	t.batch.reset(len(t.template), len(t.slots), t.gathered(), t.everything)
-	for _, key := range t.pending {
-		_, state := t.decode(key)
-		row := len(t.batch.ids)
-		t.batch.ids = append(t.batch.ids, t.template...)
-		for i, s := range t.slots {
-			t.batch.ids[row+s] = int64(t.support[i][state[i]])
-			t.query(&t.batch, i)
-		}
+	t.counts.Rows += int64(len(t.pending))
+	for r, key := range t.pending {
+		t.remember(key, &t.batch, r, perRow)
 	}
-	return t.runPending(ctx, len(t.slots))
+	return nil
 }
 
 func (t *Target) gathered() int {
@@ -415,37 +467,6 @@ func (t *Target) query(b *batch, j int) {
 			b.candidates = append(b.candidates, int64(t.support[j][0]))
 		}
 	}
-}
-
-// decode reads a row's name: the masked slot, −1 for none, and the categories
-// of the others.
-func (t *Target) decode(key string) (masked int, state []int) {
-	b := []byte(key)
-	next := func() int {
-		x, n := binary.Uvarint(b)
-		b = b[n:]
-		return int(x)
-	}
-	masked = next() - 1
-	state = make([]int, len(t.slots))
-	for i := range state {
-		if i != masked {
-			state[i] = next()
-		}
-	}
-	return masked, state
-}
-
-// runPending runs the batch and remembers its rows, perRow queries in each.
-func (t *Target) runPending(ctx context.Context, perRow int) error {
-	if err := t.m.run(ctx, &t.batch); err != nil {
-		return err
-	}
-	t.counts.Rows += int64(len(t.pending))
-	for r, key := range t.pending {
-		t.remember(key, &t.batch, r, perRow)
-	}
-	return nil
 }
 
 // remember keeps row r of a batch under its name.
@@ -479,7 +500,7 @@ func (t *Target) distinct(states []int) distinctStates {
 	seen := map[string]int{}
 	for c := range d.index {
 		state := states[c*m : (c+1)*m]
-		g, ok := seen[string(t.stateKey(state))]
+		g, ok := seen[string(t.openKey(state, nil))]
 		if !ok {
 			g = len(seen)
 			seen[string(t.key)] = g
@@ -527,7 +548,7 @@ func (t *Target) backward(ctx context.Context, d distinctStates, terms []int) er
 				}
 			}
 			if t.energy == Filled {
-				keys = append(keys, string(t.stateKey(state)))
+				keys = append(keys, string(t.openKey(state, nil)))
 				continue
 			}
 			t.query(&b.batch, i)
