@@ -36,6 +36,8 @@ type StepSizeAdaptation struct {
 	step     float64
 }
 
+var _ Adaptation = (*StepSizeAdaptation)(nil)
+
 // NewStepSizeAdaptation starts at a step size inside the bounds.
 func NewStepSizeAdaptation(stepSize float64, o AdaptationOptions) (*StepSizeAdaptation, error) {
 	if o.Acceptance == 0 {
@@ -90,10 +92,7 @@ func (a *StepSizeAdaptation) clamp(log float64) float64 {
 func (i *Info) MeanAcceptance() float64 {
 	sum := 0.0
 	for _, l := range i.LogAcceptance {
-		// A ratio of NaN is a rejection.
-		if !math.IsNaN(l) {
-			sum += math.Exp(math.Min(0, l))
-		}
+		sum += math.Exp(math.Min(0, l))
 	}
 	return sum / float64(len(i.LogAcceptance))
 }
@@ -101,36 +100,73 @@ func (i *Info) MeanAcceptance() float64 {
 // WarmUpReport tells what the warm-up did, apart from the sampling after it.
 type WarmUpReport struct {
 	Steps          int
-	StepSize       float64 // frozen for the sampling
+	StepSize       float64 // frozen for the sampling; NaN for a kernel without
 	AcceptanceRate float64 // mean over the warm-up; NaN for 0 steps
 	Cost           Cost
 	Duration       time.Duration
 }
 
-// WarmUp makes steps that tune the kernel's step size, and leaves the kernel
-// at the averaged step size. While it lasts the chains share one step size, so
-// a chain's path depends on those beside it; afterwards it does not.
-func WarmUp(ctx context.Context, kernel StepSizer, state *State, streams []*rand.Rand, steps int, adaptation *StepSizeAdaptation) (*WarmUpReport, error) {
+// An Adaptation tunes a kernel from what its steps show. It stands outside
+// the kernels and acts in a warm-up only: a chain whose parameters depend on
+// its past has no stationary law.
+type Adaptation interface {
+	// Begin sets the kernel before the first step.
+	Begin(kernel Kernel, state *State) error
+	// Adapt sets it after a step.
+	Adapt(kernel Kernel, state *State, info *Info) error
+	// Freeze sets it for good.
+	Freeze(kernel Kernel) error
+}
+
+// WarmUp makes steps that tune the kernel, and leaves it frozen. While it
+// lasts the chains share the tuned parameters, so a chain's path depends on
+// those beside it; afterwards it does not.
+func WarmUp(ctx context.Context, kernel Kernel, state *State, streams []*rand.Rand, steps int, adaptation Adaptation) (*WarmUpReport, error) {
 	if adaptation == nil {
-		return nil, errors.New("no adaptation to warm up with: make one with NewStepSizeAdaptation")
+		return nil, errors.New("no adaptation to warm up with: make one, or see AdaptationFor")
 	}
 	start := time.Now()
-	report := &WarmUpReport{Steps: steps}
+	report := &WarmUpReport{Steps: steps, StepSize: math.NaN()}
+	if err := adaptation.Begin(kernel, state); err != nil {
+		return nil, fmt.Errorf("warm-up: %w", err)
+	}
 	sum := 0.0
-	err := Run(ctx, kernel, state, streams, steps, func(_ int, _ *State, info *Info) error {
-		acceptance := info.MeanAcceptance()
-		sum += acceptance
+	err := Run(ctx, kernel, state, streams, steps, func(_ int, state *State, info *Info) error {
+		sum += info.MeanAcceptance()
 		report.Cost = report.Cost.Plus(info.Cost)
-		return kernel.SetStepSize(adaptation.Update(acceptance))
+		return adaptation.Adapt(kernel, state, info)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("warm-up: %w", err)
 	}
-	if err := kernel.SetStepSize(adaptation.StepSize()); err != nil {
-		return nil, err
+	if err := adaptation.Freeze(kernel); err != nil {
+		return nil, fmt.Errorf("warm-up: %w", err)
 	}
-	report.StepSize = kernel.StepSize()
+	if k, ok := kernel.(StepSizer); ok {
+		report.StepSize = k.StepSize()
+	}
 	report.AcceptanceRate = sum / float64(steps)
 	report.Duration = time.Since(start)
 	return report, nil
+}
+
+// Begin implements [Adaptation].
+func (a *StepSizeAdaptation) Begin(kernel Kernel, _ *State) error {
+	return a.set(kernel, math.Exp(a.centre))
+}
+
+// Adapt implements [Adaptation].
+func (a *StepSizeAdaptation) Adapt(kernel Kernel, _ *State, info *Info) error {
+	return a.set(kernel, a.Update(info.MeanAcceptance()))
+}
+
+// Freeze implements [Adaptation].
+func (a *StepSizeAdaptation) Freeze(kernel Kernel) error { return a.set(kernel, a.StepSize()) }
+
+func (a *StepSizeAdaptation) set(kernel Kernel, stepSize float64) error {
+	k, ok := kernel.(StepSizer)
+	if !ok {
+		return fmt.Errorf("%T has no step size to adapt", kernel)
+	}
+	return k.SetStepSize(stepSize)
 }

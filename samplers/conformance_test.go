@@ -32,6 +32,12 @@ func (f form) name() string {
 		name += fmt.Sprintf(" α=%v", f.options.StepSize)
 	}
 	name += " " + f.options.Balance.String()
+	if f.options.Radius != 0 {
+		name += fmt.Sprintf(" radius %d", f.options.Radius)
+	}
+	if f.options.Block != 0 {
+		name += fmt.Sprintf(" block %d", f.options.Block)
+	}
 	if f.options.Preconditioner != nil {
 		name += " preconditioned"
 	}
@@ -133,10 +139,61 @@ func forms(t *testing.T) []form {
 				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.gradientGibbs(g, powerOf(0.5))) })
 			}})
 	}
+
+	// Proposals from conditionals that are not those of exp(U).
+	foreign := ragged(targets.TableOptions{Scale: 1.2, ConditionalError: 0.7})
+	for _, block := range []int{1, 2, 3} {
+		add(form{kernel: "mlm-mh", options: Options{Block: block}, target: foreign, exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 { return w.byBlocks(w.masked(t), block) }})
+	}
+	add(form{kernel: "mlm-mh", options: Options{Block: 2, Temperature: 1.4}, target: foreign, exact: true, reversible: true, rejects: true,
+		transitions: func(t *testing.T, w *world) [][]float64 { return w.byBlocks(w.masked(t), 2) }})
+
+	for _, b := range balances[:2] {
+		for _, radius := range []int{1, 2, 3} {
+			add(form{kernel: "pafs", options: Options{Balance: b.balance, Radius: radius}, target: roughTable(), exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T, w *world) [][]float64 { return w.pathAuxiliary(w.gradient, b.g, radius) }})
+			add(form{kernel: "gwg-x", options: Options{Balance: b.balance, Radius: radius}, target: roughTable(), exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T, w *world) [][]float64 { return w.severalSlots(w.gradient, b.g, radius) }})
+		}
+		for _, tau := range []float64{0.05, 0.6, 20} {
+			add(form{kernel: "dlmc", options: Options{Balance: b.balance, StepSize: tau}, target: roughTable(), exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T, w *world) [][]float64 {
+					return w.metropolis(w.wasserstein(w.gradient, b.g, tau, true))
+				}})
+			add(form{kernel: "dlmc-euler", options: Options{Balance: b.balance, StepSize: tau}, target: roughTable(), exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T, w *world) [][]float64 {
+					return w.metropolis(w.wasserstein(w.gradient, b.g, tau, false))
+				}})
+		}
+		add(form{kernel: "dmala-adaptive", options: Options{Balance: b.balance, StepSize: 0.8}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 {
+				return w.metropolis(w.langevin(w.gradient, b.g, 0.8, nil))
+			}})
+		add(form{kernel: "lb-1", options: Options{Balance: b.balance}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 {
+				return w.metropolis(w.gradientGibbs(w.exactDifferences(), b.g))
+			}})
+	}
 	return all
 }
 
-// kernel makes the form's kernel and the enumerated target it is to sample,
+// masked is the conditional of a slot in an open block, asked of the target.
+func (w *world) masked(t *testing.T) func(i int, block []int, slot, v int) float64 {
+	logp := make([]float64, len(w.categories)*w.wide)
+	return func(i int, block []int, slot, v int) float64 {
+		open := make([]bool, len(w.categories))
+		for _, j := range block {
+			open[j] = true
+		}
+		if err := w.target.(MaskedConditionalTarget).LogMaskedConditionals(context.Background(), w.State(i), open, logp); err != nil {
+			t.Fatal(err)
+		}
+		return math.Exp(logp[slot*w.wide+v])
+	}
+}
+
+// make makes the form's kernel and the enumerated target it is to sample,
 // tempered when the options say so.
 func (f form) make(t *testing.T) (Kernel, *world) {
 	t.Helper()
@@ -304,6 +361,11 @@ func TestCachedState(t *testing.T) {
 			}
 			energy := make([]float64, chains)
 			gradient := make([]float64, len(state.Gradient))
+			// What the gradient is fresh of: LB-1 has its own.
+			var fresh GradientTarget
+			if k, ok := kernel.(interface{ engine() *informed }); ok {
+				fresh = k.engine().target
+			}
 			err = Run(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
 				if err := s.Evaluate(ctx, w.target); err != nil {
 					return err
@@ -314,11 +376,11 @@ func TestCachedState(t *testing.T) {
 						return err
 					}
 				case s.terms != nil:
-					if err := w.target.(StochasticGradientTarget).EnergyGradientOf(ctx, s.terms, s.Positions, energy, gradient); err != nil {
+					if err := fresh.(StochasticGradientTarget).EnergyGradientOf(ctx, s.terms, s.Positions, energy, gradient); err != nil {
 						return err
 					}
 				default:
-					if err := w.target.(GradientTarget).EnergyGradient(ctx, s.Positions, energy, gradient); err != nil {
+					if err := fresh.EnergyGradient(ctx, s.Positions, energy, gradient); err != nil {
 						return err
 					}
 				}
@@ -438,7 +500,6 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 		for _, poison := range poisons {
 			t.Run(f.name()+" "+poison.name, func(t *testing.T) {
 				clean, w := f.make(t)
-				_ = clean
 				if poison.gradient != 0 && !usesGradient(clean, w) {
 					t.Skip("no gradient to spoil")
 				}
@@ -485,7 +546,12 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 
 func usesGradient(kernel Kernel, w *world) bool {
 	state, err := kernel.Init(context.Background(), w.State(0))
-	return err == nil && state.Gradient != nil
+	if err != nil {
+		return false
+	}
+	var info Info
+	err = kernel.Step(context.Background(), state, Streams(1, "", 1), &info)
+	return err == nil && info.Cost.Gradients > 0
 }
 
 // Differences of ±1000 nats leave everything finite and π invariant.

@@ -239,7 +239,7 @@ func TestAdaptationErrors(t *testing.T) {
 }
 
 func TestMeanAcceptance(t *testing.T) {
-	info := Info{LogAcceptance: []float64{0, 3, math.Log(0.5), math.Inf(-1), math.NaN()}}
+	info := Info{LogAcceptance: []float64{0, 3, math.Log(0.5), math.Inf(-1), math.Inf(-1)}}
 	if got := info.MeanAcceptance(); !(math.Abs(got-0.5) < 1e-12) {
 		t.Errorf("mean acceptance %v, want 0.5", got)
 	}

@@ -146,3 +146,39 @@ func (o Options) preconditioner(slots int) ([]float64, error) {
 	}
 	return slices.Clone(o.Preconditioner), nil
 }
+
+const (
+	langevinPaper  = "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022"
+	langevinNature = "it moves all slots at once, each by its own proposal"
+)
+
+func langevinOptions() []option {
+	return []option{stepSizeOption, balanceOption, preconditionerOption, termsOption}
+}
+
+func tuneStepSize(kernel Kernel) (Adaptation, error) {
+	return NewStepSizeAdaptation(kernel.(StepSizer).StepSize(), AdaptationOptions{})
+}
+
+func dulaEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "dula", Title: "discrete unadjusted Langevin", Paper: langevinPaper,
+			Exact: false, Target: "its own law, near exp(U) for a small step size", Cost: oneForAll, Tunable: true,
+		},
+		uses: langevinOptions(), nature: langevinNature,
+		make: func(t Target, o Options) (Kernel, error) { return NewDULA(t, o) },
+	}
+}
+
+func dmalaEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "dmala", Title: "discrete Metropolis-adjusted Langevin", Paper: langevinPaper,
+			Exact: true, Target: onlyExp, Cost: oneForAll, Tunable: true,
+		},
+		uses: langevinOptions(), nature: langevinNature,
+		make:  func(t Target, o Options) (Kernel, error) { return NewDMALA(t, o) },
+		adapt: tuneStepSize,
+	}
+}

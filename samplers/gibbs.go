@@ -102,3 +102,17 @@ func (k *Gibbs) transition(ctx context.Context, state *State, sources []source, 
 	}
 	return nil
 }
+
+func gibbsEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "gibbs", Title: "Gibbs on the target's conditionals, random scan",
+			Paper:  "Wang and Cho, BERT has a Mouth, and It Must Speak, 2019",
+			Exact:  false,
+			Target: "exp(U) if the conditionals are its own; no exact joint target for a masked language model",
+			Cost:   "1 conditional",
+		},
+		nature: "it draws from the conditionals as they are",
+		make:   func(t Target, o Options) (Kernel, error) { return NewGibbs(t, o) },
+	}
+}

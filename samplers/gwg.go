@@ -63,3 +63,16 @@ func drawSlot(at place, total float64, src source) int {
 	}
 	return src.categorical(weight)
 }
+
+func gwgEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "gwg", Title: "Gibbs with gradients",
+			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
+			Exact: true, Target: onlyExp, Cost: oneForAll,
+		},
+		uses:   []option{balanceOption, termsOption},
+		nature: "it moves exactly one slot a step",
+		make:   func(t Target, o Options) (Kernel, error) { return NewGWG(t, o) },
+	}
+}

@@ -25,6 +25,7 @@ type informed struct {
 	scorer     scorer
 	terms      *termSampler // nil: the whole gradient
 	revision   uint64       // counts changes of what the scorer depends on
+	cost       Cost         // of evaluating one state
 
 	// Scratch of one step.
 	state      *State
@@ -80,7 +81,7 @@ func newInformed(name string, target Target, o Options, adjusted bool) (*informe
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	k := &informed{name: name, categories: target.Categories(), adjusted: adjusted}
+	k := &informed{name: name, categories: target.Categories(), adjusted: adjusted, cost: Cost{Gradients: 1}}
 	var err error
 	if o.Terms == 0 {
 		k.target, err = gradientTarget(target, name)
@@ -156,7 +157,7 @@ func (k *informed) transition(ctx context.Context, state *State, sources []sourc
 			return err
 		}
 		state.terms, state.weightsOf = terms, nil
-		info.Cost.Gradients += chains
+		info.Cost = info.Cost.Plus(k.cost.times(chains))
 	}
 	for c := range k.usable {
 		k.usable[c] = true
@@ -174,7 +175,7 @@ func (k *informed) transition(ctx context.Context, state *State, sources []sourc
 	if err := k.evaluate(ctx, terms, info.Proposal, k.energy, k.gradient); err != nil {
 		return err
 	}
-	info.Cost.Gradients += chains
+	info.Cost = info.Cost.Plus(k.cost.times(chains))
 	k.crew.each(chains, k.work(), k.decideFn)
 	state.terms = append(state.terms[:0], terms...)
 	return nil
@@ -200,8 +201,8 @@ func (k *informed) room(chains int) {
 	k.weights = newNeighbourhood(k.categories, chains)
 	k.logForward = make([]float64, chains)
 	k.usable = make([]bool, chains)
-	if r, ok := k.proposer.(interface{ room(chains int) }); ok {
-		r.room(chains)
+	if p, ok := k.proposer.(interface{ grow(chains int) }); ok {
+		p.grow(chains)
 	}
 }
 
@@ -242,6 +243,9 @@ func (k *informed) decide(chain int) {
 		ratio = k.energy[chain] - s.Energy[chain] + k.proposer.logReverse(to, from.position) - k.logForward[chain]
 	case usable:
 		ratio = 0
+	}
+	if math.IsNaN(ratio) {
+		ratio = math.Inf(-1)
 	}
 	info.LogAcceptance[chain] = ratio
 	if info.Accepted[chain] = accept(k.by[chain], ratio); !info.Accepted[chain] {

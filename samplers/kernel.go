@@ -71,7 +71,7 @@ func (s *State) Evaluate(ctx context.Context, target Target) error {
 type Info struct {
 	// LogAcceptance is the log of the Metropolis–Hastings ratio of each
 	// chain, before it is cut at 0, [chains]: 0 for kernels that accept
-	// always, -Inf or NaN for a proposal that cannot be taken.
+	// always, -Inf for a proposal that cannot be taken.
 	LogAcceptance []float64
 	// Accepted tells whether the proposal was taken, [chains].
 	Accepted []bool
@@ -93,6 +93,10 @@ type Cost struct {
 // Plus adds two costs.
 func (c Cost) Plus(d Cost) Cost {
 	return Cost{c.Energies + d.Energies, c.Gradients + d.Gradients, c.Conditionals + d.Conditionals}
+}
+
+func (c Cost) times(n int) Cost {
+	return Cost{n * c.Energies, n * c.Gradients, n * c.Conditionals}
 }
 
 // reset gives the arrays their shape and clears them.

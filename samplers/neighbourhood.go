@@ -9,11 +9,14 @@ const blockSize = 256
 // A scorer gives the unnormalised log weight of moving one slot of one chain
 // from its current category to another.
 type scorer interface {
+	// auxiliary returns what the weights of a slot need besides its row, such
+	// as a normalising constant over the row.
+	auxiliary(slot, current int, gradient []float64) float64
 	// logWeights writes the log weights of the categories first, first+1, ...
 	// to out. gradient is the slot's row. The weight of the current category
 	// itself is never used. A NaN or +Inf in the gradient must come out as
 	// NaN or +Inf: it marks the state as unusable.
-	logWeights(chain, slot, current int, gradient []float64, first int, out []float64)
+	logWeights(auxiliary float64, slot, current int, gradient []float64, first int, out []float64)
 }
 
 // neighbourhood holds the sums of the weights of all single-slot moves of each
@@ -25,6 +28,7 @@ type neighbourhood struct {
 	blocks     int
 	logBlock   []float64 // [chains × slots × blocks]
 	logTotal   []float64 // [chains × slots], log Σ_{v ≠ current} weight
+	auxiliary  []float64 // [chains × slots], as the scorer gave it
 	buffer     []float64 // [chains × room], so that chains share nothing
 	room       int
 }
@@ -39,6 +43,7 @@ func newNeighbourhood(categories []int, chains int) *neighbourhood {
 		blocks:     blocks,
 		logBlock:   make([]float64, chains*len(categories)*blocks),
 		logTotal:   make([]float64, chains*len(categories)),
+		auxiliary:  make([]float64, chains*len(categories)),
 		buffer:     make([]float64, chains*room),
 		room:       room,
 	}
@@ -73,12 +78,13 @@ func (n *neighbourhood) measure(chain int, score scorer, position []int, gradien
 	totals := n.totals(chain)
 	for slot, current := range position {
 		row := n.row(gradient, slot)
-		at := (chain*len(position) + slot) * n.blocks
-		logBlock := n.logBlock[at : at+n.blocks]
+		at := chain*len(position) + slot
+		logBlock := n.logBlock[at*n.blocks : (at+1)*n.blocks]
+		n.auxiliary[at] = score.auxiliary(slot, current, row)
 		for b := range logBlock {
 			first, length := n.block(slot, b)
 			out := n.scratch(chain, length)
-			score.logWeights(chain, slot, current, row, first, out)
+			score.logWeights(n.auxiliary[at], slot, current, row, first, out)
 			if i := current - first; i >= 0 && i < length {
 				out[i] = math.Inf(-1)
 			}
@@ -95,8 +101,8 @@ func (n *neighbourhood) measure(chain int, score scorer, position []int, gradien
 // draw picks another category for a slot with probability proportional to its
 // weight. The slot's total must be above -Inf.
 func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradient []float64, src source) int {
-	at := (chain*len(n.categories) + slot) * n.blocks
-	logBlock := n.logBlock[at : at+n.blocks]
+	at := chain*len(n.categories) + slot
+	logBlock := n.logBlock[at*n.blocks : (at+1)*n.blocks]
 	b := 0
 	if n.blocks > 1 {
 		weight := n.scratch(chain, n.blocks)
@@ -108,7 +114,7 @@ func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradien
 	}
 	first, length := n.block(slot, b)
 	weight := n.scratch(chain, length)
-	score.logWeights(chain, slot, current, n.row(gradient, slot), first, weight)
+	score.logWeights(n.auxiliary[at], slot, current, n.row(gradient, slot), first, weight)
 	for i, l := range weight {
 		weight[i] = math.Exp(l - logBlock[b])
 	}
@@ -121,7 +127,7 @@ func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradien
 // logWeight is the log weight of moving a slot to category v.
 func (n *neighbourhood) logWeight(chain int, score scorer, slot, current, v int, gradient []float64) float64 {
 	out := n.scratch(chain, 1)
-	score.logWeights(chain, slot, current, n.row(gradient, slot), v, out)
+	score.logWeights(n.auxiliary[chain*len(n.categories)+slot], slot, current, n.row(gradient, slot), v, out)
 	return out[0]
 }
 
@@ -130,6 +136,7 @@ func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 	slots := len(n.categories)
 	lo, hi := chain*slots, (chain+1)*slots
 	copy(n.logTotal[lo:hi], from.logTotal[lo:hi])
+	copy(n.auxiliary[lo:hi], from.auxiliary[lo:hi])
 	copy(n.logBlock[lo*n.blocks:hi*n.blocks], from.logBlock[lo*n.blocks:hi*n.blocks])
 }
 
@@ -137,7 +144,9 @@ func (n *neighbourhood) adopt(chain int, from *neighbourhood) {
 // Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j], under a balancing function.
 type balanced struct{ balance Balance }
 
-func (s balanced) logWeights(_, _, current int, gradient []float64, first int, out []float64) {
+func (balanced) auxiliary(int, int, []float64) float64 { return 0 }
+
+func (s balanced) logWeights(_ float64, _, current int, gradient []float64, first int, out []float64) {
 	here := gradient[current]
 	row := gradient[first : first+len(out)]
 	switch s.balance.rule {

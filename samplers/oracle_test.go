@@ -3,6 +3,7 @@ package samplers
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"infill/samplers/targets"
@@ -231,4 +232,195 @@ func subsets(n, size int) [][]int {
 		}
 	}
 	return all
+}
+
+// slotMarginal is P(j) and p(v | j) of the samplers that draw a slot first.
+func (w *world) slotMarginal(gradient [][]float64, g function, i int) (slot func(j int) float64, value func(j, v int) float64) {
+	sums, all := make([]float64, len(w.categories)), 0.0
+	for j, current := range w.State(i) {
+		for v := range w.categories[j] {
+			if v != current {
+				sums[j] += g(w.ratio(gradient, i, j, v))
+			}
+		}
+		all += sums[j]
+	}
+	return func(j int) float64 { return sums[j] / all },
+		func(j, v int) float64 { return g(w.ratio(gradient, i, j, v)) / sums[j] }
+}
+
+// extended builds the transition matrix of a Metropolis–Hastings step whose
+// proposal passes through auxiliary draws: outcomes lists, for a state, where
+// each draw leads with what probability forth and back.
+func (w *world) extended(outcomes func(i int, outcome func(to int, forth, back float64))) [][]float64 {
+	p := w.matrix(func(int, int) float64 { return 0 })
+	for i := range p {
+		p[i][i] = 1
+		outcomes(i, func(to int, forth, back float64) {
+			flow := math.Min(forth, w.Probability[to]*back/w.Probability[i])
+			p[i][to] += flow
+			p[i][i] -= flow
+		})
+	}
+	return p
+}
+
+// assignments calls f with every way to give the slots other categories.
+func (w *world) assignments(i int, slots []int, f func(to int)) {
+	state := append([]int(nil), w.State(i)...)
+	var set func(rest []int)
+	set = func(rest []int) {
+		if len(rest) == 0 {
+			f(w.Index(state))
+			return
+		}
+		for v := range w.categories[rest[0]] {
+			if v != w.State(i)[rest[0]] {
+				state[rest[0]] = v
+				set(rest[1:])
+			}
+		}
+	}
+	set(slots)
+}
+
+// orders lists the ordered choices of size slots, with repetition or without.
+func orders(n, size int, repeat bool) [][]int {
+	if size == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for _, head := range orders(n, size-1, repeat) {
+	next:
+		for j := range n {
+			for _, h := range head {
+				if h == j && !repeat {
+					continue next
+				}
+			}
+			all = append(all, append(head[:len(head):len(head)], j))
+		}
+	}
+	return all
+}
+
+func (w *world) pathAuxiliary(gradient [][]float64, g function, radius int) [][]float64 {
+	along := func(i, to int, path []int) float64 {
+		slot, value := w.slotMarginal(gradient, g, i)
+		q, left := 1.0, 1.0
+		for _, j := range path {
+			q *= slot(j) / left * value(j, w.State(to)[j])
+			left -= slot(j)
+		}
+		return q
+	}
+	return w.extended(func(i int, outcome func(int, float64, float64)) {
+		for _, path := range orders(len(w.categories), radius, false) {
+			w.assignments(i, path, func(to int) {
+				back := make([]int, len(path))
+				for r, j := range path {
+					back[len(path)-1-r] = j
+				}
+				outcome(to, along(i, to, path), along(to, i, back))
+			})
+		}
+	})
+}
+
+func (w *world) severalSlots(gradient [][]float64, g function, draws int) [][]float64 {
+	along := func(i, to int, drawn, distinct []int) float64 {
+		slot, value := w.slotMarginal(gradient, g, i)
+		q := 1.0
+		for _, j := range drawn {
+			q *= slot(j)
+		}
+		for _, j := range distinct {
+			q *= value(j, w.State(to)[j])
+		}
+		return q
+	}
+	return w.extended(func(i int, outcome func(int, float64, float64)) {
+		for _, drawn := range orders(len(w.categories), draws, true) {
+			var distinct []int
+			for j := range w.categories {
+				if slices.Contains(drawn, j) {
+					distinct = append(distinct, j)
+				}
+			}
+			w.assignments(i, distinct, func(to int) {
+				outcome(to, along(i, to, drawn, distinct), along(to, i, drawn, distinct))
+			})
+		}
+	})
+}
+
+// wasserstein is the proposal matrix of DLMC.
+func (w *world) wasserstein(gradient [][]float64, g function, tau float64, interpolates bool) [][]float64 {
+	return w.matrix(func(i, to int) float64 {
+		q := 1.0
+		for j, v := range w.State(to) {
+			current, all := w.State(i)[j], 0.0
+			for u := range w.categories[j] {
+				all += w.ratio(gradient, i, j, u)
+			}
+			nu := func(u int) float64 { return w.ratio(gradient, i, j, u) / all }
+			leave := func(u int) float64 {
+				rate := g(w.ratio(gradient, i, j, u))
+				if interpolates {
+					return nu(u) * (1 - math.Exp(-tau*rate/nu(u)))
+				}
+				return tau * rate
+			}
+			left := 0.0
+			for u := range w.categories[j] {
+				if u != current {
+					left += leave(u)
+				}
+			}
+			stay := math.Max(1-left, nu(current))
+			if v == current {
+				q *= stay / (stay + left)
+			} else {
+				q *= leave(v) / (stay + left)
+			}
+		}
+		return q
+	})
+}
+
+// byBlocks is the mean over all blocks of a size of Metropolis–Hastings with
+// the masked conditionals of a block as proposal.
+func (w *world) byBlocks(conditional func(i int, block []int, slot, v int) float64, size int) [][]float64 {
+	var ms [][][]float64
+	for _, block := range subsets(len(w.categories), size) {
+		ms = append(ms, w.metropolis(w.matrix(func(i, to int) float64 {
+			q := 1.0
+			for j, v := range w.State(to) {
+				switch {
+				case slices.Contains(block, j):
+					q *= conditional(i, block, j, v)
+				case v != w.State(i)[j]:
+					return 0
+				}
+			}
+			return q
+		})))
+	}
+	return mean(ms)
+}
+
+// exactDifferences is a gradient whose differences are those of the energy.
+func (w *world) exactDifferences() [][]float64 {
+	rows := make([][]float64, w.Len())
+	for i := range rows {
+		rows[i] = make([]float64, len(w.categories)*w.wide)
+		for j := range w.categories {
+			state := append([]int(nil), w.State(i)...)
+			for v := range w.categories[j] {
+				state[j] = v
+				rows[i][j*w.wide+v] = w.Energy[w.Index(state)]
+			}
+		}
+	}
+	return rows
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,10 @@ type Options struct {
 	Preconditioner []float64
 	// Temperature T samples from exp(U/T).
 	Temperature float64
+	// Radius is the number of slots, or of draws of slots, of one step.
+	Radius int
+	// Block is the number of slots that are drawn together.
+	Block int
 	// Terms, when not 0, is the size of the random subset of the energy's
 	// terms that each step takes the gradient of. TermStream draws the
 	// subset; it must not be a chain's stream.
@@ -44,9 +49,13 @@ type Description struct {
 // entry is one kernel of the registry.
 type entry struct {
 	Description
-	// refused says, by option, why the kernel has no use for it.
-	refused map[option]string
-	make    func(Target, Options) (Kernel, error)
+	// uses are the options that mean something to the kernel; nature says why
+	// the others do not.
+	uses   []option
+	nature string
+	make   func(Target, Options) (Kernel, error)
+	// adapt makes what tunes the kernel in a warm-up; nil for nothing.
+	adapt func(Kernel) (Adaptation, error)
 }
 
 // An option is a setting a kernel may refuse.
@@ -57,6 +66,8 @@ const (
 	balanceOption        option = "balance"
 	preconditionerOption option = "preconditioner"
 	termsOption          option = "stochastic gradient"
+	radiusOption         option = "radius"
+	blockOption          option = "block"
 )
 
 // given lists the refusable options that are set.
@@ -74,6 +85,12 @@ func (o Options) given() []option {
 	if o.Terms != 0 {
 		given = append(given, termsOption)
 	}
+	if o.Radius != 0 {
+		given = append(given, radiusOption)
+	}
+	if o.Block != 0 {
+		given = append(given, blockOption)
+	}
 	return given
 }
 
@@ -82,54 +99,21 @@ const (
 	oneForAll = "1 energy and gradient"
 )
 
-// refusals gives one reason for several options.
-func refusals(reason string, options ...option) map[option]string {
-	refused := make(map[option]string, len(options))
-	for _, o := range options {
-		refused[o] = reason
-	}
-	return refused
-}
-
-// registry is the one list of kernels, in the order of the documentation.
+// registry is the one list of kernels, in the order of the documentation. Each
+// entry stands in its kernel's file.
 func registry() []entry {
 	return []entry{
-		{
-			Description: Description{
-				Name: "gibbs", Title: "Gibbs on the target's conditionals, random scan",
-				Paper:  "Wang and Cho, BERT has a Mouth, and It Must Speak, 2019",
-				Exact:  false,
-				Target: "exp(U) if the conditionals are its own; no exact joint target for a masked language model",
-				Cost:   "1 conditional",
-			},
-			refused: refusals("it draws from the conditionals as they are", stepSizeOption, balanceOption, preconditionerOption, termsOption),
-			make:    func(t Target, o Options) (Kernel, error) { return NewGibbs(t, o) },
-		},
-		{
-			Description: Description{
-				Name: "gwg", Title: "Gibbs with gradients",
-				Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
-				Exact: true, Target: onlyExp, Cost: oneForAll,
-			},
-			refused: refusals("it moves exactly one slot a step", stepSizeOption, preconditionerOption),
-			make:    func(t Target, o Options) (Kernel, error) { return NewGWG(t, o) },
-		},
-		{
-			Description: Description{
-				Name: "dula", Title: "discrete unadjusted Langevin",
-				Paper: "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022",
-				Exact: false, Target: "its own law, near exp(U) for a small step size", Cost: oneForAll, Tunable: true,
-			},
-			make: func(t Target, o Options) (Kernel, error) { return NewDULA(t, o) },
-		},
-		{
-			Description: Description{
-				Name: "dmala", Title: "discrete Metropolis-adjusted Langevin",
-				Paper: "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022",
-				Exact: true, Target: onlyExp, Cost: oneForAll, Tunable: true,
-			},
-			make: func(t Target, o Options) (Kernel, error) { return NewDMALA(t, o) },
-		},
+		gibbsEntry(),
+		mlmMetropolisEntry(),
+		gwgEntry(),
+		gwgXEntry(),
+		pathAuxiliaryEntry(),
+		dulaEntry(),
+		dmalaEntry(),
+		adaptiveDMALAEntry(),
+		dlmcEntry(),
+		dlmcEulerEntry(),
+		locallyBalancedEntry(),
 	}
 }
 
@@ -141,6 +125,18 @@ func Descriptions() []Description {
 		list[i] = e.Description
 	}
 	return list
+}
+
+// AdaptationFor returns what tunes the named kernel in [WarmUp], with its
+// defaults; nil when the kernel has nothing to tune. The kernel must be one
+// that [New] made under that name.
+func AdaptationFor(name string, kernel Kernel) (Adaptation, error) {
+	for _, e := range registry() {
+		if e.Name == name && e.adapt != nil {
+			return e.adapt(kernel)
+		}
+	}
+	return nil, nil
 }
 
 // Names lists the names that [New] takes.
@@ -162,8 +158,8 @@ func New(name string, target Target, o Options) (Kernel, error) {
 			continue
 		}
 		for _, given := range o.given() {
-			if reason, ok := e.refused[given]; ok {
-				return nil, fmt.Errorf("%s has no %s: %s", name, given, reason)
+			if !slices.Contains(e.uses, given) {
+				return nil, fmt.Errorf("%s has no %s: %s", name, given, e.nature)
 			}
 		}
 		if err := checkTarget(target); err != nil {

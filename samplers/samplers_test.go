@@ -177,6 +177,13 @@ func (f failing) EnergyGradientOf(ctx context.Context, terms []int, states []int
 	return f.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
 }
 
+func (f failing) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.Table.LogMaskedConditionals(ctx, states, open, logp)
+}
+
 func (f failing) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
 	if err := f.fail(); err != nil {
 		return err

@@ -105,7 +105,7 @@ func (s *State) clone() *State {
 	if s.weights != nil {
 		w := *s.weights
 		w.logBlock, w.logTotal = slices.Clone(w.logBlock), slices.Clone(w.logTotal)
-		w.buffer = slices.Clone(w.buffer)
+		w.auxiliary, w.buffer = slices.Clone(w.auxiliary), slices.Clone(w.buffer)
 		c.weights = &w
 	}
 	return &c

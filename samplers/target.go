@@ -51,6 +51,16 @@ type ConditionalTarget interface {
 	LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error
 }
 
+// A MaskedConditionalTarget can leave several slots open at once.
+type MaskedConditionalTarget interface {
+	Target
+	// LogMaskedConditionals writes log p(θ_j = v | the slots that are not
+	// open), normalised over the categories of slot j, to the rows of logp
+	// [chains × slots × K] that belong to open slots; open is [chains ×
+	// slots]. It must not depend on the values that open slots hold.
+	LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error
+}
+
 // errUnsupported marks what a target cannot do, so that a caller can tell a
 // wrong combination from a failed evaluation.
 var errUnsupported = errors.New("the target does not offer what the sampler needs")
@@ -92,6 +102,10 @@ func stochasticGradientTarget(target Target, kernel string) (StochasticGradientT
 
 func conditionalTarget(target Target, kernel string) (ConditionalTarget, error) {
 	return capability[ConditionalTarget](target, kernel, "single-slot conditionals")
+}
+
+func maskedConditionalTarget(target Target, kernel string) (MaskedConditionalTarget, error) {
+	return capability[MaskedConditionalTarget](target, kernel, "conditionals of several open slots")
 }
 
 // RandomPositions draws each chain's slots uniformly from the target's

@@ -18,6 +18,7 @@ type Tempered struct {
 var (
 	_ StochasticGradientTarget = (*Tempered)(nil)
 	_ ConditionalTarget        = (*Tempered)(nil)
+	_ MaskedConditionalTarget  = (*Tempered)(nil)
 	_ layered                  = (*Tempered)(nil)
 )
 
@@ -98,6 +99,25 @@ func (t *Tempered) LogConditionals(ctx context.Context, states []int, slots []in
 	wide := width(categories)
 	for c, j := range slots {
 		t.coolConditional(logp[c*wide : c*wide+categories[j]])
+	}
+	return nil
+}
+
+// LogMaskedConditionals implements [MaskedConditionalTarget].
+func (t *Tempered) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	target, err := maskedConditionalTarget(t.target, "a tempered masked conditional")
+	if err != nil {
+		return err
+	}
+	if err := target.LogMaskedConditionals(ctx, states, open, logp); err != nil {
+		return err
+	}
+	categories := t.Categories()
+	wide := width(categories)
+	for i, o := range open {
+		if o {
+			t.coolConditional(logp[i*wide : i*wide+categories[i%len(categories)]])
+		}
 	}
 	return nil
 }

@@ -143,6 +143,65 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 	return nil
 }
 
+// LogMaskedConditionals writes the conditionals of several open slots of each
+// chain, the others given: sums of exp(U) over the slots left open.
+func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bool, logp []float64) error {
+	slots := len(t.categories)
+	chains := len(states) / slots
+	state := make([]int, slots)
+	for c := range chains {
+		mine := open[c*slots : (c+1)*slots]
+		rows := logp[c*slots*t.wide : (c+1)*slots*t.wide]
+		sums := make([]float64, len(rows))
+		largest := t.largest(t.state(states, c), mine)
+		clear(state)
+		for range t.energy {
+			if agrees(state, t.state(states, c), mine) {
+				p := math.Exp(t.conditionals[index(t.categories, state)] - largest)
+				for j, v := range state {
+					sums[j*t.wide+v] += p
+				}
+			}
+			increment(t.categories, state)
+		}
+		for j, o := range mine {
+			if !o {
+				continue
+			}
+			row := rows[j*t.wide : j*t.wide+t.categories[j]]
+			for v := range row {
+				row[v] = math.Log(sums[j*t.wide+v])
+			}
+			normalise(row)
+		}
+	}
+	return nil
+}
+
+// largest is the highest energy behind the conditionals among the states that
+// agree with one.
+func (t *Table) largest(here []int, open []bool) float64 {
+	largest := math.Inf(-1)
+	state := make([]int, len(t.categories))
+	for _, u := range t.conditionals {
+		if agrees(state, here, open) {
+			largest = math.Max(largest, u)
+		}
+		increment(t.categories, state)
+	}
+	return largest
+}
+
+// agrees tells whether two states are the same in all slots that are not open.
+func agrees(a, b []int, open []bool) bool {
+	for j := range a {
+		if !open[j] && a[j] != b[j] {
+			return false
+		}
+	}
+	return true
+}
+
 func (t *Table) state(states []int, chain int) []int {
 	slots := len(t.categories)
 	return states[chain*slots : (chain+1)*slots]

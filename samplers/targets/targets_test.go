@@ -17,6 +17,7 @@ import (
 var (
 	_ samplers.StochasticGradientTarget = (*targets.Table)(nil)
 	_ samplers.ConditionalTarget        = (*targets.Table)(nil)
+	_ samplers.MaskedConditionalTarget  = (*targets.Table)(nil)
 	_ samplers.StochasticGradientTarget = (*targets.Ising)(nil)
 	_ samplers.ConditionalTarget        = (*targets.Ising)(nil)
 	_ samplers.GradientTarget           = (*targets.Potts)(nil)

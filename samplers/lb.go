@@ -1,0 +1,120 @@
+package samplers
+
+import (
+	"context"
+	"math"
+)
+
+// LocallyBalanced is the locally balanced sampler of Zanella, "Informed
+// proposals for local MCMC in discrete spaces" (JASA 2020), with window 1:
+// LB-1 of the discrete Langevin paper. It is Gibbs with gradients with exact
+// energy differences in the place of the gradient's:
+//
+//	q(j, v | θ) ∝ g(exp(U(θ with slot j := v) - U(θ))),  v ≠ θ_j
+//
+// Target: π exactly, on any target: no gradient is needed. No step size. Cost:
+// the energies of all Σ_j (K_j - 1) neighbours and of the proposal, a step; the
+// neighbours of the present position are known from the step that led to it.
+type LocallyBalanced struct{ *GWG }
+
+var _ Kernel = (*LocallyBalanced)(nil)
+
+// NewLocallyBalanced makes the sampler. It uses Balance of the options.
+func NewLocallyBalanced(target Target, o Options) (*LocallyBalanced, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	exact := newDifferences(target)
+	k, err := NewGWG(exact, Options{Balance: o.Balance})
+	if err != nil {
+		return nil, err
+	}
+	k.name, k.cost = "lb-1", Cost{Energies: 1 + exact.neighbours}
+	return &LocallyBalanced{k}, nil
+}
+
+// evaluationBatch is the largest number of states that kernels that list
+// states hand to a target at once.
+const evaluationBatch = 4096
+
+// differences is a target whose gradient over a slot is the energy of the
+// state with that slot changed: its differences are exact.
+type differences struct {
+	Target
+	neighbours int // of one state
+	states     []int
+	energy     []float64
+	entry      []int // where each energy belongs in the gradient
+}
+
+func newDifferences(target Target) *differences {
+	d := &differences{Target: target}
+	for _, k := range target.Categories() {
+		d.neighbours += k - 1
+	}
+	return d
+}
+
+// EnergyGradient implements [GradientTarget]. A neighbour whose energy is no
+// number counts as forbidden, since it will be rejected.
+func (d *differences) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	if err := d.Energy(ctx, states, energy); err != nil {
+		return err
+	}
+	categories := d.Categories()
+	slots, wide := len(categories), width(categories)
+	d.states, d.entry = d.states[:0], d.entry[:0]
+	for i, current := range states {
+		chain, j := i/slots, i%slots
+		for v := range categories[j] {
+			if v == current {
+				gradient[i*wide+v] = energy[chain]
+				continue
+			}
+			d.states = append(d.states, states[chain*slots:(chain+1)*slots]...)
+			d.states[len(d.states)-slots+j] = v
+			d.entry = append(d.entry, i*wide+v)
+			if len(d.entry) == evaluationBatch {
+				if err := d.flush(ctx, gradient); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return d.flush(ctx, gradient)
+}
+
+// flush evaluates the states gathered so far.
+func (d *differences) flush(ctx context.Context, gradient []float64) error {
+	if len(d.entry) == 0 {
+		return nil
+	}
+	if cap(d.energy) < len(d.entry) {
+		d.energy = make([]float64, max(len(d.entry), min(evaluationBatch, 2*len(d.entry))))
+	}
+	d.energy = d.energy[:len(d.entry)]
+	if err := d.Energy(ctx, d.states, d.energy); err != nil {
+		return err
+	}
+	for i, u := range d.energy {
+		if !finite(u) {
+			u = math.Inf(-1)
+		}
+		gradient[d.entry[i]] = u
+	}
+	d.states, d.entry = d.states[:0], d.entry[:0]
+	return nil
+}
+
+func locallyBalancedEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",
+			Paper: "Zanella, Informed Proposals for Local MCMC in Discrete Spaces, JASA 2020",
+			Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
+		},
+		uses:   []option{balanceOption},
+		nature: "it weighs every neighbour by its exact energy and moves one slot",
+		make:   func(t Target, o Options) (Kernel, error) { return NewLocallyBalanced(t, o) },
+	}
+}

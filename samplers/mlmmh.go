@@ -1,0 +1,232 @@
+package samplers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// MLMMetropolis is Metropolis–Hastings with the conditionals of a masked
+// language model as proposals: Goyal, Dyer and Berg-Kirkpatrick, "Exposing the
+// Implicit Energy Networks behind Masked Language Models via
+// Metropolis–Hastings" (ICLR 2022). A block B of slots, one by default, is
+// chosen uniformly, opened, and drawn anew, each slot by itself:
+//
+//	q(θ'_B | θ) = Π_{j∈B} p(θ'_j | θ_{-B})
+//	A = min(1, exp(U(θ') - U(θ)) q(θ_B | θ) / q(θ'_B | θ))
+//
+// Target: exp(U) exactly, whatever the conditionals are, as long as they do
+// not depend on the open slots and reach every category of positive
+// probability. No step size and no gradient. Cost: one conditional (of the
+// whole block at once) and one energy a step. A chain whose conditional is not
+// a number stays.
+type MLMMetropolis struct {
+	frame
+	target      Target
+	conditional ConditionalTarget       // for a block of one
+	masked      MaskedConditionalTarget // for larger blocks
+	categories  []int
+	block       int
+
+	order  []int  // scratch of the choice of a block, [slots]
+	slots  []int  // the blocks, [chains × block]
+	open   []bool // [chains × slots]
+	logp   []float64
+	weight []float64
+	energy []float64
+	ratio  []float64
+}
+
+var (
+	_ Kernel     = (*MLMMetropolis)(nil)
+	_ transition = (*MLMMetropolis)(nil)
+)
+
+// NewMLMMetropolis makes the sampler. It uses Block (default 1) of the
+// options; more than one slot needs a [MaskedConditionalTarget].
+func NewMLMMetropolis(target Target, o Options) (*MLMMetropolis, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	k := &MLMMetropolis{target: target, categories: target.Categories()}
+	var err error
+	if k.block, err = o.count(blockOption, o.Block, 1, len(k.categories)); err != nil {
+		return nil, err
+	}
+	if k.block == 1 {
+		k.conditional, err = conditionalTarget(target, "mlm-mh")
+	} else {
+		k.masked, err = maskedConditionalTarget(target, "mlm-mh with blocks")
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.order = make([]int, len(k.categories))
+	for j := range k.order {
+		k.order[j] = j
+	}
+	k.weight = make([]float64, width(k.categories))
+	return k, nil
+}
+
+// count checks an option that counts slots.
+func (o Options) count(name option, value, byDefault, slots int) (int, error) {
+	if value == 0 {
+		return min(byDefault, slots), nil
+	}
+	if value < 1 || value > slots {
+		return 0, fmt.Errorf("%s %d: choose from 1 to the number of slots, %d", name, value, slots)
+	}
+	return value, nil
+}
+
+// Init implements [Kernel].
+func (k *MLMMetropolis) Init(ctx context.Context, positions []int) (*State, error) {
+	return initWithEnergy(ctx, k.target, positions)
+}
+
+// initWithEnergy makes the state of a kernel that caches energies only.
+func initWithEnergy(ctx context.Context, target Target, positions []int) (*State, error) {
+	chains, err := checkPositions(target.Categories(), positions)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{Positions: slices.Clone(positions), Energy: make([]float64, chains)}
+	if err := target.Energy(ctx, s.Positions, s.Energy); err != nil {
+		return nil, err
+	}
+	return s, checkStart(s.Energy)
+}
+
+// Step implements [Kernel].
+func (k *MLMMetropolis) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
+	return k.step(ctx, k, state, streams, info)
+}
+
+func (k *MLMMetropolis) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+	chains, slots := state.Chains(), len(k.categories)
+	info.reset(chains, slots)
+	k.room(chains)
+	for c, src := range sources {
+		chooseSlots(k.slots[c*k.block:(c+1)*k.block], k.order, src)
+	}
+	if err := k.conditionals(ctx, state); err != nil {
+		return err
+	}
+	copy(info.Proposal, state.Positions)
+	for c, src := range sources {
+		k.ratio[c] = k.propose(c, state.Position(c), info.proposal(c), src)
+	}
+	if err := k.target.Energy(ctx, info.Proposal, k.energy); err != nil {
+		return err
+	}
+	info.Cost = Cost{Energies: chains, Conditionals: chains}
+	for c, src := range sources {
+		ratio := math.Inf(-1)
+		if finite(k.energy[c]) {
+			ratio = k.energy[c] - state.Energy[c] + k.ratio[c]
+		}
+		info.settle(c, state, k.energy[c], ratio, src)
+	}
+	return nil
+}
+
+// propose draws a chain's block anew and returns log q(back) - log q(forth).
+func (k *MLMMetropolis) propose(chain int, position, to []int, src source) float64 {
+	logRatio := 0.0
+	for _, j := range k.slots[chain*k.block : (chain+1)*k.block] {
+		logp := k.row(chain, j)
+		total := logSumExp(logp)
+		if !finite(total) {
+			copy(to, position)
+			return math.Inf(-1)
+		}
+		weight := k.weight[:len(logp)]
+		for v, l := range logp {
+			weight[v] = math.Exp(l - total)
+		}
+		to[j] = src.categorical(weight)
+		logRatio += logp[position[j]] - logp[to[j]]
+	}
+	return logRatio
+}
+
+func (k *MLMMetropolis) conditionals(ctx context.Context, state *State) error {
+	if k.block == 1 {
+		return k.conditional.LogConditionals(ctx, state.Positions, k.slots, k.logp)
+	}
+	clear(k.open)
+	for i, j := range k.slots {
+		k.open[i/k.block*len(k.categories)+j] = true
+	}
+	return k.masked.LogMaskedConditionals(ctx, state.Positions, k.open, k.logp)
+}
+
+// row is the conditional of one slot of a chain's block.
+func (k *MLMMetropolis) row(chain, slot int) []float64 {
+	row := chain
+	if k.block > 1 {
+		row = chain*len(k.categories) + slot
+	}
+	wide := width(k.categories)
+	return k.logp[row*wide : row*wide+k.categories[slot]]
+}
+
+func (k *MLMMetropolis) room(chains int) {
+	if len(k.energy) == chains {
+		return
+	}
+	slots, rows := len(k.categories), chains
+	if k.block > 1 {
+		rows = chains * slots
+	}
+	k.slots = make([]int, chains*k.block)
+	k.open = make([]bool, chains*slots)
+	k.logp = make([]float64, rows*width(k.categories))
+	k.energy = make([]float64, chains)
+	k.ratio = make([]float64, chains)
+}
+
+// chooseSlots fills block with distinct slots, uniformly. order holds every
+// slot and comes back in its own order, so that chains do not hear of each
+// other.
+func chooseSlots(block, order []int, src source) {
+	for i := range block {
+		j := i + src.index(len(order)-i)
+		order[i], order[j] = order[j], order[i]
+	}
+	copy(block, order)
+	for i := range order {
+		order[i] = i
+	}
+}
+
+// settle accepts or rejects the proposal of one chain of a kernel that caches
+// energies only.
+func (i *Info) settle(chain int, state *State, energy, ratio float64, src source) {
+	if math.IsNaN(ratio) {
+		ratio = math.Inf(-1)
+	}
+	i.LogAcceptance[chain] = ratio
+	if i.Accepted[chain] = accept(src, ratio); i.Accepted[chain] {
+		position, to := state.Position(chain), i.proposal(chain)
+		i.Changed[chain] = changes(position, to)
+		copy(position, to)
+		state.Energy[chain] = energy
+	}
+}
+
+func mlmMetropolisEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "mlm-mh", Title: "Metropolis–Hastings with the target's conditionals as proposals",
+			Paper: "Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings, ICLR 2022",
+			Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy",
+		},
+		uses:   []option{blockOption},
+		nature: "it proposes from the conditionals as they are",
+		make:   func(t Target, o Options) (Kernel, error) { return NewMLMMetropolis(t, o) },
+	}
+}
