@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ type Info struct {
 }
 
 // Inspect reads the version and the platform of an onnxruntime library from the records that its linker left in the file:
-// the symbol version VERS_x.y.z (ELF), the dylib's current version (Mach-O), the version resource (PE).
+// the symbol version VERS_x.y.z (ELF), the dylib's current version (Mach-O), the version resource and constant (PE).
 // It does not load the library: loading a foreign, truncated or wrong file can end the process, which no caller could recover.
 // For the same reason a file that is shorter than its own headers say is an error here.
 func Inspect(path string) (Info, error) {
@@ -187,8 +188,20 @@ func (info *Info) readPE(file io.ReaderAt) error {
 		// VS_FIXEDFILEINFO: signature, structure version 1.0, file version in two words of two halves.
 		fixed := []byte{0xbd, 0x04, 0xef, 0xfe, 0, 0, 1, 0}
 		if at := bytes.Index(resources, fixed); at >= 0 && at+16 <= len(resources) {
-			high, low := binary.LittleEndian.Uint32(resources[at+8:]), binary.LittleEndian.Uint32(resources[at+12:])
-			info.Version = fmt.Sprintf("%d.%d.%d", high>>16, high&0xffff, low>>16)
+			high := binary.LittleEndian.Uint32(resources[at+8:])
+			info.Version = fmt.Sprintf("%d.%d", high>>16, high&0xffff)
+		}
+	}
+	// The third number of the resource is a build date; the release's own stands among the constants, as the C string that
+	// GetVersionString returns.
+	if constants := f.Section(".rdata"); constants != nil && info.Version != "" {
+		data, err := constants.Data()
+		if err != nil {
+			return damaged(err)
+		}
+		text := regexp.MustCompile(`\x00(` + regexp.QuoteMeta(info.Version) + `\.[0-9]+)\x00`)
+		if match := text.FindSubmatch(data); match != nil {
+			info.Version = string(match[1])
 		}
 	}
 	if info.Needs, err = f.ImportedLibraries(); err != nil {

@@ -1,0 +1,255 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Place is one place that was looked at.
+type Place struct {
+	Name    string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
+	Path    string // the file, or the folder in which there is none
+	Found   bool
+	Version string // as the file records it
+	Usable  bool
+	Reason  string // why it is not usable, one line; empty when it is
+	Mend    string // what the user can do about it, one line; empty when there is nothing to do
+}
+
+// Report is what every place has, for `infill doctor`.
+type Report struct {
+	Places []Place
+	// Library is what Find returns, the zero Library when it fails.
+	Library Library
+	// Mend says in one line how to get a library; empty when there is one.
+	Mend string
+}
+
+// Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was passed over.
+func Find(ctx context.Context, o Options) (Library, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return Library{}, err
+	}
+	var passed []string
+	for _, place := range o.places(ctx, o) {
+		if err := ctx.Err(); err != nil {
+			return Library{}, err
+		}
+		seen, found := o.examine(place, false)
+		switch {
+		case seen.Usable:
+			return found, nil
+		case place.commanded:
+			return Library{}, fmt.Errorf("%s: %s; %s", place.name, seen.Reason, seen.Mend)
+		case seen.Found:
+			passed = append(passed, seen.Reason)
+		}
+	}
+	if len(passed) > 0 {
+		return Library{}, fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed, "; "))
+	}
+	return Library{}, fmt.Errorf("%w for %s", ErrNotFound, o.platform())
+}
+
+// Survey looks at every place, also behind the first that serves, and verifies the cached files whole.
+func Survey(ctx context.Context, o Options) (Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	stopped := false
+	for _, place := range o.places(ctx, o) {
+		if err := ctx.Err(); err != nil {
+			return report, err
+		}
+		seen, found := o.examine(place, true)
+		report.Places = append(report.Places, seen)
+		if seen.Usable && report.Library.Path == "" && !stopped {
+			report.Library = found
+		}
+		if place.commanded && !seen.Usable {
+			stopped = true
+			report.Mend = seen.Mend
+		}
+	}
+	if report.Library.Path == "" && report.Mend == "" {
+		report.Mend = o.mend()
+	}
+	return report, nil
+}
+
+func (o Options) mend() string {
+	if o.CUDA {
+		return "run `infill setup --cuda`, or name a library with the CUDA provider in " + Variable
+	}
+	return "run `infill setup`, or name a library in " + Variable
+}
+
+// place is a candidate: a file that exists, or a place without one.
+type place struct {
+	name string
+	path string
+	// commanded: the user named this file, and nothing else will do.
+	commanded bool
+	// cached: a folder that Fetch made, with a manifest.
+	cached bool
+}
+
+// places lists the candidates in Find's order.
+func places(ctx context.Context, o Options) []place {
+	var all []place
+	if path := os.Getenv(Variable); path != "" {
+		all = append(all, place{name: Variable, path: path, commanded: true})
+	}
+	if executable, err := os.Executable(); err == nil {
+		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+			executable = resolved
+		}
+		folder := filepath.Dir(executable)
+		all = append(all, candidates("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib"))...)
+	}
+	all = append(all, place{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})
+	return append(all, candidates("system", o.goos, systemFolders(ctx, o)...)...)
+}
+
+// candidates are the onnxruntime libraries in folders, or the first folder when there is none in any.
+func candidates(name, goos string, folders ...string) []place {
+	var found []place
+	var seen []os.FileInfo
+	for _, folder := range folders {
+		pattern := map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[goos]
+		if pattern == "" {
+			pattern = "libonnxruntime.so*"
+		}
+		entries, err := fs.Glob(os.DirFS(folder), pattern)
+		if err != nil {
+			continue // the patterns are good; a folder that cannot be read has nothing for us
+		}
+		for _, entry := range entries {
+			path := filepath.Join(folder, entry)
+			info, err := os.Stat(path) // links lead several names to one file
+			if err != nil || info.IsDir() || slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
+				continue
+			}
+			seen = append(seen, info)
+			found = append(found, place{name: name, path: path})
+		}
+	}
+	if len(found) == 0 && len(folders) > 0 {
+		return []place{{name: name, path: folders[0]}}
+	}
+	return found
+}
+
+// systemFolders are the folders in which the loader, or a package manager, keeps libraries.
+func systemFolders(ctx context.Context, o Options) []string {
+	var folders []string
+	switch o.goos {
+	case "windows":
+		folders = append(folders, filepath.SplitList(os.Getenv("PATH"))...)
+	case "darwin":
+		folders = append(folders, filepath.SplitList(os.Getenv("DYLD_LIBRARY_PATH"))...)
+		folders = append(folders, "/opt/homebrew/lib", "/usr/local/lib", "/opt/local/lib")
+	default:
+		folders = append(folders, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
+		folders = append(folders, configured(ctx)...)
+		machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[o.goarch]
+		folders = append(folders, "/usr/local/lib", "/usr/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib", "/opt/onnxruntime/lib")
+	}
+	return slices.DeleteFunc(folders, func(folder string) bool { return !filepath.IsAbs(folder) })
+}
+
+// configured asks ldconfig for the folders of the onnxruntime libraries that the loader knows.
+func configured(ctx context.Context) []string {
+	path, err := exec.LookPath("ldconfig")
+	if err != nil {
+		path = "/sbin/ldconfig" // seldom on a user's PATH
+	}
+	output, err := exec.CommandContext(ctx, path, "-p").Output()
+	if err != nil {
+		return nil // a system without ldconfig; the fixed folders remain
+	}
+	var folders []string
+	for line := range bytes.Lines(output) {
+		name, file, found := strings.Cut(string(line), " => ")
+		if found && strings.HasPrefix(strings.TrimSpace(name), "libonnxruntime.so") {
+			folders = append(folders, filepath.Dir(strings.TrimSpace(file)))
+		}
+	}
+	return folders
+}
+
+// examine decides whether a candidate serves, without loading it. Thorough compares every cached file's digest, else only the
+// library's: the CUDA provider alone has 370 MB.
+func (o Options) examine(p place, thorough bool) (Place, Library) {
+	seen := Place{Name: p.name, Path: p.path}
+	status, err := os.Stat(p.path)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && status.IsDir() && !p.commanded) {
+		seen.Reason = "no onnxruntime library in " + p.path
+		if p.cached {
+			seen.Reason = "nothing fetched yet"
+		}
+		if p.commanded {
+			seen.Reason = "there is no file " + p.path
+			seen.Mend = "correct the variable, or unset it"
+		}
+		return seen, Library{}
+	}
+	seen.Found = true
+	fail := func(reason string) (Place, Library) {
+		seen.Reason = reason
+		switch {
+		case p.commanded:
+			seen.Mend = "correct the variable, or unset it"
+		case p.cached:
+			seen.Mend = o.mend()
+		}
+		return seen, Library{}
+	}
+	if err != nil {
+		return fail(err.Error())
+	}
+	path, err := filepath.Abs(p.path)
+	if err != nil {
+		return fail(err.Error())
+	}
+	source := ""
+	if p.cached {
+		manifest, err := verify(filepath.Dir(path), thorough)
+		if err != nil {
+			return fail(err.Error())
+		}
+		source = manifest.Source
+	}
+	info, err := Inspect(path)
+	if err != nil {
+		return fail(err.Error())
+	}
+	seen.Version = info.Version
+	if info.OS != o.goos || info.Arch != o.goarch {
+		return fail(fmt.Sprintf("%s: made for %s/%s, wanted %s/%s", path, info.OS, info.Arch, o.goos, o.goarch))
+	}
+	switch {
+	case info.Version == "" && !p.commanded:
+		return fail(path + ": records no version")
+	case info.Version != "" && !Serves(info.Version):
+		return fail(fmt.Sprintf("%s: found version %s, wanted %s or newer", path, info.Version, MinimumVersion))
+	}
+	if o.CUDA {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), o.provider())); err != nil {
+			return fail(fmt.Sprintf("%s: no CUDA provider (%s) beside it", path, o.provider()))
+		}
+	}
+	seen.Usable = true
+	return seen, Library{Path: path, Version: info.Version, Place: p.name, Source: source}
+}
