@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/lm/ort"
+	"infill/lm/ort/library"
+	"infill/models"
+	"infill/models/cache"
+)
+
+// doctorOptions are the flags of the examination.
+type doctorOptions struct {
+	streams *terminal.Streams
+	format  string
+	model   string
+
+	// checks are what is examined; a test puts fakes in their place.
+	checks func(ctx context.Context, o *doctorOptions) []finding
+}
+
+// finding is one thing that was looked at.
+type finding struct {
+	Check  string `json:"check"`
+	Status status `json:"status"`
+	Detail string `json:"detail"`
+	// Mend says what to do about it, "" where there is nothing to do.
+	Mend string `json:"mend,omitempty"`
+}
+
+// status says how a finding is.
+type status string
+
+const (
+	statusGood    status = "good"
+	statusNote    status = "note"    // could be otherwise, and need not
+	statusMissing status = "missing" // will be fetched when it is needed
+	statusBad     status = "bad"     // infill cannot work like this
+)
+
+func newCmdDoctor(s *terminal.Streams, runF func(context.Context, *doctorOptions) error) *cobra.Command {
+	o := &doctorOptions{streams: s, format: "text", checks: examine}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Tell what is installed, found and usable, and how to mend what is not",
+		Long: `Tell what is installed, found and usable, and how to mend what is not. Nothing is
+fetched or changed, but for the built-in model, which is placed in the cache
+folder and tried. The exit code is 1 where infill cannot work as it is.`,
+		Example: "  $ infill doctor\n  $ infill doctor --format json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return doctorRun(cmd.Context(), o)
+		},
+	}
+	addChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
+	cmd.Flags().StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of the model to try, or the folder of a bundle")
+	complete(cmd, "model", models.BuiltIn())
+	return cmd
+}
+
+func doctorRun(ctx context.Context, o *doctorOptions) error {
+	findings := o.checks(ctx, o)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := printFindings(o.streams, o.format, findings); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Status == statusBad {
+			return errReported
+		}
+	}
+	return nil
+}
+
+func printFindings(s *terminal.Streams, format string, findings []finding) error {
+	if format == "json" {
+		text, err := encode(findings, "  ")
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write(append(text, '\n'))
+		return err
+	}
+	styles := map[status]ansi.Style{
+		statusGood:    ansi.NewStyle(ansi.GreenForegroundColorAttr),
+		statusNote:    ansi.NewStyle(ansi.FaintAttr),
+		statusMissing: ansi.NewStyle(ansi.YellowForegroundColorAttr),
+		statusBad:     ansi.NewStyle(ansi.BoldAttr, ansi.RedForegroundColorAttr),
+	}
+	widest := 0
+	for _, f := range findings {
+		widest = max(widest, ansi.StringWidth(f.Check))
+	}
+	var b strings.Builder
+	for _, f := range findings {
+		pad := strings.Repeat(" ", widest-ansi.StringWidth(f.Check))
+		state := styles[f.Status].Styled(string(f.Status)) + strings.Repeat(" ", len(statusMissing)-len(f.Status))
+		fmt.Fprintf(&b, "%s%s  %s  %s\n", f.Check, pad, state, oneLine(f.Detail))
+		if f.Mend != "" {
+			fmt.Fprintf(&b, "%s  to mend: %s\n", strings.Repeat(" ", widest+2+len(statusMissing)), oneLine(f.Mend))
+		}
+	}
+	_, err := s.Styled().Write([]byte(b.String()))
+	return err
+}
+
+// examine looks at everything that infill needs, in the order it needs it.
+func examine(ctx context.Context, o *doctorOptions) []finding {
+	findings := []finding{
+		{Check: "program", Status: statusGood, Detail: fmt.Sprintf("infill %s, %s, %s/%s", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		{Check: "cores", Status: statusGood, Detail: fmt.Sprintf("%d in use of %d", runtime.GOMAXPROCS(0), runtime.NumCPU())},
+		examineCache(),
+	}
+	bundle, model := examineModel(o.model)
+	found, libraries := examineLibraries(ctx)
+	findings = append(append(findings, model), libraries...)
+	if bundle == nil || found == "" {
+		return findings
+	}
+	return append(findings, examineRun(ctx, o.model, found), examineCUDA(ctx, found))
+}
+
+// examineCache tells whether files can be placed in the cache folder.
+func examineCache() finding {
+	f := finding{Check: "cache folder", Mend: "set " + cache.Variable + " to a folder that can be written"}
+	root, err := cache.Root()
+	if err == nil {
+		f.Detail = root
+		err = os.MkdirAll(root, 0o755)
+	}
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(root, ".doctor-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		f.Status, f.Detail = statusBad, err.Error()
+		return f
+	}
+	f.Status, f.Mend = statusGood, ""
+	return f
+}
+
+// examineModel opens a bundle, which verifies every file of it.
+func examineModel(name string) (*models.Bundle, finding) {
+	f := finding{Check: "model"}
+	bundle, err := models.Open(name)
+	if err != nil {
+		f.Status, f.Detail = statusBad, err.Error()
+		return nil, f
+	}
+	f.Status = statusGood
+	f.Detail = fmt.Sprintf("%s in %s, sha256 %.12s", bundle.Name, bundle.Dir, bundle.SHA256)
+	return bundle, f
+}
+
+// examineLibraries looks for onnxruntime at every place; found is what serves.
+func examineLibraries(ctx context.Context) (found string, findings []finding) {
+	report, err := library.Survey(ctx, library.Options{})
+	if err != nil {
+		return "", []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
+	}
+	for _, place := range report.Places {
+		f := finding{Check: "onnxruntime: " + place.Name, Status: statusGood, Detail: place.Path, Mend: place.Mend}
+		switch {
+		case !place.Found:
+			f.Status, f.Detail = statusNote, "none in "+place.Path
+		case !place.Usable:
+			f.Status, f.Detail = statusNote, place.Path+": "+place.Reason
+		case place.Version != "":
+			f.Detail = place.Version + ", " + place.Path
+		}
+		if !place.Found && place.Path == "" {
+			f.Detail = "none"
+		}
+		findings = append(findings, f)
+	}
+	f := finding{Check: "onnxruntime", Status: statusGood, Detail: orUnknown(report.Library.Version) + ", " + report.Library.Path}
+	switch {
+	case report.Library.Path != "":
+	case os.Getenv(library.Variable) != "":
+		// What the user names is taken or refused, never passed over.
+		f = finding{Check: f.Check, Status: statusBad, Detail: library.Variable + " names no library that serves", Mend: report.Mend}
+	default:
+		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: report.Mend}
+	}
+	return report.Library.Path, append(findings, f)
+}
+
+// examineRun fills a template, which takes everything together.
+func examineRun(ctx context.Context, model, libraryPath string) finding {
+	f := finding{Check: "a fill"}
+	filler, err := infill.Open(infill.OpenOptions{Model: model, Device: "cpu",
+		FindLibrary: func(context.Context) (string, error) { return libraryPath, nil }})
+	if err == nil {
+		defer filler.Close()
+		options := infill.DefaultOptions()
+		options.Samples, options.Steps = 2, 2
+		var result *infill.Result
+		if result, err = filler.Fill(ctx, "this is a [MASK] .", options, nil); err == nil {
+			f.Status, f.Detail = statusGood, fmt.Sprintf("%q in %.2f s on %s", result.Samples[0].Text, result.Stats.Seconds, result.Stats.Device)
+			return f
+		}
+	}
+	f.Status, f.Detail = statusBad, err.Error()
+	f.Mend = "report it, with the output of infill doctor --format json"
+	return f
+}
+
+// examineCUDA tells whether a GPU could be used.
+func examineCUDA(ctx context.Context, libraryPath string) finding {
+	f := finding{Check: "CUDA"}
+	r, err := ort.Open(ctx, ort.Options{LibraryPath: libraryPath, Device: "cuda"})
+	if err != nil {
+		// Not a fault: --device auto runs on the CPU.
+		f.Status, f.Detail = statusNote, "not usable: "+err.Error()
+		if _, missing := os.Stat(filepath.Join(filepath.Dir(libraryPath), "libonnxruntime_providers_cuda.so")); missing != nil {
+			f.Mend = "with an NVIDIA GPU: infill setup --cuda"
+		}
+		return f
+	}
+	f.Status, f.Detail = statusGood, r.Device()
+	if err := r.Close(); err != nil {
+		f.Status, f.Detail = statusNote, err.Error()
+	}
+	return f
+}

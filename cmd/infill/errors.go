@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"infill/infill"
+	"infill/tokenize"
+)
+
+// The exit codes. helpExitCodes tells the user of them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// usageError is a wrong call: exit code 2.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// failure is an error with advice on how to go on: exit code 1.
+type failure struct {
+	err  error
+	hint string
+}
+
+func (e *failure) Error() string { return e.err.Error() }
+func (e *failure) Unwrap() error { return e.err }
+
+// errReported ends a command that has told its errors already: exit code 1.
+var errReported = errors.New("errors were reported")
+
+// outputError is a failed write to standard output.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "write the result: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// output marks the errors of a writer, and keeps the first: some of those who
+// write (cobra's help) drop theirs.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		err = &outputError{err}
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// report prints an error, the only place that does, and returns the exit code.
+func report(w io.Writer, err error) int {
+	code, hint := exitFailed, ""
+	var usage *usageError
+	var failed *failure
+	var written *outputError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errReported):
+		return exitFailed
+	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
+		// Who reads the result has seen enough, as `infill ... | head -1`.
+		return exitDone
+	case errors.Is(err, context.Canceled):
+		printError(w, errors.New("interrupted"), "")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		code, hint = exitUsage, usage.hint
+	case errors.As(err, &failed):
+		hint = failed.hint
+	}
+	printError(w, err, hint)
+	return code
+}
+
+// printError prints one line for the error and one for the hint. Whatever an
+// error holds, a file's name or a library's message, cannot break the lines or
+// write control sequences to the terminal.
+func printError(w io.Writer, err error, hint string) {
+	fmt.Fprintf(w, "infill: %s\n", oneLine(err.Error()))
+	if hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", oneLine(hint))
+	}
+}
+
+func oneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// flagError gives an error of the flag parser the form of all others.
+func flagError(command string, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	}
+	return &usageError{err, "see " + command + " --help"}
+}
+
+// optionError gives a refused option the form of a flag's error; other errors
+// pass.
+func optionError(err error) error {
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		return &usageError{fmt.Errorf("--%s", option.Error()), ""}
+	}
+	return err
+}
+
+// isInput tells whether an error lies in a text that the user gave.
+func isInput(err error) bool {
+	var input *tokenize.InputError
+	return errors.As(err, &input)
+}

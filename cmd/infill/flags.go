@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/infill"
+	"infill/samplers"
+)
+
+// The values below are pflag.Values whose errors complete the sentence
+// `"x" is not ...`; flagError writes its beginning.
+
+// choice is one of a list, which also goes into usage and completion.
+type choice struct {
+	value *string
+	valid []string
+}
+
+var _ pflag.Value = choice{}
+
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.valid, text) {
+		return fmt.Errorf("one of %s", strings.Join(c.valid, ", "))
+	}
+	*c.value = text
+	return nil
+}
+
+func (c choice) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return *c.value
+}
+
+func (c choice) Type() string { return "{" + strings.Join(c.valid, "|") + "}" }
+
+// addChoice defines an enumerated flag. Its default is what value holds.
+func addChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
+	cmd.Flags().VarP(choice{value, valid}, name, shorthand, usage)
+	complete(cmd, name, valid)
+}
+
+// complete makes the shell offer the values of a flag.
+func complete(cmd *cobra.Command, name string, values []string) {
+	// The error is for a flag that does not exist or has its values already,
+	// which is a slip in the program.
+	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
+}
+
+// whole is a whole number. Its range is the business of who takes the options.
+type whole struct{ value *int }
+
+var _ pflag.Value = whole{}
+
+func (w whole) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("a whole number")
+	}
+	*w.value = n
+	return nil
+}
+
+func (w whole) String() string {
+	if w.value == nil {
+		return ""
+	}
+	return strconv.Itoa(*w.value)
+}
+
+func (w whole) Type() string { return "N" }
+
+// decimal is a number; word, when not "", stands for the value 0.
+type decimal struct {
+	value *float64
+	word  string
+	kind  string // in the usage text
+}
+
+var _ pflag.Value = decimal{}
+
+func (d decimal) Set(text string) error {
+	if d.word != "" && text == d.word {
+		*d.value = 0
+		return nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil && d.word != "":
+		return fmt.Errorf("a number or %s", d.word)
+	case err != nil:
+		return errors.New("a number")
+	case d.word != "" && x == 0:
+		// 0 is how the word is kept, and must not pass for it.
+		return fmt.Errorf("a number above 0, or %s", d.word)
+	}
+	*d.value = x
+	return nil
+}
+
+func (d decimal) String() string {
+	switch {
+	case d.value == nil:
+		return ""
+	case d.word != "" && *d.value == 0:
+		return d.word
+	}
+	return strconv.FormatFloat(*d.value, 'g', -1, 64)
+}
+
+func (d decimal) Type() string { return d.kind }
+
+// seed is a number of 64 bits and whether it was given.
+type seed struct {
+	value *uint64
+	given *bool
+}
+
+var _ pflag.Value = seed{}
+
+func (s seed) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return errors.New("a whole number of 0 or more, below 2^64")
+	}
+	*s.value, *s.given = n, true
+	return nil
+}
+
+// String is empty: the default is drawn.
+func (s seed) String() string { return "" }
+func (s seed) Type() string   { return "N" }
+
+// device is where a model runs.
+type device struct{ value *string }
+
+var _ pflag.Value = device{}
+
+// devices are the values that completion offers; cuda:N is one more.
+func devices() []string { return []string{"auto", "cpu", "cuda"} }
+
+func (d device) Set(text string) error {
+	if !slices.Contains(devices(), text) {
+		number, ok := strings.CutPrefix(text, "cuda:")
+		if n, err := strconv.Atoi(number); !ok || err != nil || n < 0 || number[0] == '+' {
+			return errors.New("one of auto, cpu, cuda, cuda:N with the number of a GPU")
+		}
+	}
+	*d.value = text
+	return nil
+}
+
+func (d device) String() string {
+	if d.value == nil {
+		return ""
+	}
+	return *d.value
+}
+
+func (d device) Type() string { return "{auto|cpu|cuda[:N]}" }
+
+// auto is the word that leaves an option to the sampler; Options has "" for it.
+const auto = "auto"
+
+func orAuto(value *string) string {
+	if value == nil || *value == "" {
+		return auto
+	}
+	return *value
+}
+
+// balance is a name or a power.
+type balance struct{ value *string }
+
+var _ pflag.Value = balance{}
+
+func (b balance) Set(text string) error {
+	if text == auto {
+		*b.value = ""
+		return nil
+	}
+	if _, err := samplers.ParseBalance(text); err != nil {
+		return fmt.Errorf("one of auto, %s, or a number from 0.5 to 1", strings.Join(samplers.BalanceNames(), ", "))
+	}
+	*b.value = text
+	return nil
+}
+
+func (b balance) String() string { return orAuto(b.value) }
+func (b balance) Type() string {
+	return "{auto|" + strings.Join(samplers.BalanceNames(), "|") + "|BETA}"
+}
+
+// gradient is one of infill.Gradients.
+type gradient struct{ value *string }
+
+var _ pflag.Value = gradient{}
+
+func (g gradient) Set(text string) error {
+	switch {
+	case text == auto:
+		text = ""
+	case !slices.Contains(infill.Gradients(), text):
+		return fmt.Errorf("one of auto, %s", strings.Join(infill.Gradients(), ", "))
+	}
+	*g.value = text
+	return nil
+}
+
+func (g gradient) String() string { return orAuto(g.value) }
+func (g gradient) Type() string   { return "{auto|" + strings.Join(infill.Gradients(), "|") + "}" }
+
+// warmUp is a number of steps.
+type warmUp struct{ value *int }
+
+var _ pflag.Value = warmUp{}
+
+const half = "half"
+
+func (w warmUp) Set(text string) error {
+	if text == half {
+		*w.value = infill.HalfSteps
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return errors.New("a whole number of 0 or more, or half")
+	}
+	*w.value = n
+	return nil
+}
+
+func (w warmUp) String() string {
+	if w.value == nil || *w.value == infill.HalfSteps {
+		return half
+	}
+	return strconv.Itoa(*w.value)
+}
+
+func (w warmUp) Type() string { return "{half|N}" }

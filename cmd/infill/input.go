@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// entry is one template or text of the user.
+type entry struct {
+	text string
+	id   json.RawMessage // the user's own, nil without one
+	line int             // of standard input, from 1; 0 for an argument
+	err  error           // why the line holds no text
+}
+
+// maxLine is the longest line that is read, in bytes, far above what a model
+// takes in. Longer ones are skipped without holding them in memory.
+const maxLine = 1 << 20
+
+// inputs lists the ways to read standard input.
+func inputs() []string { return []string{"lines", "jsonl"} }
+
+// readEntries sends the lines of r, which are texts or JSON objects whose text
+// stands under key, and closes the channel. It stops when ctx ends, but cannot
+// leave a read that waits: run it in a goroutine of its own.
+func readEntries(ctx context.Context, r io.Reader, format, key string, entries chan<- entry) {
+	defer close(entries)
+	lines := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := readLine(lines)
+		if err == io.EOF {
+			return
+		}
+		e := entry{line: number, err: err}
+		if err == nil {
+			if number == 1 {
+				line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			}
+			if format == "jsonl" {
+				e.text, e.id, e.err = parseObject(line, key)
+			} else {
+				e.text = string(line)
+			}
+		}
+		select {
+		case entries <- e:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return
+		}
+	}
+}
+
+var errLongLine = fmt.Errorf("the line is longer than %d bytes: split it", maxLine)
+
+// readLine returns a line without its end, or io.EOF after the last.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if !long {
+			line = append(line, part...)
+			long = len(bytes.TrimRight(line, "\r\n")) > maxLine
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF && len(line) == 0:
+			return nil, io.EOF
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("read standard input: %w", err)
+		case long:
+			return nil, errLongLine
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		return bytes.TrimSuffix(line, []byte("\r")), nil
+	}
+}
+
+// parseObject reads one line of JSONL. Keys other than the two are the user's.
+func parseObject(line []byte, key string) (text string, id json.RawMessage, err error) {
+	help := fmt.Sprintf(`: write {%q: "..."}`, key)
+	if len(bytes.TrimSpace(line)) == 0 {
+		return "", nil, errors.New("the line is empty" + help)
+	}
+	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
+	if !utf8.Valid(line) {
+		return "", nil, errors.New("the line is not valid UTF-8")
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(line, &object); err != nil {
+		var syntax *json.SyntaxError
+		var wrong *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &wrong):
+			return "", nil, errors.New("the line is not a JSON object" + help)
+		case errors.As(err, &syntax):
+			return "", nil, fmt.Errorf("the line is not JSON: %w at byte %d", err, syntax.Offset)
+		}
+		return "", nil, fmt.Errorf("the line is not JSON: %w", err)
+	}
+	value, ok := object[key]
+	if !ok {
+		return "", nil, fmt.Errorf("the object has no %q%s", key, help)
+	}
+	var pointer *string
+	if err := json.Unmarshal(value, &pointer); err != nil || pointer == nil {
+		return "", nil, fmt.Errorf("%q is not a string%s", key, help)
+	}
+	return *pointer, object["id"], nil
+}

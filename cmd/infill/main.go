@@ -1,0 +1,12 @@
+// Command infill fills the slots of a text, several of them jointly, with a
+// masked language model. `infill help` tells what it can do.
+package main
+
+import (
+	"context"
+	"os"
+
+	"infill/cmd/infill/internal/terminal"
+)
+
+func main() { os.Exit(Main(context.Background(), terminal.System(), os.Args[1:])) }

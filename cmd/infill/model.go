@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/models"
+)
+
+// modelOptions are the flags of every command that runs a model.
+type modelOptions struct {
+	model     string
+	device    string
+	threads   int
+	precision string
+	quiet     bool
+	verbose   bool
+}
+
+// precisions lists the arithmetics that a model can run in.
+func precisions() []string { return []string{"fp32"} }
+
+func (o *modelOptions) register(cmd *cobra.Command) {
+	o.device, o.precision = devices()[0], precisions()[0]
+	flags := cmd.Flags()
+	flags.StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of a model, or the folder of a bundle")
+	complete(cmd, "model", models.BuiltIn())
+	flags.Var(device{&o.device}, "device", "where the model runs; auto is CUDA where it works, else the CPU")
+	complete(cmd, "device", devices())
+	flags.Var(whole{&o.threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
+	addChoice(cmd, &o.precision, "precision", "", precisions(), "arithmetic of the model")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no warnings")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
+}
+
+func (o *modelOptions) validate() error {
+	switch {
+	case o.threads < 0:
+		return &usageError{fmt.Errorf("--threads: %d is not a whole number of 0 (one per core) or more", o.threads), ""}
+	case o.quiet && o.verbose:
+		return &usageError{fmt.Errorf("--quiet and --verbose exclude each other: give one"), ""}
+	}
+	return nil
+}
+
+// open opens the model, which loads onnxruntime when it is first run.
+func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
+	return infill.Open(infill.OpenOptions{
+		Model: o.model, Device: o.device, Threads: o.threads,
+		FindLibrary: func(ctx context.Context) (string, error) {
+			path, err := findLibrary(ctx, s, o.quiet)
+			if err == nil {
+				o.note(s, "onnxruntime library %s", path)
+			}
+			return path, err
+		},
+		Loaded: func(d infill.Description, why string) {
+			o.note(s, "model %s, sha256 %s, onnxruntime %s on %s", d.Name, d.SHA256, d.Runtime, d.Device)
+			if why != "" {
+				o.note(s, "not on CUDA: %s", why)
+			}
+		},
+	})
+}
+
+// note prints a line for those who asked for more.
+func (o *modelOptions) note(s *terminal.Streams, format string, args ...any) {
+	if o.verbose {
+		fmt.Fprintf(s.Err, "infill: %s\n", oneLine(fmt.Sprintf(format, args...)))
+	}
+}
+
+// warn prints a line for those who did not ask for silence.
+func (o *modelOptions) warn(s *terminal.Streams, format string, args ...any) {
+	if !o.quiet {
+		fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(fmt.Sprintf(format, args...)))
+	}
+}

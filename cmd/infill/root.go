@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+)
+
+// Main runs the program on the given streams and arguments, the program's name
+// not among them, and returns its exit code. Interrupt and termination signals
+// cancel it.
+func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once, should the first be without effect.
+	defer context.AfterFunc(ctx, stop)()
+	// Without a taker of the signal, a write to a closed standard output would
+	// end the process before it could tidy up.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+
+	s := *streams
+	out := &output{Writer: streams.Out}
+	s.Out = out
+	root := newRoot(&s)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.err
+	}
+	return report(s.Err, err)
+}
+
+// newRoot makes the whole tree of commands. The root itself fills templates.
+func newRoot(s *terminal.Streams) *cobra.Command {
+	root := newCmdFill(s, nil)
+	root.AddCommand(
+		newCmdScore(s, nil),
+		newCmdSetup(s, nil),
+		newCmdDoctor(s, nil),
+		newCmdVersion(s, nil),
+	)
+	for _, topic := range helpTopics() {
+		root.AddCommand(topic)
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	// Errors are printed by report alone.
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd.CommandPath(), err) })
+	root.InitDefaultCompletionCmd()
+	return root
+}

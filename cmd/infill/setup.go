@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/lm/ort/library"
+	"infill/models"
+)
+
+// setupOptions are the flags of setting up.
+type setupOptions struct {
+	streams *terminal.Streams
+	cuda    bool
+	quiet   bool
+
+	// ensure and place do the work; tests put fakes in their place.
+	ensure func(context.Context, library.Options) (library.Library, error)
+	place  func(name string) (*models.Bundle, error)
+}
+
+func newCmdSetup(s *terminal.Streams, runF func(context.Context, *setupOptions) error) *cobra.Command {
+	o := &setupOptions{streams: s, ensure: library.Ensure, place: models.Open}
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "Fetch the onnxruntime library ahead of time",
+		Long: `Fetch the onnxruntime library ahead of time, and place the built-in model in the
+cache folder. Filling does the same when it first needs them; after that nothing
+needs a network.
+
+With --cuda the library that runs on NVIDIA GPUs is fetched, a large download.
+CUDA and cuDNN themselves are the system's: infill doctor tells what is missing.`,
+		Example: "  $ infill setup\n  $ infill setup --cuda",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return setupRun(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
+	return cmd
+}
+
+func setupRun(ctx context.Context, o *setupOptions) error {
+	bundle, err := o.place(models.DefaultName)
+	if err != nil {
+		return err
+	}
+	options := libraryOptions(o.streams, o.quiet)
+	options.CUDA = o.cuda
+	found, err := o.ensure(ctx, options)
+	if err != nil {
+		return err
+	}
+	if o.quiet {
+		return nil
+	}
+	_, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n",
+		orUnknown(found.Version), found.Path, found.Place, bundle.Name, bundle.Dir)
+	return err
+}
+
+func orUnknown(version string) string {
+	if version == "" {
+		return "of unknown version"
+	}
+	return version
+}
+
+// libraryOptions makes the fetching of the library tell of itself.
+func libraryOptions(s *terminal.Streams, quiet bool) library.Options {
+	if quiet {
+		return library.Options{}
+	}
+	return library.Options{Progress: s.Err}
+}
+
+// findLibrary finds the onnxruntime library, or fetches it.
+func findLibrary(ctx context.Context, s *terminal.Streams, quiet bool) (string, error) {
+	found, err := library.Ensure(ctx, libraryOptions(s, quiet))
+	return found.Path, err
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+)
+
+type versionOptions struct {
+	streams *terminal.Streams
+	format  string
+}
+
+func newCmdVersion(s *terminal.Streams, runF func(context.Context, *versionOptions) error) *cobra.Command {
+	o := &versionOptions{streams: s, format: "text"}
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the program",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return versionRun(o)
+		},
+	}
+	addChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
+	return cmd
+}
+
+func versionRun(o *versionOptions) error {
+	if o.format == "json" {
+		return writeLine(o.streams.Out, map[string]string{
+			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		})
+	}
+	_, err := fmt.Fprintf(o.streams.Out, "infill %s (%s, %s/%s)\n", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// noArguments is cobra.NoArgs with an error of the program's own form.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("unexpected argument %q", args[0]), "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}

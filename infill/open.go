@@ -1,0 +1,107 @@
+package infill
+
+import (
+	"context"
+	"fmt"
+
+	"infill/lm"
+	"infill/models"
+	"infill/tokenize"
+)
+
+// OpenOptions say which model fills, and where it runs. The zero value is the
+// built-in model on the best device there is.
+type OpenOptions struct {
+	// Model is the name of a model or the folder of a bundle; "" is the default model.
+	Model string
+	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
+	Device string
+	// Threads is the number of threads of one model call on a CPU; 0 is as many
+	// as there are cores.
+	Threads int
+	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
+	// moment it is needed; otherwise it is found, or fetched without a word.
+	FindLibrary func(ctx context.Context) (path string, err error)
+	// Loaded, when not nil, hears of the model once it is ready to run. A note
+	// says why the device is not the one that "auto" would rather have taken.
+	Loaded func(d Description, note string)
+}
+
+// Open reads and verifies a bundle and its tokenizer. onnxruntime is loaded at
+// the first call that runs the model, so that a wrong template is told at once.
+// The caller closes the filler.
+func Open(o OpenOptions) (*Filler, error) {
+	bundle, err := models.Open(o.Model)
+	if err != nil {
+		return nil, err
+	}
+	tokenizer, err := tokenize.Load(bundle.FS())
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
+	}
+	if found, want := tokenizer.VocabularySize(), bundle.Config.VocabularySize; found > want {
+		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of different models", bundle.Name, found, want)
+	}
+	return newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (Model, error) {
+		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads}
+		if o.FindLibrary != nil {
+			path, err := o.FindLibrary(ctx)
+			if err != nil {
+				return nil, err
+			}
+			options.Library = path
+		}
+		model, err := lm.Open(ctx, bundle, options)
+		if err != nil {
+			return nil, err
+		}
+		m := FromLM(model)
+		if o.Loaded != nil {
+			o.Loaded(m.Description(), model.Note())
+		}
+		return m, nil
+	}), nil
+}
+
+// languageModel is an lm.MaskedLM as a Model.
+type languageModel struct{ *lm.MaskedLM }
+
+var _ Model = languageModel{}
+
+// FromLM makes a masked language model usable with New.
+func FromLM(m *lm.MaskedLM) Model { return languageModel{m} }
+
+// Description implements Model.
+func (m languageModel) Description() Description {
+	bundle := m.Bundle()
+	return Description{Name: bundle.Name, SHA256: bundle.SHA256, Runtime: m.RuntimeVersion(), Device: m.Device()}
+}
+
+// MaxPositions implements Model.
+func (m languageModel) MaxPositions() int { return m.Positions() }
+
+// NewTarget implements Model.
+func (m languageModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
+	t, err := m.MaskedLM.NewTarget(ids, slots, lm.TargetOptions{
+		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(o.Gradient), Support: o.Support,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return languageTarget{t}, nil
+}
+
+// Score implements Model.
+func (m languageModel) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
+	asked := make([]lm.Query, len(queries))
+	for i, q := range queries {
+		asked[i] = lm.Query(q)
+	}
+	return m.MaskedLM.Score(ctx, ids, asked)
+}
+
+// languageTarget is an lm.Target as a Target.
+type languageTarget struct{ *lm.Target }
+
+// Counts implements Target.
+func (t languageTarget) Counts() Counts { return Counts(t.Target.Counts()) }
