@@ -37,10 +37,7 @@ func builtIn(name string) (fs.FS, bool) {
 	return nil, false
 }
 
-// openBuiltIn places the files of a built-in model in the store, because onnxruntime reads weights by file and offset,
-// and opens them. What is already placed is compared with the program's own bytes at every start: that is exact, and
-// costs a quarter of a SHA-256.
-func (s *Store) openBuiltIn(name string) (*Bundle, error) {
+func builtInManifest(name string) (*Manifest, error) {
 	files, _ := builtIn(name)
 	encoded, err := fs.ReadFile(files, ManifestName)
 	if err != nil {
@@ -50,8 +47,25 @@ func (s *Store) openBuiltIn(name string) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", ManifestName, name, err)
 	}
-	// Programs of different versions can share a cache: each has its own folder.
-	dir := filepath.Join(s.dir, name, manifest.SHA256()[:12])
+	return manifest, nil
+}
+
+// builtInDir is where a built-in model is placed. Programs of different versions can share a cache: each has its own
+// folder in it.
+func (s *Store) builtInDir(name string, manifest *Manifest) string {
+	return filepath.Join(s.folder(name), manifest.SHA256()[:12])
+}
+
+// openBuiltIn places the files of a built-in model in the store, because onnxruntime reads weights by file and offset,
+// and opens them. What is already placed is compared with the program's own bytes at every start: that is exact, and
+// costs a quarter of a SHA-256.
+func (s *Store) openBuiltIn(name string) (*Bundle, error) {
+	files, _ := builtIn(name)
+	manifest, err := builtInManifest(name)
+	if err != nil {
+		return nil, err
+	}
+	dir := s.builtInDir(name, manifest)
 	names := []string{ManifestName}
 	for _, f := range manifest.Files {
 		names = append(names, f.Path)
@@ -77,7 +91,7 @@ func place(files fs.FS, dir string, names []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(filepath.Dir(dir), ".lock"))
+	lock := flock.New(filepath.Join(filepath.Dir(dir), lockName))
 	if err := lock.Lock(); err != nil {
 		return err
 	}

@@ -14,14 +14,17 @@ import (
 const (
 	configName  = "config.json"
 	weightsName = "model.safetensors"
+	indexName   = "model" + safetensors.IndexSuffix
 	vocabulary  = "vocab.txt"
 	// maxTokenizerBytes is far above the tokenizer files of 250,000-token vocabularies.
 	maxTokenizerBytes = 256 << 20
 )
 
-// tokenizerFiles lists the files that decide which ids a text becomes.
-func tokenizerFiles() []string {
-	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}
+// TokenizerFiles lists the files that decide which ids a text becomes, by the names that the hub's libraries give them.
+// A bundle has some of them.
+func TokenizerFiles() []string {
+	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+		"vocab.json", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model"}
 }
 
 // Bundle is a verified model on disk.
@@ -44,7 +47,8 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return b.files }
 
-// OpenDir opens the bundle in a folder: config.json, vocab.txt or tokenizer.json, and model.safetensors. Where it has a
+// OpenDir opens the bundle in a folder: config.json, vocab.txt or tokenizer.json, and model.safetensors
+// or the files of a sharded model. Where it has a
 // manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *DamagedFileError
 // tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 func OpenDir(dir string) (*Bundle, error) {
@@ -82,7 +86,7 @@ func (b *Bundle) load() error {
 		return fmt.Errorf("%s: %w", at(configName), err)
 	}
 	used := []string{configName}
-	for _, name := range tokenizerFiles() {
+	for _, name := range TokenizerFiles() {
 		if info, err := fs.Stat(b.files, name); err == nil && info.Mode().IsRegular() {
 			used = append(used, name)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -107,16 +111,11 @@ func (b *Bundle) load() error {
 			return b.absent("vocab.txt or tokenizer.json", err)
 		}
 	}
-	if b.Weights, err = safetensors.Open(at(weightsName)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, pickled := os.Stat(at("pytorch_model.bin")); pickled == nil {
-				return fmt.Errorf("%s: the weights are in pytorch_model.bin, which is not read; convert them to %s", b.Dir, weightsName)
-			}
-			return b.absent(weightsName, err)
-		}
+	weights, err := b.openWeights()
+	if err != nil {
 		return err
 	}
-	used = append(used, weightsName)
+	used = append(used, weights...)
 	if err := b.Config.checkTensors(b.Weights); err != nil {
 		return err
 	}
@@ -138,6 +137,32 @@ func (b *Bundle) load() error {
 		b.Description = fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize, c.VocabularySize)
 	}
 	return nil
+}
+
+// openWeights opens model.safetensors or, where there is none, the files of a sharded model, and names what it read.
+func (b *Bundle) openWeights() (used []string, err error) {
+	path, index := filepath.Join(b.Dir, weightsName), filepath.Join(b.Dir, indexName)
+	b.Weights, err = safetensors.Open(path)
+	if err == nil {
+		return []string{weightsName}, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if _, missing := os.Stat(index); missing != nil {
+		if _, missing := os.Stat(filepath.Join(b.Dir, "pytorch_model.bin")); missing == nil {
+			return nil, fmt.Errorf("%s: the weights are in pytorch_model.bin, which is not read; convert them to %s", b.Dir, weightsName)
+		}
+		return nil, b.absent(weightsName, err)
+	}
+	if b.Weights, err = safetensors.OpenShards(index); err != nil {
+		return nil, err
+	}
+	used = []string{indexName}
+	for _, path := range b.Weights.Paths() {
+		used = append(used, filepath.Base(path))
+	}
+	return used, nil
 }
 
 func (b *Bundle) absent(what string, err error) error {

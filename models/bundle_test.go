@@ -291,9 +291,9 @@ func TestOpenNames(t *testing.T) {
 	t.Chdir(dir)
 	write(t, dir, "model.safetensors", nil)
 	for _, c := range []struct{ name, want string }{
-		{"no-such-model", `model "no-such-model" is neither built in nor a folder (built in: mini-uncased)`},
+		{"no-such-model", `model "no-such-model" is neither built in (built in: mini-uncased) nor a folder, nor in the cache`},
 		{"./no/such/folder", "(built in: mini-uncased)"},
-		{"google-bert/bert-base-uncased", "fetch it with: infill models pull google-bert/bert-base-uncased"},
+		{"google-bert/bert-base-uncased", "model google-bert/bert-base-uncased: not in the cache, nor is there a folder of this name; fetch it with: infill models pull google-bert/bert-base-uncased"},
 		{"model.safetensors", "is a file; give the folder"},
 		{".", "is not a model: it has no config.json"},
 		{"a\x00b", `model "a\x00b"`},

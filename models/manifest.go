@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"infill/models/safetensors"
 )
 
 // ManifestName is the file of a bundle that lists all others.
@@ -154,8 +156,8 @@ func (m *Manifest) SHA256() string {
 
 // isModelFile tells whether the file can change what a bundle computes.
 func isModelFile(name string) bool {
-	return slices.Contains(tokenizerFiles(), name) || name == configName ||
-		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".safetensors.index.json")
+	return slices.Contains(TokenizerFiles(), name) || name == configName ||
+		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
 }
 
 // DamagedFileError says that a file of a bundle is not what its manifest lists.
@@ -216,6 +218,24 @@ func (f ManifestFile) verify(name string) error {
 		return damaged
 	}
 	return nil
+}
+
+// copyFile copies a file and makes sure that it is on the disk.
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Sync(), target.Close())
 }
 
 // digest reads to the end and gives the number of bytes and their SHA-256 in hex.

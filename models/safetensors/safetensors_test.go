@@ -509,3 +509,51 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+func TestOpenShards(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one := func(name string, value byte) []byte {
+		var b bytes.Buffer
+		if err := safetensors.Write(&b, nil, []safetensors.Data{{Name: name, DType: safetensors.Uint8, Shape: []int{1}, Content: bytes.NewReader([]byte{value})}}); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	a := write("1.safetensors", one("a", 1))
+	b := write("2.safetensors", one("b", 2))
+	file, err := safetensors.OpenShards(write("model.safetensors.index.json", []byte(`{"metadata":{"total_size":2},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(file.Paths(), []string{a, b}) || !slices.Equal(file.Names(), []string{"a", "b"}) {
+		t.Errorf("paths %q, names %q", file.Paths(), file.Names())
+	}
+	for name, want := range map[string]byte{"a": 1, "b": 2} {
+		tensor, ok := file.Tensor(name)
+		if content, err := tensor.Bytes(); !ok || err != nil || !bytes.Equal(content, []byte{want}) {
+			t.Errorf("%s holds %v, %v", name, content, err)
+		}
+	}
+	for _, c := range []struct{ name, index, want string }{
+		{"no JSON", "{", "not a valid index"},
+		{"no map", `{"metadata":{}}`, "weight_map is missing or empty"},
+		{"map of numbers", `{"weight_map":{"a":1}}`, "not a valid index"},
+		{"parent folder", `{"weight_map":{"a":"../1.safetensors"}}`, "is not the name of a safetensors file beside the index"},
+		{"absolute", `{"weight_map":{"a":"/1.safetensors"}}`, "is not the name of a safetensors file beside the index"},
+		{"back slash", `{"weight_map":{"a":"x\\1.safetensors"}}`, "is not the name of a safetensors file beside the index"},
+		{"other file", `{"weight_map":{"a":"passwords"}}`, "is not the name of a safetensors file beside the index"},
+		{"no such shard", `{"weight_map":{"a":"3.safetensors"}}`, "3.safetensors: no such file"},
+		{"tensor in another shard", `{"weight_map":{"a":"2.safetensors"}}`, `tensor "a" is not in 2.safetensors, where the index has it`},
+	} {
+		if _, err := safetensors.OpenShards(write("bad.safetensors.index.json", []byte(c.index))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
+		}
+	}
+}

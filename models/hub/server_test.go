@@ -1,0 +1,282 @@
+package hub_test
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"infill/models/hub"
+	"infill/models/modelstest"
+	"infill/models/safetensors"
+)
+
+const (
+	firstCommit  = "1111111111111111111111111111111111111111"
+	secondCommit = "2222222222222222222222222222222222222222"
+	token        = "hf_letmein"
+)
+
+// server behaves like the hub: an interface for lists of files, small files served directly, large ones by a redirect to
+// another host, with the headers, codes and checksums that the hub gives.
+type server struct {
+	*httptest.Server // of the interface and of small files
+	cdn              *httptest.Server
+
+	mu       sync.Mutex
+	requests []request
+
+	commits map[string]map[string][]byte // commit to files
+	refs    map[string]string
+	private bool // asks for the token
+	gated   bool
+	bare    bool // tells neither sizes nor checksums in the list of files
+	// intercept may answer in place of the server: it tells whether it did.
+	intercept func(w http.ResponseWriter, r *http.Request) bool
+	// sent counts the bytes of bodies by the name of the file.
+	sent map[string]int64
+}
+
+type request struct {
+	method, host, path, bytes, authorization string
+}
+
+func newServer(t testing.TB) *server {
+	s := &server{commits: map[string]map[string][]byte{firstCommit: bundle(t, 1)}, refs: map[string]string{"main": firstCommit}, sent: map[string]int64{}}
+	s.Server = httptest.NewServer(s.logged(s.serveHub))
+	s.cdn = httptest.NewServer(s.logged(s.serveContent))
+	t.Cleanup(func() {
+		s.Server.CloseClientConnections()
+		s.cdn.CloseClientConnections()
+		s.Server.Close()
+		s.cdn.Close()
+	})
+	return s
+}
+
+// bundle makes the files of a model. Its weights take 17 kB.
+func bundle(t testing.TB, seed uint64) map[string][]byte {
+	t.Helper()
+	dir := t.TempDir()
+	if err := modelstest.Write(dir, modelstest.Tiny(), safetensors.F16, rand.New(rand.NewPCG(seed, 0))); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{
+		"README.md": []byte("# a card\n"), ".gitattributes": []byte("*.safetensors filter=lfs\n"),
+		"tf_model.h5": bytes.Repeat([]byte("h5"), 1000), "onnx/model.onnx": []byte("onnx"), "empty/added_tokens.json": nil,
+	}
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = content
+	}
+	return files
+}
+
+func (s *server) logged(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, request{r.Method, r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization")})
+		intercept := s.intercept
+		s.mu.Unlock()
+		if intercept == nil || !intercept(w, r) {
+			next(w, r)
+		}
+	}
+}
+
+// seen gives the requests whose path ends with suffix, and forgets nothing.
+func (s *server) seen(suffix string) []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.requests), func(r request) bool { return !strings.HasSuffix(r.path, suffix) })
+}
+
+func (s *server) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = nil
+	clear(s.sent)
+}
+
+func large(name string) bool {
+	return slices.Contains([]string{".safetensors", ".h5", ".onnx", ".bin"}, filepath.Ext(name))
+}
+
+func blobID(content []byte) string {
+	return fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)))
+}
+
+func fail(w http.ResponseWriter, status int, code string) {
+	if code != "" {
+		w.Header().Set("X-Error-Code", code)
+	}
+	http.Error(w, `{"error":"`+code+`"}`, status)
+}
+
+func (s *server) serveHub(w http.ResponseWriter, r *http.Request) {
+	if auth := r.Header.Get("Authorization"); s.private && auth != "Bearer "+token {
+		// The hub does not tell a stranger whether a private model exists.
+		fail(w, http.StatusUnauthorized, "")
+		return
+	}
+	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/org/tiny/revision/"); ok {
+		revision, _ := url.PathUnescape(rest)
+		s.serveList(w, revision, r.URL.Query().Get("blobs") == "true")
+		return
+	}
+	rest, ok := strings.CutPrefix(r.URL.Path, "/org/tiny/resolve/")
+	if !ok {
+		fail(w, http.StatusNotFound, "RepoNotFound")
+		return
+	}
+	if s.gated {
+		fail(w, http.StatusForbidden, "GatedRepo")
+		return
+	}
+	commit, name, _ := strings.Cut(rest, "/")
+	content, ok := s.commits[commit][name]
+	if !ok {
+		fail(w, http.StatusNotFound, "EntryNotFound")
+		return
+	}
+	w.Header().Set("X-Repo-Commit", commit)
+	if !large(name) {
+		w.Header().Set("ETag", `"`+blobID(content)+`"`)
+		s.serveBytes(w, r, name, content)
+		return
+	}
+	w.Header().Set("X-Linked-Size", strconv.Itoa(len(content)))
+	w.Header().Set("X-Linked-ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
+	// Another name of the same machine: to a client, another host.
+	address, _ := url.Parse(s.cdn.URL)
+	http.Redirect(w, r, fmt.Sprintf("http://localhost:%s/blobs/%s/%s?Signature=secret", address.Port(), commit, name), http.StatusFound)
+}
+
+func (s *server) serveList(w http.ResponseWriter, revision string, blobs bool) {
+	commit, ok := s.refs[revision]
+	if !ok {
+		commit = revision
+	}
+	files, ok := s.commits[commit]
+	if !ok {
+		fail(w, http.StatusNotFound, "RevisionNotFound")
+		return
+	}
+	var siblings []map[string]any
+	for name, content := range files {
+		entry := map[string]any{"rfilename": name}
+		if blobs && !s.bare {
+			entry["size"], entry["blobId"] = len(content), blobID(content)
+			if large(name) {
+				entry["blobId"] = blobID([]byte("version https://git-lfs..."))
+				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content), "pointerSize": 130}
+			}
+		}
+		siblings = append(siblings, entry)
+	}
+	json.NewEncoder(w).Encode(map[string]any{
+		"id": "org/tiny", "sha": commit, "siblings": siblings, "tags": []string{"fill-mask", "license:mit"},
+		"cardData": map[string]any{"license": "apache-2.0"}, "private": s.private, "gated": s.gated,
+	})
+}
+
+func (s *server) serveContent(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("Signature") != "secret" {
+		fail(w, http.StatusForbidden, "")
+		return
+	}
+	commit, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/blobs/"), "/")
+	w.Header().Set("ETag", `"cdn-own-tag"`)
+	s.serveBytes(w, r, name, s.commits[commit][name])
+}
+
+func (s *server) serveBytes(w http.ResponseWriter, r *http.Request, name string, content []byte) {
+	http.ServeContent(&counting{w, s, name}, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+type counting struct {
+	http.ResponseWriter
+	s    *server
+	name string
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.s.mu.Lock()
+	c.s.sent[c.name] += int64(n)
+	c.s.mu.Unlock()
+	return n, err
+}
+
+// cut serves the weights and breaks the connection after n bytes of each answer.
+func (s *server) cut(n int) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
+			return false
+		}
+		s.serveContent(&cutting{w, n, func(sent int64) {
+			s.mu.Lock()
+			s.sent[path.Base(r.URL.Path)] += sent
+			s.mu.Unlock()
+		}}, r)
+		return true
+	}
+}
+
+type cutting struct {
+	http.ResponseWriter
+	left  int
+	count func(int64) // the panic keeps counting.Write from it
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	if len(p) < c.left {
+		c.left -= len(p)
+		return c.ResponseWriter.Write(p)
+	}
+	c.ResponseWriter.Write(p[:c.left])
+	c.ResponseWriter.(http.Flusher).Flush()
+	c.count(int64(c.left))
+	panic(http.ErrAbortHandler)
+}
+
+// options are those of a client in a hurry.
+func (s *server) options() hub.Options {
+	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, WaitMax: 5 * time.Second, Stall: 10 * time.Second}
+}
+
+// observer records a pull.
+type observer struct {
+	begun       int
+	have, total int64
+	done        int64
+	files       []string
+	waits       []string
+}
+
+func (o *observer) Begin(files int, have, total int64) {
+	o.begun++
+	o.have, o.total, o.done = have, total, have
+}
+func (o *observer) File(name string)                      { o.files = append(o.files, name) }
+func (o *observer) Advance(n int64)                       { o.done += n }
+func (o *observer) Waiting(reason error, _ time.Duration) { o.waits = append(o.waits, reason.Error()) }
+
+var _ hub.Progress = (*observer)(nil)

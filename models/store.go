@@ -1,0 +1,490 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/models/cache"
+)
+
+// Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
+// revisions of a model lie its lock, the names that point at revisions (refs/) and unfinished downloads (.partial-*).
+type Store struct {
+	dir string
+}
+
+const (
+	lockName      = ".lock"
+	refsName      = "refs"
+	partialPrefix = ".partial-"
+	// DefaultRef is the revision that is meant when none is named, as on the hub.
+	DefaultRef = "main"
+)
+
+// NewStore is a store in dir, which need not exist yet.
+func NewStore(dir string) *Store { return &Store{dir: dir} }
+
+// DefaultStore is the store in the user's cache folder (see package cache).
+func DefaultStore() (*Store, error) {
+	root, err := cache.Root()
+	if err != nil {
+		return nil, err
+	}
+	return NewStore(filepath.Join(root, "models")), nil
+}
+
+// Dir is the folder of the store.
+func (s *Store) Dir() string { return s.dir }
+
+// Entry is one bundle of a store.
+type Entry struct {
+	Name     string
+	Revision string
+	Refs     []string // names that point at this revision, such as "main"
+	Dir      string   // empty for a built-in model that has not been placed yet
+	BuiltIn  bool
+	// Manifest is nil when it cannot be read: Problem says why.
+	Manifest *Manifest
+	Problem  error
+}
+
+// List gives the built-in models, then the others by name and revision. Files are not read: see Verify.
+func (s *Store) List() ([]Entry, error) {
+	var entries []Entry
+	for _, name := range BuiltIn() {
+		entry, err := s.builtInEntry(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	folders, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, folder := range folders {
+		name := strings.Replace(folder.Name(), "--", "/", 1)
+		if _, ok := builtIn(name); ok || !folder.IsDir() || CheckName(name) != nil {
+			continue
+		}
+		found, err := s.revisions(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, found...)
+	}
+	return entries, nil
+}
+
+func (s *Store) builtInEntry(name string) (Entry, error) {
+	manifest, err := builtInManifest(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	entry := Entry{Name: name, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest}
+	dir := s.builtInDir(name, manifest)
+	if _, err := os.Stat(dir); err == nil {
+		entry.Dir = dir
+	}
+	return entry, nil
+}
+
+// folder holds all revisions of a model.
+func (s *Store) folder(name string) string {
+	return filepath.Join(s.dir, strings.Replace(name, "/", "--", 1))
+}
+
+// revisions lists what the store has of a model, by revision.
+func (s *Store) revisions(name string) ([]Entry, error) {
+	folder := s.folder(name)
+	found, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	refs, err := s.refs(name)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, f := range found {
+		if !f.IsDir() || f.Name() == refsName || checkRevision(f.Name()) != nil {
+			continue
+		}
+		entry := Entry{Name: name, Revision: f.Name(), Dir: filepath.Join(folder, f.Name())}
+		for ref, revision := range refs {
+			if revision == entry.Revision {
+				entry.Refs = append(entry.Refs, ref)
+			}
+		}
+		slices.Sort(entry.Refs)
+		entry.Manifest, entry.Problem = readManifest(entry.Dir)
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// refs maps the names of revisions to revisions.
+func (s *Store) refs(name string) (map[string]string, error) {
+	dir := filepath.Join(s.folder(name), refsName)
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	refs := map[string]string{}
+	for _, file := range files {
+		ref, err := url.PathUnescape(file.Name())
+		if err != nil {
+			continue // not written by this program
+		}
+		content, err := readFile(os.DirFS(dir), file.Name(), 1024)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, file.Name()), err)
+		}
+		refs[ref] = strings.TrimSpace(string(content))
+	}
+	return refs, nil
+}
+
+func readManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, ManifestName)
+	content, err := readFile(os.DirFS(dir), ManifestName, maxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: the file is missing", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m, err := ParseManifest(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Find gives the entry for a name "org/name", or "org/name@revision" with the beginning of a revision or a name of one.
+// Without a revision it is the one that "main" points at, or the only one. ErrNotStored reports that there is none.
+func (s *Store) Find(name string) (Entry, error) {
+	if _, ok := builtIn(name); ok {
+		return s.builtInEntry(name)
+	}
+	name, wanted, err := SplitName(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	entries, err := s.revisions(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	if len(entries) == 0 {
+		return Entry{}, fmt.Errorf("model %s: %w", name, ErrNotStored)
+	}
+	var listed []string
+	for _, e := range entries {
+		listed = append(listed, strings.Join(append([]string{e.Revision}, e.Refs...), " = "))
+	}
+	match := func(wanted string) []Entry {
+		var found []Entry
+		for _, e := range entries {
+			if e.Revision == wanted || slices.Contains(e.Refs, wanted) {
+				return []Entry{e}
+			}
+			if len(wanted) >= minAbbreviation && strings.HasPrefix(e.Revision, wanted) {
+				found = append(found, e)
+			}
+		}
+		return found
+	}
+	found := entries
+	if wanted != "" {
+		found = match(wanted)
+	} else if main := match(DefaultRef); len(main) == 1 {
+		found = main
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Entry{}, fmt.Errorf("model %s: revision %.100q: %w (stored: %s)", name, wanted, ErrNotStored, strings.Join(listed, ", "))
+	}
+	return Entry{}, fmt.Errorf("model %s: several revisions are stored; name one of them as %s@REVISION: %s", name, name, strings.Join(listed, ", "))
+}
+
+// ErrNotStored reports that a model, or the revision asked for, is not in the store.
+var ErrNotStored = errors.New("not in the cache")
+
+const minAbbreviation = 4
+
+// Verify reads all files of a bundle and gives every one that is damaged or missing. The name is as for Find.
+func (s *Store) Verify(ctx context.Context, name string) ([]error, error) {
+	entry, err := s.Find(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case entry.Problem != nil:
+		return []error{entry.Problem}, nil
+	case entry.Dir == "":
+		return nil, nil // part of the program, and not placed yet
+	}
+	var problems []error
+	for _, f := range entry.Manifest.Files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := f.verify(filepath.Join(entry.Dir, filepath.FromSlash(f.Path))); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return problems, nil
+}
+
+// Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads of
+// "org/name". It gives the entries that were removed.
+func (s *Store) Remove(ctx context.Context, name string) ([]Entry, error) {
+	if _, ok := builtIn(name); ok {
+		return nil, fmt.Errorf("model %s is part of the program and cannot be removed", name)
+	}
+	base, revision, err := SplitName(name)
+	if err != nil {
+		return nil, err
+	}
+	folder := s.folder(base)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("model %s: %w", base, ErrNotStored)
+	}
+	lock, err := s.lock(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if revision != "" {
+		entry, err := s.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		// Renamed first, so that no half-removed bundle is found.
+		doomed := filepath.Join(folder, partialPrefix+entry.Revision)
+		if err := errors.Join(os.RemoveAll(doomed), os.Rename(entry.Dir, doomed), os.RemoveAll(doomed)); err != nil {
+			return nil, err
+		}
+		for _, ref := range entry.Refs {
+			if err := os.Remove(s.refPath(base, ref)); err != nil {
+				return nil, err
+			}
+		}
+		return []Entry{entry}, nil
+	}
+	entries, err := s.revisions(base)
+	if err != nil {
+		return nil, err
+	}
+	return entries, os.RemoveAll(folder)
+}
+
+// lock takes the lock of a model's folder. It waits for other processes until ctx ends.
+func (s *Store) lock(ctx context.Context, name string) (*flock.Flock, error) {
+	folder := s.folder(name)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(folder, lockName))
+	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("model %s is in use by another process: %w", name, err)
+		}
+		return nil, err
+	}
+	return lock, nil
+}
+
+func (s *Store) refPath(name, ref string) string {
+	return filepath.Join(s.folder(name), refsName, url.PathEscape(ref))
+}
+
+// Placement is a bundle on its way into a store. Its holder is the only one that changes the model's folder.
+type Placement struct {
+	store          *Store
+	lock           *flock.Flock
+	name, revision string
+	placed         bool
+}
+
+// Begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
+// damaged becomes such a start: what is whole of it need not be fetched again. Call Close at the end.
+func (s *Store) Begin(ctx context.Context, name, revision string) (*Placement, error) {
+	if _, ok := builtIn(name); ok {
+		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
+	}
+	if err := errors.Join(CheckName(name), checkRevision(revision)); err != nil {
+		return nil, err
+	}
+	lock, err := s.lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Placement{store: s, lock: lock, name: name, revision: revision}
+	if err := p.prepare(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Placement) prepare() error {
+	final := p.final()
+	if _, err := os.Stat(final); err == nil {
+		manifest, err := readManifest(final)
+		if err == nil {
+			err = manifest.Verify(final)
+		}
+		if err == nil {
+			p.placed = true
+			return nil
+		}
+		return errors.Join(os.RemoveAll(p.Dir()), os.Rename(final, p.Dir()), removeIfThere(filepath.Join(p.Dir(), ManifestName)))
+	}
+	return os.MkdirAll(p.Dir(), 0o755)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (p *Placement) final() string { return filepath.Join(p.store.folder(p.name), p.revision) }
+
+// Dir is the folder to fill. What an earlier attempt left is there.
+func (p *Placement) Dir() string {
+	return filepath.Join(p.store.folder(p.name), partialPrefix+p.revision)
+}
+
+// Placed tells that the revision is already stored and whole: there is nothing to fill.
+func (p *Placement) Placed() bool { return p.placed }
+
+// Commit checks the filled folder as a model, writes its manifest over the named files, and makes it the stored bundle
+// of the revision in one step. Where ref is given, that name then points at the revision.
+func (p *Placement) Commit(m Manifest, ref string, files ...string) (*Bundle, error) {
+	final := p.final()
+	if !p.placed {
+		m.Name, m.Revision = p.name, p.revision
+		manifest, err := NewManifest(os.DirFS(p.Dir()), m, files...)
+		if err != nil {
+			return nil, err
+		}
+		// What is stored must open; the manifest was made a moment ago, so nothing is hashed again.
+		trial := &Bundle{Name: p.name, Dir: p.Dir(), Manifest: manifest, files: os.DirFS(p.Dir())}
+		if err := trial.load(); err != nil {
+			// Going on would end here again: the space is better free.
+			return nil, errors.Join(err, os.RemoveAll(p.Dir()))
+		}
+		manifest.Family = trial.Config.ModelType
+		if err := maybe.WriteFile(filepath.Join(p.Dir(), ManifestName), manifest.Encode(), 0o644); err != nil {
+			return nil, err
+		}
+		if err := os.Rename(p.Dir(), final); err != nil {
+			return nil, err
+		}
+		p.placed = true
+	}
+	if ref != "" {
+		path := p.store.refPath(p.name, ref)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := maybe.WriteFile(path, []byte(p.revision+"\n"), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	manifest, err := readManifest(final)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Name: p.name, Dir: final, Manifest: manifest, files: os.DirFS(final)}
+	if err := b.load(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Close lets others at the model's folder. What was filled and not committed stays, to go on with.
+func (p *Placement) Close() error { return p.lock.Close() }
+
+// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with.
+func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
+	source, err := OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Begin(ctx, name, source.SHA256[:12])
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	var names []string
+	for _, f := range source.Manifest.Files {
+		names = append(names, f.Path)
+		if p.Placed() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)), filepath.Join(p.Dir(), filepath.FromSlash(f.Path))); err != nil {
+			return nil, err
+		}
+	}
+	m := *source.Manifest
+	if m.Source == "" {
+		m.Source = source.Dir
+	}
+	return p.Commit(m, DefaultRef, names...)
+}
+
+var (
+	namePattern     = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*$`)
+	revisionPattern = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
+)
+
+// CheckName tells whether a name can be one of the hub and of the store: "org/name", or "name" alone.
+func CheckName(name string) error {
+	if len(name) > 200 || !namePattern.MatchString(name) || strings.Contains(name, "..") || strings.Contains(strings.Replace(name, "/", "", 1), "--") {
+		return fmt.Errorf("%.100q is not the name of a model: it must have the form org/name, of letters, digits, '.', '_' and '-'", name)
+	}
+	return nil
+}
+
+// SplitName takes "org/name@revision" apart; the revision is empty where none is given.
+func SplitName(name string) (base, revision string, err error) {
+	base, revision, found := strings.Cut(name, "@")
+	if err := CheckName(base); err != nil {
+		return "", "", err
+	}
+	if found && (revision == "" || len(revision) > 200) {
+		return "", "", fmt.Errorf("%.100q: the revision after @ is empty or too long", name)
+	}
+	return base, revision, nil
+}
+
+// checkRevision tells whether a revision can be the name of a folder: the hash of a commit or of a bundle.
+func checkRevision(revision string) error {
+	if !revisionPattern.MatchString(revision) {
+		return fmt.Errorf("%.100q is not a revision: 8 to 64 lower-case hexadecimal digits", revision)
+	}
+	return nil
+}

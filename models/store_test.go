@@ -1,0 +1,246 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/models"
+	"infill/models/modelstest"
+	"infill/models/safetensors"
+)
+
+// another writes a tiny bundle that differs by its seed.
+func another(t testing.TB, seed uint64) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "source")
+	if err := modelstest.Write(dir, modelstest.Tiny(), safetensors.F32, rand.New(rand.NewPCG(seed, 0))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestStore(t *testing.T) {
+	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+	ctx := t.Context()
+	list := func() []string {
+		t.Helper()
+		entries, err := store.List()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range entries {
+			if e.Problem != nil || e.Manifest == nil {
+				t.Errorf("%s: %v", e.Name, e.Problem)
+			}
+			names = append(names, strings.Join(append([]string{e.Name, e.Revision}, e.Refs...), " "))
+		}
+		return names
+	}
+	if got, want := list(), []string{"mini-uncased 1"}; !slices.Equal(got, want) {
+		t.Errorf("an empty store lists %q, want %q", got, want)
+	}
+
+	first, err := store.Import(ctx, another(t, 1), "org/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := first.SHA256[:12]
+	if first.Dir != filepath.Join(store.Dir(), "org--tiny", revision) || first.Manifest.Revision != revision || first.Manifest.Family != "bert" {
+		t.Errorf("imported %+v, manifest %+v", first, first.Manifest)
+	}
+	second, err := store.Import(ctx, another(t, 2), "org/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Import(ctx, another(t, 3), "alone"); err != nil {
+		t.Fatal(err)
+	}
+	place := func() {
+		if _, err := store.Open(""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place()
+	want := []string{"org/tiny " + revision, "org/tiny " + second.SHA256[:12] + " main"}
+	slices.Sort(want)
+	third, err := store.Find("alone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append([]string{"mini-uncased 1", "alone " + third.Revision + " main"}, want...)
+	if diff := cmp.Diff(want, list()); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	t.Run("import again", func(t *testing.T) {
+		again, err := store.Import(ctx, another(t, 1), "org/tiny")
+		if err != nil || again.Dir != first.Dir {
+			t.Errorf("imported to %v, %v", again, err)
+		}
+		if entry, err := store.Find("org/tiny"); err != nil || entry.Revision != revision {
+			t.Errorf("main is %+v, %v; want the one imported last", entry, err)
+		}
+	})
+	t.Run("verify", func(t *testing.T) {
+		for _, name := range []string{"org/tiny", "alone", "mini-uncased"} {
+			if problems, err := store.Verify(ctx, name); err != nil || len(problems) > 0 {
+				t.Errorf("%s: %v, %v", name, problems, err)
+			}
+		}
+		write(t, second.Dir, "vocab.txt", []byte("other"))
+		if err := os.Remove(filepath.Join(second.Dir, "config.json")); err != nil {
+			t.Fatal(err)
+		}
+		problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision)
+		if err != nil || len(problems) != 2 {
+			t.Fatalf("problems %v, %v; want two", problems, err)
+		}
+		for i, name := range []string{"config.json", "vocab.txt"} {
+			var damaged *models.DamagedFileError
+			if !errors.As(problems[i], &damaged) || damaged.Path != filepath.Join(second.Dir, name) {
+				t.Errorf("problem %v is not about %s", problems[i], name)
+			}
+		}
+		cancelled, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := store.Verify(cancelled, "org/tiny"); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v is not that of the context", err)
+		}
+	})
+	t.Run("manifest damaged", func(t *testing.T) {
+		write(t, second.Dir, "manifest.json", []byte("{"))
+		entry, err := store.Find("org/tiny@" + second.Manifest.Revision)
+		if err != nil || entry.Problem == nil || !strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
+			t.Errorf("entry %+v, %v", entry, err)
+		}
+		if problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision); err != nil || len(problems) != 1 {
+			t.Errorf("problems %v, %v", problems, err)
+		}
+		// Import finds the damage and puts a whole copy there.
+		mended, err := store.Import(ctx, another(t, 2), "org/tiny")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := mended.Manifest.Verify(mended.Dir); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("remove one", func(t *testing.T) {
+		removed, err := store.Remove(ctx, "org/tiny@"+second.Manifest.Revision)
+		if err != nil || len(removed) != 1 || removed[0].Revision != second.Manifest.Revision {
+			t.Errorf("removed %v, %v", removed, err)
+		}
+		// What is left is the only one, though no name points at it.
+		if entry, err := store.Find("org/tiny"); err != nil || entry.Revision != revision || len(entry.Refs) != 0 {
+			t.Errorf("found %+v, %v", entry, err)
+		}
+	})
+	t.Run("remove all", func(t *testing.T) {
+		if removed, err := store.Remove(ctx, "org/tiny"); err != nil || len(removed) != 1 {
+			t.Errorf("removed %v, %v", removed, err)
+		}
+		if _, err := os.Stat(filepath.Join(store.Dir(), "org--tiny")); !os.IsNotExist(err) {
+			t.Errorf("the folder is still there: %v", err)
+		}
+		for _, name := range []string{"org/tiny", "org/tiny@main", "org/never"} {
+			if _, err := store.Remove(ctx, name); !errors.Is(err, models.ErrNotStored) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+	})
+	t.Run("built in", func(t *testing.T) {
+		if _, err := store.Remove(ctx, "mini-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
+			t.Errorf("error %v", err)
+		}
+		if _, err := store.Import(ctx, another(t, 1), "mini-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A name that several revisions answer to opens none of them.
+func TestFindAmbiguous(t *testing.T) {
+	store := models.NewStore(t.TempDir())
+	for _, revision := range []string{"aaaa1111", "aaaa2222"} {
+		p, err := store.Begin(t.Context(), "org/tiny", revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(p.Dir(), os.DirFS(another(t, 1))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Commit(models.Manifest{}, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"org/tiny", "org/tiny@aaaa"} {
+		_, err := store.Open(name)
+		if err == nil || !strings.Contains(err.Error(), "several revisions are stored; name one of them as org/tiny@REVISION: aaaa1111, aaaa2222") {
+			t.Errorf("%s: error %v does not list both", name, err)
+		}
+	}
+	if b, err := store.Open("org/tiny@aaaa2"); err != nil || b.Manifest.Revision != "aaaa2222" {
+		t.Errorf("opened %+v, %v", b, err)
+	}
+	if _, err := store.Open("org/tiny@aaa"); err == nil {
+		t.Error("three digits are taken for a revision")
+	}
+}
+
+func TestBegin(t *testing.T) {
+	store := models.NewStore(t.TempDir())
+	p, err := store.Begin(t.Context(), "org/tiny", "0123456789ab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("waits for the lock", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := store.Begin(ctx, "org/tiny", "0123456789ab"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in use by another process") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("keeps what is refused out", func(t *testing.T) {
+		write(t, p.Dir(), "config.json", []byte("{}"))
+		if _, err := p.Commit(models.Manifest{}, "main"); err == nil || !strings.Contains(err.Error(), "model_type is missing") {
+			t.Errorf("error %v", err)
+		}
+		if _, err := store.Find("org/tiny"); !errors.Is(err, models.ErrNotStored) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := os.Stat(p.Dir()); !os.IsNotExist(err) {
+			t.Errorf("what was refused still takes room: %v", err)
+		}
+	})
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, revision, want string }{
+		{"../tiny", "0123456789ab", "is not the name of a model"},
+		{"org/tiny/x", "0123456789ab", "is not the name of a model"},
+		{"org/.hidden", "0123456789ab", "is not the name of a model"},
+		{"org--tiny", "0123456789ab", "is not the name of a model"},
+		{"org/a..b", "0123456789ab", "is not the name of a model"},
+		{"", "0123456789ab", "is not the name of a model"},
+		{"org/tiny", "../../x", "is not a revision"},
+		{"org/tiny", "main", "is not a revision"},
+		{"org/tiny", "", "is not a revision"},
+		{"mini-uncased", "0123456789ab", "is part of the program"},
+	} {
+		if _, err := store.Begin(t.Context(), c.name, c.revision); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q, %q: error %v does not say %q", c.name, c.revision, err, c.want)
+		}
+	}
+}
