@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -22,8 +23,10 @@ import (
 
 // Options say which library runs graphs, and on what.
 type Options struct {
-	// LibraryPath is the onnxruntime shared library. The library package finds one.
+	// LibraryPath is the onnxruntime shared library; empty: Locate chooses.
 	LibraryPath string
+	// Progress takes what fetching a library tells the user; nil: nothing.
+	Progress io.Writer
 	// Device is one of Devices: "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda" or "cuda:N" for the N-th GPU.
 	Device string
 	// Threads is how many threads work on one node of a graph; 0: as many as Go uses, which respects a container's limit.
@@ -84,7 +87,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		return nil, fmt.Errorf("threads %d: give 0 (as many as the machine has) or more", o.Threads)
 	}
 	if o.LibraryPath == "" {
-		return nil, errors.New("no onnxruntime library given; run `infill setup`, or name one in INFILL_ONNXRUNTIME")
+		if o.LibraryPath, err = Locate(ctx, o.Device, o.Progress); err != nil {
+			return nil, err
+		}
 	}
 	path, err := filepath.Abs(o.LibraryPath)
 	if err != nil {
@@ -131,6 +136,37 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		r.device, r.note = "cpu", err.Error()
 	}
 	return r, nil
+}
+
+// Locate chooses the library for a device, one of Devices, and fetches the CPU's if there is none; progress takes what that tells the
+// user, nil: nothing. The CUDA build of onnxruntime is a file of its own, and a process can load only one: what it runs already stays.
+func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
+	device, index, err := parseDevice(device)
+	if err != nil {
+		return "", err
+	}
+	environment.Lock()
+	loaded := environment.library
+	environment.Unlock()
+	switch {
+	case loaded != "":
+		return loaded, nil
+	case device == "cuda":
+		found, err := library.Find(ctx, library.Options{CUDA: true})
+		if errors.Is(err, library.ErrNotFound) {
+			err = fmt.Errorf("cuda: %w; run `infill setup --cuda`, or use --device cpu", err)
+		}
+		return found.Path, err
+	case device == "auto":
+		// The driver first: where there is none, and that is nearly everywhere, nothing else need be looked for.
+		if count, err := cudaDevices(); err == nil && count > 0 {
+			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil && diagnoseCUDA(found.Path, index) == nil {
+				return found.Path, nil
+			}
+		}
+	}
+	found, err := library.Ensure(ctx, library.Options{Progress: progress})
+	return found.Path, err
 }
 
 // load makes the environment, or checks that it is the one asked for.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 // Place is one place that was looked at.
 type Place struct {
 	Name    string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
-	Path    string // the file, or the folder in which there is none
+	Path    string // the file; where there is none, the folder, or the file that is missing
 	Found   bool
 	Version string // as the file records it
 	Usable  bool
@@ -40,7 +41,7 @@ func Find(ctx context.Context, o Options) (Library, error) {
 		return Library{}, err
 	}
 	var passed []string
-	for _, place := range o.places(ctx, o) {
+	for place := range o.places(ctx, o) {
 		if err := ctx.Err(); err != nil {
 			return Library{}, err
 		}
@@ -49,9 +50,9 @@ func Find(ctx context.Context, o Options) (Library, error) {
 		case seen.Usable:
 			return found, nil
 		case place.commanded:
-			return Library{}, fmt.Errorf("%s: %s; %s", place.name, seen.Reason, seen.Mend)
+			return Library{}, fmt.Errorf("%s=%s: %s; %s", place.name, place.path, seen.Reason, seen.Mend)
 		case seen.Found:
-			passed = append(passed, seen.Reason)
+			passed = append(passed, seen.Path+": "+seen.Reason)
 		}
 	}
 	if len(passed) > 0 {
@@ -68,7 +69,7 @@ func Survey(ctx context.Context, o Options) (Report, error) {
 	}
 	var report Report
 	stopped := false
-	for _, place := range o.places(ctx, o) {
+	for place := range o.places(ctx, o) {
 		if err := ctx.Err(); err != nil {
 			return report, err
 		}
@@ -105,21 +106,32 @@ type place struct {
 	cached bool
 }
 
-// places lists the candidates in Find's order.
-func places(ctx context.Context, o Options) []place {
-	var all []place
-	if path := os.Getenv(Variable); path != "" {
-		all = append(all, place{name: Variable, path: path, commanded: true})
-	}
-	if executable, err := os.Executable(); err == nil {
-		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
-			executable = resolved
+// places yields the candidates in Find's order, and looks no further than it is asked: the system's loader costs a process.
+func places(ctx context.Context, o Options) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		if path := os.Getenv(Variable); path != "" && !yield(place{name: Variable, path: path, commanded: true}) {
+			return
 		}
-		folder := filepath.Dir(executable)
-		all = append(all, candidates("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib"))...)
+		if executable, err := os.Executable(); err == nil {
+			if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+				executable = resolved
+			}
+			folder := filepath.Dir(executable)
+			for _, p := range candidates("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib")) {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+		if !yield(place{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true}) {
+			return
+		}
+		for _, p := range candidates("system", o.goos, systemFolders(ctx, o)...) {
+			if !yield(p) {
+				return
+			}
+		}
 	}
-	all = append(all, place{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})
-	return append(all, candidates("system", o.goos, systemFolders(ctx, o)...)...)
 }
 
 // candidates are the onnxruntime libraries in folders, or the first folder when there is none in any.
@@ -195,19 +207,19 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 	seen := Place{Name: p.name, Path: p.path}
 	status, err := os.Stat(p.path)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && status.IsDir() && !p.commanded) {
-		seen.Reason = "no onnxruntime library in " + p.path
+		seen.Reason = "no onnxruntime library there"
 		if p.cached {
 			seen.Reason = "nothing fetched yet"
 		}
 		if p.commanded {
-			seen.Reason = "there is no file " + p.path
+			seen.Reason = "there is no such file"
 			seen.Mend = "correct the variable, or unset it"
 		}
 		return seen, Library{}
 	}
 	seen.Found = true
 	fail := func(reason string) (Place, Library) {
-		seen.Reason = reason
+		seen.Reason = strings.TrimPrefix(reason, seen.Path+": ") // the place has the path
 		switch {
 		case p.commanded:
 			seen.Mend = "correct the variable, or unset it"
@@ -223,6 +235,7 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 	if err != nil {
 		return fail(err.Error())
 	}
+	seen.Path = path
 	source := ""
 	if p.cached {
 		manifest, err := verify(filepath.Dir(path), thorough)
@@ -237,17 +250,17 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 	}
 	seen.Version = info.Version
 	if info.OS != o.goos || info.Arch != o.goarch {
-		return fail(fmt.Sprintf("%s: made for %s/%s, wanted %s/%s", path, info.OS, info.Arch, o.goos, o.goarch))
+		return fail(fmt.Sprintf("made for %s/%s, wanted %s/%s", info.OS, info.Arch, o.goos, o.goarch))
 	}
 	switch {
 	case info.Version == "" && !p.commanded:
-		return fail(path + ": records no version")
+		return fail("records no version")
 	case info.Version != "" && !Serves(info.Version):
-		return fail(fmt.Sprintf("%s: found version %s, wanted %s or newer", path, info.Version, MinimumVersion))
+		return fail(fmt.Sprintf("found version %s, wanted %s or newer", info.Version, MinimumVersion))
 	}
 	if o.CUDA {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(path), o.provider())); err != nil {
-			return fail(fmt.Sprintf("%s: no CUDA provider (%s) beside it", path, o.provider()))
+			return fail(fmt.Sprintf("no CUDA provider (%s) beside it", o.provider()))
 		}
 	}
 	seen.Usable = true

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"runtime"
 
@@ -49,7 +50,7 @@ type Options struct {
 	goos, goarch string
 	pins         []pin
 	sources      map[string]source
-	places       func(context.Context, Options) []place
+	places       func(context.Context, Options) iter.Seq[place]
 }
 
 // Library is a library that serves.
