@@ -1,0 +1,261 @@
+package tokenize_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"infill/tokenize"
+)
+
+const smallVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nThe\nca\n##fe\n##fé\ncafé\n日\n日本\n"
+
+// bundle is a folder of vocab.txt and tokenizer_config.json.
+func bundle(vocabulary, configuration string) fstest.MapFS {
+	return fstest.MapFS{"vocab.txt": {Data: []byte(vocabulary)}, "tokenizer_config.json": {Data: []byte(configuration)}}
+}
+
+func TestLoadOptions(t *testing.T) {
+	tests := []struct {
+		configuration string
+		want          string // tokens of "The café 日本"
+	}{
+		{`{}`, "the ca ##fe 日 [UNK]"},
+		{`{"do_lower_case": true}`, "the ca ##fe 日 [UNK]"},
+		{`{"do_lower_case": false}`, "The café 日 [UNK]"},
+		{`{"do_lower_case": true, "strip_accents": false}`, "the café 日 [UNK]"},
+		{`{"do_lower_case": false, "strip_accents": true}`, "The ca ##fe 日 [UNK]"},
+		{`{"do_lower_case": true, "strip_accents": null, "tokenize_chinese_chars": false}`, "the ca ##fe 日本"},
+		{`{"tokenizer_class": "DistilBertTokenizerFast", "never_split": ["[MASK]"], "pad_token": null, "mask_token": {"content": "[MASK]"}, "added_tokens_decoder": {"4": {"content": "[MASK]", "special": true}}}`, "the ca ##fe 日 [UNK]"},
+	}
+	for _, test := range tests {
+		t.Run(test.configuration, func(t *testing.T) {
+			for _, vocabulary := range []string{smallVocabulary, strings.ReplaceAll(smallVocabulary, "\n", "\r\n"), strings.TrimSuffix(smallVocabulary, "\n")} {
+				tokenizer, err := tokenize.Load(bundle(vocabulary, test.configuration))
+				if err != nil {
+					t.Fatal(err)
+				}
+				encoding, err := tokenizer.Encode("The café 日本")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Join(encoding.Tokens[1:len(encoding.Tokens)-1], " "); got != test.want {
+					t.Errorf("tokens %s, want %s", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	tests := []struct {
+		name   string
+		bundle fs.FS
+		fault  tokenize.Fault
+		says   string
+	}{
+		{"nothing there", fstest.MapFS{}, tokenize.ErrMissingTokenizer, "vocab.txt and tokenizer_config.json, or tokenizer.json"},
+		{"no configuration", fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)}}, tokenize.ErrMissingTokenizer, "do_lower_case"},
+		{"empty vocabulary", bundle("", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
+		{"one line end", bundle("\n", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
+		{"empty line", bundle("[PAD]\n\n[UNK]\n", "{}"), tokenize.ErrMalformed, "vocab.txt line 2"},
+		{"not UTF-8", bundle("[PAD]\n[UNK]\n\xff\n", "{}"), tokenize.ErrMalformed, "vocab.txt line 3"},
+		{"duplicate", bundle(smallVocabulary+"the\n", "{}"), tokenize.ErrDuplicateToken, `vocab.txt: duplicate token: "the" has id 5 and id 13`},
+		{"no [MASK]", bundle(strings.Replace(smallVocabulary, "[MASK]", "<mask>", 1), "{}"), tokenize.ErrMissingToken, "[MASK]"},
+		{"no [CLS]", bundle(strings.Replace(smallVocabulary, "[CLS]", "<s>", 1), "{}"), tokenize.ErrMissingToken, "[CLS]"},
+		{"too many", bundle(manyTokens(tokenize.MaxVocabulary+1), "{}"), tokenize.ErrLargeVocabulary, fmt.Sprint(tokenize.MaxVocabulary)},
+		{"too many bytes", bundle(strings.Repeat("x", 64<<20+1), "{}"), tokenize.ErrLargeVocabulary, "vocab.txt"},
+		{"configuration is not JSON", bundle(smallVocabulary, "{"), tokenize.ErrMalformed, "tokenizer_config.json"},
+		{"other class", bundle(smallVocabulary, `{"tokenizer_class": "RobertaTokenizer"}`), tokenize.ErrUnsupported, "RobertaTokenizer"},
+		{"white space only", bundle(smallVocabulary, `{"do_basic_tokenize": false}`), tokenize.ErrUnsupported, "do_basic_tokenize"},
+		{"other mask", bundle(smallVocabulary, `{"mask_token": "<mask>"}`), tokenize.ErrUnsupported, "<mask>"},
+		{"other mask, object", bundle(smallVocabulary, `{"mask_token": {"content": "<mask>"}}`), tokenize.ErrUnsupported, "<mask>"},
+		{"never split", bundle(smallVocabulary, `{"never_split": ["and/or"]}`), tokenize.ErrUnsupported, "and/or"},
+		{"added token", bundle(smallVocabulary, `{"added_tokens_decoder": {"13": {"content": "[USER]"}}}`), tokenize.ErrUnsupported, "[USER]"},
+		{"stripping mask", bundle(smallVocabulary, `{"added_tokens_decoder": {"4": {"content": "[MASK]", "lstrip": true}}}`), tokenize.ErrUnsupported, "lstrip"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tokenizer, err := tokenize.Load(test.bundle)
+			if tokenizer != nil {
+				t.Error("a tokenizer beside the error")
+			}
+			checkVocabularyError(t, err, test.fault, test.says)
+		})
+	}
+}
+
+func checkVocabularyError(t *testing.T, err error, fault tokenize.Fault, says string) {
+	t.Helper()
+	var vocabularyErr *tokenize.VocabularyError
+	if !errors.Is(err, fault) || !errors.As(err, &vocabularyErr) {
+		t.Fatalf("error %v (%T), want %q", err, err, fault)
+	}
+	if message := err.Error(); !strings.Contains(message, says) || strings.ContainsAny(message, "\n\r") || len(message) > 300 {
+		t.Errorf("message %q, want one line that holds %q", message, says)
+	}
+}
+
+func manyTokens(n int) string {
+	var text strings.Builder
+	text.WriteString(smallVocabulary)
+	for i := range n - strings.Count(smallVocabulary, "\n") {
+		fmt.Fprintf(&text, "%x\n", i)
+	}
+	return text.String()
+}
+
+// tokenizer.json, spoilt in one place each.
+func TestLoadTokenizerErrors(t *testing.T) {
+	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object = map[string]any
+	part := func(file object, name string) object { return file[name].(object) }
+	tests := []struct {
+		name  string
+		spoil func(file object)
+		fault tokenize.Fault
+		says  string
+	}{
+		{"model", func(f object) { part(f, "model")["type"] = "BPE" }, tokenize.ErrUnsupported, `model "BPE"`},
+		{"no model", func(f object) { delete(f, "model") }, tokenize.ErrUnsupported, `model ""`},
+		{"normalizer", func(f object) { f["normalizer"] = nil }, tokenize.ErrUnsupported, "BertNormalizer"},
+		{"pre-tokenizer", func(f object) { part(f, "pre_tokenizer")["type"] = "Whitespace" }, tokenize.ErrUnsupported, "BertPreTokenizer"},
+		{"post-processor", func(f object) { part(f, "post_processor")["type"] = "RobertaProcessing" }, tokenize.ErrUnsupported, "RobertaProcessing"},
+		{"unknown token", func(f object) { part(f, "model")["unk_token"] = "<unk>" }, tokenize.ErrUnsupported, "<unk>"},
+		{"prefix", func(f object) { part(f, "model")["continuing_subword_prefix"] = "@@" }, tokenize.ErrUnsupported, "@@"},
+		{"longest word", func(f object) { part(f, "model")["max_input_chars_per_word"] = -1 }, tokenize.ErrUnsupported, "-1"},
+		{"no vocabulary", func(f object) { delete(part(f, "model"), "vocab") }, tokenize.ErrEmptyVocabulary, ""},
+		{"gap in the ids", func(f object) { part(part(f, "model"), "vocab")["the"] = 9999 }, tokenize.ErrMalformed, "9999"},
+		{"negative id", func(f object) { part(part(f, "model"), "vocab")["the"] = -1 }, tokenize.ErrMalformed, "-1"},
+		{"id twice", func(f object) { part(part(f, "model"), "vocab")["the"] = 3 }, tokenize.ErrMalformed, `"[UNK]" and "the" have the same id 3`},
+		{"empty token", func(f object) {
+			vocabulary := part(part(f, "model"), "vocab")
+			vocabulary[""] = vocabulary["the"]
+			delete(vocabulary, "the")
+		}, tokenize.ErrMalformed, `""`},
+		{"added token", func(f object) { f["added_tokens"].([]any)[0].(object)["content"] = "[USER]" }, tokenize.ErrUnsupported, "[USER]"},
+		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true }, tokenize.ErrUnsupported, "[MASK]"},
+		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed, "[MASK]"},
+		{"wrong type", func(f object) { part(f, "model")["vocab"] = "none" }, tokenize.ErrMalformed, "tokenizer.json"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var file object
+			if err := json.Unmarshal(content, &file); err != nil {
+				t.Fatal(err)
+			}
+			test.spoil(file)
+			spoilt, err := json.Marshal(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: spoilt}})
+			checkVocabularyError(t, err, test.fault, test.says)
+		})
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	small := strings.Fields(smallVocabulary)
+	tests := []struct {
+		name       string
+		vocabulary []string
+		options    tokenize.Options
+		fault      tokenize.Fault
+	}{
+		{"empty", nil, tokenize.Options{}, tokenize.ErrEmptyVocabulary},
+		{"too large", make([]string, tokenize.MaxVocabulary+1), tokenize.Options{}, tokenize.ErrLargeVocabulary},
+		{"duplicate", append(slices.Clone(small), "the"), tokenize.Options{}, tokenize.ErrDuplicateToken},
+		{"missing", small[1:], tokenize.Options{}, tokenize.ErrMissingToken},
+		{"empty token", append(slices.Clone(small), ""), tokenize.Options{}, tokenize.ErrMalformed},
+		{"not UTF-8", append(slices.Clone(small), "\xff"), tokenize.Options{}, tokenize.ErrMalformed},
+		{"accents", small, tokenize.Options{Accents: 7}, tokenize.ErrUnsupported},
+		{"longest word", small, tokenize.Options{LongestWord: -1}, tokenize.ErrUnsupported},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := tokenize.New(test.vocabulary, test.options)
+			checkVocabularyError(t, err, test.fault, string(test.fault))
+		})
+	}
+}
+
+// A failing file system is reported as itself, not as a missing file.
+func TestLoadFileSystemError(t *testing.T) {
+	folder := fstest.MapFS{"vocab.txt": {Mode: fs.ModeDir}, "tokenizer_config.json": {Data: []byte("{}")}}
+	_, err := tokenize.Load(folder)
+	var pathErr *fs.PathError
+	if !errors.As(err, &pathErr) {
+		t.Errorf("error %v, want the file system's", err)
+	}
+}
+
+func TestSHA256(t *testing.T) {
+	// Written into signatures of stored results: a change of this value is a change of what they mean.
+	const want = "5c62970ad775af536cbcee3e2048e2e17e2c8e285d3563af4e384f2b4c0af8f6"
+	if got := loadBuiltin(t).SHA256(); got != want {
+		t.Errorf("built-in tokenizer has SHA-256 %s, want %s", got, want)
+	}
+	sums := map[string]string{}
+	small := strings.Fields(smallVocabulary)
+	for name, make := range map[string]func() (*tokenize.Tokenizer, error){
+		"uncased": func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{}) },
+		"cased":   func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{Cased: true}) },
+		"accents kept": func() (*tokenize.Tokenizer, error) {
+			return tokenize.New(small, tokenize.Options{Accents: tokenize.AccentsKept})
+		},
+		"controls kept": func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{KeepControls: true}) },
+		"joined":        func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{JoinChinese: true}) },
+		"longest word":  func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{LongestWord: 99}) },
+		"more tokens":   func() (*tokenize.Tokenizer, error) { return tokenize.New(append(small, "x"), tokenize.Options{}) },
+		"split tokens":  func() (*tokenize.Tokenizer, error) { return tokenize.New(append(small, "x", "y"), tokenize.Options{}) },
+		"joined tokens": func() (*tokenize.Tokenizer, error) { return tokenize.New(append(small, "xy"), tokenize.Options{}) },
+	} {
+		tokenizer, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, seen := sums[tokenizer.SHA256()]; seen {
+			t.Errorf("%s and %s have one SHA-256", name, other)
+		}
+		sums[tokenizer.SHA256()] = name
+	}
+	// Settings that come to the same have the same sum.
+	same, err := tokenize.New(small, tokenize.Options{Accents: tokenize.AccentsStripped, LongestWord: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sums[same.SHA256()] != "uncased" {
+		t.Error("the defaults written out have another SHA-256")
+	}
+}
+
+// The vocabulary is the tokenizer's own: a caller who changes the slice changes nothing.
+func TestNewCopies(t *testing.T) {
+	small := strings.Fields(smallVocabulary)
+	tokenizer, err := tokenize.New(small, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	small[5] = "changed"
+	if got := tokenizer.Token(5); got != "the" {
+		t.Errorf("token 5 is %q", got)
+	}
+	for _, id := range []int{-1, len(small)} {
+		if got := tokenizer.Token(id); got != "" {
+			t.Errorf("Token(%d) = %q", id, got)
+		}
+	}
+	if got := tokenizer.Decode([]int{-1, 5, 1 << 40}); got != "the" {
+		t.Errorf("Decode = %q", got)
+	}
+}

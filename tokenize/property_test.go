@@ -1,0 +1,335 @@
+package tokenize_test
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"infill/tokenize"
+)
+
+// checkEncoding checks what holds for the encoding of every text.
+func checkEncoding(t rapid.TB, tokenizer *tokenize.Tokenizer, text string, e *tokenize.Encoding) {
+	t.Helper()
+	n := len(e.IDs)
+	if n < 2 || len(e.Tokens) != n || len(e.Offsets) != n || len(e.Words) != n {
+		t.Fatalf("%q: %d ids, %d tokens, %d offsets, %d words", text, n, len(e.Tokens), len(e.Offsets), len(e.Words))
+	}
+	if e.IDs[0] != tokenizer.ClassifierID() || e.IDs[n-1] != tokenizer.SeparatorID() || e.Words[0] != -1 || e.Words[n-1] != -1 {
+		t.Fatalf("%q: ends are %v and %v", text, e.Tokens[0], e.Tokens[n-1])
+	}
+	last, word := [2]int{}, -1
+	for i := 1; i < n-1; i++ {
+		if got := tokenizer.Token(e.IDs[i]); got != e.Tokens[i] || got == "" {
+			t.Fatalf("%q: token %d is %q, its id is that of %q", text, i, e.Tokens[i], got)
+		}
+		offset := e.Offsets[i]
+		if offset[0] < last[0] || offset[1] < last[1] || offset[0] >= offset[1] || offset[1] > len(text) {
+			t.Fatalf("%q: offset %v after %v", text, offset, last)
+		}
+		if e.Words[i] != word && offset[0] < last[1] {
+			t.Fatalf("%q: word at %v overlaps the one before, %v", text, offset, last)
+		}
+		if e.Words[i] != word && e.Words[i] != word+1 {
+			t.Fatalf("%q: word %d after %d", text, e.Words[i], word)
+		}
+		if tokenizer.Continues(e.IDs[i]) && e.Words[i] != word {
+			t.Fatalf("%q: %s starts word %d", text, e.Tokens[i], e.Words[i])
+		}
+		last, word = offset, e.Words[i]
+	}
+}
+
+// checkFilled checks the text outside the spans against the template: the user's, byte for byte, but for the white space that
+// a "##" piece drops and the blank between touching blanks.
+func checkFilled(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize.Template, ids []int) {
+	t.Helper()
+	filled := template.Fill(ids)
+	if len(filled.Fills) != len(template.Blanks) || len(filled.Spans) != len(template.Blanks) {
+		t.Fatalf("%d fills, %d spans for %d blanks", len(filled.Fills), len(filled.Spans), len(template.Blanks))
+	}
+	typed, got := 0, 0
+	for i, blank := range template.Blanks {
+		span := filled.Spans[i]
+		if span[0] < got || span[1] < span[0] || span[1] > len(filled.Text) {
+			t.Fatalf("%q: span %v after %d", filled.Text, span, got)
+		}
+		if filled.Text[span[0]:span[1]] != filled.Fills[i] {
+			t.Fatalf("%q: span %v holds not the fill %q", filled.Text, span, filled.Fills[i])
+		}
+		want, outside := template.Text[typed:blank.Start], filled.Text[got:span[0]]
+		piece := blank.First+blank.Slots <= len(ids) && tokenizer.Continues(ids[blank.First])
+		switch {
+		case outside == want && (!piece || want == strings.TrimRightFunc(want, unicode.IsSpace) || i == 0 && strings.TrimSpace(want) == ""):
+		case piece && outside == strings.TrimRightFunc(want, unicode.IsSpace):
+		case !piece && i > 0 && want == "" && outside == " ":
+		default:
+			t.Fatalf("template %q, filled %q: before blank %d stands %q, want %q", template.Text, filled.Text, i, outside, want)
+		}
+		typed, got = blank.End, span[1]
+	}
+	if filled.Text[got:] != template.Text[typed:] {
+		t.Fatalf("template %q, filled %q: after the last blank stands %q", template.Text, filled.Text, filled.Text[got:])
+	}
+}
+
+// checkTemplate checks what holds for every template.
+func checkTemplate(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize.Template) {
+	t.Helper()
+	if len(template.Offsets) != len(template.IDs) {
+		t.Fatalf("%d offsets for %d ids", len(template.Offsets), len(template.IDs))
+	}
+	var masked []int
+	for i, id := range template.IDs {
+		if id == tokenizer.MaskID() {
+			masked = append(masked, i)
+		}
+	}
+	if !reflect.DeepEqual(masked, template.Slots) {
+		t.Fatalf("%q: [MASK] at %v, slots %v", template.Text, masked, template.Slots)
+	}
+	slots := 0
+	for _, blank := range template.Blanks {
+		if blank.First != slots || blank.Slots < 1 {
+			t.Fatalf("%q: blank %+v, want its first slot to be %d", template.Text, blank, slots)
+		}
+		slots += blank.Slots
+	}
+	if slots != len(template.Slots) {
+		t.Fatalf("%q: blanks have %d slots of %d", template.Text, slots, len(template.Slots))
+	}
+}
+
+// hardPieces are what texts are drawn from: everything that a rule of the package names.
+func hardPieces() []string {
+	return []string{
+		" ", "  ", "\t", "\n", "\u00a0", "\u3000", "\u2028", "\u200b", "\ufeff", "\u00ad",
+		"the", "The", "FERRY", "unbelievable", "he", "é", "e\u0301", "\u0301", "É", "İ", "ß", "ẞ", "Σ", "ǅ", "日", "한국", "か\u3099", "\U00020000", "👍\u200d",
+		".", ",", "!", "?", "...", "a.m.", "\"", "'", "“", "”", "(", ")", "[", "]", "#", "##", "##s", "-", "—", "$", "¿", "。",
+		"[MASK]", "[MASK]", "[MASK]", "[UNK]", "[mask]", "[MASK", "MASK]", "[unused0]", strings.Repeat("x", 100), strings.Repeat("é", 101),
+	}
+}
+
+func textOf(extra ...string) *rapid.Generator[string] {
+	pieces := rapid.SampledFrom(append(hardPieces(), extra...))
+	return rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "") })
+}
+
+func TestEncodeProperties(t *testing.T) {
+	tokenizers := []*tokenize.Tokenizer{loadBuiltin(t), loadCased(t)}
+	texts := rapid.OneOf(textOf("[SEP]", "[CLS]", "[PAD]", "\x00", "\x1b", "\xff", "\xe4\xb8", "\ufffd"), rapid.String())
+	rapid.Check(t, func(t *rapid.T) {
+		text := texts.Draw(t, "text")
+		for _, tokenizer := range tokenizers {
+			encoding, err := tokenizer.Encode(text)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			checkEncoding(t, tokenizer, text, encoding)
+			if plain, err := tokenizer.Plain(text); err == nil && !reflect.DeepEqual(plain, encoding) {
+				t.Fatalf("%q: Plain gives %v, Encode %v", text, plain, encoding)
+			}
+		}
+	})
+}
+
+func TestTemplateProperties(t *testing.T) {
+	tokenizers := []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}), newTokenizer(t, tokenize.Options{Cased: true})}
+	texts := rapid.OneOf(textOf(), textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK=]"), rapid.String())
+	accepted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := texts.Draw(t, "text")
+		tokenizer := rapid.SampledFrom(tokenizers).Draw(t, "tokenizer")
+		templates, err := tokenizer.Expand(text)
+		var inputErr *tokenize.InputError
+		if err != nil && !errors.As(err, &inputErr) {
+			t.Fatalf("%q: error %v is a %T", text, err, err)
+		}
+		for _, template := range templates {
+			accepted++
+			checkTemplate(t, tokenizer, template)
+			ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), 0, len(template.Slots)+1).Draw(t, "short")
+			checkFilled(t, tokenizer, template, ids)
+			ids = rapid.SliceOfN(rapid.IntRange(0, tokenizer.VocabularySize()-1), len(template.Slots), len(template.Slots)).Draw(t, "ids")
+			checkFilled(t, tokenizer, template, ids)
+		}
+		template, err := tokenizer.Template(text)
+		switch {
+		case err == nil && len(templates) != 1 || err != nil && len(templates) == 1:
+			t.Fatalf("%q: Template gives %v, Expand %d templates", text, err, len(templates))
+		case err == nil && !strings.Contains(text, "[MASK:") && !strings.Contains(text, "[MASK="):
+			// The model reads a template as the reference tokenizer would.
+			encoding, err := tokenizer.Encode(text)
+			if err != nil || !reflect.DeepEqual(encoding.IDs, template.IDs) || !reflect.DeepEqual(encoding.Offsets, template.Offsets) {
+				t.Fatalf("%q: Template gives %v, Encode %v, %v", text, template.IDs, encoding, err)
+			}
+		}
+	})
+	if accepted == 0 {
+		t.Error("no text drawn was a template")
+	}
+}
+
+// A fill read again gives the same text: filling with the tokens of a whole text restores it up to case.
+func TestFillRestoresText(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	for _, sentence := range sentences() {
+		encoding, err := tokenizer.Plain(sentence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(encoding.IDs)-1; i++ {
+			start, end := encoding.Offsets[i][0], encoding.Offsets[i][1]
+			if encoding.Words[i+1] == encoding.Words[i] {
+				continue // text to the right of a slot starts a word
+			}
+			template, err := tokenizer.Template(sentence[:start] + "[MASK]" + sentence[end:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			piece := strings.TrimPrefix(encoding.Tokens[i], "##")
+			got := template.Fill([]int{encoding.IDs[i]}).Text
+			if want := sentence[:start] + piece + sentence[end:]; !strings.EqualFold(got, want) {
+				t.Errorf("token %d: %q, want %q up to case", i, got, want)
+			}
+		}
+	}
+}
+
+// A million bytes are a result in Encode and an error in Template.
+func TestLongLine(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	for name, text := range map[string]string{
+		"words":     strings.Repeat("The ferry left. ", 1<<16),
+		"one word":  strings.Repeat("x", 1<<20),
+		"brackets":  strings.Repeat("[", 1<<20),
+		"slots":     strings.Repeat("[MASK]", 1<<20/6),
+		"accents":   strings.Repeat("\u0301", 1<<19),
+		"bad bytes": strings.Repeat("\xff", 1<<20),
+		"blanks":    strings.Repeat(" ", 1<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			encoding, err := tokenizer.Encode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkEncoding(t, tokenizer, text, encoding)
+			if _, err := tokenizer.Template(text); !errors.Is(err, tokenize.ErrTooLong) {
+				t.Errorf("Template: %v", err)
+			}
+		})
+	}
+}
+
+// One tokenizer and one template serve many goroutines, and each sees what a lone caller sees. For go test -race.
+func TestGoroutines(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	template, err := tokenizer.Template("The ferry left before [MASK:2], and [MASK] waved.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := func() []any {
+		var results []any
+		for i, sentence := range sentences() {
+			encoding, err := tokenizer.Encode(sentence)
+			other, otherErr := tokenizer.Template(sentence + " [MASK]")
+			results = append(results, *encoding, err, other.IDs, otherErr, tokenizer.Decode(encoding.IDs), template.Fill([]int{2000 + i, 3000 + i, 4000 + i}))
+		}
+		return append(results, len(tokenizer.Fillable()), tokenizer.SHA256())
+	}
+	want := work()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 20 {
+				if got := work(); !reflect.DeepEqual(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func FuzzEncode(f *testing.F) {
+	for _, piece := range hardPieces() {
+		f.Add("The " + piece + piece + "ferry")
+	}
+	f.Add("\xff[MASK]\xe4\xb8 [SEP]\x00")
+	tokenizers := []*tokenize.Tokenizer{newTokenizer(f, tokenize.Options{}), newTokenizer(f, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, tokenizer := range tokenizers {
+			encoding, err := tokenizer.Encode(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkEncoding(t, tokenizer, text, encoding)
+			tokenizer.Decode(encoding.IDs)
+		}
+	})
+}
+
+func FuzzTemplate(f *testing.F) {
+	for _, text := range []string{
+		"he had [MASK] me", "[MASK][MASK]. [MASK]", "high[MASK] [MASK:3]ing", "[MASK:1-3=x] [UNK] [MASK:1-3=x]", "[MASK:", "[MASK=x", "a \x1b[MASK]", "é\xff[MASK]", "___",
+	} {
+		f.Add(text, []byte{10, 200, 30, 40})
+	}
+	tokenizer := newTokenizer(f, tokenize.Options{})
+	f.Fuzz(func(t *testing.T, text string, content []byte) {
+		templates, err := tokenizer.Expand(text)
+		if err != nil {
+			var inputErr *tokenize.InputError
+			if !errors.As(err, &inputErr) || inputErr.Offset >= max(len(text), 1) || strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error()) {
+				t.Fatalf("%q: error %q", text, err)
+			}
+			return
+		}
+		ids := make([]int, len(content))
+		for i, c := range content {
+			ids[i] = int(c) - 8
+		}
+		for _, template := range templates {
+			checkTemplate(t, tokenizer, template)
+			checkFilled(t, tokenizer, template, ids)
+		}
+	})
+}
+
+func FuzzLoad(f *testing.F) {
+	content, err := os.ReadFile("testdata/reference/cased.tokenizer.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n", `{"do_lower_case": false, "strip_accents": true, "mask_token": {"content": "[MASK]"}}`, string(content))
+	f.Add("[PAD]\r\n[UNK]\r\n[CLS]\r\n\r\n", `{"added_tokens_decoder": {"0": {"content": "[PAD]"}}}`, `{"model": {"type": "WordPiece", "vocab": {"a": 7}}}`)
+	f.Fuzz(func(t *testing.T, vocabulary, configuration, tokenizer string) {
+		for _, bundle := range []fstest.MapFS{
+			{"vocab.txt": {Data: []byte(vocabulary)}, "tokenizer_config.json": {Data: []byte(configuration)}},
+			{"tokenizer.json": {Data: []byte(tokenizer)}},
+		} {
+			loaded, err := tokenize.Load(bundle)
+			if err != nil {
+				var vocabularyErr *tokenize.VocabularyError
+				if !errors.As(err, &vocabularyErr) || strings.ContainsAny(err.Error(), "\n\r") {
+					t.Fatalf("error %q", err)
+				}
+				continue
+			}
+			encoding, err := loaded.Encode("The naïve [MASK] 日本, unbelievable")
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkEncoding(t, loaded, "The naïve [MASK] 日本, unbelievable", encoding)
+		}
+	})
+}
