@@ -44,6 +44,9 @@ func (f form) name() string {
 	if f.options.Temperature != 0 {
 		name += fmt.Sprintf(" T=%v", f.options.Temperature)
 	}
+	if f.options.Schedule != nil {
+		name += " schedule"
+	}
 	if f.options.Terms != 0 {
 		name += fmt.Sprintf(" %d terms", f.options.Terms)
 	}
@@ -175,6 +178,45 @@ func forms(t *testing.T) []form {
 				return w.metropolis(w.gradientGibbs(w.exactDifferences(), b.g))
 			}})
 	}
+
+	cyclical := Options{Schedule: []Setting{{2, power(t, 0.85)}, {0.5, Sqrt()}}}
+	add(form{kernel: "acs", options: cyclical, target: roughTable(), exact: true, reversible: true, rejects: true,
+		transitions: func(t *testing.T, w *world) [][]float64 {
+			return w.metropolis(w.langevin(w.gradient, powerOf(0.85), 2, nil))
+		}})
+
+	for _, b := range balances {
+		add(form{kernel: "p-ncg", options: Options{Balance: b.balance, StepSize: 0.8}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 {
+				return w.metropolis(w.apart(w.gradient, b.g, 0.8, w.asked, []int{0, 1, 2}))
+			}})
+	}
+	add(form{kernel: "gwl", options: Options{StepSize: 0.8, Temperature: 1.5}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		transitions: func(t *testing.T, w *world) [][]float64 {
+			var ms [][][]float64
+			for j := range 3 {
+				ms = append(ms, w.metropolis(w.apart(w.gradient, powerOf(0.5), 0.8, w.asked, []int{j})))
+			}
+			return mean(ms)
+		}})
+	for _, alpha := range []float64{0.6, math.Inf(1)} {
+		ordinal := func(t *testing.T, w *world) [][]float64 {
+			gradient, distance := w.onALine(t)
+			return w.apart(gradient, powerOf(0.5), alpha, distance, []int{0, 1, 2})
+		}
+		add(form{kernel: "dula-ordinal", options: Options{StepSize: alpha}, target: roughTable(), transitions: ordinal})
+		add(form{kernel: "dmala-ordinal", options: Options{StepSize: alpha}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			transitions: func(t *testing.T, w *world) [][]float64 { return w.metropolis(ordinal(t, w)) }})
+	}
+
+	for _, block := range []int{1, 2, 3} {
+		add(form{kernel: "gibbs-x", options: Options{Block: block}, target: roughTable(), exact: true, reversible: true,
+			transitions: func(t *testing.T, w *world) [][]float64 { return w.ball(block, block) }})
+	}
+	for _, size := range [][2]int{{1, 1}, {2, 1}, {3, 1}, {3, 2}} {
+		add(form{kernel: "hamming-ball", options: Options{Block: size[0], Radius: size[1]}, target: roughTable(), exact: true, reversible: true,
+			transitions: func(t *testing.T, w *world) [][]float64 { return w.ball(size[0], size[1]) }})
+	}
 	return all
 }
 
@@ -288,9 +330,10 @@ func distance(a, b []float64) float64 {
 }
 
 // The kernel run with real streams moves as its transition matrix says. Each
-// observed frequency must lie within 5 standard errors and one count.
+// observed frequency must lie within 5 standard errors and 3 counts; the
+// counts are for cells too rare for a normal law.
 func TestObservedTransitions(t *testing.T) {
-	const chains = 4000
+	const chains = 1500
 	for _, f := range forms(t) {
 		t.Run(f.name(), func(t *testing.T) {
 			kernel, w := f.make(t)
@@ -331,7 +374,7 @@ func TestObservedTransitions(t *testing.T) {
 				}
 				for to, n := range counts {
 					p := math.Max(0, want[i][to]) // a difference of sums can be -1e-17
-					margin := 5*math.Sqrt(p*(1-p)*chains) + 1
+					margin := 5*math.Sqrt(p*(1-p)*chains) + 3
 					if f.options.Terms != 0 {
 						margin *= math.Sqrt(float64(batch)) // chains of a batch share the subset
 					}
@@ -463,6 +506,12 @@ func (p poisoned) EnergyGradient(ctx context.Context, states []int, energy, grad
 func (p poisoned) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
 	err := p.Table.EnergyGradientOf(ctx, terms, states, energy, gradient)
 	p.spread(states, energy, gradient)
+	return err
+}
+
+func (p poisoned) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	err := p.Table.EnergyDerivative(ctx, states, energy, derivative)
+	p.spread(states, energy, derivative)
 	return err
 }
 

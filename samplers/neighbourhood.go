@@ -149,27 +149,23 @@ func (balanced) auxiliary(int, int, []float64) float64 { return 0 }
 func (s balanced) logWeights(_ float64, _, current int, gradient []float64, first int, out []float64) {
 	here := gradient[current]
 	row := gradient[first : first+len(out)]
-	switch s.balance.rule {
-	case powerRule:
-		beta := s.balance.exponent()
+	if s.balance.rule != powerRule {
 		for i, g := range row {
-			out[i] = beta * (g - here)
+			out[i] = s.one(g - here)
 		}
-	case minRule:
-		for i, g := range row {
-			delta := g - here
-			// min would hide a +Inf, which must show.
-			if delta > 0 && delta <= math.MaxFloat64 {
-				delta = 0
-			}
-			out[i] = delta
-		}
-	default:
-		for i, g := range row {
-			delta := g - here
-			if out[i] = s.balance.LogWeight(delta); delta > math.MaxFloat64 {
-				out[i] = delta
-			}
-		}
+		return
 	}
+	beta := s.balance.exponent()
+	for i, g := range row {
+		out[i] = beta * (g - here)
+	}
+}
+
+// one is the log weight of one difference; a +Inf stays one under every
+// balance, so that it shows.
+func (s balanced) one(delta float64) float64 {
+	if delta > math.MaxFloat64 {
+		return delta
+	}
+	return s.balance.LogWeight(delta)
 }

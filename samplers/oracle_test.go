@@ -424,3 +424,106 @@ func (w *world) exactDifferences() [][]float64 {
 	}
 	return rows
 }
+
+// apart is the proposal of the slots with a distance as the penalty; only the
+// slots in which move are drawn.
+func (w *world) apart(gradient [][]float64, g function, alpha float64, distance func(slot, from, to int) float64, move []int) [][]float64 {
+	return w.matrix(func(i, to int) float64 {
+		q := 1.0
+		for j, v := range w.State(to) {
+			current := w.State(i)[j]
+			if !slices.Contains(move, j) {
+				if v != current {
+					return 0
+				}
+				continue
+			}
+			weight := func(u int) float64 {
+				if u == current {
+					return 1
+				}
+				return g(w.ratio(gradient, i, j, u)) * math.Exp(-distance(j, current, u)/(2*alpha))
+			}
+			sum := 0.0
+			for u := range w.categories[j] {
+				sum += weight(u)
+			}
+			q *= weight(v) / sum
+		}
+		return q
+	})
+}
+
+// asked is the distance the target tells.
+func (w *world) asked(slot, from, to int) float64 {
+	out := make([]float64, 1)
+	w.target.(MetricTarget).Distances(slot, from, to, out)
+	return out[0]
+}
+
+// onALine is the gradient U'_j v and the squared distance of values.
+func (w *world) onALine(t *testing.T) (gradient [][]float64, distance func(slot, from, to int) float64) {
+	t.Helper()
+	target := w.target.(OrdinalTarget)
+	slots := len(w.categories)
+	d := make([]float64, w.Len()*slots)
+	if err := target.EnergyDerivative(context.Background(), w.States, make([]float64, w.Len()), d); err != nil {
+		t.Fatal(err)
+	}
+	values := target.Values()
+	gradient = make([][]float64, w.Len())
+	for i := range gradient {
+		gradient[i] = make([]float64, slots*w.wide)
+		for j := range w.categories {
+			for v, x := range values[j] {
+				gradient[i][j*w.wide+v] = d[i*slots+j] * x
+			}
+		}
+	}
+	return gradient, func(slot, from, to int) float64 {
+		return math.Pow(values[slot][to]-values[slot][from], 2)
+	}
+}
+
+// ball is the transition matrix of the Hamming ball sampler; with the radius
+// of the block it is block Gibbs.
+func (w *world) ball(block, radius int) [][]float64 {
+	var ms [][][]float64
+	for _, slots := range subsets(len(w.categories), block) {
+		near := func(a, b int) bool {
+			differ := 0
+			for j, v := range w.State(a) {
+				if v != w.State(b)[j] {
+					differ++
+					if !slices.Contains(slots, j) {
+						return false
+					}
+				}
+			}
+			return differ <= radius
+		}
+		size := 0.0
+		for u := range w.Len() {
+			if near(0, u) {
+				size++
+			}
+		}
+		ms = append(ms, w.matrix(func(i, to int) float64 {
+			p := 0.0
+			for u := range w.Len() {
+				if !near(i, u) || !near(u, to) {
+					continue
+				}
+				mass := 0.0
+				for x := range w.Len() {
+					if near(u, x) {
+						mass += w.Probability[x]
+					}
+				}
+				p += w.Probability[to] / mass / size
+			}
+			return p
+		}))
+	}
+	return mean(ms)
+}

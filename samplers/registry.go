@@ -24,6 +24,8 @@ type Options struct {
 	Radius int
 	// Block is the number of slots that are drawn together.
 	Block int
+	// Schedule is the cycle of step sizes and balances of acs.
+	Schedule []Setting
 	// Terms, when not 0, is the size of the random subset of the energy's
 	// terms that each step takes the gradient of. TermStream draws the
 	// subset; it must not be a chain's stream.
@@ -68,6 +70,7 @@ const (
 	termsOption          option = "stochastic gradient"
 	radiusOption         option = "radius"
 	blockOption          option = "block"
+	scheduleOption       option = "schedule"
 )
 
 // given lists the refusable options that are set.
@@ -91,6 +94,9 @@ func (o Options) given() []option {
 	if o.Block != 0 {
 		given = append(given, blockOption)
 	}
+	if o.Schedule != nil {
+		given = append(given, scheduleOption)
+	}
 	return given
 }
 
@@ -113,7 +119,14 @@ func registry() []entry {
 		adaptiveDMALAEntry(),
 		dlmcEntry(),
 		dlmcEulerEntry(),
+		cyclicalEntry(),
+		pncgEntry(),
+		gwlEntry(),
+		ordinalDULAEntry(),
+		ordinalDMALAEntry(),
 		locallyBalancedEntry(),
+		blockGibbsEntry(),
+		hammingBallEntry(),
 	}
 }
 

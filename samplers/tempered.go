@@ -19,6 +19,8 @@ var (
 	_ StochasticGradientTarget = (*Tempered)(nil)
 	_ ConditionalTarget        = (*Tempered)(nil)
 	_ MaskedConditionalTarget  = (*Tempered)(nil)
+	_ MetricTarget             = (*Tempered)(nil)
+	_ OrdinalTarget            = (*Tempered)(nil)
 	_ layered                  = (*Tempered)(nil)
 )
 
@@ -120,6 +122,35 @@ func (t *Tempered) LogMaskedConditionals(ctx context.Context, states []int, open
 		}
 	}
 	return nil
+}
+
+// Distances implements [MetricTarget]: a temperature leaves distances alone.
+// It leaves distance as it is when the target below has no distances.
+func (t *Tempered) Distances(slot, from, first int, distance []float64) {
+	if target, err := capability[MetricTarget](t.target, "a tempered target", "distances"); err == nil {
+		target.Distances(slot, from, first, distance)
+	}
+}
+
+// Values implements [OrdinalTarget]. It is nil when the target below has no
+// numbers.
+func (t *Tempered) Values() [][]float64 {
+	if target, err := capability[OrdinalTarget](t.target, "a tempered target", "categories that are numbers"); err == nil {
+		return target.Values()
+	}
+	return nil
+}
+
+// EnergyDerivative implements [OrdinalTarget].
+func (t *Tempered) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	target, err := capability[OrdinalTarget](t.target, "a tempered target", "categories that are numbers")
+	if err != nil {
+		return err
+	}
+	err = target.EnergyDerivative(ctx, states, energy, derivative)
+	t.cool(energy)
+	t.cool(derivative)
+	return err
 }
 
 // coolConditional raises one normalised conditional to the power 1/T.

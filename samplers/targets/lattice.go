@@ -38,6 +38,7 @@ type Ising struct {
 	coupling, field float64
 	near            [][]int
 	categories      []int
+	values          [][]float64
 }
 
 // NewIsing makes the model on rows × columns sites with coupling a and field b.
@@ -46,7 +47,11 @@ func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ising{coupling, field, near, repeat(2, rows*columns)}, nil
+	t := &Ising{coupling: coupling, field: field, near: near, categories: repeat(2, rows*columns)}
+	for range near {
+		t.values = append(t.values, []float64{-1, 1})
+	}
+	return t, nil
 }
 
 func repeat(k, n int) []int {
@@ -127,6 +132,18 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 		normalise(logp[2*c : 2*c+2])
 	}
 	return nil
+}
+
+// Values returns the spins -1 and +1 for every site.
+func (t *Ising) Values() [][]float64 { return t.values }
+
+// EnergyDerivative writes U and ∂U/∂s_i of each site.
+func (t *Ising) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	n := len(t.near)
+	for i := range derivative {
+		derivative[i] = t.derivative(states[i/n*n:i/n*n+n], i%n)
+	}
+	return t.Energy(ctx, states, energy)
 }
 
 // derivative is ∂U/∂s_i.

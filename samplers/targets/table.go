@@ -18,6 +18,8 @@ type Table struct {
 	errors       [][]float64 // [terms][states × slots × K], added to the gradient
 	energy       []float64   // Σ terms, [states]
 	conditionals []float64   // energies the conditionals are of, [states]
+	points       [][][2]float64
+	values       [][]float64
 }
 
 // TableOptions set how a random table is drawn. A zero field means none or 1.
@@ -57,6 +59,16 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	t.conditionals = normals(r, n, o.ConditionalError)
 	for i, u := range t.energy {
 		t.conditionals[i] += u
+	}
+	for _, k := range categories {
+		points, values := make([][2]float64, k), make([]float64, k)
+		at := r.NormFloat64()
+		for v := range points {
+			points[v] = [2]float64{r.NormFloat64(), r.NormFloat64()}
+			at += 0.3 + r.Float64()
+			values[v] = at
+		}
+		t.points, t.values = append(t.points, points), append(t.values, values)
 	}
 	return t, nil
 }
@@ -200,6 +212,40 @@ func agrees(a, b []int, open []bool) bool {
 		}
 	}
 	return true
+}
+
+// Distances writes squared distances between random points, one per category.
+func (t *Table) Distances(slot, from, first int, distance []float64) {
+	points := t.points[slot]
+	for i := range distance {
+		distance[i] = 0
+		for axis := range points[from] {
+			d := points[first+i][axis] - points[from][axis]
+			distance[i] += d * d
+		}
+	}
+}
+
+// Values returns random numbers, ascending, for the categories to stand for.
+func (t *Table) Values() [][]float64 { return t.values }
+
+// EnergyDerivative writes U and, for want of an extension to real slots, the
+// slope of the gradient from the first category to the last, which is as good
+// an estimate as any to prove a sampler with.
+func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	gradient := make([]float64, len(states)*t.wide)
+	if err := t.EnergyGradient(ctx, states, energy, gradient); err != nil {
+		return err
+	}
+	for i := range derivative {
+		values := t.values[i%len(t.values)]
+		last := len(values) - 1
+		derivative[i] = 0
+		if last > 0 {
+			derivative[i] = (gradient[i*t.wide+last] - gradient[i*t.wide]) / (values[last] - values[0])
+		}
+	}
+	return nil
 }
 
 func (t *Table) state(states []int, chain int) []int {

@@ -1,0 +1,200 @@
+package samplers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// HammingBall is the Hamming ball sampler of Titsias and Yau (JASA 2017):
+// HB-X-Y. A block of X slots is chosen uniformly; H(u) are the states that
+// differ from u in at most Y slots of the block and nowhere else:
+//
+//	u ~ Uniform(H(θ)),  θ' ∝ exp(U) on H(u)
+//
+// For a given block every ball has the same size, so the pair (θ, u) has a
+// joint law with margin π and both draws are Gibbs steps of it.
+//
+// Target: π exactly, on any target: no gradient is needed. No step size, no
+// rejection. Cost: the energies of a whole ball a step. States whose energy is
+// no number count as forbidden.
+type HammingBall struct {
+	frame
+	target     Target
+	categories []int
+	block      int
+	radius     int // = block: the block is drawn from its exact conditional
+
+	order  []int
+	slots  []int
+	states []int     // the balls of all chains, one after another
+	start  []int     // where each chain's ball starts, [chains + 1]
+	energy []float64 // of the states
+	base   []int
+	weight []float64
+}
+
+var (
+	_ Kernel     = (*HammingBall)(nil)
+	_ transition = (*HammingBall)(nil)
+)
+
+// maxListed is the largest number of states that a kernel lists for one chain.
+const maxListed = 1 << 20
+
+// NewHammingBall makes the sampler. It uses Block (X, default 10 or the number
+// of slots) and Radius (Y, default 1) of the options.
+func NewHammingBall(target Target, o Options) (*HammingBall, error) {
+	return newHammingBall("hamming-ball", target, o, 10, 1)
+}
+
+func newHammingBall(name string, target Target, o Options, block, radius int) (*HammingBall, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	k := &HammingBall{target: target, categories: target.Categories()}
+	var err error
+	if k.block, err = o.count(blockOption, o.Block, block, len(k.categories)); err != nil {
+		return nil, err
+	}
+	if radius == 0 {
+		radius = k.block
+	}
+	if k.radius, err = o.count(radiusOption, o.Radius, radius, k.block); err != nil {
+		return nil, err
+	}
+	if n := largestBall(k.categories, k.block, k.radius); n > maxListed {
+		return nil, fmt.Errorf("%s would evaluate up to %.3g states a step and chain: take smaller blocks or fewer categories, up to %d", name, n, maxListed)
+	}
+	k.order = make([]int, len(k.categories))
+	for j := range k.order {
+		k.order[j] = j
+	}
+	k.slots = make([]int, k.block)
+	k.base = make([]int, len(k.categories))
+	return k, nil
+}
+
+// largestBall bounds the size of a ball from above: every slot counts as the
+// widest.
+func largestBall(categories []int, block, radius int) float64 {
+	others, size, term := float64(width(categories)-1), 1.0, 1.0
+	for r := 1; r <= radius; r++ {
+		term *= others * float64(block-r+1) / float64(r)
+		size += term
+	}
+	return size
+}
+
+// Init implements [Kernel].
+func (k *HammingBall) Init(ctx context.Context, positions []int) (*State, error) {
+	return initWithEnergy(ctx, k.target, positions)
+}
+
+// Step implements [Kernel].
+func (k *HammingBall) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
+	return k.step(ctx, k, state, streams, info)
+}
+
+func (k *HammingBall) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+	slots := len(k.categories)
+	info.reset(state.Chains(), slots)
+	k.states, k.start = k.states[:0], k.start[:0]
+	for c, src := range sources {
+		k.start = append(k.start, len(k.states)/slots)
+		chooseSlots(k.slots, k.order, src)
+		copy(k.base, state.Position(c))
+		if k.radius < k.block {
+			k.recentre(src)
+		}
+		k.list(k.slots, k.radius)
+	}
+	listed := len(k.states) / slots
+	k.start = append(k.start, listed)
+	if err := k.evaluate(ctx, listed); err != nil {
+		return err
+	}
+	info.Cost.Energies = listed
+	for c, src := range sources {
+		chosen := k.start[c] + k.choose(k.energy[k.start[c]:k.start[c+1]], src)
+		copy(info.proposal(c), k.states[chosen*slots:(chosen+1)*slots])
+		info.Accepted[c] = true
+		info.Changed[c] = changes(state.Position(c), info.proposal(c))
+		copy(state.Position(c), info.proposal(c))
+		state.Energy[c] = k.energy[chosen]
+	}
+	return nil
+}
+
+// recentre moves base to a uniform member of its ball.
+func (k *HammingBall) recentre(src source) {
+	slots, before := len(k.categories), len(k.states)
+	k.list(k.slots, k.radius)
+	u := before + slots*src.index((len(k.states)-before)/slots)
+	copy(k.base, k.states[u:u+slots])
+	k.states = k.states[:before]
+}
+
+// list appends every state that differs from base in at most radius of the
+// given slots.
+func (k *HammingBall) list(slots []int, radius int) {
+	if len(slots) == 0 || radius == 0 {
+		k.states = append(k.states, k.base...)
+		return
+	}
+	j, rest := slots[0], slots[1:]
+	current := k.base[j]
+	k.list(rest, radius)
+	for v := range k.categories[j] {
+		if v != current {
+			k.base[j] = v
+			k.list(rest, radius-1)
+		}
+	}
+	k.base[j] = current
+}
+
+// evaluate takes the energies of the listed states, in batches.
+func (k *HammingBall) evaluate(ctx context.Context, listed int) error {
+	if cap(k.energy) < listed {
+		k.energy = make([]float64, listed)
+	}
+	k.energy = k.energy[:listed]
+	slots := len(k.categories)
+	for first := 0; first < listed; first += evaluationBatch {
+		last := min(first+evaluationBatch, listed)
+		if err := k.target.Energy(ctx, k.states[first*slots:last*slots], k.energy[first:last]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose draws from exp(energy).
+func (k *HammingBall) choose(energy []float64, src source) int {
+	for i, u := range energy {
+		if !finite(u) {
+			energy[i] = math.Inf(-1)
+		}
+	}
+	total := logSumExp(energy)
+	k.weight = k.weight[:0]
+	for _, u := range energy {
+		k.weight = append(k.weight, math.Exp(u-total))
+	}
+	return src.categorical(k.weight)
+}
+
+func hammingBallEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "hamming-ball", Title: "Hamming ball sampler",
+			Paper: "Titsias and Yau, The Hamming Ball Sampler, JASA 2017",
+			Exact: true, Target: onlyExp, Cost: "Σ_{r≤Y} C(X,r)(K-1)^r energies",
+		},
+		uses:   []option{blockOption, radiusOption},
+		nature: "it draws by exact energies from a ball of states",
+		make:   func(t Target, o Options) (Kernel, error) { return NewHammingBall(t, o) },
+	}
+}
