@@ -217,8 +217,8 @@ func TestPullResumes(t *testing.T) {
 		if want := []string{"", "bytes=6000-", "bytes=12000-"}; !slices.Equal(ranges, want) {
 			t.Errorf("ranges %q, want %q", ranges, want)
 		}
-		if s.sent["model.safetensors"] != size(s) {
-			t.Errorf("%d bytes were sent of a file of %d", s.sent["model.safetensors"], size(s))
+		if s.sentOf("model.safetensors") != size(s) {
+			t.Errorf("%d bytes were sent of a file of %d", s.sentOf("model.safetensors"), size(s))
 		}
 		if seen.done != seen.total || len(seen.waits) != 2 || !strings.Contains(seen.waits[0], "unexpected EOF") {
 			t.Errorf("progress %+v", seen)
@@ -249,8 +249,8 @@ func TestPullResumes(t *testing.T) {
 		o := s.options()
 		o.Progress = seen
 		pull(t, store, "org/tiny", o)
-		if s.sent["model.safetensors"] != size(s)-5000 || s.sent["vocab.txt"] != 0 {
-			t.Errorf("sent again: %v, want the weights from byte 5000 on", s.sent)
+		if s.sentOf("model.safetensors") != size(s)-5000 || s.sentOf("vocab.txt") != 0 {
+			t.Errorf("sent again: %d, want the weights from byte 5000 on", s.sentOf("model.safetensors"))
 		}
 		if seen.have < 5000 || seen.done != seen.total {
 			t.Errorf("progress %+v", seen)
@@ -281,8 +281,8 @@ func TestPullResumes(t *testing.T) {
 		s.intercept = nil
 		s.forget()
 		pull(t, store, "org/tiny", s.options())
-		if s.sent["model.safetensors"] != size(s)-4000 {
-			t.Errorf("%d bytes were sent, want the last %d", s.sent["model.safetensors"], size(s)-4000)
+		if s.sentOf("model.safetensors") != size(s)-4000 {
+			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), size(s)-4000)
 		}
 	})
 	t.Run("silent connection", func(t *testing.T) {
@@ -747,7 +747,7 @@ func TestPullAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got, want := s.sent["model.safetensors"], int64(len(s.commits[firstCommit]["model.safetensors"])); got != want {
+	if got, want := s.sentOf("model.safetensors"), int64(len(s.commits[firstCommit]["model.safetensors"])); got != want {
 		t.Errorf("%d bytes of weights were sent, want them once, %d", got, want)
 	}
 }
@@ -780,8 +780,8 @@ func TestPullWithoutRoom(t *testing.T) {
 		// With room again, the pull goes on.
 		s.forget()
 		pull(t, store, "org/tiny", s.options())
-		if want := int64(len(s.commits[firstCommit]["model.safetensors"])) - 8192; s.sent["model.safetensors"] != want {
-			t.Errorf("%d bytes were sent, want the last %d", s.sent["model.safetensors"], want)
+		if want := int64(len(s.commits[firstCommit]["model.safetensors"])) - 8192; s.sentOf("model.safetensors") != want {
+			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), want)
 		}
 	})
 }

@@ -57,8 +57,8 @@ type request struct {
 
 func newServer(t testing.TB) *server {
 	s := &server{commits: map[string]map[string][]byte{firstCommit: bundle(t, 1)}, refs: map[string]string{"main": firstCommit}, sent: map[string]int64{}}
-	s.Server = httptest.NewServer(s.logged(s.serveHub))
 	s.cdn = httptest.NewServer(s.logged(s.serveContent))
+	s.Server = httptest.NewServer(s.logged(s.serveHub))
 	t.Cleanup(func() {
 		s.Server.CloseClientConnections()
 		s.cdn.CloseClientConnections()
@@ -217,12 +217,23 @@ type counting struct {
 	name string
 }
 
+// Write counts first: by the time that the client has the bytes they are counted.
 func (c *counting) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.s.mu.Lock()
-	c.s.sent[c.name] += int64(n)
-	c.s.mu.Unlock()
-	return n, err
+	c.s.count(c.name, len(p))
+	return c.ResponseWriter.Write(p)
+}
+
+func (s *server) count(name string, bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent[name] += int64(bytes)
+}
+
+// sentOf is the number of bytes sent of a file since the last forget.
+func (s *server) sentOf(name string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent[name]
 }
 
 // cut serves the weights and breaks the connection after n bytes of each answer.
@@ -231,19 +242,15 @@ func (s *server) cut(n int) func(http.ResponseWriter, *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 			return false
 		}
-		s.serveContent(&cutting{w, n, func(sent int64) {
-			s.mu.Lock()
-			s.sent[path.Base(r.URL.Path)] += sent
-			s.mu.Unlock()
-		}}, r)
+		s.serveContent(&cutting{w, n, func(unsent int) { s.count(path.Base(r.URL.Path), -unsent) }}, r)
 		return true
 	}
 }
 
 type cutting struct {
 	http.ResponseWriter
-	left  int
-	count func(int64) // the panic keeps counting.Write from it
+	left   int
+	unsend func(int)
 }
 
 func (c *cutting) Write(p []byte) (int, error) {
@@ -251,9 +258,9 @@ func (c *cutting) Write(p []byte) (int, error) {
 		c.left -= len(p)
 		return c.ResponseWriter.Write(p)
 	}
+	c.unsend(len(p) - c.left)
 	c.ResponseWriter.Write(p[:c.left])
 	c.ResponseWriter.(http.Flusher).Flush()
-	c.count(int64(c.left))
 	panic(http.ErrAbortHandler)
 }
 
