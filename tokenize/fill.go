@@ -33,7 +33,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 	var text strings.Builder
 	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
 	from := 0
-	var last string // the token that ends the previous blank; "" if that was left as typed
+	var last string // the token that ends the previous blank
 	for i, blank := range tpl.Blanks {
 		literal := tpl.Text[from:blank.Start]
 		from = blank.End
@@ -43,8 +43,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			text.WriteString(tpl.Text[blank.Start:blank.End])
 			filled.Spans[i][1] = text.Len()
 			filled.Fills[i] = tpl.Text[blank.Start:blank.End]
-			last = ""
-			continue
+			continue // no blank after this one has its ids either
 		}
 		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
 		joins := continues(tokens[0])
@@ -55,7 +54,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && i > 0 && last != "" && !joins && tpl.setApart(last, tokens[0]) {
+		if literal == "" && i > 0 && !joins && tpl.setApart(last, tokens[0]) {
 			text.WriteByte(' ')
 		}
 		fill := tpl.join(tokens)

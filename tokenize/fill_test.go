@@ -56,6 +56,7 @@ func TestFill(t *testing.T) {
 		{name: "after a filled comma", text: "It left [MASK] [MASK] told me", ids: []string{",", "he"}, want: "It left , he told me"},
 		{name: "after a filled quotation mark", text: "[MASK] [MASK] left, She told me", ids: []string{"\"", "he"}, want: "\" He left, She told me", fills: []string{"\"", "He"}},
 		{name: "piece at a start", text: "It left. [MASK] told me", ids: []string{"##s"}, want: "It left.s told me", fills: []string{"s"}},
+		{name: "piece at the very start", text: " [MASK] Left", ids: []string{"##y"}, want: " y Left", fills: []string{"y"}},
 		{name: "letter without a capital", text: "[MASK] Left", ids: []string{"日"}, want: "日 Left"},
 		{name: "several words at a start", text: "[MASK:2] is a way. It is not", ids: []string{"new", "york"}, want: "New york is a way. It is not", fills: []string{"New york"}},
 

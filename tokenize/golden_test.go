@@ -154,3 +154,40 @@ func TestLoadFormsAgree(t *testing.T) {
 		t.Errorf("built-in model: vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
 	}
 }
+
+// The first and last character of each block that is set apart, and their neighbours, are words of their own or not.
+func TestChineseBlocks(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{})
+	for _, block := range [][2]rune{
+		{0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xF900, 0xFAFF},
+		{0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F},
+	} {
+		for r, apart := range map[rune]bool{block[0] - 1: false, block[0]: true, block[1]: true, block[1] + 1: false} {
+			if r == 0x2B73F || r == 0x2B740 { // two blocks meet
+				apart = true
+			}
+			encoding, err := tokenizer.Encode("a" + string(r) + "b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			words := encoding.Words[len(encoding.Words)-2] + 1
+			if got := words == 3; got != apart {
+				t.Errorf("%U: set apart is %t, want %t", r, got, apart)
+			}
+		}
+	}
+}
+
+// The bound on the length of a word counts characters, and holds for words of the vocabulary too.
+func TestLongestWord(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{LongestWord: 4, Accents: tokenize.AccentsKept})
+	for text, want := range map[string]string{"left": "left", "ferry": "[UNK]", "ways": "way ##s", "wayss": "[UNK]", "é": "é", "éééé": "[UNK]"} {
+		encoding, err := tokenizer.Encode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tokensOf(tokenizer, encoding.IDs); got != "[CLS] "+want+" [SEP]" {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

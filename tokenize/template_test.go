@@ -203,6 +203,7 @@ func TestTemplateErrors(t *testing.T) {
 		{"vertical tab", "a\v[MASK]", tokenize.ErrControl, 1, "U+000B"},
 		{"separator", "a [MASK] [SEP] b", tokenize.ErrSpecialToken, 9, "[SEP]"},
 		{"first of several", "[PAD] [MASK] [CLS]", tokenize.ErrSpecialToken, 0, "[PAD]"},
+		{"first of several, other order", "[CLS] [MASK] [PAD]", tokenize.ErrSpecialToken, 0, "[CLS]"},
 		{"classifier", "a[CLS][MASK]", tokenize.ErrSpecialToken, 1, "[CLS]"},
 		{"too long", strings.Repeat("the ferry ", 100_000) + "[MASK]", tokenize.ErrTooLong, -1, "1000006 bytes"},
 		{"one long word", strings.Repeat("x", 1<<20), tokenize.ErrTooLong, -1, ""},
