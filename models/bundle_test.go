@@ -317,16 +317,29 @@ func TestOpenNames(t *testing.T) {
 	})
 }
 
+// BenchmarkOpenDir opens folders: every file is hashed.
 func BenchmarkOpenDir(b *testing.B) {
-	// A copy of the built-in model: every file is hashed, 22 MB.
-	dir := b.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("mini-uncased")); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := models.Open(dir); err != nil {
-			b.Fatal(err)
-		}
+	for _, c := range []struct {
+		name   string
+		config models.Config
+		dtype  safetensors.DType
+	}{
+		{"tiny", modelstest.Tiny(), safetensors.F16},
+		{"bert-base-F16", modelstest.Base(), safetensors.F16},
+		{"bert-base-F32", modelstest.Base(), safetensors.F32},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			dir := b.TempDir()
+			if err := modelstest.Write(dir, c.config, c.dtype, rand.New(rand.NewPCG(1, 2))); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(seal(b, dir).Size())
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := models.Open(dir); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -120,4 +121,24 @@ func TestParseManifestRefuses(t *testing.T) {
 			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
 		}
 	}
+}
+
+// FuzzParseManifest: no panic, and no accepted path leaves the bundle.
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"files":[{"path":"a/b","size":1,"sha256":"` + strings.Repeat("0", 64) + `"}]}`))
+	f.Add([]byte(`{"schema":1,"files":[{"path":"../b","size":1,"sha256":"` + strings.Repeat("0", 64) + `"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := models.ParseManifest(data)
+		if err != nil {
+			return
+		}
+		for _, file := range m.Files {
+			if joined := path.Join("/bundle", file.Path); !strings.HasPrefix(joined, "/bundle/") || file.Size < 0 {
+				t.Errorf("accepted: %+v", file)
+			}
+		}
+		if len(m.SHA256()) != 64 {
+			t.Errorf("identity %q", m.SHA256())
+		}
+	})
 }

@@ -436,6 +436,12 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 		return nil, err
 	}
 	defer p.Close()
+	if !p.Placed() {
+		// Of a copy that broke off nothing is worth keeping, and what else lies there does not belong to the model.
+		if err := errors.Join(os.RemoveAll(p.Dir()), os.MkdirAll(p.Dir(), 0o755)); err != nil {
+			return nil, err
+		}
+	}
 	var names []string
 	for _, f := range source.Manifest.Files {
 		names = append(names, f.Path)

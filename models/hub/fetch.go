@@ -103,7 +103,8 @@ func (c *client) weights(ctx context.Context, info *repository, dir string) ([]f
 		if others == nil {
 			return nil, errors.New("the repository has no weights")
 		}
-		return nil, fmt.Errorf("the repository has no %s; its other weights are not read: %.200s", weightsName, strings.Join(others, ", "))
+		return nil, fmt.Errorf("the repository has no %s, and its other weights are not read (%.200s); a revision that has it may exist, often a pull request: %s@refs/pr/NUMBER",
+			weightsName, strings.Join(others, ", "), c.name)
 	}
 	if err := c.fetch(ctx, info.Commit, index, dir); err != nil {
 		return nil, err

@@ -5,6 +5,9 @@
 // content, cannot be cancelled while it asks for a repository's files, has no offline mode and does not try again when
 // the hub asks to wait; each of these is needed here.
 //
+// Weights are read from safetensors alone. The Go library for pytorch_model.bin, nlpodyssey/gopickle (v0.2.0 of 2023),
+// allocates whatever size a file claims and panics on the old tar layout, which strangers' files must not be given to.
+//
 // Every file is checked by content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
 // object name (SHA-1 over "blob SIZE\0" and content). What was fetched before a connection broke is kept, and the next
 // attempt, in this process or a later one, asks for the rest.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,7 +204,7 @@ func TestPullResumes(t *testing.T) {
 	size := func(s *server) int64 { return int64(len(s.commits[firstCommit]["model.safetensors"])) }
 	t.Run("cut connections", func(t *testing.T) {
 		s := newServer(t)
-		s.intercept = s.cut(6000)
+		s.answer(s.cut(6000))
 		seen := &observer{}
 		o := s.options()
 		o.Progress = seen
@@ -227,23 +228,22 @@ func TestPullResumes(t *testing.T) {
 	t.Run("in a later pull", func(t *testing.T) {
 		s := newServer(t)
 		store := newStore(t)
-		served := false
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		var served atomic.Bool
+		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 				return false
 			}
-			if served { // nothing more comes
+			if served.Swap(true) { // nothing more comes
 				panic(http.ErrAbortHandler)
 			}
-			served = true
 			return s.cut(5000)(w, r)
-		}
+		})
 		_, err := hub.Pull(t.Context(), store, "org/tiny", s.options())
 		refused(t, err, "cannot reach ", "check the connection")
 		if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 			t.Errorf("half a model opens: %v", err)
 		}
-		s.intercept = nil
+		s.answer(nil)
 		s.forget()
 		seen := &observer{}
 		o := s.options()
@@ -260,7 +260,7 @@ func TestPullResumes(t *testing.T) {
 		s := newServer(t)
 		store := newStore(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 				return false
 			}
@@ -270,7 +270,7 @@ func TestPullResumes(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 			return true
-		}
+		})
 		o := s.options()
 		o.Progress = &canceller{cancel: cancel}
 		_, err := hub.Pull(ctx, store, "org/tiny", o)
@@ -278,7 +278,7 @@ func TestPullResumes(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v is not that of the context", err)
 		}
-		s.intercept = nil
+		s.answer(nil)
 		s.forget()
 		pull(t, store, "org/tiny", s.options())
 		if s.sentOf("model.safetensors") != size(s)-4000 {
@@ -287,19 +287,18 @@ func TestPullResumes(t *testing.T) {
 	})
 	t.Run("silent connection", func(t *testing.T) {
 		s := newServer(t)
-		first := true
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.HasPrefix(r.URL.Path, "/blobs/") || !first {
+		var later atomic.Bool
+		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasPrefix(r.URL.Path, "/blobs/") || later.Swap(true) {
 				return false
 			}
-			first = false
 			content := s.commits[firstCommit]["model.safetensors"]
 			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 			w.Write(content[:4000])
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 			return true
-		}
+		})
 		o := s.options()
 		o.Stall = 200 * time.Millisecond
 		seen := &observer{}
@@ -311,15 +310,14 @@ func TestPullResumes(t *testing.T) {
 	})
 	t.Run("server without ranges", func(t *testing.T) {
 		s := newServer(t)
-		first := true
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		var later atomic.Bool
+		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 			r.Header.Del("Range")
-			if strings.HasPrefix(r.URL.Path, "/blobs/") && first {
-				first = false
+			if strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) {
 				return s.cut(5000)(w, r)
 			}
 			return false
-		}
+		})
 		seen := &observer{}
 		o := s.options()
 		o.Progress = seen
@@ -398,22 +396,22 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		{"private, no token", "org/tiny", func(s *server) { s.private = true }, "", "no such model, or it is private (401): check the name, or set HF_TOKEN"},
 		{"private, wrong token", "org/tiny", func(s *server) { s.private = true }, "hf_other", "does not accept the token (401): check HF_TOKEN"},
 		{"gated", "org/tiny", func(s *server) { s.gated = true }, "", "access to this model has to be granted: ask for it on http://"},
-		{"forbidden", "org/tiny", func(s *server) { s.intercept = answer(403) }, token, "the token in HF_TOKEN may not read this model"},
-		{"too many requests for an hour", "org/tiny", func(s *server) { s.intercept = answer(429, "Retry-After", "3600") }, "", "limits requests (429): try again in 1h0m0s"},
-		{"too many requests, always", "org/tiny", func(s *server) { s.intercept = answer(429) }, "", "limits requests (429): try again later"},
-		{"out of order", "org/tiny", func(s *server) { s.intercept = answer(502) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
-		{"teapot", "org/tiny", func(s *server) { s.intercept = answer(418) }, "", "unexpected answer of the hub: 418"},
+		{"forbidden", "org/tiny", func(s *server) { s.answer(answer(403)) }, token, "the token in HF_TOKEN may not read this model"},
+		{"too many requests for an hour", "org/tiny", func(s *server) { s.answer(answer(429, "Retry-After", "3600")) }, "", "limits requests (429): try again in 1h0m0s"},
+		{"too many requests, always", "org/tiny", func(s *server) { s.answer(answer(429)) }, "", "limits requests (429): try again later"},
+		{"out of order", "org/tiny", func(s *server) { s.answer(answer(502)) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
+		{"teapot", "org/tiny", func(s *server) { s.answer(answer(418)) }, "", "unexpected answer of the hub: 418"},
 		{"page of a hotel", "org/tiny", func(s *server) {
-			s.intercept = func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>sign in</html>"); return true }
+			s.answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>sign in</html>"); return true })
 		}, "", "does not answer like a hub: the list of files is not valid JSON"},
 		{"no commit", "org/tiny", func(s *server) {
-			s.intercept = func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha":"../../x"}`); return true }
+			s.answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha":"../../x"}`); return true })
 		}, "", `"../../x" is not a commit`},
 		{"endless redirects", "org/tiny", func(s *server) {
-			s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 				http.Redirect(w, r, r.URL.Path, http.StatusFound)
 				return true
-			}
+			})
 		}, "", "refused a redirect: more than 10 in a row"},
 		{"name", "org/../tiny", nil, "", ""},
 	} {
@@ -453,7 +451,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 			s := newServer(t)
 			failed := map[string]bool{}
 			var mu sync.Mutex
-			s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				if failed[r.URL.Path] {
@@ -465,7 +463,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 				}
 				http.Error(w, "wait", status)
 				return true
-			}
+			})
 			seen := &observer{}
 			o := s.options()
 			o.Progress = seen
@@ -497,49 +495,48 @@ func TestPullVerifies(t *testing.T) {
 			good := s.commits[firstCommit][name]
 			bad := slices.Clone(good)
 			bad[len(bad)/2] ^= 1
-			s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 				if !strings.HasSuffix(r.URL.Path, name) || (large(name) && !strings.HasPrefix(r.URL.Path, "/blobs/")) {
 					return false
 				}
 				w.Write(bad)
 				return true
-			}
+			})
 			_, err := hub.Pull(t.Context(), store, "org/tiny", s.options())
 			refused(t, err, name+": wrong content: expected ", ", found ")
 			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 				t.Errorf("it opens: %v", err)
 			}
 			// What was wrong is gone, so the next pull is a clean one.
-			s.intercept = nil
+			s.answer(nil)
 			pull(t, store, "org/tiny", s.options())
 		})
 	}
 	t.Run("other length", func(t *testing.T) {
 		s := newServer(t)
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, "vocab.txt") {
 				return false
 			}
 			fmt.Fprint(w, "short")
 			return true
-		}
+		})
 		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
 		refused(t, err, "vocab.txt: expected ", "bytes, the answer has 5")
 	})
 	t.Run("another part than asked for", func(t *testing.T) {
 		s := newServer(t)
-		first := true
-		s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		var later atomic.Bool
+		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 				return false
 			}
-			if first {
-				first = false
+			if !later.Swap(true) {
 				return s.cut(5000)(w, r)
 			}
 			r.Header.Set("Range", "bytes=4000-")
 			return false
-		}
+		})
 		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
 		refused(t, err, "model.safetensors: asked for bytes 5000-", `the answer holds "bytes 4000-`)
 	})
@@ -574,13 +571,13 @@ func TestPullFromPlainMirror(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newServer(t)
 			s.bare = true
-			s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodHead {
 					s.serveHub(&overriding{w, c.header, c.value}, r)
 					return true
 				}
 				return false
-			}
+			})
 			_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
 			refused(t, err, c.want)
 		})
@@ -625,7 +622,7 @@ func TestPullRefusesRepositories(t *testing.T) {
 			delete(f, "tf_model.h5")
 			delete(f, "onnx/model.onnx")
 		}, "the repository has no weights", false},
-		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") }, "has no model.safetensors; its other weights are not read: ", false},
+		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") }, "has no model.safetensors, and its other weights are not read (", false},
 		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "it has no vocab.txt or tokenizer.json", true},
 		{"config and weights disagree", func(f map[string][]byte) { reconfigure(f, "vocab_size", 65) }, "has shape [64 16], config.json asks for [65 16]", true},
 		{"weights are no safetensors", func(f map[string][]byte) { f["model.safetensors"] = []byte("PK\x03\x04 a zip archive") }, "not a safetensors file", true},

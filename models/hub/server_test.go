@@ -101,6 +101,13 @@ func (s *server) logged(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// answer sets what may answer in place of the server.
+func (s *server) answer(intercept func(w http.ResponseWriter, r *http.Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intercept = intercept
+}
+
 // seen gives the requests whose path ends with suffix, and forgets nothing.
 func (s *server) seen(suffix string) []request {
 	s.mu.Lock()
