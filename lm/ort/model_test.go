@@ -55,11 +55,7 @@ func node(operator string, inputs, outputs []string, attributes ...[]byte) []byt
 	return b
 }
 
-// integer and subgraph are attributes.
-func integer(name string, value int64) []byte {
-	return varintField(varintField(textField(nil, 1, name), 3, value), 20, 2)
-}
-
+// subgraph is an attribute that is a graph.
 func subgraph(name string, graph []byte) []byte {
 	return varintField(messageField(textField(nil, 1, name), 6, graph), 20, 5)
 }

@@ -179,25 +179,34 @@ func load(path string, severity LogSeverity) (version string, err error) {
 	if environment.library != "" {
 		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path, environment.version, environment.library)
 	}
-	info, err := library.Inspect(path)
-	if err != nil {
+	if err := checkLibrary(path); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %w", err)
-	}
-	if info.OS != runtime.GOOS || info.Arch != runtime.GOARCH {
-		return "", fmt.Errorf("onnxruntime library: %s: made for %s/%s, this machine is %s/%s", path, info.OS, info.Arch, runtime.GOOS, runtime.GOARCH)
-	}
-	found, usable, err := probe(path)
-	if err != nil {
-		return "", fmt.Errorf("onnxruntime library: %s: %w", path, err)
-	}
-	if !usable {
-		return "", fmt.Errorf("onnxruntime library: %s: found version %s, wanted %s or newer (C interface %d); run `infill setup`, or name another in INFILL_ONNXRUNTIME", path, found, library.MinimumVersion, apiVersion)
 	}
 	if err := createEnvironment(path, severity); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %s: %w", path, err)
 	}
 	environment.library, environment.version = path, environmentVersion()
 	return environment.version, nil
+}
+
+// checkLibrary refuses a file that the binding could not use, or would crash on. A library that serves stays loaded.
+func checkLibrary(path string) error {
+	info, err := library.Inspect(path)
+	if err != nil {
+		return err
+	}
+	if info.OS != runtime.GOOS || info.Arch != runtime.GOARCH {
+		return fmt.Errorf("%s: made for %s/%s, this machine is %s/%s", path, info.OS, info.Arch, runtime.GOOS, runtime.GOARCH)
+	}
+	version, offers, err := probe(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if !offers {
+		return fmt.Errorf("%s: found version %s, wanted %s or newer (C interface %d); run `infill setup`, or name another in %s",
+			path, version, library.MinimumVersion, apiVersion, library.Variable)
+	}
+	return nil
 }
 
 func parseDevice(name string) (device string, index int, err error) {

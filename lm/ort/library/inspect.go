@@ -96,8 +96,11 @@ func (info *Info) readELF(file io.ReaderAt) error {
 	if info.Needs, err = f.ImportedLibraries(); err != nil {
 		return damaged(err)
 	}
+	if f.SectionByType(elf.SHT_GNU_VERDEF) == nil {
+		return nil // a library may do without; its version stays unknown
+	}
 	versions, err := f.DynamicVersions()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+	if err != nil {
 		return damaged(err)
 	}
 	for _, version := range versions {

@@ -1,0 +1,303 @@
+package ort
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// One session, many goroutines, each with its own shapes and values.
+func TestOneSessionManyGoroutines(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), double(), SessionOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var all sync.WaitGroup
+	for g := range 16 {
+		all.Go(func() {
+			for round := range 50 {
+				n := 1 + (g*7+round)%40
+				in, out := make([]float32, n), make([]float32, n)
+				for i := range in {
+					in[i] = float32(g*1000 + round*50 + i)
+				}
+				outputs := []Tensor{Float32([]int64{int64(n)}, out)}
+				if round%2 == 0 {
+					outputs[0] = Allocated(ElementFloat32)
+				}
+				if err := s.Run(ctx, []Tensor{Float32([]int64{int64(n)}, in)}, outputs); err != nil {
+					t.Error(err)
+					return
+				}
+				for i, y := range outputs[0].Float32s() {
+					if y != 2*in[i] {
+						t.Errorf("goroutine %d, round %d: 2·%v = %v", g, round, in[i], y)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestCloseWaitsForRunningCalls(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
+	one := []int64{1}
+	count := func(ctx context.Context, times int64) (float32, error) {
+		y := make([]float32, 1)
+		err := s.Run(ctx, []Tensor{Int64([]int64{}, []int64{times}), Float32(one, []float32{0})}, []Tensor{Float32(one, y)})
+		return y[0], err
+	}
+	// Calls that started before Close come to their end, those after it are refused, and none crashes.
+	var all sync.WaitGroup
+	started := make(chan struct{}, 8)
+	for range 8 {
+		all.Go(func() {
+			started <- struct{}{}
+			y, err := count(context.Background(), 20000)
+			if !(err == nil && y == 20000) && !errors.Is(err, ErrClosed) {
+				t.Errorf("counted %v, %v", y, err)
+			}
+		})
+	}
+	for range 8 {
+		<-started
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if _, err := count(context.Background(), 1); !errors.Is(err, ErrClosed) {
+		t.Errorf("run on a closed session: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+}
+
+// Close while a call runs that only its context can end: Close must not return before the call does.
+func TestCloseDuringACallThatIsStopped(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), counter(), SessionOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	returned := make(chan error, 1)
+	began := make(chan struct{})
+	go func() {
+		one := []int64{1}
+		close(began)
+		returned <- s.Run(ctx, []Tensor{Int64([]int64{}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, make([]float32, 1))})
+	}()
+	<-began
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		// Close came before the call took hold; then the call is refused.
+		if err != nil {
+			t.Error(err)
+		}
+		if err := <-returned; !errors.Is(err, ErrClosed) {
+			t.Errorf("run after close: %v", err)
+		}
+		cancel()
+		return
+	default:
+	}
+	cancel()
+	if err := <-returned; !errors.Is(err, context.Canceled) && !errors.Is(err, ErrClosed) {
+		t.Errorf("run: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func TestRuntimeCloseClosesSessions(t *testing.T) {
+	r, err := Open(context.Background(), Options{LibraryPath: testLibrary(t), Device: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(t, r, double(), SessionOptions{})
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1}, []float32{1})}, []Tensor{Float32([]int64{1}, make([]float32, 1))}); !errors.Is(err, ErrClosed) {
+		t.Errorf("run after the runtime's close: %v", err)
+	}
+	if _, err := r.NewSession(double(), SessionOptions{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("session after the runtime's close: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+}
+
+// resident is this process's resident memory in bytes.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	debug.FreeOSMemory()
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("no /proc/self/statm")
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// Each case would leave far more than the allowance behind if it released one thing too few per round.
+func TestResidentMemoryStaysFlat(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("resident memory is read from /proc")
+	}
+	r := openCPU(t, Options{})
+	ctx := context.Background()
+	wide := newSession(t, r, double(), SessionOptions{})
+	large := make([]float32, 1<<17) // 512 KiB
+	shape := []int64{int64(len(large))}
+	out := make([]float32, len(large))
+	expand := newSession(t, r, graph{
+		nodes:   [][]byte{node("Expand", []string{"x", "shape"}, []string{"y"})},
+		inputs:  [][]byte{valueInfo("x", ElementFloat32, -1), valueInfo("shape", ElementInt64, 1)},
+		outputs: [][]byte{valueInfo("y", ElementFloat32, -1)},
+	}.model(), SessionOptions{})
+	weights := make([]byte, 4<<20)
+	for i := range len(weights) / 4 {
+		binary.LittleEndian.PutUint32(weights[4*i:], math.Float32bits(float32(i%17)))
+	}
+	heavy := graph{
+		nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
+		initializers: [][]byte{initializer("w", ElementFloat32, weights, 1024, 1024)},
+		inputs:       [][]byte{valueInfo("x", ElementFloat32, 1, 1024)},
+		outputs:      [][]byte{valueInfo("y", ElementFloat32, 1, 1024)},
+	}.model()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "weights"), weights, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	outside := graph{
+		nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
+		initializers: [][]byte{externalInitializer("w", ElementFloat32, "weights", 0, int64(len(weights)), 1024, 1024)},
+		inputs:       [][]byte{valueInfo("x", ElementFloat32, 1, 1024)},
+		outputs:      [][]byte{valueInfo("y", ElementFloat32, 1, 1024)},
+	}.model()
+	endless := newSession(t, r, counter(), SessionOptions{})
+	session := func(model []byte, o SessionOptions) error {
+		s, err := r.NewSession(model, o)
+		if err != nil {
+			return err
+		}
+		x := []int64{1, 1024}
+		err = s.Run(ctx, []Tensor{Float32(x, large[:1024])}, []Tensor{Float32(x, out[:1024])})
+		return errors.Join(err, s.Close())
+	}
+	expectFailure := func(err error) error {
+		if err == nil {
+			return errors.New("no error")
+		}
+		return nil
+	}
+	for _, test := range []struct {
+		name      string
+		rounds    int
+		allowance int64 // bytes
+		round     func(i int) error
+	}{
+		{"runs", 4000, 4 << 20, func(int) error {
+			return wide.Run(ctx, []Tensor{Float32(shape, large)}, []Tensor{Float32(shape, out)})
+		}},
+		{"runs of many shapes", 40000, 4 << 20, func(i int) error {
+			n := 1 + i%4000
+			return wide.Run(ctx, []Tensor{Float32([]int64{int64(n)}, large[:n])}, []Tensor{Float32([]int64{int64(n)}, out[:n])})
+		}},
+		{"allocated outputs", 1000, 24 << 20, func(int) error {
+			return wide.Run(ctx, []Tensor{Float32(shape, large)}, []Tensor{Allocated(ElementFloat32)})
+		}},
+		{"failing runs", 20000, 4 << 20, func(int) error {
+			return expectFailure(expand.Run(ctx, []Tensor{Float32(shape, large), Int64([]int64{1}, []int64{3})}, []Tensor{Allocated(ElementFloat32)}))
+		}},
+		{"stopped runs", 6000, 1 << 20, func(int) error {
+			ctx, cancel := context.WithCancel(ctx)
+			go cancel()
+			one := []int64{1}
+			return expectFailure(endless.Run(ctx, []Tensor{Int64([]int64{}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, make([]float32, 1))}))
+		}},
+		{"sessions", 60, 64 << 20, func(int) error { return session(heavy, SessionOptions{}) }},
+		{"sessions with external data", 60, 64 << 20, func(int) error { return session(outside, SessionOptions{ExternalDir: folder}) }},
+		{"sessions that fail", 200, 4 << 20, func(int) error {
+			_, err := r.NewSession(outside, SessionOptions{ExternalDir: folder + "/absent"})
+			return expectFailure(err)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for i := range test.rounds / 4 { // arenas and allocators fill once
+				if err := test.round(i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := resident(t)
+			for i := range test.rounds {
+				if err := test.round(i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if grown := resident(t) - before; grown > test.allowance {
+				t.Errorf("%d rounds grew resident memory by %d KiB", test.rounds, grown>>10)
+			} else {
+				t.Logf("%d rounds: %+d KiB", test.rounds, grown>>10)
+			}
+		})
+	}
+}
+
+func FuzzReadSignature(f *testing.F) {
+	f.Add(double())
+	f.Add(matMul(2, 3, 4))
+	f.Add(counter())
+	f.Add([]byte{0x3a, 0x02, 0x5a, 0x00})
+	f.Fuzz(func(t *testing.T, model []byte) {
+		s, err := readSignature(model)
+		if err != nil {
+			wantOneLine(t, err, "not an ONNX model")
+			return
+		}
+		// Whatever was read can be asked for again.
+		if _, err := pick("output", s.outputs, names(s.outputs)); err != nil && len(s.outputs) > 0 {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReadSignature(t *testing.T) {
+	s, err := readSignature(graph{
+		initializers: [][]byte{initializer("w", ElementFloat32, make([]byte, 4), 1)},
+		// Old models name initializers among the inputs.
+		inputs: [][]byte{
+			valueInfo("ids", ElementInt64, -1, 24), valueInfo("w", ElementFloat32, 1), valueInfo("scalar", ElementBool),
+			textField(nil, valueName, "untyped"),
+		},
+		outputs: [][]byte{valueInfo("energy", ElementFloat64, -1), valueInfo("label", 0, 2)},
+	}.model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(s.inputs, s.outputs)
+	want := "[{ids int64 [-1 24]} {scalar bool []} {untyped unknown []}] [{energy float64 [-1]} {label unknown [2]}]"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if s.inputs[1].Shape == nil || s.inputs[2].Shape != nil {
+		t.Error("a scalar has an empty shape, an undeclared shape is nil")
+	}
+}

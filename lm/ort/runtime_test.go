@@ -1,0 +1,376 @@
+package ort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// childVariable makes the test binary act as a program of its own, for what is seen only from outside a process.
+const childVariable = "INFILL_ORT_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if task := os.Getenv(childVariable); task != "" {
+		if err := child(task); err != nil {
+			fmt.Println("child:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// compile makes a shared library from C.
+func compile(t *testing.T, name, source string, arguments ...string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the fake libraries are made as on Unix")
+	}
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	folder := t.TempDir()
+	code, path := filepath.Join(folder, "fake.c"), filepath.Join(folder, name)
+	if err := os.WriteFile(code, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := exec.Command(compiler, append([]string{"-shared", "-fPIC", "-o", path, code}, arguments...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return path
+}
+
+// fakeLibrary is a library whose OrtGetApiBase offers nothing and tells a version.
+func fakeLibrary(t *testing.T, version string) string {
+	return compile(t, "libonnxruntime.so", fmt.Sprintf(`
+		typedef struct { const void *(*get_api)(unsigned); const char *(*get_version)(void); } base;
+		static const void *api(unsigned version) { (void)version; return 0; }
+		static const char *version(void) { return %q; }
+		static const base b = { api, version };
+		const base *OrtGetApiBase(void) { return &b; }`, version))
+}
+
+func TestLibrariesThatDoNotServe(t *testing.T) {
+	folder := t.TempDir()
+	text := filepath.Join(folder, "notes.so")
+	if err := os.WriteFile(text, []byte("this is no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(folder, "empty.so")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := fakeLibrary(t, "1.20.0")
+	whole, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truncated := filepath.Join(folder, "truncated.so")
+	if err := os.WriteFile(truncated, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, path string
+		want       []string
+	}{
+		{"missing", filepath.Join(folder, "absent.so"), []string{"absent.so"}},
+		{"folder", folder, []string{"not a file"}},
+		{"text", text, []string{text, "not a shared library"}},
+		{"empty", empty, []string{empty, "not a shared library: 0 bytes"}},
+		{"truncated", truncated, []string{truncated}},
+		{"old", old, []string{old, "found version 1.20.0", "wanted 1.24.1 or newer", "infill setup"}},
+		{"newer, without the interface", fakeLibrary(t, "1.99.0"), []string{"found version 1.99.0", "C interface 24"}},
+		{"nonsense version", fakeLibrary(t, "one"), []string{"found version one"}},
+		{"another library", compile(t, "libother.so", "int other(void) { return 1; }"), []string{"not an onnxruntime library", "OrtGetApiBase"}},
+		{"base is null", compile(t, "libnull.so", "void *OrtGetApiBase(void) { return 0; }"), []string{"not an onnxruntime library"}},
+	}
+	if runtime.GOOS == "linux" {
+		foreign := filepath.Join(folder, "foreign.so")
+		bytes := append([]byte{}, whole...)
+		bytes[18], bytes[19] = 0xf3, 0 // e_machine: RISC-V
+		if err := os.WriteFile(foreign, bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tests = append(tests, struct {
+			name, path string
+			want       []string
+		}{"wrong architecture", foreign, []string{foreign, "made for linux/riscv", "this machine is linux/" + runtime.GOARCH}})
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			wantOneLine(t, checkLibrary(test.path), test.want...)
+		})
+	}
+}
+
+// What a whole program sees of a library that does not serve: an error of Open, and its life.
+func TestOpenOnAnOldLibraryInAProgram(t *testing.T) {
+	output, diagnostics := runChild(t, "open "+fakeLibrary(t, "1.20.0"))
+	if !strings.Contains(output, "found version 1.20.0, wanted 1.24.1 or newer") || diagnostics != "" {
+		t.Errorf("output %q, standard error %q", output, diagnostics)
+	}
+}
+
+func runChild(t *testing.T, task string) (output, diagnostics string) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), childVariable+"="+task)
+	var out, diagnosticsBuffer strings.Builder
+	command.Stdout, command.Stderr = &out, &diagnosticsBuffer
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out.String(), diagnosticsBuffer.String())
+	}
+	return out.String(), diagnosticsBuffer.String()
+}
+
+func child(task string) error {
+	verb, argument, _ := strings.Cut(task, " ")
+	ctx := context.Background()
+	switch verb {
+	case "open":
+		_, err := Open(ctx, Options{LibraryPath: argument, Device: "cpu"})
+		fmt.Println(err)
+		return nil
+	case "warnings", "warnings-loud":
+		o := Options{LibraryPath: argument, Device: "cpu"}
+		if verb == "warnings-loud" {
+			o.Log = LogWarning
+		}
+		return provoke(ctx, o)
+	}
+	return errors.New("unknown task " + verb)
+}
+
+// provoke does what makes onnxruntime warn and complain: an initializer that nobody uses, an output whose declared shape is wrong,
+// a graph that is refused, a run that fails.
+func provoke(ctx context.Context, o Options) error {
+	r, err := Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	one := []byte{0, 0, 0x80, 0x3f}
+	s, err := r.NewSession(graph{
+		nodes: [][]byte{
+			node("Expand", []string{"x", "shape"}, []string{"wide"}),
+			node("Reshape", []string{"wide", "shape"}, []string{"y"}),
+		},
+		initializers: [][]byte{initializer("unused", ElementFloat32, one, 1)},
+		inputs:       [][]byte{valueInfo("x", ElementFloat32, -1), valueInfo("shape", ElementInt64, -1)},
+		outputs:      [][]byte{valueInfo("y", ElementFloat32, 3, 7)},
+	}.model(), SessionOptions{})
+	if err != nil {
+		return err
+	}
+	// The run fails: 2 values cannot be stretched to 5.
+	err = s.Run(ctx, []Tensor{Float32([]int64{2}, make([]float32, 2)), Int64([]int64{1}, []int64{5})}, []Tensor{Allocated(ElementFloat32)})
+	if err == nil {
+		return errors.New("an impossible run went well")
+	}
+	if _, err := r.NewSession(matMul(2, 3, 4)[:40], SessionOptions{}); err == nil {
+		return errors.New("a damaged graph was taken")
+	}
+	return nil
+}
+
+func TestNothingOnStandardError(t *testing.T) {
+	path := testLibrary(t)
+	if _, diagnostics := runChild(t, "warnings "+path); diagnostics != "" {
+		t.Errorf("standard error: %s", diagnostics)
+	}
+	// The same work does produce messages: the silence above is the severity's doing.
+	if _, diagnostics := runChild(t, "warnings-loud "+path); !strings.Contains(diagnostics, "unused") || !strings.Contains(diagnostics, "Expand") {
+		t.Errorf("with warnings on, standard error: %q", diagnostics)
+	}
+}
+
+func TestOneLibraryPerProcess(t *testing.T) {
+	r := openCPU(t, Options{})
+	again := openCPU(t, Options{})
+	if r.Library() != again.Library() || r.Version() != again.Version() {
+		t.Errorf("second Open: %s %s, first %s %s", again.Library(), again.Version(), r.Library(), r.Version())
+	}
+	if !strings.HasPrefix(r.Version(), "1.") {
+		t.Errorf("version %q", r.Version())
+	}
+	_, err := Open(context.Background(), Options{LibraryPath: fakeLibrary(t, "1.24.1"), Device: "cpu"})
+	wantOneLine(t, err, "already runs onnxruntime "+r.Version(), r.Library())
+	if path, err := Locate(context.Background(), "cpu", nil); err != nil || path != r.Library() {
+		t.Errorf("Locate: %q, %v", path, err)
+	}
+}
+
+func TestDevices(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		device string
+		index  int
+		bad    bool
+	}{
+		{"", "auto", 0, false},
+		{"auto", "auto", 0, false},
+		{"cpu", "cpu", 0, false},
+		{"cuda", "cuda", 0, false},
+		{"cuda:0", "cuda", 0, false},
+		{"cuda:12", "cuda", 12, false},
+		{"cuda:", "", 0, true},
+		{"cuda:-1", "", 0, true},
+		{"cuda:+1", "", 0, true},
+		{"cuda:01", "", 0, true},
+		{"cuda:x", "", 0, true},
+		{"cpu:0", "", 0, true},
+		{"auto:1", "", 0, true},
+		{"gpu", "", 0, true},
+		{"CUDA", "", 0, true},
+	} {
+		device, index, err := parseDevice(test.name)
+		if test.bad {
+			wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
+		} else if err != nil || device != test.device || index != test.index {
+			t.Errorf("%q: %q %d %v", test.name, device, index, err)
+		}
+	}
+	if _, err := Open(context.Background(), Options{Device: "tpu", LibraryPath: "nowhere"}); err == nil || !strings.Contains(err.Error(), `unknown device "tpu"`) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := Open(context.Background(), Options{Threads: -1, LibraryPath: "nowhere"}); err == nil || !strings.Contains(err.Error(), "threads -1") {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+// With the CPU's library, cuda fails loudly and auto says what it took.
+func TestCUDAWithoutProvider(t *testing.T) {
+	path := testLibrary(t)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "libonnxruntime_providers_cuda.so")); err == nil {
+		t.Skip("this library has a CUDA provider")
+	}
+	_, err := Open(context.Background(), Options{LibraryPath: path, Device: "cuda"})
+	if runtime.GOARCH == "amd64" && runtime.GOOS != "darwin" {
+		wantOneLine(t, err, "cuda: ", "no CUDA provider", "infill setup --cuda")
+	} else {
+		wantOneLine(t, err, "cuda: ", "no CUDA provider for "+runtime.GOOS, "--device cpu")
+	}
+	r := openCPU(t, Options{Device: "auto"})
+	if r.Device() != "cpu" || !strings.HasPrefix(r.Note(), "cuda: ") {
+		t.Errorf("auto took %q, note %q", r.Device(), r.Note())
+	}
+	if r := openCPU(t, Options{Device: "cpu"}); r.Note() != "" {
+		t.Errorf("cpu has a note: %q", r.Note())
+	}
+}
+
+// A provider that is there, but whose own libraries are not, is told by their names.
+func TestCUDALibrariesMissing(t *testing.T) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the provider is for linux/amd64")
+	}
+	var link []string
+	for _, name := range []string{"libcublasLt.so.99", "libcudnn.so.99"} {
+		stub := compile(t, name, "int stub(void) { return 1; }", "-Wl,-soname,"+name)
+		link = append(link, stub)
+	}
+	provider := compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }", append([]string{"-Wl,--no-as-needed"}, link...)...)
+	folder := filepath.Dir(provider)
+	for _, name := range []string{"libonnxruntime.so", "libonnxruntime_providers_shared.so"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0),
+		"libcublasLt.so.99 (the CUDA toolkit)", "libcudnn.so.99 (cuDNN)", "LD_LIBRARY_PATH")
+
+	// With nothing missing, the driver is next.
+	provider = compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }")
+	folder = filepath.Dir(provider)
+	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), "libonnxruntime_providers_shared.so is not beside it")
+	if err := os.WriteFile(filepath.Join(folder, "libonnxruntime_providers_shared.so"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// No machine has this many GPUs: either the driver is missing, or it says so.
+	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), math.MaxInt32))
+}
+
+// The graph of the GPU trial is good: it computes on the CPU.
+func TestTrialModel(t *testing.T) {
+	s := newSession(t, openCPU(t, Options{}), trialModel(), SessionOptions{})
+	out := make([]float32, 2)
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{2}, []float32{1, 2})}, []Tensor{Float32([]int64{2}, out)}); err != nil {
+		t.Fatal(err)
+	}
+	if out[0] != 2 || out[1] != 4 {
+		t.Errorf("x + x of 1, 2: %v", out)
+	}
+}
+
+// CUDA itself, where a GPU and its libraries are.
+func TestCUDAComputes(t *testing.T) {
+	path, err := Locate(context.Background(), "cuda", nil)
+	if err == nil {
+		err = diagnoseCUDA(path, 0)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	r := openCPU(t, Options{LibraryPath: path, Device: "cuda"})
+	if r.Device() != "cuda:0" {
+		t.Errorf("device %q", r.Device())
+	}
+}
+
+func TestOptionsReachTheSession(t *testing.T) {
+	folder := t.TempDir()
+	for name, o := range map[string]Options{
+		"one thread":     {Threads: 1},
+		"sleeping":       {Threads: 2, NoSpinning: true},
+		"no arena":       {NoArena: true},
+		"memory pattern": {MemoryPattern: true},
+		"configuration":  {Configuration: map[string]string{"session.set_denormal_as_zero": "1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openCPU(t, o)
+			if o.Threads != 0 && r.Threads() != o.Threads {
+				t.Errorf("%d threads, want %d", r.Threads(), o.Threads)
+			}
+			for _, level := range []Optimization{OptimizeAll, OptimizeExtended, OptimizeBasic, OptimizeNothing} {
+				s := newSession(t, r, double(), SessionOptions{Optimization: level})
+				out := make([]float32, 3)
+				if err := s.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})}, []Tensor{Float32([]int64{3}, out)}); err != nil {
+					t.Fatal(err)
+				}
+				if out[2] != 6 {
+					t.Errorf("level %d: 3 + 3 = %v", level, out[2])
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	r := openCPU(t, Options{})
+	s := newSession(t, r, double(), SessionOptions{Profile: filepath.Join(folder, "times"), OptimizedModel: filepath.Join(folder, "optimised.onnx")})
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1}, []float32{1})}, []Tensor{Float32([]int64{1}, make([]float32, 1))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := filepath.Glob(filepath.Join(folder, "times*.json")); err != nil || len(found) != 1 {
+		t.Errorf("profiles: %v, %v", found, err)
+	}
+	if info, err := os.Stat(filepath.Join(folder, "optimised.onnx")); err != nil || info.Size() == 0 {
+		t.Errorf("optimised model: %v, %v", info, err)
+	}
+}
