@@ -42,6 +42,8 @@ type State struct {
 	revision  uint64
 	// terms are those the gradient was taken of; nil for all.
 	terms []int
+	// replicas are the hotter rungs of parallel tempering.
+	replicas []*State
 	// step counts the steps of kernels that change from step to step.
 	step int
 }

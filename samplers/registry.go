@@ -26,6 +26,9 @@ type Options struct {
 	Block int
 	// Schedule is the cycle of step sizes and balances of acs.
 	Schedule []Setting
+	// Ladder, when not nil, runs the kernel under parallel tempering at these
+	// temperatures, ascending; the first is sampled.
+	Ladder []float64
 	// Terms, when not 0, is the size of the random subset of the energy's
 	// terms that each step takes the gradient of. TermStream draws the
 	// subset; it must not be a chain's stream.
@@ -177,6 +180,9 @@ func New(name string, target Target, o Options) (Kernel, error) {
 		}
 		if err := checkTarget(target); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if o.Ladder != nil {
+			return NewParallelTempering(name, target, o)
 		}
 		if o.Temperature != 0 && o.Temperature != 1 {
 			tempered, err := NewTempered(target, o.Temperature)

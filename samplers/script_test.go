@@ -102,6 +102,10 @@ func (s *State) clone() *State {
 	c.Energy = slices.Clone(s.Energy)
 	c.Gradient = slices.Clone(s.Gradient)
 	c.terms = slices.Clone(s.terms)
+	c.replicas = slices.Clone(s.replicas)
+	for i, r := range c.replicas {
+		c.replicas[i] = r.clone()
+	}
 	if s.weights != nil {
 		w := *s.weights
 		w.logBlock, w.logTotal = slices.Clone(w.logBlock), slices.Clone(w.logTotal)
