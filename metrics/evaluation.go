@@ -373,39 +373,39 @@ type choices struct {
 func (e *evaluation) signature(key string, c choices) Signature {
 	o := e.options
 	var s Signature
-	s.add(key, "m", c.metric)
-	s.add("tokenisation", "t", o.Tokenisation)
+	s.add(key, c.metric)
+	s.add("tokenisation", o.Tokenisation)
 	if c.bleu {
-		s.add("bleu-n", "n", o.Order)
-		s.add("smoothing", "s", o.Smoothing)
-		s.add("length", "l", "closest")
+		s.add("bleu-n", o.Order)
+		s.add("smoothing", o.Smoothing)
+		s.add("length", "closest")
 	}
 	if c.n > 0 {
-		s.add("n", "g", c.n)
+		s.add("n", c.n)
 	}
 	if len(c.unique) > 0 {
-		s.add("n", "g", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.unique), " ", ","), "[]"))
+		s.add("n", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.unique), " ", ","), "[]"))
 	}
 	if c.top > 0 {
-		s.add("top", "k", c.top)
+		s.add("top", c.top)
 	}
 	if len(c.sets) > 0 {
 		excluded := c.sets[len(c.sets)-1].excluded
-		s.add("references", "r", describe(c.sets...))
+		s.add("references", describe(c.sets...))
 		if excluded > 0 {
-			s.add("excluded", "x", excluded)
+			s.add("excluded", excluded)
 		}
 		if o.UnionFirst > 0 && c.sets[len(c.sets)-1].name == Union {
-			s.add("union-first", "f", o.UnionFirst)
+			s.add("union-first", o.UnionFirst)
 		}
 	}
 	if o.Resamples > 0 {
-		s.add("resamples", "b", o.Resamples)
-		s.add("unit", "u", e.unit())
-		s.add("confidence", "c", o.Confidence)
-		s.add("seed", "sd", o.Seed)
+		s.add("resamples", o.Resamples)
+		s.add("unit", e.unit())
+		s.add("confidence", o.Confidence)
+		s.add("seed", o.Seed)
 	}
-	s.add("version", "v", o.Version)
+	s.add("version", o.Version)
 	return s
 }
 

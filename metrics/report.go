@@ -87,7 +87,7 @@ func (o Options) normal() (Options, error) {
 		o.Version = "devel"
 	}
 	if strings.ContainsAny(o.Version, "|:") {
-		return o, fmt.Errorf("version %q: it may not hold | or :", o.Version)
+		return o, fmt.Errorf("version %q: it may hold neither a bar nor a colon", o.Version)
 	}
 	return o, nil
 }

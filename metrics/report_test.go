@@ -1,0 +1,455 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func evaluate(t *testing.T, h Hypotheses, references []Reference, o Options) *Report {
+	t.Helper()
+	r, err := Evaluate(t.Context(), h, references, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func warnings(list []Warning) string {
+	var text strings.Builder
+	for _, w := range list {
+		fmt.Fprintf(&text, "%s: %s\n", w.Score, w.Message)
+	}
+	return text.String()
+}
+
+// The names that scripts depend on, with null for what is not defined and never NaN.
+func TestReportJSON(t *testing.T) {
+	r := evaluate(t, Hypotheses{Sentences: []string{"a b"}}, []Reference{{"one", []string{"a b c", "d"}}}, Options{UniqueOrders: []int{2, 3}, Version: "1.2.3", Resamples: -1})
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	again := new(Report)
+	if err := json.Unmarshal(text, again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, again, cmp.Comparer(func(a, b Value) bool { return a == b || !a.Defined() && !b.Defined() })); diff != "" {
+		t.Errorf("read back (-written +read):\n%s", diff)
+	}
+	// These have tests of their own.
+	for _, key := range []string{"scores", "warnings", "signature", "corpus_bleu"} {
+		if _, ok := got[key]; !ok {
+			t.Errorf("no key %q", key)
+		}
+		delete(got, key)
+	}
+	want := map[string]any{
+		"sentences": 1.0, "tokens": 2.0, "self_bleu": nil,
+		"unique_ngrams":      map[string]any{"self": map[string]any{"2": 100.0, "3": nil}, "one": map[string]any{"2": 0.0, "3": nil}, "all": map[string]any{"2": 0.0, "3": nil}},
+		"distinct_ngrams":    map[string]any{"2": 100.0, "3": nil},
+		"repeated_sentences": 0.0,
+		"references": []any{
+			map[string]any{"name": "one", "sentences": 2.0, "tokens": 4.0, "excluded": 0.0, "sha256": sumReference},
+			map[string]any{"name": "all", "sentences": 2.0, "tokens": 4.0, "excluded": 0.0, "sha256": sumUnion},
+		},
+		"hypotheses_sha256": sumHypothesis,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Both n-gram lengths that the hypothesis has match in full, the other two count 2^-1022 of 1. Of the lengths 3 and 1 the shorter
+	// is taken, so there is no brevity penalty.
+	check(t, "corpus BLEU", float64(r.CorpusBLEU["one"]), 100*math.Pow(0x1p-1022, 0.5))
+	check(t, "corpus BLEU, union", float64(r.CorpusBLEU[Union]), 100*math.Pow(0x1p-1022, 0.5))
+	for _, part := range []string{"self_bleu: not defined for one sentence", "unique_ngrams/self/3: not defined: no sentence has 3 tokens", "corpus_bleu/one: only 0 matching 4-grams"} {
+		if !strings.Contains(warnings(r.Warnings), part) {
+			t.Errorf("no warning %q in\n%s", part, warnings(r.Warnings))
+		}
+	}
+}
+
+// What sha256sum says of "a b c\nd\n", of that sum in hex without a newline, and of "a b\n".
+const (
+	sumReference  = "4c64c7c800bae532a28ef7c00e77c9d88e237dcc02006637bdd25f78b430abc2"
+	sumUnion      = "fd018567e825409aa71f2035daa0bef7b1c9c23f6e0c66f6d45904891e2becab"
+	sumHypothesis = "01186fcf04b4b447f393e552964c08c7b419c1ad7a25c342a0b631b1967d3a27"
+)
+
+func TestSignatures(t *testing.T) {
+	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen, BLEUOptions: BLEUOptions{Order: 3, Smoothing: Smoothing{Method: AddK}}, UniqueOrders: []int{3, 2, 3}}
+	h := Hypotheses{Sentences: []string{"a b c", "a b d", "e f", "g h", "a"}}
+	r := evaluate(t, h, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, o)
+	tail := "|resamples:50|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
+	one, two := "one[2@"+r.References[0].SHA256[:12]+"]", "two[1@"+r.References[1].SHA256[:12]+"]"
+	all := "all[2@" + r.References[2].SHA256[:12] + "]"
+	for name, want := range map[string]string{
+		"self_bleu":           "metric:self-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest" + tail,
+		"corpus_bleu/one":     "metric:corpus-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|references:" + one + tail,
+		"corpus_bleu/two":     "metric:corpus-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|references:" + two + "|excluded:1" + tail,
+		"unique_ngrams/all/2": "metric:unique-ngrams|tokenisation:bert-gen|n:2|references:" + all + "|excluded:1|union-first:1" + tail,
+		"distinct_ngrams/3":   "metric:distinct-ngrams|tokenisation:bert-gen|n:3" + tail,
+	} {
+		s, ok := r.Score(name)
+		if !ok || s.Signature.String() != want {
+			t.Errorf("%s: %v\n got %s\nwant %s", name, ok, s.Signature, want)
+		}
+	}
+	whole := "metrics:bleu+self-bleu+unique-n-grams|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|n:2,3|references:" + one + "+" + two + "+" + all + "|excluded:1|union-first:1" + tail
+	if got := r.Signature.String(); got != whole {
+		t.Errorf(" got %s\nwant %s", got, whole)
+	}
+	if got, want := r.Scores[0].Signature.Short(), "m:self-bleu|t:bert-gen|n:3|s:add-k[1]|l:closest|b:50|u:sentence|c:0.95|sd:9|v:1.2.3"; got != want {
+		t.Errorf("short: got %s, want %s", got, want)
+	}
+	if got := r.Signature.Get("seed"); got != "9" {
+		t.Errorf("seed %q", got)
+	}
+	// Whatever changes a number changes its signature.
+	for what, change := range map[string]func(o *Options, h *Hypotheses){
+		"tokenisation": func(o *Options, _ *Hypotheses) { o.Tokenisation = DISCS },
+		"order":        func(o *Options, _ *Hypotheses) { o.Order = 2 },
+		"smoothing":    func(o *Options, _ *Hypotheses) { o.Smoothing.Constant = 2 },
+		"unique":       func(o *Options, _ *Hypotheses) { o.UniqueOrders = []int{1} },
+		"sources":      func(o *Options, _ *Hypotheses) { o.Sources = nil },
+		"union":        func(o *Options, _ *Hypotheses) { o.UnionFirst = 0 },
+		"resamples":    func(o *Options, _ *Hypotheses) { o.Resamples = 51 },
+		"confidence":   func(o *Options, _ *Hypotheses) { o.Confidence = 0.9 },
+		"seed":         func(o *Options, _ *Hypotheses) { o.Seed = 10 },
+		"version":      func(o *Options, _ *Hypotheses) { o.Version = "1.2.4" },
+		"unit":         func(_ *Options, h *Hypotheses) { h.Prompts = []string{"a", "b", "c", "d", "e"} },
+	} {
+		changed, sentences := o, h
+		change(&changed, &sentences)
+		if got := evaluate(t, sentences, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, changed); got.Signature.String() == whole {
+			t.Errorf("%s changed, the signature did not", what)
+		}
+	}
+}
+
+// Three prompts, worked out by hand.
+func TestPerPrompt(t *testing.T) {
+	h := Hypotheses{
+		Sentences:      []string{"a b", "c", "a b", "a b", "c d", "e f", "g"},
+		Prompts:        []string{"x", "y", "x", "x", "x", "z", "z"},
+		LogLikelihoods: []float64{-1, -7, -2, -4, -3, -6, -5},
+	}
+	r := evaluate(t, h, nil, Options{Top: 3, Resamples: -1, BLEUOptions: BLEUOptions{Order: 1}})
+	if r.Prompts != 3 || r.PerPrompt.Single != 1 || r.PerPrompt.Top != 3 {
+		t.Errorf("%+v %+v", r, r.PerPrompt)
+	}
+	// Prompt x: three sentences of two tokens match in full, one not at all: 6 of 8 unigrams. Prompt z: 0.
+	check(t, "self-BLEU per prompt", float64(r.PerPrompt.SelfBLEU), (75.0+0)/2)
+	check(t, "repeated within prompts", float64(r.PerPrompt.RepeatedSentences), 100*2.0/7)
+	// Likeliest three of x: a b, a b, c d; of y: c; of z: both.
+	check(t, "repeated top", float64(*r.PerPrompt.RepeatedTop), 100*1.0/6)
+	check(t, "repeated", float64(r.RepeatedSentences), 100*2.0/7)
+	check(t, "mean U", float64(r.LogLikelihood.Mean), -4)
+	check(t, "best U", float64(r.LogLikelihood.BestMean), (-1.0-7-5)/3)
+	check(t, "highest U", float64(r.LogLikelihood.Highest), -1)
+	check(t, "lowest U", float64(r.LogLikelihood.Lowest), -7)
+	if len(r.CorpusBLEU) != 0 || len(r.References) != 0 || len(r.UniqueNGrams) != 1 {
+		t.Errorf("no reference was given: %+v", r)
+	}
+	plain := evaluate(t, Hypotheses{Sentences: h.Sentences, LogLikelihoods: h.LogLikelihoods}, nil, Options{Resamples: -1})
+	if plain.PerPrompt != nil || plain.LogLikelihood == nil || plain.LogLikelihood.BestMean.Defined() {
+		t.Errorf("without prompts: %+v %+v", plain.PerPrompt, plain.LogLikelihood)
+	}
+}
+
+// Every score that Evaluate gives an interval has the one that Bootstrap gives, by prompt, inside 0..100.
+func TestEvaluateIntervals(t *testing.T) {
+	sentences, clusters := promptTexts(newRandom(1), 12, 3)
+	h := Hypotheses{Sentences: lines(sentences)}
+	for i, c := range clusters {
+		h.Prompts = append(h.Prompts, fmt.Sprint("prompt ", c))
+		h.LogLikelihoods = append(h.LogLikelihoods, -float64(i*i%17))
+	}
+	o := Options{Resamples: 100, Seed: 3, Top: 2, Confidence: 0.9}
+	references := []Reference{{"other", lines(benchmarkSentences(2, 50))}}
+	r := evaluate(t, h, references, o)
+	if len(r.Scores) < 20 {
+		t.Fatalf("%d scores", len(r.Scores))
+	}
+	for _, s := range r.Scores {
+		i := s.Interval
+		if i == nil || !i.Low.Defined() || i.Low > i.High || i.Confidence != 0.9 || i.Units != 12 || i.Unit != unitPrompt || i.Resamples != 100 {
+			t.Fatalf("%s: %+v", s.Name(), i)
+		}
+		if s.Unit == unitPercent && (i.Low < 0 || i.High > 100) {
+			t.Errorf("%s: %+v", s.Name(), i)
+		}
+	}
+	m, err := NewSelfBLEU(sentences, BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Bootstrap(t.Context(), m, clusters, rand.New(rand.NewPCG(3, 0)), Resampling{100, 0.9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := r.Score("self_bleu"); *got.Interval != *want {
+		t.Errorf("got %+v, want %+v", *got.Interval, *want)
+	}
+	if !strings.Contains(warnings(r.Warnings), "intervals from 12 prompts are too narrow") {
+		t.Errorf("warnings:\n%s", warnings(r.Warnings))
+	}
+	if diff := cmp.Diff(r, evaluate(t, h, references, o)); diff != "" {
+		t.Errorf("the same again differs:\n%s", diff)
+	}
+	few := evaluate(t, Hypotheses{Sentences: h.Sentences[:12], Prompts: h.Prompts[:12]}, nil, Options{Resamples: 100})
+	if few.Scores[0].Interval != nil || !strings.Contains(warnings(few.Warnings), "no intervals: 4 prompts") {
+		t.Errorf("4 prompts: %+v\n%s", few.Scores[0].Interval, warnings(few.Warnings))
+	}
+}
+
+func TestSourcesAreExcluded(t *testing.T) {
+	h := Hypotheses{Sentences: []string{"the tide turns at nine", "the tide turns at noon"}}
+	references := []Reference{{"sea", []string{"The tide turns at noon", "boats come home", "the  tide turns at noon"}}}
+	o := Options{Resamples: -1, Tokenisation: BertGen, Sources: []string{"the tide turns at NOON"}}
+	with, without := evaluate(t, h, references, Options{Resamples: -1, Tokenisation: BertGen}), evaluate(t, h, references, o)
+	if s := without.References[0]; s.Excluded != 2 || s.Sentences != 1 {
+		t.Errorf("%+v", s)
+	}
+	if s := without.References[1]; s.Excluded != 2 || s.Sentences != 1 {
+		t.Errorf("union: %+v", s)
+	}
+	if with.CorpusBLEU["sea"] < 10 || without.CorpusBLEU["sea"] != 0 {
+		t.Errorf("with source %v, without %v", with.CorpusBLEU, without.CorpusBLEU)
+	}
+	_, err := Evaluate(t.Context(), h, []Reference{{"sea", references[0].Sentences[:1]}}, o)
+	if err == nil || !strings.Contains(err.Error(), `reference "sea" has no sentence left: all 1`) {
+		t.Errorf("nothing left: %v", err)
+	}
+}
+
+func TestEvaluateRefusesBadInput(t *testing.T) {
+	two := Hypotheses{Sentences: []string{"a", "b"}}
+	good := []Reference{{"one", []string{"a"}}}
+	for want, c := range map[string]struct {
+		h          Hypotheses
+		references []Reference
+		o          Options
+	}{
+		"no hypotheses":                       {h: Hypotheses{}},
+		"hypotheses hold no tokens":           {h: Hypotheses{Sentences: []string{"", " \t"}}},
+		"2 sentences but 1 prompts":           {h: Hypotheses{Sentences: two.Sentences, Prompts: []string{"x"}}},
+		"2 sentences but 3 log-likelihoods":   {h: Hypotheses{Sentences: two.Sentences, LogLikelihoods: []float64{1, 2, 3}}},
+		"log-likelihood of sentence 2 is NaN": {h: Hypotheses{Sentences: two.Sentences, LogLikelihoods: []float64{1, math.NaN()}}},
+		`reference "one" has no sentence`:     {h: two, references: []Reference{{"one", nil}}},
+		`reference "one" holds no tokens`:     {h: two, references: []Reference{{"one", []string{"", ""}}}},
+		"a reference has no name":             {h: two, references: []Reference{{"", []string{"a"}}}},
+		`reference name "all" is taken`:       {h: two, references: []Reference{{"all", []string{"a"}}}},
+		`reference name "self" is taken`:      {h: two, references: []Reference{{"self", []string{"a"}}}},
+		`reference name "a|b"`:                {h: two, references: []Reference{{"a|b", []string{"a"}}}},
+		`reference name "a b"`:                {h: two, references: []Reference{{"a b", []string{"a"}}}},
+		"two references are named":            {h: two, references: append(good[:1:1], good...)},
+		"unknown tokenisation":                {h: two, o: Options{Tokenisation: "moses"}},
+		"longest n-gram 99":                   {h: two, o: Options{BLEUOptions: BLEUOptions{Order: 99}}},
+		"unique n-grams of length 0":          {h: two, o: Options{UniqueOrders: []int{0}}},
+		"unique n-grams of length 17":         {h: two, o: Options{UniqueOrders: []int{2, 17}}},
+		"confidence 95":                       {h: two, o: Options{Confidence: 95}},
+		"first -1 sentences":                  {h: two, o: Options{UnionFirst: -1}},
+		"top -1":                              {h: two, o: Options{Top: -1}},
+		"repetition among the top":            {h: two, o: Options{Top: 5}},
+		"version":                             {h: two, o: Options{Version: "a|b"}},
+	} {
+		_, err := Evaluate(t.Context(), c.h, c.references, c.o)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Evaluate(ctx, Hypotheses{Sentences: strings.Split("a b,c,d e,f g,a", ",")}, good, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestEmptySentencesAreCountedAndSaid(t *testing.T) {
+	r := evaluate(t, Hypotheses{Sentences: []string{"a b", "", "a"}}, []Reference{{"one", []string{"a", ""}}}, Options{Resamples: -1})
+	if r.Sentences != 3 || !strings.Contains(warnings(r.Warnings), "1 of 3 sentences hold no token") || !strings.Contains(warnings(r.Warnings), `reference "one" has empty sentences`) {
+		t.Errorf("%d sentences\n%s", r.Sentences, warnings(r.Warnings))
+	}
+}
+
+func TestCompareMethods(t *testing.T) {
+	// The second method fills from few words only: more repetition, higher self-BLEU.
+	random := newRandom(12)
+	var first, second Hypotheses
+	for p := range 15 {
+		for k := range 4 {
+			for m, h := range []*Hypotheses{&first, &second} {
+				h.Sentences = append(h.Sentences, fmt.Sprintf("prompt %d says w%d to x%d and y%d .", p, random.IntN(30-28*m), random.IntN(30-28*m), random.IntN(30-28*m)))
+				h.Prompts = append(h.Prompts, fmt.Sprint(p))
+				h.LogLikelihoods = append(h.LogLikelihoods, -float64(k)-random.Float64())
+			}
+		}
+	}
+	references := []Reference{{"other", []string{"prompt 3 says nothing .", "w1 and y1"}}}
+	o := Options{Resamples: 200, Seed: 1, Top: 2}
+	c, err := CompareMethods(t.Context(), first, second, references, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := evaluate(t, first, references, o), evaluate(t, second, references, o)
+	if len(c.Scores) != len(a.Scores) || c.Units != 15 || c.Unit != unitPrompt {
+		t.Fatalf("%d scores of %d, %d %ss", len(c.Scores), len(a.Scores), c.Units, c.Unit)
+	}
+	for _, d := range c.Scores {
+		of, _ := a.Score(d.Name())
+		against, _ := b.Score(d.Name())
+		check(t, d.Name()+" first", float64(d.First), float64(of.Value))
+		check(t, d.Name()+" second", float64(d.Second), float64(against.Value))
+		check(t, d.Name(), float64(d.Difference), float64(against.Value-of.Value))
+	}
+	if d, _ := c.Score("self_bleu"); d.Difference <= 0 || d.RandomisationP > 0.05 || d.BootstrapP > 0.05 || d.Interval.Low <= 0 {
+		t.Errorf("self-BLEU: %+v", d)
+	}
+	if d, _ := c.Score("log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 || d.Unit != unitNats {
+		t.Errorf("log-likelihoods are alike: %+v", d)
+	}
+	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, err := CompareMethods(t.Context(), first, Hypotheses{Sentences: second.Sentences}, nil, Options{}); err == nil || !strings.Contains(err.Error(), "give both or neither") {
+		t.Errorf("prompts of one only: %v", err)
+	}
+	other := second
+	other.Prompts = append([]string{"new"}, second.Prompts[1:]...)
+	if _, err := CompareMethods(t.Context(), first, other, nil, Options{}); err == nil || !strings.Contains(err.Error(), `prompt "new" has sentences of one method only`) {
+		t.Errorf("another prompt: %v", err)
+	}
+	if _, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a"}}, Hypotheses{Sentences: []string{"a", "b"}}, nil, Options{}); err == nil || !strings.Contains(err.Error(), "1 sentences against 2") {
+		t.Errorf("unequal: %v", err)
+	}
+	if _, err := CompareMethods(t.Context(), first, second, nil, Options{Resamples: -1}); err == nil {
+		t.Error("a test without resamples")
+	}
+	small, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a b"}}, Hypotheses{Sentences: []string{"b a"}}, nil, Options{Resamples: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := warnings(small.Warnings); !strings.Contains(text, "1 sentences: with fewer than 6") || !strings.Contains(text, "self_bleu: not defined for both methods") {
+		t.Errorf("warnings:\n%s", text)
+	}
+	if text, err := json.Marshal(small); err != nil || strings.Contains(string(text), "NaN") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// Without prompts the i-th sentences are paired. The methods differ by about 0.1 on every sentence while sentences differ by much more,
+// which only the right pairs show.
+func TestCompareMethodsBySentence(t *testing.T) {
+	random := newRandom(13)
+	var first, second Hypotheses
+	for i := range 12 {
+		u := -float64(10 * i)
+		first.Sentences, second.Sentences = append(first.Sentences, "a b"), append(second.Sentences, "a c")
+		first.LogLikelihoods, second.LogLikelihoods = append(first.LogLikelihoods, u), append(second.LogLikelihoods, u+0.1+0.01*random.Float64())
+	}
+	c, err := CompareMethods(t.Context(), first, second, nil, Options{Resamples: 500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := c.Score("log_likelihood_mean")
+	if c.Unit != unitSentence || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 || d.RandomisationP > 0.02 {
+		t.Errorf("%d %ss: %+v", c.Units, c.Unit, d)
+	}
+}
+
+// Every sentence has one equal: self-BLEU is 100, samples tear pairs apart, and the centred interval would reach far above 100.
+func TestIntervalsStayInRange(t *testing.T) {
+	var sentences [][]string
+	for i := range 30 {
+		sentences = append(sentences, strings.Fields(strings.Repeat(fmt.Sprintf("w%d ", i/2), 6)))
+	}
+	m, err := NewSelfBLEU(sentences, BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := Bootstrap(t.Context(), m, nil, newRandom(1), Resampling{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free.High <= 110 {
+		t.Errorf("a metric by itself knows no range, and this case does not show it: %+v", free)
+	}
+	s, _ := evaluate(t, Hypotheses{Sentences: lines(sentences)}, nil, Options{Resamples: 200}).Score("self_bleu")
+	if s.Interval.High != 100 || s.Interval.Low > 100 || s.Value != 100 {
+		t.Errorf("%+v", s.Interval)
+	}
+}
+
+func TestReadSentences(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		want  []string
+		blank int
+		err   string
+	}{
+		"plain":             {text: "a b\nc\n", want: []string{"a b", "c"}},
+		"no last newline":   {text: "a b\nc", want: []string{"a b", "c"}},
+		"carriage returns":  {text: "a b\r\nc\r\n", want: []string{"a b", "c"}},
+		"byte order mark":   {text: "\ufeffa b\n", want: []string{"a b"}},
+		"blank lines":       {text: "\na\n \t\n\u00a0\nb\n\n", want: []string{"a", "b"}, blank: 4},
+		"control":           {text: "a\x00b\n", want: []string{"a\x00b"}},
+		"empty":             {text: "", err: "no sentence"},
+		"only blanks":       {text: "\n \n", err: "no sentence", blank: 2},
+		"not UTF-8":         {text: "a\nb\xff\n", err: "line 2 is not UTF-8"},
+		"UTF-16":            {text: "\xff\xfea\x00", err: "UTF-16"},
+		"UTF-16, other end": {text: "\xfe\xff\x00a", err: "UTF-16"},
+	} {
+		got, blank, err := ReadSentences(strings.NewReader(c.text))
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: error %v, want %q", name, err, c.err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || blank != c.blank || err != nil {
+			t.Errorf("%s: %d blank, %v\n%s", name, blank, err, diff)
+		}
+	}
+	long := strings.Repeat("word ", 1<<18)
+	if got, _, err := ReadSentences(iotest.OneByteReader(strings.NewReader(long))); err != nil || len(got) != 1 || got[0] != long {
+		t.Errorf("a line of %d bytes: %v", len(long), err)
+	}
+	if _, _, err := ReadSentences(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("torn")))); err == nil || err.Error() != "line 2: torn" {
+		t.Errorf("failing reader: %v", err)
+	}
+}
+
+// Whatever the texts hold, there is a report that JSON can hold, or a one-line error.
+func FuzzEvaluate(f *testing.F) {
+	f.Add("a b c\na b c\n", "a b\n", "bert-gen")
+	f.Add("a", "", "")
+	f.Add("\xff", "@@UNKNOWN@@ ''", "discs")
+	f.Add(strings.Repeat("x ", 1000), "x\n\n\nx x", "whitespace")
+	f.Fuzz(func(t *testing.T, hypotheses, references, tokenisation string) {
+		r, err := Evaluate(t.Context(), Hypotheses{Sentences: strings.Split(hypotheses, "\n")}, []Reference{{"one", strings.Split(references, "\n")}},
+			Options{Tokenisation: Tokenisation(tokenisation), Resamples: 5})
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Fatalf("error of several lines: %q", err)
+			}
+			return
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

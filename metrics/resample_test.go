@@ -1,0 +1,416 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+func mean(values []float64) *Ratio {
+	m := &Ratio{Above: values, Below: make([]float64, len(values)), Scale: 1}
+	for i := range values {
+		m.Below[i] = 1
+	}
+	return m
+}
+
+func TestQuantile(t *testing.T) {
+	for _, c := range readReference(t).Quantiles {
+		slices.Sort(c.Values)
+		for k, want := range c.Twentieths {
+			check(t, fmt.Sprintf("quantile %d/20 of %d values", k+1, len(c.Values)), quantile(c.Values, float64(k+1)/20), want)
+		}
+		check(t, "quantile 0", quantile(c.Values, 0), c.Values[0])
+		check(t, "quantile 1", quantile(c.Values, 1), c.Values[len(c.Values)-1])
+	}
+}
+
+// The bootstrap law of a mean is known: its standard deviation is that of the values over √n, with n and not n−1 below.
+func TestBootstrapOfMean(t *testing.T) {
+	random := newRandom(4)
+	values := make([]float64, 60)
+	for i := range values {
+		values[i] = random.ExpFloat64()
+	}
+	interval, err := Bootstrap(t.Context(), mean(values), nil, random, Resampling{Resamples: 20000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	average := stat.Mean(values, nil)
+	want := math.Sqrt(stat.PopVariance(values, nil) / 60)
+	if got := float64(interval.StandardError); math.Abs(got/want-1) > 0.03 {
+		t.Errorf("standard error %v, want %v", got, want)
+	}
+	if math.Abs(float64(interval.Bias)) > 4*want/math.Sqrt(20000) {
+		t.Errorf("bias of a mean is %v", interval.Bias)
+	}
+	if !(interval.Low < Value(average-1.5*want)) || !(interval.High > Value(average+1.5*want)) || interval.Centred || interval.Units != 60 || interval.Unit != unitSentence {
+		t.Errorf("mean %v, standard error %v: %+v", average, want, interval)
+	}
+}
+
+// Values of one cluster share a common part of known mean 0. The interval that draws clusters covers it as often as it says; one that
+// draws values does not.
+func TestClusteredIntervalCovers(t *testing.T) {
+	const texts, clusters, size = 400, 40, 4
+	random := newRandom(5)
+	covered, alone := 0, 0
+	for range texts {
+		values, numbers := make([]float64, clusters*size), make([]int, clusters*size)
+		for c := range clusters {
+			common := random.NormFloat64()
+			for k := range size {
+				values[c*size+k] = common + 0.5*random.NormFloat64()
+				numbers[c*size+k] = c
+			}
+		}
+		for _, by := range [][]int{numbers, nil} {
+			interval, err := Bootstrap(t.Context(), mean(values), by, random, Resampling{Resamples: 400})
+			if err != nil {
+				t.Fatal(err)
+			}
+			inside := indicator(interval.Low <= 0 && 0 <= interval.High)
+			if by == nil {
+				alone += inside
+			} else {
+				covered += inside
+			}
+		}
+	}
+	// Standard error of a coverage of 0.95 over 400 texts: 0.011. Percentile intervals of 40 clusters cover about 0.94.
+	if share := float64(covered) / texts; share < 0.90 || share > 0.98 {
+		t.Errorf("clusters: covered %.3f, want about 0.94", share)
+	}
+	if share := float64(alone) / texts; share > 0.80 {
+		t.Errorf("single values of clusters: covered %.3f, want far below 0.95", share)
+	}
+}
+
+// promptTexts makes texts as samplers do: prompts × samples sentences, every fourth word filled from few or many words of its
+// prompt. Single samples stay unfilled, or no two sentences would share a 4-gram.
+func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string, clusters []int) {
+	for p := range prompts {
+		var words []string
+		state := 0
+		for range 6 + random.IntN(14) {
+			if random.IntN(2) == 0 {
+				state = (state*7 + 3 + random.IntN(2)) % 50
+				words = append(words, fmt.Sprint("p", state))
+			} else {
+				// 1/rank as in Zipf's law.
+				words = append(words, fmt.Sprint("w", int(math.Exp(random.Float64()*math.Log(2000)))))
+				state = random.IntN(50)
+			}
+		}
+		variety := 1 + random.IntN(20)
+		for range samples {
+			filled := slices.Clone(words)
+			for k := 1; samples > 1 && k < len(filled); k += 4 {
+				share := random.Float64()
+				filled[k] = fmt.Sprintf("f%d_%d_%d", p%7, k, int(share*share*float64(variety)))
+			}
+			sentences = append(sentences, filled)
+			clusters = append(clusters, p)
+		}
+	}
+	return sentences, clusters
+}
+
+// The treatment of copies and of the shift that the package documentation describes: over fresh texts of the same kind, the bootstrap's
+// standard error is the true one and the intervals cover the expected score. The documentation quotes what -v prints.
+func TestPooledIntervalsCover(t *testing.T) {
+	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
+		t.Run(fmt.Sprintf("%dx%d", c.prompts, c.samples), func(t *testing.T) { pooledIntervalsCover(t, c.prompts, c.samples) })
+	}
+}
+
+func pooledIntervalsCover(t *testing.T, prompts, samples int) {
+	const texts = 80
+	o, err := BLEUOptions{}.normal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := func(sentences [][]string) []Metric {
+		p := newPool(newIndex(sentences, 4))
+		return []Metric{p.selfBLEU(o), p.selfUnique(2), p.distinct(2, nil)}
+	}
+	random := newRandom(6)
+	fresh := make([][]float64, 3)
+	for range 400 {
+		sentences, _ := promptTexts(random, prompts, samples)
+		for k, m := range metrics(sentences) {
+			fresh[k] = append(fresh[k], float64(Of(m)))
+		}
+	}
+	var covered [3]int
+	var deviations [3]float64
+	for range texts {
+		sentences, clusters := promptTexts(random, prompts, samples)
+		for k, m := range metrics(sentences) {
+			interval, err := Bootstrap(t.Context(), m, clusters, random, Resampling{Resamples: 200})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected := Value(stat.Mean(fresh[k], nil))
+			covered[k] += indicator(interval.Low <= expected && expected <= interval.High)
+			deviations[k] += float64(interval.StandardError) / texts
+			if !interval.Centred || interval.Unit != unitPrompt || interval.Units != prompts {
+				t.Fatalf("%+v", interval)
+			}
+		}
+	}
+	for k, name := range []string{"self-BLEU", "self-unique", "distinct"} {
+		share, truth := float64(covered[k])/texts, stat.StdDev(fresh[k], nil)
+		t.Logf("%s: covered %.2f, standard error %.2f, true %.2f", name, share, deviations[k], truth)
+		// 0.025 is one standard error of the coverage.
+		if share < 0.82 || share > 0.99 {
+			t.Errorf("%s: covered %.3f", name, share)
+		}
+		if ratio := deviations[k] / truth; ratio < 0.85 || ratio > 1.15 {
+			t.Errorf("%s: standard error is %.2f of the true one", name, ratio)
+		}
+	}
+}
+
+// Without the centring the interval of a self-BLEU over single sentences would miss its own score.
+func TestPooledShiftIsTakenOut(t *testing.T) {
+	m, err := NewSelfBLEU(benchmarkSentences(7, 300), BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	interval, err := Bootstrap(t.Context(), m, nil, newRandom(7), Resampling{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	score := m.Score().Score
+	if interval.Low >= score || interval.High <= score {
+		t.Errorf("interval %v to %v without its score %v", interval.Low, interval.High, score)
+	}
+	if interval.High+interval.Bias >= score {
+		t.Errorf("uncentred interval %v to %v was expected to miss %v", interval.Low+interval.Bias, interval.High+interval.Bias, score)
+	}
+}
+
+// pairOf builds two methods on the same units from values, one sentence each.
+func pairOf(first, second []float64) (*Ratio, Pairing) {
+	p := Pairing{Unit: unitSentence}
+	for _, values := range [][]float64{first, second} {
+		for i := range values {
+			p.Units = append(p.Units, i)
+		}
+	}
+	p.Second = append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
+	return mean(slices.Concat(first, second)), p
+}
+
+// For few units all exchanges can be listed: the share of those at least as different is the exact p-value.
+func TestRandomisationEqualsEnumeration(t *testing.T) {
+	random := newRandom(8)
+	const units = 9
+	first, second := make([]float64, units), make([]float64, units)
+	for i := range units {
+		first[i], second[i] = random.NormFloat64(), 0.4+random.NormFloat64()
+	}
+	difference := func(swaps int) float64 {
+		sum := 0.0
+		for i := range units {
+			if swaps>>i&1 == 1 {
+				sum += first[i] - second[i]
+			} else {
+				sum += second[i] - first[i]
+			}
+		}
+		return sum / units
+	}
+	seen, count := difference(0), 0
+	for swaps := range 1 << units {
+		count += indicator(math.Abs(difference(swaps)) >= math.Abs(seen)-1e-9)
+	}
+	exact := float64(count) / (1 << units)
+	m, pairing := pairOf(first, second)
+	const resamples = 20000
+	test, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "difference", float64(test.Difference), seen)
+	if got := float64(test.RandomisationP); math.Abs(got-exact) > 4*math.Sqrt(exact*(1-exact)/resamples)+1.0/resamples {
+		t.Errorf("p = %v, exact %v", got, exact)
+	}
+}
+
+// The same for self-BLEU, whose every exchange makes two new pools.
+func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
+	const units = 6
+	sentences, _ := promptTexts(newRandom(9), units, 4)
+	m, err := NewSelfBLEU(sentences, BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairing := Pairing{Unit: unitPrompt}
+	for i := range sentences {
+		pairing.Units = append(pairing.Units, i/4)
+		pairing.Second = append(pairing.Second, i%4 >= 2)
+	}
+	difference := func(swaps int) float64 {
+		sides := [2][]int{make([]int, len(sentences)), make([]int, len(sentences))}
+		for i := range sentences {
+			sides[indicator(pairing.Second[i])^(swaps>>pairing.Units[i]&1)][i] = 1
+		}
+		return naiveSelfBLEU(pickWeighted(sentences, sides[1]), ones(2*units), 4) - naiveSelfBLEU(pickWeighted(sentences, sides[0]), ones(2*units), 4)
+	}
+	seen, count := difference(0), 0
+	for swaps := range 1 << units {
+		count += indicator(math.Abs(difference(swaps)) >= math.Abs(seen)-1e-9)
+	}
+	exact := float64(count) / (1 << units)
+	const resamples = 10000
+	test, err := Compare(t.Context(), m, pairing, newRandom(10), Resampling{Resamples: resamples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "difference", float64(test.Difference), seen)
+	if got := float64(test.RandomisationP); math.Abs(got-exact) > 4*math.Sqrt(exact*(1-exact)/resamples)+1.0/resamples {
+		t.Errorf("p = %v, exact %v", got, exact)
+	}
+	if !test.Interval.Centred || test.Interval.Units != units || test.Interval.Unit != unitPrompt {
+		t.Errorf("%+v", test.Interval)
+	}
+}
+
+// Where methods do not differ, p-values below 0.1 come about one time in ten; where they do, the smallest possible p comes.
+func TestPValues(t *testing.T) {
+	random := newRandom(11)
+	const texts, units, resamples = 300, 40, 199
+	var small [2]int
+	for range texts {
+		first, second := make([]float64, units), make([]float64, units)
+		for i := range units {
+			common := random.NormFloat64()
+			first[i], second[i] = common+random.ExpFloat64(), common+random.ExpFloat64()
+		}
+		m, pairing := pairOf(first, second)
+		test, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+		if err != nil {
+			t.Fatal(err)
+		}
+		small[0] += indicator(test.BootstrapP < 0.1)
+		small[1] += indicator(test.RandomisationP < 0.1)
+	}
+	for k, name := range []string{"bootstrap", "randomisation"} {
+		// One standard error is 0.017.
+		if share := float64(small[k]) / texts; share < 0.05 || share > 0.16 {
+			t.Errorf("%s: p < 0.1 in %.3f of texts without a difference", name, share)
+		}
+	}
+	first, second := make([]float64, units), make([]float64, units)
+	for i := range units {
+		first[i] = random.NormFloat64()
+		second[i] = first[i] + 3 + random.NormFloat64()
+	}
+	m, pairing := pairOf(first, second)
+	test, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "bootstrap p", float64(test.BootstrapP), 1.0/(resamples+1))
+	check(t, "randomisation p", float64(test.RandomisationP), 1.0/(resamples+1))
+	if !(test.Interval.Low > 0) || !(test.Interval.High > test.Difference) {
+		t.Errorf("%+v", test)
+	}
+	// The other way round, the difference changes its sign.
+	for i := range pairing.Second {
+		pairing.Second[i] = !pairing.Second[i]
+	}
+	turned, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "turned", float64(turned.Difference), -float64(test.Difference))
+	// Equal methods: every exchange is as different as what was seen.
+	m, pairing = pairOf(first, first)
+	if test, err = Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples}); err != nil || test.RandomisationP != 1 || test.BootstrapP != 1 || test.Difference != 0 {
+		t.Errorf("equal methods: %+v, %v", test, err)
+	}
+}
+
+func TestResamplingDoesNotDependOnProcessors(t *testing.T) {
+	m, err := NewSelfBLEU(benchmarkSentences(3, 40), BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(processors int, seed uint64) Interval {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		interval, err := Bootstrap(t.Context(), m, nil, newRandom(seed), Resampling{Resamples: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *interval
+	}
+	one, four := run(1, 1), run(4, 1)
+	if one != four {
+		t.Errorf("%+v on one processor, %+v on four", one, four)
+	}
+	if other := run(1, 2); other == one {
+		t.Error("another seed gave the same interval")
+	}
+}
+
+// Two sentences: half of the samples hold one sentence only and have no self-BLEU, so there is no interval.
+func TestTooFewDefinedResamples(t *testing.T) {
+	m, err := NewSelfBLEU([][]string{{"a", "b"}, {"a", "c"}}, BLEUOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	interval, err := Bootstrap(t.Context(), m, nil, newRandom(1), Resampling{Resamples: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if interval.Low.Defined() || interval.High.Defined() || interval.Resamples == 0 || interval.Resamples > 75 {
+		t.Errorf("%+v", interval)
+	}
+}
+
+func TestResamplingRefusesBadInput(t *testing.T) {
+	m := mean([]float64{1, 2, 3})
+	bootstrap := func(clusters []int, o Resampling) error {
+		_, err := Bootstrap(t.Context(), m, clusters, newRandom(1), o)
+		return err
+	}
+	compare := func(p Pairing) error {
+		_, err := Compare(t.Context(), m, p, newRandom(1), Resampling{})
+		return err
+	}
+	for want, err := range map[string]error{
+		"resamples -1":                  bootstrap(nil, Resampling{Resamples: -1}),
+		"confidence 95":                 bootstrap(nil, Resampling{Confidence: 95}),
+		"confidence NaN":                bootstrap(nil, Resampling{Confidence: math.NaN()}),
+		"clusters of 2 sentences":       bootstrap([]int{0, 1}, Resampling{}),
+		"cluster 7 of sentence 2":       bootstrap([]int{0, 7, 1}, Resampling{}),
+		"cluster -1 of sentence 1":      bootstrap([]int{-1, 0, 1}, Resampling{}),
+		"cluster 1 has no sentence":     bootstrap([]int{0, 2, 2}, Resampling{}),
+		"pairing names the method of 0": compare(Pairing{}),
+		"pairing names no units":        compare(Pairing{Second: make([]bool, 3)}),
+		"sentences of one method only":  compare(Pairing{Units: []int{0, 0, 1}, Second: []bool{false, true, true}}),
+		"clusters of 1 sentences given": compare(Pairing{Units: []int{0}, Second: make([]bool, 3)}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Bootstrap(ctx, m, nil, newRandom(1), Resampling{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
