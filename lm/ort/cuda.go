@@ -42,11 +42,33 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	return nil
 }
 
-// diagnoseCUDA looks for what onnxruntime's CUDA provider needs, in the order in which a user would mend it.
+// diagnoseCUDA looks for all that onnxruntime's CUDA provider needs, and names everything that is missing at once: the driver, the
+// provider, CUDA, cuDNN. Learning of them one by one would cost a user a download each.
 func diagnoseCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
 	}
+	var problems []string
+	if count, err := cudaDevices(); err != nil {
+		problems = append(problems, err.Error())
+	} else if index >= count {
+		problems = append(problems, fmt.Sprintf("no device %d: the driver shows %d", index, count))
+	}
+	missing, err := missingForProvider(libraryPath)
+	switch {
+	case err != nil:
+		problems = append(problems, err.Error())
+	case len(missing) > 0:
+		problems = append(problems, fmt.Sprintf("the CUDA provider needs libraries that the loader does not find: %s; install them, or name their folder in LD_LIBRARY_PATH (PATH on Windows)", strings.Join(missing, ", ")))
+	}
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// missingForProvider lists what the provider beside a library asks the loader for and would not get.
+func missingForProvider(libraryPath string) ([]string, error) {
 	provider, shared := "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_shared.so"
 	if runtime.GOOS == "windows" {
 		provider, shared = "onnxruntime_providers_cuda.dll", "onnxruntime_providers_shared.dll"
@@ -54,14 +76,14 @@ func diagnoseCUDA(libraryPath string, index int) error {
 	folder := filepath.Dir(libraryPath)
 	for _, name := range []string{provider, shared} {
 		if _, err := os.Stat(filepath.Join(folder, name)); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`", libraryPath, name)
+			return nil, fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`", libraryPath, name)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	info, err := library.Inspect(filepath.Join(folder, provider))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var missing []string
 	for _, name := range info.Needs {
@@ -72,17 +94,7 @@ func diagnoseCUDA(libraryPath string, index int) error {
 			missing = append(missing, fmt.Sprintf("%s (%s)", name, partOf(name)))
 		}
 	}
-	if len(missing) > 0 {
-		return fmt.Errorf("the CUDA provider needs libraries that the loader does not find: %s; install them, or name their folder in LD_LIBRARY_PATH (PATH on Windows)", strings.Join(missing, ", "))
-	}
-	count, err := cudaDevices()
-	if err != nil {
-		return err
-	}
-	if index >= count {
-		return fmt.Errorf("no device %d: the driver shows %d", index, count)
-	}
-	return nil
+	return missing, nil
 }
 
 // partOf names the product that a missing library belongs to.

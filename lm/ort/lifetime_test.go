@@ -161,6 +161,9 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("resident memory is read from /proc")
 	}
+	if raceDetector {
+		t.Skip("the race detector keeps memory of its own")
+	}
 	r := openCPU(t, Options{})
 	ctx := context.Background()
 	wide := newSession(t, r, double(), SessionOptions{})
