@@ -52,7 +52,9 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		}
 		path = found.Path
 	}
-	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads})
+	// Threads that spin between nodes gain little alone, and lose half the
+	// speed beside another busy process.
+	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads, NoSpinning: true})
 	if err != nil {
 		return nil, err
 	}
