@@ -8,7 +8,6 @@ import (
 	"flag"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/models"
+	"infill/models/modelstest"
 )
 
 var update = flag.Bool("update", false, "write mini-uncased/manifest.json anew")
@@ -293,19 +293,9 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		check(t, err, "permission denied")
 	})
 	t.Run("full", func(t *testing.T) {
-		// The limit on the size of a file stands for a full disk: it is of the process, so a new one takes it.
 		root := t.TempDir()
-		command := exec.Command(os.Args[0], "-test.run=^TestPlaceWithinLimit$", "-test.v")
-		command.Env = append(os.Environ(), "INFILL_CACHE="+root, limitVariable+"=1048576")
-		out, err := command.CombinedOutput()
-		if bytes.Contains(out, []byte("--- SKIP")) {
-			t.Skip("this system has no limit on the size of files")
-		}
-		line, found := strings.CutPrefix(string(regexp.MustCompile(`(?m)^failed: .*$`).Find(out)), "failed: ")
-		if err != nil || !found {
-			t.Fatalf("the process gave %v and:\n%s", err, out)
-		}
-		check(t, errors.New(line), root, "file too large")
+		err := modelstest.RunInLittleRoom(t, "TestPlaceInLittleRoom", 1<<20, "INFILL_CACHE="+root)
+		check(t, err, root, "file too large")
 		leftovers, err := filepath.Glob(filepath.Join(root, "models", "mini-uncased", "*", ".*"))
 		if err != nil || len(leftovers) > 0 {
 			t.Errorf("left behind: %q, %v", leftovers, err)
@@ -317,7 +307,13 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 	})
 }
 
-const limitVariable = "INFILL_TEST_FILE_SIZE_LIMIT"
+// TestPlaceInLittleRoom is the other process of TestOpenBuiltInWithoutRoom.
+func TestPlaceInLittleRoom(t *testing.T) {
+	modelstest.LittleRoom(t, func() error {
+		_, err := models.Open("")
+		return err
+	})
+}
 
 func BenchmarkOpenBuiltIn(b *testing.B) {
 	store, _ := place(b)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +20,7 @@ import (
 func tiny(t testing.TB, manifest bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tiny")
-	if err := modelstest.Write(dir, modelstest.Tiny(), safetensors.F16, rand.New(rand.NewPCG(1, 2))); err != nil {
+	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{DType: safetensors.F16}); err != nil {
 		t.Fatal(err)
 	}
 	if manifest {
@@ -330,7 +329,7 @@ func BenchmarkOpenDir(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			dir := b.TempDir()
-			if err := modelstest.Write(dir, c.config, c.dtype, rand.New(rand.NewPCG(1, 2))); err != nil {
+			if err := modelstest.Write(dir, c.config, modelstest.Options{DType: c.dtype}); err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(seal(b, dir).Size())

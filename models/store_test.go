@@ -3,7 +3,6 @@ package models_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,14 +14,13 @@ import (
 
 	"infill/models"
 	"infill/models/modelstest"
-	"infill/models/safetensors"
 )
 
 // another writes a tiny bundle that differs by its seed.
 func another(t testing.TB, seed uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
-	if err := modelstest.Write(dir, modelstest.Tiny(), safetensors.F32, rand.New(rand.NewPCG(seed, 0))); err != nil {
+	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{Seed: seed}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +20,7 @@ import (
 
 	"infill/models"
 	"infill/models/hub"
+	"infill/models/modelstest"
 	"infill/models/safetensors"
 )
 
@@ -260,17 +259,7 @@ func TestPullResumes(t *testing.T) {
 		s := newServer(t)
 		store := newStore(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
-				return false
-			}
-			content := s.commits[firstCommit]["model.safetensors"]
-			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-			w.Write(content[:4000])
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-			return true
-		})
+		s.answer(s.hang(4000))
 		o := s.options()
 		o.Progress = &canceller{cancel: cancel}
 		_, err := hub.Pull(ctx, store, "org/tiny", o)
@@ -280,24 +269,20 @@ func TestPullResumes(t *testing.T) {
 		}
 		s.answer(nil)
 		s.forget()
+		part, err := os.Stat(filepath.Join(store.Dir(), "org--tiny", ".partial-"+firstCommit, "model.safetensors.part"))
+		if err != nil || part.Size() == 0 {
+			t.Fatalf("nothing was kept: %v", err)
+		}
 		pull(t, store, "org/tiny", s.options())
-		if s.sentOf("model.safetensors") != size(s)-4000 {
-			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), size(s)-4000)
+		if want := size(s) - part.Size(); s.sentOf("model.safetensors") != want {
+			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), want)
 		}
 	})
 	t.Run("silent connection", func(t *testing.T) {
 		s := newServer(t)
 		var later atomic.Bool
 		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
-			if !strings.HasPrefix(r.URL.Path, "/blobs/") || later.Swap(true) {
-				return false
-			}
-			content := s.commits[firstCommit]["model.safetensors"]
-			w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-			w.Write(content[:4000])
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-			return true
+			return strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) && s.hang(4000)(w, r)
 		})
 		o := s.options()
 		o.Stall = 200 * time.Millisecond
@@ -762,24 +747,27 @@ func TestPullWithoutRoom(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		s := newServer(t)
 		store := newStore(t)
-		// A limit on the size of a file stands for a full disk: it is of the process, so a new one takes it.
-		command := exec.Command(os.Args[0], "-test.run=^TestPullWithinLimit$", "-test.v")
-		command.Env = append(os.Environ(), "INFILL_TEST_STORE="+store.Dir(), "INFILL_TEST_ENDPOINT="+s.URL, "INFILL_TEST_FILE_SIZE_LIMIT=8192")
-		out, err := command.CombinedOutput()
-		if bytes.Contains(out, []byte("--- SKIP")) {
-			t.Skip("this system has no limit on the size of files")
-		}
-		line, found := strings.CutPrefix(string(regexp.MustCompile(`(?m)^failed: .*$`).Find(out)), "failed: ")
-		if err != nil || !found {
-			t.Fatalf("the process gave %v and:\n%s", err, out)
-		}
-		refused(t, errors.New(line), "model.safetensors: write ", "file too large", "make room in "+store.Dir())
+		err := modelstest.RunInLittleRoom(t, "TestPullInLittleRoom", 8192, storeVariable+"="+store.Dir(), endpointVariable+"="+s.URL)
+		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir())
 		// With room again, the pull goes on.
 		s.forget()
 		pull(t, store, "org/tiny", s.options())
 		if want := int64(len(s.commits[firstCommit]["model.safetensors"])) - 8192; s.sentOf("model.safetensors") != want {
 			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), want)
 		}
+	})
+}
+
+const (
+	storeVariable    = "INFILL_TEST_STORE"
+	endpointVariable = "INFILL_TEST_ENDPOINT"
+)
+
+// TestPullInLittleRoom is the other process of TestPullWithoutRoom.
+func TestPullInLittleRoom(t *testing.T) {
+	modelstest.LittleRoom(t, func() error {
+		_, err := hub.Pull(t.Context(), models.NewStore(os.Getenv(storeVariable)), "org/tiny", hub.Options{Endpoint: os.Getenv(endpointVariable)})
+		return err
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -72,7 +71,7 @@ func newServer(t testing.TB) *server {
 func bundle(t testing.TB, seed uint64) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := modelstest.Write(dir, modelstest.Tiny(), safetensors.F16, rand.New(rand.NewPCG(seed, 0))); err != nil {
+	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{DType: safetensors.F16, Seed: seed}); err != nil {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{
@@ -250,6 +249,21 @@ func (s *server) cut(n int) func(http.ResponseWriter, *http.Request) bool {
 			return false
 		}
 		s.serveContent(&cutting{w, n, func(unsent int) { s.count(path.Base(r.URL.Path), -unsent) }}, r)
+		return true
+	}
+}
+
+// hang sends n bytes of the weights and then nothing, until the client goes.
+func (s *server) hang(n int) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
+			return false
+		}
+		content := s.commits[firstCommit]["model.safetensors"]
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		w.Write(content[:n])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
 		return true
 	}
 }

@@ -3,6 +3,7 @@ package modelstest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,9 +32,19 @@ func Base() models.Config {
 	}
 }
 
-// Write makes a bundle without a manifest in dir. Weights are normal with standard deviation 0.02, BERT's own
-// initialisation, those of LayerNorms around 1.
-func Write(dir string, c models.Config, dtype safetensors.DType, random *rand.Rand) error {
+// Options say which weights a bundle gets.
+type Options struct {
+	DType  safetensors.DType // default F32
+	Spread float64           // standard deviation of the weights; default 0.02, BERT's own initialisation
+	Seed   uint64
+}
+
+// Write makes a bundle without a manifest in dir. Weights are normal, around 0, and around 1 where they scale a
+// LayerNorm.
+func Write(dir string, c models.Config, o Options) error {
+	o.DType = cmp.Or(o.DType, safetensors.F32)
+	o.Spread = cmp.Or(o.Spread, 0.02)
+	random := rand.New(rand.NewPCG(o.Seed, 0))
 	config, err := json.MarshalIndent(ConfigJSON(c), "", "  ")
 	if err != nil {
 		return err
@@ -48,7 +59,7 @@ func Write(dir string, c models.Config, dtype safetensors.DType, random *rand.Ra
 		for _, d := range t.Shape {
 			n *= d
 		}
-		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: dtype, Shape: t.Shape, Content: &normal{dtype: dtype, mean: mean, left: n, random: random}})
+		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: o.DType, Shape: t.Shape, Content: &normal{Options: o, mean: mean, left: n, random: random}})
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -104,7 +115,7 @@ func Vocabulary(n int) []string {
 
 // normal yields encoded normal numbers, a block at a time.
 type normal struct {
-	dtype  safetensors.DType
+	Options
 	mean   float64
 	left   int
 	random *rand.Rand
@@ -118,11 +129,11 @@ func (r *normal) Read(p []byte) (int, error) {
 		}
 		values := make([]float64, min(r.left, 4096))
 		for i := range values {
-			values[i] = r.mean + 0.02*r.random.NormFloat64()
+			values[i] = r.mean + r.Spread*r.random.NormFloat64()
 		}
 		r.left -= len(values)
 		var err error
-		if r.block, err = safetensors.Encode(r.dtype, values); err != nil {
+		if r.block, err = safetensors.Encode(r.DType, values); err != nil {
 			return 0, err
 		}
 	}
