@@ -3,7 +3,6 @@ package infill
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -51,20 +50,23 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestPresets walks every registered kernel: one that lacks a preset could not
-// be chosen, and one whose preset its kernel refuses could not run.
+// TestPresets walks every sampler that fills text: one whose preset does not
+// fit its kernel could not run.
 func TestPresets(t *testing.T) {
 	f, _ := newFake(t)
 	names := Samplers()
 	if names[0] != DefaultOptions().Sampler {
 		t.Errorf("the default sampler %s is not the first of %v", DefaultOptions().Sampler, names)
 	}
+	if len(names) != len(presets()) {
+		t.Errorf("%d samplers offered, %d presets: one names no kernel", len(names), len(presets()))
+	}
 	for _, d := range samplers.Descriptions() {
-		if !slices.Contains(names, d.Name) {
-			t.Errorf("%s has no preset", d.Name)
+		p, ok := presets()[d.Name]
+		if !ok {
 			continue
 		}
-		if p := presets()[d.Name]; (p.stepSize > 0) != d.Tunable || p.adaptive && !d.Exact {
+		if (p.stepSize > 0) != d.Tunable || p.adaptive && !d.Exact {
 			t.Errorf("%s: preset %+v does not fit the kernel %+v", d.Name, p, d)
 		}
 		o := DefaultOptions()

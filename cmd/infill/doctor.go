@@ -90,7 +90,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 
 func printFindings(s *terminal.Streams, format string, findings []finding) error {
 	if format == "json" {
-		text, err := encode(findings, "  ")
+		text, err := encode(findings, "", "  ")
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ type fillOptions struct {
 	input     string
 	format    string
 	seedGiven bool
+	root      *cobra.Command // knows the names of the commands
 	infill.Options
 	modelOptions
 
@@ -48,6 +49,8 @@ func newCmdFill(s *terminal.Streams, runF func(context.Context, *fillOptions) er
 		open: func(o *fillOptions) (filler, error) { return o.modelOptions.open(o.streams) },
 	}
 	cmd := &cobra.Command{
+		SuggestionsMinimumDistance: 2,
+
 		Use:   "infill [TEMPLATE...]",
 		Short: "Fill the slots of a text, several of them jointly, with a masked language model",
 		Long: `Fill the slots of a text, several of them jointly, with a masked language model.
@@ -71,7 +74,7 @@ JSON object a line with --input jsonl.`,
   $ infill --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.templates = args
+			o.templates, o.root = args, cmd.Root()
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -84,7 +87,7 @@ JSON object a line with --input jsonl.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move, see `infill help samplers`")
+	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move: see infill help samplers")
 	flags.VarP(whole{&o.Samples}, "samples", "n", "chains, each of which ends in one sample")
 	flags.VarP(whole{&o.Top}, "top", "k", "fills to print")
 	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")
@@ -141,7 +144,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 			if len(o.templates) > 1 {
 				err = fmt.Errorf("template %d: %w", i+1, err)
 			}
-			return &usageError{err, misspelt(template)}
+			return &usageError{err, misspelt(o.root, template)}
 		}
 	}
 	p := newResultPrinter(o.format, o.streams)
@@ -213,16 +216,15 @@ func eachEntry(ctx context.Context, s *terminal.Streams, format, key string, do 
 }
 
 // misspelt gives a hint for a template that is rather a mistyped command.
-func misspelt(template string) string {
-	if strings.ContainsAny(template, " []") {
+func misspelt(root *cobra.Command, template string) string {
+	if root == nil || template == "" || strings.ContainsAny(template, " []") {
 		return ""
 	}
-	root := &cobra.Command{SuggestionsMinimumDistance: 2}
-	for _, name := range []string{"score", "setup", "doctor", "version", "completion", "help"} {
-		root.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	if names := root.SuggestionsFor(template); len(names) > 0 {
-		return "did you mean infill " + names[0] + "?"
+	for _, name := range root.SuggestionsFor(template) {
+		// "hello" is no mistyped "help".
+		if name != "help" {
+			return "did you mean infill " + name + "?"
+		}
 	}
 	return ""
 }

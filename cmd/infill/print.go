@@ -44,7 +44,7 @@ type identified[T any] struct {
 }
 
 func (i identified[T]) MarshalJSON() ([]byte, error) {
-	value, err := encode(i.Value, "")
+	value, err := encode(i.Value, "", "")
 	if err != nil || i.ID == nil {
 		return value, err
 	}
@@ -53,11 +53,11 @@ func (i identified[T]) MarshalJSON() ([]byte, error) {
 
 // encode is JSON without the escapes that are for HTML, and without a last
 // line end.
-func encode(v any, indent string) ([]byte, error) {
+func encode(v any, prefix, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
+	e.SetIndent(prefix, indent)
 	err := e.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
@@ -69,13 +69,13 @@ type jsonArray struct {
 }
 
 func (a *jsonArray) add(v any) error {
-	text, err := encode(v, "  ")
+	text, err := encode(v, "  ", "  ")
 	if err != nil {
 		return err
 	}
-	separator := "[\n"
+	separator := "[\n  "
 	if a.values++; a.values > 1 {
-		separator = ",\n"
+		separator = ",\n  "
 	}
 	_, err = a.out.Write(append([]byte(separator), text...))
 	return err
@@ -112,7 +112,7 @@ func (p *jsonPrinter) end() error {
 }
 
 func writeLine(w io.Writer, v any) error {
-	text, err := encode(v, "")
+	text, err := encode(v, "", "")
 	if err != nil {
 		return err
 	}
@@ -136,11 +136,11 @@ func (p *csvPrinter) print(id json.RawMessage, r *infill.Result) error {
 	}
 	for _, s := range r.Samples {
 		// A fill may hold any character, so lists are JSON.
-		fills, err := encode(s.Fills, "")
+		fills, err := encode(s.Fills, "", "")
 		if err != nil {
 			return err
 		}
-		ids, err := encode(s.TokenIDs, "")
+		ids, err := encode(s.TokenIDs, "", "")
 		if err != nil {
 			return err
 		}
@@ -199,11 +199,17 @@ func (p *textPrinter) print(_ json.RawMessage, r *infill.Result) error {
 		b.WriteString("\n")
 	}
 	b.WriteString(p.wrap(mark(r.Template, r.Blanks)) + "\n\n")
+	headers := []string{"#", "fill", "log-likelihood", "drawn"}
+	// The text needs the room of a narrow terminal more than the numbers do.
+	narrow := p.width > 0 && p.width < 60
+	if narrow {
+		headers[2] = "log-lik."
+	}
 	rows := make([][]string, len(r.Samples))
 	for i, s := range r.Samples {
-		rows[i] = []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans), fmt.Sprintf("%.2f", s.LogLikelihood), share(s)}
+		rows[i] = []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans), fmt.Sprintf("%.2f", s.LogLikelihood), share(s, !narrow)}
 	}
-	b.WriteString(renderTable(p.width, []string{"#", "fill", "log-likelihood", "drawn"}, rows, 1))
+	b.WriteString(renderTable(p.width, headers, rows, 1))
 	b.WriteString("\n")
 	for _, line := range footer(r) {
 		for _, wrapped := range strings.Split(p.wrap(line), "\n") {
@@ -224,9 +230,10 @@ func (p *textPrinter) wrap(text string) string {
 	return ansi.Wrap(text, p.width, "")
 }
 
-// share is how often a fill was drawn, with its standard error between chains.
-func share(s infill.Sample) string {
-	if e := s.FrequencyStandardError; e != nil {
+// share is how often a fill was drawn, with its standard error between chains
+// where it is wanted and known.
+func share(s infill.Sample, withError bool) string {
+	if e := s.FrequencyStandardError; e != nil && withError {
 		return fmt.Sprintf("%.1f ± %.1f %%", 100*s.Frequency, 100**e)
 	}
 	return fmt.Sprintf("%.1f %%", 100*s.Frequency)
@@ -235,7 +242,7 @@ func share(s infill.Sample) string {
 // footer tells how a result was made.
 func footer(r *infill.Result) []string {
 	s := r.Stats
-	how := fmt.Sprintf("%s, %d chains × %d steps", s.Sampler, s.Chains, s.Steps)
+	how := fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"))
 	if s.WarmUp.Steps > 0 {
 		how += fmt.Sprintf(" (%d warm-up)", s.WarmUp.Steps)
 	}
@@ -247,15 +254,23 @@ func footer(r *infill.Result) []string {
 		moves = append(moves, "acceptance "+withError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
 	}
 	if s.Steps > s.WarmUp.Steps {
-		moves = append(moves, fmt.Sprintf("%.2f of %d slots changed per step", s.ChangedSlotsPerStep, s.Slots))
+		moves = append(moves, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, counted(s.Slots, "slot")))
 	}
-	moves = append(moves, fmt.Sprintf("%d distinct fills in %d draws", s.DistinctFills, s.Draws))
+	moves = append(moves, fmt.Sprintf("%s in %s", counted(s.DistinctFills, "distinct fill"), counted(s.Draws, "draw")))
 	return []string{
 		how,
 		strings.Join(moves, ", "),
-		fmt.Sprintf("mean log-likelihood %s, %d model rows, %.2f s, seed %d",
-			withError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), s.ModelRows, s.Seconds, r.Seed),
+		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s, seed %d",
+			withError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), counted(s.ModelRows, "model row"), s.Seconds, r.Seed),
 	}
+}
+
+// counted is a number with its noun.
+func counted[N int | int64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // withError is a mean with its standard error, if there is one.
@@ -281,9 +296,9 @@ func renderTable(width int, headers []string, rows [][]string, text int) string 
 		widths[column] += gap
 		total += widths[column]
 	}
-	if width > 0 {
+	if width > 0 && total > width {
 		// A text that gets no room at all would be broken into letters.
-		widths[text] = max(widths[text]-max(total-width, 0), 12)
+		widths[text] = min(widths[text], max(widths[text]-total+width, 12))
 	}
 	t := table.New().Border(lipgloss.HiddenBorder()).
 		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).

@@ -212,7 +212,7 @@ func (p *textScorePrinter) print(_ json.RawMessage, s *infill.Score) error {
 		b.WriteString("\n")
 	}
 	text := mark(s.Text, nil)
-	summary := fmt.Sprintf("%d tokens, method %s, pseudo-perplexity %.4g", len(s.Tokens), s.Method, s.PseudoPerplexity)
+	summary := fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", counted(len(s.Tokens), "token"), s.Method, s.PseudoPerplexity)
 	if p.width > 0 {
 		text, summary = ansi.Wrap(text, p.width, ""), ansi.Wrap(summary, p.width, "")
 	}

@@ -21,7 +21,9 @@ func newCmdVersion(s *terminal.Streams, runF func(context.Context, *versionOptio
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program",
-		Args:  noArguments,
+		Long: `Print the version of the program, the Go release that built it and the platform.
+The versions of onnxruntime and of the models are infill doctor's to tell.`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
 				return runF(cmd.Context(), o)

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+)
+
+func TestReport(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		code int
+		want string
+	}{
+		{"nothing", nil, 0, ""},
+		{"failure", errors.New("no luck"), 1, "infill: no luck\n"},
+		{"failure with a hint", fmt.Errorf("open: %w", &failure{errors.New("no luck"), "try again"}), 1, "infill: open: no luck\nhint: try again\n"},
+		{"usage", &usageError{errors.New("unknown flag: -z"), "see infill --help"}, 2, "infill: unknown flag: -z\nhint: see infill --help\n"},
+		{"option", optionError(&infill.OptionError{Option: "steps", Reason: "-1 is not a number"}), 2, "infill: --steps: -1 is not a number\n"},
+		{"interrupt", fmt.Errorf("step 3: %w", context.Canceled), 130, "infill: interrupted\n"},
+		{"reported", errReported, 1, ""},
+		{"reported and joined", errors.Join(nil, errReported), 1, ""},
+		{"closed output", &outputError{syscall.EPIPE}, 0, ""},
+		{"full disk", &outputError{syscall.ENOSPC}, 1, "infill: write the result: no space left on device\n"},
+		{"a closed pipe elsewhere", fmt.Errorf("client: %w", syscall.EPIPE), 1, "infill: client: broken pipe\n"},
+		{"several lines and escapes", errors.New("first\nsecond\r\n\x1b[31mthird\u0085"), 1, "infill: first; second; \uFFFD[31mthird\uFFFD\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if code := report(&out, test.err); code != test.code || out.String() != test.want {
+				t.Errorf("got %d and %q, want %d and %q", code, out.String(), test.code, test.want)
+			}
+		})
+	}
+}
+
+func TestMisspelt(t *testing.T) {
+	root := newRoot(&terminal.Streams{})
+	for template, want := range map[string]string{
+		"scroe":            "did you mean infill score?",
+		"docter":           "did you mean infill doctor?",
+		"hello":            "",
+		"":                 "",
+		"he had told me":   "",
+		"a score of [UNK]": "",
+	} {
+		if got := misspelt(root, template); got != want {
+			t.Errorf("%q: got %q, want %q", template, got, want)
+		}
+	}
+}

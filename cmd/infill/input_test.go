@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/lm/ort/library"
+	"infill/tokenize"
+)
+
+// run calls Main as a process would be called, with the given standard input.
+func run(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = Main(t.Context(), &terminal.Streams{In: stdin, Out: &out, Err: &err}, args)
+	return code, out.String(), err.String()
+}
+
+// TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
+// code 2, nothing on standard output, and onnxruntime never looked for.
+func TestBadInput(t *testing.T) {
+	t.Setenv(library.Variable, "/nonexistent/so-that-a-use-fails")
+	tests := []struct{ name, template, want string }{
+		{"no slot", "he had told me", "infill: no slot in the template: write [MASK] where a word is wanted\n"},
+		{"lower case", "he had [mask] me", "infill: no slot in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},
+		{"only slots", "[MASK] [MASK]", "infill: nothing but slots in the template: add at least one word around them\n"},
+		{"empty", "", "infill: no text: the text is empty or only white space\n"},
+		{"blank", " \t\n", "infill: no text: the text is empty or only white space\n"},
+		{"too long", strings.Repeat("the ", 300) + "[MASK]", "infill: text too long: 303 tokens found, the model takes 256 (its [CLS] and [SEP] included); shorten the text or split it\n"},
+		{"a megabyte", strings.Repeat("a", 1<<20) + " [MASK]", fmt.Sprintf("infill: text too long: 1048583 bytes, at most %d are taken; give one sentence or paragraph at a time\n", tokenize.MaxText)},
+		{"invalid UTF-8", "he \xff [MASK]", "infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
+		{"control character", "he \x1b[2J [MASK]", "infill: control character in the text at byte offset 3: U+001B; take it out\n"},
+		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000; take it out\n"},
+		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by the program where the model needs it; take it out\n"},
+		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by the program where the model needs it; take it out\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, strings.NewReader(""), test.template)
+			if code != exitUsage || stdout != "" {
+				t.Errorf("exit code %d, want 2; standard output %q", code, stdout)
+			}
+			if diff := cmp.Diff(test.want, stderr); diff != "" {
+				t.Error(diff)
+			}
+			// With another one: nothing is printed although the first is fine.
+			code, stdout, stderr = run(t, strings.NewReader(""), "he had [MASK] me", test.template)
+			if code != exitUsage || stdout != "" || stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
+				t.Errorf("as the second: exit code %d, standard output %q, error %q", code, stdout, stderr)
+			}
+			// On standard input, where a line cannot hold a line end: reported with its number.
+			if strings.Contains(test.template, "\n") || test.template == "" {
+				return
+			}
+			code, stdout, stderr = run(t, strings.NewReader(test.template+"\n"))
+			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("on standard input: exit code %d, standard output %q, error %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestNoTemplate: a terminal is not waited for.
+func TestNoTemplate(t *testing.T) {
+	for _, args := range [][]string{{}, {"score"}} {
+		var out, err bytes.Buffer
+		streams := &terminal.Streams{In: iotest.ErrReader(errors.New("must not be read")), Out: &out, Err: &err, InTerminal: true}
+		if code := Main(t.Context(), streams, args); code != exitUsage || out.Len() > 0 || strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
+			t.Errorf("%v: exit code %d, standard output %q, error %q", args, code, &out, &err)
+		}
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	long := strings.Repeat("x", maxLine)
+	tests := []struct {
+		name, text string
+		want       []string // lines; "long" stands for the error
+	}{
+		{"nothing", "", nil},
+		{"one", "a", []string{"a"}},
+		{"ended", "a\n", []string{"a"}},
+		{"empty ones", "\n\na\n\n", []string{"", "", "a", ""}},
+		{"carriage returns", "a\r\nb\rc\r\n", []string{"a", "b\rc"}},
+		{"longest", long + "\nb\n", []string{long, "b"}},
+		{"longest with CR LF", long + "\r\nb", []string{long, "b"}},
+		{"too long", long + "x\nb\n", []string{"long", "b"}},
+		{"too long and last", "b\n" + long + long, []string{"b", "long"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			// One byte at a time too: lines must not hang on how they arrive.
+			for _, r := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
+				lines := bufio.NewReader(r)
+				var got []string
+				for {
+					line, err := readLine(lines)
+					if err == io.EOF {
+						break
+					}
+					if errors.Is(err, errLongLine) {
+						line = []byte("long")
+					} else if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, string(line))
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func TestReadEntries(t *testing.T) {
+	read := func(r io.Reader, format string) (list []string) {
+		entries := make(chan entry)
+		go readEntries(t.Context(), r, format, "template", entries)
+		for e := range entries {
+			if e.err != nil {
+				list = append(list, "error: "+e.err.Error())
+			} else {
+				list = append(list, e.text+"/"+string(e.id))
+			}
+		}
+		return list
+	}
+	broken := io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("disk gone")))
+	if diff := cmp.Diff([]string{"a/", "error: read standard input: disk gone"}, read(broken, "lines")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a/", "\ufeffb/"}, read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
+		t.Errorf("a byte-order mark is one at the very start only: %s", diff)
+	}
+	objects := "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
+	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8"}
+	if diff := cmp.Diff(want, read(strings.NewReader(objects), "jsonl")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzParseObject(f *testing.F) {
+	f.Add([]byte(`{"template":"a [MASK]","id":7}`))
+	f.Add([]byte(`{"template":null}`))
+	f.Add([]byte(`[{}]`))
+	f.Add([]byte("{\"template\":\"\xff\"}"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		text, id, err := parseObject(line, "template")
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n") {
+				t.Errorf("an error of several lines: %q", err)
+			}
+			return
+		}
+		// What was taken can be written back.
+		if _, err := encode(identified[map[string]string]{id, map[string]string{"template": text}}, "", ""); err != nil {
+			t.Error(err)
+		}
+		if id != nil && !json.Valid(id) {
+			t.Errorf("id %q is not JSON", id)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is a running `infill`: signals and pipes need a real one.
+type process struct {
+	*exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stdout io.ReadCloser
+	errors *watched
+}
+
+// watched gathers standard error and tells when it holds a text.
+type watched struct {
+	bytes.Buffer
+	lines chan string
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	cmd := exec.Command("infill", args...)
+	p := &process{Cmd: cmd, errors: &watched{lines: make(chan string, 64)}}
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if p.stdout, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(p.stdout)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	go func() {
+		defer close(p.errors.lines)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			p.errors.lines <- lines.Text()
+		}
+	}()
+	return p
+}
+
+// await reads standard error up to a line with the given start.
+func (p *process) await(t *testing.T, prefix string) {
+	t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for {
+		select {
+		case line, open := <-p.errors.lines:
+			if !open {
+				t.Fatalf("standard error ended without %q: %q", prefix, p.errors.String())
+			}
+			fmt.Fprintln(p.errors, line)
+			if strings.HasPrefix(line, prefix) {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("no %q on standard error: %q", prefix, p.errors.String())
+		}
+	}
+}
+
+// end waits for the process and returns its exit code and standard error.
+func (p *process) end(t *testing.T) (code int, stderr string) {
+	t.Helper()
+	for line := range p.errors.lines {
+		fmt.Fprintln(p.errors, line)
+	}
+	err := p.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return p.ProcessState.ExitCode(), p.errors.String()
+}
+
+// TestInterrupt: Ctrl-C and SIGTERM in mid-run give exit code 130 and one line, no
+// trace, and end a running model call.
+func TestInterrupt(t *testing.T) {
+	// So many steps that the run cannot end by itself.
+	const forever = "1000000"
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			p := start(t, "-v", "--device", "cpu", "--steps", forever, "--candidates", "0", "he had not , after all , [MASK] me the chance but [MASK] abandoned me [MASK] .")
+			p.await(t, "infill: model ")
+			// The chains are on their way by then, or the model is being loaded.
+			time.Sleep(300 * time.Millisecond)
+			if err := p.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			code, stderr := p.end(t)
+			if code != exitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") || strings.Contains(stderr, "goroutine") {
+				t.Errorf("exit code %d, standard error %q", code, stderr)
+			}
+		})
+	}
+	t.Run("waiting for a line", func(t *testing.T) {
+		p := start(t, "--format", "jsonl", "-n", "2", "--steps", "2", "-k", "1")
+		if _, err := io.WriteString(p.in, "he had [MASK] me\n"); err != nil {
+			t.Fatal(err)
+		}
+		// The answer comes before the input ends.
+		line, err := p.out.ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, `{"template":"he had [MASK] me"`) {
+			t.Fatalf("got %q, %v", line, err)
+		}
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		code, stderr := p.end(t)
+		if code != exitInterrupted || stderr != "infill: interrupted\n" {
+			t.Errorf("exit code %d, standard error %q", code, stderr)
+		}
+	})
+}
+
+// TestClosedOutput: a reader that has seen enough, as `infill | head -1`, ends the
+// command quietly.
+func TestClosedOutput(t *testing.T) {
+	p := start(t, "-q", "--format", "jsonl", "-n", "2", "--steps", "2")
+	go func() {
+		defer p.in.Close()
+		for range 10000 {
+			if _, err := io.WriteString(p.in, "he had [MASK] me\n"); err != nil {
+				return // the command has ended
+			}
+		}
+	}()
+	if _, err := p.out.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stdout.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, stderr := p.end(t); code != exitDone || stderr != "" {
+		t.Errorf("exit code %d, standard error %q", code, stderr)
+	}
+}

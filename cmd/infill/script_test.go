@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The commands that scripts have beside testscript's own.
+
+// alter changes a file:
+//
+//	alter flip FILE OFFSET      another bit in one byte
+//	alter cut FILE LENGTH       keep the first bytes
+//	alter replace FILE OLD NEW  every occurrence, of equal length
+func alter(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: alter flip|cut|replace FILE ...")
+	}
+	path := ts.MkAbs(args[1])
+	content, err := os.ReadFile(path)
+	ts.Check(err)
+	switch args[0] {
+	case "flip":
+		offset, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		content[offset] ^= 1
+	case "cut":
+		length, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		content = content[:length]
+	case "replace":
+		old, replacement := []byte(args[2]), []byte(args[3])
+		if len(old) != len(replacement) || !bytes.Contains(content, old) {
+			ts.Fatalf("%s does not hold %q, or lengths differ", args[1], old)
+		}
+		content = bytes.ReplaceAll(content, old, replacement)
+	default:
+		ts.Fatalf("alter %s is not known", args[0])
+	}
+	ts.Check(os.Chmod(path, 0o644))
+	ts.Check(os.WriteFile(path, content, 0o644))
+}
+
+// timing matches the numbers that no two runs share: seconds, in text and in JSON.
+var timing = regexp.MustCompile(`("seconds": ?)[0-9.e+-]+|\b[0-9]+\.[0-9]+( s\b)`)
+
+// untimed puts N for them.
+func untimed(text string) string { return timing.ReplaceAllString(text, "${1}N${2}") }
+
+// compare is cmp of two outputs but for their timing: compare FILE FILE.
+func compare(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: compare FILE FILE")
+	}
+	a, b := untimed(ts.ReadFile(args[0])), untimed(ts.ReadFile(args[1]))
+	if strings.TrimSpace(a) == "" {
+		ts.Fatalf("%s is empty: nothing is compared", args[0])
+	}
+	if (a == b) == neg {
+		ts.Fatalf("%s and %s, their timing apart: equal is %t\n%s\n%s", args[0], args[1], a == b, a, b)
+	}
+}
