@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
@@ -101,24 +102,37 @@ func place(files fs.FS, dir string, names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := clearLeftovers(dir, names); err != nil {
+		return err
+	}
 	for _, name := range damaged {
 		target := filepath.Join(dir, filepath.FromSlash(name))
-		// Whoever holds the lock is alone: temporary files are left over from processes that were killed.
-		leftovers, err := filepath.Glob(filepath.Join(dir, "."+name+"[0-9]*"))
-		if err != nil {
-			return err
-		}
-		for _, leftover := range leftovers {
-			if err := os.Remove(leftover); err != nil {
-				return err
-			}
-		}
 		content, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
 		if err := maybe.WriteFile(target, content, 0o644); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// clearLeftovers removes what writers left that were killed. Whoever holds the lock is alone, so nobody writes now.
+func clearLeftovers(dir string, names []string) error {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		for _, name := range names {
+			// The names of renameio's temporary files.
+			number, ok := strings.CutPrefix(f.Name(), "."+name)
+			if ok && number != "" && strings.Trim(number, "0123456789") == "" {
+				if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

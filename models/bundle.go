@@ -29,7 +29,7 @@ func TokenizerFiles() []string {
 
 // Bundle is a verified model on disk.
 type Bundle struct {
-	Name string // as it was asked for; the built-in's or the manifest's name
+	Name string // as it was asked for; of a stored model without the revision
 	Dir  string // absolute path of the folder
 	// Description is one line about the model.
 	Description string

@@ -140,16 +140,25 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool) {
 func TestOpenDirTakesOldNames(t *testing.T) {
 	dir := tiny(t, false)
 	rewrite(t, dir, func(d *safetensors.Data) bool {
-		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta").Replace(d.Name)
+		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta", "predictions.bias", "predictions.decoder.bias").Replace(d.Name)
 		return true
 	})
 	b, err := models.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor, ok := b.Tensor("bert.encoder.layer.1.output.LayerNorm.bias")
-	if !ok || tensor.Name != "bert.encoder.layer.1.output.LayerNorm.beta" {
-		t.Errorf("found %+v, %t", tensor, ok)
+	for name, stored := range map[string]string{
+		"bert.encoder.layer.1.output.LayerNorm.bias": "bert.encoder.layer.1.output.LayerNorm.beta",
+		"bert.embeddings.LayerNorm.weight":           "bert.embeddings.LayerNorm.gamma",
+		"cls.predictions.bias":                       "cls.predictions.decoder.bias",
+		"cls.predictions.transform.dense.bias":       "cls.predictions.transform.dense.bias",
+	} {
+		if tensor, ok := b.Tensor(name); !ok || tensor.Name != stored {
+			t.Errorf("%s: found %+v, %t, want %s", name, tensor, ok, stored)
+		}
+	}
+	if _, ok := b.Tensor("bert.pooler.dense.weight"); ok {
+		t.Error("found a tensor that is not there")
 	}
 }
 

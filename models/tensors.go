@@ -9,7 +9,8 @@ import (
 )
 
 // Tensor finds a weight by the name that the reference implementation gives it today ("bert.embeddings.…"), also where
-// the bundle uses the names of the first BERT checkpoints: gamma and beta for the weight and bias of a LayerNorm.
+// the bundle uses another one: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, and
+// the decoder's name for the bias that it shares with the head.
 func (b *Bundle) Tensor(name string) (safetensors.Tensor, bool) {
 	return findTensor(b.Weights, name)
 }
@@ -18,7 +19,7 @@ func findTensor(weights *safetensors.File, name string) (safetensors.Tensor, boo
 	if t, ok := weights.Tensor(name); ok {
 		return t, true
 	}
-	for _, old := range [][2]string{{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}} {
+	for _, old := range [][2]string{{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}, {"predictions.bias", "predictions.decoder.bias"}} {
 		if stem, found := strings.CutSuffix(name, old[0]); found {
 			return weights.Tensor(stem + old[1])
 		}

@@ -32,7 +32,7 @@ const maxInfoBytes = 16 << 20
 func newClient(name string, o Options) (*client, error) {
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("%s=%q is not the address of a hub: it must begin with https:// or http://", EndpointVariable, o.Endpoint)
+		return nil, fmt.Errorf("pull %s: %s=%.100q is not the address of a hub: it must begin with https:// or http://", name, EndpointVariable, o.Endpoint)
 	}
 	c := &client{Options: o, name: name, endpoint: endpoint}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -150,7 +150,7 @@ func (c *client) statusError(response *http.Response) error {
 	e := &statusError{status: response.StatusCode}
 	switch {
 	case code == "GatedRepo":
-		e.message = fmt.Sprintf("access to this model has to be granted: ask for it on %s/%s, then set %s to your token", c.Endpoint, c.name, TokenVariable)
+		e.message = fmt.Sprintf("access to this model has to be granted: ask for it on %s/%s, then set %s to your token", c.endpoint.Redacted(), c.name, TokenVariable)
 	case code == "RevisionNotFound":
 		e.message = "the model has no such revision"
 	case response.StatusCode == http.StatusUnauthorized && c.Token == "":
@@ -160,7 +160,7 @@ func (c *client) statusError(response *http.Response) error {
 	case response.StatusCode == http.StatusForbidden:
 		e.message = fmt.Sprintf("the hub refuses access (403): the token in %s may not read this model", TokenVariable)
 	case response.StatusCode == http.StatusNotFound:
-		e.message = fmt.Sprintf("the hub has no such model or file (404): check the name on %s", c.Endpoint)
+		e.message = fmt.Sprintf("the hub has no such model or file (404): check the name on %s", c.endpoint.Redacted())
 	case response.StatusCode == http.StatusTooManyRequests:
 		e.message = "the hub limits requests (429): try again later"
 		if wait := retryAfter(response); wait > 0 {
@@ -218,10 +218,10 @@ func (c *client) repository(ctx context.Context, revision string) (*repository, 
 	}
 	var r repository
 	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w", c.Endpoint, err)
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w", c.endpoint.Redacted(), err)
 	}
 	if !isHex(r.Commit, 40) {
-		return nil, fmt.Errorf("%s does not answer like a hub: %.60q is not a commit", c.Endpoint, r.Commit)
+		return nil, fmt.Errorf("%s does not answer like a hub: %.60q is not a commit", c.endpoint.Redacted(), r.Commit)
 	}
 	return &r, nil
 }

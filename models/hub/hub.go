@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,6 +148,9 @@ func Pull(ctx context.Context, store *models.Store, name string, o Options) (*mo
 	if err != nil {
 		return nil, err
 	}
+	if slices.Contains(models.BuiltIn(), base) {
+		return nil, fmt.Errorf("pull %s: the model is part of the program: there is nothing to fetch", base)
+	}
 	if revision == "" {
 		revision = models.DefaultRef
 	}
@@ -168,16 +172,14 @@ func Pull(ctx context.Context, store *models.Store, name string, o Options) (*mo
 }
 
 func (c *client) pull(ctx context.Context, store *models.Store, revision string) (*models.Bundle, error) {
-	if stored, err := store.Find(c.name + "@" + revision); err == nil && (c.Offline || stored.Revision == revision) && stored.Problem == nil {
-		if err := stored.Manifest.Verify(stored.Dir); err == nil {
-			return models.OpenDir(stored.Dir)
-		} else if c.Offline {
-			return nil, fmt.Errorf("%w, and %w", err, ErrOffline)
+	stored, err := store.Find(c.name + "@" + revision)
+	if err == nil && (c.Offline || stored.Revision == revision) {
+		var b *models.Bundle
+		if b, err = store.Open(c.name + "@" + stored.Revision); err == nil {
+			return b, nil
 		}
-	} else if c.Offline {
-		if err == nil {
-			err = stored.Problem
-		}
+	}
+	if c.Offline {
 		return nil, fmt.Errorf("%w, and %w", err, ErrOffline)
 	}
 	info, err := c.repository(ctx, revision)
@@ -193,7 +195,7 @@ func (c *client) pull(ctx context.Context, store *models.Store, revision string)
 	if ref == info.Commit {
 		ref = ""
 	}
-	manifest := models.Manifest{Licence: info.licence(), Source: c.Endpoint + "/" + c.name}
+	manifest := models.Manifest{Licence: info.licence(), Source: c.endpoint.Redacted() + "/" + c.name}
 	if placement.Placed() {
 		return placement.Commit(manifest, ref)
 	}

@@ -137,7 +137,9 @@ func TestPull(t *testing.T) {
 	})
 	t.Run("again by commit", func(t *testing.T) {
 		s.forget()
-		pull(t, store, "org/tiny@"+firstCommit, o)
+		if again := pull(t, store, "org/tiny@"+firstCommit, o); again.Name != "org/tiny" || again.Dir != b.Dir {
+			t.Errorf("pulled %s in %s", again.Name, again.Dir)
+		}
 		if r := s.seen(""); len(r) != 0 {
 			t.Errorf("requests for a commit that is stored: %v", r)
 		}
@@ -463,6 +465,24 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		s.Server.Close()
 		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
 		refused(t, err, "cannot reach 127.0.0.1:", "connection refused", "or set HF_ENDPOINT to a mirror")
+	})
+	t.Run("built in", func(t *testing.T) {
+		s := newServer(t)
+		_, err := hub.Pull(t.Context(), newStore(t), "mini-uncased", s.options())
+		refused(t, err, "part of the program")
+		if len(s.seen("")) != 0 {
+			t.Errorf("requests %v", s.seen(""))
+		}
+	})
+	t.Run("password of a mirror", func(t *testing.T) {
+		s := newServer(t)
+		o := s.options()
+		o.Endpoint = strings.Replace(s.URL, "http://", "http://user:"+token+"@", 1)
+		_, err := hub.Pull(t.Context(), newStore(t), "org/other", o)
+		refused(t, err, "has no such model")
+		if b := pull(t, newStore(t), "org/tiny", o); strings.Contains(string(b.Manifest.Encode()), token) {
+			t.Error("the manifest gives the password away")
+		}
 	})
 	for _, endpoint := range []string{"huggingface.co", "ftp://x", "https://", "http://\x00"} {
 		o := hub.Options{Endpoint: endpoint}
