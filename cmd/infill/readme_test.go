@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The README is a test. The rules:
+//
+//   - A fenced block that calls infill, as `infill` or `go run ./cmd/infill`, is
+//     run, its commands one after the other by sh in one new folder for the whole
+//     README. Blocks that do not call it are not.
+//   - In a block with lines that begin with "$ " those are the commands, and the
+//     lines below each are what it prints, standard error included; without any
+//     the command has only to succeed. In a block without them every line is a
+//     command that has to succeed. A line that ends in \ goes on in the next.
+//   - An expected line "..." stands for any number of lines. Seconds, in text and
+//     in JSON, stand for any; every other character counts.
+//   - A line `<!-- not run: REASON -->` above a block leaves it out.
+type readmeBlock struct {
+	line     int // of the fence, from 1
+	commands []readmeCommand
+}
+
+type readmeCommand struct {
+	line   int
+	text   string // for sh
+	output string // "" to be only successful
+}
+
+var (
+	calls  = regexp.MustCompile(`(^|[|;&(] *)(infill|go run \./cmd/infill)\b`)
+	notRun = regexp.MustCompile(`^<!-- not run: .+ -->$`)
+)
+
+// parseReadme returns the blocks that are to be run.
+func parseReadme(text string) (blocks []readmeBlock) {
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		fence := strings.TrimSpace(lines[i])
+		if !strings.HasPrefix(fence, "```") {
+			continue
+		}
+		start := i
+		var inside []string
+		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
+			inside = append(inside, lines[i])
+		}
+		above := start - 1
+		for above >= 0 && strings.TrimSpace(lines[above]) == "" {
+			above--
+		}
+		if above >= 0 && notRun.MatchString(strings.TrimSpace(lines[above])) {
+			continue
+		}
+		if b := parseBlock(start+1, inside); b != nil {
+			blocks = append(blocks, *b)
+		}
+	}
+	return blocks
+}
+
+func parseBlock(fence int, lines []string) *readmeBlock {
+	prompts, called := false, false
+	for _, line := range lines {
+		prompts = prompts || strings.HasPrefix(line, "$ ")
+	}
+	block := &readmeBlock{line: fence}
+	for i := 0; i < len(lines); i++ {
+		line, number := lines[i], fence+i+1
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		if !prompts {
+			isCommand = strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#")
+		}
+		if !isCommand {
+			if n := len(block.commands); prompts && n > 0 {
+				block.commands[n-1].output += line + "\n"
+			}
+			continue
+		}
+		for strings.HasSuffix(command, `\`) && i+1 < len(lines) {
+			i++
+			command += "\n" + lines[i]
+		}
+		called = called || calls.MatchString(command)
+		block.commands = append(block.commands, readmeCommand{number, strings.ReplaceAll(command, "go run ./cmd/infill", "infill"), ""})
+	}
+	if !called {
+		return nil
+	}
+	return block
+}
+
+// matches compares an output with what is expected of it.
+func matches(want, got string) bool {
+	pattern := "^"
+	for line := range strings.Lines(untimed(want)) {
+		if strings.TrimSpace(line) == "..." {
+			pattern += `(?:.*\n)*?`
+		} else {
+			pattern += regexp.QuoteMeta(line)
+		}
+	}
+	return regexp.MustCompile(pattern + "$").MatchString(untimed(got))
+}
+
+func TestReadme(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no sh to run the blocks with")
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := parseReadme(string(text))
+	if len(blocks) == 0 {
+		t.Fatal("the README has no block that calls infill")
+	}
+	folder := t.TempDir()
+	for _, block := range blocks {
+		t.Run(fmt.Sprintf("line %d", block.line), func(t *testing.T) {
+			for _, command := range block.commands {
+				cmd := exec.Command("sh", "-c", command.text)
+				cmd.Dir = folder
+				output, err := cmd.CombinedOutput()
+				want := strings.TrimRight(command.output, "\n")
+				if err != nil && want == "" {
+					t.Errorf("line %d: %s: %v\n%s", command.line, command.text, err, output)
+				}
+				if got := strings.TrimRight(string(output), "\n"); want != "" && !matches(want+"\n", got+"\n") {
+					t.Errorf("line %d: %s: %s", command.line, command.text, cmp.Diff(untimed(want), untimed(got)))
+				}
+			}
+		})
+	}
+}
+
+// TestParseReadme tries the rules on a README of its own: a rule that overlooked
+// blocks would make TestReadme prove nothing.
+func TestParseReadme(t *testing.T) {
+	fence := "```"
+	text := strings.Join([]string{
+		"# Title", "infill in a line is no block", "",
+		fence + "sh", "# a comment", "go run ./cmd/infill \"a [MASK]\"", fence,
+		fence, "git clone somewhere", fence,
+		"<!-- not run: downloads much -->", "", fence + "console", "$ infill setup --cuda", fence,
+		fence + "console", "$ printf 'a\\n' > t.txt", "$ infill --seed 1 \\", "    < t.txt", "out 1", "", "out 2", "$ cat t.txt | infill -q", fence,
+	}, "\n")
+	want := []readmeBlock{
+		{4, []readmeCommand{{6, `infill "a [MASK]"`, ""}}},
+		{16, []readmeCommand{{17, `printf 'a\n' > t.txt`, ""}, {18, "infill --seed 1 \\\n    < t.txt", "out 1\n\nout 2\n"}, {23, "cat t.txt | infill -q", ""}}},
+	}
+	if diff := cmp.Diff(want, parseReadme(text), cmp.AllowUnexported(readmeBlock{}, readmeCommand{})); diff != "" {
+		t.Error(diff)
+	}
+	for _, test := range []struct {
+		want, got string
+		equal     bool
+	}{
+		{"a\n", "a\n", true},
+		{"a\n", "b\n", false},
+		{"a\n", "a\nb\n", false},
+		{"x 0.42 s, seed 7\n", "x 1.05 s, seed 7\n", true},
+		{"x 0.42 s, seed 7\n", "x 0.42 s, seed 8\n", false},
+		{"\"seconds\": 0.5,\n", "\"seconds\": 1e-05,\n", true},
+		{"-1.50 nats\n", "-1.51 nats\n", false},
+		{"a\n...\nc\n", "a\nb\nb\nc\n", true},
+		{"a\n...\nc\n", "a\nb\n", false},
+		{"...\n", "", true},
+	} {
+		if got := matches(test.want, test.got); got != test.equal {
+			t.Errorf("%q against %q: %t", test.got, test.want, got)
+		}
+	}
+}
