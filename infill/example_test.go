@@ -1,0 +1,30 @@
+package infill_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"infill/infill"
+)
+
+func ExampleOpen() {
+	filler, err := infill.Open(infill.OpenOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer filler.Close()
+	options := infill.DefaultOptions()
+	options.Seed = 7
+	options.Top = 2
+	result, err := filler.Fill(context.Background(), "he had [MASK] me", options, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range result.Samples {
+		fmt.Printf("%s (%.2f nats)\n", s.Text, s.LogLikelihood)
+	}
+	// Output:
+	// he had told me (-1.50 nats)
+	// he had known me (-2.89 nats)
+}
