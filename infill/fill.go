@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -21,6 +22,11 @@ import (
 // The same options, template, model, machine and number of threads give the same
 // result but for its Seconds, whatever was filled before.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
+	return f.fill(ctx, template, nil, o, observe)
+}
+
+// fill is Fill with pinned slots, see [Filler.FillPinned].
+func (f *Filler) fill(ctx context.Context, template string, pins []int, o Options, observe func(Progress)) (*Result, error) {
 	start := time.Now()
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -29,11 +35,14 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	if err != nil {
 		return nil, err
 	}
+	if err := f.checkPins(parsed, pins); err != nil {
+		return nil, err
+	}
 	model, err := f.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRun(ctx, f, model, parsed, o)
+	r, err := newRun(ctx, f, model, parsed, pins, o)
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
@@ -64,7 +73,7 @@ type run struct {
 	model    Model
 	template *tokenize.Template
 	options  Options // settled
-	adapt    bool
+	adapt    bool    // tune the kernel in the warm-up
 	support  [][]int // token ids, [slots][categories]
 	target   Target
 	kernel   samplers.Kernel
@@ -80,7 +89,7 @@ type run struct {
 	extraRows    int64 // model rows beside the target's
 }
 
-func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Template, o Options) (*run, error) {
+func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Template, pins []int, o Options) (*run, error) {
 	r := &run{filler: f, model: model, template: template}
 	r.options, r.adapt = o.settled()
 	r.streams = samplers.Streams(o.Seed, template.Text, o.Samples)
@@ -92,7 +101,9 @@ func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Temp
 	r.extraRows = 1
 	r.support = make([][]int, len(template.Slots))
 	for slot := range r.support {
-		r.support[slot] = candidates(f.fillable, logp[slot], o.Candidates)
+		if r.support[slot] = candidates(f.fillable, logp[slot], o.Candidates); pins != nil && pins[slot] != Free {
+			r.support[slot] = []int{pins[slot]}
+		}
 	}
 	r.start = initial(o.Initial, r.support, logp, r.streams)
 
@@ -122,19 +133,39 @@ func candidates(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
 	}
-	best := slices.Clone(fillable)
-	slices.SortFunc(best, func(a, b int) int {
-		switch {
-		case logp[a] > logp[b]:
-			return -1
-		case logp[a] < logp[b]:
-			return 1
+	best := leastOnTop{logp: logp, tokens: slices.Clone(fillable[:number])}
+	heap.Init(&best)
+	for _, token := range fillable[number:] {
+		// Tokens come in ascending order, so an equal one loses.
+		if logp[token] > logp[best.tokens[0]] {
+			best.tokens[0] = token
+			heap.Fix(&best, 0)
 		}
-		return a - b
-	})
-	best = best[:number:number]
-	slices.Sort(best)
-	return best
+	}
+	slices.Sort(best.tokens)
+	return best.tokens
+}
+
+// leastOnTop is a heap with the token on top that is to go first: the least
+// probable, of equals the one of largest id.
+type leastOnTop struct {
+	logp   []float32
+	tokens []int
+}
+
+var _ heap.Interface = (*leastOnTop)(nil)
+
+func (h *leastOnTop) Len() int { return len(h.tokens) }
+func (h *leastOnTop) Less(i, j int) bool {
+	a, b := h.tokens[i], h.tokens[j]
+	return h.logp[a] < h.logp[b] || h.logp[a] == h.logp[b] && a > b
+}
+func (h *leastOnTop) Swap(i, j int) { h.tokens[i], h.tokens[j] = h.tokens[j], h.tokens[i] }
+func (h *leastOnTop) Push(x any)    { h.tokens = append(h.tokens, x.(int)) }
+func (h *leastOnTop) Pop() any {
+	last := h.tokens[len(h.tokens)-1]
+	h.tokens = h.tokens[:len(h.tokens)-1]
+	return last
 }
 
 // initial draws where the chains start, [chains × slots], each with its own stream.
@@ -188,10 +219,14 @@ func (r *run) sample(ctx context.Context) error {
 	r.accepted = make([]float64, chains)
 	r.report(0, state, nil)
 
-	var adaptation *samplers.StepSizeAdaptation
-	sizer, _ := r.kernel.(samplers.StepSizer)
-	if r.adapt && sizer != nil {
-		if adaptation, err = samplers.NewStepSizeAdaptation(r.options.StepSize, samplers.AdaptationOptions{}); err != nil {
+	var adaptation samplers.Adaptation // nil: nothing to tune
+	if r.adapt {
+		if adaptation, err = samplers.AdaptationFor(r.options.Sampler, r.kernel); err != nil {
+			return err
+		}
+	}
+	if adaptation != nil {
+		if err := adaptation.Begin(r.kernel, state); err != nil {
 			return err
 		}
 	}
@@ -214,11 +249,10 @@ func (r *run) sample(ctx context.Context) error {
 			if adaptation == nil {
 				return nil
 			}
-			size := adaptation.Update(info.MeanAcceptance())
-			if step == r.options.WarmUp {
-				size = adaptation.StepSize()
+			if err := adaptation.Adapt(r.kernel, state, info); err != nil || step < r.options.WarmUp {
+				return err
 			}
-			return sizer.SetStepSize(size)
+			return adaptation.Freeze(r.kernel)
 		}
 		for c, accepted := range info.Accepted {
 			if accepted {
