@@ -20,6 +20,7 @@ import (
 
 	"infill/models"
 	"infill/models/hub"
+	"infill/models/hub/hubtest"
 	"infill/models/modelstest"
 	"infill/models/safetensors"
 )
@@ -53,7 +54,7 @@ func refused(t testing.TB, err error, parts ...string) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
 	}
-	for _, secret := range []string{"Signature", token} {
+	for _, secret := range []string{"Signature", hubtest.Token} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("error %q gives away %q", err, secret)
 		}
@@ -78,45 +79,45 @@ func files(t testing.TB, dir string) map[string]string {
 }
 
 func TestPull(t *testing.T) {
-	s := newServer(t)
+	s := hubtest.New(t)
 	store := newStore(t)
-	seen := &observer{}
-	o := s.options()
+	seen := &hubtest.Observer{}
+	o := s.Options()
 	o.Progress = seen
-	o.Token = token
+	o.Token = hubtest.Token
 	b := pull(t, store, "org/tiny", o)
 
 	want := map[string]string{}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "README.md"} {
-		want[name] = string(s.commits[firstCommit][name])
+		want[name] = string(s.Commits[hubtest.FirstCommit][name])
 	}
 	found := files(t, b.Dir)
 	delete(found, "manifest.json")
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("stored files (-want +found):\n%s", diff)
 	}
-	if b.Dir != filepath.Join(store.Dir(), "org--tiny", firstCommit) {
+	if b.Dir != filepath.Join(store.Dir(), "org--tiny", hubtest.FirstCommit) {
 		t.Errorf("stored in %s", b.Dir)
 	}
 	m := *b.Manifest
 	m.Files = nil
-	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: firstCommit}, m); diff != "" {
+	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: hubtest.FirstCommit}, m); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if err := b.Manifest.Verify(b.Dir); err != nil {
 		t.Error(err)
 	}
-	for _, r := range s.seen("") {
-		stranger := strings.HasPrefix(r.host, "localhost")
-		if stranger != (r.authorization == "") {
-			t.Errorf("%s %s on %s carried %q", r.method, r.path, r.host, r.authorization)
+	for _, r := range s.Seen("") {
+		stranger := strings.HasPrefix(r.Host, "localhost")
+		if stranger != (r.Authorization == "") {
+			t.Errorf("%s %s on %s carried %q", r.Method, r.Path, r.Host, r.Authorization)
 		}
 	}
-	if len(s.seen("/model.safetensors")) != 2 { // the hub's redirect and the content
-		t.Errorf("requests for the weights: %v", s.seen("/model.safetensors"))
+	if len(s.Seen("/model.safetensors")) != 2 { // the hub's redirect and the content
+		t.Errorf("requests for the weights: %v", s.Seen("/model.safetensors"))
 	}
-	if seen.begun != 1 || seen.done != seen.total || seen.total == 0 || seen.have != 0 || len(seen.waits) != 0 ||
-		!slices.Equal(seen.files, []string{"vocab.txt", "tokenizer_config.json", "README.md", "model.safetensors"}) {
+	if seen.Begun != 1 || seen.Done != seen.Total || seen.Total == 0 || seen.Have != 0 || len(seen.Waits) != 0 ||
+		!slices.Equal(seen.Files, []string{"vocab.txt", "tokenizer_config.json", "README.md", "model.safetensors"}) {
 		t.Errorf("progress %+v", seen)
 	}
 
@@ -129,18 +130,18 @@ func TestPull(t *testing.T) {
 	}
 
 	t.Run("again", func(t *testing.T) {
-		s.forget()
+		s.Forget()
 		pull(t, store, "org/tiny", o)
-		if r := s.seen(""); len(r) != 1 {
+		if r := s.Seen(""); len(r) != 1 {
 			t.Errorf("%d requests, want the one for the list of files: %v", len(r), r)
 		}
 	})
 	t.Run("again by commit", func(t *testing.T) {
-		s.forget()
-		if again := pull(t, store, "org/tiny@"+firstCommit, o); again.Name != "org/tiny" || again.Dir != b.Dir {
+		s.Forget()
+		if again := pull(t, store, "org/tiny@"+hubtest.FirstCommit, o); again.Name != "org/tiny" || again.Dir != b.Dir {
 			t.Errorf("pulled %s in %s", again.Name, again.Dir)
 		}
-		if r := s.seen(""); len(r) != 0 {
+		if r := s.Seen(""); len(r) != 0 {
 			t.Errorf("requests for a commit that is stored: %v", r)
 		}
 	})
@@ -149,32 +150,32 @@ func TestPull(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := store.Open("org/tiny")
-		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") || !strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+firstCommit) {
+		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") || !strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+hubtest.FirstCommit) {
 			t.Errorf("error %v does not tell the damage and how to mend it", err)
 		}
-		s.forget()
+		s.Forget()
 		mended := pull(t, store, "org/tiny", o)
 		if err := mended.Manifest.Verify(mended.Dir); err != nil {
 			t.Error(err)
 		}
-		if len(s.seen("/vocab.txt")) != 0 || len(s.seen("/model.safetensors")) != 2 {
-			t.Errorf("want the weights fetched alone: %v", s.seen(""))
+		if len(s.Seen("/vocab.txt")) != 0 || len(s.Seen("/model.safetensors")) != 2 {
+			t.Errorf("want the weights fetched alone: %v", s.Seen(""))
 		}
 	})
 }
 
 func TestPullRevisions(t *testing.T) {
-	s := newServer(t)
-	s.commits[secondCommit] = bundle(t, 2)
-	s.refs["refs/pr/1"] = secondCommit
+	s := hubtest.New(t)
+	s.Commits[hubtest.SecondCommit] = hubtest.Bundle(t, 2)
+	s.Refs["refs/pr/1"] = hubtest.SecondCommit
 	store := newStore(t)
-	first := pull(t, store, "org/tiny", s.options())
-	second := pull(t, store, "org/tiny@refs/pr/1", s.options())
+	first := pull(t, store, "org/tiny", s.Options())
+	second := pull(t, store, "org/tiny@refs/pr/1", s.Options())
 	if first.SHA256 == second.SHA256 || first.Dir == second.Dir {
 		t.Fatalf("two revisions, one bundle: %s and %s", first.Dir, second.Dir)
 	}
 	for name, want := range map[string]string{
-		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256, "org/tiny@" + firstCommit: first.SHA256,
+		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256, "org/tiny@" + hubtest.FirstCommit: first.SHA256,
 		"org/tiny@refs/pr/1": second.SHA256, "org/tiny@22222222": second.SHA256,
 	} {
 		b, err := store.Open(name)
@@ -184,16 +185,16 @@ func TestPullRevisions(t *testing.T) {
 			t.Errorf("%s opens %s, want %s", name, b.SHA256, want)
 		}
 	}
-	if _, err := store.Open("org/tiny@3333"); err == nil || !strings.Contains(err.Error(), firstCommit+" = main, "+secondCommit+" = refs/pr/1") {
+	if _, err := store.Open("org/tiny@3333"); err == nil || !strings.Contains(err.Error(), hubtest.FirstCommit+" = main, "+hubtest.SecondCommit+" = refs/pr/1") {
 		t.Errorf("error %v does not list what is stored", err)
 	}
 	// The branch moves on.
-	s.refs["main"] = secondCommit
-	s.forget()
-	if b := pull(t, store, "org/tiny", s.options()); b.SHA256 != second.SHA256 {
+	s.Refs["main"] = hubtest.SecondCommit
+	s.Forget()
+	if b := pull(t, store, "org/tiny", s.Options()); b.SHA256 != second.SHA256 {
 		t.Errorf("main gives %s, want the second commit", b.Dir)
 	}
-	if r := s.seen(""); len(r) != 1 {
+	if r := s.Seen(""); len(r) != 1 {
 		t.Errorf("a stored commit was fetched again: %v", r)
 	}
 	if b, err := store.Open("org/tiny"); err != nil || b.SHA256 != second.SHA256 {
@@ -202,114 +203,114 @@ func TestPullRevisions(t *testing.T) {
 }
 
 func TestPullResumes(t *testing.T) {
-	size := func(s *server) int64 { return int64(len(s.commits[firstCommit]["model.safetensors"])) }
+	size := func(s *hubtest.Server) int64 { return int64(len(s.Commits[hubtest.FirstCommit]["model.safetensors"])) }
 	t.Run("cut connections", func(t *testing.T) {
-		s := newServer(t)
-		s.answer(s.cut(6000))
-		seen := &observer{}
-		o := s.options()
+		s := hubtest.New(t)
+		s.Answer(s.Cut(6000))
+		seen := &hubtest.Observer{}
+		o := s.Options()
 		o.Progress = seen
 		pull(t, newStore(t), "org/tiny", o)
 		var ranges []string
-		for _, r := range s.seen("/model.safetensors") {
-			if strings.HasPrefix(r.path, "/blobs/") {
-				ranges = append(ranges, r.bytes)
+		for _, r := range s.Seen("/model.safetensors") {
+			if strings.HasPrefix(r.Path, "/blobs/") {
+				ranges = append(ranges, r.Bytes)
 			}
 		}
 		if want := []string{"", "bytes=6000-", "bytes=12000-"}; !slices.Equal(ranges, want) {
 			t.Errorf("ranges %q, want %q", ranges, want)
 		}
-		if s.sentOf("model.safetensors") != size(s) {
-			t.Errorf("%d bytes were sent of a file of %d", s.sentOf("model.safetensors"), size(s))
+		if s.SentOf("model.safetensors") != size(s) {
+			t.Errorf("%d bytes were sent of a file of %d", s.SentOf("model.safetensors"), size(s))
 		}
-		if seen.done != seen.total || len(seen.waits) != 2 || !strings.Contains(seen.waits[0], "unexpected EOF") {
+		if seen.Done != seen.Total || len(seen.Waits) != 2 || !strings.Contains(seen.Waits[0], "unexpected EOF") {
 			t.Errorf("progress %+v", seen)
 		}
 	})
 	t.Run("in a later pull", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		store := newStore(t)
 		var served atomic.Bool
-		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 				return false
 			}
 			if served.Swap(true) { // nothing more comes
 				panic(http.ErrAbortHandler)
 			}
-			return s.cut(5000)(w, r)
+			return s.Cut(5000)(w, r)
 		})
-		_, err := hub.Pull(t.Context(), store, "org/tiny", s.options())
+		_, err := hub.Pull(t.Context(), store, "org/tiny", s.Options())
 		refused(t, err, "cannot reach ", "check the connection")
 		if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 			t.Errorf("half a model opens: %v", err)
 		}
-		s.answer(nil)
-		s.forget()
-		seen := &observer{}
-		o := s.options()
+		s.Answer(nil)
+		s.Forget()
+		seen := &hubtest.Observer{}
+		o := s.Options()
 		o.Progress = seen
 		pull(t, store, "org/tiny", o)
-		if s.sentOf("model.safetensors") != size(s)-5000 || s.sentOf("vocab.txt") != 0 {
-			t.Errorf("sent again: %d, want the weights from byte 5000 on", s.sentOf("model.safetensors"))
+		if s.SentOf("model.safetensors") != size(s)-5000 || s.SentOf("vocab.txt") != 0 {
+			t.Errorf("sent again: %d, want the weights from byte 5000 on", s.SentOf("model.safetensors"))
 		}
-		if seen.have < 5000 || seen.done != seen.total {
+		if seen.Have < 5000 || seen.Done != seen.Total {
 			t.Errorf("progress %+v", seen)
 		}
 	})
 	t.Run("after Ctrl-C", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		store := newStore(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		s.answer(s.hang(4000))
-		o := s.options()
+		s.Answer(s.Hang(4000))
+		o := s.Options()
 		o.Progress = &canceller{cancel: cancel}
 		_, err := hub.Pull(ctx, store, "org/tiny", o)
 		refused(t, err, "pull org/tiny: context canceled; what was fetched is kept")
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v is not that of the context", err)
 		}
-		s.answer(nil)
-		s.forget()
-		part, err := os.Stat(filepath.Join(store.Dir(), "org--tiny", ".partial-"+firstCommit, "model.safetensors.part"))
+		s.Answer(nil)
+		s.Forget()
+		part, err := os.Stat(filepath.Join(store.Dir(), "org--tiny", ".partial-"+hubtest.FirstCommit, "model.safetensors.part"))
 		if err != nil || part.Size() == 0 {
 			t.Fatalf("nothing was kept: %v", err)
 		}
-		pull(t, store, "org/tiny", s.options())
-		if want := size(s) - part.Size(); s.sentOf("model.safetensors") != want {
-			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), want)
+		pull(t, store, "org/tiny", s.Options())
+		if want := size(s) - part.Size(); s.SentOf("model.safetensors") != want {
+			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
 		}
 	})
 	t.Run("silent connection", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		var later atomic.Bool
-		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
-			return strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) && s.hang(4000)(w, r)
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			return strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) && s.Hang(4000)(w, r)
 		})
-		o := s.options()
+		o := s.Options()
 		o.Stall = 200 * time.Millisecond
-		seen := &observer{}
+		seen := &hubtest.Observer{}
 		o.Progress = seen
 		pull(t, newStore(t), "org/tiny", o)
-		if len(seen.waits) != 1 || seen.waits[0] != "the connection went silent" {
-			t.Errorf("waits %q", seen.waits)
+		if len(seen.Waits) != 1 || seen.Waits[0] != "the connection went silent" {
+			t.Errorf("waits %q", seen.Waits)
 		}
 	})
 	t.Run("server without ranges", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		var later atomic.Bool
-		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 			r.Header.Del("Range")
 			if strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) {
-				return s.cut(5000)(w, r)
+				return s.Cut(5000)(w, r)
 			}
 			return false
 		})
-		seen := &observer{}
-		o := s.options()
+		seen := &hubtest.Observer{}
+		o := s.Options()
 		o.Progress = seen
 		pull(t, newStore(t), "org/tiny", o)
-		if seen.done != seen.total {
+		if seen.Done != seen.Total {
 			t.Errorf("progress %+v", seen)
 		}
 	})
@@ -324,23 +325,23 @@ func TestPullResumes(t *testing.T) {
 		{"part that is the whole file", func(c []byte) []byte { return c }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t)
+			s := hubtest.New(t)
 			store := newStore(t)
-			dir := filepath.Join(store.Dir(), "org--tiny", ".partial-"+firstCommit)
+			dir := filepath.Join(store.Dir(), "org--tiny", ".partial-"+hubtest.FirstCommit)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"), c.part(s.commits[firstCommit]["model.safetensors"]), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"), c.part(s.Commits[hubtest.FirstCommit]["model.safetensors"]), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			seen := &observer{}
-			o := s.options()
+			seen := &hubtest.Observer{}
+			o := s.Options()
 			o.Progress = seen
 			b := pull(t, store, "org/tiny", o)
 			if err := b.Manifest.Verify(b.Dir); err != nil {
 				t.Error(err)
 			}
-			if seen.done != seen.total {
+			if seen.Done != seen.Total {
 				t.Errorf("progress %+v", seen)
 			}
 		})
@@ -349,14 +350,14 @@ func TestPullResumes(t *testing.T) {
 
 // canceller stops a pull when the first bytes of the weights are there.
 type canceller struct {
-	observer
+	hubtest.Observer
 	cancel  context.CancelFunc
 	weights bool
 }
 
 func (c *canceller) File(name string) { c.weights = name == "model.safetensors" }
 func (c *canceller) Advance(n int64) {
-	if c.observer.Advance(n); c.weights {
+	if c.Observer.Advance(n); c.weights {
 		c.cancel()
 	}
 }
@@ -374,28 +375,28 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pull   string
-		change func(*server)
+		change func(*hubtest.Server)
 		token  string
 		want   string
 	}{
 		{"no such model", "org/other", nil, "", "has no such model or file (404): check the name on http://"},
 		{"no such revision", "org/tiny@v9", nil, "", `revision "v9": the model has no such revision`},
-		{"private, no token", "org/tiny", func(s *server) { s.private = true }, "", "no such model, or it is private (401): check the name, or set HF_TOKEN"},
-		{"private, wrong token", "org/tiny", func(s *server) { s.private = true }, "hf_other", "does not accept the token (401): check HF_TOKEN"},
-		{"gated", "org/tiny", func(s *server) { s.gated = true }, "", "access to this model has to be granted: ask for it on http://"},
-		{"forbidden", "org/tiny", func(s *server) { s.answer(answer(403)) }, token, "the token in HF_TOKEN may not read this model"},
-		{"too many requests for an hour", "org/tiny", func(s *server) { s.answer(answer(429, "Retry-After", "3600")) }, "", "limits requests (429): try again in 1h0m0s"},
-		{"too many requests, always", "org/tiny", func(s *server) { s.answer(answer(429)) }, "", "limits requests (429): try again later"},
-		{"out of order", "org/tiny", func(s *server) { s.answer(answer(502)) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
-		{"teapot", "org/tiny", func(s *server) { s.answer(answer(418)) }, "", "unexpected answer of the hub: 418"},
-		{"page of a hotel", "org/tiny", func(s *server) {
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>sign in</html>"); return true })
+		{"private, no token", "org/tiny", func(s *hubtest.Server) { s.Private = true }, "", "no such model, or it is private (401): check the name, or set HF_TOKEN"},
+		{"private, wrong token", "org/tiny", func(s *hubtest.Server) { s.Private = true }, "hf_other", "does not accept the token (401): check HF_TOKEN"},
+		{"gated", "org/tiny", func(s *hubtest.Server) { s.Gated = true }, "", "access to this model has to be granted: ask for it on http://"},
+		{"forbidden", "org/tiny", func(s *hubtest.Server) { s.Answer(answer(403)) }, hubtest.Token, "the token in HF_TOKEN may not read this model"},
+		{"too many requests for an hour", "org/tiny", func(s *hubtest.Server) { s.Answer(answer(429, "Retry-After", "3600")) }, "", "limits requests (429): try again in 1h0m0s"},
+		{"too many requests, always", "org/tiny", func(s *hubtest.Server) { s.Answer(answer(429)) }, "", "limits requests (429): try again later"},
+		{"out of order", "org/tiny", func(s *hubtest.Server) { s.Answer(answer(502)) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
+		{"teapot", "org/tiny", func(s *hubtest.Server) { s.Answer(answer(418)) }, "", "unexpected answer of the hub: 418"},
+		{"page of a hotel", "org/tiny", func(s *hubtest.Server) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>sign in</html>"); return true })
 		}, "", "does not answer like a hub: the list of files is not valid JSON"},
-		{"no commit", "org/tiny", func(s *server) {
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha":"../../x"}`); return true })
+		{"no commit", "org/tiny", func(s *hubtest.Server) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha":"../../x"}`); return true })
 		}, "", `"../../x" is not a commit`},
-		{"endless redirects", "org/tiny", func(s *server) {
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		{"endless redirects", "org/tiny", func(s *hubtest.Server) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 				http.Redirect(w, r, r.URL.Path, http.StatusFound)
 				return true
 			})
@@ -403,17 +404,17 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		{"name", "org/../tiny", nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t)
+			s := hubtest.New(t)
 			if c.change != nil {
 				c.change(s)
 			}
 			store := newStore(t)
-			o := s.options()
+			o := s.Options()
 			o.Token = c.token
 			_, err := hub.Pull(t.Context(), store, c.pull, o)
 			if c.want == "" {
-				if err == nil || !strings.Contains(err.Error(), "is not the name of a model") || len(s.seen("")) > 0 {
-					t.Errorf("error %v, requests %v", err, s.seen(""))
+				if err == nil || !strings.Contains(err.Error(), "is not the name of a model") || len(s.Seen("")) > 0 {
+					t.Errorf("error %v, requests %v", err, s.Seen(""))
 				}
 				return
 			}
@@ -427,18 +428,18 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		})
 	}
 	t.Run("private, with the token", func(t *testing.T) {
-		s := newServer(t)
-		s.private = true
-		o := s.options()
-		o.Token = token
+		s := hubtest.New(t)
+		s.Private = true
+		o := s.Options()
+		o.Token = hubtest.Token
 		pull(t, newStore(t), "org/tiny", o)
 	})
 	for _, status := range []int{429, 500, 503} {
 		t.Run(fmt.Sprintf("%d once", status), func(t *testing.T) {
-			s := newServer(t)
+			s := hubtest.New(t)
 			failed := map[string]bool{}
 			var mu sync.Mutex
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				if failed[r.URL.Path] {
@@ -451,36 +452,36 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 				http.Error(w, "wait", status)
 				return true
 			})
-			seen := &observer{}
-			o := s.options()
+			seen := &hubtest.Observer{}
+			o := s.Options()
 			o.Progress = seen
 			pull(t, newStore(t), "org/tiny", o)
-			if len(seen.waits) < 6 || !strings.Contains(seen.waits[0], fmt.Sprint(status)) {
-				t.Errorf("waits %q", seen.waits)
+			if len(seen.Waits) < 6 || !strings.Contains(seen.Waits[0], fmt.Sprint(status)) {
+				t.Errorf("waits %q", seen.Waits)
 			}
 		})
 	}
 	t.Run("nobody there", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		s.Server.Close()
-		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
+		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.Options())
 		refused(t, err, "cannot reach 127.0.0.1:", "connection refused", "or set HF_ENDPOINT to a mirror")
 	})
 	t.Run("built in", func(t *testing.T) {
-		s := newServer(t)
-		_, err := hub.Pull(t.Context(), newStore(t), "mini-uncased", s.options())
+		s := hubtest.New(t)
+		_, err := hub.Pull(t.Context(), newStore(t), "mini-uncased", s.Options())
 		refused(t, err, "part of the program")
-		if len(s.seen("")) != 0 {
-			t.Errorf("requests %v", s.seen(""))
+		if len(s.Seen("")) != 0 {
+			t.Errorf("requests %v", s.Seen(""))
 		}
 	})
 	t.Run("password of a mirror", func(t *testing.T) {
-		s := newServer(t)
-		o := s.options()
-		o.Endpoint = strings.Replace(s.URL, "http://", "http://user:"+token+"@", 1)
+		s := hubtest.New(t)
+		o := s.Options()
+		o.Endpoint = strings.Replace(s.URL, "http://", "http://user:"+hubtest.Token+"@", 1)
 		_, err := hub.Pull(t.Context(), newStore(t), "org/other", o)
 		refused(t, err, "has no such model")
-		if b := pull(t, newStore(t), "org/tiny", o); strings.Contains(string(b.Manifest.Encode()), token) {
+		if b := pull(t, newStore(t), "org/tiny", o); strings.Contains(string(b.Manifest.Encode()), hubtest.Token) {
 			t.Error("the manifest gives the password away")
 		}
 	})
@@ -495,72 +496,72 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 func TestPullVerifies(t *testing.T) {
 	for _, name := range []string{"model.safetensors", "vocab.txt", "config.json"} {
 		t.Run(name, func(t *testing.T) {
-			s := newServer(t)
+			s := hubtest.New(t)
 			store := newStore(t)
-			good := s.commits[firstCommit][name]
+			good := s.Commits[hubtest.FirstCommit][name]
 			bad := slices.Clone(good)
 			bad[len(bad)/2] ^= 1
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
-				if !strings.HasSuffix(r.URL.Path, name) || (large(name) && !strings.HasPrefix(r.URL.Path, "/blobs/")) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, name) || (hubtest.Large(name) && !strings.HasPrefix(r.URL.Path, "/blobs/")) {
 					return false
 				}
 				w.Write(bad)
 				return true
 			})
-			_, err := hub.Pull(t.Context(), store, "org/tiny", s.options())
+			_, err := hub.Pull(t.Context(), store, "org/tiny", s.Options())
 			refused(t, err, name+": wrong content: expected ", ", found ")
 			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 				t.Errorf("it opens: %v", err)
 			}
 			// What was wrong is gone, so the next pull is a clean one.
-			s.answer(nil)
-			pull(t, store, "org/tiny", s.options())
+			s.Answer(nil)
+			pull(t, store, "org/tiny", s.Options())
 		})
 	}
 	t.Run("other length", func(t *testing.T) {
-		s := newServer(t)
-		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		s := hubtest.New(t)
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, "vocab.txt") {
 				return false
 			}
 			fmt.Fprint(w, "short")
 			return true
 		})
-		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
+		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.Options())
 		refused(t, err, "vocab.txt: expected ", "bytes, the answer has 5")
 	})
 	t.Run("another part than asked for", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		var later atomic.Bool
-		s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 				return false
 			}
 			if !later.Swap(true) {
-				return s.cut(5000)(w, r)
+				return s.Cut(5000)(w, r)
 			}
 			r.Header.Set("Range", "bytes=4000-")
 			return false
 		})
-		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
+		_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.Options())
 		refused(t, err, "model.safetensors: asked for bytes 5000-", `the answer holds "bytes 4000-`)
 	})
 }
 
 func TestPullFromPlainMirror(t *testing.T) {
 	t.Run("checksums in headers", func(t *testing.T) {
-		s := newServer(t)
-		s.bare = true
-		b := pull(t, newStore(t), "org/tiny", s.options())
+		s := hubtest.New(t)
+		s.Bare = true
+		b := pull(t, newStore(t), "org/tiny", s.Options())
 		if err := b.Manifest.Verify(b.Dir); err != nil {
 			t.Error(err)
 		}
 		heads := 0
-		for _, r := range s.seen("/model.safetensors") {
-			if r.method == http.MethodHead {
+		for _, r := range s.Seen("/model.safetensors") {
+			if r.Method == http.MethodHead {
 				heads++
 			}
-			if r.method == http.MethodHead && strings.HasPrefix(r.host, "localhost") {
+			if r.Method == http.MethodHead && strings.HasPrefix(r.Host, "localhost") {
 				t.Error("the headers were asked for behind the redirect, where the hub's are lost")
 			}
 		}
@@ -570,20 +571,20 @@ func TestPullFromPlainMirror(t *testing.T) {
 	})
 	for _, c := range []struct{ name, header, value, want string }{
 		{"no checksum", "Etag", `"5d41402abc4b2a76b9719d911017c592"`, "config.json: the hub tells no checksum"},
-		{"another commit", "X-Repo-Commit", secondCommit, `config.json: the hub answers for commit "` + secondCommit + `", not ` + firstCommit},
+		{"another commit", "X-Repo-Commit", hubtest.SecondCommit, `config.json: the hub answers for commit "` + hubtest.SecondCommit + `", not ` + hubtest.FirstCommit},
 		{"no size", "Content-Length", "many", "config.json: the hub does not tell the size"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t)
-			s.bare = true
-			s.answer(func(w http.ResponseWriter, r *http.Request) bool {
+			s := hubtest.New(t)
+			s.Bare = true
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodHead {
-					s.serveHub(&overriding{w, c.header, c.value}, r)
+					s.ServeHub(&overriding{w, c.header, c.value}, r)
 					return true
 				}
 				return false
 			})
-			_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.options())
+			_, err := hub.Pull(t.Context(), newStore(t), "org/tiny", s.Options())
 			refused(t, err, c.want)
 		})
 	}
@@ -642,12 +643,12 @@ func TestPullRefusesRepositories(t *testing.T) {
 		}, `has no "model-00001-of-00002.safetensors", which model.safetensors.index.json names`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newServer(t)
-			c.change(s.commits[firstCommit])
+			s := hubtest.New(t)
+			c.change(s.Commits[hubtest.FirstCommit])
 			store := newStore(t)
-			_, err := hub.Pull(t.Context(), store, "org/tiny", s.options())
+			_, err := hub.Pull(t.Context(), store, "org/tiny", s.Options())
 			refused(t, err, c.want)
-			if weighed := len(s.seen("model.safetensors")) > 0; weighed != c.weigh {
+			if weighed := len(s.Seen("model.safetensors")) > 0; weighed != c.weigh {
 				t.Errorf("weights fetched: %t, want %t", weighed, c.weigh)
 			}
 			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
@@ -658,8 +659,8 @@ func TestPullRefusesRepositories(t *testing.T) {
 }
 
 func TestPullShards(t *testing.T) {
-	s := newServer(t)
-	content := s.commits[firstCommit]
+	s := hubtest.New(t)
+	content := s.Commits[hubtest.FirstCommit]
 	path := filepath.Join(t.TempDir(), "whole.safetensors")
 	if err := os.WriteFile(path, content["model.safetensors"], 0o644); err != nil {
 		t.Fatal(err)
@@ -690,7 +691,7 @@ func TestPullShards(t *testing.T) {
 	}
 	content["model.safetensors.index.json"], _ = json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weightMap})
 	store := newStore(t)
-	b := pull(t, store, "org/tiny", s.options())
+	b := pull(t, store, "org/tiny", s.Options())
 	if len(b.Weights.Paths()) != 3 {
 		t.Errorf("weights in %q", b.Weights.Paths())
 	}
@@ -714,19 +715,19 @@ func TestPullShards(t *testing.T) {
 }
 
 func TestPullOffline(t *testing.T) {
-	s := newServer(t)
+	s := hubtest.New(t)
 	store := newStore(t)
-	o := s.options()
+	o := s.Options()
 	o.Offline = true
 	_, err := hub.Pull(t.Context(), store, "org/tiny", o)
 	refused(t, err, "model org/tiny: not in the cache, and the network may not be used (offline)")
-	if !errors.Is(err, hub.ErrOffline) || len(s.seen("")) != 0 {
-		t.Errorf("error %v, requests %v", err, s.seen(""))
+	if !errors.Is(err, hub.ErrOffline) || len(s.Seen("")) != 0 {
+		t.Errorf("error %v, requests %v", err, s.Seen(""))
 	}
-	b := pull(t, store, "org/tiny", s.options())
-	s.forget()
-	if again := pull(t, store, "org/tiny", o); again.SHA256 != b.SHA256 || len(s.seen("")) != 0 {
-		t.Errorf("offline gives %s with requests %v", again.SHA256, s.seen(""))
+	b := pull(t, store, "org/tiny", s.Options())
+	s.Forget()
+	if again := pull(t, store, "org/tiny", o); again.SHA256 != b.SHA256 || len(s.Seen("")) != 0 {
+		t.Errorf("offline gives %s with requests %v", again.SHA256, s.Seen(""))
 	}
 	_, err = hub.Pull(t.Context(), store, "org/tiny@v2", o)
 	refused(t, err, `revision "v2": not in the cache`, "offline")
@@ -738,42 +739,42 @@ func TestPullOffline(t *testing.T) {
 }
 
 func TestPullAtOnce(t *testing.T) {
-	s := newServer(t)
+	s := hubtest.New(t)
 	store := newStore(t)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if _, err := hub.Pull(context.Background(), store, "org/tiny", s.options()); err != nil {
+			if _, err := hub.Pull(context.Background(), store, "org/tiny", s.Options()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
-	if got, want := s.sentOf("model.safetensors"), int64(len(s.commits[firstCommit]["model.safetensors"])); got != want {
+	if got, want := s.SentOf("model.safetensors"), int64(len(s.Commits[hubtest.FirstCommit]["model.safetensors"])); got != want {
 		t.Errorf("%d bytes of weights were sent, want them once, %d", got, want)
 	}
 }
 
 func TestPullWithoutRoom(t *testing.T) {
 	t.Run("store under a file", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "cache"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := hub.Pull(t.Context(), models.NewStore(filepath.Join(dir, "cache", "models")), "org/tiny", s.options())
+		_, err := hub.Pull(t.Context(), models.NewStore(filepath.Join(dir, "cache", "models")), "org/tiny", s.Options())
 		refused(t, err, "not a directory", "or set INFILL_CACHE to a folder that can be written")
 	})
 	t.Run("full", func(t *testing.T) {
-		s := newServer(t)
+		s := hubtest.New(t)
 		store := newStore(t)
 		err := modelstest.RunInLittleRoom(t, "TestPullInLittleRoom", 8192, storeVariable+"="+store.Dir(), endpointVariable+"="+s.URL)
 		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir())
 		// With room again, the pull goes on.
-		s.forget()
-		pull(t, store, "org/tiny", s.options())
-		if want := int64(len(s.commits[firstCommit]["model.safetensors"])) - 8192; s.sentOf("model.safetensors") != want {
-			t.Errorf("%d bytes were sent, want the last %d", s.sentOf("model.safetensors"), want)
+		s.Forget()
+		pull(t, store, "org/tiny", s.Options())
+		if want := int64(len(s.Commits[hubtest.FirstCommit]["model.safetensors"])) - 8192; s.SentOf("model.safetensors") != want {
+			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
 		}
 	})
 }

@@ -1,4 +1,5 @@
-package hub_test
+// Package hubtest is a server on loopback that behaves like the Hugging Face hub, for tests.
+package hubtest
 
 import (
 	"bytes"
@@ -24,40 +25,43 @@ import (
 	"infill/models/safetensors"
 )
 
+// The commits that tests give the model org/tiny, and the token that opens it when it is private.
 const (
-	firstCommit  = "1111111111111111111111111111111111111111"
-	secondCommit = "2222222222222222222222222222222222222222"
-	token        = "hf_letmein"
+	FirstCommit  = "1111111111111111111111111111111111111111"
+	SecondCommit = "2222222222222222222222222222222222222222"
+	Token        = "hf_letmein"
 )
 
-// server behaves like the hub: an interface for lists of files, small files served directly, large ones by a redirect to
+// Server behaves like the hub: an interface for lists of files, small files served directly, large ones by a redirect to
 // another host, with the headers, codes and checksums that the hub gives.
-type server struct {
+type Server struct {
 	*httptest.Server // of the interface and of small files
 	cdn              *httptest.Server
 
 	mu       sync.Mutex
-	requests []request
+	requests []Request
 
-	commits map[string]map[string][]byte // commit to files
-	refs    map[string]string
-	private bool // asks for the token
-	gated   bool
-	bare    bool // tells neither sizes nor checksums in the list of files
+	Commits map[string]map[string][]byte // commit to files
+	Refs    map[string]string            // branch to commit
+	Private bool // asks for the token
+	Gated   bool // refuses files until access is granted
+	Bare    bool // tells neither sizes nor checksums in the list of files
 	// intercept may answer in place of the server: it tells whether it did.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 	// sent counts the bytes of bodies by the name of the file.
 	sent map[string]int64
 }
 
-type request struct {
-	method, host, path, bytes, authorization string
+// Request is what the server was asked for.
+type Request struct {
+	Method, Host, Path, Bytes, Authorization string
 }
 
-func newServer(t testing.TB) *server {
-	s := &server{commits: map[string]map[string][]byte{firstCommit: bundle(t, 1)}, refs: map[string]string{"main": firstCommit}, sent: map[string]int64{}}
+// New starts a server that holds the model org/tiny, whose branch main is at FirstCommit. It stops with the test.
+func New(t testing.TB) *Server {
+	s := &Server{Commits: map[string]map[string][]byte{FirstCommit: Bundle(t, 1)}, Refs: map[string]string{"main": FirstCommit}, sent: map[string]int64{}}
 	s.cdn = httptest.NewServer(s.logged(s.serveContent))
-	s.Server = httptest.NewServer(s.logged(s.serveHub))
+	s.Server = httptest.NewServer(s.logged(s.ServeHub))
 	t.Cleanup(func() {
 		s.Server.CloseClientConnections()
 		s.cdn.CloseClientConnections()
@@ -67,8 +71,8 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// bundle makes the files of a model. Its weights take 17 kB.
-func bundle(t testing.TB, seed uint64) map[string][]byte {
+// Bundle makes the files of a model. Its weights take 17 kB.
+func Bundle(t testing.TB, seed uint64) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
 	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{DType: safetensors.F16, Seed: seed}); err != nil {
@@ -88,10 +92,10 @@ func bundle(t testing.TB, seed uint64) map[string][]byte {
 	return files
 }
 
-func (s *server) logged(next http.HandlerFunc) http.HandlerFunc {
+func (s *Server) logged(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.requests = append(s.requests, request{r.Method, r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization")})
+		s.requests = append(s.requests, Request{r.Method, r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization")})
 		intercept := s.intercept
 		s.mu.Unlock()
 		if intercept == nil || !intercept(w, r) {
@@ -100,32 +104,34 @@ func (s *server) logged(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// answer sets what may answer in place of the server.
-func (s *server) answer(intercept func(w http.ResponseWriter, r *http.Request) bool) {
+// Answer sets what may answer in place of the server.
+func (s *Server) Answer(intercept func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.intercept = intercept
 }
 
-// seen gives the requests whose path ends with suffix, and forgets nothing.
-func (s *server) seen(suffix string) []request {
+// Seen gives the requests whose path ends with suffix, and forgets nothing.
+func (s *Server) Seen(suffix string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.requests), func(r request) bool { return !strings.HasSuffix(r.path, suffix) })
+	return slices.DeleteFunc(slices.Clone(s.requests), func(r Request) bool { return !strings.HasSuffix(r.Path, suffix) })
 }
 
-func (s *server) forget() {
+func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = nil
 	clear(s.sent)
 }
 
-func large(name string) bool {
+// Large tells whether the hub keeps a file of this name apart, as it does with weights.
+func Large(name string) bool {
 	return slices.Contains([]string{".safetensors", ".h5", ".onnx", ".bin"}, filepath.Ext(name))
 }
 
-func blobID(content []byte) string {
+// BlobID is the name of a git object with this content.
+func BlobID(content []byte) string {
 	return fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)))
 }
 
@@ -136,8 +142,9 @@ func fail(w http.ResponseWriter, status int, code string) {
 	http.Error(w, `{"error":"`+code+`"}`, status)
 }
 
-func (s *server) serveHub(w http.ResponseWriter, r *http.Request) {
-	if auth := r.Header.Get("Authorization"); s.private && auth != "Bearer "+token {
+// ServeHub answers a request as the hub does.
+func (s *Server) ServeHub(w http.ResponseWriter, r *http.Request) {
+	if auth := r.Header.Get("Authorization"); s.Private && auth != "Bearer "+Token {
 		// The hub does not tell a stranger whether a private model exists.
 		fail(w, http.StatusUnauthorized, "")
 		return
@@ -152,19 +159,19 @@ func (s *server) serveHub(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "RepoNotFound")
 		return
 	}
-	if s.gated {
+	if s.Gated {
 		fail(w, http.StatusForbidden, "GatedRepo")
 		return
 	}
 	commit, name, _ := strings.Cut(rest, "/")
-	content, ok := s.commits[commit][name]
+	content, ok := s.Commits[commit][name]
 	if !ok {
 		fail(w, http.StatusNotFound, "EntryNotFound")
 		return
 	}
 	w.Header().Set("X-Repo-Commit", commit)
-	if !large(name) {
-		w.Header().Set("ETag", `"`+blobID(content)+`"`)
+	if !Large(name) {
+		w.Header().Set("ETag", `"`+BlobID(content)+`"`)
 		s.serveBytes(w, r, name, content)
 		return
 	}
@@ -175,12 +182,12 @@ func (s *server) serveHub(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, fmt.Sprintf("http://localhost:%s/blobs/%s/%s?Signature=secret", address.Port(), commit, name), http.StatusFound)
 }
 
-func (s *server) serveList(w http.ResponseWriter, revision string, blobs bool) {
-	commit, ok := s.refs[revision]
+func (s *Server) serveList(w http.ResponseWriter, revision string, blobs bool) {
+	commit, ok := s.Refs[revision]
 	if !ok {
 		commit = revision
 	}
-	files, ok := s.commits[commit]
+	files, ok := s.Commits[commit]
 	if !ok {
 		fail(w, http.StatusNotFound, "RevisionNotFound")
 		return
@@ -188,10 +195,10 @@ func (s *server) serveList(w http.ResponseWriter, revision string, blobs bool) {
 	var siblings []map[string]any
 	for name, content := range files {
 		entry := map[string]any{"rfilename": name}
-		if blobs && !s.bare {
-			entry["size"], entry["blobId"] = len(content), blobID(content)
-			if large(name) {
-				entry["blobId"] = blobID([]byte("version https://git-lfs..."))
+		if blobs && !s.Bare {
+			entry["size"], entry["blobId"] = len(content), BlobID(content)
+			if Large(name) {
+				entry["blobId"] = BlobID([]byte("version https://git-lfs..."))
 				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content), "pointerSize": 130}
 			}
 		}
@@ -199,27 +206,27 @@ func (s *server) serveList(w http.ResponseWriter, revision string, blobs bool) {
 	}
 	json.NewEncoder(w).Encode(map[string]any{
 		"id": "org/tiny", "sha": commit, "siblings": siblings, "tags": []string{"fill-mask", "license:mit"},
-		"cardData": map[string]any{"license": "apache-2.0"}, "private": s.private, "gated": s.gated,
+		"cardData": map[string]any{"license": "apache-2.0"}, "private": s.Private, "gated": s.Gated,
 	})
 }
 
-func (s *server) serveContent(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveContent(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("Signature") != "secret" {
 		fail(w, http.StatusForbidden, "")
 		return
 	}
 	commit, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/blobs/"), "/")
 	w.Header().Set("ETag", `"cdn-own-tag"`)
-	s.serveBytes(w, r, name, s.commits[commit][name])
+	s.serveBytes(w, r, name, s.Commits[commit][name])
 }
 
-func (s *server) serveBytes(w http.ResponseWriter, r *http.Request, name string, content []byte) {
+func (s *Server) serveBytes(w http.ResponseWriter, r *http.Request, name string, content []byte) {
 	http.ServeContent(&counting{w, s, name}, r, "", time.Time{}, bytes.NewReader(content))
 }
 
 type counting struct {
 	http.ResponseWriter
-	s    *server
+	s    *Server
 	name string
 }
 
@@ -229,21 +236,21 @@ func (c *counting) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func (s *server) count(name string, bytes int) {
+func (s *Server) count(name string, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent[name] += int64(bytes)
 }
 
-// sentOf is the number of bytes sent of a file since the last forget.
-func (s *server) sentOf(name string) int64 {
+// SentOf is the number of bytes sent of a file since the last Forget.
+func (s *Server) SentOf(name string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[name]
 }
 
-// cut serves the weights and breaks the connection after n bytes of each answer.
-func (s *server) cut(n int) func(http.ResponseWriter, *http.Request) bool {
+// Cut serves the weights and breaks the connection after n bytes of each answer.
+func (s *Server) Cut(n int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 			return false
@@ -253,13 +260,13 @@ func (s *server) cut(n int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// hang sends n bytes of the weights and then nothing, until the client goes.
-func (s *server) hang(n int) func(http.ResponseWriter, *http.Request) bool {
+// Hang sends n bytes of the weights and then nothing, until the client goes.
+func (s *Server) Hang(n int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 			return false
 		}
-		content := s.commits[firstCommit]["model.safetensors"]
+		content := s.Commits[FirstCommit]["model.safetensors"]
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 		w.Write(content[:n])
 		w.(http.Flusher).Flush()
@@ -285,26 +292,26 @@ func (c *cutting) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// options are those of a client in a hurry.
-func (s *server) options() hub.Options {
+// Options are those of a client in a hurry.
+func (s *Server) Options() hub.Options {
 	return hub.Options{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, WaitMax: 5 * time.Second, Stall: 10 * time.Second}
 }
 
-// observer records a pull.
-type observer struct {
-	begun       int
-	have, total int64
-	done        int64
-	files       []string
-	waits       []string
+// Observer records a pull.
+type Observer struct {
+	Begun       int
+	Have, Total int64
+	Done        int64
+	Files       []string
+	Waits       []string
 }
 
-func (o *observer) Begin(files int, have, total int64) {
-	o.begun++
-	o.have, o.total, o.done = have, total, have
+func (o *Observer) Begin(files int, have, total int64) {
+	o.Begun++
+	o.Have, o.Total, o.Done = have, total, have
 }
-func (o *observer) File(name string)                      { o.files = append(o.files, name) }
-func (o *observer) Advance(n int64)                       { o.done += n }
-func (o *observer) Waiting(reason error, _ time.Duration) { o.waits = append(o.waits, reason.Error()) }
+func (o *Observer) File(name string)                      { o.Files = append(o.Files, name) }
+func (o *Observer) Advance(n int64)                       { o.Done += n }
+func (o *Observer) Waiting(reason error, _ time.Duration) { o.Waits = append(o.Waits, reason.Error()) }
 
-var _ hub.Progress = (*observer)(nil)
+var _ hub.Progress = (*Observer)(nil)
