@@ -1,0 +1,251 @@
+package corpus
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Slot is what stands for a masked word in a template.
+const Slot = "[MASK]"
+
+// Mask says which words of a sentence become slots. Exactly one of Fraction and Count is given.
+type Mask struct {
+	// Fraction of the sentence's words, rounded to the nearest number, halves up, at least one.
+	Fraction float64 `json:"fraction,omitempty"`
+	// Count of slots; sentences with fewer words that may be masked are left out.
+	Count int `json:"count,omitempty"`
+	// Interior spares the first and the last white-space token.
+	Interior bool `json:"interior,omitempty"`
+	// Punctuation counts tokens without a letter or digit, and [UNK], as words too.
+	Punctuation bool `json:"punctuation,omitempty"`
+	// Whole replaces the white-space token with all punctuation attached to it; else "sat." becomes "[MASK].". In texts whose
+	// punctuation stands apart there is no difference but for abbreviations.
+	Whole bool `json:"whole,omitempty"`
+}
+
+// SelectOptions are what changes a selection.
+type SelectOptions struct {
+	Sentences int `json:"sentences"`
+	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 = no bound.
+	MinimumTokens int    `json:"minimum_tokens,omitempty"`
+	MaximumTokens int    `json:"maximum_tokens,omitempty"`
+	Mask          Mask   `json:"mask"`
+	Seed          uint64 `json:"seed"`
+	// Check, where given, looks at the template of a sentence; a sentence for which it returns a reason is left out and counted under
+	// that reason, and the next one is taken. A model's limits belong here.
+	Check func(template string) (reason string) `json:"-"`
+}
+
+// DLP is the protocol of the discrete Langevin paper, section 7.5, for the given number of sentences: a quarter of the words masked. The
+// paper names no bounds for length; two tokens are the fewest that leave a word beside a slot.
+func DLP(sentences int, seed uint64) SelectOptions {
+	return SelectOptions{Sentences: sentences, MinimumTokens: 2, Mask: Mask{Fraction: 0.25}, Seed: seed}
+}
+
+// DISCSProtocol is that of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, four slots, any token but
+// the first and the last. It takes 10 sentences of each corpus. Use with the markers [DISCS].
+func DISCSProtocol(sentences int, seed uint64) SelectOptions {
+	return SelectOptions{
+		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Seed: seed,
+		Mask: Mask{Count: 4, Interior: true, Punctuation: true, Whole: true},
+	}
+}
+
+func (o SelectOptions) check() error {
+	switch {
+	case o.Sentences < 1:
+		return fmt.Errorf("%d sentences: choose at least 1", o.Sentences)
+	case o.MinimumTokens < 0 || o.MaximumTokens < 0:
+		return errors.New("bounds of a sentence's length must not be negative")
+	case o.MaximumTokens > 0 && o.MinimumTokens > o.MaximumTokens:
+		return fmt.Errorf("sentences of at least %d and at most %d tokens: there are none", o.MinimumTokens, o.MaximumTokens)
+	case o.Mask.Fraction == 0 && o.Mask.Count == 0:
+		return errors.New("nothing to mask: give a fraction of the words or a number of slots")
+	case o.Mask.Fraction != 0 && o.Mask.Count != 0:
+		return errors.New("give either a fraction of the words to mask or a number of slots, not both")
+	case o.Mask.Count < 0:
+		return fmt.Errorf("%d slots: choose at least 1", o.Mask.Count)
+	case o.Mask.Count == 0 && !(o.Mask.Fraction > 0 && o.Mask.Fraction <= 1):
+		return fmt.Errorf("mask fraction %v: choose a number above 0 and at most 1, such as 0.25", o.Mask.Fraction)
+	}
+	return nil
+}
+
+// Prompt is a sentence made into a template.
+type Prompt struct {
+	Corpus string `json:"corpus"`
+	Line   int    `json:"line"`
+	// Sentence is the number of the sentence in the corpus, from 0; a line may hold several.
+	Sentence int `json:"sentence"`
+	// Source is the sentence as it stands in the corpus, by which it can be left out of references.
+	Source string `json:"source"`
+	// Text is Source with markers replaced and white space made single blanks.
+	Text string `json:"text"`
+	// Template is Text with slots.
+	Template string `json:"template"`
+	// Tokens are the positions, from 0, of the masked ones among the white-space tokens of Text, ascending.
+	Tokens []int `json:"tokens"`
+	// Words are what the slots stand for, in order.
+	Words []string `json:"words"`
+}
+
+// Selection is the outcome of [Corpus.Select].
+type Selection struct {
+	Corpus  string   `json:"corpus"`
+	SHA256  string   `json:"sha256"` // of the corpus file
+	Prompts []Prompt `json:"prompts"`
+	// Considered is how many sentences were looked at, Skipped how many of them were left out and why.
+	Considered int    `json:"considered"`
+	Skipped    []Skip `json:"skipped"`
+	// Replaced counts the markers that were replaced in the prompts, by marker.
+	Replaced map[string]int `json:"replaced"`
+}
+
+// Reasons for leaving a sentence out of a selection.
+const (
+	SkipShort     = "too short"
+	SkipLong      = "too long"
+	SkipDuplicate = "same as a sentence already taken"
+	SkipFewWords  = "too few words to mask"
+	SkipOnlySlots = "no word left beside the slots"
+)
+
+// Select draws sentences in an order that depends on the seed, the corpus' name and its number of sentences, and takes the first that pass.
+// Which words of a sentence are masked depends on the seed and the sentence alone, so that another number of sentences, or another corpus
+// beside this one, masks the same sentence alike. Fewer sentences than wanted is an error that tells why.
+func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
+	}
+	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Skipped: []Skip{}, Replaced: map[string]int{}}
+	var skipped skips
+	taken := make(map[string]struct{})
+	for _, k := range stream(o.Seed, "order", c.Name).Perm(len(c.Sentences)) {
+		if len(s.Prompts) == o.Sentences {
+			break
+		}
+		s.Considered++
+		sentence := c.Sentences[k]
+		tokens, replaced := c.Markers.apply(sentence.Raw)
+		text := strings.Join(tokens, " ")
+		prompt, reason := o.prompt(text, tokens)
+		if _, twice := taken[text]; twice {
+			reason = SkipDuplicate
+		}
+		if reason == "" && o.Check != nil {
+			reason = o.Check(prompt.Template)
+		}
+		if reason != "" {
+			skipped.add(reason, sentence.Line)
+			continue
+		}
+		taken[text] = struct{}{}
+		prompt.Corpus, prompt.Line, prompt.Sentence, prompt.Source = c.Name, sentence.Line, k, sentence.Raw
+		s.Prompts = append(s.Prompts, prompt)
+		for marker, count := range replaced {
+			s.Replaced[marker] += count
+		}
+	}
+	s.Skipped = append(s.Skipped, skipped.list...)
+	if len(s.Prompts) < o.Sentences {
+		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, list(s.Skipped))
+	}
+	return s, nil
+}
+
+// prompt masks a sentence or says why it cannot be used.
+func (o SelectOptions) prompt(text string, tokens []string) (Prompt, string) {
+	switch {
+	case len(tokens) < o.MinimumTokens:
+		return Prompt{}, SkipShort
+	case o.MaximumTokens > 0 && len(tokens) > o.MaximumTokens:
+		return Prompt{}, SkipLong
+	}
+	var words []int // all words, of which a fraction is masked
+	var free []int  // those that may be masked
+	for k, token := range tokens {
+		if o.Mask.Punctuation || token != "[UNK]" && strings.ContainsFunc(token, isWord) {
+			words = append(words, k)
+			if !o.Mask.Interior || k > 0 && k < len(tokens)-1 {
+				free = append(free, k)
+			}
+		}
+	}
+	count := o.Mask.Count
+	if count == 0 {
+		count = max(1, int(math.Floor(o.Mask.Fraction*float64(len(words))+0.5)))
+	}
+	if count > len(free) {
+		return Prompt{}, SkipFewWords
+	}
+	if count == len(tokens) {
+		return Prompt{}, SkipOnlySlots
+	}
+	random := stream(o.Seed, "mask", text)
+	random.Shuffle(len(free), func(a, b int) { free[a], free[b] = free[b], free[a] })
+	p := Prompt{Text: text, Tokens: slices.Sorted(slices.Values(free[:count]))}
+	masked := slices.Clone(tokens)
+	for _, k := range p.Tokens {
+		from, to := 0, len(tokens[k])
+		if !o.Mask.Whole {
+			from, to = core(tokens[k])
+		}
+		p.Words = append(p.Words, tokens[k][from:to])
+		masked[k] = tokens[k][:from] + Slot + tokens[k][to:]
+	}
+	p.Template = strings.Join(masked, " ")
+	return p, ""
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// core is the range of a token without the punctuation around it; apostrophes stay, as in "'tis" and "the dogs'".
+func core(token string) (from, to int) {
+	if !strings.ContainsFunc(token, isWord) {
+		return 0, len(token)
+	}
+	outside := func(r rune) bool { return strings.ContainsRune(".,;:!?()[]{}\"“”„«»…–—", r) }
+	left := strings.TrimLeftFunc(token, outside)
+	return len(token) - len(left), len(token) - len(left) + len(strings.TrimRightFunc(left, outside))
+}
+
+// apply returns the white-space tokens of a sentence with the markers replaced, and how often each was.
+func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
+	replaced = make(map[string]int)
+	for _, token := range strings.Fields(raw) {
+		become := token
+		if m != Keep {
+			switch token {
+			case "@@UNKNOWN@@", "@@unknown@@", "<unk>":
+				become = "[UNK]"
+			case "@-@":
+				become = "-"
+			case "``", "''":
+				become = `"`
+				if m == DISCS {
+					become = ""
+				}
+			}
+		}
+		if become != token {
+			replaced[token]++
+		}
+		if become != "" {
+			tokens = append(tokens, become)
+		}
+	}
+	return tokens, replaced
+}
+
+// stream is a random stream of its own for every purpose and text.
+func stream(seed uint64, purpose, text string) *rand.Rand {
+	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, seed), purpose+"\x00"+text...))
+	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))
+}
