@@ -38,6 +38,9 @@ func (f *Filler) fill(ctx context.Context, template string, pins []int, o Option
 	if err := f.checkPins(parsed, pins); err != nil {
 		return nil, err
 	}
+	if err := checkTies(parsed, pins, o.Sampler); err != nil {
+		return nil, err
+	}
 	model, err := f.open(ctx)
 	if err != nil {
 		return nil, err
@@ -74,12 +77,15 @@ type run struct {
 	template *tokenize.Template
 	options  Options // settled
 	adapt    bool    // tune the kernel in the warm-up
-	support  [][]int // token ids, [slots][categories]
-	target   Target
-	kernel   samplers.Kernel
-	streams  []*rand.Rand
-	start    []int // initial states, [chains × slots]
-	observe  func(Progress)
+	// variables are what the chains move, see the function; without slots of
+	// one name they are the slots.
+	variables [][]int // slots, [variables][slots]
+	support   [][]int // token ids, [variables][categories]
+	target    Target
+	kernel    samplers.Kernel
+	streams   []*rand.Rand
+	start     []int // initial states, [chains × variables]
+	observe   func(Progress)
 
 	pool         *pool
 	accepted     []float64 // accepted proposals after the warm-up, [chains]
@@ -99,17 +105,28 @@ func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Temp
 		return nil, err
 	}
 	r.extraRows = 1
-	r.support = make([][]int, len(template.Slots))
-	for slot := range r.support {
-		if r.support[slot] = candidates(f.fillable, logp[slot], o.Candidates); pins != nil && pins[slot] != Free {
-			r.support[slot] = []int{pins[slot]}
+	r.variables = variables(len(template.Slots), template.Ties)
+	logp = sumOver(r.variables, logp)
+	r.support = make([][]int, len(r.variables))
+	bySlot := make([][]int, len(template.Slots))
+	for v, slots := range r.variables {
+		if r.support[v] = candidates(f.fillable, logp[v], o.Candidates); pins != nil && pins[slots[0]] != Free {
+			r.support[v] = []int{pins[slots[0]]}
+		}
+		for _, slot := range slots {
+			bySlot[slot] = r.support[v]
 		}
 	}
 	r.start = initial(o.Initial, r.support, logp, r.streams)
 
-	r.target, err = model.NewTarget(template.IDs, template.Slots, TargetOptions{Energy: o.Energy, Gradient: r.options.Gradient, Support: r.support})
+	r.target, err = model.NewTarget(template.IDs, template.Slots, TargetOptions{Energy: o.Energy, Gradient: r.options.Gradient, Support: bySlot})
 	if err != nil {
 		return nil, err
+	}
+	if len(template.Ties) > 0 {
+		if r.target, err = newTiedTarget(r.target, r.variables); err != nil {
+			return nil, err
+		}
 	}
 	settings := samplers.Options{StepSize: r.options.StepSize, Temperature: o.Temperature}
 	if r.options.Balance != "" {
@@ -210,12 +227,12 @@ func initial(how string, support [][]int, logp [][]float32, streams []*rand.Rand
 
 // sample runs the chains and fills the pool.
 func (r *run) sample(ctx context.Context) error {
-	chains, slots := r.options.Samples, len(r.support)
+	chains := r.options.Samples
 	state, err := r.kernel.Init(ctx, r.start)
 	if err != nil {
 		return err
 	}
-	r.pool = newPool(chains, slots)
+	r.pool = newPool(chains, len(r.variables))
 	r.accepted = make([]float64, chains)
 	r.report(0, state, nil)
 
@@ -275,6 +292,17 @@ func (r *run) sample(ctx context.Context) error {
 	return nil
 }
 
+// tokens are the ids that a state puts into the slots, [slots].
+func (r *run) tokens(state []int) []int {
+	ids := make([]int, len(r.template.Slots))
+	for v, category := range state {
+		for _, slot := range r.variables[v] {
+			ids[slot] = r.support[v][category]
+		}
+	}
+	return ids
+}
+
 // report tells the observer of a step; step 0 has no info.
 func (r *run) report(step int, state *samplers.State, info *samplers.Info) {
 	if r.observe == nil {
@@ -285,13 +313,11 @@ func (r *run) report(step int, state *samplers.State, info *samplers.Info) {
 		Step:           step,
 		Steps:          r.options.Steps,
 		WarmUp:         step <= r.options.WarmUp && r.options.WarmUp > 0,
-		TokenIDs:       make([]int, len(state.Positions)),
+		TokenIDs:       make([]int, 0, state.Chains()*len(r.template.Slots)),
 		LogLikelihoods: make([]float64, state.Chains()),
 	}
-	for i, category := range state.Positions {
-		p.TokenIDs[i] = r.support[i%len(r.support)][category]
-	}
 	for c, u := range state.Energy {
+		p.TokenIDs = append(p.TokenIDs, r.tokens(state.Position(c))...)
 		p.LogLikelihoods[c] = u * r.options.Temperature
 	}
 	if info != nil {
@@ -330,10 +356,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	}
 	rounds := float64(len(r.pool.draws) / r.pool.chains)
 	for i, entry := range order {
-		ids := make([]int, len(r.support))
-		for slot, category := range r.pool.state(entry.fill) {
-			ids[slot] = r.support[slot][category]
-		}
+		ids := r.tokens(r.pool.state(entry.fill))
 		filled := r.template.Fill(ids)
 		frequencies := r.pool.byChain(entry.fill)
 		for c := range frequencies {
@@ -357,7 +380,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 func (r *run) stats(description Description) Stats {
 	o := r.options
 	s := Stats{
-		Sampler: o.Sampler, Slots: len(r.support), Chains: o.Samples, Steps: o.Steps,
+		Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Samples, Steps: o.Steps,
 		WarmUp: WarmUp{Steps: o.WarmUp},
 		Draws:  len(r.pool.draws), DistinctFills: len(r.pool.energy),
 		Device: description.Device,

@@ -107,34 +107,44 @@ func DefaultOptions() Options {
 
 // preset is what a sampler takes where the user leaves the choice to it.
 type preset struct {
-	// stepSize is α, or where its adaptation starts; 0 for samplers without one.
+	// stepped samplers take a step size; stepSize is where its adaptation
+	// starts, or its value, 0 being the kernel's own default.
+	stepped  bool
 	stepSize float64
-	// adaptive samplers have an acceptance to steer the step size by.
-	adaptive bool
-	// balance and gradient are "" for samplers that use no gradient.
+	// balance is "" for samplers that have none, gradient for those that use none.
 	balance, gradient string
 }
 
-// presets holds every sampler that fills text. The square root of the papers
-// hardly moves over 30,000 categories; 1 with a large step size does.
+// presets holds every sampler that fills text; the other kernels are for targets
+// of other kinds, or need an energy for every token of the vocabulary in each
+// step. The square root of the papers hardly moves over 30,000 categories; 1
+// with a large step size does.
 func presets() map[string]preset {
 	return map[string]preset{
-		"dmala": {stepSize: 5, adaptive: true, balance: "1", gradient: "local"},
-		"dula":  {stepSize: 5, balance: "1", gradient: "local"},
-		"gwg":   {balance: "sqrt", gradient: "local"},
-		"gibbs": {},
+		"dmala":          {stepped: true, stepSize: 5, balance: "1", gradient: "local"},
+		"dula":           {stepped: true, stepSize: 5, balance: "1", gradient: "local"},
+		"dmala-adaptive": {stepped: true, balance: "sqrt", gradient: "local"},
+		"dlmc":           {stepped: true, balance: "sqrt", gradient: "local"},
+		"dlmc-euler":     {stepped: true, balance: "sqrt", gradient: "local"},
+		"acs":            {stepped: true, gradient: "local"},
+		"gwg":            {balance: "sqrt", gradient: "local"},
+		"gwg-x":          {balance: "sqrt", gradient: "local"},
+		"pafs":           {balance: "sqrt", gradient: "local"},
+		"mlm-mh":         {},
+		"gibbs":          {},
 	}
 }
 
 // settled returns the options with the sampler's own choices in the places that
-// were left to it, and whether the step size is to be adapted.
+// were left to it, and whether what the sampler can tune is to be adapted.
 func (o Options) settled() (settled Options, adapt bool) {
 	p := presets()[o.Sampler]
 	if o.WarmUp == HalfSteps {
 		o.WarmUp = o.Steps / 2
 	}
+	adapt = o.StepSize == 0 && o.WarmUp > 0
 	if o.StepSize == 0 {
-		o.StepSize, adapt = p.stepSize, p.adaptive && o.WarmUp > 0
+		o.StepSize = p.stepSize
 	}
 	if o.Balance == "" {
 		o.Balance = p.balance
@@ -216,10 +226,10 @@ func (o *Options) Validate() error {
 	}
 	p := presets()[o.Sampler]
 	switch {
-	case o.StepSize != 0 && p.stepSize == 0:
+	case o.StepSize != 0 && !p.stepped:
 		return &OptionError{"step-size", o.Sampler + " has none: leave it out"}
 	case o.Balance != "" && p.balance == "":
-		return &OptionError{"balance", o.Sampler + " proposes without a gradient and has none: leave it out"}
+		return &OptionError{"balance", o.Sampler + " has none to choose: leave it out"}
 	case o.Gradient != "" && p.gradient == "":
 		return &OptionError{"gradient", o.Sampler + " uses none: leave it out"}
 	}

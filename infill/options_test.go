@@ -27,7 +27,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gibbs" }, "step-size", "gibbs has none"},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
 		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of sqrt, `},
-		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs proposes without a gradient"},
+		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs has none to choose"},
 		{func(o *Options) { o.Candidates = -1 }, "candidates", "-1 is not"},
 		{func(o *Options) { o.Energy = "mle" }, "energy", `"mle" is not one of pll, filled`},
 		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of local, full, stochastic`},
@@ -66,8 +66,12 @@ func TestPresets(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if (p.stepSize > 0) != d.Tunable || p.adaptive && !d.Exact {
-			t.Errorf("%s: preset %+v does not fit the kernel %+v", d.Name, p, d)
+		target := &fakeTarget{model: &fakeModel{}, support: [][]int{{6, 7}}, categories: []int{2}, width: 2}
+		if _, err := samplers.New(d.Name, target, samplers.Options{StepSize: 1}); (err == nil) != p.stepped {
+			t.Errorf("%s: preset %+v, and with a step size the kernel says %v", d.Name, p, err)
+		}
+		if _, err := samplers.New(d.Name, target, samplers.Options{Balance: samplers.Ratio()}); (err == nil) != (p.balance != "") {
+			t.Errorf("%s: preset %+v, and with a balance the kernel says %v", d.Name, p, err)
 		}
 		o := DefaultOptions()
 		o.Sampler = d.Name

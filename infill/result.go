@@ -48,7 +48,7 @@ type Sample struct {
 // Stats tells how a result was sampled and what it took.
 type Stats struct {
 	Sampler string `json:"sampler"`
-	Slots   int    `json:"slots"`
+	Slots   int    `json:"slots"` // that move; those of one name count once
 	Chains  int    `json:"chains"`
 	Steps   int    `json:"steps"` // of each chain, warm-up included
 	// StepSize is α after the warm-up, nil for samplers that have none.

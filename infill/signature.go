@@ -42,10 +42,13 @@ func (r *run) signature(d Description) string {
 	o := r.options
 	var s signature
 	s.add("sampler", o.Sampler)
-	if o.StepSize > 0 {
+	if presets()[o.Sampler].stepped {
 		value := number(o.StepSize)
-		if r.adapt {
+		switch {
+		case r.adapt && adjusted(o.Sampler):
 			value = "auto"
+		case o.StepSize == 0:
+			value = "default"
 		}
 		s.add("alpha", value)
 	}

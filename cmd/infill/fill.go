@@ -55,9 +55,10 @@ func newCmdFill(s *terminal.Streams, runF func(context.Context, *fillOptions) er
 		Short: "Fill the slots of a text, several of them jointly, with a masked language model",
 		Long: `Fill the slots of a text, several of them jointly, with a masked language model.
 
-Each [MASK] of a template is a slot. Markov chains move over all slots together,
-and the best distinct fills are printed, the most likely first, with their
-log-likelihood in nats and how often the chains were there.
+Each [MASK] of a template is a slot; [MASK:3] is three in a row, and every
+[MASK=name] of one name takes the same fill. Markov chains move over all slots
+together, and the best distinct fills are printed, the most likely first, with
+their log-likelihood in nats and how often the chains were there.
 
 Without a TEMPLATE, templates are read from standard input, one a line, or one
 JSON object a line with --input jsonl.`,

@@ -1,0 +1,151 @@
+package infill
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/diff/fd"
+)
+
+func TestVariables(t *testing.T) {
+	tests := []struct {
+		slots int
+		ties  [][]int
+		want  [][]int
+	}{
+		{2, nil, [][]int{{0}, {1}}},
+		{3, [][]int{{0, 2}}, [][]int{{0, 2}, {1}}},
+		{5, [][]int{{1, 3}, {2, 4}}, [][]int{{0}, {1, 3}, {2, 4}}},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, variables(test.slots, test.ties)); diff != "" {
+			t.Errorf("%d slots, ties %v: %s", test.slots, test.ties, diff)
+		}
+	}
+}
+
+// TestTied compares the frequencies of a template with two slots of one name and
+// one free slot with the exact distribution over all pairs of tokens.
+func TestTied(t *testing.T) {
+	for _, sampler := range []string{"dmala", "gwg"} {
+		t.Run(sampler, func(t *testing.T) {
+			f, model := newFake(t)
+			o := DefaultOptions()
+			o.Sampler, o.Samples, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 300, 400, 1000, 3, 4
+			result := fill(t, f, "the [MASK=x] sat on [MASK] and the [MASK=x]", o)
+			if result.Stats.Slots != 2 {
+				t.Errorf("%d slots move, want 2", result.Stats.Slots)
+			}
+			// Each slot has the same weights, so each variable has the same candidates.
+			var best []int
+			for _, s := range result.Samples {
+				for _, id := range s.TokenIDs {
+					if len(best) < 3 && !slices.Contains(best, id) {
+						best = append(best, id)
+					}
+				}
+			}
+			target := &fakeTarget{model: model}
+			total := 0.0
+			for _, x := range best {
+				for _, y := range best {
+					total += math.Exp(target.energyOf([]int{x, y, x}))
+				}
+			}
+			if len(result.Samples) != 9 {
+				t.Fatalf("%d fills, want all 9", len(result.Samples))
+			}
+			for _, s := range result.Samples {
+				if s.TokenIDs[0] != s.TokenIDs[2] || s.Fills[0] != s.Fills[2] {
+					t.Errorf("%v: slots of one name differ", s.Fills)
+				}
+				u := target.energyOf(s.TokenIDs)
+				if math.Abs(u-s.LogLikelihood) > 1e-9 {
+					t.Errorf("%v: log-likelihood %v, want %v", s.Fills, s.LogLikelihood, u)
+				}
+				if p, e := math.Exp(u)/total, *s.FrequencyStandardError; math.Abs(s.Frequency-p) > 4.5*e {
+					t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Fills, s.Frequency, e, p)
+				}
+			}
+		})
+	}
+}
+
+// TestTiedGradient: the gradient of a variable is the derivative of the energy
+// when the one-hot vectors of all its slots move together.
+func TestTiedGradient(t *testing.T) {
+	model := &fakeModel{bond: 1}
+	support := [][]int{{6, 7, 8}, {9, 10}, {6, 7, 8}}
+	over := &fakeTarget{model: model, support: support, categories: []int{3, 2, 3}, width: 3}
+	groups := [][]int{{0, 2}, {1}}
+	tied, err := newTiedTarget(over, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The energy of real-valued vectors: that of the fake is bilinear in
+	// neighbouring slots.
+	energy := func(x []float64) float64 {
+		rows := [][]float64{x[0:3], x[3:5], x[0:3]}
+		u := 0.0
+		for slot, row := range rows {
+			for v, share := range row {
+				u += share * weight(support[slot][v])
+				if slot == 0 {
+					continue
+				}
+				for w, other := range rows[slot-1] {
+					u += share * other * model.bondOf(support[slot-1][w], support[slot][v])
+				}
+			}
+		}
+		return u
+	}
+	states := []int{1, 0, 2, 1}
+	energies, gradient := make([]float64, 2), make([]float64, 2*2*3)
+	if err := tied.EnergyGradient(t.Context(), states, energies, gradient); err != nil {
+		t.Fatal(err)
+	}
+	again := make([]float64, 2)
+	if err := tied.Energy(t.Context(), states, again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(again, energies); diff != "" {
+		t.Errorf("energies: %s", diff)
+	}
+	for chain := range 2 {
+		x := make([]float64, 5)
+		x[states[2*chain]], x[3+states[2*chain+1]] = 1, 1
+		if want := energy(x); math.Abs(energies[chain]-want) > 1e-12 {
+			t.Errorf("chain %d: energy %v, want %v", chain, energies[chain], want)
+		}
+		want := fd.Gradient(nil, energy, x, &fd.Settings{Formula: fd.Central})
+		got := append(append([]float64{}, gradient[chain*6:chain*6+3]...), gradient[chain*6+3:chain*6+5]...)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-7 {
+				t.Errorf("chain %d: gradient %v, want %v", chain, got, want)
+				break
+			}
+		}
+	}
+}
+
+func TestTiedErrors(t *testing.T) {
+	f, _ := newFake(t)
+	for _, sampler := range []string{"gibbs", "mlm-mh"} {
+		o := DefaultOptions()
+		o.Sampler = sampler
+		_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x]", o, nil)
+		var option *OptionError
+		if !errors.As(err, &option) || option.Option != "sampler" {
+			t.Errorf("%s: got %v", sampler, err)
+		}
+	}
+	_, err := f.FillPinned(t.Context(), "the [MASK=x] and the [MASK=x] [MASK]", []int{6, 7, Free}, DefaultOptions(), nil)
+	if want := fmt.Sprint(&OptionError{"pins", "slots 1 and 2 have one name and different pins"}); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
