@@ -277,7 +277,8 @@ func (t *cycleTuner) smallest(alpha float64, budget int) (float64, error) {
 			if err != nil {
 				return 0, err
 			}
-			if g := math.Abs(a - tuningAim); g < gap {
+			// Where nothing moves all acceptances are alike: take the largest.
+			if g := math.Abs(a - tuningAim); g <= gap {
 				alpha, reached, gap = try, a, g
 			}
 		}

@@ -44,6 +44,10 @@ type State struct {
 	terms []int
 	// replicas are the hotter rungs of parallel tempering.
 	replicas []*State
+	// z are the real numbers behind the slots of the continuous relaxations,
+	// score ∇log s(z) of their surrogate, first and second the moments of
+	// Adam, all [chains × slots].
+	z, score, first, second []float64
 	// step counts the steps of kernels that change from step to step.
 	step int
 }

@@ -527,3 +527,34 @@ func (w *world) ball(block, radius int) [][]float64 {
 	}
 	return mean(ms)
 }
+
+// bipartite is block Gibbs on a latent target: the sum over all latent units.
+func (w *world) bipartite() [][]float64 {
+	target := w.target.(LatentTarget)
+	h := target.Latents()
+	bernoulli := func(logit float64, on bool) float64 {
+		if on {
+			return 1 / (1 + math.Exp(-logit))
+		}
+		return 1 / (1 + math.Exp(logit))
+	}
+	return w.matrix(func(i, to int) float64 {
+		up := make([]float64, h)
+		target.LatentLogits(w.State(i), up)
+		sum := 0.0
+		for bits := range 1 << h {
+			latents, p := make([]bool, h), 1.0
+			for k := range latents {
+				latents[k] = bits>>k&1 == 1
+				p *= bernoulli(up[k], latents[k])
+			}
+			down := make([]float64, len(w.categories))
+			target.SlotLogits(latents, down)
+			for j, v := range w.State(to) {
+				p *= bernoulli(down[j], v == 1)
+			}
+			sum += p
+		}
+		return sum
+	})
+}

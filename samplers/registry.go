@@ -26,6 +26,11 @@ type Options struct {
 	Block int
 	// Schedule is the cycle of step sizes and balances of acs.
 	Schedule []Setting
+	// Smoothing is the temperature t of the sigmoid that stands for a sign in
+	// the continuous relaxations.
+	Smoothing float64
+	// Leapfrog is the number of leapfrog steps of r-hmc.
+	Leapfrog int
 	// Ladder, when not nil, runs the kernel under parallel tempering at these
 	// temperatures, ascending; the first is sampled.
 	Ladder []float64
@@ -74,6 +79,8 @@ const (
 	radiusOption         option = "radius"
 	blockOption          option = "block"
 	scheduleOption       option = "schedule"
+	smoothingOption      option = "smoothing"
+	leapfrogOption       option = "leapfrog"
 )
 
 // given lists the refusable options that are set.
@@ -96,6 +103,12 @@ func (o Options) given() []option {
 	}
 	if o.Block != 0 {
 		given = append(given, blockOption)
+	}
+	if o.Smoothing != 0 {
+		given = append(given, smoothingOption)
+	}
+	if o.Leapfrog != 0 {
+		given = append(given, leapfrogOption)
 	}
 	if o.Schedule != nil {
 		given = append(given, scheduleOption)
@@ -130,6 +143,10 @@ func registry() []entry {
 		locallyBalancedEntry(),
 		blockGibbsEntry(),
 		hammingBallEntry(),
+		latentGibbsEntry(),
+		relaxedMALAEntry(),
+		relaxedHMCEntry(),
+		steinDescentEntry(),
 	}
 }
 
@@ -161,6 +178,17 @@ func Names() []string {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name
+	}
+	return names
+}
+
+// NamesFor lists the kernels that can sample a target with default options.
+func NamesFor(target Target) []string {
+	var names []string
+	for _, name := range Names() {
+		if _, err := New(name, target, Options{}); err == nil {
+			names = append(names, name)
+		}
 	}
 	return names
 }

@@ -17,8 +17,15 @@ import (
 // only hides all but the plain target.
 type only struct{ Target }
 
-// oneHot gives the lattice the distances of one-hot vectors.
+// oneHot gives the lattice the distances of one-hot vectors, and idle latent
+// units.
 type oneHot struct{ *targets.Ising }
+
+func (t oneHot) Latents() int { return 1 }
+
+func (oneHot) LatentLogits(_ []int, logits []float64) { clear(logits) }
+
+func (oneHot) SlotLogits(_ []bool, logits []float64) { clear(logits) }
 
 func (oneHot) Distances(_, from, first int, distance []float64) {
 	for i := range distance {
@@ -463,5 +470,93 @@ func TestStochasticDULA(t *testing.T) {
 	}
 	if len(seen) != 3 {
 		t.Errorf("%d subsets of two of three terms were drawn, want 3", len(seen))
+	}
+}
+
+func TestNamesFor(t *testing.T) {
+	target := lattice(t, 2, 2)
+	anywhere := []string{"lb-1", "gibbs-x", "hamming-ball"}
+	if d := cmp.Diff(anywhere, NamesFor(only{target})); d != "" {
+		t.Errorf("for energies alone (-want +got):\n%s", d)
+	}
+	if got := NamesFor(machine(t)); !slices.Contains(got, "rbm-gibbs") || slices.Contains(got, "p-ncg") {
+		t.Errorf("for an RBM: %v", got)
+	}
+	for _, d := range Descriptions() {
+		if d.Name == "" || d.Title == "" || d.Paper == "" || d.Target == "" || d.Cost == "" {
+			t.Errorf("incomplete description %+v", d)
+		}
+		kernel, err := New(d.Name, oneHot{target}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := kernel.(StepSizer); ok != d.Tunable && d.Name != "acs" && d.Name != "d-svgd" {
+			t.Errorf("%s: Tunable is %v, a step sizer: %v", d.Name, d.Tunable, ok)
+		}
+	}
+}
+
+// Warm-ups with the registry's own adaptations end at kernels that move.
+func TestAdaptationFor(t *testing.T) {
+	ctx := context.Background()
+	target := machine(t)
+	for _, name := range []string{"dmala", "dmala-ordinal", "dlmc", "pafs", "r-mala", "r-hmc"} {
+		kernel, err := New(name, target, Options{Smoothing: map[string]float64{"r-mala": 0.7, "r-hmc": 0.7}[name]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		adaptation, err := AdaptationFor(name, kernel)
+		if err != nil || adaptation == nil {
+			t.Fatalf("%s: no adaptation: %v", name, err)
+		}
+		streams := Streams(1, name, 10)
+		state, err := kernel.Init(ctx, RandomPositions(target, streams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := math.NaN()
+		if k, ok := kernel.(StepSizer); ok {
+			before = k.StepSize()
+		}
+		report, err := WarmUp(ctx, kernel, state, streams, 300, adaptation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "pafs" && !(report.StepSize != before && report.StepSize > 0) {
+			t.Errorf("%s: step size %v before and %v after", name, before, report.StepSize)
+		}
+		if !(report.AcceptanceRate > 0.3 && report.AcceptanceRate < 0.99) {
+			t.Errorf("%s: acceptance %v in the warm-up", name, report.AcceptanceRate)
+		}
+	}
+}
+
+// A tempered target says of what the one below lacks that it lacks it.
+func TestTemperedWithout(t *testing.T) {
+	ctx := context.Background()
+	warm := tempered(t, only{lattice(t, 2, 2)}, 2)
+	one, rows := make([]float64, 1), make([]float64, 8)
+	state := []int{0, 0, 0, 0}
+	for name, err := range map[string]error{
+		"gradient":           warm.EnergyGradient(ctx, state, one, rows),
+		"gradient of terms":  warm.EnergyGradientOf(ctx, []int{0}, state, one, rows),
+		"conditionals":       warm.LogConditionals(ctx, state, []int{0}, rows),
+		"masked":             warm.LogMaskedConditionals(ctx, state, make([]bool, 4), rows),
+		"derivative":         warm.EnergyDerivative(ctx, state, one, rows),
+		"relaxed derivative": warm.RelaxedEnergyGradient(ctx, rows[:4], one, rows),
+	} {
+		if !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if warm.Terms() != 0 || warm.Values() != nil || warm.Temperature() != 2 {
+		t.Errorf("terms %d, values %v, temperature %v", warm.Terms(), warm.Values(), warm.Temperature())
+	}
+	warm.Distances(0, 0, 0, one)
+	if one[0] != 0 {
+		t.Errorf("a distance of %v from nowhere", one[0])
+	}
+	if _, err := NewTempered(only{lattice(t, 2, 2)}, math.Inf(1)); err == nil {
+		t.Error("an infinite temperature: no error")
 	}
 }

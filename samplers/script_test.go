@@ -3,7 +3,6 @@ package samplers
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -92,8 +91,7 @@ func (s *script) chance(p float64) bool {
 	return s.decide(func() []float64 { return []float64{p, 1 - p} }) == 0
 }
 
-func (s *script) normal() float64    { panic("a normal number has no list of outcomes") }
-func (s *script) stream() *rand.Rand { panic("a script has no stream") }
+func (s *script) normal() float64 { panic("a normal number has no list of outcomes") }
 
 // clone copies a state, so that each path starts from the same one.
 func (s *State) clone() *State {
@@ -102,6 +100,8 @@ func (s *State) clone() *State {
 	c.Energy = slices.Clone(s.Energy)
 	c.Gradient = slices.Clone(s.Gradient)
 	c.terms = slices.Clone(s.terms)
+	c.z, c.score = slices.Clone(s.z), slices.Clone(s.score)
+	c.first, c.second = slices.Clone(s.first), slices.Clone(s.second)
 	c.replicas = slices.Clone(s.replicas)
 	for i, r := range c.replicas {
 		c.replicas[i] = r.clone()

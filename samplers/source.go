@@ -19,8 +19,6 @@ type source interface {
 	chance(p float64) bool
 	// normal returns a standard normal number.
 	normal() float64
-	// stream is the random stream behind the decisions.
-	stream() *rand.Rand
 }
 
 // random is the source that draws from a chain's stream.
@@ -51,7 +49,6 @@ func (s random) categorical(weight []float64) int {
 func (s random) index(n int) int       { return s.r.IntN(n) }
 func (s random) chance(p float64) bool { return s.r.Float64() < p }
 func (s random) normal() float64       { return s.r.NormFloat64() }
-func (s random) stream() *rand.Rand    { return s.r }
 
 // accept decides a Metropolis–Hastings step. A NaN ratio rejects.
 func accept(s source, logRatio float64) bool {

@@ -21,6 +21,7 @@ var (
 	_ MaskedConditionalTarget  = (*Tempered)(nil)
 	_ MetricTarget             = (*Tempered)(nil)
 	_ OrdinalTarget            = (*Tempered)(nil)
+	_ RelaxedTarget            = (*Tempered)(nil)
 	_ layered                  = (*Tempered)(nil)
 )
 
@@ -150,6 +151,18 @@ func (t *Tempered) EnergyDerivative(ctx context.Context, states []int, energy, d
 	err = target.EnergyDerivative(ctx, states, energy, derivative)
 	t.cool(energy)
 	t.cool(derivative)
+	return err
+}
+
+// RelaxedEnergyGradient implements [RelaxedTarget].
+func (t *Tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error {
+	target, err := capability[RelaxedTarget](t.target, "a tempered target", "an energy over slots between 0 and 1")
+	if err != nil {
+		return err
+	}
+	err = target.RelaxedEnergyGradient(ctx, x, energy, gradient)
+	t.cool(energy)
+	t.cool(gradient)
 	return err
 }
 

@@ -185,6 +185,13 @@ func (s *State) swap(other *State, chain int, t, u float64) {
 		s.Gradient[i], other.Gradient[i] = other.Gradient[i]*u/t, s.Gradient[i]*t/u
 	}
 	s.weightsOf, other.weightsOf = nil, nil
+	slots := s.Slots()
+	for i := chain * slots; i < (chain+1)*slots && s.z != nil; i++ {
+		// The base of z is the same on every rung; the surrogate's part of
+		// the score is tempered.
+		s.z[i], other.z[i] = other.z[i], s.z[i]
+		s.score[i], other.score[i] = (other.score[i]+s.z[i])*u/t-s.z[i], (s.score[i]+other.z[i])*t/u-other.z[i]
+	}
 }
 
 // rescale multiplies what a state caches when the temperature changes.
@@ -194,6 +201,9 @@ func (s *State) rescale(factor float64) {
 	}
 	for i := range s.Gradient {
 		s.Gradient[i] *= factor
+	}
+	for i, z := range s.z {
+		s.score[i] = (s.score[i]+z)*factor - z
 	}
 	s.weightsOf = nil
 }

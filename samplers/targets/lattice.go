@@ -228,3 +228,23 @@ func (t *Potts) local(state []int, i int, row []float64) {
 		row[state[k]] += t.coupling
 	}
 }
+
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
+// sites], with spins s = 2x - 1.
+func (t *Ising) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
+	n := len(t.near)
+	for c := range energy {
+		point, out := x[c*n:(c+1)*n], gradient[c*n:(c+1)*n]
+		u := 0.0
+		for i, near := range t.near {
+			sum := 0.0
+			for _, k := range near {
+				sum += 2*point[k] - 1
+			}
+			u += (2*point[i] - 1) * (t.coupling*sum + t.field)
+			out[i] = 2 * (2*t.coupling*sum + t.field)
+		}
+		energy[c] = u
+	}
+	return nil
+}

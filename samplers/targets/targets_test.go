@@ -21,7 +21,13 @@ var (
 	_ samplers.StochasticGradientTarget = (*targets.Ising)(nil)
 	_ samplers.ConditionalTarget        = (*targets.Ising)(nil)
 	_ samplers.OrdinalTarget            = (*targets.Ising)(nil)
+	_ samplers.RelaxedTarget            = (*targets.Ising)(nil)
 	_ samplers.OrdinalTarget            = (*targets.CounterExample)(nil)
+	_ samplers.GradientTarget           = (*targets.RBM)(nil)
+	_ samplers.ConditionalTarget        = (*targets.RBM)(nil)
+	_ samplers.OrdinalTarget            = (*targets.RBM)(nil)
+	_ samplers.RelaxedTarget            = (*targets.RBM)(nil)
+	_ samplers.LatentTarget             = (*targets.RBM)(nil)
 	_ samplers.OrdinalTarget            = (*targets.Table)(nil)
 	_ samplers.MetricTarget             = (*targets.Table)(nil)
 	_ samplers.GradientTarget           = (*targets.Potts)(nil)
@@ -40,6 +46,15 @@ func table(t *testing.T, o targets.TableOptions) *targets.Table {
 func ising(t *testing.T, rows, columns int) *targets.Ising {
 	t.Helper()
 	target, err := targets.NewIsing(rows, columns, 0.15, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func rbm(t *testing.T) *targets.RBM {
+	t.Helper()
+	target, err := targets.NewRandomRBM(4, 3, 0.8, rand.New(rand.NewPCG(6, 6)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +172,7 @@ func TestTermsAreUnbiased(t *testing.T) {
 func TestConditionals(t *testing.T) {
 	ctx := context.Background()
 	for name, target := range map[string]samplers.ConditionalTarget{
-		"table": table(t, targets.TableOptions{}), "ising": ising(t, 2, 3), "potts": potts(t),
+		"table": table(t, targets.TableOptions{}), "ising": ising(t, 2, 3), "potts": potts(t), "rbm": rbm(t),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := targets.Enumerate(ctx, target)
@@ -185,6 +200,88 @@ func TestConditionals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Conditionals of open slots are sums of the joint over what is left open.
+func TestMaskedConditionals(t *testing.T) {
+	ctx := context.Background()
+	target := table(t, targets.TableOptions{})
+	e, err := targets.Enumerate(ctx, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logp := make([]float64, 3*4)
+	for i := range e.Len() {
+		for _, open := range [][]bool{{true, false, false}, {false, true, true}, {true, true, true}} {
+			for k := range logp {
+				logp[k] = 7
+			}
+			if err := target.LogMaskedConditionals(ctx, e.State(i), open, logp); err != nil {
+				t.Fatal(err)
+			}
+			for j, k := range []int{3, 2, 4} {
+				for v := range k {
+					if !open[j] {
+						if logp[4*j+v] != 7 {
+							t.Fatalf("the row of slot %d, which is filled, was written", j)
+						}
+						continue
+					}
+					sum, match := 0.0, 0.0
+					for x := range e.Len() {
+						agrees := true
+						for s, o := range open {
+							agrees = agrees && (o || e.State(x)[s] == e.State(i)[s])
+						}
+						if !agrees {
+							continue
+						}
+						sum += e.Probability[x]
+						if e.State(x)[j] == v {
+							match += e.Probability[x]
+						}
+					}
+					if !(math.Abs(math.Exp(logp[4*j+v])-match/sum) < 1e-12) {
+						t.Fatalf("state %v, open %v, slot %d = %d: %v, want %v", e.State(i), open, j, v, math.Exp(logp[4*j+v]), match/sum)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Distances are those of a metric, values ascend, and the derivative is that of
+// the target's own numbers.
+func TestTableGeometry(t *testing.T) {
+	target := table(t, targets.TableOptions{})
+	for j, k := range target.Categories() {
+		row := make([]float64, k)
+		for from := range k {
+			target.Distances(j, from, 0, row)
+			for to, d := range row {
+				back := make([]float64, 1)
+				target.Distances(j, to, from, back)
+				if back[0] != d || (d == 0) != (from == to) || d < 0 {
+					t.Errorf("slot %d: distance %d → %d is %v, back %v", j, from, to, d, back[0])
+				}
+			}
+		}
+		if values := target.Values()[j]; len(values) != k || !slices.IsSorted(values) {
+			t.Errorf("slot %d has values %v", j, values)
+		}
+	}
+	u, d := make([]float64, 1), make([]float64, 3)
+	if err := target.EnergyDerivative(context.Background(), []int{1, 0, 2}, u, d); err != nil {
+		t.Fatal(err)
+	}
+	there := make([]float64, 2)
+	if err := target.Energy(context.Background(), []int{1, 1, 2, 1, 0, 2}, there); err != nil {
+		t.Fatal(err)
+	}
+	values := target.Values()[1]
+	if want := (there[0] - there[1]) / (values[1] - values[0]); u[0] != there[1] || !(math.Abs(d[1]-want) < 1e-12) {
+		t.Errorf("energy %v and derivative %v, want %v and %v", u[0], d[1], there[1], want)
 	}
 }
 
@@ -219,6 +316,162 @@ func TestEnumeration(t *testing.T) {
 	}
 }
 
+// The RBM's energy is the joint one with the hidden units summed out, and the
+// logits of each side are those of the joint.
+func TestRBMIsTheMarginOfItsJoint(t *testing.T) {
+	weights := []float64{0.5, -1, 2, 0.3, 0.7, -0.4} // 2 hidden × 3 visible
+	hidden, visible := []float64{0.2, -0.6}, []float64{0.1, -0.3, 0.9}
+	target, err := targets.NewRBM(weights, hidden, visible)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joint := func(v []int, h []bool) float64 {
+		u := 0.0
+		for j, x := range v {
+			u += visible[j] * float64(x)
+		}
+		for i, on := range h {
+			if !on {
+				continue
+			}
+			u += hidden[i]
+			for j, x := range v {
+				u += weights[3*i+j] * float64(x)
+			}
+		}
+		return u
+	}
+	latents := [][]bool{{false, false}, {false, true}, {true, false}, {true, true}}
+	e, err := targets.Enumerate(context.Background(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range e.Len() {
+		v := e.State(i)
+		sum, ones := 0.0, make([]float64, 2)
+		for _, h := range latents {
+			p := math.Exp(joint(v, h))
+			sum += p
+			for k, on := range h {
+				if on {
+					ones[k] += p
+				}
+			}
+		}
+		if !(math.Abs(e.Energy[i]-math.Log(sum)) < 1e-12) {
+			t.Errorf("%v: energy %v, want %v", v, e.Energy[i], math.Log(sum))
+		}
+		logits := make([]float64, 2)
+		target.LatentLogits(v, logits)
+		for k, l := range logits {
+			if want := math.Log(ones[k] / (sum - ones[k])); !(math.Abs(l-want) < 1e-9) {
+				t.Errorf("%v: hidden unit %d has log-odds %v, want %v", v, k, l, want)
+			}
+		}
+	}
+	for _, h := range latents {
+		logits := make([]float64, 3)
+		target.SlotLogits(h, logits)
+		for j, l := range logits {
+			on := make([]int, 3)
+			on[j] = 1
+			if want := joint(on, h) - joint(make([]int, 3), h); !(math.Abs(l-want) < 1e-12) {
+				t.Errorf("%v: visible unit %d has log-odds %v, want %v", h, j, l, want)
+			}
+		}
+	}
+}
+
+// Derivatives and relaxed gradients against central differences of the relaxed
+// energy, which agrees with the energy on the corners.
+func TestRelaxedEnergies(t *testing.T) {
+	ctx := context.Background()
+	for name, target := range map[string]samplers.RelaxedTarget{"ising": ising(t, 2, 2), "rbm": rbm(t)} {
+		t.Run(name, func(t *testing.T) {
+			u, g := make([]float64, 1), make([]float64, 4)
+			energy := func(x []float64) float64 {
+				if err := target.RelaxedEnergyGradient(ctx, x, u, g); err != nil {
+					t.Fatal(err)
+				}
+				return u[0]
+			}
+			e, err := targets.Enumerate(ctx, target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scale := 1.0
+			if name == "ising" {
+				scale = 2 // spins are 2x - 1
+			}
+			for i := range e.Len() {
+				x := make([]float64, 4)
+				for j, v := range e.State(i) {
+					x[j] = float64(v)
+				}
+				if got := energy(x); !(math.Abs(got-e.Energy[i]) < 1e-12) {
+					t.Errorf("corner %v: %v, want %v", e.State(i), got, e.Energy[i])
+				}
+				d := make([]float64, 4)
+				if err := target.(samplers.OrdinalTarget).EnergyDerivative(ctx, e.State(i), u, d); err != nil {
+					t.Fatal(err)
+				}
+				for j := range d {
+					if !(math.Abs(scale*d[j]-g[j]) < 1e-12) {
+						t.Errorf("corner %v: derivative %v, relaxed %v", e.State(i), d[j], g[j])
+					}
+				}
+			}
+			x := []float64{0.2, 0.9, 0.5, 0.7}
+			energy(x)
+			want := slices.Clone(g)
+			for j := range x {
+				const h = 1e-5
+				up, down := slices.Clone(x), slices.Clone(x)
+				up[j] += h
+				down[j] -= h
+				if got := (energy(up) - energy(down)) / (2 * h); !(math.Abs(got-want[j]) < 1e-7) {
+					t.Errorf("∂U/∂x_%d is %v, by differences %v", j, want[j], got)
+				}
+			}
+			// The one-hot gradient's difference of the categories is the
+			// derivative.
+			oneHot, ok := target.(samplers.GradientTarget)
+			if !ok {
+				t.Fatal("no one-hot gradient")
+			}
+			rows, d := make([]float64, 8), make([]float64, 4)
+			state := []int{1, 0, 0, 1}
+			if err := oneHot.EnergyGradient(ctx, state, u, rows); err != nil {
+				t.Fatal(err)
+			}
+			if err := target.(samplers.OrdinalTarget).EnergyDerivative(ctx, state, u, d); err != nil {
+				t.Fatal(err)
+			}
+			for j := range d {
+				if !(math.Abs(rows[2*j+1]-rows[2*j]-scale*d[j]) < 1e-12) {
+					t.Errorf("slot %d: one-hot difference %v, derivative %v", j, rows[2*j+1]-rows[2*j], d[j])
+				}
+			}
+		})
+	}
+}
+
+// The sine of the counter-example moves the energies and not the derivative.
+func TestCounterExample(t *testing.T) {
+	ctx := context.Background()
+	target := targets.NewCounterExample(1, 0.1, 0.4)
+	u, d := make([]float64, 2), make([]float64, 2)
+	if err := target.EnergyDerivative(ctx, []int{0, 1}, u, d); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float64{1 - 0.1 - 0.8, 1 + 0.1 + 0.8}, u, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("energy (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{-2 + 0.1, 2 + 0.1}, d, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("derivative (-want +got):\n%s", diff)
+	}
+}
+
 func TestBadTargets(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	_, empty := targets.NewTable([]int{2, 0}, r, targets.TableOptions{})
@@ -226,6 +479,8 @@ func TestBadTargets(t *testing.T) {
 	_, flat := targets.NewIsing(0, 3, 1, 1)
 	_, plain := targets.NewPotts(2, 2, 1, nil)
 	_, thin := targets.NewPotts(2, 0, 1, []float64{0})
+	_, odd := targets.NewRBM(make([]float64, 5), make([]float64, 2), make([]float64, 3))
+	_, dark := targets.NewRandomRBM(3, 0, 1, r)
 	lattice := ising(t, 6, 6)
 	_, wide := targets.Enumerate(context.Background(), lattice)
 	broken := table(t, targets.TableOptions{})
@@ -234,6 +489,7 @@ func TestBadTargets(t *testing.T) {
 	for name, err := range map[string]error{
 		"a slot without categories": empty, "too many states": large, "a torus without sites": flat,
 		"no categories": plain, "no columns": thin, "too many spins": wide, "NaN": nan,
+		"5 weights for 6": odd, "no hidden units": dark,
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

@@ -1,0 +1,203 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// ARM is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM:
+// Augment-REINFORCE-Merge Gradient for Stochastic Binary Networks" (ICLR 2019,
+// algorithm 1). For binary slots drawn from Bernoulli(sigmoid(φ_j)) it is an
+// unbiased gradient of the expected energy that needs energies only:
+//
+//	u ~ Uniform(0,1)^m
+//	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
+//
+// The two states are antithetic. Not here: gradients through layers, and the
+// categorical generalisation.
+type ARM struct {
+	target   Target
+	slots    int
+	states   []int
+	energy   []float64
+	uniforms []float64
+}
+
+// NewARM makes the estimator; every slot of the target must be binary.
+func NewARM(target Target) (*ARM, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	for j, n := range target.Categories() {
+		if n != 2 {
+			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n, errUnsupported)
+		}
+	}
+	return &ARM{target: target, slots: len(target.Categories())}, nil
+}
+
+// Gradient writes the mean of one estimate per stream to gradient [slots] and
+// returns the mean energy of the 2·len(streams) states it evaluated. logits is
+// φ, [slots]. A state whose energy is not finite is an error: the expectation
+// does not exist.
+func (a *ARM) Gradient(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (energy float64, err error) {
+	n := len(streams)
+	if len(logits) != a.slots || len(gradient) != a.slots || n == 0 {
+		return 0, fmt.Errorf("arm: %d logits and %d gradients for %d slots, from %d streams: give one each per slot and at least one stream", len(logits), len(gradient), a.slots, n)
+	}
+	if len(a.energy) != 2*n {
+		a.states, a.energy = make([]int, 2*n*a.slots), make([]float64, 2*n)
+		a.uniforms = make([]float64, n*a.slots)
+	}
+	for s, stream := range streams {
+		right := a.states[2*s*a.slots : (2*s+1)*a.slots]
+		left := a.states[(2*s+1)*a.slots : (2*s+2)*a.slots]
+		for j, phi := range logits {
+			u := stream.Float64()
+			a.uniforms[s*a.slots+j] = u
+			right[j] = below(sigmoid(-phi), u)
+			left[j] = below(u, sigmoid(phi))
+		}
+	}
+	if err := a.target.Energy(ctx, a.states, a.energy); err != nil {
+		return 0, err
+	}
+	clear(gradient)
+	for s := range n {
+		right, left := a.energy[2*s], a.energy[2*s+1]
+		if !finite(right) || !finite(left) {
+			return 0, fmt.Errorf("arm: states of energy %v and %v have no finite expectation", right, left)
+		}
+		energy += (right + left) / float64(2*n)
+		for j := range gradient {
+			gradient[j] += (right - left) * (a.uniforms[s*a.slots+j] - 0.5) / float64(n)
+		}
+	}
+	return energy, nil
+}
+
+// below is 1 where a < b, and 0 elsewhere.
+func below(a, b float64) int {
+	if a < b {
+		return 1
+	}
+	return 0
+}
+
+// FactorisedOptions set a fit. Zero fields take the defaults.
+type FactorisedOptions struct {
+	Steps int     // 500 by default
+	Rate  float64 // of plain gradient ascent, 0.5 by default
+	// Entropy weighs the entropy of the distribution: 1, the default, fits it
+	// to exp(U) by the evidence lower bound; NoEntropy looks for the best
+	// state.
+	NoEntropy bool
+}
+
+// Factorised is a distribution over binary slots that are independent.
+type Factorised struct {
+	Logits []float64 // log-odds of category 1, [slots]
+	// Bound is the estimate of E[U] + entropy (or of E[U] alone) over the last
+	// tenth of the fit, in nats: a lower bound of log Σ exp(U).
+	Bound float64
+}
+
+// FitFactorised fits independent Bernoulli slots to exp(U) by stochastic
+// gradient ascent with [ARM], from even odds. Each step evaluates two states
+// per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
+func FitFactorised(ctx context.Context, target Target, streams []*rand.Rand, o FactorisedOptions) (*Factorised, error) {
+	arm, err := NewARM(target)
+	if err != nil {
+		return nil, err
+	}
+	if o.Steps == 0 {
+		o.Steps = 500
+	}
+	if o.Rate == 0 {
+		o.Rate = 0.5
+	}
+	if o.Steps < 1 || !(o.Rate > 0) {
+		return nil, fmt.Errorf("a fit of %d steps at rate %v: both must be above 0", o.Steps, o.Rate)
+	}
+	f := &Factorised{Logits: make([]float64, arm.slots)}
+	gradient := make([]float64, arm.slots)
+	last := max(1, o.Steps/10)
+	for step := range o.Steps {
+		bound, err := arm.Gradient(ctx, f.Logits, streams, gradient)
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", step+1, err)
+		}
+		// Robbins–Monro: the rate falls, so that the noise does.
+		rate := o.Rate / math.Sqrt(1+float64(step)/20)
+		for j, phi := range f.Logits {
+			if !o.NoEntropy {
+				p := sigmoid(phi)
+				bound += phi*(1-p) + softplus(-phi)
+				gradient[j] -= phi * p * (1 - p)
+			}
+			f.Logits[j] += rate * gradient[j]
+		}
+		if step >= o.Steps-last {
+			f.Bound += bound / float64(last)
+		}
+	}
+	return f, nil
+}
+
+// Recombination is the target over the ways to take each slot from one of two
+// states: category 0 takes it from the first, category 1 from the second.
+type Recombination struct {
+	target        Target
+	first, second []int
+	categories    []int
+	mixed         []int
+}
+
+var _ Target = (*Recombination)(nil)
+
+// NewRecombination makes the target from two states of another, [slots] each.
+func NewRecombination(target Target, first, second []int) (*Recombination, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	categories := target.Categories()
+	for _, state := range [][]int{first, second} {
+		if chains, err := checkPositions(categories, state); err != nil {
+			return nil, err
+		} else if chains != 1 {
+			return nil, errors.New("recombination takes two states: give one chain each")
+		}
+	}
+	r := &Recombination{target: target, first: first, second: second}
+	for range categories {
+		r.categories = append(r.categories, 2)
+	}
+	return r, nil
+}
+
+// Categories implements [Target].
+func (r *Recombination) Categories() []int { return r.categories }
+
+// Energy implements [Target].
+func (r *Recombination) Energy(ctx context.Context, states []int, energy []float64) error {
+	r.mixed = r.Mix(states, r.mixed)
+	return r.target.Energy(ctx, r.mixed, energy)
+}
+
+// Mix writes the states of the target below that states [chains × slots] stand
+// for to mixed, growing it as needed, and returns it.
+func (r *Recombination) Mix(states, mixed []int) []int {
+	mixed = mixed[:0]
+	for i, from := range states {
+		j := i % len(r.first)
+		if from == 1 {
+			mixed = append(mixed, r.second[j])
+		} else {
+			mixed = append(mixed, r.first[j])
+		}
+	}
+	return mixed
+}

@@ -1,0 +1,183 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// SteinDescent is D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein
+// Variational Inference for Discrete Distributions" (AISTATS 2020). The chains
+// are particles that move together: binary slots are the signs of z, and the n
+// particles follow the gradient-free Stein direction with a smooth surrogate,
+//
+//	w_a ∝ s(z_a)/p(z_a),  p(z) ∝ N(z; 0, I) exp(U([z > 0]))
+//	φ(z_b) = Σ_a w_a (k(z_a, z_b) ∇log s(z_a) + ∇_{z_a} k(z_a, z_b))
+//	k(z, z') = exp(-|z - z'|²/(2h)),  h = median |z_a - z_b|² / (2 log(n+1))
+//
+// through Adam. Nothing in a step is random. The particles stand for π the
+// better the more there are; they are no Markov chain of their own, and where a
+// particle goes depends on all others, so results depend on the batch.
+//
+// Step size: Adam's rate, 0.01 by default, not the α of the package. Smoothing:
+// t of the surrogate, 2 by default. Cost: one energy and one relaxed gradient a
+// particle and step, and O(n² m) for the kernel. Particles of one start stay
+// together: give different ones.
+type SteinDescent struct {
+	*relaxation
+	surrogates []float64 // log s(z), [particles]
+	weight     []float64 // [particles]
+	distance   []float64 // squared, [particles × particles]
+	sorted     []float64
+	direction  []float64 // [particles × slots]
+}
+
+var (
+	_ Kernel     = (*SteinDescent)(nil)
+	_ transition = (*SteinDescent)(nil)
+	_ StepSizer  = (*SteinDescent)(nil)
+)
+
+// NewSteinDescent makes the sampler. It uses StepSize and Smoothing of the
+// options; the target must be a [RelaxedTarget].
+func NewSteinDescent(target Target, o Options) (*SteinDescent, error) {
+	r, err := newRelaxation("d-svgd", target, o, 0.01, 2)
+	if err != nil {
+		return nil, err
+	}
+	return &SteinDescent{relaxation: r}, nil
+}
+
+// interacting marks kernels whose chains move together.
+func (k *SteinDescent) interacting() {}
+
+// Init implements [Kernel].
+func (k *SteinDescent) Init(ctx context.Context, positions []int) (*State, error) {
+	s, err := k.relaxation.Init(ctx, positions)
+	if err != nil {
+		return nil, err
+	}
+	s.first, s.second = make([]float64, len(positions)), make([]float64, len(positions))
+	return s, nil
+}
+
+// Step implements [Kernel].
+func (k *SteinDescent) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
+	return k.step(ctx, k, state, streams, info)
+}
+
+func (k *SteinDescent) transition(ctx context.Context, state *State, _ []source, info *Info) error {
+	n, slots := state.Chains(), state.Slots()
+	info.reset(n, slots)
+	k.room(state)
+	if len(k.weight) != n {
+		k.surrogates, k.weight = make([]float64, n), make([]float64, n)
+		k.distance, k.sorted = make([]float64, n*n), make([]float64, n*n)
+		k.direction = make([]float64, n*slots)
+	}
+	// The score at z is cached, its energy is not: the surrogate's is asked
+	// again with it.
+	if err := k.surrogate(ctx, state.z, state.score); err != nil {
+		return err
+	}
+	copy(k.surrogates, k.discard)
+	k.weigh(state)
+	k.steer(state)
+
+	const decay, decay2, tiny = 0.9, 0.999, 1e-8
+	t := float64(state.step + 1)
+	rate := k.stepSize * math.Sqrt(1-math.Pow(decay2, t)) / (1 - math.Pow(decay, t))
+	for i, g := range k.direction {
+		// What Adam remembers changes only when the whole step succeeds.
+		first := decay*state.first[i] + (1-decay)*g
+		second := decay2*state.second[i] + (1-decay2)*g*g
+		k.z[i] = state.z[i] + rate*first/(math.Sqrt(second)+tiny)
+	}
+	signs(k.z, info.Proposal)
+	if err := k.target.Energy(ctx, info.Proposal, k.energy); err != nil {
+		return err
+	}
+	info.Cost = Cost{Energies: n, Gradients: n}
+	for c := range n {
+		lo, hi := c*slots, (c+1)*slots
+		if !finite(k.energy[c]) || slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !finite(z) }) {
+			info.LogAcceptance[c] = math.Inf(-1)
+			continue
+		}
+		info.Accepted[c] = true
+		info.Changed[c] = changes(state.Position(c), info.proposal(c))
+		copy(state.Position(c), info.proposal(c))
+		copy(state.z[lo:hi], k.z[lo:hi])
+		state.Energy[c] = k.energy[c]
+		for i := lo; i < hi; i++ {
+			g := k.direction[i]
+			state.first[i] = decay*state.first[i] + (1-decay)*g
+			state.second[i] = decay2*state.second[i] + (1-decay2)*g*g
+		}
+	}
+	state.step++
+	return nil
+}
+
+// weigh sets w: the normal bases of s and p cancel.
+func (k *SteinDescent) weigh(state *State) {
+	largest := math.Inf(-1)
+	for a, u := range state.Energy {
+		k.weight[a] = k.surrogates[a] - u
+		largest = math.Max(largest, k.weight[a])
+	}
+	sum := 0.0
+	for a := range k.weight {
+		k.weight[a] = math.Exp(k.weight[a] - largest)
+		sum += k.weight[a]
+	}
+	for a := range k.weight {
+		k.weight[a] /= sum
+	}
+}
+
+// steer writes φ of each particle to direction.
+func (k *SteinDescent) steer(state *State) {
+	n, slots := state.Chains(), state.Slots()
+	for a := range n {
+		for b := range n {
+			sum := 0.0
+			for j := range slots {
+				d := state.z[a*slots+j] - state.z[b*slots+j]
+				sum += d * d
+			}
+			k.distance[a*n+b] = sum
+		}
+	}
+	copy(k.sorted, k.distance)
+	slices.Sort(k.sorted)
+	h := k.sorted[n*n/2] / (2 * math.Log(float64(n+1)))
+	if h == 0 {
+		h = 1 // all particles at one point: they attract nobody
+	}
+	clear(k.direction)
+	for b := range n {
+		out := k.direction[b*slots : (b+1)*slots]
+		for a := range n {
+			w := k.weight[a] * math.Exp(-k.distance[a*n+b]/(2*h))
+			for j := range out {
+				i := a*slots + j
+				out[j] += w * (state.score[i] - (state.z[i]-state.z[b*slots+j])/h)
+			}
+		}
+	}
+}
+
+func steinDescentEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "d-svgd", Title: "Stein variational descent over the signs of real numbers",
+			Paper: "Han et al., Stein Variational Inference for Discrete Distributions, AISTATS 2020",
+			Exact: false, Target: "particles that stand for exp(U), the better the more there are",
+			Cost: "1 energy and 1 relaxed gradient", Tunable: false,
+		},
+		uses: relaxedOptions(), nature: "it moves real numbers behind binary slots",
+		make: func(t Target, o Options) (Kernel, error) { return NewSteinDescent(t, o) },
+	}
+}

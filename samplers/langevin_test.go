@@ -1,0 +1,524 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
+
+	"infill/samplers/targets"
+)
+
+// dulaLaw is the exact stationary law of unadjusted Langevin over numbers.
+func dulaLaw(t *testing.T, w *world, alpha float64) []float64 {
+	t.Helper()
+	kernel, err := NewOrdinalDULA(w.target, Options{StepSize: alpha})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := transitionMatrix(t, kernel, w.Enumeration)
+	return leading(t, p)
+}
+
+// leading is the stationary law by elimination: for small step sizes a chain
+// moves too seldom for powers of its matrix.
+func leading(t *testing.T, p [][]float64) []float64 {
+	t.Helper()
+	n := len(p)
+	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
+	for i := range n {
+		for j := range n {
+			a.Set(i, j, p[j][i])
+		}
+		a.Set(i, i, p[i][i]-1)
+	}
+	for j := range n {
+		a.Set(n-1, j, 1)
+	}
+	b.SetVec(n-1, 1)
+	var x mat.VecDense
+	if err := x.SolveVec(a, b); err != nil {
+		t.Fatal(err)
+	}
+	return x.RawVector().Data
+}
+
+// Theorem 5.1 of the discrete Langevin paper: on a log-quadratic distribution,
+// here the 2 × 2 Ising model of its figure 1 (c = 0.1, b = 0.2), the law of DULA
+// is within Z exp(-1/(2α) - λ_min/2) of π. The bound uses ‖θ' - θ‖² ≥ 1, which
+// spins ±1 meet with room to spare. The bias also falls at no less than the
+// bound's rate.
+func TestTheorem51(t *testing.T) {
+	target, err := targets.NewIsing(2, 2, 0.1, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, target)
+	// W is 0.1 times the adjacency matrix of a ring of four, whose
+	// eigenvalues are 2, 0, 0 and -2.
+	const lowest = -0.2
+	lastBias, lastBound := math.Inf(1), math.Inf(1)
+	for _, alpha := range []float64{2, 1, 0.5, 0.3, 0.2, 0.15} {
+		bias := distance(dulaLaw(t, w, alpha), w.Probability)
+		bound := math.Exp(w.LogNormaliser - 1/(2*alpha) - lowest/2)
+		if !(bias <= bound) {
+			t.Errorf("α = %v: bias %g is above the bound %g", alpha, bias, bound)
+		}
+		if !(bias > 0) {
+			t.Errorf("α = %v: no bias at all", alpha)
+		}
+		if alpha < 1 && !(bias/lastBias <= bound/lastBound) {
+			t.Errorf("α = %v: the bias fell by %g, the bound by %g", alpha, bias/lastBias, bound/lastBound)
+		}
+		lastBias, lastBound = bias, bound
+	}
+}
+
+// Spins one apart, s = ±½, meet the theorem's ‖θ' - θ‖² ≥ 1 with equality, so
+// that the rate of the bias is exp(-1/(2α)) itself: its logarithm against
+// 1/(2α) has slope -1.
+func TestBiasRate(t *testing.T) {
+	w := newWorld(t, halves{lattice(t, 2, 2)})
+	rate := func(a, b float64) float64 {
+		bias := func(alpha float64) float64 { return distance(dulaLaw(t, w, alpha), w.Probability) }
+		return (math.Log(bias(b)) - math.Log(bias(a))) / (1/(2*b) - 1/(2*a))
+	}
+	if got := rate(0.08, 0.06); !(math.Abs(got+1) < 0.01) {
+		t.Errorf("slope %v, want -1", got)
+	}
+}
+
+// halves is an Ising model whose spins count half: U(s) as before, values ±½.
+type halves struct{ *targets.Ising }
+
+func (h halves) Values() [][]float64 {
+	values := make([][]float64, len(h.Categories()))
+	for j := range values {
+		values[j] = []float64{-0.5, 0.5}
+	}
+	return values
+}
+
+func (h halves) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	err := h.Ising.EnergyDerivative(ctx, states, energy, derivative)
+	for i := range derivative {
+		derivative[i] *= 2
+	}
+	return err
+}
+
+// The ε example of section 5.2 (a = 1, b = 0.1): the bias of DULA falls with ε;
+// and without a and b no gradient sees ε at all, so that DULA's law is uniform
+// and only the adjusted sampler is right.
+func TestCounterExampleBias(t *testing.T) {
+	last := math.Inf(1)
+	for _, epsilon := range []float64{2, 1, 0.5, 0.1} {
+		w := newWorld(t, targets.NewCounterExample(1, 0.1, epsilon))
+		bias := distance(dulaLaw(t, w, 0.5), w.Probability)
+		if !(bias < last) {
+			t.Errorf("ε = %v: bias %v, at the ε before %v", epsilon, bias, last)
+		}
+		last = bias
+	}
+	w := newWorld(t, targets.NewCounterExample(0, 0, 0.8))
+	if d := cmp.Diff([]float64{0.5, 0.5}, dulaLaw(t, w, 0.5), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("law of DULA (-uniform +got):\n%s", d)
+	}
+	adjusted, err := NewOrdinalDMALA(w.target, Options{StepSize: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(w.Probability, leading(t, transitionMatrix(t, adjusted, w.Enumeration)), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("law of DMALA (-π +got):\n%s", d)
+	}
+}
+
+// The preconditioner multiplies the step size of its slot, as in section 6 of
+// the paper (appendix H squares it).
+func TestPreconditionerIsAStepSizeOfTheSlot(t *testing.T) {
+	target := roughTable()(t)
+	one, err := NewDMALA(target, Options{StepSize: 0.6, Preconditioner: []float64{2, 2, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := NewDMALA(target, Options{StepSize: 1.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, target)
+	if d := cmp.Diff(transitionMatrix(t, one, w.Enumeration), transitionMatrix(t, two, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("α g differs from α:\n%s", d)
+	}
+}
+
+// Distances of one-hot vectors make p-NCG the discrete Langevin sampler, with
+// the same α.
+func TestOneHotDistancesAreDMALA(t *testing.T) {
+	target := oneHot{lattice(t, 2, 2)}
+	w := newWorld(t, target)
+	ncg, err := NewPNCG(target, Options{StepSize: 0.7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dmala, err := NewDMALA(target, Options{StepSize: 0.7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(transitionMatrix(t, dmala, w.Enumeration), transitionMatrix(t, ncg, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("(-dmala +p-ncg):\n%s", d)
+	}
+}
+
+// The binary form of appendix A, algorithm 2, taken from a one-hot gradient:
+// flip with probability e/(1 + e), e = exp(-½ U'(2θ - 1) - 1/(2α)); and the
+// one-hot form with twice the α.
+func TestBinaryForm(t *testing.T) {
+	table, err := targets.NewTable([]int{2, 1, 2, 2}, rand.New(rand.NewPCG(1, 4)), targets.TableOptions{GradientError: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := struct{ GradientTarget }{table} // hides the table's numbers
+	w := newWorld(t, target)
+	const alpha = 0.4
+	want := w.matrix(func(i, to int) float64 {
+		q := 1.0
+		for j, v := range w.State(i) {
+			if w.categories[j] == 1 {
+				continue
+			}
+			row := w.gradient[i][2*j:]
+			e := math.Exp(-(row[1]-row[0])*float64(2*v-1)/2 - 1/(2*alpha))
+			if w.State(to)[j] != v {
+				q *= e / (1 + e)
+			} else {
+				q *= 1 / (1 + e)
+			}
+		}
+		return q
+	})
+	binary, err := NewOrdinalDULA(target, Options{StepSize: alpha})
+	if err != nil {
+		t.Fatal(err)
+	}
+	oneHot, err := NewDULA(target, Options{StepSize: 2 * alpha})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, kernel := range map[string]Kernel{"binary": binary, "one-hot": oneHot} {
+		if d := cmp.Diff(want, transitionMatrix(t, kernel, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+			t.Errorf("%s (-algorithm 2 +kernel):\n%s", name, d)
+		}
+	}
+	if _, err := NewOrdinalDULA(struct{ GradientTarget }{roughTable()(t).(GradientTarget)}, Options{}); err == nil {
+		t.Error("three categories without numbers: no error")
+	}
+}
+
+// Every step of a cycle is exact, with its own step size and balance.
+func TestCyclicalSteps(t *testing.T) {
+	target := roughTable()(t)
+	w := newWorld(t, target)
+	schedule, err := CyclicalSchedule(CycleOptions{Length: 4, Max: 3, Min: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := NewCyclical(target, Options{Schedule: schedule})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 6 {
+		angle := math.Cos(math.Pi * float64(k%4) / 4)
+		alpha := math.Max(0.5, 1.5*(1+angle))
+		beta := 0.175*angle + 0.675
+		want := w.metropolis(w.langevin(w.gradient, powerOf(beta), alpha, nil))
+		var info Info
+		for i := range w.Len() {
+			start, err := kernel.Init(context.Background(), w.State(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start.step = k
+			got := make([]float64, w.Len())
+			var end *State
+			err = everyPath(func(src source) error {
+				end = start.clone()
+				return kernel.transition(context.Background(), end, []source{src}, &info)
+			}, func(p float64) { got[w.Index(end.Positions)] += p })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end.step != k+1 {
+				t.Fatalf("step %d is followed by %d", k, end.step)
+			}
+			if d := cmp.Diff(want[i], got, cmpopts.EquateApprox(0, 1e-10)); d != "" {
+				t.Fatalf("step %d from %v (-formula +kernel):\n%s", k, w.State(i), d)
+			}
+		}
+	}
+	if d := cmp.Diff(schedule, kernel.Schedule(), cmp.AllowUnexported(Balance{})); d != "" {
+		t.Errorf("schedule:\n%s", d)
+	}
+}
+
+// Tuning keeps to its budget and finds a cycle whose acceptances are near the
+// aim at both ends.
+func TestTuneCyclical(t *testing.T) {
+	ctx := context.Background()
+	target, err := targets.NewIsing(5, 5, 0.35, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := Streams(6, "tune", 20)
+	schedule, report, err := TuneCyclical(ctx, target, RandomPositions(target, streams), streams, 600, CycleOptions{Length: 6, Max: 8, Min: 0.05})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(schedule) != 6 || report.Steps > 600+3*6*tuningSteps || report.Cost.Gradients != 20*report.Steps {
+		t.Errorf("%d settings after %+v", len(schedule), report)
+	}
+	if !(report.Min > 0.05 && report.Min <= report.Max && report.Max < 8) {
+		t.Errorf("step sizes %v to %v: the search did not move", report.Min, report.Max)
+	}
+	for i, s := range schedule {
+		if i > 0 && s.StepSize > schedule[i-1].StepSize {
+			t.Errorf("step sizes rise within the cycle: %v", schedule)
+		}
+		if beta := s.Balance.exponent(); beta < 0.5 || beta > 0.85 {
+			t.Errorf("exponent %v", beta)
+		}
+	}
+	acceptance := func(s Setting) float64 {
+		kernel, err := NewDMALA(target, Options{StepSize: s.StepSize, Balance: s.Balance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := kernel.Init(ctx, RandomPositions(target, streams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a Acceptance
+		err = Run(ctx, kernel, state, streams, 200, func(_ int, _ *State, info *Info) error { a.Observe(info); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate, _ := a.Rate()
+		return rate
+	}
+	if rate := acceptance(schedule[0]); !(rate > 0.35) {
+		t.Errorf("acceptance %v at the largest step", rate)
+	}
+}
+
+func TestCycleErrors(t *testing.T) {
+	ctx := context.Background()
+	target := lattice(t, 2, 2)
+	for name, o := range map[string]CycleOptions{
+		"length": {Length: -1}, "order": {Max: 1, Min: 2}, "exponent": {Exponent: 2}, "infinite": {Max: math.Inf(1)},
+	} {
+		if _, err := CyclicalSchedule(o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, _, err := TuneCyclical(ctx, target, []int{0, 0, 0, 0}, Streams(1, "", 1), 0, o); err == nil {
+			t.Errorf("tuning with %s: no error", name)
+		}
+	}
+	for name, o := range map[string]Options{
+		"two step sizes": {StepSize: 1, Schedule: []Setting{{StepSize: 1}}}, "empty": {Schedule: []Setting{}}, "negative": {Schedule: []Setting{{StepSize: -1}}},
+		"default": {StepSize: -1},
+	} {
+		if _, err := NewCyclical(target, o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, _, err := TuneCyclical(ctx, only{target}, []int{0, 0, 0, 0}, Streams(1, "", 1), 0, CycleOptions{}); err == nil {
+		t.Error("tuning without a gradient: no error")
+	}
+	if _, _, err := TuneCyclical(ctx, target, []int{0}, Streams(1, "", 1), 0, CycleOptions{}); err == nil {
+		t.Error("tuning from half a chain: no error")
+	}
+}
+
+// The number of jumps is what the adaptation asked for: n₀ before the first
+// step, and moved by the acceptance afterwards, never below one.
+func TestJumpAdaptation(t *testing.T) {
+	ctx := context.Background()
+	target := lattice(t, 5, 5)
+	for _, name := range []string{"dmala-adaptive", "dlmc", "dlmc-euler"} {
+		t.Run(name, func(t *testing.T) {
+			made, err := New(name, target, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kernel := made.(JumpTuner)
+			adaptation, err := AdaptationFor(name, kernel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			streams := Streams(2, name, 20)
+			state, err := kernel.Init(ctx, RandomPositions(target, streams))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := 0.0
+			for i, v := range state.Positions {
+				row := state.Gradient[2*i:]
+				w += math.Sqrt(math.Exp(row[1-v]-row[v])) / 20
+			}
+			if got := kernel.JumpWeight(state); !(math.Abs(got-w) < 1e-9) {
+				t.Errorf("Z = %v, want %v", got, w)
+			}
+			if err := adaptation.Begin(kernel, state); err != nil {
+				t.Fatal(err)
+			}
+			if n := math.Exp(kernel.LogTau()) * w; !(math.Abs(n-3) < 1e-9) {
+				t.Errorf("%v jumps at the start, want 3", n)
+			}
+			info := Info{LogAcceptance: []float64{math.Log(0.8)}}
+			if err := adaptation.Adapt(kernel, state, &info); err != nil {
+				t.Fatal(err)
+			}
+			if n := math.Exp(kernel.LogTau()) * w; !(math.Abs(n-(3+3*(0.8-0.574))) < 1e-9) {
+				t.Errorf("%v jumps after an acceptance of 0.8", n)
+			}
+			info.LogAcceptance[0] = math.Inf(-1)
+			for range 20 {
+				if err := adaptation.Adapt(kernel, state, &info); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := math.Exp(kernel.LogTau()) * w; !(math.Abs(n-1) < 1e-9) {
+				t.Errorf("%v jumps after rejections, want 1", n)
+			}
+			report, err := WarmUp(ctx, kernel, state, streams, 400, adaptation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var a Acceptance
+			err = Run(ctx, kernel, state, streams, 300, func(_ int, _ *State, info *Info) error { a.Observe(info); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rate, _ := a.Rate(); !(math.Abs(rate-0.574) < 0.1) {
+				t.Errorf("acceptance %v after the warm-up %+v", rate, report)
+			}
+			if err := kernel.SetLogTau(math.NaN()); err == nil {
+				t.Error("log τ = NaN: no error")
+			}
+		})
+	}
+}
+
+// τ at and above 1, where no α reaches, is still exact.
+func TestAdaptiveDMALAWithLargeTau(t *testing.T) {
+	target := roughTable()(t)
+	w := newWorld(t, target)
+	kernel, err := NewAdaptiveDMALA(target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kernel.SetLogTau(0.9); err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsInf(kernel.StepSize(), 1) {
+		t.Errorf("step size %v, want +Inf", kernel.StepSize())
+	}
+	checkInvariant(t, w.Probability, transitionMatrix(t, kernel, w.Enumeration))
+	if err := kernel.SetStepSize(0.5); err != nil || kernel.LogTau() != -2 {
+		t.Errorf("log τ = %v after α = 0.5: %v", kernel.LogTau(), err)
+	}
+}
+
+func TestRadiusAdaptation(t *testing.T) {
+	ctx := context.Background()
+	target := lattice(t, 5, 5)
+	kernel, err := NewPathAuxiliary(target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	adaptation, err := AdaptationFor("pafs", kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := Streams(2, "", 20)
+	state, err := kernel.Init(ctx, RandomPositions(target, streams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := WarmUp(ctx, kernel, state, streams, 300, adaptation); err != nil {
+		t.Fatal(err)
+	}
+	if r := kernel.Radius(); r < 3 || r == 25 {
+		t.Errorf("radius %d after the warm-up", r)
+	}
+	if err := kernel.SetRadius(26); err == nil {
+		t.Error("more slots than there are: no error")
+	}
+	gwg, err := New("gwg", target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := AdaptationFor("gwg", gwg); a != nil || err != nil {
+		t.Errorf("gwg has %v to adapt: %v", a, err)
+	}
+	stepSize, err := NewStepSizeAdaptation(1, AdaptationOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := gwg.Init(ctx, state.Positions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []Adaptation{stepSize, NewJumpAdaptation(), NewRadiusAdaptation()} {
+		if _, err := WarmUp(ctx, gwg, start, streams, 1, a); err == nil {
+			t.Errorf("%T of a kernel without: no error", a)
+		}
+		if err := a.Adapt(gwg, start, &Info{LogAcceptance: []float64{0}}); err == nil {
+			t.Errorf("%T of a kernel without: no error", a)
+		}
+	}
+}
+
+// A path that runs out of slots that can move is not taken where the way back
+// would be longer.
+func TestPathThatRunsDry(t *testing.T) {
+	table := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5})(t).(*targets.Table)
+	w := newWorld(t, table)
+	for _, radius := range []int{2, 3} {
+		kernel, err := NewPathAuxiliary(stubborn{table}, Options{Radius: radius})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := transitionMatrix(t, kernel, w.Enumeration)
+		checkInvariant(t, w.Probability, p)
+		checkDetailedBalance(t, w.Probability, p)
+	}
+	for _, draws := range []int{1, 2} {
+		kernel, err := NewGWGX(stubborn{table}, Options{Radius: draws})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkInvariant(t, w.Probability, transitionMatrix(t, kernel, w.Enumeration))
+	}
+}
+
+// stubborn has a gradient that calls most moves of some states impossible.
+type stubborn struct{ *targets.Table }
+
+func (s stubborn) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	err := s.Table.EnergyGradient(ctx, states, energy, gradient)
+	for i, v := range states {
+		if i%3 == 0 || states[i/3*3] > 0 {
+			continue
+		}
+		for u := range 4 {
+			if u != v && (states[i/3*3+1] == 0 || i%3 == 1) {
+				gradient[4*i+u] = math.Inf(-1)
+			}
+		}
+	}
+	return err
+}

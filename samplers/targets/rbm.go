@@ -1,0 +1,196 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// RBM is a restricted Boltzmann machine over its visible units, the hidden
+// ones summed out (discrete Langevin paper, section 7.2):
+//
+//	U(v) = Σ_i softplus(W v + a)_i + bᵀv,  v ∈ {0,1}^D
+//
+// It is a target over binary slots with a gradient, conditionals, an extension
+// to real slots in [0,1], and the hidden units that block Gibbs needs.
+type RBM struct {
+	weights    []float64 // W, [hidden × visible]
+	hidden     []float64 // a, [hidden]
+	visible    []float64 // b, [visible]
+	categories []int
+	values     [][]float64
+}
+
+// NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b
+// [visible].
+func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
+	if len(hidden) == 0 || len(visible) == 0 || len(weights) != len(hidden)*len(visible) {
+		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, both at least 1", len(weights), len(hidden), len(visible))
+	}
+	t := &RBM{weights: weights, hidden: hidden, visible: visible, categories: repeat(2, len(visible))}
+	for range visible {
+		t.values = append(t.values, []float64{0, 1})
+	}
+	return t, nil
+}
+
+// NewRandomRBM draws weights from N(0, scale²) and biases from N(0, 1), as the
+// random RBM of the GWG repository does with scale 0.05.
+func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error) {
+	if visible < 1 || hidden < 1 {
+		return nil, fmt.Errorf("an RBM with %d visible and %d hidden units: both must be at least 1", visible, hidden)
+	}
+	return NewRBM(normals(r, hidden*visible, scale), normals(r, hidden, 1), normals(r, visible, 1))
+}
+
+// Categories returns 2 for every visible unit.
+func (t *RBM) Categories() []int { return t.categories }
+
+// Values returns 0 and 1 for every visible unit.
+func (t *RBM) Values() [][]float64 { return t.values }
+
+// Energy writes U of each chain's visible units.
+func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
+	d := len(t.visible)
+	for c := range energy {
+		state, u := states[c*d:(c+1)*d], 0.0
+		for i := range t.hidden {
+			u += softplus(t.input(i, state))
+		}
+		for j, v := range state {
+			u += t.visible[j] * float64(v)
+		}
+		energy[c] = u
+	}
+	return nil
+}
+
+// input is (W v + a)_i.
+func (t *RBM) input(i int, state []int) float64 {
+	sum := t.hidden[i]
+	row := t.weights[i*len(state) : (i+1)*len(state)]
+	for j, v := range state {
+		if v == 1 {
+			sum += row[j]
+		}
+	}
+	return sum
+}
+
+// EnergyDerivative writes U and ∂U/∂v_j.
+func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	d := len(t.visible)
+	for c := range energy {
+		state, out := states[c*d:(c+1)*d], derivative[c*d:(c+1)*d]
+		copy(out, t.visible)
+		for i := range t.hidden {
+			s := sigmoid(t.input(i, state))
+			for j, w := range t.weights[i*d : (i+1)*d] {
+				out[j] += s * w
+			}
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// EnergyGradient writes U and its gradient over one-hot units: 0 for category
+// 0 and ∂U/∂v_j for category 1.
+func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	d := len(t.visible)
+	for c := range energy {
+		state, out := states[c*d:(c+1)*d], gradient[2*c*d:2*(c+1)*d]
+		for j, b := range t.visible {
+			out[2*j], out[2*j+1] = 0, b
+		}
+		for i := range t.hidden {
+			s := sigmoid(t.input(i, state))
+			for j, w := range t.weights[i*d : (i+1)*d] {
+				out[2*j+1] += s * w
+			}
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// LogConditionals writes the conditional of one visible unit of each chain.
+func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	d := len(t.visible)
+	for c, j := range slots {
+		state := states[c*d : (c+1)*d]
+		difference := t.visible[j]
+		for i := range t.hidden {
+			w := t.weights[i*d+j]
+			off := t.input(i, state) - w*float64(state[j])
+			difference += softplus(off+w) - softplus(off)
+		}
+		logp[2*c], logp[2*c+1] = -softplus(difference), -softplus(-difference)
+	}
+	return nil
+}
+
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
+// visible]: softplus and the linear terms extend as they stand.
+func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
+	d := len(t.visible)
+	for c := range energy {
+		point, out := x[c*d:(c+1)*d], gradient[c*d:(c+1)*d]
+		copy(out, t.visible)
+		u := 0.0
+		for j, v := range point {
+			u += t.visible[j] * v
+		}
+		for i, sum := range t.hidden {
+			row := t.weights[i*d : (i+1)*d]
+			for j, v := range point {
+				sum += row[j] * v
+			}
+			u += softplus(sum)
+			s := sigmoid(sum)
+			for j, w := range row {
+				out[j] += s * w
+			}
+		}
+		energy[c] = u
+	}
+	return nil
+}
+
+// Latents is the number of hidden units.
+func (t *RBM) Latents() int { return len(t.hidden) }
+
+// LatentLogits writes the log-odds of each hidden unit given the visible ones,
+// [chains × hidden].
+func (t *RBM) LatentLogits(states []int, logits []float64) {
+	d, h := len(t.visible), len(t.hidden)
+	for k := range logits {
+		logits[k] = t.input(k%h, states[k/h*d:k/h*d+d])
+	}
+}
+
+// SlotLogits writes the log-odds of each visible unit given the hidden ones,
+// [chains × visible].
+func (t *RBM) SlotLogits(latents []bool, logits []float64) {
+	d, h := len(t.visible), len(t.hidden)
+	for c := range len(latents) / h {
+		out := logits[c*d : (c+1)*d]
+		copy(out, t.visible)
+		for i, on := range latents[c*h : (c+1)*h] {
+			if !on {
+				continue
+			}
+			for j, w := range t.weights[i*d : (i+1)*d] {
+				out[j] += w
+			}
+		}
+	}
+}
+
+func softplus(x float64) float64 {
+	if x > 0 {
+		return x + math.Log1p(math.Exp(-x))
+	}
+	return math.Log1p(math.Exp(x))
+}
+
+func sigmoid(x float64) float64 { return math.Exp(-softplus(-x)) }
