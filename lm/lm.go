@@ -35,6 +35,8 @@ type MaskedLM struct {
 	gradient     lazySession
 	chunk        chunkLimits
 	mask         int
+	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
+	wordEmbeddings func() ([]float32, error)
 }
 
 // Open prepares a model. Its sessions, which hold the weights in memory, are
@@ -59,6 +61,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
+	m.wordEmbeddings = sync.OnceValues(func() ([]float32, error) { return bundle.Weights.Float32s(bert.WordEmbeddings) })
 	m.chunk = limits(bundle.Config, runtime.Device())
 	m.conditionals.build = bert.Conditionals
 	m.conditionals.inputs = []string{bert.InputIDs, bert.InputQueries, bert.InputTargets, bert.InputCandidates, bert.InputChosen}

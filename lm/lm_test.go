@@ -260,6 +260,34 @@ func TestLogMaskedConditionals(t *testing.T) {
 	}
 }
 
+// Distances are those of the stored embeddings.
+func TestDistances(t *testing.T) {
+	m := tiny(t)
+	target, err := newTarget(t, m, lm.TargetOptions{}).WithDistances()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := m.Bundle().Weights.Float64s("bert.embeddings.word_embeddings.weight")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := m.Bundle().Config.HiddenSize
+	got := make([]float64, 3)
+	target.Distances(2, 3, 1, got)
+	for k, x := range got {
+		want, u, v := 0.0, exampleKinds[2][3], exampleKinds[2][1+k]
+		for i := range h {
+			want += math.Pow(e[u*h+i]-e[v*h+i], 2)
+		}
+		if !close32(x, want) {
+			t.Errorf("distance from %d to %d is %g, want %g", u, v, x, want)
+		}
+	}
+	if got[2] != 0 {
+		t.Errorf("a token is %g from itself", got[2])
+	}
+}
+
 // Rows are shared: over all 60 states a slot's row depends on the other slots
 // alone.
 func TestRowsAreShared(t *testing.T) {

@@ -39,6 +39,9 @@ const (
 	OutputSlotsVocabulary = "gradient"
 )
 
+// WordEmbeddings is the tensor of word embeddings, [vocabulary × hidden].
+const WordEmbeddings = "bert.embeddings.word_embeddings.weight"
+
 // Conditionals is the graph of log-probabilities. Inputs, all int64:
 //
 //	ids         [rows × tokens]     token ids, no padding
@@ -105,7 +108,7 @@ func Gradient(b *models.Bundle) (*onnx.Graph, error) {
 	byTerm := m.Mul(m.Reshape(atSlots, chains, terms, slots, h), weights)
 	sum := m.ReduceSum(byTerm, false, 1) // [chains slots hidden]
 
-	embedding := m.weight("bert.embeddings.word_embeddings.weight")
+	embedding := m.weight(WordEmbeddings)
 	rowsOfE := m.Gather(embedding, candidates, 0) // [slots candidates hidden]
 	m.Output(OutputSlotCandidates, m.MatMul(m.Transpose(sum, 1, 0, 2), m.Transpose(rowsOfE, 0, 2, 1)))
 	flat := m.Reshape(sum, chains.Times(slots), h)
@@ -184,7 +187,7 @@ func (m *builder) weight(name string) *onnx.Value {
 
 func (m *builder) decoder() *onnx.Value {
 	if m.bundle.Config.TieWordEmbeddings {
-		return m.weight("bert.embeddings.word_embeddings.weight")
+		return m.weight(WordEmbeddings)
 	}
 	return m.weight("cls.predictions.decoder.weight")
 }
@@ -205,7 +208,7 @@ func (m *builder) normalize(x *onnx.Value, name string) *onnx.Value {
 // way that is cheap to differentiate.
 func (m *builder) encode(in inputs, differentiable bool) (words, hidden *onnx.Value) {
 	h, all := m.width(), in.rows.Times(in.tokens)
-	words = m.Gather(m.weight("bert.embeddings.word_embeddings.weight"), in.ids, 0)
+	words = m.Gather(m.weight(WordEmbeddings), in.ids, 0)
 	positions := m.Prefix(m.weight("bert.embeddings.position_embeddings.weight"), in.tokens)
 	segment := m.Gather(m.weight("bert.embeddings.token_type_embeddings.weight"), m.Ints(0), 0)
 	x := m.Add(words, m.Add(positions, segment))
