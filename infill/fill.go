@@ -110,7 +110,7 @@ func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Temp
 	r.support = make([][]int, len(r.variables))
 	bySlot := make([][]int, len(template.Slots))
 	for v, slots := range r.variables {
-		if r.support[v] = candidates(f.fillable, logp[v], o.Candidates); pins != nil && pins[slots[0]] != Free {
+		if r.support[v] = Candidates(f.fillable, logp[v], o.Candidates); pins != nil && pins[slots[0]] != Free {
 			r.support[v] = []int{pins[slots[0]]}
 		}
 		for _, slot := range slots {
@@ -143,10 +143,10 @@ func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Temp
 	return r, err
 }
 
-// candidates returns the tokens that a slot may take, ascending: all fillable
+// Candidates returns the tokens that a slot may take, ascending: all fillable
 // ones, or the given number of those the model finds most probable. Equal
 // probabilities go to the smaller id.
-func candidates(fillable []int, logp []float32, number int) []int {
+func Candidates(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
 	}
@@ -355,14 +355,14 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 		finalCounts[fill]++
 	}
 	rounds := float64(len(r.pool.draws) / r.pool.chains)
+	frequencies := r.pool.byChain(order)
 	for i, entry := range order {
 		ids := r.tokens(r.pool.state(entry.fill))
 		filled := r.template.Fill(ids)
-		frequencies := r.pool.byChain(entry.fill)
-		for c := range frequencies {
-			frequencies[c] /= rounds
+		for c := range frequencies[i] {
+			frequencies[i][c] /= rounds
 		}
-		_, standardError := meanAndError(frequencies)
+		_, standardError := meanAndError(frequencies[i])
 		result.Samples = append(result.Samples, Sample{
 			Rank: i + 1, Text: filled.Text, Fills: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
 			LogLikelihood:          r.pool.energy[entry.fill],

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -387,7 +388,7 @@ func TestCandidates(t *testing.T) {
 		want   []int
 	}{{0, fillable}, {4, fillable}, {9, fillable}, {1, []int{1}}, {2, []int{1, 4}}, {3, []int{1, 4, 6}}}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, candidates(fillable, logp, test.number)); diff != "" {
+		if diff := cmp.Diff(test.want, Candidates(fillable, logp, test.number)); diff != "" {
 			t.Errorf("%d: %s", test.number, diff)
 		}
 	}
@@ -596,4 +597,31 @@ func TestClosed(t *testing.T) {
 	if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestParallel: one filler serves several goroutines, and each gets what it would
+// get alone.
+func TestParallel(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	templates := []string{twoSlots, "the [MASK] ran", "a [MASK] and a [MASK=x] or [MASK=x]"}
+	want := make([]string, len(templates))
+	for i, template := range templates {
+		want[i] = withoutTime(t, fill(t, f, template, o))
+	}
+	var group sync.WaitGroup
+	for round := range 12 {
+		group.Go(func() {
+			i := round % len(templates)
+			result, err := f.Fill(t.Context(), templates[i], o, func(Progress) {})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if diff := cmp.Diff(want[i], withoutTime(t, result)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	group.Wait()
 }

@@ -61,8 +61,8 @@ func (f *Filler) open(ctx context.Context) (Model, error) {
 	return f.model, nil
 }
 
-// Close releases the model that Open's filler has loaded. A call that is still
-// running fails.
+// Close releases the model that Open's filler has loaded, once the calls of the
+// model that are running have ended.
 func (f *Filler) Close() error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -126,12 +126,17 @@ func (p *pool) counts() []int {
 	return counts
 }
 
-// byChain tells how often each chain drew a fill, [chains].
-func (p *pool) byChain(fill int) []float64 {
-	counts := make([]float64, p.chains)
-	for i, drawn := range p.draws {
-		if int(drawn) == fill {
-			counts[i%p.chains]++
+// byChain tells how often each chain drew each of the ranked fills, [order][chains].
+func (p *pool) byChain(order []ranked) [][]float64 {
+	place := make(map[int][]int, len(order)) // a fill may be ranked more than once
+	counts := make([][]float64, len(order))
+	for i, entry := range order {
+		place[entry.fill] = append(place[entry.fill], i)
+		counts[i] = make([]float64, p.chains)
+	}
+	for i, fill := range p.draws {
+		for _, at := range place[int(fill)] {
+			counts[at][i%p.chains]++
 		}
 	}
 	return counts

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -231,9 +230,6 @@ func examineCUDA(ctx context.Context, libraryPath string) finding {
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.
 		f.Status, f.Detail = statusNote, "not usable: "+err.Error()
-		if _, missing := os.Stat(filepath.Join(filepath.Dir(libraryPath), "libonnxruntime_providers_cuda.so")); missing != nil {
-			f.Mend = "with an NVIDIA GPU: infill setup --cuda"
-		}
 		return f
 	}
 	f.Status, f.Detail = statusGood, r.Device()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -8,6 +9,32 @@ import (
 	"infill/infill"
 	"infill/samplers"
 )
+
+// newCmdHelp is cobra's help command, except that an unknown topic is an error.
+func newCmdHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | TOPIC]",
+		Short: "Tell about a command or a topic",
+		Long:  "Tell about a command or a topic; infill --help lists them.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return &usageError{fmt.Errorf("no help on %q", strings.Join(args, " ")), "see infill --help for the commands and topics"}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if len(args) == 0 {
+				for _, c := range cmd.Root().Commands() {
+					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
 
 // helpTopics are commands without an action: `infill help TOPIC` prints them.
 func helpTopics() []*cobra.Command {
@@ -26,6 +53,12 @@ const helpEnvironment = `Environment variables:
                       the system, and fetched into the cache folder once
   INFILL_CACHE        folder of the cache; otherwise infill in the user's cache
                       folder (XDG_CACHE_HOME is honoured)
+  HF_ENDPOINT         address of a mirror of the Hugging Face hub, from which
+                      infill models pull fetches instead
+  HF_TOKEN            token for private and gated models; otherwise the one that
+                      the hub's own programs keep is taken: HF_TOKEN_PATH, or
+                      token in HF_HOME (~/.cache/huggingface)
+  HF_HUB_OFFLINE      1: never use the network for models
   NO_COLOR            any value: no colours
   CLICOLOR_FORCE      any value but 0: colours also where the output is no
                       terminal; NO_COLOR wins

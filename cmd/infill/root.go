@@ -56,5 +56,8 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd.CommandPath(), err) })
 	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(newCmdHelp())
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

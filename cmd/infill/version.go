@@ -41,8 +41,13 @@ func versionRun(o *versionOptions) error {
 			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}
-	_, err := fmt.Fprintf(o.streams.Out, "infill %s (%s, %s/%s)\n", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintln(o.streams.Out, versionLine())
 	return err
+}
+
+// versionLine is the answer of infill version and of --version.
+func versionLine() string {
+	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // noArguments is cobra.NoArgs with an error of the program's own form.
