@@ -42,6 +42,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root := newCmdFill(s, nil)
 	root.AddCommand(
 		newCmdScore(s, nil),
+		newCmdModels(s),
 		newCmdSetup(s, nil),
 		newCmdDoctor(s, nil),
 		newCmdVersion(s, nil),

@@ -43,9 +43,9 @@ type Server struct {
 
 	Commits map[string]map[string][]byte // commit to files
 	Refs    map[string]string            // branch to commit
-	Private bool // asks for the token
-	Gated   bool // refuses files until access is granted
-	Bare    bool // tells neither sizes nor checksums in the list of files
+	Private bool                         // asks for the token
+	Gated   bool                         // refuses files until access is granted
+	Bare    bool                         // tells neither sizes nor checksums in the list of files
 	// intercept may answer in place of the server: it tells whether it did.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 	// sent counts the bytes of bodies by the name of the file.

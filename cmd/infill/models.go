@@ -1,0 +1,542 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/models"
+	"infill/models/hub"
+)
+
+// newCmdModels makes the commands that keep the store of models.
+func newCmdModels(s *terminal.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "List, fetch, check and remove models",
+		Long: `List, fetch, check and remove models.
+
+Models are kept in the cache folder, one folder for each revision. One that is
+fetched or imported is used by its name: infill -m NAME "...". The environment
+decides where from and how models are fetched: see infill help environment.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				hint := "see infill models --help"
+				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+					hint = "did you mean infill models " + near[0] + "?"
+				}
+				return &usageError{fmt.Errorf("unknown command %q of infill models", args[0]), hint}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(
+		newCmdModelsList(s),
+		newCmdModelsPull(s),
+		newCmdModelsShow(s),
+		newCmdModelsVerify(s),
+		newCmdModelsRemove(s),
+		newCmdModelsImport(s),
+	)
+	return cmd
+}
+
+// modelEntry is what list and show tell of a model, also as JSON.
+type modelEntry struct {
+	Name        string   `json:"name"`
+	Revision    string   `json:"revision"`
+	Refs        []string `json:"refs,omitempty"`
+	Family      string   `json:"family,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Licence     string   `json:"licence,omitempty"`
+	Source      string   `json:"source,omitempty"`
+	Size        int64    `json:"size"` // bytes
+	SHA256      string   `json:"sha256,omitempty"`
+	Dir         string   `json:"dir,omitempty"`
+	BuiltIn     bool     `json:"built_in"`
+	Problem     string   `json:"problem,omitempty"`
+
+	// show tells these as well.
+	Config json.RawMessage       `json:"config,omitempty"` // config.json
+	Files  []models.ManifestFile `json:"files,omitempty"`
+}
+
+func describe(e models.Entry) modelEntry {
+	m := modelEntry{Name: e.Name, Revision: e.Revision, Refs: e.Refs, Dir: e.Dir, BuiltIn: e.BuiltIn}
+	if e.Problem != nil {
+		m.Problem = e.Problem.Error()
+	}
+	if e.Manifest != nil {
+		m.Family, m.Description, m.Licence, m.Source = e.Manifest.Family, e.Manifest.Description, e.Manifest.Licence, e.Manifest.Source
+		m.Size, m.SHA256 = e.Manifest.Size(), e.Manifest.SHA256()
+	}
+	return m
+}
+
+// full is the name that means this revision alone.
+func (m modelEntry) full() string {
+	if m.BuiltIn || m.Revision == "" {
+		return m.Name
+	}
+	return m.Name + "@" + m.Revision
+}
+
+func newCmdModelsList(s *terminal.Streams) *cobra.Command {
+	format := "text"
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the models that are here",
+		Long: `List the models that are here: those built in, then those in the cache folder.
+No file is read but the manifests: infill models verify does that.`,
+		Example: "  $ infill models list\n  $ infill models list --format json",
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			store, err := models.DefaultStore()
+			if err != nil {
+				return err
+			}
+			entries, err := store.List()
+			if err != nil {
+				return err
+			}
+			return printModels(s, format, entries)
+		},
+	}
+	addChoice(cmd, &format, "format", "", []string{"text", "json"}, "form of the result")
+	return cmd
+}
+
+func printModels(s *terminal.Streams, format string, entries []models.Entry) error {
+	if format == "json" {
+		array := jsonArray{out: s.Out}
+		for _, e := range entries {
+			if err := array.add(describe(e)); err != nil {
+				return err
+			}
+		}
+		return array.end()
+	}
+	rows := [][]string{{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}}
+	for _, e := range entries {
+		m := describe(e)
+		revision := fmt.Sprintf("%.12s", m.Revision)
+		if len(m.Refs) > 0 {
+			revision += " (" + strings.Join(m.Refs, ", ") + ")"
+		}
+		note := ""
+		switch {
+		case m.Problem != "":
+			note = "damaged: " + m.Problem
+		case m.BuiltIn:
+			note = "built in"
+		}
+		rows = append(rows, []string{m.Name, revision, m.Family, bytesText(m.Size), m.Licence, note})
+	}
+	return printColumns(s, rows)
+}
+
+// printColumns aligns rows; what it is given may hold anything.
+func printColumns(s *terminal.Streams, rows [][]string) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i := range row {
+			row[i] = oneLine(row[i])
+			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := s.Out.Write([]byte(b.String()))
+	return err
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+func newCmdModelsPull(s *terminal.Streams) *cobra.Command {
+	quiet := false
+	cmd := &cobra.Command{
+		Use:   "pull NAME[@REVISION]...",
+		Short: "Fetch models from the Hugging Face hub",
+		Long: `Fetch models from the Hugging Face hub, or from a mirror, into the cache folder:
+configuration, tokenizer and safetensors weights, each file verified.
+
+REVISION is a branch, a tag or a commit; without one it is main. A pull that
+breaks off goes on where it stopped when it is started again. What is already
+here is not fetched again.
+
+HF_ENDPOINT names a mirror, HF_TOKEN opens private models, HF_HUB_OFFLINE=1
+forbids the network: see infill help environment.`,
+		Example: "  $ infill models pull google-bert/bert-base-uncased\n  $ infill -m google-bert/bert-base-uncased \"he had [MASK] me\"",
+		Args:    someNames,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			for _, name := range names {
+				if _, _, err := models.SplitName(name); err != nil {
+					return &usageError{err, ""}
+				}
+			}
+			store, err := models.DefaultStore()
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if err := pullModel(cmd.Context(), s, store, name, quiet); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
+	return cmd
+}
+
+func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, quiet bool) error {
+	bar := newTransfer(s, quiet)
+	options := hub.OptionsFromEnvironment()
+	options.Progress = bar
+	bundle, err := hub.Pull(ctx, store, name, options)
+	bar.clear()
+	if err != nil {
+		return err
+	}
+	return printPlaced(s, bundle, quiet)
+}
+
+// printPlaced tells of a model that is in the store now.
+func printPlaced(s *terminal.Streams, b *models.Bundle, quiet bool) error {
+	if quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(s.Out, "%s@%s: %s, %s in %s\n", oneLine(b.Name), b.Manifest.Revision, oneLine(b.Description), bytesText(b.Manifest.Size()), b.Dir)
+	return err
+}
+
+func newCmdModelsShow(s *terminal.Streams) *cobra.Command {
+	format := "text"
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Tell what a model is: origin, architecture, files",
+		Long: `Tell what a model is: where it is from, its architecture and its files. NAME is
+that of a model that is here, with @REVISION where several are, or a folder.`,
+		Example: "  $ infill models show mini-uncased\n  $ infill models show google-bert/bert-base-uncased --format json",
+		Args:    oneName,
+		RunE: func(_ *cobra.Command, names []string) error {
+			m, err := findModel(names[0])
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return writeLine(s.Out, m)
+			}
+			return printModel(s, m)
+		},
+		ValidArgsFunction: completeModels,
+	}
+	addChoice(cmd, &format, "format", "", []string{"text", "json"}, "form of the result")
+	return cmd
+}
+
+// findModel finds a model as filling would. Of one in the store it reads manifest and config alone, so that a damaged
+// one can be shown as well.
+func findModel(name string) (modelEntry, error) {
+	store, err := models.DefaultStore()
+	if err != nil {
+		return modelEntry{}, err
+	}
+	var entry models.Entry
+	if info, statErr := os.Stat(name); statErr == nil && info.IsDir() && !slices.Contains(models.BuiltIn(), name) {
+		b, err := models.OpenDir(name)
+		if err != nil {
+			return modelEntry{}, err
+		}
+		entry = models.Entry{Name: b.Name, Revision: b.Manifest.Revision, Dir: b.Dir, Manifest: b.Manifest}
+	} else if entry, err = store.Find(name); err != nil {
+		return modelEntry{}, absentModel(name, err)
+	}
+	if entry.BuiltIn && entry.Dir == "" {
+		b, err := store.Open(entry.Name)
+		if err != nil {
+			return modelEntry{}, err
+		}
+		entry.Dir = b.Dir
+	}
+	m := describe(entry)
+	if entry.Manifest != nil {
+		m.Files = entry.Manifest.Files
+	}
+	if content, err := os.ReadFile(filepath.Join(entry.Dir, "config.json")); err == nil && json.Valid(content) {
+		m.Config = content
+	}
+	return m, nil
+}
+
+// absentModel says how to get a model that is not stored.
+func absentModel(name string, err error) error {
+	if !errors.Is(err, models.ErrNotStored) {
+		return err
+	}
+	if strings.Contains(name, "/") {
+		return &failure{err, "infill models pull " + name + " fetches it, infill models list tells what is here"}
+	}
+	return &failure{err, "infill models list tells what is here"}
+}
+
+func printModel(s *terminal.Streams, m modelEntry) error {
+	var b strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-13s %s\n", key, oneLine(value))
+		}
+	}
+	line("name", m.Name)
+	line("description", m.Description)
+	line("family", m.Family)
+	line("revision", m.Revision)
+	line("named", strings.Join(m.Refs, ", "))
+	line("licence", m.Licence)
+	line("source", m.Source)
+	line("folder", m.Dir)
+	line("size", bytesText(m.Size))
+	line("sha256", m.SHA256)
+	line("problem", m.Problem)
+	if c, err := models.ParseConfig(m.Config); err == nil {
+		line("architecture", fmt.Sprintf("%d layers, %d heads, hidden size %d, feed-forward %d, %s", c.Layers, c.Heads, c.HiddenSize, c.IntermediateSize, c.Activation))
+		line("vocabulary", fmt.Sprintf("%d tokens", c.VocabularySize))
+		line("positions", fmt.Sprintf("%d tokens at most", c.MaxPositions))
+	}
+	if _, err := s.Out.Write([]byte(b.String())); err != nil || len(m.Files) == 0 {
+		return err
+	}
+	rows := [][]string{{"FILE", "SIZE", "SHA-256"}}
+	for _, f := range m.Files {
+		rows = append(rows, []string{f.Path, bytesText(f.Size), f.SHA256})
+	}
+	return printColumns(s, rows)
+}
+
+func newCmdModelsVerify(s *terminal.Streams) *cobra.Command {
+	quiet := false
+	cmd := &cobra.Command{
+		Use:   "verify [NAME...]",
+		Short: "Read every file of models and compare it with its checksum",
+		Long: `Read every file of models and compare size and SHA-256 with the manifest. Without
+a NAME all models that are here are read. The exit code is 1 where one is damaged.`,
+		Example: "  $ infill models verify\n  $ infill models verify google-bert/bert-base-uncased",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			store, err := models.DefaultStore()
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 {
+				entries, err := store.List()
+				if err != nil {
+					return err
+				}
+				for _, e := range entries {
+					names = append(names, describe(e).full())
+				}
+			}
+			damaged := false
+			for _, name := range names {
+				whole, err := verifyModel(cmd.Context(), s, store, name, quiet)
+				if err != nil {
+					return err
+				}
+				damaged = damaged || !whole
+			}
+			if damaged {
+				return errReported
+			}
+			return nil
+		},
+		ValidArgsFunction: completeModels,
+	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print what is damaged and nothing else")
+	return cmd
+}
+
+func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, quiet bool) (whole bool, err error) {
+	entry, err := store.Find(name)
+	if err != nil {
+		return false, absentModel(name, err)
+	}
+	problems, err := store.Verify(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	m := describe(entry)
+	for i, problem := range problems {
+		hint := ""
+		if i == len(problems)-1 {
+			switch {
+			case entry.BuiltIn:
+				hint = "it is written anew when it is next used"
+			case strings.Contains(m.Name, "/"):
+				hint = "infill models pull " + m.full() + " fetches what is damaged"
+			default:
+				hint = "infill models remove " + m.full() + ", then import it again"
+			}
+		}
+		printError(s.Err, fmt.Errorf("model %s: %w", m.full(), problem), hint)
+	}
+	if len(problems) > 0 || quiet {
+		return len(problems) == 0, nil
+	}
+	_, err = fmt.Fprintf(s.Out, "%s: whole, %s, %s\n", m.full(), count(len(entry.Manifest.Files), "file"), bytesText(m.Size))
+	return true, err
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func newCmdModelsRemove(s *terminal.Streams) *cobra.Command {
+	quiet := false
+	cmd := &cobra.Command{
+		Use:     "remove NAME[@REVISION]...",
+		Aliases: []string{"rm"},
+		Short:   "Remove models from the cache folder",
+		Long: `Remove models from the cache folder: the REVISION named, or all revisions of NAME
+and its unfinished downloads.`,
+		Example:           "  $ infill models remove google-bert/bert-base-uncased",
+		Args:              someNames,
+		ValidArgsFunction: completeModels,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			store, err := models.DefaultStore()
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				entries, err := store.Remove(cmd.Context(), name)
+				if err != nil {
+					return absentModel(name, err)
+				}
+				for _, e := range entries {
+					if m := describe(e); !quiet {
+						if _, err := fmt.Fprintf(s.Out, "removed %s (%s)\n", m.full(), bytesText(m.Size)); err != nil {
+							return err
+						}
+					}
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no result: the exit code tells")
+	return cmd
+}
+
+// importOptions are the flags of importing.
+type importOptions struct {
+	streams *terminal.Streams
+	from    string
+	name    string
+	quiet   bool
+}
+
+func newCmdModelsImport(s *terminal.Streams) *cobra.Command {
+	o := &importOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "import DIR",
+		Short: "Copy a model from a folder into the cache folder",
+		Long: `Copy a model from a folder into the cache folder, where it gets a manifest and is
+used by its name. The folder holds config.json, the tokenizer's files and
+model.safetensors, as the hub's libraries save it. It can be used where it lies
+as well: infill -m DIR "...".`,
+		Example: "  $ infill models import ./my-bert --name my-bert",
+		Args:    oneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.from = args[0]
+			return importRun(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no result: the exit code tells")
+	return cmd
+}
+
+func importRun(ctx context.Context, o *importOptions) error {
+	name := o.name
+	if name == "" {
+		dir, err := filepath.Abs(o.from)
+		if err != nil {
+			return err
+		}
+		name = filepath.Base(dir)
+	}
+	if err := models.CheckName(name); err != nil {
+		return &usageError{err, "give another with --name"}
+	}
+	if _, err := os.Stat(o.from); errors.Is(err, fs.ErrNotExist) {
+		return &usageError{fmt.Errorf("there is no folder %.200q", o.from), ""}
+	}
+	store, err := models.DefaultStore()
+	if err != nil {
+		return err
+	}
+	bundle, err := store.Import(ctx, o.from, name)
+	if err != nil {
+		return err
+	}
+	return printPlaced(o.streams, bundle, o.quiet)
+}
+
+func oneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return &usageError{fmt.Errorf("%s takes one argument, %d given", cmd.CommandPath(), len(args)), "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+func someNames(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return &usageError{fmt.Errorf("%s: no model is named", cmd.CommandPath()), "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// completeModels offers the names of the models that are here.
+func completeModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if store, err := models.DefaultStore(); err == nil {
+		entries, _ := store.List() // a store that cannot be read has nothing to offer
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+	}
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}

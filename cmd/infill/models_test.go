@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/lm/ort/library"
+	"infill/models/cache"
+	"infill/models/hub"
+	"infill/models/hub/hubtest"
+	"infill/models/modelstest"
+)
+
+// TestModelScripts runs scripts with a cache folder of their own and a hub on loopback.
+func TestModelScripts(t *testing.T) {
+	found, err := library.Find(t.Context(), library.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type serverKey struct{}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "models"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			server := hubtest.New(t)
+			env.Values[serverKey{}] = server
+			env.Setenv(hub.EndpointVariable, server.URL)
+			env.Setenv(library.Variable, found.Path)
+			env.Setenv(cache.Variable, filepath.Join(env.WorkDir, "cache"))
+			env.Setenv("HF_TOKEN_PATH", filepath.Join(env.WorkDir, "token"))
+			env.Setenv("FIRST", hubtest.FirstCommit)
+			env.Setenv("SECOND", hubtest.SecondCommit)
+			env.Setenv("TOKEN", hubtest.Token)
+			return modelstest.Write(filepath.Join(env.WorkDir, "tiny"), modelstest.Tiny(), modelstest.Options{Seed: 5})
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"alter":   alter,
+			"compare": compare,
+			// hub STATE changes what the hub does from here on.
+			"hub": func(ts *testscript.TestScript, neg bool, args []string) {
+				server := ts.Value(serverKey{}).(*hubtest.Server)
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: hub private|gated|wrong|cut|down|well|moved")
+				}
+				server.Private, server.Gated = args[0] == "private", args[0] == "gated"
+				server.Answer(nil)
+				switch args[0] {
+				case "wrong": // other bytes than the list of files tells
+					server.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+						if !strings.HasPrefix(r.URL.Path, "/blobs/") {
+							return false
+						}
+						_, err := w.Write(make([]byte, len(server.Commits[hubtest.FirstCommit]["model.safetensors"])))
+						return err == nil
+					})
+				case "cut":
+					server.Answer(server.Cut(4000))
+				case "down":
+					server.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
+						http.Error(w, "down", http.StatusNotImplemented)
+						return true
+					})
+				case "moved":
+					server.Commits[hubtest.SecondCommit] = hubtest.Bundle(t, 2)
+					server.Refs["main"] = hubtest.SecondCommit
+				}
+			},
+		},
+	})
+}
+
+// runModels is the command in this process, on a terminal or in a pipe.
+func runModels(t *testing.T, onTerminal bool, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, ErrTerminal: onTerminal, OutTerminal: onTerminal, Environment: os.Environ()}
+	code = Main(t.Context(), s, args)
+	return code, out.String(), errs.String()
+}
+
+// Progress goes to standard error, to a terminal alone, and never the token.
+func TestPullProgress(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		terminal bool
+		args     []string
+		shown    bool
+	}{
+		{"terminal", true, nil, true},
+		{"pipe", false, nil, false},
+		{"quiet terminal", true, []string{"-q"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := hubtest.New(t)
+			s.Private = true
+			// Slow enough for a bar that is drawn every 65 ms.
+			s.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
+				if strings.HasPrefix(r.URL.Path, "/blobs/") {
+					time.Sleep(100 * time.Millisecond)
+				}
+				return false
+			})
+			t.Setenv(hub.EndpointVariable, s.URL)
+			t.Setenv(hub.TokenVariable, hubtest.Token)
+			t.Setenv(cache.Variable, t.TempDir())
+			code, stdout, stderr := runModels(t, c.terminal, append([]string{"models", "pull", "org/tiny"}, c.args...)...)
+			if code != exitDone {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if shown := strings.Contains(stderr, "model.safetensors") && strings.Contains(stderr, "%"); shown != c.shown {
+				t.Errorf("progress shown: %t, want %t: %q", shown, c.shown, stderr)
+			}
+			if !c.shown && stderr != "" {
+				t.Errorf("standard error %q", stderr)
+			}
+			if quiet := c.args != nil; (stdout == "") != quiet || !quiet && strings.Count(stdout, "\n") != 1 {
+				t.Errorf("standard output %q", stdout)
+			}
+			if strings.Contains(stdout+stderr, hubtest.Token) {
+				t.Errorf("the token is printed: %q", stdout+stderr)
+			}
+		})
+	}
+}
+
+// Waits are told in lines of their own, on a terminal.
+func TestTransferTellsOfWaits(t *testing.T) {
+	var out bytes.Buffer
+	for _, onTerminal := range []bool{true, false} {
+		out.Reset()
+		bar := newTransfer(&terminal.Streams{Err: &out, ErrTerminal: onTerminal}, false)
+		bar.Waiting(fmt.Errorf("the hub answers 429\nToo Many Requests"), 2*time.Second)
+		bar.Begin(1, 0, 1000)
+		bar.File("vocab.txt")
+		bar.Waiting(fmt.Errorf("the connection went silent"), 1500*time.Millisecond)
+		bar.clear()
+		if !onTerminal {
+			if out.Len() != 0 {
+				t.Errorf("in a pipe: %q", out.String())
+			}
+			continue
+		}
+		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n", "\rinfill: the connection went silent; next try in 1.5s\n"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in %q", want, out.String())
+			}
+		}
+	}
+}
+
+func TestModelsJSON(t *testing.T) {
+	t.Setenv(cache.Variable, t.TempDir())
+	code, stdout, stderr := runModels(t, false, "models", "list", "--format", "json")
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitDone || stderr != "" {
+		t.Fatalf("%v, exit code %d: %q %q", err, code, stdout, stderr)
+	}
+	if len(list) != 1 || list[0]["name"] != "mini-uncased" || list[0]["built_in"] != true || list[0]["size"].(float64) < 1e7 {
+		t.Errorf("list %v", list)
+	}
+	_, stdout, _ = runModels(t, false, "models", "show", "mini-uncased", "--format", "json")
+	var shown struct {
+		SHA256 string         `json:"sha256"`
+		Config map[string]any `json:"config"`
+		Files  []struct {
+			Path string `json:"path"`
+		} `json:"files"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if shown.SHA256 != list[0]["sha256"] || shown.Config["model_type"] != "bert" || len(shown.Files) < 3 {
+		t.Errorf("show %+v", shown)
+	}
+}
+
+func TestModelCompletion(t *testing.T) {
+	t.Setenv(cache.Variable, t.TempDir())
+	_, stdout, _ := runModels(t, false, "__complete", "models", "show", "")
+	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "mini-uncased") || !slices.Contains(lines, ":4") {
+		t.Errorf("completion %q", stdout)
+	}
+}
+
+func TestBytesText(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 22_970_996: "23.0 MB", 1_340_000_000: "1.34 GB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
