@@ -238,9 +238,10 @@ func (c client) watchGrowth(finished <-chan struct{}, cancel context.CancelCause
 			return
 		case <-tick.C:
 		}
-		if size := folderSize(c.watch); size != last {
+		size := folderSize(c.watch)
+		show.at(size)
+		if size != last {
 			last, since = size, time.Now()
-			show.at(size)
 		}
 		if time.Since(since) > stall {
 			cancel(fmt.Errorf("%s brought nothing for %v", c.command[0], stall))

@@ -44,6 +44,7 @@ func (p *progress) begin(source string, size int64) {
 		progressbar.OptionShowBytes(size >= 0),
 		progressbar.OptionSetWidth(24),
 		progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine of the bar's draws on after its end
 		progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionSetPredictTime(size > 0),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -60,10 +61,14 @@ func (p *progress) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// at says how many bytes have come in all. Clients leave more than the file itself, so a bar stops at its end.
+// at says how many bytes have come in all. Clients leave more than the file itself, so a bar stops before its end.
 func (p *progress) at(bytes int64) {
-	if p.bar != nil && p.bar.GetMax64() > 0 {
+	switch {
+	case p.bar == nil:
+	case p.bar.GetMax64() > 0:
 		_ = p.bar.Set64(min(bytes, p.bar.GetMax64()-1))
+	default:
+		_ = p.bar.Add(0) // turns the spinner
 	}
 }
 
