@@ -22,6 +22,7 @@ import (
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/infill"
 	"infill/lm"
 	"infill/models"
 	"infill/samplers"
@@ -160,7 +161,7 @@ func measure(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokeni
 	}
 	support := make([][]int, len(template.Slots))
 	for j := range support {
-		support[j] = candidates(tokenizer.Fillable(), logp[j], s.candidates)
+		support[j] = infill.Candidates(tokenizer.Fillable(), logp[j], s.candidates)
 	}
 	target, err := model.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Gradient: s.gradient, Support: support})
 	if err != nil {
@@ -274,24 +275,6 @@ func indicator(positions [][]int, chains, slots, j int) [][]float64 {
 		}
 	}
 	return draws
-}
-
-// candidates is the most probable of the fillable tokens; all when n is 0.
-func candidates(fillable []int, logp []float32, n int) []int {
-	if n == 0 {
-		return fillable
-	}
-	best := slices.Clone(fillable)
-	slices.SortStableFunc(best, func(a, b int) int {
-		switch {
-		case logp[a] > logp[b]:
-			return -1
-		case logp[a] < logp[b]:
-			return 1
-		}
-		return 0
-	})
-	return best[:n]
 }
 
 // draw is a category drawn from the model's conditional.
