@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/lm/ort/library"
+	"infill/models"
+	"infill/tui"
+)
+
+// tuiOptions are the flags and the argument of the terminal UI.
+type tuiOptions struct {
+	streams   *terminal.Streams
+	template  string
+	folder    string
+	format    string
+	theme     string
+	seedGiven bool
+	infill.Options
+	modelOptions
+
+	// show runs the screen; a test puts a fake in its place.
+	show func(context.Context, tui.Config) (*tui.Picked, error)
+	// console gives the terminal to read from and to draw on.
+	console func(s *terminal.Streams) (in io.Reader, out io.Writer, done func(), err error)
+}
+
+// themes lists the backgrounds that colours are chosen for.
+func themes() []string { return []string{"auto", "dark", "light"} }
+
+func newCmdTUI(s *terminal.Streams, runF func(context.Context, *tuiOptions) error) *cobra.Command {
+	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console}
+	cmd := &cobra.Command{
+		Use:   "tui [TEMPLATE | RUN]",
+		Short: "Write, sample, compare and choose fills on a screen",
+		Long: `Write, sample, compare and choose fills on a screen. The fills are sampled while the
+template is written; each slot's distribution and each chain's path can be looked
+at, slots pinned, samplers compared. ? lists the keys.
+
+The screen is drawn on the terminal, never on standard output, which gets the
+fill that is picked with enter and nothing else. RUN is the folder of an
+evaluation.`,
+		Example: `  $ infill tui "she opened the [MASK] and looked [MASK] ."
+  $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &usageError{fmt.Errorf("%d arguments: give one template, in quotes, or one folder", len(args)), ""}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.take(args); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return tuiRun(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move: see infill help samplers")
+	flags.VarP(whole{&o.Samples}, "samples", "n", "chains")
+	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")
+	flags.Var(decimal{&o.StepSize, "auto", "{auto|ALPHA}"}, "step-size", "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up")
+	flags.Var(whole{&o.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary")
+	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
+	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn when not given")
+	addChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
+	addChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
+	o.modelOptions.register(cmd)
+	return cmd
+}
+
+// take reads the argument: a folder is a run, anything else a template.
+func (o *tuiOptions) take(args []string) error {
+	if err := o.modelOptions.validate(); err != nil {
+		return err
+	}
+	if err := o.Options.Validate(); err != nil {
+		return optionError(err)
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+		o.folder = args[0]
+	} else if strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
+		return &usageError{fmt.Errorf("no folder %s", args[0]), "give the folder of an evaluation, or a template in quotes"}
+	} else {
+		o.template = args[0]
+	}
+	return nil
+}
+
+func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
+	if !o.seedGiven {
+		if o.Seed, err = infill.NewSeed(); err != nil {
+			return err
+		}
+	}
+	in, out, done, err := o.console(o.streams)
+	if err != nil {
+		return err
+	}
+	defer done()
+	// A terminal that goes away takes the screen with it, and the model call.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	defer stop()
+
+	names := models.BuiltIn()
+	picked, err := o.show(ctx, tui.Config{
+		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.model, Models: names,
+		Open: func(_ context.Context, name string) (tui.Filler, error) {
+			// What fetches the library would write into the screen: it keeps silent.
+			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads,
+				FindLibrary: func(ctx context.Context) (string, error) {
+					found, err := library.Ensure(ctx, library.Options{})
+					return found.Path, err
+				}})
+		},
+		Theme: o.colours(out), Input: in, Output: out,
+	})
+	if err != nil || picked == nil {
+		return err
+	}
+	if o.format == "jsonl" {
+		if err := writeLine(o.streams.Out, picked.Result); err != nil {
+			var written *outputError
+			if errors.As(err, &written) {
+				return err
+			}
+			return &failure{errors.New("the fill was picked before its log-likelihood was known"), "pick it when the run is over, or use --format text"}
+		}
+		return nil
+	}
+	_, err = fmt.Fprintln(o.streams.Out, oneLine(picked.Text))
+	return err
+}
+
+// console takes standard input and error where they are a terminal, and else the
+// terminal that the process belongs to, so that the screen works in a pipe.
+func console(s *terminal.Streams) (in io.Reader, out io.Writer, done func(), err error) {
+	done = func() {}
+	inFile, inOK := s.In.(*os.File)
+	errFile, errOK := s.Err.(*os.File)
+	inOK = inOK && s.InTerminal
+	errOK = errOK && s.ErrTerminal
+	if s.Getenv("TERM") == "dumb" {
+		return nil, nil, done, &failure{errors.New("a dumb terminal (TERM=dumb) cannot show the terminal UI"), `infill "he had [MASK] me" needs no screen`}
+	}
+	if inOK && errOK {
+		return inFile, errFile, done, nil
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil || !term.IsTerminal(int(tty.Fd())) {
+		return nil, nil, done, &failure{errors.New("no terminal to draw on"), `infill "he had [MASK] me" needs none`}
+	}
+	done = func() { tty.Close() }
+	in, out = tty, tty
+	if inOK {
+		in = inFile
+	}
+	if errOK {
+		out = errFile
+	}
+	return in, out, done, nil
+}
+
+// colours are those that the terminal shows.
+func (o *tuiOptions) colours(out io.Writer) tui.Theme {
+	// The streams know the variables; that they are terminals was found out.
+	s := *o.streams
+	s.OutTerminal = true
+	t := tui.Theme{Profile: s.Colors(), Light: o.theme == "light"}
+	if o.theme == "auto" && t.Profile > colorprofile.Ascii {
+		t.Light = !lipgloss.NewRenderer(out).HasDarkBackground()
+	}
+	return t
+}

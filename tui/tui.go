@@ -1,0 +1,80 @@
+// Package tui is the screen of `infill tui`: it fills a template while it is
+// written, lists the distinct fills as the chains find them, shows each slot's
+// distribution and each chain's path, and gives back the fill that is picked.
+//
+// There is one tea.Model. Update only changes state: sampling, files and the
+// model run in commands that a context cancels, and nothing of them is left when
+// Run returns. The parts of the screen are plain structs with
+// Render(columns int) string. Snapshots of a run are made beside the chains and
+// never change, so the screen reads them without locks.
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"infill/infill"
+)
+
+// Config says what the screen starts with, and what it works on.
+type Config struct {
+	// Template is filled at once; "" waits for one to be written.
+	Template string
+	// Folder is an evaluation run to look at, "" for none.
+	Folder string
+	// Options are those of the first run.
+	Options infill.Options
+	// Model names the model to open; Models are the names offered beside it.
+	Model  string
+	Models []string
+	// Open opens a model by name. The screen closes what it opened.
+	Open func(ctx context.Context, model string) (Filler, error)
+	// Theme fits the terminal.
+	Theme Theme
+	// Input and Output are the terminal. Nothing else is written to Output.
+	Input  io.Reader
+	Output io.Writer
+	// Now tells the time; nil is the clock.
+	Now func() time.Time
+}
+
+// Picked is the fill that the user left with.
+type Picked struct {
+	Text string
+	// Result is the run's, with the picked fill as its only sample. Its signature
+	// is empty, and a warning says so, where the run was not over.
+	Result *infill.Result
+}
+
+// Run shows the screen until the user leaves it, and returns the fill picked, nil
+// for none. All that it started has ended when it returns, a running call of the
+// model included. The error is ctx's where it ended the screen.
+func Run(ctx context.Context, c Config) (*Picked, error) {
+	m := newModel(ctx, c)
+	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),
+		tea.WithAltScreen(), tea.WithMouseCellMotion(), tea.WithoutSignalHandler())
+	_, err := program.Run()
+	err = errors.Join(tidy(ctx, err), m.close())
+	if err != nil {
+		return nil, err
+	}
+	return m.picked, nil
+}
+
+// tidy gives the plain reason why the program ended.
+func tidy(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, tea.ErrProgramPanic):
+		return errors.New("the terminal UI failed: please report what was on the screen")
+	}
+	return fmt.Errorf("the terminal is gone: %w", err)
+}
