@@ -42,10 +42,12 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root := newCmdFill(s, nil)
 	root.AddCommand(
 		newCmdScore(s, nil),
+		newCmdMetrics(s, nil),
 		newCmdModels(s),
 		newCmdSetup(s, nil),
 		newCmdDoctor(s, nil),
 		newCmdVersion(s, nil),
+		newCmdTUI(s, nil),
 	)
 	for _, topic := range helpTopics() {
 		root.AddCommand(topic)

@@ -15,6 +15,7 @@ import (
 // alter changes a file:
 //
 //	alter flip FILE OFFSET      another bit in one byte
+//	alter high FILE OFFSET      the highest bit set, so that ASCII is no longer UTF-8
 //	alter cut FILE LENGTH       keep the first bytes
 //	alter replace FILE OLD NEW  every occurrence, of equal length
 func alter(ts *testscript.TestScript, neg bool, args []string) {
@@ -29,6 +30,10 @@ func alter(ts *testscript.TestScript, neg bool, args []string) {
 		offset, err := strconv.Atoi(args[2])
 		ts.Check(err)
 		content[offset] ^= 1
+	case "high":
+		offset, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		content[offset] |= 0x80
 	case "cut":
 		length, err := strconv.Atoi(args[2])
 		ts.Check(err)

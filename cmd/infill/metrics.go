@@ -1,0 +1,407 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/metrics"
+)
+
+// metricsOptions are the flags and arguments of scoring generated text.
+type metricsOptions struct {
+	streams      *terminal.Streams
+	file         string // "-" is standard input
+	references   named
+	against      string
+	preset       string
+	tokenisation string
+	smoothing    string
+	format       string
+	seedGiven    bool
+	quiet        bool
+	metrics.Options
+}
+
+// metricsPresets lists the named settings; none leaves every flag to itself.
+func metricsPresets() []string { return []string{"none", "bert-gen"} }
+
+// metricsFormats lists the forms of the result.
+func metricsFormats() []string { return []string{"text", "json", "csv"} }
+
+func newCmdMetrics(s *terminal.Streams, runF func(context.Context, *metricsOptions) error) *cobra.Command {
+	o := &metricsOptions{
+		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: string(metrics.NoSmoothing), format: metricsFormats()[0],
+		Options: metrics.Options{
+			BLEUOptions: metrics.BLEUOptions{Order: metrics.DefaultOrder}, UniqueOrders: []int{1, 2, 3, 4},
+			Resamples: metrics.DefaultResamples, Confidence: metrics.DefaultConfidence, Version: infill.Version(),
+		},
+	}
+	cmd := &cobra.Command{
+		Use:   "metrics FILE [-r NAME=FILE...]",
+		Short: "Score generated text: BLEU, self-BLEU, unique n-grams",
+		Long: `Score generated text, one sentence a line: self-BLEU and repetition, which tell
+how alike the sentences are, and corpus BLEU and n-grams not found in references.
+Every score has a bootstrap interval and a signature that holds all that changes
+it. FILE may be -, standard input.
+
+Definitions are those of NLTK and nyu-dl/bert-gen: no smoothing, the closest
+reference length, the references of a sentence's self-BLEU are all the others.
+Sentences are taken as white-space tokenised; --preset bert-gen also lower-cases
+both sides and turns the corpora's markers into BERT's tokens.
+
+--against FILE scores a second text as well and tests each score for a difference,
+line by line: approximate randomisation and paired bootstrap. The p-values are of
+single tests; who looks at many must correct for that.`,
+		Example: `  $ infill metrics fills.txt -r tbc=tbc.txt -r wiki=wiki.txt --preset bert-gen
+  $ infill metrics fills.txt --format json
+  $ infill metrics first.txt --against second.txt -r tbc=tbc.txt`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("%s given, one file is scored", counted(len(args), "argument")), "infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.file = args[0]
+			if err := o.settle(cmd.Flags()); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return metricsRun(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.VarP(&o.references, "reference", "r", "a text to compare with, one sentence a line; may be given several times")
+	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
+	addChoice(cmd, &o.preset, "preset", "", metricsPresets(), "bert-gen: --tokenisation bert-gen")
+	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how a line becomes tokens")
+	flags.Var(whole{&o.Order}, "order", "longest n-gram of BLEU")
+	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
+	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")
+	flags.Var(whole{&o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all, bert-gen takes 2500")
+	flags.Var(whole{&o.Resamples}, "resamples", "bootstrap samples for intervals; -1 is no intervals")
+	flags.Var(decimal{&o.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
+	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of the random numbers of the resampling; 0 when not given")
+	addChoice(cmd, &o.format, "format", "", metricsFormats(), "form of the result")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
+	return cmd
+}
+
+// settle applies the preset and reads what the flags alone cannot.
+func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
+	o.Tokenisation = metrics.Tokenisation(o.tokenisation)
+	if o.preset == "bert-gen" {
+		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
+			return &usageError{fmt.Errorf("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation), ""}
+		}
+		o.Tokenisation = metrics.BertGen
+	}
+	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
+		return &usageError{fmt.Errorf("--smoothing: %w", err), ""}
+	}
+	switch {
+	case o.Order < 1 || o.Order > metrics.MaximumOrder:
+		return &usageError{fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder), ""}
+	case o.UnionFirst < 0:
+		return &usageError{fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst), ""}
+	case o.Resamples == 0 || o.Resamples < -1:
+		return &usageError{fmt.Errorf("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples), ""}
+	case !(o.Confidence > 0 && o.Confidence < 1):
+		return &usageError{fmt.Errorf("--confidence: %v is not a number between 0 and 1", o.Confidence), ""}
+	case o.against != "" && o.Resamples < 0:
+		return &usageError{errors.New("--against needs resamples: leave out --resamples -1"), ""}
+	}
+	return nil
+}
+
+func metricsRun(ctx context.Context, o *metricsOptions) error {
+	readers := []string{o.file, o.against}
+	for _, r := range o.references.list {
+		readers = append(readers, r.file)
+	}
+	if n := len(readers) - len(slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
+		return &usageError{errors.New("standard input (-) is named more than once: it can be read once"), ""}
+	}
+	sentences, err := o.read("text", o.file)
+	if err != nil {
+		return err
+	}
+	var references []metrics.Reference
+	for _, r := range o.references.list {
+		text, err := o.read("reference "+r.name, r.file)
+		if err != nil {
+			return err
+		}
+		references = append(references, metrics.Reference{Name: r.name, Sentences: text})
+	}
+	report, err := metrics.Evaluate(ctx, metrics.Hypotheses{Sentences: sentences}, references, o.Options)
+	if err != nil {
+		return err
+	}
+	result := metricsResult{Report: report}
+	if o.against != "" {
+		other, err := o.read("second text", o.against)
+		if err != nil {
+			return err
+		}
+		if len(other) != len(sentences) {
+			return &usageError{fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), counted(len(other), "sentence"), nameOf(o.file), counted(len(sentences), "sentence")), ""}
+		}
+		if result.Comparison, err = metrics.CompareMethods(ctx, metrics.Hypotheses{Sentences: sentences}, metrics.Hypotheses{Sentences: other}, references, o.Options); err != nil {
+			return err
+		}
+	}
+	for _, w := range report.Warnings {
+		o.warn("%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
+	}
+	return result.print(o)
+}
+
+// read reads one text and tells of blank lines.
+func (o *metricsOptions) read(what, file string) ([]string, error) {
+	in := o.streams.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("%s: %w", what, err), ""}
+		}
+		defer f.Close()
+		in = f
+	}
+	sentences, blank, err := metrics.ReadSentences(in)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), ""}
+	}
+	if blank > 0 {
+		o.warn("%s (%s): %s left out", what, nameOf(file), counted(blank, "blank line"))
+	}
+	return sentences, nil
+}
+
+func (o *metricsOptions) warn(format string, args ...any) {
+	if !o.quiet {
+		fmt.Fprintf(o.streams.Err, "infill: warning: %s\n", oneLine(fmt.Sprintf(format, args...)))
+	}
+}
+
+func nameOf(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return filepath.Base(file)
+}
+
+// metricsResult is what the command prints. Its JSON is that of the report, which
+// is part of the command's contract, and the comparison beside it.
+type metricsResult struct {
+	*metrics.Report
+	Comparison *metrics.Comparison `json:"comparison,omitempty"`
+}
+
+func (r metricsResult) print(o *metricsOptions) error {
+	switch o.format {
+	case "json":
+		text, err := encode(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = o.streams.Out.Write(append(text, '\n'))
+		return err
+	case "csv":
+		return r.csv(o.streams.Out)
+	}
+	return r.text(o)
+}
+
+// decimalText is a number for a table cell, all digits where digits is below 0,
+// "" where there is none.
+func decimalText(v metrics.Value, digits int) string {
+	if !v.Defined() {
+		return ""
+	}
+	if digits < 0 {
+		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+	}
+	return strconv.FormatFloat(float64(v), 'f', digits, 64)
+}
+
+func (r metricsResult) csv(out io.Writer) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "second", "difference", "difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
+	for _, s := range r.Scores {
+		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "", s.Signature.String()}
+		if s.N > 0 {
+			row[2] = strconv.Itoa(s.N)
+		}
+		if s.Interval != nil {
+			row[5], row[6] = decimalText(s.Interval.Low, -1), decimalText(s.Interval.High, -1)
+		}
+		if r.Comparison != nil {
+			if d, ok := r.Comparison.Score(s.Name()); ok {
+				for i, v := range []metrics.Value{d.Second, d.Difference, d.Interval.Low, d.Interval.High, d.RandomisationP, d.BootstrapP} {
+					row[7+i] = decimalText(v, -1)
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+// scoreTitle is a score's name for people.
+func scoreTitle(s metrics.Score) string {
+	against := map[string]string{metrics.Self: "among themselves", metrics.Union: "against all references"}
+	where := cmp.Or(against[s.Reference], "against "+s.Reference)
+	switch s.Metric {
+	case metrics.MetricSelfBLEU:
+		return "self-BLEU"
+	case metrics.MetricCorpusBLEU:
+		return "corpus BLEU " + where
+	case metrics.MetricUniqueNGrams:
+		return fmt.Sprintf("unique %d-grams %s", s.N, where)
+	case metrics.MetricDistinctNGrams:
+		return fmt.Sprintf("distinct %d-grams", s.N)
+	}
+	return strings.ReplaceAll(s.Metric, "_", " ")
+}
+
+// intervalText is "low to high", "" without an interval.
+func intervalText(i *metrics.Interval, digits int) string {
+	if i == nil || !i.Low.Defined() {
+		return ""
+	}
+	return decimalText(i.Low, digits) + " to " + decimalText(i.High, digits)
+}
+
+func (r metricsResult) text(o *metricsOptions) error {
+	headers := []string{"score", "%"}
+	intervals := slices.ContainsFunc(r.Scores, func(s metrics.Score) bool { return s.Interval != nil })
+	if intervals {
+		headers = append(headers, fmt.Sprintf("%g %% interval", 100*o.Confidence))
+	}
+	if r.Comparison != nil {
+		headers = append(headers, "second", "difference", "interval", "p")
+	}
+	var rows [][]string
+	for _, s := range r.Scores {
+		row := []string{scoreTitle(s), cmp.Or(decimalText(s.Value, 2), "not defined")}
+		if intervals {
+			row = append(row, intervalText(s.Interval, 2))
+		}
+		if r.Comparison != nil {
+			d, _ := r.Comparison.Score(s.Name())
+			row = append(row, decimalText(d.Second, 2), decimalText(d.Difference, 2), intervalText(&d.Interval, 2), decimalText(d.RandomisationP, 3))
+		}
+		rows = append(rows, row)
+	}
+	var b strings.Builder
+	b.WriteString(renderTable(o.streams.Width, headers, rows, 0) + "\n")
+	notes := []string{fmt.Sprintf("%s, %s", counted(r.Sentences, "sentence"), counted(r.Tokens, "token"))}
+	for _, ref := range r.References {
+		if ref.Name != metrics.Union {
+			notes = append(notes, fmt.Sprintf("%s: %s, %s", ref.Name, counted(ref.Sentences, "sentence"), counted(ref.Tokens, "token")))
+		}
+	}
+	if r.Comparison != nil {
+		notes = append(notes, "p: two-sided approximate randomisation, each of a single test, not corrected for their number")
+	}
+	notes = append(notes, "signature "+r.Signature.String())
+	for _, note := range notes {
+		if o.streams.Width > 0 {
+			note = ansi.Wrap(note, o.streams.Width, "|")
+		}
+		for _, line := range strings.Split(note, "\n") {
+			b.WriteString(restStyle().Styled(line) + "\n")
+		}
+	}
+	_, err := io.WriteString(o.streams.Styled(), b.String())
+	return err
+}
+
+// texts turns a list of named strings into strings.
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
+// namedFile is NAME=FILE.
+type namedFile struct{ name, file string }
+
+// named gathers them, in the order given.
+type named struct{ list []namedFile }
+
+var _ pflag.Value = (*named)(nil)
+
+func (n *named) Set(text string) error {
+	name, file, ok := strings.Cut(text, "=")
+	if !ok || name == "" || file == "" {
+		return errors.New("NAME=FILE")
+	}
+	if slices.ContainsFunc(n.list, func(f namedFile) bool { return f.name == name }) {
+		return fmt.Errorf("a new name: %q is given already", name)
+	}
+	n.list = append(n.list, namedFile{name, file})
+	return nil
+}
+
+// String is empty: there is no default.
+func (n *named) String() string { return "" }
+func (n *named) Type() string   { return "NAME=FILE" }
+
+// wholes is a list of whole numbers of 1 or more.
+type wholes struct{ values *[]int }
+
+var _ pflag.Value = wholes{}
+
+func (w wholes) Set(text string) error {
+	var list []int
+	for _, part := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > metrics.MaximumOrder {
+			return fmt.Errorf("a list of whole numbers from 1 to %d, such as 2,3", metrics.MaximumOrder)
+		}
+		list = append(list, n)
+	}
+	*w.values = list
+	return nil
+}
+
+func (w wholes) String() string {
+	if w.values == nil {
+		return ""
+	}
+	parts := make([]string, len(*w.values))
+	for i, n := range *w.values {
+		parts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(parts, ",")
+}
+
+func (w wholes) Type() string { return "N,..." }
