@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/lm"
 	"infill/models"
 	"infill/models/hub"
 )
@@ -49,6 +50,7 @@ decides where from and how models are fetched: see infill help environment.`,
 		newCmdModelsVerify(s),
 		newCmdModelsRemove(s),
 		newCmdModelsImport(s),
+		newCmdModelsExport(s),
 	)
 	return cmd
 }
@@ -513,6 +515,39 @@ func importRun(ctx context.Context, o *importOptions) error {
 		return err
 	}
 	return printPlaced(o.streams, bundle, o.quiet)
+}
+
+func newCmdModelsExport(s *terminal.Streams) *cobra.Command {
+	var dir string
+	quiet := false
+	cmd := &cobra.Command{
+		Use:   "export NAME -o DIR",
+		Short: "Write a model as plain ONNX files",
+		Long: `Write a model as plain ONNX files, for any other onnxruntime binding: the graph of
+conditional log-probabilities, the graph with the energy's gradient, their weights
+in a file of their own, the tokenizer's files, and a README.md that documents
+inputs and outputs. DIR must not exist or be empty; it appears whole or not at all.`,
+		Example: "  $ infill models export mini-uncased -o exported",
+		Args:    oneName,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if dir == "" {
+				return &usageError{errors.New("--output: no folder is named"), "give one: -o DIR"}
+			}
+			bundle, err := models.Open(names[0])
+			if err != nil {
+				return err
+			}
+			if err := lm.Export(cmd.Context(), bundle, dir); err != nil || quiet {
+				return err
+			}
+			_, err = fmt.Fprintf(s.Out, "%s: %s\n", oneLine(bundle.Name), dir)
+			return err
+		},
+		ValidArgsFunction: completeModels,
+	}
+	cmd.Flags().StringVarP(&dir, "output", "o", "", "`DIR` to write into")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no result: the exit code tells")
+	return cmd
 }
 
 func oneName(cmd *cobra.Command, args []string) error {
