@@ -1,0 +1,539 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"infill/samplers"
+)
+
+const (
+	// maxCategories is the most categories of a slot: states are kept in bytes.
+	maxCategories = 256
+	// maxKept bounds the bytes of states that one sampler's run keeps.
+	maxKept = 1 << 30
+)
+
+// Options set a comparison.
+type Options struct {
+	Samplers []Spec
+	Chains   int
+	Steps    int // measured steps of each chain
+	// WarmUp steps go before and are not measured. They tune the samplers
+	// that can be tuned and whose step size or radius is not given.
+	WarmUp int
+	// Discard is the first fraction of the measured steps that the effective
+	// sample size leaves out; the papers' is 0.1.
+	Discard float64
+	// Initial is one of [Initials]. All samplers start at the same states.
+	Initial string
+	Seed    uint64
+	// Version of the program goes into the signature.
+	Version string
+	// Observe, when not nil, hears of the progress.
+	Observe func(Progress)
+	// Clock gives the time; nil for the process's own.
+	Clock func() time.Time
+}
+
+// DefaultOptions compares the papers' main samplers.
+func DefaultOptions() Options {
+	return Options{
+		Samplers: []Spec{{Label: "gibbs", Name: "gibbs"}, {Label: "gwg", Name: "gwg"}, {Label: "dula", Name: "dula"}, {Label: "dmala", Name: "dmala"}},
+		Chains:   16, Steps: 2000, Discard: 0.1, Initial: "uniform",
+	}
+}
+
+// Progress tells how far a run is.
+type Progress struct {
+	Sampler     string
+	Step, Steps int // over all samplers of all runs, warm-up included
+}
+
+func (o *Options) check() error {
+	if len(o.Samplers) == 0 {
+		return refuse("samplers", "none given: give at least one")
+	}
+	if o.Chains < 1 || o.Chains > 1<<14 {
+		return refuse("chains", "%d is not a whole number from 1 to %d", o.Chains, 1<<14)
+	}
+	if o.Steps < 1 || o.Steps > 1<<30 {
+		return refuse("steps", "%d is not a whole number from 1 to %d", o.Steps, 1<<30)
+	}
+	if o.WarmUp < 0 || o.WarmUp > 1<<30 {
+		return refuse("warm-up", "%d is not a whole number from 0 to %d", o.WarmUp, 1<<30)
+	}
+	if !(o.Discard >= 0 && o.Discard < 1) {
+		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
+	}
+	return nil
+}
+
+// A Run is one comparison on one target.
+type Run struct {
+	Title      string      `json:"title,omitempty"`
+	Kind       string      `json:"target"`
+	Parameters []Parameter `json:"parameters"`
+	Slots      int         `json:"slots"`
+	Signature  string      `json:"signature"`
+	Truth      *Truth      `json:"truth"`
+	Training   *Training   `json:"training,omitempty"`
+	Reference  *Reference  `json:"reference,omitempty"`
+	Floor      *Floor      `json:"floor,omitempty"`
+	Chains     int         `json:"chains"`
+	Steps      int         `json:"steps"`
+	Seed       uint64      `json:"seed"`
+	// Threads that the process may use; timings are of one thread when it is 1.
+	Threads    int         `json:"threads,omitempty"`
+	Samplers   []*Result   `json:"samplers"`
+	Comparison *Comparison `json:"comparison"`
+	// Left out of "all", with the reason.
+	LeftOut []LeftOut `json:"left_out,omitempty"`
+}
+
+// LeftOut is a sampler that does not suit the target.
+type LeftOut struct {
+	Sampler string `json:"sampler"`
+	Reason  string `json:"reason"`
+}
+
+// Evaluations counts states given to the target, over all chains.
+type Evaluations struct {
+	Energies     int64 `json:"energies"`     // energies alone
+	Gradients    int64 `json:"gradients"`    // energies with gradients
+	Conditionals int64 `json:"conditionals"` // conditionals of a slot or block
+	// PerStep is the sum of the three per chain and step.
+	PerStep float64 `json:"per_step"`
+}
+
+// Total is the sum of all kinds.
+func (e Evaluations) Total() int64 { return e.Energies + e.Gradients + e.Conditionals }
+
+// Result is what one sampler did.
+type Result struct {
+	Sampler string `json:"sampler"` // its label
+	Name    string `json:"name"`
+	// Exact tells whether the chain's stationary law is the target.
+	Exact bool `json:"exact"`
+	// StepSize is α, absent where there is none.
+	StepSize *float64      `json:"step_size,omitempty"`
+	Steps    int           `json:"steps"`
+	WarmUp   *WarmUpResult `json:"warm_up,omitempty"`
+	// Acceptance is the fraction of proposals taken: 1 where all are.
+	Acceptance              float64  `json:"acceptance_rate"`
+	AcceptanceStandardError *float64 `json:"acceptance_standard_error,omitempty"`
+	// Proposed and Changed count slots per step.
+	Proposed             float64     `json:"proposed_slots_per_step"`
+	Changed              float64     `json:"changed_slots_per_step"`
+	ChangedStandardError *float64    `json:"changed_slots_standard_error,omitempty"`
+	Evaluations          Evaluations `json:"evaluations"`
+	LogRMSE              float64     `json:"log_rmse"`
+	LogRMSEStandardError *float64    `json:"log_rmse_standard_error,omitempty"`
+	ESS                  *ESS        `json:"ess,omitempty"`
+	Curve                []Point     `json:"curve"`
+	Timing               *Timing     `json:"timing,omitempty"`
+}
+
+// WarmUpResult tells of the steps before the measured ones.
+type WarmUpResult struct {
+	Steps       int   `json:"steps"`
+	Tuned       bool  `json:"tuned"`
+	Evaluations int64 `json:"evaluations"`
+}
+
+// Timing is wall-clock time of the measured steps of all chains, and noisy.
+type Timing struct {
+	Seconds float64 `json:"seconds"`
+	// ESSPerSecond is that of all chains together.
+	ESSPerSecond              float64  `json:"ess_per_second"`
+	ESSPerSecondStandardError *float64 `json:"ess_per_second_standard_error,omitempty"`
+}
+
+// Point is one point of a curve.
+type Point struct {
+	Step int `json:"step"`
+	// Evaluations per chain so far.
+	Evaluations   float64  `json:"evaluations"`
+	LogRMSE       float64  `json:"log_rmse"`
+	StandardError *float64 `json:"standard_error,omitempty"`
+	// MMD2 is the squared maximum mean discrepancy of the chains' states from
+	// the reference, where there is one.
+	MMD2              *float64 `json:"mmd2,omitempty"`
+	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
+	// Seconds so far, of all chains.
+	Seconds *float64 `json:"seconds,omitempty"`
+}
+
+// Compare runs the samplers one after the other on one problem.
+func Compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	run := &Run{
+		Kind: p.Kind, Parameters: p.Parameters, Slots: len(p.Target.Categories()), Truth: p.Truth, Training: p.Training, Reference: p.Reference,
+		Chains: o.Chains, Steps: o.Steps, Seed: o.Seed, Threads: runtime.GOMAXPROCS(0),
+	}
+	specs, err := run.unfold(p, o.Samplers)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := p.positions(o.Initial, samplers.Streams(o.Seed, "start", o.Chains))
+	if err != nil {
+		return nil, err
+	}
+	for i := range specs {
+		if specs[i].Steps == 0 {
+			specs[i].Steps = o.Steps
+		}
+		if n := float64(specs[i].Steps) * float64(len(starts)); n > maxKept {
+			return nil, refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can be kept: take fewer steps or chains",
+				specs[i].Steps, o.Chains, run.Slots, n, maxKept)
+		}
+	}
+	run.Signature = signature(p, o, specs)
+	if p.Reference != nil {
+		if run.Floor, err = p.Reference.floor(o.Chains); err != nil {
+			return nil, err
+		}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	done, all := 0, 0
+	for _, s := range specs {
+		all += s.Steps + o.WarmUp
+	}
+	for _, s := range specs {
+		r, err := measure(ctx, p, o, s, starts, func() {
+			if done++; o.Observe != nil {
+				o.Observe(Progress{s.Label, done, all})
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Label, err)
+		}
+		run.Samplers = append(run.Samplers, r)
+	}
+	run.Comparison = compareBudgets(run.Samplers)
+	return run, nil
+}
+
+// unfold replaces "all" by the kernels that suit the target, and refuses a
+// named one that does not.
+func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
+	var list []Spec
+	for _, s := range specs {
+		if s.Name != All {
+			if _, err := newKernel(p, s); err != nil {
+				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, p.Kind, err)
+			}
+			list = append(list, s)
+			continue
+		}
+		for _, name := range samplers.Names() {
+			named := Spec{Label: name, Name: name}
+			if _, err := newKernel(p, named); err != nil {
+				run.LeftOut = append(run.LeftOut, LeftOut{name, err.Error()})
+				continue
+			}
+			list = append(list, named)
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range list {
+		if seen[s.Label] {
+			return nil, refuse("samplers", "%q is given twice", s.Label)
+		}
+		seen[s.Label] = true
+	}
+	return list, nil
+}
+
+func newKernel(p *Problem, s Spec) (samplers.Kernel, error) {
+	if s.Options.Terms != 0 {
+		s.Options.TermStream = samplers.Streams(0, "terms", 1)[0]
+	}
+	return samplers.New(s.Name, p.Target, s.Options)
+}
+
+// exact tells whether a sampler's stationary law is the problem's target.
+func exact(p *Problem, name string) bool {
+	if name == "gibbs" {
+		return p.consistent
+	}
+	for _, d := range samplers.Descriptions() {
+		if d.Name == name {
+			return d.Exact
+		}
+	}
+	return false
+}
+
+// measure runs one sampler.
+func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, tick func()) (*Result, error) {
+	if s.Options.Terms != 0 {
+		s.Options.TermStream = samplers.Streams(o.Seed, "terms "+s.Label, 1)[0]
+	}
+	kernel, err := samplers.New(s.Name, p.Target, s.Options)
+	if err != nil {
+		return nil, err
+	}
+	streams := samplers.Streams(o.Seed, "sampler "+s.Label, o.Chains)
+	state, err := kernel.Init(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Sampler: s.Label, Name: s.Name, Steps: s.Steps, Exact: exact(p, s.Name)}
+	if o.WarmUp > 0 {
+		if r.WarmUp, err = warmUp(ctx, kernel, state, streams, s, o.WarmUp, tick); err != nil {
+			return nil, err
+		}
+	}
+	if k, ok := kernel.(samplers.StepSizer); ok {
+		size := k.StepSize()
+		if finite(size) {
+			r.StepSize = &size
+		}
+	}
+
+	slots := state.Slots()
+	kept := make([][]uint8, o.Chains)
+	for c := range kept {
+		kept[c] = make([]uint8, 0, s.Steps*slots)
+	}
+	var (
+		acceptance samplers.Acceptance
+		info       samplers.Info
+		cost       samplers.Cost
+		seconds    float64
+		proposed   int64
+		before     = make([]int, len(state.Positions))
+		counts     = newTally(p, o.Chains)
+		points     = checkpoints(s.Steps)
+	)
+	for step := 1; step <= s.Steps; step++ {
+		copy(before, state.Positions)
+		start := o.Clock()
+		if err := kernel.Step(ctx, state, streams, &info); err != nil {
+			return nil, fmt.Errorf("step %d: %w", step, err)
+		}
+		seconds += o.Clock().Sub(start).Seconds()
+		acceptance.Observe(&info)
+		cost = cost.Plus(info.Cost)
+		counts.add(state.Positions)
+		for i, v := range info.Proposal {
+			if v != before[i] {
+				proposed++
+			}
+		}
+		for c := range kept {
+			for _, v := range state.Position(c) {
+				kept[c] = append(kept[c], uint8(v))
+			}
+		}
+		if step == points[0] {
+			points = points[1:]
+			r.Curve = append(r.Curve, p.point(step, o.Chains, cost, seconds, counts, state.Positions))
+		}
+		tick()
+	}
+	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())
+	r.Changed, r.ChangedStandardError = known(acceptance.ChangedSlots())
+	r.Proposed = float64(proposed) / float64(s.Steps*o.Chains)
+	r.Evaluations = Evaluations{Energies: int64(cost.Energies), Gradients: int64(cost.Gradients), Conditionals: int64(cost.Conditionals)}
+	r.Evaluations.PerStep = float64(r.Evaluations.Total()) / float64(s.Steps*o.Chains)
+	r.LogRMSE, r.LogRMSEStandardError = counts.logRMSE()
+	r.Timing = &Timing{Seconds: seconds}
+
+	first := int(math.Floor(o.Discard * float64(s.Steps)))
+	if s.Steps-first >= 4 {
+		r.ESS = effectiveSampleSize(p, kept, first)
+		r.ESS.PerEvaluation = r.ESS.PerStep / r.Evaluations.PerStep
+		// The kept steps took their share of the time.
+		perSecond := float64(o.Chains*s.Steps) / float64(r.ESS.Kept) / seconds
+		r.Timing.ESSPerSecond = r.ESS.Mean * perSecond
+		if r.ESS.StandardError != nil {
+			e := *r.ESS.StandardError * perSecond
+			r.Timing.ESSPerSecondStandardError = &e
+		}
+	}
+	return r, nil
+}
+
+func (p *Problem) point(step, chains int, cost samplers.Cost, seconds float64, counts *tally, positions []int) Point {
+	at := Point{Step: step, Seconds: &seconds, Evaluations: float64(cost.Energies+cost.Gradients+cost.Conditionals) / float64(chains)}
+	at.LogRMSE, at.StandardError = counts.logRMSE()
+	if p.Reference != nil {
+		set := newBinarySet(p.Reference.set.slots)
+		set.add(positions)
+		value, e := squaredDiscrepancy(set, p.Reference.set, p.Reference.self)
+		at.MMD2 = &value
+		_, at.MMD2StandardError = known(value, e)
+	}
+	return at
+}
+
+// warmUp tunes the kernel, if it is to be tuned, and moves the chains.
+func warmUp(ctx context.Context, kernel samplers.Kernel, state *samplers.State, streams []*rand.Rand, s Spec, steps int, tick func()) (*WarmUpResult, error) {
+	adaptation, err := samplers.AdaptationFor(s.Name, kernel)
+	if err != nil {
+		return nil, err
+	}
+	if adaptation != nil && !s.fixed() {
+		report, err := samplers.WarmUp(ctx, kernel, state, streams, steps, ticking{adaptation, tick})
+		if err != nil {
+			return nil, err
+		}
+		return &WarmUpResult{steps, true, evaluations(report.Cost)}, nil
+	}
+	var cost samplers.Cost
+	err = samplers.Run(ctx, kernel, state, streams, steps, func(_ int, _ *samplers.State, info *samplers.Info) error {
+		cost = cost.Plus(info.Cost)
+		tick()
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("warm-up: %w", err)
+	}
+	return &WarmUpResult{steps, false, evaluations(cost)}, nil
+}
+
+// ticking is an adaptation that counts its steps.
+type ticking struct {
+	samplers.Adaptation
+	tick func()
+}
+
+func (t ticking) Adapt(kernel samplers.Kernel, state *samplers.State, info *samplers.Info) error {
+	t.tick()
+	return t.Adaptation.Adapt(kernel, state, info)
+}
+
+func evaluations(c samplers.Cost) int64 { return int64(c.Energies + c.Gradients + c.Conditionals) }
+
+// known drops an error that is not defined.
+func known(value, standardError float64) (float64, *float64) {
+	if math.IsNaN(standardError) {
+		return value, nil
+	}
+	return value, &standardError
+}
+
+// Comparison shows log RMSE at equal budgets, the smallest that a sampler of
+// the run spent: of steps, of evaluations per chain, and of seconds.
+type Comparison struct {
+	Steps       int     `json:"steps"`
+	Evaluations float64 `json:"evaluations"`
+	// Seconds of all chains; absent without timings.
+	Seconds *float64  `json:"seconds,omitempty"`
+	Rows    []Budgets `json:"rows"`
+}
+
+// Budgets is one sampler at each budget, at its last point within it.
+type Budgets struct {
+	Sampler       string   `json:"sampler"`
+	AtSteps       *Reached `json:"at_equal_steps,omitempty"`
+	AtEvaluations *Reached `json:"at_equal_evaluations,omitempty"`
+	AtSeconds     *Reached `json:"at_equal_seconds,omitempty"`
+}
+
+// Reached is where a sampler was when its budget was spent.
+type Reached struct {
+	Step          int      `json:"step"`
+	LogRMSE       float64  `json:"log_rmse"`
+	StandardError *float64 `json:"standard_error,omitempty"`
+}
+
+func compareBudgets(results []*Result) *Comparison {
+	c := &Comparison{Steps: math.MaxInt, Evaluations: math.Inf(1)}
+	seconds := math.Inf(1)
+	for _, r := range results {
+		last := r.Curve[len(r.Curve)-1]
+		c.Steps = min(c.Steps, last.Step)
+		c.Evaluations = math.Min(c.Evaluations, last.Evaluations)
+		seconds = math.Min(seconds, *last.Seconds)
+	}
+	c.Seconds = &seconds
+	for _, r := range results {
+		c.Rows = append(c.Rows, Budgets{
+			Sampler:       r.Sampler,
+			AtSteps:       r.reached(func(p Point) bool { return p.Step <= c.Steps }),
+			AtEvaluations: r.reached(func(p Point) bool { return p.Evaluations <= c.Evaluations }),
+			AtSeconds:     r.reached(func(p Point) bool { return *p.Seconds <= seconds }),
+		})
+	}
+	return c
+}
+
+func (r *Result) reached(within func(Point) bool) *Reached {
+	var last *Reached
+	for _, p := range r.Curve {
+		if within(p) {
+			last = &Reached{p.Step, p.LogRMSE, p.StandardError}
+		}
+	}
+	return last
+}
+
+// signature is one line with all that the deterministic numbers hang on.
+func signature(p *Problem, o Options, specs []Spec) string {
+	words := []string{"lab:" + p.Kind}
+	for _, parameter := range p.Parameters {
+		words = append(words, parameter.Name+":"+parameter.Value)
+	}
+	labels := make([]string, len(specs))
+	for i, s := range specs {
+		labels[i] = s.Label
+		if s.Steps != o.Steps && !strings.Contains(s.Label, "steps=") {
+			labels[i] += ":steps=" + strconv.Itoa(s.Steps)
+		}
+	}
+	words = append(words, "samplers:"+strings.Join(labels, ","))
+	if p.Truth.Run != nil {
+		words = append(words, fmt.Sprintf("truth:%s,chains:%d,steps:%d", p.Truth.Run.Sampler, p.Truth.Run.Chains, p.Truth.Run.Steps))
+	}
+	words = append(words, fmt.Sprintf("chains:%d|steps:%d|warm-up:%d|discard:%s|initial:%s|seed:%d", o.Chains, o.Steps, o.WarmUp, decimal(o.Discard), o.Initial, o.Seed))
+	if o.Version != "" {
+		words = append(words, "version:"+o.Version)
+	}
+	return strings.Join(words, "|")
+}
+
+// WithoutTimes removes all that depends on the clock, so that two results of
+// one seed are equal.
+func (run *Run) WithoutTimes() {
+	run.Threads = 0
+	run.Comparison.Seconds = nil
+	for i := range run.Comparison.Rows {
+		run.Comparison.Rows[i].AtSeconds = nil
+	}
+	for _, r := range run.Samplers {
+		r.Timing = nil
+		for i := range r.Curve {
+			r.Curve[i].Seconds = nil
+		}
+	}
+}
+
+// Warnings are sentences about what limits the results.
+func (run *Run) Warnings() []string {
+	var list []string
+	if t := run.Truth.Run; t != nil {
+		list = append(list, fmt.Sprintf("the exact means are estimates of a long run (%s, %d chains × %d steps): no log RMSE below %.2f is known", t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
+		if t.RHat > 1.01 || math.IsNaN(t.RHat) {
+			list = append(list, fmt.Sprintf("the chains of that run do not agree (split R-hat %.3g): its means may be wrong by more", t.RHat))
+		}
+	}
+	for _, r := range run.Samplers {
+		if r.ESS != nil && r.ESS.Still > 0 {
+			list = append(list, fmt.Sprintf("%s: %d of %d observables of a chain never changed and count as one draw each: its effective sample size says little", r.Sampler, r.ESS.Still, r.ESS.Observables*run.Chains))
+		}
+	}
+	return list
+}

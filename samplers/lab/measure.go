@@ -1,0 +1,186 @@
+package lab
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"infill/samplers"
+)
+
+// meanAndError is the mean over chains with its standard error; nil for fewer
+// than two.
+func meanAndError(byChain []float64) (float64, *float64) {
+	m, deviation := stat.MeanStdDev(byChain, nil)
+	if len(byChain) < 2 {
+		return m, nil
+	}
+	e := stat.StdErr(deviation, float64(len(byChain)))
+	return m, &e
+}
+
+// tally counts how often each chain was at each category of each slot.
+type tally struct {
+	problem *Problem
+	wide    int
+	counts  []int64 // [chains × slots × K]
+	steps   int
+}
+
+func newTally(p *Problem, chains int) *tally {
+	categories := p.Target.Categories()
+	wide := widest(categories)
+	return &tally{problem: p, wide: wide, counts: make([]int64, chains*len(categories)*wide)}
+}
+
+func (t *tally) add(positions []int) {
+	t.steps++
+	for i, v := range positions {
+		t.counts[i*t.wide+v]++
+	}
+}
+
+// logRMSE is the log root mean square error of the running means against the
+// truth; its standard error is that of the mean square, by the delta method.
+func (t *tally) logRMSE() (value float64, standardError *float64) {
+	slots := len(t.problem.Target.Categories())
+	perChain := slots * t.wide
+	squares := make([]float64, len(t.counts)/perChain)
+	for c := range squares {
+		counts := t.counts[c*perChain : (c+1)*perChain]
+		for i, o := range t.problem.observables {
+			m := 0.0
+			for v, x := range o.value {
+				m += x * float64(counts[o.slot*t.wide+v])
+			}
+			d := m/float64(t.steps) - t.problem.Truth.Means[i]
+			squares[c] += d * d / float64(len(t.problem.observables))
+		}
+	}
+	m, e := meanAndError(squares)
+	if e != nil && m > 0 {
+		relative := *e / (2 * m)
+		standardError = &relative
+	}
+	return math.Log(m) / 2, standardError
+}
+
+// maxSeries bounds the observables whose effective sample size is taken.
+const maxSeries = 64
+
+// ESS is the effective sample size of the kept steps of one chain.
+type ESS struct {
+	// Kept steps of each chain, and observables it is taken of: all, or 64
+	// spread evenly where there are more.
+	Kept        int `json:"kept_steps"`
+	Observables int `json:"observables"`
+	// Mean over observables and chains; its error is between chains.
+	Mean          float64  `json:"mean"`
+	StandardError *float64 `json:"standard_error,omitempty"`
+	// Min, Median and Max are over the observables, each a mean over chains.
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+	// Still counts the pairs of chain and observable that never changed,
+	// which are taken as one draw.
+	Still int `json:"still"`
+	// PaperMedian is the median over observables, of the first chain, by the
+	// definition of the discrete Langevin paper's code.
+	PaperMedian float64 `json:"paper_median"`
+	// PerStep is Mean / Kept; PerEvaluation is ESS per state evaluated.
+	PerStep       float64 `json:"per_step"`
+	PerEvaluation float64 `json:"per_evaluation"`
+}
+
+// effectiveSampleSize takes the ESS of the states of each chain, [chains][steps
+// × slots], from the step first on.
+func effectiveSampleSize(p *Problem, states [][]uint8, first int) *ESS {
+	slots := len(p.Target.Categories())
+	kept := len(states[0])/slots - first
+	e := &ESS{Kept: kept}
+	var chosen []observable
+	for i := range min(maxSeries, len(p.observables)) {
+		chosen = append(chosen, p.observables[i*len(p.observables)/min(maxSeries, len(p.observables))])
+	}
+	e.Observables = len(chosen)
+	byChain := make([]float64, len(states))
+	byObservable := make([]float64, len(chosen))
+	paper := make([]float64, len(chosen))
+	draws := make([]float64, kept)
+	for c, chain := range states {
+		for i, o := range chosen {
+			for t := range draws {
+				draws[t] = o.value[chain[(first+t)*slots+o.slot]]
+			}
+			size := samplers.EffectiveSampleSize([][]float64{draws})
+			if math.IsNaN(size) {
+				size = 1
+				e.Still++
+			}
+			byChain[c] += size / float64(len(chosen))
+			byObservable[i] += size / float64(len(states))
+			if c == 0 {
+				paper[i] = paperSampleSize(draws)
+			}
+		}
+	}
+	e.Mean, e.StandardError = meanAndError(byChain)
+	slices.Sort(byObservable)
+	slices.Sort(paper)
+	e.Min, e.Median, e.Max = byObservable[0], middle(byObservable), byObservable[len(byObservable)-1]
+	e.PaperMedian = middle(paper)
+	e.PerStep = e.Mean / float64(kept)
+	return e
+}
+
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative
+// autocorrelation, which is what the code of the GWG and discrete Langevin
+// papers calls; 1 for draws that are all the same.
+func paperSampleSize(draws []float64) float64 {
+	n := len(draws)
+	mean := stat.Mean(draws, nil)
+	covariance := func(lag int) float64 {
+		sum := 0.0
+		for t, v := range draws[lag:] {
+			sum += (v - mean) * (draws[t] - mean)
+		}
+		return sum / float64(n-lag)
+	}
+	variance := covariance(0)
+	if !(variance > 0) {
+		return 1
+	}
+	tau := 1.0
+	for lag := 1; lag < n; lag++ {
+		rho := covariance(lag) / variance
+		if rho < 0 {
+			break
+		}
+		tau += 2 * (1 - float64(lag)/float64(n)) * rho
+	}
+	return float64(n) / tau
+}
+
+// checkpoints are the steps at which a curve is taken: up to 50 spread evenly
+// and up to 50 evenly in the logarithm, and the last.
+func checkpoints(steps int) []int {
+	const each = 50
+	var list []int
+	for i := range each {
+		list = append(list,
+			(i+1)*steps/each,
+			int(math.Round(math.Pow(float64(steps), float64(i)/each))))
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if list[0] == 0 {
+		list = list[1:]
+	}
+	return list
+}
