@@ -13,7 +13,7 @@ import (
 // vocabulary is that of the fake model: 5 special tokens, one unused, words and pieces.
 func vocabulary() []string {
 	return []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]",
-		"the", "cat", "dog", "sat", "ran", "on", "mat", "rug", "un", "##seen", "##known", "."}
+		"the", "cat", "dog", "sat", "ran", "on", "mat", "rug", "un", "##seen", "##known", ".", "seen"}
 }
 
 func newTokenizer(t testing.TB) *tokenize.Tokenizer {
@@ -81,6 +81,9 @@ func (m *fakeModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error)
 		t.categories = append(t.categories, len(s))
 		t.width = max(t.width, len(s))
 	}
+	if o.Distances {
+		return fakeMetric{t}, nil
+	}
 	return t, nil
 }
 
@@ -100,6 +103,18 @@ var (
 	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
 	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
 )
+
+// fakeMetric knows that tokens are as far apart as their ids.
+type fakeMetric struct{ *fakeTarget }
+
+var _ samplers.MetricTarget = fakeMetric{}
+
+func (t fakeMetric) Distances(slot, from, first int, distance []float64) {
+	tokens := t.support[slot]
+	for i := range distance {
+		distance[i] = math.Abs(float64(tokens[from] - tokens[first+i]))
+	}
+}
 
 func (t *fakeTarget) Categories() []int { return t.categories }
 

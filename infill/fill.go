@@ -119,7 +119,9 @@ func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Temp
 	}
 	r.start = initial(o.Initial, r.support, logp, r.streams)
 
-	r.target, err = model.NewTarget(template.IDs, template.Slots, TargetOptions{Energy: o.Energy, Gradient: r.options.Gradient, Support: bySlot})
+	r.target, err = model.NewTarget(template.IDs, template.Slots, TargetOptions{
+		Energy: o.Energy, Gradient: r.options.Gradient, Support: bySlot, Distances: presets()[o.Sampler].metric,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -345,9 +347,14 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	for i, blank := range r.template.Blanks {
 		result.Blanks[i] = [2]int{blank.Start, blank.End}
 	}
-	order := r.pool.distinct(r.options.Top)
+	if math.IsNaN(result.Stats.MeanLogLikelihood) || math.IsInf(result.Stats.MeanLogLikelihood, 0) {
+		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", description.Name, result.Stats.MeanLogLikelihood)
+	}
+	var order []ranked
 	if r.options.Rank == "final" {
 		order = r.pool.finals(r.options.Top)
+	} else {
+		order = r.legible(r.pool.distinct())
 	}
 	counts := r.pool.counts()
 	finalCounts := make([]int, len(counts))
@@ -375,6 +382,23 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	result.Signature = r.signature(description)
 	result.Warnings = r.warnings(result)
 	return result, nil
+}
+
+// legible keeps the Top best fills that read differently: in "high[MASK]" the
+// tokens "er" and "##er" give one text, of which the likelier stays.
+func (r *run) legible(order []ranked) []ranked {
+	var kept []ranked
+	seen := map[string]bool{}
+	for _, entry := range order {
+		if len(kept) == r.options.Top {
+			break
+		}
+		if text := r.template.Fill(r.tokens(r.pool.state(entry.fill))).Text; !seen[text] {
+			seen[text] = true
+			kept = append(kept, entry)
+		}
+	}
+	return kept
 }
 
 func (r *run) stats(description Description) Stats {

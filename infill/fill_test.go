@@ -142,6 +142,33 @@ func TestRanking(t *testing.T) {
 	}
 }
 
+// TestAlike: tokens that make one text are one entry, that of the likelier.
+func TestAlike(t *testing.T) {
+	f, model := newFake(t)
+	o := DefaultOptions()
+	o.Top, o.Candidates, o.Seed = 100, 0, 3
+	seen, best := map[string]bool{}, math.Inf(-1)
+	result := fill(t, f, "the un[MASK] cat", o)
+	for _, s := range result.Samples {
+		if seen[s.Text] {
+			t.Errorf("%q comes twice", s.Text)
+		}
+		seen[s.Text] = true
+		if s.Text == "the unseen cat" {
+			best = s.LogLikelihood
+		}
+	}
+	target := &fakeTarget{model: model}
+	seen1, _ := f.tokenizer.ID("seen")
+	seen2, _ := f.tokenizer.ID("##seen")
+	if want := math.Max(target.energyOf([]int{seen1}), target.energyOf([]int{seen2})); math.Abs(best-want) > 1e-9 {
+		t.Errorf("kept the one of log-likelihood %v, want %v", best, want)
+	}
+	if result.Stats.DistinctFills != len(result.Samples)+1 {
+		t.Errorf("%d entries of %d fills, of which two read alike", len(result.Samples), result.Stats.DistinctFills)
+	}
+}
+
 // TestFinalRanking is the papers' protocol: the best of the final states,
 // repeats included. The observer tells what the final states were.
 func TestFinalRanking(t *testing.T) {
@@ -531,7 +558,7 @@ func TestWarnings(t *testing.T) {
 	model.bond, model.blind = 60, true
 	o := DefaultOptions()
 	o.StepSize, o.Candidates = 100, 0
-	if w := fill(t, f, twoSlots, o).Warnings; len(w) == 0 || !strings.Contains(strings.Join(w, "\n"), "of the proposals were accepted") {
+	if w := fill(t, f, "the [MASK] [MASK] [MASK] [MASK] sat", o).Warnings; len(w) == 0 || !strings.Contains(strings.Join(w, "\n"), "of the proposals were accepted") {
 		t.Errorf("rejected proposals: got warnings %q", w)
 	}
 }

@@ -35,6 +35,8 @@ type TargetOptions struct {
 	Energy   string  // one of Energies()
 	Gradient string  // one of Gradients()
 	Support  [][]int // token ids that each slot may take, ascending, [slots][categories]
+	// Distances asks for a samplers.MetricTarget.
+	Distances bool
 }
 
 // Target is the distribution over the slots of one template; category k of slot

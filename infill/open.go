@@ -6,6 +6,7 @@ import (
 
 	"infill/lm"
 	"infill/models"
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -88,7 +89,14 @@ func (m languageModel) NewTarget(ids, slots []int, o TargetOptions) (Target, err
 	if err != nil {
 		return nil, err
 	}
-	return languageTarget{t}, nil
+	if !o.Distances {
+		return languageTarget{t}, nil
+	}
+	metric, err := t.WithDistances()
+	if err != nil {
+		return nil, err
+	}
+	return languageMetric{metric}, nil
 }
 
 // Score implements Model.
@@ -105,3 +113,15 @@ type languageTarget struct{ *lm.Target }
 
 // Counts implements Target.
 func (t languageTarget) Counts() Counts { return Counts(t.Target.Counts()) }
+
+// languageMetric is an lm.MetricTarget as a Target.
+type languageMetric struct{ *lm.MetricTarget }
+
+var (
+	_ Target                = languageTarget{}
+	_ Target                = languageMetric{}
+	_ samplers.MetricTarget = languageMetric{}
+)
+
+// Counts implements Target.
+func (t languageMetric) Counts() Counts { return Counts(t.MetricTarget.Counts()) }

@@ -75,8 +75,8 @@ type Options struct {
 	// Initial is one of Initials().
 	Initial string
 	// Rank is one of Ranks(): "distinct" keeps the Top distinct fills of highest
-	// U among all states after the warm-up; "final" keeps the Top final states,
-	// repeats included, as the papers do.
+	// U among all states after the warm-up, the likelier one of those that read
+	// alike; "final" keeps the Top final states, repeats included, as the papers do.
 	Rank string
 	// Seed gives, together with the template, every random number of a run. The
 	// library never draws one by itself: see NewSeed.
@@ -113,12 +113,13 @@ type preset struct {
 	stepSize float64
 	// balance is "" for samplers that have none, gradient for those that use none.
 	balance, gradient string
+	// metric samplers need the distances between tokens.
+	metric bool
 }
 
 // presets holds every sampler that fills text; the other kernels are for targets
-// of other kinds, or need an energy for every token of the vocabulary in each
-// step. The square root of the papers hardly moves over 30,000 categories; 1
-// with a large step size does.
+// of other kinds. The square root of the papers hardly moves over 30,000
+// categories; 1 with a large step size does.
 func presets() map[string]preset {
 	return map[string]preset{
 		"dmala":          {stepped: true, stepSize: 5, balance: "1", gradient: "local"},
@@ -132,6 +133,12 @@ func presets() map[string]preset {
 		"pafs":           {balance: "sqrt", gradient: "local"},
 		"mlm-mh":         {},
 		"gibbs":          {},
+		"p-ncg":          {stepped: true, balance: "sqrt", gradient: "full", metric: true},
+		"gwl":            {stepped: true, balance: "sqrt", gradient: "full", metric: true},
+		// These evaluate the energy of every neighbour: for few candidates only.
+		"lb-1":         {balance: "sqrt"},
+		"gibbs-x":      {},
+		"hamming-ball": {},
 	}
 }
 

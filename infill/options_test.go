@@ -66,7 +66,7 @@ func TestPresets(t *testing.T) {
 		if !ok {
 			continue
 		}
-		target := &fakeTarget{model: &fakeModel{}, support: [][]int{{6, 7}}, categories: []int{2}, width: 2}
+		target := fakeMetric{&fakeTarget{model: &fakeModel{}, support: [][]int{{6, 7}}, categories: []int{2}, width: 2}}
 		if _, err := samplers.New(d.Name, target, samplers.Options{StepSize: 1}); (err == nil) != p.stepped {
 			t.Errorf("%s: preset %+v, and with a step size the kernel says %v", d.Name, p, err)
 		}

@@ -89,7 +89,7 @@ type ranked struct {
 // distinct ranks the distinct fills by energy, the best first. Ties go to the
 // fill drawn more often, then to the smaller token numbers, so that the order
 // never hangs on which chain came first.
-func (p *pool) distinct(top int) []ranked {
+func (p *pool) distinct() []ranked {
 	counts := p.counts()
 	fills := make([]ranked, len(p.energy))
 	for fill := range fills {
@@ -101,7 +101,7 @@ func (p *pool) distinct(top int) []ranked {
 			cmp.Compare(counts[b.fill], counts[a.fill]),
 			slices.Compare(p.state(a.fill), p.state(b.fill)))
 	})
-	return fills[:min(top, len(fills))]
+	return fills
 }
 
 // finals ranks the final states of the chains by energy, repeats included; ties

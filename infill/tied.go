@@ -52,8 +52,8 @@ func sumOver(variables [][]int, logp [][]float32) [][]float32 {
 // checkTies returns an *OptionError where slots of one name cannot be sampled
 // together, or are pinned to different tokens.
 func checkTies(template *tokenize.Template, pins []int, sampler string) error {
-	if len(template.Ties) > 0 && presets()[sampler].gradient == "" {
-		return &OptionError{"sampler", sampler + " draws one slot at a time, and slots of one name move together: take " + defaultSampler}
+	if p := presets()[sampler]; len(template.Ties) > 0 && (p.gradient == "" || p.metric) {
+		return &OptionError{"sampler", sampler + " cannot move slots of one name together: take " + defaultSampler}
 	}
 	for _, tie := range template.Ties {
 		for _, slot := range tie {

@@ -135,7 +135,7 @@ func TestTiedGradient(t *testing.T) {
 
 func TestTiedErrors(t *testing.T) {
 	f, _ := newFake(t)
-	for _, sampler := range []string{"gibbs", "mlm-mh"} {
+	for _, sampler := range []string{"gibbs", "mlm-mh", "lb-1", "p-ncg"} {
 		o := DefaultOptions()
 		o.Sampler = sampler
 		_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x]", o, nil)

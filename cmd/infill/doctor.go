@@ -67,7 +67,7 @@ folder and tried. The exit code is 1 where infill cannot work as it is.`,
 	}
 	addChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
 	cmd.Flags().StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of the model to try, or the folder of a bundle")
-	complete(cmd, "model", models.BuiltIn())
+	completeModel(cmd)
 	return cmd
 }
 

@@ -91,9 +91,10 @@ An object of json and jsonl:
               and number of threads
   samples     the fills, the best first:
     rank, text
-    fills           one for each slot, in order, as it stands in the text
+    fills           one for each [MASK...] as typed, in order, as it reads in
+                    the text
     spans           where each fill stands in the text, in bytes
-    token_ids       of the slots
+    token_ids       of the slots, of which [MASK:3] has three
     log_likelihood  in nats; --temperature does not enter
     count           how often the fill was drawn; frequency is its share of all
                     draws, with a standard error between chains
@@ -106,7 +107,10 @@ An object of json and jsonl:
 
 A draw is the state of a chain after a step behind the warm-up, so 25 chains of
 50 steps with a warm-up of 25 give 625. With --rank final only the final states
-of the chains are drawn, one each, and the fills may repeat, as in the papers.`
+of the chains are drawn, one each, and the fills may repeat, as in the papers.
+
+An object of infill score: id, text, log_likelihood, method, tokens (token, id,
+log_prob, span), pseudo_perplexity, model, signature.`
 
 // helpSamplers writes the registry down.
 func helpSamplers() string {

@@ -21,6 +21,14 @@ type modelOptions struct {
 	verbose   bool
 }
 
+// completeModel offers the models that are there, and folders.
+func completeModel(cmd *cobra.Command) {
+	completions := cobra.FixedCompletions(models.BuiltIn(), cobra.ShellCompDirectiveDefault)
+	if err := cmd.RegisterFlagCompletionFunc("model", completions); err != nil {
+		panic(err) // a slip in the program, as in complete
+	}
+}
+
 // precisions lists the arithmetics that a model can run in.
 func precisions() []string { return []string{"fp32"} }
 
@@ -28,7 +36,7 @@ func (o *modelOptions) register(cmd *cobra.Command) {
 	o.device, o.precision = devices()[0], precisions()[0]
 	flags := cmd.Flags()
 	flags.StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of a model, or the folder of a bundle")
-	complete(cmd, "model", models.BuiltIn())
+	completeModel(cmd)
 	flags.Var(device{&o.device}, "device", "where the model runs; auto is CUDA where it works, else the CPU")
 	complete(cmd, "device", devices())
 	flags.Var(whole{&o.threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
