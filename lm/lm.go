@@ -61,7 +61,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
-	m.wordEmbeddings = sync.OnceValues(func() ([]float32, error) { return bundle.Weights.Float32s(bert.WordEmbeddings) })
+	m.wordEmbeddings = sync.OnceValues(func() ([]float32, error) { return bundle.Weights.Float32s(bundle.Config.Layout().Words.Name) })
 	m.chunk = limits(bundle.Config, runtime.Device())
 	m.conditionals.build = bert.Conditionals
 	m.conditionals.inputs = []string{bert.InputIDs, bert.InputQueries, bert.InputTargets, bert.InputCandidates, bert.InputChosen}

@@ -96,7 +96,11 @@ func TestOpenBuiltIn(t *testing.T) {
 	}
 	for _, want := range b.Config.Tensors() {
 		tensor, ok := b.Tensor(want.Name)
-		if begin, end := header[want.Name].Offsets[0], header[want.Name].Offsets[1]; !ok || tensor.Offset != start+begin || tensor.Length != end-begin {
+		stored := want.Name
+		if stored == "cls.predictions.decoder.bias" {
+			stored = "cls.predictions.bias" // the built-in model's name for it
+		}
+		if begin, end := header[stored].Offsets[0], header[stored].Offsets[1]; !ok || tensor.Offset != start+begin || tensor.Length != end-begin {
 			t.Errorf("tensor %s: %+v, want bytes %d to %d", want.Name, tensor, start+begin, start+end)
 		}
 	}

@@ -140,7 +140,7 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool) {
 func TestOpenDirTakesOldNames(t *testing.T) {
 	dir := tiny(t, false)
 	rewrite(t, dir, func(d *safetensors.Data) bool {
-		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta", "predictions.bias", "predictions.decoder.bias").Replace(d.Name)
+		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta", "predictions.decoder.bias", "predictions.bias").Replace(d.Name)
 		return true
 	})
 	b, err := models.Open(dir)
@@ -150,7 +150,7 @@ func TestOpenDirTakesOldNames(t *testing.T) {
 	for name, stored := range map[string]string{
 		"bert.encoder.layer.1.output.LayerNorm.bias": "bert.encoder.layer.1.output.LayerNorm.beta",
 		"bert.embeddings.LayerNorm.weight":           "bert.embeddings.LayerNorm.gamma",
-		"cls.predictions.bias":                       "cls.predictions.decoder.bias",
+		"cls.predictions.decoder.bias":               "cls.predictions.bias",
 		"cls.predictions.transform.dense.bias":       "cls.predictions.transform.dense.bias",
 	} {
 		if tensor, ok := b.Tensor(name); !ok || tensor.Name != stored {

@@ -5,26 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
-// Config is the architecture of a bundle, from its config.json.
+// Config is the architecture of a bundle, from its config.json. The families name these things differently; here they have one name.
 type Config struct {
-	ModelType          string // family, such as "bert"
-	Architectures      []string
-	VocabularySize     int
-	HiddenSize         int
-	Layers             int
-	Heads              int
-	IntermediateSize   int
-	Activation         Activation
-	MaxPositions       int // longest sequence, in tokens, special tokens included
-	TypeVocabularySize int
+	ModelType      string // family, such as "bert"
+	Architectures  []string
+	VocabularySize int
+	EmbeddingSize  int // width of the word embeddings and of what the output matrix multiplies; most families: HiddenSize
+	HiddenSize     int
+	Layers         int // layers that a text passes, shared weights counted each time
+	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps, spread over Groups sets of weights of
+	// PerGroup layers each. Zero where every layer has its own.
+	Groups, PerGroup int
+	Heads            int
+	IntermediateSize int
+	Activation       Activation
+	HeadActivation   Activation
+	MaxPositions     int // longest sequence, in tokens, special tokens included
+	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding id unused.
+	PositionOffset     int
+	TypeVocabularySize int // 0: no segment embeddings
 	LayerNormEpsilon   float64
 	PaddingID          int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
 	TieWordEmbeddings bool
+	// Modern holds what ModernBERT has beyond the others; nil in every other family.
+	Modern *ModernBERT
+}
+
+// ModernBERT is what sets that family apart (Warner et al. 2024): rotary positions, and layers that attend to a window.
+type ModernBERT struct {
+	// Window says, per layer, how far a position sees: |i − j| ≤ Window. 0 is without bound.
+	Window []int
+	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window.
+	GlobalTheta, LocalTheta float64
+	// Which parts have a bias.
+	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
 }
 
 // Activation is the nonlinearity of the feed-forward blocks and of the head.
@@ -46,9 +64,6 @@ func activations() map[string]Activation {
 	}
 }
 
-// Families lists the values of model_type that can be run.
-func Families() []string { return []string{"bert"} }
-
 // Limits far above any real model; they keep a damaged config from asking for absurd amounts of memory.
 const (
 	maxConfigBytes = 1 << 20
@@ -62,93 +77,125 @@ func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxConfigBytes {
 		return Config{}, fmt.Errorf("%d bytes, more than the %d that a config can sensibly have", len(data), maxConfigBytes)
 	}
-	var raw struct {
-		ModelType         *string  `json:"model_type"`
-		Architectures     []string `json:"architectures"`
-		VocabSize         *int     `json:"vocab_size"`
-		HiddenSize        *int     `json:"hidden_size"`
-		NumHiddenLayers   *int     `json:"num_hidden_layers"`
-		NumAttentionHeads *int     `json:"num_attention_heads"`
-		IntermediateSize  *int     `json:"intermediate_size"`
-		HiddenAct         *string  `json:"hidden_act"`
-		MaxPositions      *int     `json:"max_position_embeddings"`
-		TypeVocabSize     *int     `json:"type_vocab_size"`
-		LayerNormEps      *float64 `json:"layer_norm_eps"`
-		PadTokenID        *int     `json:"pad_token_id"`
-		PositionType      *string  `json:"position_embedding_type"`
-		Tie               *bool    `json:"tie_word_embeddings"`
-		IsDecoder         bool     `json:"is_decoder"`
-		CrossAttention    bool     `json:"add_cross_attention"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		var wrongType *json.UnmarshalTypeError
-		if errors.As(err, &wrongType) && wrongType.Field != "" {
-			return Config{}, fmt.Errorf("%s: %s where a value of type %s belongs", wrongType.Field, wrongType.Value, wrongType.Type)
-		}
+	r := &configReader{}
+	if err := json.Unmarshal(data, &r.fields); err != nil {
 		return Config{}, fmt.Errorf("not valid JSON: %w", err)
 	}
-	if raw.ModelType == nil {
+	name := r.text("model_type", "")
+	if r.err != nil {
+		return Config{}, r.err
+	}
+	if name == "" {
 		return Config{}, errors.New("model_type is missing")
 	}
-	if !slices.Contains(Families(), *raw.ModelType) {
-		return Config{}, fmt.Errorf("model_type %.40q is not supported (supported: %s)", *raw.ModelType, strings.Join(Families(), ", "))
+	family, ok := findFamily(name)
+	if !ok {
+		return Config{}, fmt.Errorf("model_type %.40q is not supported (supported: %s)", name, strings.Join(Families(), ", "))
 	}
-	c := Config{ModelType: *raw.ModelType, Architectures: raw.Architectures}
-	for _, size := range []struct {
-		key      string
-		value    *int
-		into     *int
-		fallback int // of the reference implementation's BertConfig; 0: the key is required
-		limit    int
-	}{
-		{"vocab_size", raw.VocabSize, &c.VocabularySize, 0, maxVocabulary},
-		{"hidden_size", raw.HiddenSize, &c.HiddenSize, 0, maxWidth},
-		{"num_hidden_layers", raw.NumHiddenLayers, &c.Layers, 0, maxLayers},
-		{"num_attention_heads", raw.NumAttentionHeads, &c.Heads, 0, maxWidth},
-		{"intermediate_size", raw.IntermediateSize, &c.IntermediateSize, 0, maxWidth},
-		{"max_position_embeddings", raw.MaxPositions, &c.MaxPositions, 0, maxWidth},
-		{"type_vocab_size", raw.TypeVocabSize, &c.TypeVocabularySize, 2, maxWidth},
-	} {
-		switch {
-		case size.value == nil && size.fallback == 0:
-			return Config{}, fmt.Errorf("%s is missing", size.key)
-		case size.value == nil:
-			*size.into = size.fallback
-		case *size.value < 1 || *size.value > size.limit:
-			return Config{}, fmt.Errorf("%s is %d, not between 1 and %d", size.key, *size.value, size.limit)
-		default:
-			*size.into = *size.value
-		}
+	c := Config{ModelType: name}
+	read(r, "architectures", &c.Architectures)
+	if r.flag("is_decoder", false) || r.flag("add_cross_attention", false) {
+		r.fail("is_decoder or add_cross_attention is true: a masked language model attends in both directions")
 	}
-	if c.HiddenSize%c.Heads != 0 {
-		return Config{}, fmt.Errorf("hidden_size %d is not a multiple of num_attention_heads %d", c.HiddenSize, c.Heads)
+	c.VocabularySize = r.size("vocab_size", 0, maxVocabulary)
+	c.TieWordEmbeddings = r.flag("tie_word_embeddings", true)
+	family.parse(r, &c)
+	if r.err != nil {
+		return Config{}, r.err
 	}
-	name := valueOr(raw.HiddenAct, "gelu")
-	var ok bool
-	if c.Activation, ok = activations()[name]; !ok {
-		return Config{}, fmt.Errorf("hidden_act %.40q is not supported (supported: %s)", name, strings.Join(sortedKeys(activations()), ", "))
-	}
-	if position := valueOr(raw.PositionType, "absolute"); position != "absolute" {
-		return Config{}, fmt.Errorf("position_embedding_type %.40q is not supported (supported: absolute)", position)
-	}
-	if raw.IsDecoder || raw.CrossAttention {
-		return Config{}, errors.New("is_decoder or add_cross_attention is true: a masked language model attends in both directions")
-	}
-	c.LayerNormEpsilon = valueOr(raw.LayerNormEps, 1e-12)
-	if !(c.LayerNormEpsilon >= 0 && c.LayerNormEpsilon < 1) || math.IsInf(c.LayerNormEpsilon, 0) {
-		return Config{}, fmt.Errorf("layer_norm_eps is %g, not between 0 and 1", c.LayerNormEpsilon)
-	}
-	c.PaddingID = valueOr(raw.PadTokenID, 0)
-	if c.PaddingID < 0 || c.PaddingID >= c.VocabularySize {
-		return Config{}, fmt.Errorf("pad_token_id %d is outside the vocabulary of %d", c.PaddingID, c.VocabularySize)
-	}
-	c.TieWordEmbeddings = valueOr(raw.Tie, true)
 	return c, nil
 }
 
-func valueOr[T any](p *T, fallback T) T {
-	if p == nil {
-		return fallback
+// configReader reads the keys of a config.json, and keeps the first error.
+type configReader struct {
+	fields map[string]json.RawMessage
+	err    error
+}
+
+func (r *configReader) fail(format string, arguments ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, arguments...)
 	}
-	return *p
+}
+
+// read decodes the value of a key; false if there is none, or null.
+func read[T any](r *configReader, key string, into *T) bool {
+	raw, ok := r.fields[key]
+	if !ok || string(raw) == "null" {
+		return false
+	}
+	err := json.Unmarshal(raw, into)
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrongType):
+		r.fail("%s: %s where a value of type %s belongs", key, wrongType.Value, wrongType.Type)
+	case err != nil:
+		r.fail("%s: %w", key, err)
+	}
+	return err == nil
+}
+
+// size reads a size from 1 to limit; without a fallback the key is required.
+func (r *configReader) size(key string, fallback, limit int) int {
+	n := fallback
+	switch found := read(r, key, &n); {
+	case r.err != nil:
+	case !found && fallback == 0:
+		r.fail("%s is missing", key)
+	case n < 1 || n > limit:
+		r.fail("%s is %d, not between 1 and %d", key, n, limit)
+	}
+	return n
+}
+
+func (r *configReader) text(key, fallback string) string {
+	read(r, key, &fallback)
+	return fallback
+}
+
+func (r *configReader) flag(key string, fallback bool) bool {
+	read(r, key, &fallback)
+	return fallback
+}
+
+// number reads a number from low, included, to high, excluded.
+func (r *configReader) number(key string, fallback, low, high float64) float64 {
+	read(r, key, &fallback)
+	if !(fallback >= low && fallback < high) || math.IsInf(fallback, 0) {
+		r.fail("%s is %g, not between %g and %g", key, fallback, low, high)
+	}
+	return fallback
+}
+
+func (r *configReader) activation(key, fallback string) Activation {
+	name := r.text(key, fallback)
+	a, ok := activations()[name]
+	if !ok {
+		r.fail("%s %.40q is not supported (supported: %s)", key, name, strings.Join(sortedKeys(activations()), ", "))
+	}
+	return a
+}
+
+// padding reads pad_token_id.
+func (r *configReader) padding(c *Config, fallback int) {
+	c.PaddingID = fallback
+	read(r, "pad_token_id", &c.PaddingID)
+	if r.err == nil && (c.PaddingID < 0 || c.PaddingID >= c.VocabularySize) {
+		r.fail("pad_token_id %d is outside the vocabulary of %d", c.PaddingID, c.VocabularySize)
+	}
+}
+
+// heads reads the number of attention heads, which must divide the hidden size.
+func (r *configReader) heads(c *Config, key, hidden string) {
+	c.Heads = r.size(key, 0, maxWidth)
+	if r.err == nil && c.HiddenSize%c.Heads != 0 {
+		r.fail("%s %d is not a multiple of %s %d", hidden, c.HiddenSize, key, c.Heads)
+	}
+}
+
+// absolute refuses position embeddings other than a table with a row for every position.
+func (r *configReader) absolute() {
+	if position := r.text("position_embedding_type", "absolute"); position != "absolute" {
+		r.fail("position_embedding_type %.40q is not supported (supported: absolute)", position)
+	}
 }

@@ -22,8 +22,8 @@ func TestParseConfigOfBuiltIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, HiddenSize: 256, Layers: 4, Heads: 4,
-		IntermediateSize: 1024, Activation: models.GELU, MaxPositions: 256, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 256, HiddenSize: 256, Layers: 4, Heads: 4,
+		IntermediateSize: 1024, Activation: models.GELU, HeadActivation: models.GELU, MaxPositions: 256, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -59,9 +59,9 @@ func TestParseConfigAccepts(t *testing.T) {
 		{"tie_word_embeddings", nil, func(c *models.Config) { c.TieWordEmbeddings = true }},
 		{"tie_word_embeddings", false, func(c *models.Config) { c.TieWordEmbeddings = false }},
 		{"hidden_act", nil, func(c *models.Config) { c.Activation = models.GELU }},
-		{"hidden_act", "gelu_new", func(c *models.Config) { c.Activation = models.GELUTanh }},
-		{"hidden_act", "gelu_pytorch_tanh", func(c *models.Config) { c.Activation = models.GELUTanh }},
-		{"hidden_act", "relu", func(c *models.Config) { c.Activation = models.ReLU }},
+		{"hidden_act", "gelu_new", func(c *models.Config) { c.Activation, c.HeadActivation = models.GELUTanh, models.GELUTanh }},
+		{"hidden_act", "gelu_pytorch_tanh", func(c *models.Config) { c.Activation, c.HeadActivation = models.GELUTanh, models.GELUTanh }},
+		{"hidden_act", "relu", func(c *models.Config) { c.Activation, c.HeadActivation = models.ReLU, models.ReLU }},
 		{"position_embedding_type", "absolute", func(*models.Config) {}},
 		{"transformers_version", "4.0", func(*models.Config) {}},
 	} {
@@ -85,7 +85,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		want  string
 	}{
 		{"model_type", nil, "model_type is missing"},
-		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: bert)`},
+		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: albert, bert, camembert, distilbert, electra, modernbert, roberta, xlm-roberta)`},
 		{"model_type", 7, "model_type: number where a value of type string belongs"},
 		{"vocab_size", nil, "vocab_size is missing"},
 		{"vocab_size", 0, "vocab_size is 0, not between 1 and"},

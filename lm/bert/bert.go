@@ -1,7 +1,13 @@
-// Package bert writes the BERT family of masked language models (Devlin et
-// al. 2019) as ONNX graphs: log-probabilities at chosen positions
-// ([Conditionals]), and the same with the gradient of their sum with respect
-// to word embeddings ([Gradient]).
+// Package bert writes masked language models of BERT's descent as ONNX graphs:
+// log-probabilities at chosen positions ([Conditionals]), and the same with
+// the gradient of their sum with respect to word embeddings ([Gradient]).
+//
+// One package serves every family, because they are one model with small
+// changes: DistilBERT, ELECTRA, RoBERTa and ALBERT differ from BERT (Devlin et
+// al. 2019) in names, sizes and which weights are shared, which models.Layout
+// says, so that [transformer] builds all of them; ModernBERT (modernbert.go)
+// has layers of its own. What is asked of a model, what leaves it, and the
+// backward pass are here, and know no family.
 //
 // The graphs take rows of token ids, a row being one text in which some slots
 // are masked, and compute no more than is asked for: the last layer and the
@@ -11,7 +17,6 @@ package bert
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 
 	"infill/lm/onnx"
@@ -39,9 +44,6 @@ const (
 	OutputSlotsVocabulary = "gradient"
 )
 
-// WordEmbeddings is the tensor of word embeddings, [vocabulary × hidden].
-const WordEmbeddings = "bert.embeddings.word_embeddings.weight"
-
 // Conditionals is the graph of log-probabilities. Inputs, all int64:
 //
 //	ids         [rows × tokens]     token ids, no padding
@@ -58,7 +60,7 @@ const WordEmbeddings = "bert.embeddings.word_embeddings.weight"
 func Conditionals(b *models.Bundle) (*onnx.Graph, error) {
 	m := newBuilder(b, b.Name+" conditionals")
 	in := m.inputs(onnx.Symbol("rows"))
-	_, hidden := m.encode(in, false)
+	_, hidden := m.transformer(in, false)
 	_, logProbability := m.head(hidden)
 	m.logProbabilities(in, logProbability)
 	return m.finish()
@@ -91,25 +93,25 @@ func Gradient(b *models.Bundle) (*onnx.Graph, error) {
 	candidates := m.Input(InputSlotCandidates, onnx.Int64, slots, onnx.Symbol("slot_candidates"))
 	chosen := m.Input(InputChosenSlots, onnx.Int64, onnx.Symbol("chosen_slots"))
 
-	words, hidden := m.encode(in, true)
+	words, hidden := m.transformer(in, true)
 	state, logProbability := m.head(hidden)
 	m.logProbabilities(in, logProbability)
 
 	// ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v
 	targets := m.Reshape(in.targets, in.positions())
-	decoder := m.decoder()
+	decoder := m.weight(m.layout.Decoder.Weight)
 	seed := m.Gemm(m.Exp(logProbability), decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
 	gradients, err := m.Differentiate([]*onnx.Value{state}, []*onnx.Value{seed}, []*onnx.Value{words})
 	if err != nil {
 		return nil, err
 	}
-	h := m.width()
+	h := onnx.Fixed(int64(m.layout.Words.Width))
 	atSlots := m.Gather(m.Reshape(gradients[0], in.rows.Times(in.tokens), h), at, 0)
 	byTerm := m.Mul(m.Reshape(atSlots, chains, terms, slots, h), weights)
-	sum := m.ReduceSum(byTerm, false, 1) // [chains slots hidden]
+	sum := m.ReduceSum(byTerm, false, 1) // [chains slots width]
 
-	embedding := m.weight(WordEmbeddings)
-	rowsOfE := m.Gather(embedding, candidates, 0) // [slots candidates hidden]
+	embedding := m.weight(m.layout.Words.Name)
+	rowsOfE := m.Gather(embedding, candidates, 0) // [slots candidates width]
 	m.Output(OutputSlotCandidates, m.MatMul(m.Transpose(sum, 1, 0, 2), m.Transpose(rowsOfE, 0, 2, 1)))
 	flat := m.Reshape(sum, chains.Times(slots), h)
 	m.Output(OutputSlotsVocabulary, m.Gemm(m.Gather(flat, chosen, 0), embedding, nil, onnx.GemmOptions{TransB: true}))
@@ -129,12 +131,13 @@ func (in inputs) positions() onnx.Dim { return in.rows.Times(in.perRow) }
 type builder struct {
 	*onnx.Graph
 	bundle  *models.Bundle
+	layout  models.Layout
 	weights map[string]*onnx.Value
 	err     error
 }
 
 func newBuilder(b *models.Bundle, name string) *builder {
-	return &builder{Graph: onnx.New(name), bundle: b, weights: map[string]*onnx.Value{}}
+	return &builder{Graph: onnx.New(name), bundle: b, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
 }
 
 func (m *builder) finish() (*onnx.Graph, error) {
@@ -143,8 +146,6 @@ func (m *builder) finish() (*onnx.Graph, error) {
 	}
 	return m.Graph, m.err
 }
-
-func (m *builder) width() onnx.Dim { return onnx.Fixed(int64(m.bundle.Config.HiddenSize)) }
 
 func (m *builder) inputs(rows onnx.Dim) inputs {
 	in := inputs{rows: rows, tokens: onnx.Symbol("tokens"), perRow: onnx.Symbol("queries")}
@@ -157,13 +158,21 @@ func (m *builder) inputs(rows onnx.Dim) inputs {
 }
 
 // weight is a tensor of the bundle, as float32.
-func (m *builder) weight(name string) *onnx.Value {
-	if v, ok := m.weights[name]; ok {
-		return v
-	}
+func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
+
+// rows is n rows, from row first, of a tensor of the bundle, as float32; all
+// rows from there where n is negative.
+func (m *builder) rows(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
 	if !ok && m.err == nil {
 		m.err = fmt.Errorf("bundle %s: tensor %s is missing", m.bundle.Name, name)
+	}
+	if n < 0 && ok {
+		n = t.Shape[0] - first
+	}
+	key := fmt.Sprintf("%s[%d:%d]", name, first, n)
+	if v, ok := m.weights[key]; ok {
+		return v
 	}
 	stored := map[safetensors.DType]onnx.DType{
 		safetensors.F16: onnx.Float16, safetensors.BF16: onnx.BFloat16, safetensors.F32: onnx.Float, safetensors.F64: onnx.Double,
@@ -176,87 +185,48 @@ func (m *builder) weight(name string) *onnx.Value {
 	if err != nil && m.err == nil {
 		m.err = err
 	}
-	shape := make([]int64, len(t.Shape))
-	for i, n := range t.Shape {
-		shape[i] = int64(n)
+	shape, row := make([]int64, len(t.Shape)), t.DType.Size()
+	for i, d := range t.Shape {
+		shape[i] = int64(d)
+		if i > 0 {
+			row *= int64(d)
+		}
 	}
-	v := m.Cast(m.External(name, dtype, shape, onnx.Location{File: filepath.ToSlash(file), Offset: t.Offset, Length: t.Length}), onnx.Float)
-	m.weights[name] = v
+	at := onnx.Location{File: filepath.ToSlash(file), Offset: t.Offset, Length: t.Length}
+	if len(shape) > 0 && int64(n) != shape[0] {
+		if int64(first+n) > shape[0] && m.err == nil {
+			m.err = fmt.Errorf("bundle %s: tensor %s has shape %v, rows %d to %d are needed", m.bundle.Name, name, t.Shape, first, first+n)
+		}
+		shape[0], at.Offset, at.Length = int64(n), at.Offset+int64(first)*row, int64(n)*row
+	}
+	v := m.Cast(m.External(name, dtype, shape, at), onnx.Float)
+	m.weights[key] = v
 	return v
 }
 
-func (m *builder) decoder() *onnx.Value {
-	if m.bundle.Config.TieWordEmbeddings {
-		return m.weight(WordEmbeddings)
-	}
-	return m.weight("cls.predictions.decoder.weight")
-}
-
 // linear is scale·(x·Wᵀ) + bias for x [positions × in], times post.
-func (m *builder) linear(x *onnx.Value, name string, scale, post float64) *onnx.Value {
-	return m.Gemm(x, m.weight(name+".weight"), m.weight(name+".bias"),
-		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
-}
-
-func (m *builder) normalize(x *onnx.Value, name string) *onnx.Value {
-	return m.LayerNormalization(x, m.weight(name+".weight"), m.weight(name+".bias"), m.bundle.Config.LayerNormEpsilon)
-}
-
-// encode is the embeddings and the transformer layers. It returns the word
-// embeddings [rows × tokens × hidden] and the last hidden state at the queries
-// [rows·queries × hidden]. Only the graph with a backward pass is split in a
-// way that is cheap to differentiate.
-func (m *builder) encode(in inputs, differentiable bool) (words, hidden *onnx.Value) {
-	h, all := m.width(), in.rows.Times(in.tokens)
-	words = m.Gather(m.weight(WordEmbeddings), in.ids, 0)
-	positions := m.Prefix(m.weight("bert.embeddings.position_embeddings.weight"), in.tokens)
-	segment := m.Gather(m.weight("bert.embeddings.token_type_embeddings.weight"), m.Ints(0), 0)
-	x := m.Add(words, m.Add(positions, segment))
-	x = m.Reshape(m.normalize(x, "bert.embeddings.LayerNorm"), all, h)
-
-	queries := m.Reshape(in.queries, in.positions())
-	for i := range m.bundle.Config.Layers {
-		asked, perRow := x, in.tokens
-		if i == m.bundle.Config.Layers-1 {
-			// What the last layer computes elsewhere, nobody reads.
-			asked, perRow = m.Gather(x, queries, 0), in.perRow
-		}
-		x = m.layer(fmt.Sprintf("bert.encoder.layer.%d.", i), x, asked, in, perRow, differentiable)
+func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *onnx.Value {
+	var bias *onnx.Value
+	if l.Bias != "" {
+		bias = m.rows(l.Bias, l.First, l.Out)
 	}
-	return words, x
+	return m.Gemm(x, m.rows(l.Weight, l.First, l.Out), bias, onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }
 
-// layer is a transformer layer with layer normalisation after each block, at
-// the positions asked for (perRow of every row), attending to all.
-func (m *builder) layer(prefix string, x, asked *onnx.Value, in inputs, perRow onnx.Dim, differentiable bool) *onnx.Value {
-	c := m.bundle.Config
-	heads, size := onnx.Fixed(int64(c.Heads)), onnx.Fixed(int64(c.HiddenSize/c.Heads))
-	split := func(x *onnx.Value, perRow onnx.Dim, order ...int) *onnx.Value {
-		return m.Transpose(m.Reshape(x, in.rows, perRow, heads, size), order...)
+// normalize is x itself where the norm is not there.
+func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
+	if n.Weight == "" {
+		return x
 	}
-	scale := 1 / math.Sqrt(float64(c.HiddenSize/c.Heads))
-	q := split(m.linear(asked, prefix+"attention.self.query", 1, scale), perRow, 0, 2, 1, 3)
-	k := split(m.linear(x, prefix+"attention.self.key", 1, 1), in.tokens, 0, 2, 3, 1)
-	v := split(m.linear(x, prefix+"attention.self.value", 1, 1), in.tokens, 0, 2, 1, 3)
-	mixed := m.MatMul(m.Softmax(m.MatMul(q, k)), v)
-	context := m.Reshape(m.Transpose(mixed, 0, 2, 1, 3), in.rows.Times(perRow), m.width())
-
-	x = m.normalize(m.Add(m.linear(context, prefix+"attention.output.dense", 1, 1), asked), prefix+"attention.output.LayerNorm")
-	return m.normalize(m.Add(m.feedForward(x, prefix, differentiable), x), prefix+"output.LayerNorm")
-}
-
-func (m *builder) feedForward(x *onnx.Value, prefix string, differentiable bool) *onnx.Value {
-	if m.bundle.Config.Activation == models.GELU && differentiable {
-		// gelu(x) = s(1 + erf s)/√2 with s = x/√2. The factors ride along with
-		// the matrix products, and erf s serves the derivative too.
-		s := m.linear(x, prefix+"intermediate.dense", 1, math.Sqrt(0.5))
-		return m.linear(m.Mul(s, m.Add(m.Erf(s), m.Scalar(1))), prefix+"output.dense", math.Sqrt(0.5), 1)
+	var bias *onnx.Value
+	if n.Bias != "" {
+		bias = m.weight(n.Bias)
 	}
-	return m.linear(m.activate(m.linear(x, prefix+"intermediate.dense", 1, 1)), prefix+"output.dense", 1, 1)
+	return m.LayerNormalization(x, m.weight(n.Weight), bias, m.bundle.Config.LayerNormEpsilon)
 }
 
-func (m *builder) activate(x *onnx.Value) *onnx.Value {
-	switch m.bundle.Config.Activation {
+func (m *builder) activate(x *onnx.Value, a models.Activation) *onnx.Value {
+	switch a {
 	case models.GELU:
 		return m.Gelu(x, false)
 	case models.GELUTanh:
@@ -265,7 +235,7 @@ func (m *builder) activate(x *onnx.Value) *onnx.Value {
 		return m.Relu(x)
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, m.bundle.Config.Activation)
+		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, a)
 	}
 	return x
 }
@@ -273,9 +243,9 @@ func (m *builder) activate(x *onnx.Value) *onnx.Value {
 // head maps hidden states to log-probabilities [positions × vocabulary]; state
 // is what the output matrix multiplies.
 func (m *builder) head(hidden *onnx.Value) (state, logProbability *onnx.Value) {
-	const head = "cls.predictions."
-	state = m.normalize(m.activate(m.linear(hidden, head+"transform.dense", 1, 1)), head+"transform.LayerNorm")
-	return state, m.LogSoftmax(m.Gemm(state, m.decoder(), m.weight(head+"bias"), onnx.GemmOptions{TransB: true}))
+	state = m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
+	state = m.normalize(state, m.layout.HeadNorm)
+	return state, m.LogSoftmax(m.linear(state, m.layout.Decoder, 1, 1))
 }
 
 func (m *builder) logProbabilities(in inputs, logProbability *onnx.Value) {

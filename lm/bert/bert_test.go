@@ -15,20 +15,13 @@ import (
 // evaluator runs a graph in double precision; change may alter weights.
 func evaluate(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]reference.Array, change func(name string, w reference.Array)) map[string]reference.Array {
 	t.Helper()
+	weights := berttest.Weights(b.Dir)
 	out, err := reference.Evaluate(g, inputs, func(i onnx.Initializer) (reference.Array, error) {
-		data, err := b.Weights.Float64s(i.Value.Name)
-		if err != nil {
-			return reference.Array{}, err
-		}
-		w := reference.Array{Data: slices.Clone(data)}
-		for _, d := range i.Value.Shape {
-			n, _ := d.Size()
-			w.Shape = append(w.Shape, int(n))
-		}
-		if change != nil {
+		w, err := weights(i)
+		if err == nil && change != nil {
 			change(i.Value.Name, w)
 		}
-		return w, nil
+		return w, err
 	})
 	if err != nil {
 		t.Fatal(err)

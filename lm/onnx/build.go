@@ -32,6 +32,12 @@ func (g *Graph) Erf(x *Value) *Value { return g.unary("Erf", x) }
 // Sqrt is the square root.
 func (g *Graph) Sqrt(x *Value) *Value { return g.unary("Sqrt", x) }
 
+// Cos is the cosine, of radians.
+func (g *Graph) Cos(x *Value) *Value { return g.unary("Cos", x) }
+
+// Sin is the sine, of radians.
+func (g *Graph) Sin(x *Value) *Value { return g.unary("Sin", x) }
+
 // Tanh is the hyperbolic tangent.
 func (g *Graph) Tanh(x *Value) *Value { return g.unary("Tanh", x) }
 
@@ -69,6 +75,15 @@ func (g *Graph) Mul(a, b *Value) *Value { return g.binary("Mul", a, b) }
 
 // Div is the elementwise quotient, broadcast.
 func (g *Graph) Div(a, b *Value) *Value { return g.binary("Div", a, b) }
+
+// Mod is the remainder of whole numbers, with the sign of b.
+func (g *Graph) Mod(a, b *Value) *Value { return g.binary("Mod", a, b) }
+
+// Range is the whole numbers from 0 to n−1.
+func (g *Graph) Range(n Dim) *Value {
+	scalar := func(x *Value) *Value { return g.node("Reshape", Int64, nil, []*Value{x, g.Ints()}) }
+	return g.node("Range", Int64, Shape{n}, []*Value{scalar(g.Ints(0)), scalar(g.Sizes(Shape{n})), scalar(g.Ints(1))})
+}
 
 // MatMul is the matrix product of the last two dimensions; the leading ones
 // broadcast.

@@ -36,6 +36,8 @@ var ruleCases = []ruleCase{
 	{name: "log", op: "Log", inputs: [][]int{{5}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Log(x[0]) }},
 	{name: "sqrt", op: "Sqrt", inputs: [][]int{{5}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Sqrt(x[0]) }},
 	{name: "erf", op: "Erf", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Erf(x[0]) }},
+	{name: "cos", op: "Cos", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Cos(x[0]) }},
+	{name: "sin", op: "Sin", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sin(x[0]) }},
 	{name: "tanh", op: "Tanh", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Tanh(x[0]) }},
 	{name: "sigmoid", op: "Sigmoid", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sigmoid(x[0]) }},
 	{name: "relu", op: "Relu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Relu(x[0]) }},

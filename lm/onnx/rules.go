@@ -23,6 +23,8 @@ var rules = map[string]rule{
 	"Log":                pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Div(dy, x) }),
 	"Sqrt":               pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Div(b.Mul(dy, b.Scalar(0.5)), y) }),
 	"Erf":                pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.erfSlope(x)) }),
+	"Cos":                pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Neg(b.Mul(dy, b.Sin(x))) }),
+	"Sin":                pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.Cos(x)) }),
 	"Tanh":               pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.Sub(b.Scalar(1), b.Mul(y, y))) }),
 	"Sigmoid":            pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.Sub(y, b.Mul(y, y))) }),
 	"Relu":               pointwise(func(b *backward, x, y, dy *Value) *Value { return b.Mul(dy, b.unary("Sign", y)) }),

@@ -19,16 +19,16 @@ import (
 // Tiny is a BERT of about 5,000 weights.
 func Tiny() models.Config {
 	return models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 64, HiddenSize: 16, Layers: 2, Heads: 2,
-		IntermediateSize: 32, Activation: models.GELU, MaxPositions: 24, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 64, EmbeddingSize: 16, HiddenSize: 16, Layers: 2, Heads: 2,
+		IntermediateSize: 32, Activation: models.GELU, HeadActivation: models.GELU, MaxPositions: 24, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
 	}
 }
 
 // Base has the shape of BERT-base: 12 layers, hidden size 768, 30,522 tokens, 110 million weights.
 func Base() models.Config {
 	return models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, HiddenSize: 768, Layers: 12, Heads: 12,
-		IntermediateSize: 3072, Activation: models.GELU, MaxPositions: 512, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 768, HiddenSize: 768, Layers: 12, Heads: 12,
+		IntermediateSize: 3072, Activation: models.GELU, HeadActivation: models.GELU, MaxPositions: 512, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
 	}
 }
 
@@ -52,7 +52,7 @@ func Write(dir string, c models.Config, o Options) error {
 	var tensors []safetensors.Data
 	for _, t := range c.Tensors() {
 		mean := 0.0
-		if strings.HasSuffix(t.Name, "LayerNorm.weight") {
+		if t.Scale {
 			mean = 1
 		}
 		n := 1

@@ -113,7 +113,7 @@ func attribute[T any](n *onnx.Node, name string, otherwise T) T {
 // elementwise operators of one input.
 var unary = map[string]func(float64) float64{
 	"Neg": func(x float64) float64 { return -x }, "Exp": math.Exp, "Log": math.Log, "Sqrt": math.Sqrt,
-	"Erf": math.Erf, "Tanh": math.Tanh,
+	"Erf": math.Erf, "Tanh": math.Tanh, "Cos": math.Cos, "Sin": math.Sin,
 	"Identity": func(x float64) float64 { return x },
 	"Cast":     func(x float64) float64 { return x },
 	"Sigmoid":  func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
@@ -135,6 +135,7 @@ var binary = map[string]func(a, b float64) float64{
 	"Sub": func(a, b float64) float64 { return a - b },
 	"Mul": func(a, b float64) float64 { return a * b },
 	"Div": func(a, b float64) float64 { return a / b },
+	"Mod": func(a, b float64) float64 { return a - b*math.Floor(a/b) }, // of whole numbers
 }
 
 func apply(n *onnx.Node, in []Array) ([]Array, error) {
@@ -171,6 +172,13 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		return concat(in, axis)
 	case "Slice":
 		return slice(in)
+	case "Range":
+		out := Array{}
+		for x := in[0].Data[0]; x < in[1].Data[0]; x += in[2].Data[0] {
+			out.Data = append(out.Data, x)
+		}
+		out.Shape = []int{len(out.Data)}
+		return []Array{out}, nil
 	case "Expand":
 		return []Array{zip(in[0], New(whole(in[1])...), func(a, _ float64) float64 { return a })}, nil
 	case "ConstantOfShape":

@@ -1,0 +1,344 @@
+package models
+
+import "fmt"
+
+// A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors. What the
+// tensors then compute is said by lm/bert, in terms of the Config and the Layout.
+type family struct {
+	parse  func(r *configReader, c *Config)
+	layout func(c Config) Layout
+}
+
+// families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which wrote
+// nearly every bundle there is.
+func families() map[string]family {
+	roberta := family{parseRoBERTa, func(c Config) Layout { return robertaLayout(c, "roberta.") }}
+	return map[string]family{
+		"bert":        {parseBERT, bertLayout},
+		"distilbert":  {parseDistilBERT, distilBERTLayout},
+		"electra":     {parseELECTRA, electraLayout},
+		"roberta":     roberta,
+		"xlm-roberta": roberta,
+		"camembert":   roberta,
+		"albert":      {parseALBERT, albertLayout},
+		"modernbert":  {parseModernBERT, modernBERTLayout},
+	}
+}
+
+func findFamily(name string) (family, bool) {
+	f, ok := families()[name]
+	return f, ok
+}
+
+// Families lists the values of model_type that can be run, sorted.
+func Families() []string { return sortedKeys(families()) }
+
+// standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the reference
+// implementation; sizes without one are required.
+func (r *configReader) standard(c *Config, positionsUnused int) {
+	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
+	c.EmbeddingSize = c.HiddenSize
+	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
+	r.heads(c, "num_attention_heads", "hidden_size")
+	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
+	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth) - positionsUnused
+	c.PositionOffset = positionsUnused
+	if c.MaxPositions < 1 {
+		r.fail("max_position_embeddings is %d, of which %d rows stand for no position", c.MaxPositions+positionsUnused, positionsUnused)
+	}
+	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
+	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
+	r.absolute()
+}
+
+func parseBERT(r *configReader, c *Config) {
+	r.padding(c, 0)
+	r.standard(c, 0)
+	c.Activation = r.activation("hidden_act", "gelu")
+	c.HeadActivation = c.Activation
+}
+
+func parseDistilBERT(r *configReader, c *Config) {
+	r.padding(c, 0)
+	c.HiddenSize = r.size("dim", 0, maxWidth)
+	c.EmbeddingSize = c.HiddenSize
+	c.Layers = r.size("n_layers", 0, maxLayers)
+	r.heads(c, "n_heads", "dim")
+	c.IntermediateSize = r.size("hidden_dim", 0, maxWidth)
+	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	c.LayerNormEpsilon = 1e-12 // written into the reference implementation
+	c.Activation = r.activation("activation", "gelu")
+	c.HeadActivation = c.Activation
+}
+
+func parseELECTRA(r *configReader, c *Config) {
+	r.padding(c, 0)
+	r.standard(c, 0)
+	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
+	c.Activation = r.activation("hidden_act", "gelu")
+	c.HeadActivation = GELU // whatever the layers use
+}
+
+// parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more.
+func parseRoBERTa(r *configReader, c *Config) {
+	r.padding(c, 1)
+	r.standard(c, c.PaddingID+1)
+	c.Activation = r.activation("hidden_act", "gelu")
+	c.HeadActivation = GELU
+}
+
+func parseALBERT(r *configReader, c *Config) {
+	r.padding(c, 0)
+	r.standard(c, 0)
+	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
+	c.Groups = r.size("num_hidden_groups", 1, maxLayers)
+	c.PerGroup = r.size("inner_group_num", 1, maxLayers)
+	if r.err == nil && c.Layers%c.Groups != 0 {
+		r.fail("num_hidden_layers %d is not a multiple of num_hidden_groups %d", c.Layers, c.Groups)
+	}
+	if c.Layers *= c.PerGroup; c.Layers > maxLayers {
+		r.fail("num_hidden_layers times inner_group_num is %d, more than %d", c.Layers, maxLayers)
+	}
+	c.Activation = r.activation("hidden_act", "gelu_new")
+	c.HeadActivation = c.Activation
+}
+
+func parseModernBERT(r *configReader, c *Config) {
+	r.padding(c, 50283)
+	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
+	c.EmbeddingSize = c.HiddenSize
+	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
+	r.heads(c, "num_attention_heads", "hidden_size")
+	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
+		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
+	}
+	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
+	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)
+	c.Activation = r.activation("hidden_activation", "gelu")
+	c.HeadActivation = r.activation("classifier_activation", "gelu")
+	c.Modern = &ModernBERT{
+		NormBias: r.flag("norm_bias", false), AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
+		HeadBias: r.flag("classifier_bias", false), DecoderBias: r.flag("decoder_bias", true),
+	}
+	r.windows(c)
+	r.rotary(c.Modern)
+}
+
+// windows reads which layers see how far: a list of their kinds, or how often one without a window comes.
+func (r *configReader) windows(c *Config) {
+	window := r.size("local_attention", 128, maxWidth) / 2
+	var kinds []string
+	if !read(r, "layer_types", &kinds) {
+		every := r.size("global_attn_every_n_layers", 3, maxLayers)
+		for i := range c.Layers {
+			if r.err != nil {
+				return
+			}
+			kinds = append(kinds, "sliding_attention")
+			if i%every == 0 {
+				kinds[i] = "full_attention"
+			}
+		}
+	}
+	if len(kinds) != c.Layers {
+		r.fail("layer_types names %d layers, num_hidden_layers is %d", len(kinds), c.Layers)
+	}
+	for _, kind := range kinds {
+		switch kind {
+		case "full_attention":
+			c.Modern.Window = append(c.Modern.Window, 0)
+		case "sliding_attention":
+			if window == 0 {
+				r.fail("local_attention is 1: a layer with a window would see one position")
+			}
+			c.Modern.Window = append(c.Modern.Window, window)
+		default:
+			r.fail("layer_types: %.40q is not supported (supported: full_attention, sliding_attention)", kind)
+		}
+	}
+}
+
+// rotary reads the bases of the angles, in the keys of either generation of configs.
+func (r *configReader) rotary(m *ModernBERT) {
+	const highest = 1e12
+	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highest)
+	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highest)
+	if raw, ok := r.fields["rope_scaling"]; ok && string(raw) != "null" {
+		r.fail("rope_scaling is not supported")
+	}
+	var parameters map[string]*struct {
+		Theta *float64 `json:"rope_theta"`
+		Type  string   `json:"rope_type"`
+	}
+	read(r, "rope_parameters", &parameters)
+	for kind, theta := range map[string]*float64{"full_attention": &m.GlobalTheta, "sliding_attention": &m.LocalTheta} {
+		p := parameters[kind]
+		if p == nil {
+			continue
+		}
+		if p.Type != "" && p.Type != "default" {
+			r.fail("rope_parameters: rope_type %.40q of %s is not supported (supported: default)", p.Type, kind)
+		}
+		if p.Theta != nil {
+			*theta = *p.Theta
+		}
+		if !(*theta >= 1 && *theta < highest) {
+			r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highest)
+		}
+	}
+}
+
+// layers makes the parts of every layer.
+func layers(c Config, layer func(i int) Layer) []Layer {
+	list := make([]Layer, c.Layers)
+	for i := range list {
+		list[i] = layer(i)
+	}
+	return list
+}
+
+func bertLayout(c Config) Layout {
+	const head = "cls.predictions."
+	return Layout{
+		Words:         Table{Name: "bert.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
+		Positions:     c.positions("bert.embeddings.position_embeddings.weight"),
+		Segments:      Table{Name: "bert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize},
+		EmbeddingNorm: norm("bert.embeddings.LayerNorm", c.EmbeddingSize),
+		Layers:        layers(c, func(i int) Layer { return bertLayer(c, fmt.Sprintf("bert.encoder.layer.%d.", i)) }),
+		HeadDense:     linear(head+"transform.dense", c.EmbeddingSize, c.HiddenSize),
+		HeadNorm:      norm(head+"transform.LayerNorm", c.EmbeddingSize),
+		Decoder:       c.decoder(head+"decoder.weight", head+"decoder.bias"),
+	}
+}
+
+// bertLayer is a layer of BERT, ELECTRA and RoBERTa.
+func bertLayer(c Config, prefix string) Layer {
+	h, f := c.HiddenSize, c.IntermediateSize
+	return Layer{
+		Query:         linear(prefix+"attention.self.query", h, h),
+		Key:           linear(prefix+"attention.self.key", h, h),
+		Value:         linear(prefix+"attention.self.value", h, h),
+		Mixed:         linear(prefix+"attention.output.dense", h, h),
+		AttentionNorm: norm(prefix+"attention.output.LayerNorm", h),
+		Up:            linear(prefix+"intermediate.dense", f, h),
+		Down:          linear(prefix+"output.dense", h, f),
+		OutputNorm:    norm(prefix+"output.LayerNorm", h),
+	}
+}
+
+func distilBERTLayout(c Config) Layout {
+	h, f := c.HiddenSize, c.IntermediateSize
+	return Layout{
+		Words:         Table{Name: "distilbert.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: h},
+		Positions:     c.positions("distilbert.embeddings.position_embeddings.weight"),
+		EmbeddingNorm: norm("distilbert.embeddings.LayerNorm", h),
+		Layers: layers(c, func(i int) Layer {
+			prefix := fmt.Sprintf("distilbert.transformer.layer.%d.", i)
+			return Layer{
+				Query:         linear(prefix+"attention.q_lin", h, h),
+				Key:           linear(prefix+"attention.k_lin", h, h),
+				Value:         linear(prefix+"attention.v_lin", h, h),
+				Mixed:         linear(prefix+"attention.out_lin", h, h),
+				AttentionNorm: norm(prefix+"sa_layer_norm", h),
+				Up:            linear(prefix+"ffn.lin1", f, h),
+				Down:          linear(prefix+"ffn.lin2", h, f),
+				OutputNorm:    norm(prefix+"output_layer_norm", h),
+			}
+		}),
+		HeadDense: linear("vocab_transform", h, h),
+		HeadNorm:  norm("vocab_layer_norm", h),
+		Decoder:   c.decoder("vocab_projector.weight", "vocab_projector.bias"),
+	}
+}
+
+func electraLayout(c Config) Layout {
+	l := Layout{
+		Words:         Table{Name: "electra.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
+		Positions:     c.positions("electra.embeddings.position_embeddings.weight"),
+		Segments:      Table{Name: "electra.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize},
+		EmbeddingNorm: norm("electra.embeddings.LayerNorm", c.EmbeddingSize),
+		Layers:        layers(c, func(i int) Layer { return bertLayer(c, fmt.Sprintf("electra.encoder.layer.%d.", i)) }),
+		HeadDense:     linear("generator_predictions.dense", c.EmbeddingSize, c.HiddenSize),
+		HeadNorm:      norm("generator_predictions.LayerNorm", c.EmbeddingSize),
+		Decoder:       c.decoder("generator_lm_head.weight", "generator_lm_head.bias"),
+	}
+	if c.EmbeddingSize != c.HiddenSize {
+		l.Projection = linear("electra.embeddings_project", c.HiddenSize, c.EmbeddingSize)
+	}
+	return l
+}
+
+func robertaLayout(c Config, prefix string) Layout {
+	l := Layout{
+		Words:         Table{Name: prefix + "embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.HiddenSize},
+		Positions:     c.positions(prefix + "embeddings.position_embeddings.weight"),
+		Segments:      Table{Name: prefix + "embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.HiddenSize},
+		EmbeddingNorm: norm(prefix+"embeddings.LayerNorm", c.HiddenSize),
+		Layers:        layers(c, func(i int) Layer { return bertLayer(c, fmt.Sprintf("%sencoder.layer.%d.", prefix, i)) }),
+		HeadDense:     linear("lm_head.dense", c.HiddenSize, c.HiddenSize),
+		HeadNorm:      norm("lm_head.layer_norm", c.HiddenSize),
+		Decoder:       c.decoder("lm_head.decoder.weight", "lm_head.decoder.bias"),
+	}
+	return l
+}
+
+func albertLayout(c Config) Layout {
+	h, f := c.HiddenSize, c.IntermediateSize
+	return Layout{
+		Words:         Table{Name: "albert.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
+		Positions:     c.positions("albert.embeddings.position_embeddings.weight"),
+		Segments:      Table{Name: "albert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize},
+		EmbeddingNorm: norm("albert.embeddings.LayerNorm", c.EmbeddingSize),
+		Projection:    linear("albert.encoder.embedding_hidden_mapping_in", h, c.EmbeddingSize),
+		Layers: layers(c, func(i int) Layer {
+			steps := c.Layers / c.PerGroup
+			group := i / c.PerGroup * c.Groups / steps
+			prefix := fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup)
+			return Layer{
+				Query:         linear(prefix+"attention.query", h, h),
+				Key:           linear(prefix+"attention.key", h, h),
+				Value:         linear(prefix+"attention.value", h, h),
+				Mixed:         linear(prefix+"attention.dense", h, h),
+				AttentionNorm: norm(prefix+"attention.LayerNorm", h),
+				Up:            linear(prefix+"ffn", f, h),
+				Down:          linear(prefix+"ffn_output", h, f),
+				OutputNorm:    norm(prefix+"full_layer_layer_norm", h),
+			}
+		}),
+		HeadDense: linear("predictions.dense", c.EmbeddingSize, h),
+		HeadNorm:  norm("predictions.LayerNorm", c.EmbeddingSize),
+		Decoder:   c.decoder("predictions.decoder.weight", "predictions.decoder.bias"),
+	}
+}
+
+// modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of another.
+func modernBERTLayout(c Config) Layout {
+	h, f, m := c.HiddenSize, c.IntermediateSize, c.Modern
+	l := Layout{
+		Words:         Table{Name: "model.embeddings.tok_embeddings.weight", Rows: c.VocabularySize, Width: h},
+		EmbeddingNorm: norm("model.embeddings.norm", h).biased(m.NormBias),
+		Layers: layers(c, func(i int) Layer {
+			prefix := fmt.Sprintf("model.layers.%d.", i)
+			layer := Layer{
+				Query:      linear(prefix+"attn.Wqkv", h, h).part(0, 3*h).biased(m.AttentionBias),
+				Key:        linear(prefix+"attn.Wqkv", h, h).part(h, 3*h).biased(m.AttentionBias),
+				Value:      linear(prefix+"attn.Wqkv", h, h).part(2*h, 3*h).biased(m.AttentionBias),
+				Mixed:      linear(prefix+"attn.Wo", h, h).biased(m.AttentionBias),
+				Up:         linear(prefix+"mlp.Wi", f, h).part(0, 2*f).biased(m.FeedForwardBias),
+				Gate:       linear(prefix+"mlp.Wi", f, h).part(f, 2*f).biased(m.FeedForwardBias),
+				Down:       linear(prefix+"mlp.Wo", h, f).biased(m.FeedForwardBias),
+				OutputNorm: norm(prefix+"mlp_norm", h).biased(m.NormBias),
+			}
+			if i > 0 { // the embeddings are normalised already
+				layer.AttentionNorm = norm(prefix+"attn_norm", h).biased(m.NormBias)
+			}
+			return layer
+		}),
+		FinalNorm: norm("model.final_norm", h).biased(m.NormBias),
+		HeadDense: linear("head.dense", h, h).biased(m.HeadBias),
+		HeadNorm:  norm("head.norm", h).biased(m.NormBias),
+		Decoder:   c.decoder("decoder.weight", "decoder.bias").biased(m.DecoderBias),
+	}
+	return l
+}

@@ -1,0 +1,236 @@
+package models_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/models"
+	"infill/models/safetensors"
+)
+
+// stored reads what the reference implementation wrote for a family, with keys altered; nil removes a key.
+func stored(t testing.TB, folder string, change map[string]any) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "lm", "bert", "testdata", folder, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range change {
+		fields[key] = value
+		if value == nil {
+			delete(fields, key)
+		}
+	}
+	if data, err = json.Marshal(fields); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// What is read from the configs that the reference implementation writes, and from their older forms.
+func TestParseConfigOfFamilies(t *testing.T) {
+	type change = map[string]any
+	sizes := models.Config{EmbeddingSize: 16, HiddenSize: 16, Layers: 2, Heads: 2, IntermediateSize: 24, Activation: models.GELU,
+		HeadActivation: models.GELU, MaxPositions: 20, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true}
+	for _, c := range []struct {
+		name, folder string
+		change       change
+		want         func(*models.Config)
+	}{
+		{"distilbert", "distilbert", nil, func(c *models.Config) { c.VocabularySize, c.TypeVocabularySize = 62, 0 }},
+		{"electra", "electra", nil, func(c *models.Config) { c.VocabularySize, c.EmbeddingSize, c.Activation = 62, 12, models.ReLU }},
+		{"electra of the usual width", "electra-unprojected", change{"embedding_size": nil, "hidden_size": 128}, func(c *models.Config) {
+			c.VocabularySize, c.EmbeddingSize, c.HiddenSize = 62, 128, 128
+		}},
+		{"roberta", "roberta", nil, func(c *models.Config) {
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.PositionOffset = 300, 1, 1e-5, 1, 2
+		}},
+		{"roberta without pad_token_id", "roberta", change{"pad_token_id": nil}, func(c *models.Config) {
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.PositionOffset = 300, 1, 1e-5, 1, 2
+		}},
+		{"camembert", "xlm-roberta", change{"model_type": "camembert"}, func(c *models.Config) {
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.PositionOffset = 76, 1, 1e-5, 1, 2
+		}},
+		{"albert", "albert", nil, func(c *models.Config) {
+			c.VocabularySize, c.EmbeddingSize, c.Groups, c.PerGroup = 76, 12, 1, 1
+			c.Activation, c.HeadActivation = models.GELUTanh, models.GELUTanh
+		}},
+		{"albert with groups", "albert-groups", nil, func(c *models.Config) {
+			c.VocabularySize, c.EmbeddingSize, c.Groups, c.PerGroup, c.Layers = 76, 12, 2, 2, 8
+		}},
+		{"modernbert", "modernbert", nil, modern},
+		{"modernbert of the first generation", "modernbert", change{"layer_types": nil, "rope_parameters": nil, "global_attn_every_n_layers": 3,
+			"global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, modern},
+		{"modernbert with other angles", "modernbert", change{"rope_parameters": nil, "global_rope_theta": 5e4, "local_rope_theta": 2e4}, func(c *models.Config) {
+			modern(c)
+			c.Modern.GlobalTheta, c.Modern.LocalTheta = 5e4, 2e4
+		}},
+	} {
+		want := sizes
+		c.want(&want)
+		got, err := models.ParseConfig(stored(t, c.folder, c.change))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got.ModelType, got.Architectures = "", nil
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func modern(c *models.Config) {
+	c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.Layers = 315, 0, 1e-5, 305, 4
+	c.Modern = &models.ModernBERT{Window: []int{0, 2, 2, 0}, GlobalTheta: 160000, LocalTheta: 10000, DecoderBias: true}
+}
+
+func TestParseConfigOfFamiliesRefuses(t *testing.T) {
+	for _, c := range []struct {
+		folder, key string
+		value       any
+		want        string
+	}{
+		{"distilbert", "dim", nil, "dim is missing"},
+		{"distilbert", "n_heads", 3, "dim 16 is not a multiple of n_heads 3"},
+		{"distilbert", "activation", "silu", `activation "silu" is not supported`},
+		{"electra", "embedding_size", 0, "embedding_size is 0"},
+		{"electra", "num_attention_heads", 5, "hidden_size 16 is not a multiple of num_attention_heads 5"},
+		{"roberta", "max_position_embeddings", 2, "max_position_embeddings is 2, of which 2 rows stand for no position"},
+		{"roberta", "position_embedding_type", "relative_key_query", `position_embedding_type "relative_key_query" is not supported`},
+		{"roberta", "pad_token_id", 300, "pad_token_id 300 is outside the vocabulary of 300"},
+		{"albert", "num_hidden_groups", 3, "num_hidden_layers 2 is not a multiple of num_hidden_groups 3"},
+		{"albert", "inner_group_num", 1000, "num_hidden_layers times inner_group_num is 2000"},
+		{"albert", "inner_group_num", 0, "inner_group_num is 0"},
+		{"modernbert", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
+		{"modernbert", "layer_types", []string{"full_attention"}, "layer_types names 1 layers, num_hidden_layers is 4"},
+		{"modernbert", "layer_types", []string{"a", "b", "c", "d"}, `layer_types: "a" is not supported (supported: full_attention, sliding_attention)`},
+		{"modernbert", "local_attention", 1, "a layer with a window would see one position"},
+		{"modernbert", "rope_scaling", map[string]any{"type": "linear"}, "rope_scaling is not supported"},
+		{"modernbert", "rope_parameters", map[string]any{"full_attention": map[string]any{"rope_type": "yarn"}}, `rope_type "yarn" of full_attention is not supported`},
+		{"modernbert", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_theta": 0.5}}, "rope_theta of sliding_attention is 0.5"},
+		{"modernbert", "hidden_activation", "swiglu", `hidden_activation "swiglu" is not supported`},
+	} {
+		_, err := models.ParseConfig(stored(t, c.folder, map[string]any{c.key: c.value}))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s, %s = %v: error %v does not say %q in one line", c.folder, c.key, c.value, err, c.want)
+		}
+	}
+}
+
+// The tensors that a config asks for are those that the reference implementation stores, but for those that no graph reads.
+func TestTensorsOfFamilies(t *testing.T) {
+	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias"}
+	folders, err := filepath.Glob(filepath.Join("..", "lm", "bert", "testdata", "*", "config.json"))
+	if err != nil || len(folders) == 0 {
+		t.Fatal(folders, err)
+	}
+	for _, file := range folders {
+		dir := filepath.Dir(file)
+		b, err := models.OpenDir(dir)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		read := map[string]bool{}
+		for _, want := range b.Config.Tensors() {
+			tensor, ok := b.Tensor(want.Name)
+			if !ok {
+				t.Errorf("%s: no tensor %s", dir, want.Name)
+			}
+			read[tensor.Name] = true
+		}
+		for _, name := range b.Weights.Names() {
+			if !read[name] && !slices.Contains(unread, name) {
+				t.Errorf("%s: tensor %s is stored and not read", dir, name)
+			}
+		}
+	}
+}
+
+// Each family's bundle without its head is refused, and the head named.
+func TestFamiliesWithoutHead(t *testing.T) {
+	for folder, head := range map[string]string{
+		"bert": "cls.predictions.transform.dense.weight", "distilbert": "vocab_transform.weight", "electra": "generator_predictions.dense.weight",
+		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight", "modernbert": "head.dense.weight",
+	} {
+		for _, part := range []string{"model", "everything"} {
+			dir := copyOf(t, folder)
+			b, err := models.OpenDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			belongs := map[string]bool{}
+			for _, tensor := range b.Config.Tensors() {
+				stored, _ := b.Tensor(tensor.Name)
+				belongs[stored.Name] = tensor.Head
+			}
+			rewrite(t, dir, func(d *safetensors.Data) bool {
+				if head, ok := belongs[d.Name]; !ok || head {
+					return false
+				}
+				if _, bare, ok := strings.Cut(d.Name, "."); ok && part == "everything" {
+					d.Name = bare // as an encoder is stored by itself
+				}
+				return true
+			})
+			_, err = models.OpenDir(dir)
+			if err == nil || !strings.Contains(err.Error(), "no masked-language-model head: tensor "+head+" is missing") {
+				t.Errorf("%s: error %v does not name the head", folder, err)
+			}
+		}
+	}
+}
+
+// copyOf copies a family's bundle.
+func copyOf(t testing.TB, folder string) string {
+	t.Helper()
+	from, dir := filepath.Join("..", "lm", "bert", "testdata", folder), t.TempDir()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		write(t, dir, e.Name(), read(t, from, e.Name()))
+	}
+	return dir
+}
+
+// The sizes of a config.json and of the weights must agree in every family.
+func TestFamiliesWithOtherSizes(t *testing.T) {
+	for folder, changes := range map[string]map[string]any{
+		"distilbert":  {"vocab_size": 61, "dim": 32, "n_layers": 3, "hidden_dim": 25, "max_position_embeddings": 21},
+		"electra":     {"vocab_size": 63, "embedding_size": 16, "hidden_size": 32, "intermediate_size": 23},
+		"roberta":     {"vocab_size": 301, "pad_token_id": 0, "max_position_embeddings": 24, "type_vocab_size": 2},
+		"albert":      {"vocab_size": 77, "embedding_size": 16, "num_hidden_groups": 2, "intermediate_size": 25},
+		"modernbert":  {"vocab_size": 314, "hidden_size": 32, "intermediate_size": 25, "norm_bias": true},
+		"xlm-roberta": {"vocab_size": 75},
+	} {
+		for _, key := range slices.Sorted(maps.Keys(changes)) {
+			dir := copyOf(t, folder)
+			write(t, dir, "config.json", stored(t, folder, map[string]any{key: changes[key]}))
+			_, err := models.OpenDir(dir)
+			if folder == "roberta" && key == "pad_token_id" {
+				// Only the use of the table's rows depends on it.
+				if err != nil {
+					t.Error(err)
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), "tensor ") && !strings.Contains(err.Error(), "tokens, config.json gives the model") {
+				t.Errorf("%s, %s = %v: error %v", folder, key, changes[key], err)
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package models
+
+// Layout says where a model's weights lie: the names that a family gives to the parts that a graph is made of. A part whose name
+// is empty is not there.
+type Layout struct {
+	Words, Positions, Segments Table // embeddings
+	EmbeddingNorm              Norm
+	Projection                 Linear // from embeddings to hidden states
+	Layers                     []Layer
+	FinalNorm                  Norm // after the last layer
+	// The head: the output matrix times norm(activation(dense(hidden state))).
+	HeadDense Linear
+	HeadNorm  Norm
+	Decoder   Linear // its Weight is Words.Name where the two are tied
+}
+
+// Layer is the parts of one transformer layer. Where the norms stand is the family's: after each block, or before it.
+type Layer struct {
+	Query, Key, Value, Mixed Linear // Mixed follows attention
+	AttentionNorm            Norm
+	Up, Gate, Down           Linear // the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
+	OutputNorm               Norm
+}
+
+// Table is rows of embeddings: Rows of them, from row First of a tensor of that many rows more.
+type Table struct {
+	Name               string
+	First, Rows, Width int
+}
+
+// Linear is y = W·x + b: Out rows, from row First, of a tensor [Rows × In] and of its bias [Rows].
+type Linear struct {
+	Weight, Bias         string
+	First, Rows, Out, In int
+}
+
+// Norm is a layer normalisation.
+type Norm struct {
+	Weight, Bias string
+	Width        int
+}
+
+func linear(name string, out, in int) Linear {
+	return Linear{Weight: name + ".weight", Bias: name + ".bias", Rows: out, Out: out, In: in}
+}
+
+// part is l as a part of a tensor of that many rows.
+func (l Linear) part(first, rows int) Linear {
+	l.First, l.Rows = first, rows
+	return l
+}
+
+func (l Linear) biased(yes bool) Linear {
+	if !yes {
+		l.Bias = ""
+	}
+	return l
+}
+
+func norm(name string, width int) Norm {
+	return Norm{Weight: name + ".weight", Bias: name + ".bias", Width: width}
+}
+
+func (n Norm) biased(yes bool) Norm {
+	if !yes {
+		n.Bias = ""
+	}
+	return n
+}
+
+func (c Config) positions(name string) Table {
+	return Table{Name: name, First: c.PositionOffset, Rows: c.MaxPositions, Width: c.EmbeddingSize}
+}
+
+func (c Config) decoder(weight, bias string) Linear {
+	return Linear{Weight: weight, Bias: bias, Rows: c.VocabularySize, Out: c.VocabularySize, In: c.EmbeddingSize}
+}
+
+// Layout is where the weights of a model of this architecture lie.
+func (c Config) Layout() Layout {
+	f, ok := findFamily(c.ModelType)
+	if !ok {
+		return Layout{}
+	}
+	l := f.layout(c)
+	if c.TieWordEmbeddings {
+		l.Decoder.Weight = l.Words.Name
+	}
+	return l
+}
+
+// TensorShape is the name and shape of a weight.
+type TensorShape struct {
+	Name  string
+	Shape []int
+	Scale bool // it scales a normalised value: around 1, where other weights are around 0
+	Head  bool // it belongs to the masked-language-model head alone
+}
+
+// Tensors lists the weights that the family's graph reads, each once, by the names that Bundle.Tensor takes. Matrices are
+// [output × input].
+func (c Config) Tensors() []TensorShape {
+	var list tensorList
+	l := c.Layout()
+	for _, t := range []Table{l.Words, l.Positions, l.Segments} {
+		list.add(TensorShape{Name: t.Name, Shape: []int{t.First + t.Rows, t.Width}})
+	}
+	list.norm(l.EmbeddingNorm)
+	list.linear(l.Projection)
+	for _, layer := range l.Layers {
+		for _, linear := range []Linear{layer.Query, layer.Key, layer.Value, layer.Mixed} {
+			list.linear(linear)
+		}
+		list.norm(layer.AttentionNorm)
+		for _, linear := range []Linear{layer.Up, layer.Gate, layer.Down} {
+			list.linear(linear)
+		}
+		list.norm(layer.OutputNorm)
+	}
+	list.norm(l.FinalNorm)
+	list.head = true
+	list.linear(l.HeadDense)
+	list.norm(l.HeadNorm)
+	list.linear(l.Decoder)
+	return list.tensors
+}
+
+// tensorList gathers tensors by name: parts may share one.
+type tensorList struct {
+	tensors []TensorShape
+	seen    map[string]bool
+	head    bool
+}
+
+func (l *tensorList) add(t TensorShape) {
+	if t.Name == "" || l.seen[t.Name] {
+		return
+	}
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	l.seen[t.Name] = true
+	t.Head = l.head
+	l.tensors = append(l.tensors, t)
+}
+
+func (l *tensorList) linear(part Linear) {
+	l.add(TensorShape{Name: part.Weight, Shape: []int{part.Rows, part.In}})
+	l.add(TensorShape{Name: part.Bias, Shape: []int{part.Rows}})
+}
+
+func (l *tensorList) norm(part Norm) {
+	l.add(TensorShape{Name: part.Weight, Shape: []int{part.Width}, Scale: true})
+	l.add(TensorShape{Name: part.Bias, Shape: []int{part.Width}})
+}
