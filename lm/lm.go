@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"infill/lm/bert"
 	"infill/lm/onnx"
 	"infill/lm/ort"
-	"infill/lm/ort/library"
 	"infill/models"
 )
 
@@ -22,8 +22,11 @@ type Options struct {
 	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
 	Threads int    // on the CPU; 0 takes all cores
 	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
-	// Library is the path of the onnxruntime shared library; empty: found or fetched.
+	// Library is the path of the onnxruntime shared library; empty: that of the
+	// device is found, or the CPU's is fetched.
 	Library string
+	// Progress hears of the fetching; nil: nothing.
+	Progress io.Writer
 }
 
 // MaskedLM is a masked language model, ready to run. It serves many goroutines
@@ -48,11 +51,10 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	path := o.Library
 	if path == "" {
-		found, err := library.Ensure(ctx, library.Options{})
-		if err != nil {
+		var err error
+		if path, err = ort.Locate(ctx, o.Device, o.Progress); err != nil {
 			return nil, err
 		}
-		path = found.Path
 	}
 	// Threads that spin between nodes gain little alone, and lose half the
 	// speed beside another busy process.
