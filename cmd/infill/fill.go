@@ -71,7 +71,7 @@ JSON object a line with --input jsonl.`,
   # many templates, one JSON object for each
   $ infill --format jsonl < templates.txt
 
-  # the protocol of the papers: square-root balance over the whole vocabulary, the best of the final states
+  # the protocol of the papers: the best final states, with a square-root balance
   $ infill --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,13 +88,13 @@ JSON object a line with --input jsonl.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move: see infill help samplers")
+	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move, see infill help samplers")
 	flags.VarP(whole{&o.Samples}, "samples", "n", "chains, each of which ends in one sample")
 	flags.VarP(whole{&o.Top}, "top", "k", "fills to print")
 	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")
 	flags.Var(warmUp{&o.WarmUp}, "warm-up", "first steps that are not drawn from; half is half of the steps")
 	flags.Var(decimal{&o.StepSize, "auto", "{auto|ALPHA}"}, "step-size", "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up")
-	flags.Var(balance{&o.Balance}, "balance", "what an energy difference weighs in a proposal, as a name or a power from 0.5 to 1")
+	flags.Var(balance{&o.Balance}, "balance", "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of "+strings.Join(samplers.BalanceNames(), ", "))
 	complete(cmd, "balance", append([]string{"auto"}, samplers.BalanceNames()...))
 	flags.Var(whole{&o.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary")
 	addChoice(cmd, &o.Energy, "energy", "", infill.Energies(), "what is likelihood: each slot masked in turn, or nothing masked")

@@ -40,10 +40,20 @@ func (c choice) String() string {
 	return *c.value
 }
 
-func (c choice) Type() string { return "{" + strings.Join(c.valid, "|") + "}" }
+// Type is what stands for the value in the usage text, where a long list would
+// push the descriptions of all flags to the right.
+func (c choice) Type() string {
+	if list := "{" + strings.Join(c.valid, "|") + "}"; len(list) <= 36 {
+		return list
+	}
+	return "NAME"
+}
 
 // addChoice defines an enumerated flag. Its default is what value holds.
 func addChoice(cmd *cobra.Command, value *string, name, shorthand string, valid []string, usage string) {
+	if c := (choice{value, valid}); c.Type() == "NAME" {
+		usage += "; one of " + strings.Join(valid, ", ")
+	}
 	cmd.Flags().VarP(choice{value, valid}, name, shorthand, usage)
 	complete(cmd, name, valid)
 }
@@ -197,9 +207,7 @@ func (b balance) Set(text string) error {
 }
 
 func (b balance) String() string { return orAuto(b.value) }
-func (b balance) Type() string {
-	return "{auto|" + strings.Join(samplers.BalanceNames(), "|") + "|BETA}"
-}
+func (b balance) Type() string   { return "{auto|BETA|NAME}" }
 
 // gradient is one of infill.Gradients.
 type gradient struct{ value *string }

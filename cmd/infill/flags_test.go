@@ -13,6 +13,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/samplers"
 )
 
 // splitLine cuts a command line at blanks; quotes keep them.
@@ -207,6 +208,7 @@ func TestChoices(t *testing.T) {
 	}{
 		{"", "sampler", infill.Samplers()},
 		{"", "energy", infill.Energies()},
+		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
 		{"", "gradient", append([]string{"auto"}, infill.Gradients()...)},
 		{"", "initial", infill.Initials()},
 		{"", "rank", infill.Ranks()},
@@ -228,7 +230,8 @@ func TestChoices(t *testing.T) {
 				}
 				args = append(args, test.command)
 			}
-			usage := cmd.Flags().Lookup(test.flag).Value.Type()
+			flag := cmd.Flags().Lookup(test.flag)
+			usage := flag.Value.Type() + flag.Usage
 			for _, v := range test.valid {
 				if !strings.Contains(usage, v) {
 					t.Errorf("usage %q lacks %s", usage, v)

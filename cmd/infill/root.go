@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -58,9 +60,20 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	// Errors are printed by report alone.
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd.CommandPath(), err) })
+	root.SetUsageTemplate(usageTemplate(root, s.Width))
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(newCmdHelp())
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
+}
+
+// usageTemplate is cobra's own with the flags' descriptions wrapped to a width,
+// of the terminal where it is known.
+func usageTemplate(root *cobra.Command, width int) string {
+	if width == 0 {
+		width = 100
+	}
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d |", max(width, 60))
+	return strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", wrapped)
 }
