@@ -1,0 +1,328 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// PlotFormats lists the forms of plots; none leaves them out.
+func PlotFormats() []string { return []string{"svg", "png", "none"} }
+
+// figure is a plot and the name of its file.
+type figure struct {
+	name string
+	plot *plot.Plot
+}
+
+// Write puts report.json and the plots into a folder, which it makes, and
+// returns the files' paths. Each file is written whole or not at all.
+func (r *Report) Write(dir, format string) ([]string, error) {
+	if !slices.Contains(PlotFormats(), format) {
+		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	text, err := r.JSON()
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{filepath.Join(dir, "report.json")}
+	if err := renameio.WriteFile(paths[0], text, 0o666); err != nil {
+		return nil, err
+	}
+	if format == "none" {
+		return paths, nil
+	}
+	figures, err := r.figures()
+	if err != nil {
+		return paths, fmt.Errorf("plots: %w", err)
+	}
+	for _, f := range figures {
+		w, err := f.plot.WriterTo(16*vg.Centimeter, 11*vg.Centimeter, format)
+		if err != nil {
+			return paths, fmt.Errorf("plot %s: %w", f.name, err)
+		}
+		var b bytes.Buffer
+		if _, err := w.WriteTo(&b); err != nil {
+			return paths, fmt.Errorf("plot %s: %w", f.name, err)
+		}
+		path := filepath.Join(dir, f.name+"."+format)
+		if err := renameio.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// JSON is the whole report, indented, with a line end.
+func (r *Report) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(r)
+	return b.Bytes(), err
+}
+
+func (r *Report) figures() ([]figure, error) {
+	var list []figure
+	var failed error
+	for i, c := range r.Bias {
+		p, err := c.plot()
+		failed = errors.Join(failed, err)
+		list = append(list, figure{fmt.Sprintf("bias-%d", i+1), p})
+	}
+	for i, run := range r.Runs {
+		suffix := ""
+		if len(r.Runs) > 1 {
+			suffix = fmt.Sprintf("-%d", i+1)
+		}
+		for _, f := range []struct {
+			name string
+			make func() (*plot.Plot, error)
+		}{
+			{"log-rmse-by-step", func() (*plot.Plot, error) { return run.curves(byStep, logRMSE) }},
+			{"log-rmse-by-evaluation", func() (*plot.Plot, error) { return run.curves(byEvaluation, logRMSE) }},
+			{"log-rmse-by-second", func() (*plot.Plot, error) { return run.curves(bySecond, logRMSE) }},
+			{"log-mmd-by-step", func() (*plot.Plot, error) { return run.curves(byStep, logMMD) }},
+			{"log-mmd-by-second", func() (*plot.Plot, error) { return run.curves(bySecond, logMMD) }},
+			{"ess-per-step", run.essPerStep},
+			{"ess-per-second", run.essPerSecond},
+			{"acceptance-by-slots", run.movement},
+		} {
+			p, err := f.make()
+			failed = errors.Join(failed, err)
+			if p != nil {
+				list = append(list, figure{f.name + suffix, p})
+			}
+		}
+	}
+	return list, failed
+}
+
+// axis is what a curve is drawn against or of; ok is false where a point has
+// no such number.
+type axis struct {
+	label string
+	of    func(Point) (x float64, ok bool)
+}
+
+var (
+	byStep       = axis{"step", func(p Point) (float64, bool) { return float64(p.Step), true }}
+	byEvaluation = axis{"evaluations of each chain", func(p Point) (float64, bool) { return p.Evaluations, p.Evaluations > 0 }}
+	bySecond     = axis{"seconds of all chains (one run, noisy)", func(p Point) (float64, bool) {
+		if p.Seconds == nil {
+			return 0, false
+		}
+		return *p.Seconds, *p.Seconds > 0
+	}}
+	logRMSE = axis{"log RMSE (natural)", func(p Point) (float64, bool) { return p.LogRMSE, finite(p.LogRMSE) }}
+	logMMD  = axis{"log MMD² (natural)", func(p Point) (float64, bool) {
+		if p.MMD2 == nil {
+			return 0, false
+		}
+		return math.Log(*p.MMD2), *p.MMD2 > 0
+	}}
+)
+
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Legend.Top = true
+	p.Add(plotter.NewGrid())
+	return p
+}
+
+func (run *Run) title() string {
+	if run.Title != "" {
+		return run.Title
+	}
+	return describe(run)
+}
+
+// curves draws one line per sampler, nil where no point has the numbers.
+func (run *Run) curves(x, y axis) (*plot.Plot, error) {
+	p := newPlot(run.title(), x.label, y.label)
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	drawn := 0
+	for i, r := range run.Samplers {
+		var line plotter.XYs
+		for _, point := range r.Curve {
+			at, ok := x.of(point)
+			of, also := y.of(point)
+			if ok && also {
+				line = append(line, plotter.XY{X: at, Y: of})
+			}
+		}
+		if len(line) < 2 || line[0].X == line[len(line)-1].X {
+			continue
+		}
+		l, err := plotter.NewLine(line)
+		if err != nil {
+			return nil, err
+		}
+		l.Color, l.Dashes = plotutil.Color(i), plotutil.Dashes(i/7)
+		p.Add(l)
+		p.Legend.Add(r.Sampler, l)
+		drawn++
+	}
+	if drawn == 0 {
+		return nil, nil
+	}
+	if y.label == logMMD.label && run.Floor != nil && run.Floor.MMD2 > 0 {
+		floor := plotter.NewFunction(func(float64) float64 { return math.Log(run.Floor.MMD2) })
+		floor.Dashes = plotutil.Dashes(1)
+		p.Add(floor)
+		p.Legend.Add("draws of the reference's law", floor)
+	}
+	return p, nil
+}
+
+// bars draws a bar with an error for each sampler that has the number.
+func (run *Run) bars(label string, of func(*Result) (value float64, standardError *float64, ok bool)) (*plot.Plot, error) {
+	p := newPlot(run.title(), label, "")
+	var values plotter.Values
+	var names []string
+	var whiskers plotter.XErrors
+	var at plotter.XYs
+	for _, r := range slices.Backward(run.Samplers) {
+		v, e, ok := of(r)
+		if !ok || !finite(v) {
+			continue
+		}
+		whisker := struct{ Low, High float64 }{}
+		if e != nil {
+			whisker.Low, whisker.High = -*e, *e
+		}
+		at = append(at, plotter.XY{X: v, Y: float64(len(values))})
+		whiskers = append(whiskers, whisker)
+		values, names = append(values, v), append(names, r.Sampler)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	bars, err := plotter.NewBarChart(values, vg.Points(12))
+	if err != nil {
+		return nil, err
+	}
+	bars.Horizontal, bars.Color = true, plotutil.SoftColors[2]
+	spread, err := plotter.NewXErrorBars(struct {
+		plotter.XYer
+		plotter.XErrorer
+	}{at, whiskers})
+	if err != nil {
+		return nil, err
+	}
+	p.Add(bars, spread)
+	p.NominalY(names...)
+	return p, nil
+}
+
+func (run *Run) essPerStep() (*plot.Plot, error) {
+	return run.bars("effective sample size per step, with standard error between chains", func(r *Result) (float64, *float64, bool) {
+		if r.ESS == nil {
+			return 0, nil, false
+		}
+		var e *float64
+		if r.ESS.StandardError != nil {
+			perStep := *r.ESS.StandardError / float64(r.ESS.Kept)
+			e = &perStep
+		}
+		return r.ESS.PerStep, e, true
+	})
+}
+
+func (run *Run) essPerSecond() (*plot.Plot, error) {
+	return run.bars("effective sample size per second, exact samplers (one run, noisy)", func(r *Result) (float64, *float64, bool) {
+		if r.ESS == nil || r.Timing == nil || !r.Exact {
+			return 0, nil, false
+		}
+		return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError, true
+	})
+}
+
+// movement draws acceptance against the slots a proposal changes, a line for
+// each kernel that is given with several settings.
+func (run *Run) movement() (*plot.Plot, error) {
+	p := newPlot(run.title(), "slots that a proposal changes", "acceptance")
+	p.Y.Min, p.Y.Max = 0, 1
+	groups := map[string]plotter.XYs{}
+	var names []string
+	for _, r := range run.Samplers {
+		if _, seen := groups[r.Name]; !seen {
+			names = append(names, r.Name)
+		}
+		groups[r.Name] = append(groups[r.Name], plotter.XY{X: r.Proposed, Y: r.Acceptance})
+	}
+	for i, name := range names {
+		line, points, err := plotter.NewLinePoints(groups[name])
+		if err != nil {
+			return nil, err
+		}
+		line.Color, points.Color, points.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
+		p.Add(line, points)
+		p.Legend.Add(name, line, points)
+	}
+	return p, nil
+}
+
+// plot draws a bias, its bound, its rate and what chains showed.
+func (c *BiasCurve) plot() (*plot.Plot, error) {
+	p := newPlot(c.Title, c.Variable, "‖π_α - π‖₁")
+	p.Legend.Top, p.Legend.Left = false, false
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	for i, s := range []struct {
+		name   string
+		of     func(BiasPoint) *float64
+		points bool
+	}{
+		{"exact", func(b BiasPoint) *float64 { return &b.Exact }, false},
+		{"bound of theorem 5.1", func(b BiasPoint) *float64 { return b.Bound }, false},
+		{"multiple of exp(-1/(2α))", func(b BiasPoint) *float64 { return b.Rate }, false},
+		{"observed", func(b BiasPoint) *float64 { return b.Observed }, true},
+		{"noise of the observed", func(b BiasPoint) *float64 { return b.Noise }, false},
+	} {
+		var line plotter.XYs
+		for _, b := range c.Points {
+			if y := s.of(b); y != nil && *y > 1e-12 {
+				line = append(line, plotter.XY{X: b.X, Y: *y})
+			}
+		}
+		if len(line) == 0 {
+			continue
+		}
+		if s.points {
+			dots, err := plotter.NewScatter(line)
+			if err != nil {
+				return nil, err
+			}
+			dots.Color, dots.Shape = plotutil.Color(i), draw.CircleGlyph{}
+			p.Add(dots)
+			p.Legend.Add(s.name, dots)
+			continue
+		}
+		l, err := plotter.NewLine(line)
+		if err != nil {
+			return nil, err
+		}
+		l.Color, l.Dashes = plotutil.Color(i), plotutil.Dashes(i)
+		p.Add(l)
+		p.Legend.Add(s.name, l)
+	}
+	return p, nil
+}
