@@ -168,3 +168,37 @@ func TestARMErrors(t *testing.T) {
 }
 
 func streamsOf(stream *rand.Rand) []*rand.Rand { return []*rand.Rand{stream} }
+
+// One estimate is the formula of algorithm 1 at the stream's own numbers.
+func TestARMEstimate(t *testing.T) {
+	target := machine(t)
+	w := newWorld(t, target)
+	arm, err := NewARM(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits := []float64{0.7, -1.1, 0.2}
+	got := make([]float64, 3)
+	for seed := range uint64(20) {
+		if _, err := arm.Gradient(context.Background(), logits, Streams(seed, "", 1), got); err != nil {
+			t.Fatal(err)
+		}
+		u, right, left := make([]float64, 3), make([]int, 3), make([]int, 3)
+		twin := Streams(seed, "", 1)[0]
+		for j, phi := range logits {
+			u[j] = twin.Float64()
+			if u[j] > 1/(1+math.Exp(phi)) {
+				right[j] = 1
+			}
+			if u[j] < 1/(1+math.Exp(-phi)) {
+				left[j] = 1
+			}
+		}
+		for j := range u {
+			want := (w.Energy[w.Index(right)] - w.Energy[w.Index(left)]) * (u[j] - 0.5)
+			if !(math.Abs(got[j]-want) < 1e-12) {
+				t.Errorf("seed %d, slot %d: %v, want %v", seed, j, got[j], want)
+			}
+		}
+	}
+}

@@ -458,13 +458,35 @@ func TestCachedState(t *testing.T) {
 				if d := cmp.Diff(gradient, s.Gradient, cmpopts.EquateEmpty()); d != "" {
 					return fmt.Errorf("step %d: gradient (-fresh +cached):\n%s", step, d)
 				}
-				return nil
+				return checkWeights(s)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
+}
+
+// checkWeights compares the proposal weights a state holds for its next step
+// with those measured anew at its positions.
+func checkWeights(s *State) error {
+	k := s.weightsOf
+	if k == nil || s.revision != k.revision {
+		return nil // they will be measured
+	}
+	fresh := newNeighbourhood(k.categories, s.Chains())
+	size := len(s.Gradient) / s.Chains()
+	for c := range s.Chains() {
+		fresh.measure(c, k.scorer, s.Position(c), s.Gradient[c*size:(c+1)*size])
+	}
+	for _, d := range []string{
+		cmp.Diff(fresh.logTotal, s.weights.logTotal), cmp.Diff(fresh.logBlock, s.weights.logBlock), cmp.Diff(fresh.auxiliary, s.weights.auxiliary),
+	} {
+		if d != "" {
+			return fmt.Errorf("proposal weights (-fresh +cached):\n%s", d)
+		}
+	}
+	return nil
 }
 
 // A chain walks the same path alone, among others, and a second time.

@@ -522,3 +522,51 @@ func (s stubborn) EnergyGradient(ctx context.Context, states []int, energy, grad
 	}
 	return err
 }
+
+// A step size that changes between steps holds for the whole of the next one:
+// nothing of the old one is left in the state.
+func TestStepSizeBetweenSteps(t *testing.T) {
+	ctx := context.Background()
+	target := roughTable()(t)
+	w := newWorld(t, target)
+	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl", "dula-ordinal", "dmala-ordinal"} {
+		made, err := New(name, target, Options{StepSize: 0.4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernel := made.(StepSizer)
+		other, err := New(name, target, Options{StepSize: 1.5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := transitionMatrix(t, other, w.Enumeration)
+		var info Info
+		for i := range w.Len() {
+			if err := kernel.SetStepSize(0.4); err != nil {
+				t.Fatal(err)
+			}
+			start, err := kernel.Init(ctx, w.State(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := kernel.SetStepSize(1.5); err != nil {
+				t.Fatal(err)
+			}
+			got := make([]float64, w.Len())
+			var end *State
+			err = everyPath(func(src source) error {
+				end = start.clone()
+				return kernel.(transition).transition(ctx, end, []source{src}, &info)
+			}, func(p float64) { got[w.Index(end.Positions)] += p })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want[i], got, cmpopts.EquateApprox(0, 1e-10)); d != "" {
+				t.Fatalf("%s from %v (-made so +changed to it):\n%s", name, w.State(i), d)
+			}
+		}
+		if err := kernel.SetStepSize(math.NaN()); err == nil {
+			t.Errorf("%s: a step size of NaN: no error", name)
+		}
+	}
+}

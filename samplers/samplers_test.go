@@ -560,3 +560,15 @@ func TestTemperedWithout(t *testing.T) {
 		t.Error("an infinite temperature: no error")
 	}
 }
+
+func TestChance(t *testing.T) {
+	src := random{rand.New(rand.NewPCG(1, 1))}
+	for range 1000 {
+		if src.chance(math.NaN()) || src.chance(0) || !src.chance(1) {
+			t.Fatal("NaN and 0 must never be true, 1 always")
+		}
+		if accept(src, math.NaN()) || accept(src, math.Inf(-1)) || !accept(src, 0) || !accept(src, 700) {
+			t.Fatal("NaN and -Inf must be rejected, ratios of 1 and more accepted")
+		}
+	}
+}

@@ -165,6 +165,9 @@ func TestParallelTemperingCaches(t *testing.T) {
 					t.Fatalf("rung %d (-fresh +cached):\n%s", i, d)
 				}
 			}
+			if err := checkWeights(r); err != nil {
+				t.Fatalf("rung %d: %v", i, err)
+			}
 		}
 		return nil
 	})
