@@ -91,9 +91,8 @@ func below(a, b float64) int {
 type FactorisedOptions struct {
 	Steps int     // 500 by default
 	Rate  float64 // of plain gradient ascent, 0.5 by default
-	// Entropy weighs the entropy of the distribution: 1, the default, fits it
-	// to exp(U) by the evidence lower bound; NoEntropy looks for the best
-	// state.
+	// NoEntropy looks for the best state. Without it the fit is to exp(U), by
+	// the evidence lower bound E[U] + entropy.
 	NoEntropy bool
 }
 

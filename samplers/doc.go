@@ -16,8 +16,15 @@
 //	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.4})
 //	streams := samplers.Streams(seed, "label", chains)
 //	state, err := kernel.Init(ctx, samplers.RandomPositions(target, streams))
+//	adaptation, err := samplers.AdaptationFor("dmala", kernel)
 //	report, err := samplers.WarmUp(ctx, kernel, state, streams, 100, adaptation)
 //	err = samplers.Run(ctx, kernel, state, streams, 1000, observe)
+//
+// [Names] and [Descriptions] list the kernels; each kernel's type says what it
+// targets, what it costs and what its step size means. [Options] add a
+// temperature, a stochastic gradient and parallel tempering to any kernel that
+// can have them. [Anneal] and [MaskPredict] search and decode instead of
+// sampling; [FitFactorised] fits independent binary slots.
 //
 // # Contracts
 //

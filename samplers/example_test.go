@@ -1,0 +1,69 @@
+package samplers_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"infill/samplers"
+	"infill/samplers/targets"
+)
+
+// A lattice of 25 spins is sampled by DMALA, warmed up first; the mean of a
+// spin is compared with what its standard error allows.
+func Example() {
+	ctx := context.Background()
+	target, err := targets.NewIsing(5, 5, 0, 0.3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	streams := samplers.Streams(7, "example", 4)
+	state, err := kernel.Init(ctx, samplers.RandomPositions(target, streams))
+	if err != nil {
+		log.Fatal(err)
+	}
+	adaptation, err := samplers.AdaptationFor("dmala", kernel)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := samplers.WarmUp(ctx, kernel, state, streams, 200, adaptation); err != nil {
+		log.Fatal(err)
+	}
+	draws := make([][]float64, len(streams))
+	err = samplers.Run(ctx, kernel, state, streams, 2000, func(_ int, s *samplers.State, _ *samplers.Info) error {
+		for c := range draws {
+			draws[c] = append(draws[c], float64(2*s.Position(c)[0]-1))
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sum := 0.0
+	for _, chain := range draws {
+		for _, spin := range chain {
+			sum += spin
+		}
+	}
+	const exact = 0.291313 // tanh 0.3
+	off := (sum/8000 - exact) / samplers.MonteCarloStandardError(draws)
+	fmt.Println("within 3 standard errors of the exact mean:", off > -3 && off < 3)
+	fmt.Println("chains agree:", samplers.SplitRHat(draws) < 1.01)
+	// Output:
+	// within 3 standard errors of the exact mean: true
+	// chains agree: true
+}
+
+func ExampleNew_unknown() {
+	_, err := samplers.New("nuts", nil, samplers.Options{})
+	fmt.Println(err)
+	_, err = samplers.New("gibbs", nil, samplers.Options{StepSize: 1})
+	fmt.Println(err)
+	// Output:
+	// unknown sampler "nuts": valid are gibbs, mlm-mh, gwg, gwg-x, pafs, dula, dmala, dmala-adaptive, dlmc, dlmc-euler, acs, p-ncg, gwl, dula-ordinal, dmala-ordinal, lb-1, gibbs-x, hamming-ball, rbm-gibbs, r-mala, r-hmc, d-svgd
+	// gibbs has no step size: it draws from the conditionals as they are
+}
