@@ -8,6 +8,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/lm/ort"
 	"infill/models"
 )
 
@@ -60,7 +61,7 @@ func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{
 		Model: o.model, Device: o.device, Threads: o.threads,
 		FindLibrary: func(ctx context.Context) (string, error) {
-			path, err := findLibrary(ctx, s, o.quiet)
+			path, err := ort.Locate(ctx, o.device, libraryOptions(s, o.quiet).Progress)
 			if err == nil {
 				o.note(s, "onnxruntime library %s", path)
 			}

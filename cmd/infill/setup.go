@@ -80,9 +80,3 @@ func libraryOptions(s *terminal.Streams, quiet bool) library.Options {
 	}
 	return library.Options{Progress: s.Err}
 }
-
-// findLibrary finds the onnxruntime library, or fetches it.
-func findLibrary(ctx context.Context, s *terminal.Streams, quiet bool) (string, error) {
-	found, err := library.Ensure(ctx, libraryOptions(s, quiet))
-	return found.Path, err
-}

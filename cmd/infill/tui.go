@@ -17,7 +17,6 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/lm/ort/library"
 	"infill/models"
 	"infill/tui"
 )
@@ -128,11 +127,7 @@ func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What fetches the library would write into the screen: it keeps silent.
-			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads,
-				FindLibrary: func(ctx context.Context) (string, error) {
-					found, err := library.Ensure(ctx, library.Options{})
-					return found.Path, err
-				}})
+			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads})
 		},
 		Theme: o.colours(out), Input: in, Output: out,
 	})

@@ -1,30 +1,20 @@
-// Choose-defaults measures samplers and their settings on a few templates with
-// the built-in model, and writes docs/defaults.md: what the defaults of infill
-// were chosen by.
-//
-//	go run ./cmd/choose-defaults -o docs/defaults.md
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
 	"infill/lm"
-	"infill/models"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -50,33 +40,34 @@ type setting struct {
 func settings() []setting {
 	inf := math.Inf(1)
 	return []setting{
-		{sampler: "gibbs"},
 		{sampler: "gibbs", candidates: 250},
-		// The papers' square root, over the whole vocabulary and narrowed.
-		{"gwg", "sqrt", 0, lm.Full, 0},
-		{"gwg", "sqrt", 0, lm.Full, 250},
-		{"gwg", "sqrt", 0, lm.Local, 250},
-		{"dula", "sqrt", 0.1, lm.Full, 250},
-		{"dula", "sqrt", 0.3, lm.Full, 250},
+		{sampler: "mlm-mh", candidates: 250},
+		// The papers' square root: the whole vocabulary, then narrowed.
 		{"dmala", "sqrt", 0.1, lm.Full, 0},
 		{"dmala", "sqrt", 0.3, lm.Full, 0},
+		{"gwg", "sqrt", 0, lm.Full, 250},
+		{"gwg", "sqrt", 0, lm.Local, 250},
+		{"pafs", "sqrt", 0, lm.Local, 250},
+		{"dlmc", "sqrt", 0, lm.Local, 250},
+		{"dlmc", "sqrt", 0, lm.Full, 250},
+		{"dula", "sqrt", 0.1, lm.Full, 250},
+		{"dula", "sqrt", 0.3, lm.Full, 250},
 		{"dmala", "sqrt", 0.1, lm.Full, 250},
 		{"dmala", "sqrt", 0.3, lm.Full, 250},
 		{"dmala", "sqrt", 0.3, lm.Local, 250},
 		// Globally balanced.
-		{"gwg", "1", 0, lm.Local, 250},
 		{"dula", "1", 5, lm.Local, 250},
-		{"dmala", "1", 5, lm.Local, 0},
-		{"dmala", "1", 5, lm.Full, 250},
 		{"dmala", "1", 0.5, lm.Local, 250},
 		{"dmala", "1", 1, lm.Local, 250},
 		{"dmala", "1", 5, lm.Local, 250},
+		{"dmala", "1", 5, lm.Full, 250},
 		{"dmala", "1", inf, lm.Local, 250},
-		{"dmala", "1", inf, lm.Full, 250},
 		{"dmala", "0.75", 5, lm.Local, 250},
 		// Other candidate sets.
 		{"dmala", "1", 5, lm.Local, 50},
 		{"dmala", "1", 5, lm.Local, 1000},
+		{"dmala", "1", 5, lm.Local, 0},
+		{sampler: "mlm-mh"},
 	}
 }
 
@@ -94,32 +85,10 @@ type figures struct {
 	rows, seconds       float64
 }
 
-func main() {
-	log.SetFlags(0)
-	p := protocol{}
-	flag.IntVar(&p.chains, "chains", 25, "chains of a run")
-	flag.IntVar(&p.steps, "steps", 90, "steps of a run, its warm-up included")
-	flag.IntVar(&p.warmUp, "warm-up", 30, "steps that are not counted")
-	flag.IntVar(&p.seeds, "seeds", 3, "runs of every setting and template")
-	out := flag.String("o", "", "file to write; standard output when empty")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, p, *out); err != nil {
-		log.Fatal("choose-defaults: ", err)
-	}
-}
-
-func run(ctx context.Context, p protocol, out string) error {
-	bundle, err := models.Open("")
-	if err != nil {
-		return err
-	}
-	tokenizer, err := tokenize.Load(bundle.FS())
-	if err != nil {
-		return err
-	}
-	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID()})
+// writeDefaults measures every setting on every template.
+func writeDefaults(ctx context.Context, w io.Writer, o options) error {
+	p := protocol{chains: 16, steps: 60, warmUp: 20, seeds: o.seeds}
+	model, tokenizer, err := openModel(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,11 +114,8 @@ func run(ctx context.Context, p protocol, out string) error {
 		line(&b, s, all)
 		log.Print(s)
 	}
-	if out == "" {
-		_, err = io.WriteString(os.Stdout, b.String())
-		return err
-	}
-	return renameio.WriteFile(out, []byte(b.String()), 0o644)
+	_, err = io.WriteString(w, b.String())
+	return err
 }
 
 // measure runs one setting on one template.
@@ -182,6 +148,13 @@ func measure(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokeni
 	if err != nil {
 		return figures{}, err
 	}
+	adaptation, err := samplers.AdaptationFor(s.sampler, kernel)
+	if err != nil {
+		return figures{}, err
+	}
+	if s.stepSize != 0 {
+		adaptation = nil // the row is about this step size
+	}
 	start := make([]int, 0, p.chains*len(support))
 	for _, stream := range streams {
 		for j, tokens := range support {
@@ -199,21 +172,25 @@ func measure(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokeni
 	var acceptance samplers.Acceptance
 	var elapsed time.Duration
 	var rows int64
+	if adaptation == nil {
+		err = samplers.Run(ctx, kernel, state, streams, p.warmUp, nil)
+	} else {
+		_, err = samplers.WarmUp(ctx, kernel, state, streams, p.warmUp, adaptation)
+	}
+	if err != nil {
+		return figures{}, err
+	}
 	began, before := time.Now(), target.Counts().Rows
-	err = samplers.Run(ctx, kernel, state, streams, p.steps, func(step int, state *samplers.State, info *samplers.Info) error {
-		if step <= p.warmUp {
-			began, before = time.Now(), target.Counts().Rows
-			return nil
-		}
+	err = samplers.Run(ctx, kernel, state, streams, kept, func(step int, state *samplers.State, info *samplers.Info) error {
 		elapsed, rows = elapsed+time.Since(began), target.Counts().Rows-before
 		acceptance.Observe(info)
 		if err := state.Evaluate(ctx, onlooker); err != nil {
 			return err
 		}
 		for c, u := range state.Energy {
-			energies[c][step-p.warmUp-1] = u
+			energies[c][step-1] = u
 		}
-		positions[step-p.warmUp-1] = slices.Clone(state.Positions)
+		positions[step-1] = slices.Clone(state.Positions)
 		began = time.Now()
 		return nil
 	})
@@ -295,7 +272,7 @@ func draw(stream *rand.Rand, tokens []int, logp []float32) int {
 func header(w io.Writer, p protocol, model *lm.MaskedLM) {
 	fmt.Fprintf(w, `# How the defaults were chosen
 
-Written by `+"`go run ./cmd/choose-defaults`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
+Written by `+"`go run ./cmd/measure defaults -o docs/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
 
 %d templates of one to five slots (in the program's source), %d seeds each; %d chains, %d steps of which the first %d are not counted. A cell is the
 mean over the %d runs ± its standard error.
@@ -328,6 +305,8 @@ func line(w io.Writer, s setting, all []figures) {
 	}
 	if s.stepSize != 0 {
 		stepSize = strings.Replace(fmt.Sprint(s.stepSize), "+Inf", "∞", 1)
+	} else if s.sampler == "dlmc" {
+		stepSize = "adapted"
 	}
 	if s.candidates > 0 {
 		number = fmt.Sprint(s.candidates)
