@@ -117,7 +117,12 @@ func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Temp
 			bySlot[slot] = r.support[v]
 		}
 	}
-	r.start = initial(o.Initial, r.support, logp, r.streams)
+	if o.Initial == "shared" {
+		// Its own stream: the chains' are for their steps alone.
+		r.start = slices.Repeat(initial(o.Initial, r.support, logp, samplers.Streams(o.Seed, template.Text+"\x00start", 1)), o.Samples)
+	} else {
+		r.start = initial(o.Initial, r.support, logp, r.streams)
+	}
 
 	r.target, err = model.NewTarget(template.IDs, template.Slots, TargetOptions{
 		Energy: o.Energy, Gradient: r.options.Gradient, Support: bySlot, Distances: presets()[o.Sampler].metric,
@@ -193,7 +198,7 @@ func initial(how string, support [][]int, logp [][]float32, streams []*rand.Rand
 	start := make([]int, len(streams)*slots)
 	var cumulative []float64
 	for slot, tokens := range support {
-		if how == "model" {
+		if how != "random" {
 			// Shifted by the largest value, so that no slot underflows to nothing.
 			highest := math.Inf(-1)
 			for _, token := range tokens {
@@ -208,7 +213,7 @@ func initial(how string, support [][]int, logp [][]float32, streams []*rand.Rand
 		}
 		for chain, stream := range streams {
 			category := 0
-			if how == "model" {
+			if how != "random" {
 				u := stream.Float64() * cumulative[len(cumulative)-1]
 				// The first category whose sum is above u: never one of weight 0.
 				category, _ = slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {

@@ -22,8 +22,9 @@ func Energies() []string { return []string{"pll", "filled"} }
 func Gradients() []string { return []string{"local", "full", "stochastic"} }
 
 // Initials lists the values of Options.Initial, the default first: a draw from
-// the model's own conditionals with every slot masked, or a uniform draw.
-func Initials() []string { return []string{"model", "random"} }
+// the model's own conditionals with every slot masked, a uniform draw, or one
+// draw from the model that all chains share, as in the DISCS benchmark.
+func Initials() []string { return []string{"model", "random", "shared"} }
 
 // Ranks lists the values of Options.Rank, the default first.
 func Ranks() []string { return []string{"distinct", "final"} }

@@ -101,7 +101,7 @@ JSON object a line with --input jsonl.`,
 	flags.Var(gradient{&o.Gradient}, "gradient", "what proposals look at; auto is the sampler's own choice")
 	complete(cmd, "gradient", append([]string{"auto"}, infill.Gradients()...))
 	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
-	addChoice(cmd, &o.Initial, "initial", "", infill.Initials(), "where chains start: drawn from the model with all slots masked, or at random")
+	addChoice(cmd, &o.Initial, "initial", "", infill.Initials(), "where chains start: drawn from the model with all slots masked, at random, or all at one draw from the model")
 	addChoice(cmd, &o.Rank, "rank", "", infill.Ranks(), "rank the distinct fills of all draws, or the chains' final states with repeats")
 	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn and printed when not given")
 	addChoice(cmd, &o.input, "input", "", inputs(), `form of standard input; jsonl: {"template": "...", "id": ...}`)
