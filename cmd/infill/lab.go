@@ -517,7 +517,7 @@ func (p *labPrinter) run(run *lab.Run) {
 	}
 	p.heading(title)
 
-	var moves, worth, budgets [][]string
+	var moves, worth [][]string
 	timed := run.Comparison.Seconds != nil
 	for _, r := range run.Samplers {
 		step := ""
@@ -536,10 +536,13 @@ func (p *labPrinter) run(run *lab.Run) {
 			r.Sampler, exact, step, acceptance,
 			fmt.Sprintf("%.2f", r.Proposed), withError("%.2f", r.Changed, r.ChangedStandardError), fmt.Sprintf("%.1f", r.Evaluations.PerStep),
 		})
-		row := []string{r.Sampler, "", "", ""}
+		row := []string{r.Sampler, "", "", "", ""}
 		if r.ESS != nil {
 			row[1] = withError("%.1f", 1000*r.ESS.PerStep, times(r.ESS.StandardError, 1000/float64(r.ESS.Kept)))
 			row[2] = withError("%.1f", 1000*r.ESS.PerEvaluation, times(r.ESS.StandardError, 1000*r.ESS.PerEvaluation/r.ESS.Mean))
+			if r.ESS.RHat != nil {
+				row[4] = fmt.Sprintf("%.2f", *r.ESS.RHat)
+			}
 			row[3] = fmt.Sprintf("%.1f to %.1f", 1000*r.ESS.Min/float64(r.ESS.Kept), 1000*r.ESS.Max/float64(r.ESS.Kept))
 		}
 		if timed {
@@ -555,13 +558,13 @@ func (p *labPrinter) run(run *lab.Run) {
 	p.text.WriteString("\n")
 	p.rest("acceptance: of proposals; proposed, changed, evaluations: slots and states a step of each chain")
 	p.text.WriteString("\n")
-	headers := []string{"sampler", "ESS/1000 steps", "ESS/1000 evaluations", "of slots"}
+	headers := []string{"sampler", "ESS/1000 steps", "ESS/1000 evaluations", "of slots", "R-hat"}
 	if timed {
 		headers = append(headers, "ESS/s", "time")
 	}
 	p.text.WriteString(renderTable(p.width, headers, worth, 0))
 	p.text.WriteString("\n")
-	note := "ESS: effective sample size, mean over observables; of slots: lowest to highest per 1000 steps"
+	note := "ESS: effective sample size, mean over observables; of slots: lowest to highest per 1000 steps; R-hat: the largest, near 1 where chains agree"
 	if slices.ContainsFunc(run.Samplers, func(r *lab.Result) bool { return !r.Exact }) {
 		note += "; that of a sampler that is not exact is of its own law"
 	}
@@ -575,24 +578,13 @@ func (p *labPrinter) run(run *lab.Run) {
 	if timed {
 		headers = append(headers, fmt.Sprintf("at %.2g s", *run.Comparison.Seconds))
 	}
-	mmd := run.Reference != nil
-	if mmd {
-		headers = append(headers, "log MMD² at the end")
+	p.budgets(run, headers, func(r *lab.Reached) string { return withError("%.2f", r.LogRMSE, r.StandardError) })
+	if run.Reference != nil {
+		headers[0] = "log MMD²"
+		p.budgets(run, headers, func(r *lab.Reached) string {
+			return withError("%.2f", math.Log(*r.MMD2), times(r.MMD2StandardError, 1 / *r.MMD2))
+		})
 	}
-	for i, b := range run.Comparison.Rows {
-		row := []string{b.Sampler, reached(b.AtSteps), reached(b.AtEvaluations)}
-		if timed {
-			row = append(row, reached(b.AtSeconds))
-		}
-		if mmd {
-			curve := run.Samplers[i].Curve
-			last := curve[len(curve)-1]
-			row = append(row, withError("%.2f", math.Log(*last.MMD2), times(last.MMD2StandardError, 1 / *last.MMD2)))
-		}
-		budgets = append(budgets, row)
-	}
-	p.text.WriteString(renderTable(p.width, headers, budgets, 0))
-	p.text.WriteString("\n")
 	if run.Floor != nil {
 		p.rest("log MMD² from %d states by %s; draws of their own law: %.2f ± %.2f between %d sets", run.Reference.Samples, run.Reference.Method,
 			math.Log(run.Floor.MMD2), run.Floor.StandardDeviation/run.Floor.MMD2, run.Floor.Sets)
@@ -620,11 +612,22 @@ func times(x *float64, factor float64) *float64 {
 	return &scaled
 }
 
-func reached(r *lab.Reached) string {
-	if r == nil {
-		return ""
+// budgets writes one number at the budgets that the headers name.
+func (p *labPrinter) budgets(run *lab.Run, headers []string, number func(*lab.Reached) string) {
+	var rows [][]string
+	for _, b := range run.Comparison.Rows {
+		row := []string{b.Sampler}
+		for _, r := range []*lab.Reached{b.AtSteps, b.AtEvaluations, b.AtSeconds}[:len(headers)-1] {
+			text := ""
+			if r != nil {
+				text = number(r)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
 	}
-	return withError("%.2f", r.LogRMSE, r.StandardError)
+	p.text.WriteString(renderTable(p.width, headers, rows, 0))
+	p.text.WriteString("\n")
 }
 
 // printLabCSV writes a row for each sampler, or for each point of a bias.
@@ -651,7 +654,7 @@ func printLabCSV(out io.Writer, r *lab.Report) error {
 		rows = append(rows, []string{
 			"run", "sampler", "name", "exact", "step_size", "chains", "steps", "acceptance_rate", "acceptance_standard_error",
 			"proposed_slots_per_step", "changed_slots_per_step", "changed_slots_standard_error", "energies", "gradients", "conditionals",
-			"log_rmse", "log_rmse_standard_error", "ess", "ess_standard_error", "ess_kept_steps", "mmd2", "mmd2_standard_error",
+			"log_rmse", "log_rmse_standard_error", "ess", "ess_standard_error", "ess_kept_steps", "r_hat", "mmd2", "mmd2_standard_error",
 			"seconds", "ess_per_second", "ess_per_second_standard_error", "signature",
 		})
 	}
@@ -665,9 +668,9 @@ func printLabCSV(out io.Writer, r *lab.Report) error {
 				number(s.LogRMSE), optional(s.LogRMSEStandardError),
 			}
 			if s.ESS == nil {
-				row = append(row, "", "", "")
+				row = append(row, "", "", "", "")
 			} else {
-				row = append(row, number(s.ESS.Mean), optional(s.ESS.StandardError), strconv.Itoa(s.ESS.Kept))
+				row = append(row, number(s.ESS.Mean), optional(s.ESS.StandardError), strconv.Itoa(s.ESS.Kept), optional(s.ESS.RHat))
 			}
 			row = append(row, optional(last.MMD2), optional(last.MMD2StandardError))
 			if s.Timing == nil {

@@ -433,7 +433,7 @@ func known(value, standardError float64) (float64, *float64) {
 	return value, &standardError
 }
 
-// Comparison shows log RMSE at equal budgets, the smallest that a sampler of
+// Comparison shows log RMSE, and MMD where it is measured, at equal budgets, the smallest that a sampler of
 // the run spent: of steps, of evaluations per chain, and of seconds.
 type Comparison struct {
 	Steps       int     `json:"steps"`
@@ -456,6 +456,9 @@ type Reached struct {
 	Step          int      `json:"step"`
 	LogRMSE       float64  `json:"log_rmse"`
 	StandardError *float64 `json:"standard_error,omitempty"`
+	// MMD2 as in [Point].
+	MMD2              *float64 `json:"mmd2,omitempty"`
+	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
 }
 
 func compareBudgets(results []*Result) *Comparison {
@@ -483,7 +486,7 @@ func (r *Result) reached(within func(Point) bool) *Reached {
 	var last *Reached
 	for _, p := range r.Curve {
 		if within(p) {
-			last = &Reached{p.Step, p.LogRMSE, p.StandardError}
+			last = &Reached{p.Step, p.LogRMSE, p.StandardError, p.MMD2, p.MMD2StandardError}
 		}
 	}
 	return last
@@ -541,6 +544,8 @@ func (run *Run) Warnings() []string {
 	for _, r := range run.Samplers {
 		if r.ESS != nil && r.ESS.Still > 0 {
 			list = append(list, fmt.Sprintf("%s: %d of %d observables of a chain never changed and count as one draw each: its effective sample size says little", r.Sampler, r.ESS.Still, r.ESS.Observables*run.Chains))
+		} else if r.ESS != nil && r.ESS.RHat != nil && *r.ESS.RHat > 1.1 {
+			list = append(list, fmt.Sprintf("%s: its chains disagree (split R-hat up to %.3g): its effective sample size is too high", r.Sampler, *r.ESS.RHat))
 		}
 	}
 	return list

@@ -88,6 +88,10 @@ type ESS struct {
 	// PaperMedian is the median over observables, of the first chain, by the
 	// definition of the discrete Langevin paper's code.
 	PaperMedian float64 `json:"paper_median"`
+	// RHat is the largest split R-hat of these observables: well above 1, the
+	// chains disagree, and an ESS of single chains overstates. Absent where
+	// some chain stands still.
+	RHat *float64 `json:"r_hat,omitempty"`
 	// PerStep is Mean / Kept; PerEvaluation is ESS per state evaluated.
 	PerStep       float64 `json:"per_step"`
 	PerEvaluation float64 `json:"per_evaluation"`
@@ -107,23 +111,29 @@ func effectiveSampleSize(p *Problem, states [][]uint8, first int) *ESS {
 	byChain := make([]float64, len(states))
 	byObservable := make([]float64, len(chosen))
 	paper := make([]float64, len(chosen))
-	draws := make([]float64, kept)
-	for c, chain := range states {
-		for i, o := range chosen {
-			for t := range draws {
-				draws[t] = o.value[chain[(first+t)*slots+o.slot]]
+	draws := make([][]float64, len(states))
+	for c := range draws {
+		draws[c] = make([]float64, kept)
+	}
+	largest := 0.0
+	for i, o := range chosen {
+		for c, chain := range states {
+			for t := range draws[c] {
+				draws[c][t] = o.value[chain[(first+t)*slots+o.slot]]
 			}
-			size := samplers.EffectiveSampleSize([][]float64{draws})
+			size := samplers.EffectiveSampleSize(draws[c : c+1])
 			if math.IsNaN(size) {
 				size = 1
 				e.Still++
 			}
 			byChain[c] += size / float64(len(chosen))
 			byObservable[i] += size / float64(len(states))
-			if c == 0 {
-				paper[i] = paperSampleSize(draws)
-			}
 		}
+		paper[i] = paperSampleSize(draws[0])
+		largest = math.Max(largest, samplers.SplitRHat(draws))
+	}
+	if finite(largest) {
+		e.RHat = &largest
 	}
 	e.Mean, e.StandardError = meanAndError(byChain)
 	slices.Sort(byObservable)

@@ -148,7 +148,8 @@ func (o Overrides) or(chains, steps int) Overrides {
 func (o Overrides) part(i, of int) Overrides {
 	whole := o.Observe
 	if whole != nil {
-		o.Observe = func(p Progress) { whole(Progress{p.Sampler, i*p.Steps + p.Step, of * p.Steps}) }
+		// Parts have different numbers of steps: each counts as a thousand.
+		o.Observe = func(p Progress) { whole(Progress{p.Sampler, i*1000 + 1000*p.Step/p.Steps, of * 1000}) }
 	}
 	return o
 }

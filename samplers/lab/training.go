@@ -20,10 +20,10 @@ type TrainingOptions struct {
 }
 
 // DefaultTraining takes a second on bars and stripes. Divergence steps and
-// batch are those of the papers' RBM; the learning rate is ten times theirs,
+// batch are those of the papers' RBM; the learning rate is twenty times theirs,
 // for fewer updates.
 func DefaultTraining() TrainingOptions {
-	return TrainingOptions{DivergenceSteps: 10, Updates: 1000, Batch: 100, LearningRate: 0.01}
+	return TrainingOptions{DivergenceSteps: 10, Updates: 1000, Batch: 100, LearningRate: 0.02}
 }
 
 func (o TrainingOptions) check() error {

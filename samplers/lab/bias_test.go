@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"infill/samplers/targets"
+)
+
+// TestStationaryLaw against a chain whose law is known: a birth and death chain
+// with rates of very different size has π_i ∝ Π up/down.
+func TestStationaryLaw(t *testing.T) {
+	up, down := []float64{1e-9, 0.3, 1e-12}, []float64{0.2, 1e-10, 0.5}
+	p := make([][]float64, 4)
+	want, total := make([]float64, 4), 0.0
+	for i := range p {
+		p[i] = make([]float64, 4)
+		stay := 1.0
+		if i < 3 {
+			p[i][i+1] = up[i]
+			stay -= up[i]
+		}
+		if i > 0 {
+			p[i][i-1] = down[i-1]
+			stay -= down[i-1]
+		}
+		p[i][i] = stay
+		want[i] = 1
+		for k := range i {
+			want[i] *= up[k] / down[k]
+		}
+		total += want[i]
+	}
+	for i, got := range stationaryLaw(p) {
+		near(t, fmt.Sprintf("state %d, relative", i), got/(want[i]/total), 1, 1e-14)
+	}
+}
+
+// TestLangevinLaw: on a log-quadratic target the stationary law is π_α ∝ Z_α π
+// with the Z_α of the proof of theorem 5.1 (appendix E), which is another
+// formula than the transition matrix.
+func TestLangevinLaw(t *testing.T) {
+	ctx := context.Background()
+	const coupling, field = 0.1, 0.2
+	target, err := targets.NewIsing(2, 2, coupling, field)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near1 := func(a, b int) bool { return (a^b) == 1 || (a^b) == 2 } // sites of the ring of four, numbered in binary
+	for _, alpha := range []float64{0.2, 1, 4} {
+		e, transition, err := langevinTransition(ctx, target, alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, total := make([]float64, e.Len()), 0.0
+		for i := range want {
+			z := 0.0
+			for k := range want {
+				quadratic := 0.0
+				for a := range 4 {
+					da := 2 * float64(e.State(k)[a]-e.State(i)[a])
+					quadratic += da * da / (2 * alpha)
+					for b := range 4 {
+						if near1(a, b) {
+							quadratic += coupling / 2 * da * 2 * float64(e.State(k)[b]-e.State(i)[b])
+						}
+					}
+				}
+				z += math.Exp((e.Energy[k]-e.Energy[i])/2 - quadratic)
+			}
+			want[i] = z * e.Probability[i]
+			total += want[i]
+		}
+		for _, row := range transition {
+			sum := 0.0
+			for _, x := range row {
+				sum += x
+			}
+			near(t, "sum of a row", sum, 1, 1e-12)
+		}
+		for i, got := range stationaryLaw(transition) {
+			near(t, fmt.Sprintf("α %v, state %d", alpha, i), got, want[i]/total, 1e-13)
+		}
+	}
+}
+
+// TestTheorem51: the bias falls with the step size at the rate exp(-1/(2α)) and
+// never exceeds the bound; the chains of the kernel show the same law.
+func TestTheorem51(t *testing.T) {
+	curve, err := isingBias(context.Background(), Overrides{Chains: 8, Steps: 2000, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range curve.Points {
+		if i > 0 && !(p.Exact > curve.Points[i-1].Exact) {
+			t.Errorf("α %v: bias %v, not above %v at a smaller step", p.X, p.Exact, curve.Points[i-1].Exact)
+		}
+		if !(p.Exact <= *p.Bound) || !(p.Exact <= *p.BoundSpins) {
+			t.Errorf("α %v: bias %v above the bound %v or %v", p.X, p.Exact, *p.Bound, *p.BoundSpins)
+		}
+		// The sum of absolute errors has about 0.8 of the noise as its mean.
+		if !(*p.FromStationary < 2**p.Noise) {
+			t.Errorf("α %v: observed %v from the stationary law, noise %v", p.X, *p.FromStationary, *p.Noise)
+		}
+	}
+	near(t, "slope", *curve.Slope, 1, 0.01)
+	last := curve.Points[len(curve.Points)-1]
+	// At the largest step the bias stands far out of the noise, so that a
+	// kernel without it would be seen.
+	if !(*last.Noise < last.Exact/4) {
+		t.Errorf("noise %v hides the bias %v", *last.Noise, last.Exact)
+	}
+	near(t, "observed bias", *last.Observed, last.Exact, 2**last.Noise)
+}
+
+// TestCounterExample: for a = b = 0 DULA sits at ½, whatever ε, and π does not:
+// ‖π_α - π‖₁ = tanh 2ε.
+func TestCounterExample(t *testing.T) {
+	curve, err := epsilonBias(context.Background(), 0, 0, 2, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range curve.Points {
+		near(t, fmt.Sprintf("bias at ε %v", p.X), p.Exact, math.Tanh(2*p.X), 1e-12)
+	}
+	similar, err := epsilonBias(context.Background(), 1, 0.1, 2, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range similar.Points[1:] {
+		if !(p.Exact > similar.Points[i].Exact) {
+			t.Errorf("ε %v: bias %v, not above %v", p.X, p.Exact, similar.Points[i].Exact)
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package lab
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"infill/samplers"
+	"infill/samplers/targets"
+)
+
+// near fails unless two numbers agree to a tolerance.
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s: got %v, want %v within %v", what, got, want, tolerance)
+	}
+}
+
+func isingTorus(rows, columns int, coupling, field float64) torus {
+	return torus{rows, columns, [][]float64{{2 * coupling, -2 * coupling}, {-2 * coupling, 2 * coupling}}, []float64{-field, field}}
+}
+
+// TestTransferMatrix: equal to listing every state, for every kind of side: one
+// site, a pair, a ring, long and short.
+func TestTransferMatrix(t *testing.T) {
+	ctx := context.Background()
+	for _, size := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3}, {4, 3}, {4, 4}} {
+		for _, parameters := range [][2]float64{{0.1, 0.2}, {-0.3, 0.5}, {0.5, -0.1}, {0, 1}} {
+			t.Run(fmt.Sprintf("ising %v %v", size, parameters), func(t *testing.T) {
+				target, err := targets.NewIsing(size[0], size[1], parameters[0], parameters[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareLaws(ctx, t, target, isingTorus(size[0], size[1], parameters[0], parameters[1]))
+			})
+		}
+	}
+	field := []float64{0.3, -0.2, 0.1}
+	edge := [][]float64{{0.7, 0, 0}, {0, 0.7, 0}, {0, 0, 0.7}}
+	for _, size := range [][2]int{{1, 1}, {2, 2}, {2, 3}, {3, 3}, {4, 2}} {
+		t.Run(fmt.Sprintf("potts %v", size), func(t *testing.T) {
+			target, err := targets.NewPotts(size[0], size[1], 0.7, field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareLaws(ctx, t, target, torus{size[0], size[1], edge, field})
+		})
+	}
+}
+
+func compareLaws(ctx context.Context, t *testing.T, target samplers.Target, lattice torus) {
+	t.Helper()
+	listed, err := enumerate(ctx, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	law, err := lattice.transferMatrix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range listed {
+		near(t, fmt.Sprintf("probability %d", i), law[i%len(law)], p, 1e-12)
+	}
+}
+
+// TestStoredEnumeration: the counts are of all states, mirror each other under
+// a flip of all spins, and give what the transfer matrix gives.
+func TestStoredEnumeration(t *testing.T) {
+	records, err := csv.NewReader(strings.NewReader(isingDensity)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[[2]int]int{}
+	total := 0
+	for _, record := range records[1:] {
+		var n [3]int
+		for i, text := range record {
+			if n[i], err = strconv.Atoi(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		states[[2]int{n[0], n[1]}] = n[2]
+		total += n[2]
+	}
+	if total != 1<<25 {
+		t.Errorf("%d states, want 2^25", total)
+	}
+	for key, n := range states {
+		if mirror := states[[2]int{-key[0], key[1]}]; mirror != n {
+			t.Errorf("%d states with spins %d, edges %d, and %d with all spins flipped", n, key[0], key[1], mirror)
+		}
+	}
+	// One flipped spin breaks its four edges.
+	if got := states[[2]int{23, 42}]; got != 25 {
+		t.Errorf("%d states with one spin down, want 25", got)
+	}
+	for _, parameters := range [][2]float64{{0.1, 0.2}, {0, 0.4}, {0.25, 0.01}, {-0.2, 0.3}, {1, -0.1}} {
+		stored, err := storedIsingMean(parameters[0], parameters[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		law, err := isingTorus(5, 5, parameters[0], parameters[1]).transferMatrix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, fmt.Sprintf("mean spin at %v", parameters), stored, law[1]-law[0], 1e-12)
+	}
+	free, err := storedIsingMean(0, 0.4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean of free spins", free, math.Tanh(0.4), 1e-12)
+}
+
+// TestLongRun: an estimated truth is within five of its own standard errors.
+func TestLongRun(t *testing.T) {
+	ctx := context.Background()
+	exactly, err := NewIsing(ctx, IsingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := NewIsing(ctx, IsingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2, Truth: TruthOptions{Method: "run", Sweeps: 300, Seed: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !exactly.Truth.Exact() || run.Truth.Exact() || run.Truth.Run.Steps != 300*12 {
+		t.Fatalf("truths %+v and %+v", exactly.Truth, run.Truth)
+	}
+	e := run.Truth.Run.StandardError
+	if !(e > 0.001 && e < 0.02) {
+		t.Errorf("standard error %v of 16 × 3600 draws of Gibbs on 12 sites", e)
+	}
+	near(t, "mean", run.Truth.Means[7], exactly.Truth.Means[7], 5*e)
+	if r := run.Truth.Run.RHat; !(r > 0.9 && r < 1.05) {
+		t.Errorf("R-hat %v", r)
+	}
+
+	// On a Potts model, sites share a law and states do not.
+	o := PottsOptions{Rows: 2, Columns: 3, Coupling: 0.4, Field: []float64{1, 0, -1}}
+	solved, err := NewPotts(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Truth = TruthOptions{Method: "run", Sweeps: 300, Seed: 5}
+	estimated, err := NewPotts(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range solved.Truth.Means {
+		near(t, fmt.Sprintf("observable %d", i), estimated.Truth.Means[i], solved.Truth.Means[i], 6*estimated.Truth.Run.StandardError)
+	}
+}
+
+func TestEnumerate(t *testing.T) {
+	ctx := context.Background()
+	table, err := targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Energies so far apart, and rising, that sums of exponentials overflow.
+	want := make(Marginals, 6)
+	for i, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
+		table.Set(state, 900+math.Log(float64(i+1)))
+		want[state[0]] += float64(i+1) / 21
+		want[3+state[1]] += float64(i+1) / 21
+	}
+	got, err := enumerate(ctx, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		near(t, fmt.Sprintf("probability %d", i), got[i], want[i], 1e-12)
+	}
+	for _, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
+		table.Set(state, math.Inf(-1))
+	}
+	if _, err := enumerate(ctx, table); err == nil {
+		t.Error("a target without possible states was enumerated")
+	}
+	large, err := targets.NewIsing(5, 5, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := enumerate(ctx, large); err == nil {
+		t.Error("2^25 states were listed")
+	}
+}
+
+func random(visible, hidden int) *machine {
+	r := samplers.Streams(3, "machine", 1)[0]
+	return &machine{normals(r, visible*hidden, 1), normals(r, hidden, 1), normals(r, visible, 1)}
+}
+
+// TestMachine: summing over either side gives what listing the visible states
+// gives, and draws have those means.
+func TestMachine(t *testing.T) {
+	ctx := context.Background()
+	for _, size := range [][2]int{{7, 3}, {3, 7}, {4, 4}, {1, 1}} {
+		m := random(size[0], size[1])
+		target, err := targets.NewRBM(m.weights, m.hidden, m.visible)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, err := enumerate(ctx, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := targets.Enumerate(ctx, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.solve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "log normaliser", s.logNormaliser, e.LogNormaliser, 1e-10)
+		const n = 20000
+		states := s.draw(n, samplers.Streams(4, "draws", 1)[0])
+		for j, p := range s.means {
+			near(t, fmt.Sprintf("mean of unit %d", j), p, listed[2*j+1], 1e-12)
+			on := 0
+			for i := j; i < len(states); i += len(s.means) {
+				on += states[i]
+			}
+			near(t, fmt.Sprintf("drawn mean of unit %d", j), float64(on)/n, p, 5*math.Sqrt(p*(1-p)/n)+1e-9)
+		}
+	}
+	if _, err := random(21, 22).solve(); !errors.Is(err, errTooLarge) {
+		t.Errorf("2^21 states were summed: %v", err)
+	}
+}
+
+// TestBadTargets: every refusal names its option.
+func TestBadTargets(t *testing.T) {
+	ctx := context.Background()
+	nan, inf := math.NaN(), math.Inf(1)
+	ising := func(change func(*IsingOptions)) error {
+		o := DefaultIsing()
+		change(&o)
+		_, err := NewIsing(ctx, o)
+		return err
+	}
+	potts := func(change func(*PottsOptions)) error {
+		o := DefaultPotts()
+		change(&o)
+		_, err := NewPotts(ctx, o)
+		return err
+	}
+	table := func(change func(*TableOptions)) error {
+		o := DefaultTable()
+		change(&o)
+		_, err := NewTable(ctx, o)
+		return err
+	}
+	rbm := func(change func(*RBMOptions)) error {
+		o := DefaultRBM()
+		change(&o)
+		_, err := NewRBM(ctx, o)
+		return err
+	}
+	tests := []struct {
+		err  error
+		want string
+	}{
+		{ising(func(o *IsingOptions) { o.Rows = 0 }), "size: 0x5 is not a lattice: both sides must be at least 1"},
+		{ising(func(o *IsingOptions) { o.Rows, o.Columns = 1<<20, 1<<20 }), "size: 1048576x1048576 has more than 65536 sites: take a smaller lattice"},
+		{ising(func(o *IsingOptions) { o.Coupling = nan }), "coupling: NaN is not a finite number"},
+		{ising(func(o *IsingOptions) { o.Field = inf }), "field: +Inf is not a finite number"},
+		{ising(func(o *IsingOptions) { o.Truth.Method = "guess" }), `truth: "guess" is not one of auto, exact, run`},
+		{ising(func(o *IsingOptions) { o.Truth.Sweeps = -1 }), "truth-sweeps: -1 is not a whole number of 0 (for the default) or more"},
+		{ising(func(o *IsingOptions) { o.Rows, o.Columns, o.Truth.Method = 11, 11, "exact" }),
+			"truth: too large for exact means: a torus of 11 × 11 sites with 2 categories has 2.05e+03 states of its shorter side: the transfer matrix takes at most 1024: choose run"},
+		{ising(func(o *IsingOptions) { o.Coupling = -0.3 }), ""},
+		{potts(func(o *PottsOptions) { o.Columns = -1 }), "size: 4x-1 is not a lattice: both sides must be at least 1"},
+		{potts(func(o *PottsOptions) { o.Field = nil }), "states: 0 is not a whole number from 1 to 256"},
+		{potts(func(o *PottsOptions) { o.Field = []float64{0, nan} }), "field: NaN is not a finite number"},
+		{potts(func(o *PottsOptions) { o.Coupling = inf }), "coupling: +Inf is not a finite number"},
+		{table(func(o *TableOptions) { o.Categories = nil }), "categories: none given: give the number of categories of each slot"},
+		{table(func(o *TableOptions) { o.Categories = []int{3, 0} }), "categories: 0 is not a whole number from 1 to 256"},
+		{table(func(o *TableOptions) { o.Categories = []int{100, 100, 100} }), "categories: 100,100,100 give a table of 1e+06 states, too large to keep with its gradients: take fewer or smaller slots"},
+		{table(func(o *TableOptions) { o.Scale = 0 }), "scale: 0 is not a finite number above 0"},
+		{table(func(o *TableOptions) { o.GradientError = -1 }), "gradient-error: -1 is not a finite number of 0 or more"},
+		{table(func(o *TableOptions) { o.ConditionalError = nan }), "conditional-error: NaN is not a finite number of 0 or more"},
+		{table(func(o *TableOptions) { o.Terms = -1 }), "terms: -1 is not a whole number of 1 or more"},
+		{rbm(func(o *RBMOptions) { o.Data = "mnist" }), `data: "mnist" is not one of bars-and-stripes, none`},
+		{rbm(func(o *RBMOptions) { o.Reference = "x" }), `reference: "x" is not one of exact, block-gibbs`},
+		{rbm(func(o *RBMOptions) { o.Hidden = 0 }), "hidden: 0 is not a whole number from 1 to 4096"},
+		{rbm(func(o *RBMOptions) { o.Side = 1 }), "side: 1 is not a whole number from 2 to 16"},
+		{rbm(func(o *RBMOptions) { o.Data, o.Visible = "none", 0 }), "visible: 0 is not a whole number from 1 to 4096"},
+		{rbm(func(o *RBMOptions) { o.Data, o.Scale = "none", nan }), "scale: NaN is not a finite number of 0 or more"},
+		{rbm(func(o *RBMOptions) { o.ReferenceSamples = 1 }), "reference-samples: 1 is not a whole number from 2 to 16384, or 0 for 500"},
+		{rbm(func(o *RBMOptions) { o.ReferenceSteps = -1 }), "reference-steps: -1 is not a whole number of 0 (for 1000) or more"},
+		{rbm(func(o *RBMOptions) { o.Training.Updates = 0 }), "updates: 0 is not a whole number from 1 to 1048576"},
+		{rbm(func(o *RBMOptions) { o.Training.LearningRate = 0 }), "learning-rate: 0 is not a finite number above 0"},
+		{rbm(func(o *RBMOptions) { o.Data, o.Visible, o.Hidden, o.Truth.Method = "none", 21, 21, "exact" }),
+			"truth: too large for exact means: 21 visible and 21 hidden units, and one side must have at most 20 to be summed over: choose run"},
+		{rbm(func(o *RBMOptions) {
+			o.Data, o.Visible, o.Hidden, o.Truth.Sweeps, o.Reference = "none", 21, 21, 10, "exact"
+		}), "reference: there are no exact draws of this machine: choose block-gibbs"},
+	}
+	for i, test := range tests {
+		if test.want == "" {
+			if test.err != nil {
+				t.Errorf("case %d: %v", i, test.err)
+			}
+			continue
+		}
+		var option *OptionError
+		if !errors.As(test.err, &option) || test.err.Error() != test.want {
+			t.Errorf("case %d: got %v, want %q", i, test.err, test.want)
+		}
+	}
+}
+
+// TestStart: an independent start follows the field alone.
+func TestStart(t *testing.T) {
+	p, err := NewPotts(context.Background(), PottsOptions{Rows: 1, Columns: 2, Coupling: 3, Field: []float64{0, math.Log(3)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chains = 4000
+	positions, err := p.positions("independent", samplers.Streams(1, "", chains))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := 0
+	for _, v := range positions {
+		ones += v
+	}
+	near(t, "share of state 1", float64(ones)/(2*chains), 0.75, 5*math.Sqrt(0.75*0.25/(2*chains)))
+
+	table, err := NewTable(context.Background(), DefaultTable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.positions("independent", nil); err == nil || !strings.Contains(err.Error(), "choose uniform") {
+		t.Errorf("a table has an independent law: %v", err)
+	}
+	if _, err := table.positions("here", nil); err == nil || !strings.Contains(err.Error(), strings.Join(Initials(), ", ")) {
+		t.Errorf("unknown initial: %v", err)
+	}
+	if !slices.Equal(Initials(), []string{"uniform", "independent"}) {
+		t.Error(Initials())
+	}
+}

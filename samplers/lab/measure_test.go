@@ -1,0 +1,126 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"infill/samplers"
+)
+
+// TestLogRMSEOfExactDraws: Gibbs on all slots at once draws independently from
+// π, so the mean square error after n steps is σ²/n exactly in expectation, and
+// log RMSE falls by ½ ln n.
+func TestLogRMSEOfExactDraws(t *testing.T) {
+	ctx := context.Background()
+	p, err := NewIsing(ctx, IsingOptions{Rows: 2, Columns: 2, Coupling: 0.1, Field: 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs, err := ParseSpecs("gibbs-x:block=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := Compare(ctx, p, Options{Samplers: specs, Chains: 400, Steps: 256, Discard: 0.1, Initial: "uniform", Seed: 11})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Truth.Means[0]
+	if len(run.Samplers[0].Curve) < 50 {
+		t.Fatalf("%d points", len(run.Samplers[0].Curve))
+	}
+	for _, point := range run.Samplers[0].Curve {
+		want := math.Log((1-m*m)/float64(point.Step)) / 2
+		if e := *point.StandardError; !(e < 0.04) {
+			t.Errorf("step %d: standard error %v from 400 chains of 4 sites", point.Step, e)
+		}
+		near(t, fmt.Sprintf("log RMSE at step %d", point.Step), point.LogRMSE, want, 4.5**point.StandardError)
+	}
+	// Independent draws: the effective sample size is their number.
+	e := run.Samplers[0].ESS
+	near(t, "ESS per step", e.PerStep, 1, 0.05)
+	if e.Kept != 256-25 || e.Observables != 4 {
+		t.Errorf("kept %d, observables %d", e.Kept, e.Observables)
+	}
+}
+
+// twoStates is a chain on one slot that flips with probability f: its
+// autocorrelation is (1-2f)^k, so that τ = (1-f)/f and ESS = n f/(1-f).
+func twoStates(chains, n int, f float64) [][]uint8 {
+	states := make([][]uint8, chains)
+	for c, r := range samplers.Streams(9, "two states", chains) {
+		v := uint8(r.IntN(2))
+		for range n {
+			if r.Float64() < f {
+				v = 1 - v
+			}
+			states[c] = append(states[c], v)
+		}
+	}
+	return states
+}
+
+func TestEffectiveSampleSize(t *testing.T) {
+	p, err := NewIsing(context.Background(), IsingOptions{Rows: 1, Columns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chains, n, first = 32, 6000, 1000
+	for _, flip := range []float64{0.5, 0.2, 0.05, 0.7} {
+		e := effectiveSampleSize(p, twoStates(chains, n, flip), first)
+		if e.Kept != n-first || e.Still != 0 {
+			t.Errorf("flip %v: kept %d, still %d", flip, e.Kept, e.Still)
+		}
+		// The estimator is noisy, and a few percent off at this length.
+		near(t, fmt.Sprintf("ESS per step at flip %v", flip), e.PerStep, flip/(1-flip), 0.06*flip/(1-flip)+4**e.StandardError/float64(e.Kept))
+		if flip < 0.5 {
+			near(t, fmt.Sprintf("by the paper's definition at flip %v", flip), e.PaperMedian/float64(e.Kept), flip/(1-flip), 0.35*flip/(1-flip))
+		}
+	}
+	still := [][]uint8{make([]uint8, 100), twoStates(1, 100, 0.5)[0]}
+	e := effectiveSampleSize(p, still, 0)
+	if e.Still != 1 || e.PaperMedian != 1 {
+		t.Errorf("a chain that stands: %+v", e)
+	}
+}
+
+// TestPaperSampleSize by hand: draws 0 0 1 1 have mean ½, deviations -½ -½ ½ ½;
+// ρ_1 = (¼ - ¼ + ¼)/3 / ¼ = ⅓, ρ_2 = -1 ends it, so τ = 1 + 2·¾·⅓.
+func TestPaperSampleSize(t *testing.T) {
+	near(t, "ESS", paperSampleSize([]float64{0, 0, 1, 1}), 4/1.5, 1e-12)
+	near(t, "ESS of alternating draws", paperSampleSize([]float64{0, 1, 0, 1, 0, 1}), 6, 1e-12)
+	near(t, "ESS of still draws", paperSampleSize([]float64{2, 2, 2}), 1, 0)
+}
+
+func TestCheckpoints(t *testing.T) {
+	for _, steps := range []int{1, 2, 7, 50, 100, 1000, 123457} {
+		list := checkpoints(steps)
+		if list[len(list)-1] != steps || list[0] != 1 || len(list) > 100 {
+			t.Errorf("%d steps: %v", steps, list)
+		}
+		for i, step := range list[1:] {
+			if step <= list[i] {
+				t.Errorf("%d steps: %d after %d", steps, step, list[i])
+			}
+		}
+	}
+}
+
+// TestTally by hand: one spin of field ln 3 / 2 has mean ½; chain 0 was up 3 of
+// 4 times, mean ½, chain 1 always, mean 1.
+func TestTally(t *testing.T) {
+	p, err := NewIsing(context.Background(), IsingOptions{Rows: 1, Columns: 1, Field: math.Log(3) / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "exact mean", p.Truth.Means[0], 0.5, 1e-12)
+	counts := newTally(p, 2)
+	for _, positions := range [][]int{{1, 1}, {0, 1}, {1, 1}, {1, 1}} {
+		counts.add(positions)
+	}
+	value, e := counts.logRMSE()
+	near(t, "log RMSE", value, math.Log(0.25/2)/2, 1e-12)
+	// Squares 0 and ¼: standard error of their mean ⅛, relative to twice ⅛.
+	near(t, "standard error", *e, 0.5, 1e-12)
+}

@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestBarsAndStripes(t *testing.T) {
+	for side := 2; side <= 5; side++ {
+		data := barsAndStripes(side)
+		if len(data) != 1<<(side+1)-2 {
+			t.Errorf("side %d: %d patterns", side, len(data))
+		}
+		seen := map[string]bool{}
+		for _, pattern := range data {
+			seen[fmt.Sprint(pattern)] = true
+			bars, stripes := true, true
+			for i, v := range pattern {
+				bars = bars && v == pattern[i%side]
+				stripes = stripes && v == pattern[i/side*side]
+			}
+			if !bars && !stripes {
+				t.Errorf("side %d: %v is neither", side, pattern)
+			}
+		}
+		if len(seen) != len(data) {
+			t.Errorf("side %d: patterns repeat", side)
+		}
+	}
+}
+
+func smallTraining(updates int) RBMOptions {
+	o := DefaultRBM()
+	o.Side, o.Hidden = 3, 10
+	o.Training = TrainingOptions{DivergenceSteps: 5, Updates: updates, Batch: 14, LearningRate: 0.05}
+	o.ReferenceSamples = 60
+	return o
+}
+
+// TestTraining: contrastive divergence moves the probability to the patterns,
+// by the exact sum, and repeats with its seed.
+func TestTraining(t *testing.T) {
+	ctx := context.Background()
+	problem := func(o RBMOptions) *Problem {
+		t.Helper()
+		p, err := NewRBM(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	before, after, again := problem(smallTraining(1)), problem(smallTraining(400)), problem(smallTraining(400))
+	// Untrained, the 14 patterns are 14 of 512 states.
+	near(t, "mass before", *before.Training.Mass, 14.0/512, 0.02)
+	if !(*after.Training.Mass > 0.5) || !(*after.Training.LogLikelihood > *before.Training.LogLikelihood+2) {
+		t.Errorf("trained: mass %v, log-likelihood %v (before: %v)", *after.Training.Mass, *after.Training.LogLikelihood, *before.Training.LogLikelihood)
+	}
+	if *after.Training.LogLikelihood > -math.Log(14) {
+		t.Errorf("log-likelihood %v is better than the best, %v", *after.Training.LogLikelihood, -math.Log(14))
+	}
+	if !slices.Equal(after.Truth.Means, again.Truth.Means) {
+		t.Error("two trainings of one seed differ")
+	}
+	other := smallTraining(400)
+	other.Seed = 2
+	if slices.Equal(after.Truth.Means, problem(other).Truth.Means) {
+		t.Error("two seeds train one machine")
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := NewRBM(cancelled, smallTraining(400)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled training: %v", err)
+	}
+}
+
+// TestAdam by hand: the first update is the rate times the gradient's sign.
+func TestAdam(t *testing.T) {
+	a := newAdam(2)
+	x := []float64{1, 1}
+	a.ascend(x, []float64{3, -0.5}, 0.1, 1)
+	near(t, "first", x[0], 1.1, 1e-7)
+	near(t, "second", x[1], 0.9, 1e-7)
+	// A gradient that turns leaves m̂ = (0.09·3·... ) as the definition has it.
+	a.ascend(x, []float64{-3, -0.5}, 0.1, 2)
+	first, second := 0.9*0.3-0.1*3, 0.999*0.009+0.001*9
+	near(t, "turned", x[0], 1.1+0.1*(first/(1-0.81))/math.Sqrt(second/(1-0.999*0.999)), 1e-7)
+}
+
+// TestReference: exact draws and long block Gibbs stand for the same law; the
+// chains of block Gibbs come down to the floor, a chain that stands does not.
+func TestReference(t *testing.T) {
+	ctx := context.Background()
+	o := smallTraining(400)
+	o.Reference, o.ReferenceSamples, o.ReferenceSteps = "block-gibbs", 300, 200
+	p, err := NewRBM(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := compare(t, p, "rbm-gibbs,dula:0.05", func(o *Options) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
+	if run.Reference.Method != "block-gibbs" || run.Reference.Samples != 300 || run.Reference.Steps != 200 {
+		t.Errorf("reference %+v", run.Reference)
+	}
+	// Two sets of 300 draws of one law are closer than 40 draws to 300.
+	if a := run.Reference.AgainstExact; a == nil || !(*a < run.Floor.MMD2) {
+		t.Errorf("block Gibbs from exact draws: %v; floor %v", a, run.Floor.MMD2)
+	}
+	for i, r := range run.Samplers {
+		last := r.Curve[len(r.Curve)-1]
+		above := (*last.MMD2 - run.Floor.MMD2) / run.Floor.StandardDeviation
+		if i == 0 && !(math.Abs(above) < 4) {
+			t.Errorf("%s ends %v deviations above the floor", r.Sampler, above)
+		}
+		if i == 1 && !(above > 4) {
+			t.Errorf("%s, which hardly moves, ends %v deviations above the floor", r.Sampler, above)
+		}
+	}
+	if run.Floor.Sets != floorSets || !(run.Floor.MMD2 > 0) {
+		t.Errorf("floor %+v", run.Floor)
+	}
+}
+
+// TestLargeMachine: where neither side can be summed over, truth and reference
+// are of block Gibbs, and said to be.
+func TestLargeMachine(t *testing.T) {
+	o := DefaultRBM()
+	o.Data, o.Visible, o.Hidden, o.Truth.Sweeps, o.ReferenceSteps, o.ReferenceSamples = "none", 22, 21, 60, 20, 50
+	p, err := NewRBM(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Truth.Exact() || p.Truth.Run.Sampler != "rbm-gibbs" || p.Reference.Method != "block-gibbs" || p.Reference.AgainstExact != nil {
+		t.Errorf("truth %+v, reference %+v", p.Truth.Run, p.Reference)
+	}
+	if p.Training != nil || p.independent != nil {
+		t.Error("random weights have a training or a start by data")
+	}
+}
