@@ -25,6 +25,9 @@ func (t *chainTable) head(columns int) []string {
 	figures := []string{figure("R-hat", number("%.3f", p.RHat)),
 		figure("ESS", number("%.0f", p.ESS)) + s.faint.Render(fmt.Sprintf(" of %d draws", p.Rounds*p.Chains))}
 	if rate, e := p.acceptance(); !math.IsNaN(rate) {
+		if columns < 76 {
+			e = math.NaN()
+		}
 		figures = append(figures, figure("acceptance", withError("%.2f", rate, e)))
 	}
 	if size := lastStepSize(p); size > 0 {
@@ -42,7 +45,7 @@ func (t *chainTable) head(columns int) []string {
 		text := sparkline(values, cells, low, high)
 		told := fmt.Sprintf(" from %.3g to %.3g", p.StepSizes[0], lastStepSize(p))
 		switch {
-		case low == high:
+		case low == high: // not adapted
 			text, told = "", fmt.Sprintf("%.3g throughout", p.StepSizes[0])
 		case p.WarmUp:
 			told += ", still adapting"
@@ -117,7 +120,7 @@ func (t *chainTable) inTwo(text string, values int) string {
 			cut = 0
 		}
 	}
-	return s.warmUp.Render(string(runes[:cut])) + s.done.Render(string(runes[cut:]))
+	return s.faint.Render(string(runes[:cut])) + s.done.Render(string(runes[cut:]))
 }
 
 // Render draws the chains.
@@ -126,7 +129,13 @@ func (t *chainTable) Render(columns int) string {
 	if p == nil {
 		return stack(columns, t.rows, s.faint.Render("  no chains yet: write a template"))
 	}
-	head := t.head(columns)
+	head := t.head(columns - 2)
+	for i := range head {
+		head[i] = "  " + head[i]
+	}
+	if t.rows >= 18 {
+		head = append(head, "")
+	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, history := range p.LogLikelihoods {
 		for _, u := range history {
@@ -167,7 +176,11 @@ func (t *chainTable) Render(columns int) string {
 				move += s.faint.Render(harmless(m.From[i])+" → ") + s.slot(blank).Render(harmless(m.To[i]))
 			}
 			if m.Step < p.Step {
-				move += s.faint.Render(fmt.Sprintf(" %d ago", p.Step-m.Step))
+				steps := "steps"
+				if p.Step-m.Step == 1 {
+					steps = "step"
+				}
+				move += s.faint.Render(fmt.Sprintf("  %d %s ago", p.Step-m.Step, steps))
 			}
 		}
 		if moveWidth < width(move) {
@@ -179,12 +192,4 @@ func (t *chainTable) Render(columns int) string {
 			s.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+move)
 	}
 	return stack(columns, t.rows, strings.Join(lines, "\n"))
-}
-
-// headRows is the number of lines above the first chain.
-func (t *chainTable) headRows(columns int) int {
-	if t.snapshot == nil {
-		return 1
-	}
-	return len(t.head(columns)) + 1
 }

@@ -45,6 +45,9 @@ func (c *comparison) side(i, columns int, shared map[string]int) string {
 		head = s.marker.Render("▸ ") + s.activeTab.Render(name)
 	}
 	state := s.faint.Render(side.state())
+	if width(head)+2+width(state) >= columns {
+		state = ""
+	}
 	lines := []string{between(head, state+" ", columns)}
 	figures := c.figures(side)
 	shown := len(figures)
@@ -55,16 +58,26 @@ func (c *comparison) side(i, columns int, shared map[string]int) string {
 	for _, f := range figures[:shown] {
 		lines = append(lines, "  "+s.faint.Render(fit(f[0], nameWidth))+fit(f[1], columns-2-nameWidth))
 	}
+	if c.rows >= 20 {
+		lines = append(lines, "")
+	}
 	lines = append(lines, s.title.Render(between("  fill", right("log-lik.", 9)+right("drawn", 8), columns)))
 	if p := side.snapshot; p != nil {
-		for n := c.offset; n < len(p.Fills) && len(lines) < c.rows; n++ {
-			f := &p.Fills[n]
+		textWidth := columns - 2 - 9 - 8
+		end := min(len(p.Fills), c.offset+max(c.rows-len(lines), 0))
+		fills := p.Fills[min(c.offset, end):end]
+		allowed := commonAllowance(fills, textWidth)
+		for n := range fills {
+			f := &fills[n]
 			mark := "  "
 			if shared[f.key()] > 1 {
 				mark = s.good.Render("= ")
 			}
-			textWidth := columns - 2 - 9 - 8
-			text := s.marked(excerpt(parts(f.Text, f.Spans), textWidth), s.text, c.pins)
+			list := shorten(parts(f.Text, f.Spans), allowed)
+			if allowed < 3 {
+				list = fillsAlone(f)
+			}
+			text := s.marked(list, s.text, c.pins)
 			text = ansi.Truncate(text, textWidth, "…")
 			lines = append(lines, mark+fit(text, textWidth)+right(number("%.2f", f.LogLikelihood), 9)+s.faint.Render(right(percent(f.Frequency, nil, false), 8)))
 		}
@@ -157,4 +170,16 @@ func other(sampler string) string {
 		}
 	}
 	return sampler
+}
+
+// fillsAlone is a fill without the text around it, for where that has no room.
+func fillsAlone(f *Fill) []part {
+	var list []part
+	for blank, fill := range f.Fills {
+		if blank > 0 {
+			list = append(list, part{" … ", -1})
+		}
+		list = append(list, part{harmless(fill), blank})
+	}
+	return list
 }

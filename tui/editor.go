@@ -52,6 +52,9 @@ func newEditor(text string) editor {
 	input.CharLimit = tokenize.MaxText + 1
 	input.Cursor.SetMode(cursor.CursorStatic)
 	input.SetValue(text)
+	// The screen itself gives it the keys when it is time; the command would
+	// only make the cursor blink.
+	input.Focus()
 	return editor{input: input, pattern: blankPattern()}
 }
 

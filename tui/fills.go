@@ -55,13 +55,25 @@ func (t *fillTable) Render(columns int) string {
 	if len(t.fills) == 0 {
 		lines = append(lines, "", "    "+s.faint.Render(ansi.Truncate(t.empty, columns-4, "…")))
 	}
-	for i := t.offset; i < len(t.fills) && len(lines) < t.rows; i++ {
-		lines = append(lines, t.row(i, textWidth, barWidth, drawnWidth))
+	// All rows are cut alike, so that they stay aligned.
+	end := min(len(t.fills), t.offset+t.rows-len(lines))
+	allowed := commonAllowance(t.fills[min(t.offset, end):end], textWidth)
+	for i := t.offset; i < end; i++ {
+		lines = append(lines, t.row(i, allowed, textWidth, barWidth, drawnWidth))
 	}
 	return stack(columns, t.rows, strings.Join(lines, "\n"))
 }
 
-func (t *fillTable) row(i, textWidth, barWidth, drawnWidth int) string {
+// commonAllowance is the allowance that suits all of the fills.
+func commonAllowance(fills []Fill, columns int) int {
+	allowed := 1 << 20
+	for i := range fills {
+		allowed = min(allowed, allowance(parts(fills[i].Text, fills[i].Spans), columns))
+	}
+	return allowed
+}
+
+func (t *fillTable) row(i, allowed, textWidth, barWidth, drawnWidth int) string {
 	s, f := t.styles, &t.fills[i]
 	look, marker := s.text, "  "
 	if i == t.selected && t.focused {
@@ -71,7 +83,10 @@ func (t *fillTable) row(i, textWidth, barWidth, drawnWidth int) string {
 	if t.favourites[f.key()] {
 		star = "★ "
 	}
-	list := excerpt(parts(f.Text, f.Spans), textWidth)
+	list := shorten(parts(f.Text, f.Spans), allowed)
+	if allowed < 3 {
+		list = fillsAlone(f)
+	}
 	length := 0
 	for _, p := range list {
 		length += width(p.text)

@@ -196,9 +196,10 @@ func (p *panel) render(columns, rows int) string {
 	s := p.styles
 	inner := min(columns-4, 72)
 	nameWidth := 13
-	lines := []string{s.panelTitle.Render(p.title), ""}
-	if rows < len(p.fields)+7 {
-		lines = lines[:1]
+	var lines []string
+	roomy := rows >= len(p.fields)+8
+	if roomy {
+		lines = append(lines, "")
 	}
 	for i, f := range p.fields {
 		marker, look := "  ", s.text
@@ -221,26 +222,26 @@ func (p *panel) render(columns, rows int) string {
 	if p.fault != "" {
 		help = s.fault.Render(ansi.Wrap(p.fault, inner, ""))
 	}
-	room := rows - len(lines) - 4
+	const helpRows = 3
 	helpLines := strings.Split(help, "\n")
-	helpLines = helpLines[:min(max(room, 1), len(helpLines), 3)]
-	if room >= 2 {
+	helpLines = helpLines[:min(max(rows-len(lines)-2, 1), len(helpLines), helpRows)]
+	if roomy {
 		lines = append(lines, "")
 	}
 	lines = append(lines, helpLines...)
-	if room >= 4 {
-		for range 3 - len(helpLines) {
+	if roomy {
+		// The box keeps its height whatever the help is.
+		for range helpRows - len(helpLines) {
 			lines = append(lines, "")
 		}
-		lines = append(lines, "")
 	}
-	lines = append(lines, s.key.Render("↑↓ ←→")+s.faint.Render(" or type")+s.faint.Render(" · ")+s.key.Render("enter")+s.faint.Render(" sample")+s.faint.Render(" · ")+s.key.Render("esc")+s.faint.Render(" leave"))
 	for i := range lines {
 		lines[i] = fit(lines[i], inner)
 	}
 	frame := lipgloss.RoundedBorder()
 	rule := func(text string) string { return s.border.Render(text) }
-	out := []string{rule(frame.TopLeft + strings.Repeat(frame.Top, inner+2) + frame.TopRight)}
+	out := []string{rule(frame.TopLeft+frame.Top) + " " + s.panelTitle.Render(p.title) + " " +
+		rule(strings.Repeat(frame.Top, inner-1-width(p.title))+frame.TopRight)}
 	for _, line := range lines {
 		out = append(out, rule(frame.Left)+" "+line+" "+rule(frame.Right))
 	}

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -196,7 +195,7 @@ func explain(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "stopped"
 	case errors.As(err, &option):
-		return fmt.Sprintf("%s: %s", option.Option, option.Reason)
+		return harmless(option.Option + ": " + option.Reason)
 	}
 	return harmless(err.Error())
 }

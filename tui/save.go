@@ -87,7 +87,8 @@ func (m *Model) save(path string, replace bool) tea.Cmd {
 			e := json.NewEncoder(&content)
 			e.SetEscapeHTML(false)
 			if err := e.Encode(resultOf(p, model, fills)); err != nil {
-				return savedMsg{path: path, err: err}
+				// JSON has no number for what is not known yet.
+				return savedMsg{path: path, err: errors.New("wait for the run to end, its log-likelihoods are not known yet")}
 			}
 		} else {
 			for _, f := range fills {
@@ -109,9 +110,9 @@ func (m *Model) saved(message savedMsg) {
 	case message.exists && m.prompt != nil:
 		m.prompt.note, m.prompt.replace = "is there already: enter again replaces it", true
 	case message.err != nil && m.prompt != nil:
-		m.prompt.note = explain(message.err)
+		m.prompt.note = "not saved: " + reason(message.err)
 	case message.err != nil:
-		m.fail(explain(message.err))
+		m.fail("not saved: " + reason(message.err))
 	case !message.exists:
 		m.prompt = nil
 		noun := "fills"
@@ -146,4 +147,17 @@ func resultOf(p *Snapshot, model string, fills []Fill) *infill.Result {
 		result.Samples = append(result.Samples, f.Sample)
 	}
 	return result
+}
+
+// reason is an error without the path, which the user has just typed.
+func reason(err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return explain(err)
 }

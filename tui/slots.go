@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -117,7 +118,7 @@ func (t *slotTable) Render(columns int) string {
 	if t.pin != nil {
 		head += s.faint.Render("  pinned to ") + s.slot(t.blank).Underline(true).Render(harmless(t.pin.text))
 	}
-	const numbers, model = 11, 7
+	const numbers, model = 11, 9
 	wordWidth := 6
 	scale := 0.0
 	end := min(t.offset+t.rows-2, len(t.values))
@@ -157,51 +158,49 @@ func (t *slotTable) Render(columns int) string {
 		}
 		text := ansi.Truncate(harmless(v.Text), wordWidth, "…")
 		lines = append(lines, s.marker.Inherit(row).Render(marker)+look.Inherit(row).Render(text)+row.Render(strings.Repeat(" ", wordWidth-width(text)+1))+
-			t.bullet(v, scale, barWidth)+row.Bold(false).Render(" "+right(sampled, numbers))+s.faint.Inherit(row).Bold(false).Render(right(modelText, model)))
+			t.bullet(v, scale, barWidth, row)+row.Bold(false).Render(" "+right(sampled, numbers))+s.faint.Inherit(row).Bold(false).Render(right(modelText, model)))
 	}
 	return stack(columns, t.rows, strings.Join(lines, "\n"))
 }
 
 // bullet draws the sampled share as a bar, its standard error as a line after it,
 // and the model's probability as a mark.
-func (t *slotTable) bullet(v slotRow, scale float64, columns int) string {
+func (t *slotTable) bullet(v slotRow, scale float64, columns int, row lipgloss.Style) string {
 	if columns == 0 {
 		return ""
 	}
 	s := t.styles
 	if !(scale > 0) {
-		return strings.Repeat(" ", columns)
+		return row.Render(strings.Repeat(" ", columns))
 	}
 	cells := []rune(bar(v.Frequency/scale, columns))
-	look := make([]byte, columns)
+	looks := make([]*lipgloss.Style, columns)
 	for i, r := range cells {
-		if r != ' ' {
-			look[i] = 'b'
+		looks[i] = &s.bar
+		if r == ' ' {
+			looks[i] = &s.text
 		}
 	}
 	if !math.IsNaN(v.Error) {
-		for i := int(v.Frequency / scale * float64(columns)); i < min(int((v.Frequency+v.Error)/scale*float64(columns)+0.5), columns); i++ {
-			if look[i] == 0 {
-				cells[i], look[i] = '─', 'e'
+		for i := range cells[:min(int((v.Frequency+v.Error)/scale*float64(columns)+0.5), columns)] {
+			if cells[i] == ' ' {
+				cells[i], looks[i] = '─', &s.faint
 			}
 		}
 	}
-	if !math.IsNaN(v.model) {
+	// Less than half a cell is no place to point at; the number beside tells it.
+	if v.model/scale*float64(columns) >= 0.5 {
 		at := min(int(v.model/scale*float64(columns)), columns-1)
-		cells[at], look[at] = '◆', 'm'
+		cells[at], looks[at] = '◆', &s.strong
 	}
 	text := ""
-	for i, r := range cells {
-		switch look[i] {
-		case 'b':
-			text += s.bar.Render(string(r))
-		case 'e':
-			text += s.faint.Render(string(r))
-		case 'm':
-			text += s.strong.Render(string(r))
-		default:
-			text += " "
+	for i := 0; i < columns; {
+		end := i + 1
+		for end < columns && looks[end] == looks[i] {
+			end++
 		}
+		text += looks[i].Inherit(row).Render(string(cells[i:end]))
+		i = end
 	}
 	return text
 }

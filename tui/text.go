@@ -98,34 +98,36 @@ func parts(text string, spans [][2]int) []part {
 	return append(list, part{harmless(text[from:]), -1})
 }
 
-// excerpt shortens the text around the blanks, so that they stay in sight: each
-// stretch is cut to the same length, the first at its start, the last at its end,
-// the others in their middle.
-func excerpt(list []part, columns int) []part {
-	total, longest := 0, 0
+// excerpt shortens the text around the blanks, so that they stay in sight: the
+// first stretch at its start, the last at its end, the others in their middle.
+func excerpt(list []part, columns int) []part { return shorten(list, allowance(list, columns)) }
+
+// allowance is the longest that each stretch around the blanks may be for the whole
+// to fit.
+func allowance(list []part, columns int) int {
+	fills, longest := 0, 0
+	var around []int
 	for _, p := range list {
-		total += width(p.text)
-		if p.slot < 0 {
-			longest = max(longest, width(p.text))
+		if w := width(p.text); p.slot < 0 {
+			around = append(around, w)
+			longest = max(longest, w)
+		} else {
+			fills += w
 		}
 	}
-	if total <= columns {
-		return list
-	}
-	allowed := longest
-	for ; allowed > 1; allowed-- {
-		length := 0
-		for _, p := range list {
-			if p.slot < 0 {
-				length += min(width(p.text), allowed)
-			} else {
-				length += width(p.text)
-			}
+	for allowed := longest; allowed > 1; allowed-- {
+		length := fills
+		for _, w := range around {
+			length += min(w, allowed)
 		}
 		if length <= columns {
-			break
+			return allowed
 		}
 	}
+	return 1
+}
+
+func shorten(list []part, allowed int) []part {
 	short := make([]part, len(list))
 	for i, p := range list {
 		short[i] = p
@@ -135,15 +137,27 @@ func excerpt(list []part, columns int) []part {
 		}
 		switch {
 		case i == 0:
-			short[i].text = ansi.TruncateLeft(p.text, w-allowed+1, "…")
+			short[i].text = "…" + wholeWords(ansi.TruncateLeft(p.text, w-allowed+1, ""), true)
 		case i == len(list)-1:
-			short[i].text = ansi.Truncate(p.text, allowed, "…")
+			short[i].text = wholeWords(ansi.Truncate(p.text, allowed-1, ""), false) + "…"
 		default:
 			head := (allowed - 1) / 2
-			short[i].text = ansi.Truncate(p.text, head, "") + "…" + ansi.TruncateLeft(p.text, w-(allowed-1-head), "")
+			short[i].text = wholeWords(ansi.Truncate(p.text, head, ""), false) + "…" + wholeWords(ansi.TruncateLeft(p.text, w-(allowed-1-head), ""), true)
 		}
 	}
 	return short
+}
+
+// wholeWords takes off the word that was cut, at the start or at the end of a text.
+func wholeWords(text string, atStart bool) string {
+	if atStart {
+		if at := strings.IndexByte(text, ' '); at >= 0 {
+			return text[at:]
+		}
+	} else if at := strings.LastIndexByte(text, ' '); at >= 0 {
+		return text[:at+1]
+	}
+	return text
 }
 
 // glyph is one user-perceived character of a text, which may be of several runes.
@@ -203,20 +217,13 @@ func wrap(list []glyph, columns int) [][]glyph {
 	return append(lines, list[start:])
 }
 
-// eighths are the glyphs of a bar's last cell.
-const eighths = " ▏▎▍▌▋▊▉█"
-
-// bar draws a share of 1 in a number of cells.
+// bar draws a share of 1 as a line, to half a cell.
 func bar(share float64, columns int) string {
 	if !(share > 0) {
 		return strings.Repeat(" ", columns)
 	}
-	filled := min(int(share*float64(columns)*8+0.5), columns*8)
-	text := strings.Repeat("█", filled/8)
-	if rest := filled % 8; rest > 0 {
-		text += string([]rune(eighths)[rest])
-	}
-	return fit(text, columns)
+	halves := min(max(int(share*float64(columns)*2+0.5), 1), columns*2)
+	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
 }
 
 // sparkline draws values as the heights of blocks, several to a cell where there
@@ -226,7 +233,8 @@ func sparkline(values []float32, columns int, low, high float64) string {
 	if len(values) == 0 || columns <= 0 {
 		return ""
 	}
-	blocks := []rune("▁▂▃▄▅▆▇█")
+	// The highest blocks are left out, so that lines below each other stay apart.
+	blocks := []rune("▁▂▃▄▅▆")
 	cells := min(columns, len(values))
 	var text strings.Builder
 	for cell := range cells {

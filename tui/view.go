@@ -36,7 +36,8 @@ func (m *Model) draw() string {
 	m.zones = m.zones[:0]
 	if m.tooSmall() {
 		text := fmt.Sprintf("infill needs %d × %d,\nthis terminal is %d × %d.", leastColumns, leastRows, m.width, m.height)
-		return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, ansi.Truncate(text, m.width*2, ""))
+		lines := strings.Split(ansi.Wrap(text, m.width, ""), "\n")
+		return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, strings.Join(lines[:min(len(lines), m.height)], "\n"))
 	}
 	lines := []string{m.header()}
 	if m.airy() {
@@ -51,12 +52,18 @@ func (m *Model) draw() string {
 	lines = append(lines, m.tabs(len(lines)), m.rule())
 	top := len(lines)
 	rows := m.height - top - 1
+	if m.airy() {
+		rows--
+	}
 	body := m.body(top, rows)
 	if m.panel != nil {
 		body = overlay(body, m.panel.render(m.width-4, rows), m.width, rows)
 		m.zones = m.zones[:0]
 	}
 	lines = append(lines, strings.Split(body, "\n")...)
+	if m.airy() {
+		lines = append(lines, "")
+	}
 	lines = append(lines, m.foot())
 	for i := range lines {
 		lines[i] = fit(lines[i], m.width)
@@ -342,12 +349,16 @@ func (m *Model) slotsPage(top, rows int) string {
 	if note == 0 {
 		return text
 	}
-	told := "█ sampled ─ its standard error ◆ the model's own, the other slots as in the best fill"
+	told := "━ sampled  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
 	if f != nil {
-		told = "█ sampled  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Fills, " … "))
+		told = "━ sampled  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Fills, " … "))
 	}
 	if hidden := len(p.Values) - number; hidden > 0 {
-		told = fmt.Sprintf("slots %d to %d of %d · ", from+1, from+number, len(p.Values)) + told
+		which := fmt.Sprintf("slots %d to %d of %d", from+1, from+number, len(p.Values))
+		if number == 1 {
+			which = fmt.Sprintf("slot %d of %d", from+1, len(p.Values))
+		}
+		told = which + " · " + told
 	}
 	return text + "\n" + s.faint.Render(" "+ansi.Truncate(told, m.width-2, "…"))
 }
@@ -388,6 +399,8 @@ func (m *Model) foot() string {
 			look = s.fault
 		}
 		return " " + look.Render(ansi.Truncate(m.notice, columns, "…"))
+	case m.panel != nil:
+		return " " + shortHelp(s, columns, named(k.Up, "option"), named(k.Left, "value, or type one"), named(k.Apply, "sample"), k.Dismiss)
 	case m.help:
 		return " " + shortHelp(s, columns, named(k.Dismiss, "close"), named(k.Down, "more"))
 	case m.editor.marking != nil:

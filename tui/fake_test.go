@@ -1,0 +1,307 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/colorprofile"
+
+	"infill/infill"
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+func vocabulary() []string {
+	return []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",",
+		"the", "she", "opened", "and", "looked", "a", "night", "it", "was",
+		"door", "window", "letter", "box", "book", "drawer", "curtain", "parcel",
+		"up", "down", "out", "away", "inside", "back", "around", "closer",
+		"##ly", "naïve", "日本", "cafe"}
+}
+
+// fakeModel has a known energy over the fills: the words of a slot differ in
+// weight, and neighbouring slots prefer some pairs.
+type fakeModel struct {
+	// before, when not nil, runs at the start of every evaluation.
+	before func(ctx context.Context) error
+	calls  atomic.Int64
+}
+
+func weight(token int) float64 {
+	if token < 16 {
+		return -6
+	}
+	return 1.5*math.Sin(2.3*float64(token)) - 0.02*float64(token)
+}
+
+func bond(a, b int) float64 { return math.Cos(float64(a * b)) }
+
+func (m *fakeModel) Description() infill.Description {
+	return infill.Description{Name: "toy", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
+}
+
+func (m *fakeModel) MaxPositions() int { return 64 }
+
+func (m *fakeModel) enter(ctx context.Context) error {
+	m.calls.Add(1)
+	if m.before != nil {
+		return m.before(ctx)
+	}
+	return ctx.Err()
+}
+
+func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	rows := make([][]float32, len(slots))
+	for i := range slots {
+		total := 0.0
+		for token := range vocabulary() {
+			total += math.Exp(weight(token))
+		}
+		for token := range vocabulary() {
+			rows[i] = append(rows[i], float32(weight(token)-math.Log(total)))
+		}
+	}
+	return rows, nil
+}
+
+func (m *fakeModel) Score(context.Context, []int, []infill.Query) ([]float64, error) {
+	return nil, fmt.Errorf("the screen scores nothing")
+}
+
+func (m *fakeModel) NewTarget(_, _ []int, o infill.TargetOptions) (infill.Target, error) {
+	t := &fakeTarget{model: m, support: o.Support}
+	for _, s := range o.Support {
+		t.categories = append(t.categories, len(s))
+		t.width = max(t.width, len(s))
+	}
+	return t, nil
+}
+
+type fakeTarget struct {
+	model      *fakeModel
+	support    [][]int
+	categories []int
+	width      int
+}
+
+var (
+	_ infill.Model               = (*fakeModel)(nil)
+	_ samplers.GradientTarget    = (*fakeTarget)(nil)
+	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
+)
+
+func (t *fakeTarget) Categories() []int     { return t.categories }
+func (t *fakeTarget) Counts() infill.Counts { return infill.Counts{Rows: 7} }
+
+func (t *fakeTarget) energyOf(state []int) float64 {
+	u, last := -3.0, 0
+	for slot, category := range state {
+		token := t.support[slot][category]
+		u += weight(token)
+		if slot > 0 {
+			u += bond(last, token)
+		}
+		last = token
+	}
+	return u
+}
+
+func (t *fakeTarget) Energy(ctx context.Context, states []int, energy []float64) error {
+	n := len(t.support)
+	for c := range energy {
+		energy[c] = t.energyOf(states[c*n : (c+1)*n])
+	}
+	return t.model.enter(ctx)
+}
+
+func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	n := len(t.support)
+	for c := range energy {
+		state := append([]int(nil), states[c*n:(c+1)*n]...)
+		for slot := range state {
+			kept := state[slot]
+			for category := range t.support[slot] {
+				state[slot] = category
+				gradient[(c*n+slot)*t.width+category] = t.energyOf(state)
+			}
+			state[slot] = kept
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+func (t *fakeTarget) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
+	n := len(t.support)
+	for c, slot := range slots {
+		state := append([]int(nil), states[c*n:(c+1)*n]...)
+		total := 0.0
+		for category := range t.support[slot] {
+			state[slot] = category
+			logp[c*t.width+category] = t.energyOf(state)
+			total += math.Exp(logp[c*t.width+category])
+		}
+		for category := range t.support[slot] {
+			logp[c*t.width+category] -= math.Log(total)
+		}
+	}
+	return t.model.enter(ctx)
+}
+
+// fakeFiller is the real pipeline over the fake model, with a run that can be
+// held at a step, and without the seconds that no two runs share.
+type fakeFiller struct {
+	*infill.Filler
+	holdAt int // step, -1 for none
+	held   chan struct{}
+	gone   chan struct{} // closed when a held run was let go
+	once   sync.Once
+	clock  clock
+	closed atomic.Int64
+}
+
+func newFakeFiller(t testing.TB, m *fakeModel) *fakeFiller {
+	t.Helper()
+	tokenizer, err := tokenize.New(vocabulary(), tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fakeFiller{Filler: infill.New(m, tokenizer), holdAt: -1, held: make(chan struct{}), gone: make(chan struct{})}
+}
+
+func (f *fakeFiller) FillPinned(ctx context.Context, template string, pins []int, o infill.Options, observe func(infill.Progress)) (*infill.Result, error) {
+	result, err := f.Filler.FillPinned(ctx, template, pins, o, func(p infill.Progress) {
+		f.clock.minutes.Add(1)
+		observe(p)
+		if p.Step == f.holdAt {
+			f.once.Do(func() { close(f.held) })
+			<-ctx.Done()
+		}
+	})
+	if result != nil {
+		result.Stats.Seconds = 1.25
+	}
+	return result, err
+}
+
+func (f *fakeFiller) Close() error {
+	f.closed.Add(1)
+	return f.Filler.Close()
+}
+
+// clock stands still but for the steps of runs, each of which takes a minute, so
+// that every step makes a snapshot.
+type clock struct{ minutes atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
+
+func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
+	filler := newFakeFiller(t, &fakeModel{})
+	o := infill.DefaultOptions()
+	o.Seed, o.Steps = 11, 40
+	return Config{Template: template, Options: o, Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
+		Theme: Theme{Profile: colorprofile.ANSI256},
+		Open:  func(context.Context, string) (Filler, error) { return filler, nil }}, filler
+}
+
+// driver runs a screen without a terminal: commands run beside it, and their
+// messages come back in the order they end.
+type driver struct {
+	t       *testing.T
+	model   *Model
+	ready   chan tea.Msg
+	pending int
+	quit    bool
+}
+
+func newDriver(t *testing.T, c Config, columns, rows int) *driver {
+	t.Helper()
+	d := &driver{t: t, model: newModel(t.Context(), c), ready: make(chan tea.Msg, 1000)}
+	t.Cleanup(func() {
+		if err := d.model.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
+	d.run(d.model.Init())
+	return d
+}
+
+func (d *driver) run(command tea.Cmd) {
+	if command == nil {
+		return
+	}
+	d.pending++
+	go func() { d.ready <- command() }()
+}
+
+func (d *driver) send(message tea.Msg) {
+	switch message := message.(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, command := range message {
+			d.run(command)
+		}
+	case tea.QuitMsg:
+		d.quit = true
+	default:
+		_, command := d.model.Update(message)
+		d.run(command)
+	}
+	d.model.View()
+}
+
+// until takes messages until the condition holds, and settle until all is quiet.
+func (d *driver) until(what string, condition func() bool) {
+	d.t.Helper()
+	for !condition() {
+		select {
+		case message := <-d.ready:
+			d.pending--
+			d.send(message)
+		case <-time.After(20 * time.Second):
+			d.t.Fatalf("%s never came; the screen:\n%s", what, d.model.View())
+		}
+	}
+}
+
+func (d *driver) settle() {
+	d.t.Helper()
+	d.until("quiet", func() bool { return d.pending == 0 })
+}
+
+// keys types keys by name; a name that is none is typed letter by letter.
+func (d *driver) keys(names ...string) {
+	d.t.Helper()
+	for _, name := range names {
+		d.send(keyOf(name))
+	}
+}
+
+func keyOf(name string) tea.KeyMsg {
+	named := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "up": tea.KeyUp, "down": tea.KeyDown,
+		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "home": tea.KeyHome, "end": tea.KeyEnd,
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "ctrl+c": tea.KeyCtrlC, "ctrl+b": tea.KeyCtrlB, "ctrl+t": tea.KeyCtrlT, "ctrl+v": tea.KeyCtrlV}
+	if kind, ok := named[name]; ok {
+		return tea.KeyMsg{Type: kind}
+	}
+	if name == " " {
+		return tea.KeyMsg{Type: tea.KeySpace, Runes: []rune(" ")}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+}
+
+func (d *driver) typeText(text string) {
+	d.t.Helper()
+	for _, r := range text {
+		d.keys(string(r))
+	}
+}

@@ -1,0 +1,150 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/exp/golden"
+)
+
+const two = "She opened the [MASK] and looked [MASK] ."
+
+// TestScreens compares every page at several sizes with stored ones; -update
+// writes them anew. Whatever the size, a frame is exactly as large as the
+// terminal.
+func TestScreens(t *testing.T) {
+	pages := map[string]func(d *driver){
+		"fills":   func(*driver) {},
+		"slots":   func(d *driver) { d.keys("2", "right", "down", "down") },
+		"chains":  func(d *driver) { d.keys("3", "down") },
+		"compare": func(d *driver) { d.keys("4") },
+		"help":    func(d *driver) { d.keys("?") },
+		"options": func(d *driver) { d.keys("o", "down") },
+		"pinned":  func(d *driver) { d.keys("p", "down", "f", "/"); d.typeText("o") },
+		"saving":  func(d *driver) { d.keys("s", "w") },
+		"marking": func(d *driver) { d.keys("m", "right", " ") },
+		"writing": func(d *driver) { d.keys("i"); d.typeText(" and the _ ran") },
+	}
+	for _, size := range [][2]int{{60, 16}, {80, 24}, {100, 30}, {160, 45}, {240, 60}} {
+		for name, act := range pages {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				c, _ := testConfig(t, two)
+				d := newDriver(t, c, size[0], size[1])
+				d.settle()
+				act(d)
+				d.settle()
+				frame := d.model.View()
+				exactly(t, frame, size[0], size[1])
+				golden.RequireEqual(t, []byte(ansi.Strip(frame)))
+			})
+		}
+	}
+}
+
+// exactly checks that a frame fills the terminal and no more.
+func exactly(t *testing.T, frame string, columns, rows int) {
+	t.Helper()
+	lines := strings.Split(frame, "\n")
+	if len(lines) != rows {
+		t.Errorf("%d lines, the terminal has %d", len(lines), rows)
+	}
+	for i, line := range lines {
+		if w := ansi.StringWidth(line); w > columns {
+			t.Errorf("line %d is %d wide, the terminal %d: %q", i+1, w, columns, ansi.Strip(line))
+		}
+	}
+}
+
+// TestColours stores one screen with its escape sequences for every kind of
+// terminal.
+func TestColours(t *testing.T) {
+	themes := map[string]Theme{
+		"true-dark":  {Profile: colorprofile.TrueColor},
+		"true-light": {Profile: colorprofile.TrueColor, Light: true},
+		"256":        {Profile: colorprofile.ANSI256},
+		"16":         {Profile: colorprofile.ANSI},
+		"none":       {Profile: colorprofile.Ascii},
+	}
+	for name, theme := range themes {
+		t.Run(name, func(t *testing.T) {
+			c, _ := testConfig(t, two)
+			c.Theme = theme
+			d := newDriver(t, c, 80, 20)
+			d.settle()
+			d.keys("down", "f")
+			frame := d.model.View()
+			golden.RequireEqual(t, []byte(frame))
+			if name == "none" {
+				for _, colour := range []string{"[3", ";3", "[9", ";9", "[4m[", "48;"} {
+					if strings.Contains(frame, "\x1b"+colour) {
+						t.Errorf("a colour is left in %q", colour)
+					}
+				}
+				if !strings.Contains(frame, "\x1b[1m") && !strings.Contains(frame, "\x1b[1") {
+					t.Error("bold was lost with the colours")
+				}
+			}
+		})
+	}
+}
+
+// TestStages stores the screen of a run that is held at a step.
+func TestStages(t *testing.T) {
+	for name, step := range map[string]int{"warm-up": 12, "sampling": 30} {
+		t.Run(name, func(t *testing.T) {
+			c, filler := testConfig(t, two)
+			filler.holdAt = step
+			d := newDriver(t, c, 84, 18)
+			d.until(name, func() bool { p := d.model.sides[0].snapshot; return p != nil && p.Step == step })
+			golden.RequireEqual(t, []byte(ansi.Strip(d.model.View())))
+			d.keys("x")
+			d.settle()
+			if !strings.Contains(ansi.Strip(d.model.View()), "stopped at") {
+				t.Error("the stopped run is not called so")
+			}
+		})
+	}
+}
+
+func TestTooSmall(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 80, 24)
+	d.settle()
+	for _, size := range [][2]int{{59, 16}, {60, 15}, {20, 5}, {1, 1}} {
+		d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		exactly(t, d.model.View(), size[0], size[1])
+	}
+	d.send(tea.WindowSizeMsg{Width: 40, Height: 10})
+	if frame := d.model.View(); !strings.Contains(frame, "infill needs 60 × 16") || !strings.Contains(frame, "40 × 10") {
+		t.Errorf("no polite message:\n%s", frame)
+	}
+}
+
+// TestResizeStorm draws every page at many sizes in a row.
+func TestResizeStorm(t *testing.T) {
+	c, _ := testConfig(t, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] .")
+	d := newDriver(t, c, 80, 24)
+	d.settle()
+	for page := range len(viewNames()) {
+		d.keys(fmt.Sprint(page + 1))
+		d.settle()
+		for _, open := range []string{"", "?", "o"} {
+			if open != "" {
+				d.keys(open)
+			}
+			for columns := 1; columns < 260; columns += 19 {
+				for _, rows := range []int{1, 16, 21, 22, 70} {
+					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
+					exactly(t, d.model.View(), columns, rows)
+				}
+			}
+			if open != "" {
+				d.keys("esc")
+			}
+		}
+	}
+}

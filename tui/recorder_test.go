@@ -1,0 +1,402 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/infill"
+	"infill/samplers"
+)
+
+// TestSnapshotEqualsResult compares what the screen gathered step by step with
+// what the pipeline says of the same run, for every sampler.
+func TestSnapshotEqualsResult(t *testing.T) {
+	for _, sampler := range infill.Samplers() {
+		t.Run(sampler, func(t *testing.T) {
+			c, filler := testConfig(t, two)
+			o := c.Options
+			o.Sampler, o.Top = sampler, 1<<20
+			want, err := filler.FillPinned(t.Context(), two, nil, o, func(infill.Progress) {})
+			if errors.Is(err, samplers.ErrUnsupported) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := request{filler: filler, template: two, options: o}
+			got, err := q.run(t.Context(), make(chan *Snapshot, 1), time.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Distinct != want.Stats.DistinctFills || got.Rounds*got.Chains != want.Stats.Draws {
+				t.Errorf("%d fills of %d draws, want %d of %d", got.Distinct, got.Rounds*got.Chains, want.Stats.DistinctFills, want.Stats.Draws)
+			}
+			var samples []infill.Sample
+			for _, f := range got.Fills {
+				samples = append(samples, f.Sample)
+			}
+			// Ties may stand in another order.
+			if diff := cmp.Diff(want.Samples, samples, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreFields(infill.Sample{}, "Rank"),
+				cmpopts.SortSlices(func(a, b infill.Sample) bool { return a.Text < b.Text })); diff != "" {
+				t.Error(diff)
+			}
+			if !slices.IsSortedFunc(got.Fills, func(a, b Fill) int { return -compare(a.LogLikelihood, b.LogLikelihood) }) {
+				t.Error("the fills are not sorted by log-likelihood")
+			}
+			rate, e := got.acceptance()
+			if w := want.Stats.AcceptanceRate; w == nil != math.IsNaN(rate) || w != nil && (math.Abs(rate-*w) > 1e-6 || math.Abs(e-*want.Stats.AcceptanceStandardError) > 1e-6) {
+				t.Errorf("acceptance %v ± %v, want %v ± %v", rate, e, want.Stats.AcceptanceRate, want.Stats.AcceptanceStandardError)
+			}
+			mean, e := got.meanLogLikelihood()
+			if math.Abs(mean-want.Stats.MeanLogLikelihood) > 1e-5 || math.Abs(e-*want.Stats.MeanLogLikelihoodStandardError) > 1e-5 {
+				t.Errorf("mean %v ± %v, want %v ± %v", mean, e, want.Stats.MeanLogLikelihood, *want.Stats.MeanLogLikelihoodStandardError)
+			}
+			if math.IsNaN(got.ESS) || math.IsNaN(got.RHat) {
+				t.Errorf("R-hat %v, ESS %v", got.RHat, got.ESS)
+			}
+		})
+	}
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// TestSlotFrequencies recounts the values of a slot from the steps themselves,
+// with the standard error as gonum has it.
+func TestSlotFrequencies(t *testing.T) {
+	_, filler := testConfig(t, two)
+	template, err := filler.Template(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chains, rounds = 4, 9
+	o := infill.DefaultOptions()
+	o.Samples, o.Steps = chains, rounds+2
+	r := newRecorder(template, o, nil, time.Now)
+	stream := rand.New(rand.NewPCG(5, 6))
+	counts := map[string][]float64{}
+	for step := range rounds + 3 {
+		p := infill.Progress{Step: step, Steps: o.Steps, WarmUp: step <= 2, LogLikelihoods: make([]float64, chains)}
+		for chain := range chains {
+			p.TokenIDs = append(p.TokenIDs, 16+stream.IntN(3), 24+stream.IntN(2))
+			if word := template.Fill(p.TokenIDs[2*chain:]).Fills[0]; step > 2 {
+				if counts[word] == nil {
+					counts[word] = make([]float64, chains)
+				}
+				counts[word][chain]++
+			}
+		}
+		r.add(p)
+	}
+	s := r.snapshot()
+	if s.Rounds != rounds || s.WarmUpSteps != 2 {
+		t.Fatalf("%d rounds after %d steps of warm-up, want %d after 2", s.Rounds, s.WarmUpSteps, rounds)
+	}
+	if len(s.Values[0]) != len(counts) {
+		t.Fatalf("%d values, want %d", len(s.Values[0]), len(counts))
+	}
+	for _, v := range s.Values[0] {
+		shares := counts[v.Text]
+		for chain := range shares {
+			shares[chain] /= rounds
+		}
+		mean, deviation := stat.MeanStdDev(shares, nil)
+		if math.Abs(v.Frequency-mean) > 1e-12 || math.Abs(v.Error-stat.StdErr(deviation, chains)) > 1e-12 {
+			t.Errorf("%s: %v ± %v, want %v ± %v", v.Text, v.Frequency, v.Error, mean, stat.StdErr(deviation, chains))
+		}
+	}
+}
+
+// TestSnapshotsStayAsTheyAre keeps every snapshot of a run and checks afterwards
+// that nothing in it changed.
+func TestSnapshotsStayAsTheyAre(t *testing.T) {
+	c, filler := testConfig(t, two)
+	template, err := filler.Template(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.Options
+	o.Sampler = "gibbs"
+	r := newRecorder(template, o, nil, filler.clock.now)
+	var snapshots, copies []*Snapshot
+	if _, err := filler.FillPinned(t.Context(), two, nil, o, func(p infill.Progress) {
+		r.add(p)
+		s := r.snapshot()
+		kept := *s
+		kept.LogLikelihoods = nil
+		for _, history := range s.LogLikelihoods {
+			kept.LogLikelihoods = append(kept.LogLikelihoods, slices.Clone(history))
+		}
+		kept.Fills = slices.Clone(s.Fills)
+		snapshots, copies = append(snapshots, s), append(copies, &kept)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	entries, _ := r.unknown()
+	if len(entries) == 0 {
+		t.Fatal("gibbs knew its log-likelihoods: the test tests nothing")
+	}
+	r.learn(entries, make([]float64, len(entries)))
+	for i := range snapshots {
+		if diff := cmp.Diff(copies[i].LogLikelihoods, snapshots[i].LogLikelihoods, cmpopts.EquateNaNs()); diff != "" {
+			t.Fatalf("step %d: %s", i, diff)
+		}
+		if diff := cmp.Diff(copies[i].Fills, snapshots[i].Fills, cmpopts.EquateNaNs()); diff != "" {
+			t.Fatalf("step %d: %s", i, diff)
+		}
+	}
+}
+
+// TestModelColumn checks the model's own probabilities beside the sampled ones.
+func TestModelColumn(t *testing.T) {
+	c, filler := testConfig(t, two)
+	d := newDriver(t, c, 160, 40)
+	d.settle()
+	d.keys("2")
+	d.settle()
+	m := d.model
+	want, err := filler.LogConditionals(t.Context(), two, m.current().TokenIDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, row := range m.rows {
+		token := row.TokenIDs[0]
+		seen[token] = true
+		if math.Abs(row.model-math.Exp(float64(want[0][token]))) > 1e-6 {
+			t.Errorf("%s: %v, want %v", row.Text, row.model, math.Exp(float64(want[0][token])))
+		}
+	}
+	for token := range want[0] {
+		if !seen[token] && want[0][token] > -1 {
+			t.Errorf("token %d, which the model likes, is not listed", token)
+		}
+	}
+	d.keys("s")
+	if !slices.IsSortedFunc(m.rows, func(a, b slotRow) int { return -compare(a.model, b.model) }) {
+		t.Error("not sorted by the model")
+	}
+	// A value that no chain drew can be pinned too.
+	for i, row := range m.rows {
+		if row.Frequency == 0 {
+			m.slotRow = i
+			d.keys("p")
+			d.settle()
+			if got := m.pins[0].text; got != row.Text {
+				t.Errorf("pinned %q, want %q", got, row.Text)
+			}
+			for _, f := range m.listed {
+				if f.Fills[0] != row.Text {
+					t.Fatalf("%q with slot 1 pinned to %q", f.Text, row.Text)
+				}
+			}
+			return
+		}
+	}
+	t.Log("every value was drawn: nothing to pin")
+}
+
+func TestListing(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	m := d.model
+	d.keys("s")
+	if !slices.IsSortedFunc(m.listed, func(a, b Fill) int { return b.Count - a.Count }) {
+		t.Error("not sorted by frequency")
+	}
+	d.keys("s")
+	if !slices.IsSortedFunc(m.listed, func(a, b Fill) int { return b.NewWords - a.NewWords }) || m.listed[0].NewWords != 2 {
+		t.Error("not sorted by novelty")
+	}
+	d.keys("s", "/")
+	d.typeText("2:book wind")
+	d.keys("enter")
+	for _, f := range m.listed {
+		if f.Fills[1] != "book" || !strings.Contains(strings.Join(f.Fills, " "), "wind") {
+			t.Errorf("%q passes the filter", f.Text)
+		}
+	}
+	if len(m.listed) == 0 {
+		t.Error("nothing passes the filter")
+	}
+	d.keys("esc")
+	if len(m.listed) != m.sides[0].snapshot.Distinct {
+		t.Error("esc does not drop the filter")
+	}
+	// The selection stays at its fill when the order changes, and favourites
+	// outlive the run.
+	d.keys("down", "down", "f")
+	kept := m.current().Text
+	d.keys("s")
+	if m.current().Text != kept {
+		t.Errorf("the selection went from %q to %q", kept, m.current().Text)
+	}
+	d.keys("i", "x", "esc")
+	d.settle()
+	d.keys("F")
+	if len(m.listed) != 1 || m.listed[0].Text != kept || !m.listed[0].Kept {
+		t.Errorf("the favourites are %+v", m.listed)
+	}
+	d.keys("p")
+	if !m.noticeFault {
+		t.Error("a fill of another template was pinned")
+	}
+}
+
+func TestPinning(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	d.keys("right", "p")
+	word := d.model.pins[1].text
+	d.settle()
+	for _, f := range d.model.listed {
+		if f.Fills[1] != word {
+			t.Fatalf("%q with slot 2 pinned to %q", f.Text, word)
+		}
+	}
+	if frame := ansi.Strip(d.model.View()); !strings.Contains(strings.Split(frame, "\n")[2], "looked "+word+" .") {
+		t.Errorf("the template does not show the pinned word:\n%s", frame)
+	}
+	d.keys("left", "p")
+	if len(d.model.pins) != 1 || !d.model.noticeFault {
+		t.Error("the last free slot was pinned")
+	}
+	d.keys("P")
+	d.settle()
+	if len(d.model.pins) != 0 || d.model.sides[0].snapshot.Distinct < 50 {
+		t.Error("the slots were not freed")
+	}
+}
+
+func TestPanel(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	m := d.model
+	// Wrong values stay in the panel, with a word of what is wrong.
+	for field, wrong := range map[int]string{stepSizeField: "-1", stepsField: "many", chainsField: "0", candidatesField: "-5", temperatureField: "0", seedField: "-1"} {
+		d.keys("o")
+		for range field {
+			d.keys("down")
+		}
+		d.typeText(wrong)
+		d.keys("enter")
+		if m.panel == nil || m.panel.fault == "" {
+			t.Errorf("%q was taken for field %d", wrong, field)
+		}
+		exactly(t, m.View(), 100, 30)
+		d.keys("esc")
+	}
+	d.keys("o", "down", "down")
+	d.typeText("2000000")
+	d.keys("enter")
+	if m.panel == nil || !strings.Contains(m.panel.fault, "chains × steps") {
+		t.Error("a run that is too large to show was taken")
+	}
+	d.keys("esc")
+	// A sampler without step size drops the one given.
+	d.keys("o", "down", "right", "up")
+	for m.panel.fields[samplerField].value != "gibbs" {
+		d.keys("right")
+	}
+	d.keys("down", "down")
+	d.typeText("12")
+	d.keys("backspace")
+	d.typeText("6")
+	d.keys("enter")
+	d.settle()
+	o := m.sides[0].snapshot.Options
+	if o.Sampler != "gibbs" || o.StepSize != 0 || o.Steps != 16 {
+		t.Errorf("the run is of %+v", o)
+	}
+}
+
+func TestAnotherModel(t *testing.T) {
+	c, first := testConfig(t, two)
+	second := newFakeFiller(t, &fakeModel{})
+	c.Models = []string{"toy", "other"}
+	open := c.Open
+	c.Open = func(ctx context.Context, name string) (Filler, error) {
+		switch name {
+		case "toy":
+			return open(ctx, name)
+		case "other":
+			return second, nil
+		}
+		return nil, &infill.OptionError{Option: "model", Reason: "there is no \x1b[31m" + name}
+	}
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	d.keys("o", "up", "right", "enter")
+	d.settle()
+	if first.closed.Load() != 1 || d.model.filler != Filler(second) || d.model.sides[0].snapshot == nil {
+		t.Error("the model did not change")
+	}
+	d.keys("o", "up")
+	d.typeText("nowhere")
+	d.keys("enter")
+	d.settle()
+	frame := d.model.View()
+	if !strings.Contains(ansi.Strip(frame), "there is no ␛[31mnowhere") || strings.Contains(frame, "\x1b[31m") || second.closed.Load() != 0 {
+		t.Errorf("a model that is not there:\n%s", ansi.Strip(frame))
+	}
+}
+
+func TestNoModel(t *testing.T) {
+	c, _ := testConfig(t, two)
+	c.Open = func(context.Context, string) (Filler, error) {
+		return nil, &infill.OptionError{Option: "model", Reason: "model.safetensors is damaged"}
+	}
+	d := newDriver(t, c, 80, 24)
+	d.settle()
+	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "model.safetensors is damaged") || !strings.Contains(frame, "no model") {
+		t.Errorf("the screen does not say so:\n%s", frame)
+	}
+	d.keys("4", "r", "2", "p", "1", "enter", "w", "y", "q")
+	d.settle()
+	if !d.quit {
+		t.Error("q does not quit")
+	}
+}
+
+// TestBest checks the selection of the most probable tokens against sorting.
+func TestBest(t *testing.T) {
+	stream := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		logp := make([]float32, 1+stream.IntN(60))
+		for i := range logp {
+			logp[i] = float32(stream.IntN(12))
+		}
+		number := 1 + stream.IntN(20)
+		var got, want []float32
+		for _, token := range best(logp, number) {
+			got = append(got, logp[token])
+		}
+		want = slices.Clone(logp)
+		slices.Sort(want)
+		slices.Reverse(want)
+		if diff := cmp.Diff(want[:min(number, len(want))], got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
