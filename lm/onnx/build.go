@@ -95,7 +95,7 @@ func (g *Graph) MatMul(a, b *Value) *Value {
 	m, k := a.Shape[len(a.Shape)-2], a.Shape[len(a.Shape)-1]
 	l, n := b.Shape[len(b.Shape)-2], b.Shape[len(b.Shape)-1]
 	batch, ok := broadcast(a.Shape[:len(a.Shape)-2], b.Shape[:len(b.Shape)-2])
-	if k != l || !ok {
+	if !k.fits(l) || !ok {
 		g.fail("MatMul: %s and %s do not fit", a, b)
 	}
 	return g.node("MatMul", a.DType, append(slices.Clone(batch), m, n), []*Value{a, b})
@@ -122,7 +122,7 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	if o.TransB {
 		l, n = n, l
 	}
-	if k != l {
+	if !k.fits(l) {
 		g.fail("Gemm: %s and %s do not fit", a, b)
 	}
 	inputs := []*Value{a, b}
@@ -181,6 +181,11 @@ func (g *Graph) swapLast(x *Value) *Value {
 // input that has the symbol as a dimension.
 func (g *Graph) size(symbol string) *Value {
 	if v, ok := g.symbols[symbol]; ok {
+		return v
+	}
+	if h, ok := g.homes[symbol]; ok {
+		v := g.node("Shape", Int64, FixedShape(1), []*Value{h.value}, Attribute{"start", int64(h.axis)}, Attribute{"end", int64(h.axis + 1)})
+		g.symbols[symbol] = v
 		return v
 	}
 	for _, in := range g.Inputs {

@@ -3,7 +3,9 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -52,12 +54,18 @@ func (g *Graph) Encode() ([]byte, error) {
 		graph = message(graph, 12, encodeValue(v))
 	}
 
-	model := number(nil, 1, irVersion)
+	model := number(nil, 1, max(irVersion, g.ir))
 	model = text(model, 2, "infill")
 	model = message(model, 7, graph)
-	model = message(model, 8, number(text(nil, 1, ""), 2, opsetVersion))
+	domains := map[string]int64{"": opsetVersion}
 	if microsoft {
-		model = message(model, 8, number(text(nil, 1, microsoftDomain), 2, microsoftOpset))
+		domains[microsoftDomain] = microsoftOpset
+	}
+	for domain, version := range g.domains {
+		domains[domain] = max(domains[domain], version)
+	}
+	for _, domain := range slices.Sorted(maps.Keys(domains)) {
+		model = message(model, 8, number(text(nil, 1, domain), 2, domains[domain]))
 	}
 	return model, nil
 }
@@ -115,11 +123,13 @@ func encodeNode(n *Node) ([]byte, error) {
 
 // AttributeProto.AttributeType
 const (
-	attributeFloat  = 1
-	attributeInt    = 2
-	attributeString = 3
-	attributeTensor = 4
-	attributeInts   = 7
+	attributeFloat   = 1
+	attributeInt     = 2
+	attributeString  = 3
+	attributeTensor  = 4
+	attributeFloats  = 6
+	attributeInts    = 7
+	attributeStrings = 8
 )
 
 func encodeAttribute(a Attribute) ([]byte, error) {
@@ -140,6 +150,17 @@ func encodeAttribute(a Attribute) ([]byte, error) {
 			b = number(b, 8, x)
 		}
 		return number(b, 20, attributeInts), nil
+	case []float32:
+		for _, x := range v {
+			b = protowire.AppendTag(b, 7, protowire.Fixed32Type)
+			b = protowire.AppendFixed32(b, math.Float32bits(x))
+		}
+		return number(b, 20, attributeFloats), nil
+	case []string:
+		for _, x := range v {
+			b = text(b, 9, x)
+		}
+		return number(b, 20, attributeStrings), nil
 	}
 	return nil, fmt.Errorf("attribute %s has type %T", a.Name, a.Value)
 }
@@ -169,17 +190,13 @@ func encodeTensor(name string, t *Tensor) []byte {
 	for _, d := range t.Shape {
 		b = number(b, 1, d)
 	}
-	var raw []byte
-	if t.Ints != nil {
-		b = number(b, 2, int64(Int64))
-		for _, x := range t.Ints {
-			raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
-		}
-	} else {
-		b = number(b, 2, int64(Float))
-		for _, x := range t.Floats {
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-		}
+	b = number(b, 2, int64(t.dtype()))
+	raw := t.Raw
+	for _, x := range t.Ints {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
+	}
+	for _, x := range t.Floats {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
 	}
 	return message(text(b, 8, name), 9, raw)
 }

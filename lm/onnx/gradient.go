@@ -1,6 +1,9 @@
 package onnx
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Differentiate appends the reverse-mode derivative of outputs with respect
 // to wrt, and returns it, one value per element of wrt and of its shape:
@@ -37,12 +40,17 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	for i := len(forward) - 1; i >= 0; i-- {
 		n := forward[i]
 		dy := b.cotangents[n.Outputs[0]]
-		if dy == nil {
+		if dy == nil && !(manyOutputs(n.Op) && slices.ContainsFunc(n.Outputs, func(v *Value) bool { return b.cotangents[v] != nil })) {
 			continue
 		}
-		rule, ok := rules[n.Op]
+		rule, ok := ruleFor(n)
 		if !ok {
-			return nil, fmt.Errorf("onnx: operator %s (%s) has no differentiation rule", n.Op, n.Outputs[0].Name)
+			return nil, &NoRuleError{Op: n.Op, Domain: n.Domain, Output: n.Outputs[0].Name}
+		}
+		for _, v := range slices.Concat(n.Inputs, n.Outputs) {
+			if v != nil && v.Unranked {
+				return nil, g.unknown(v)
+			}
 		}
 		if err := rule(b, n, dy); err != nil {
 			return nil, fmt.Errorf("onnx: derivative of %s (%s): %w", n.Op, n.Outputs[0].Name, err)
@@ -55,6 +63,34 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 		}
 	}
 	return gradients, g.err
+}
+
+// unknown names the operator for which the shape of v is not known.
+func (g *Graph) unknown(v *Value) error {
+	producers := g.producers()
+	for {
+		n := producers[v]
+		if n == nil {
+			return fmt.Errorf("onnx: the shape of %s is not known", v.Name)
+		}
+		i := slices.IndexFunc(n.Inputs, func(x *Value) bool { return x != nil && x.Unranked })
+		if i < 0 {
+			return &NoRuleError{Op: n.Op, Domain: n.Domain, Output: n.Outputs[0].Name}
+		}
+		v = n.Inputs[i]
+	}
+}
+
+// NoRuleError names an operator that cannot be differentiated.
+type NoRuleError struct{ Op, Domain, Output string }
+
+// Error is one line.
+func (e *NoRuleError) Error() string {
+	op := e.Op
+	if e.Domain != "" {
+		op = e.Domain + "." + op
+	}
+	return fmt.Sprintf("onnx: operator %s (%s) has no differentiation rule", op, e.Output)
 }
 
 // backward is one differentiation under way.
@@ -83,6 +119,11 @@ func (b *backward) unbroadcast(dy, x *Value) *Value {
 	extra := len(dy.Shape) - len(x.Shape)
 	var axes []int
 	for i, d := range dy.Shape {
+		if i >= extra && d != x.Shape[i-extra] && d.fits(x.Shape[i-extra]) {
+			if n, fixed := x.Shape[i-extra].Size(); !fixed || n != 1 && d != Fixed(n) {
+				return b.reduceTo(dy, x)
+			}
+		}
 		if i < extra || (x.Shape[i-extra] == Fixed(1) && d != Fixed(1)) {
 			axes = append(axes, i)
 		}

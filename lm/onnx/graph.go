@@ -11,6 +11,8 @@ type DType int32
 // The element types that graphs here use.
 const (
 	Float    DType = 1
+	Uint8    DType = 2
+	Int8     DType = 3
 	Int32    DType = 6
 	Int64    DType = 7
 	Bool     DType = 9
@@ -19,10 +21,29 @@ const (
 	BFloat16 DType = 16
 )
 
+// size is the number of bytes of an element, 0 for types that are not carried.
+func (t DType) size() int64 {
+	switch t {
+	case Uint8, Int8, Bool:
+		return 1
+	case Float16, BFloat16:
+		return 2
+	case Float, Int32:
+		return 4
+	case Int64, Double:
+		return 8
+	}
+	return 0
+}
+
 func (t DType) String() string {
 	switch t {
 	case Float:
 		return "float"
+	case Uint8:
+		return "uint8"
+	case Int8:
+		return "int8"
 	case Int32:
 		return "int32"
 	case Int64:
@@ -44,12 +65,15 @@ type Value struct {
 	Name  string
 	DType DType
 	Shape Shape
+	// Unranked: nothing is known of the shape, as of what an operator that is
+	// not known here puts out.
+	Unranked bool
 }
 
 func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType, v.Shape) }
 
 // Attribute is a node's attribute. Value is an int64, float32, string,
-// []int64 or a *Tensor.
+// []int64, []float32, []string or a *Tensor.
 type Attribute struct {
 	Name  string
 	Value any
@@ -92,6 +116,20 @@ type Tensor struct {
 	Shape  []int64
 	Floats []float32
 	Ints   []int64
+	// Raw is elements of any other type, DType, little-endian.
+	Raw   []byte
+	DType DType
+}
+
+// dtype is the type of the elements.
+func (t *Tensor) dtype() DType {
+	switch {
+	case t.Raw != nil || t.DType != 0:
+		return t.DType
+	case t.Ints != nil:
+		return Int64
+	}
+	return Float
 }
 
 // Location says where the bytes of an external tensor lie, little-endian and
@@ -122,6 +160,10 @@ type Graph struct {
 	shapes    map[string]*Value // reshape targets, by their dims
 	symbols   map[string]*Value // a symbol's size as an int64 tensor of shape [1]
 	derived   map[string]*Value // shape-changing views of constants and the like
+	content   map[*Value][]Dim  // what small whole-number tensors of rank 0 and 1 hold, as far as it is known
+	homes     map[string]home   // where the sizes of unknown dimensions can be read off
+	domains   map[string]int64  // versions of operators from elsewhere, and of the standard's where newer than ours
+	ir        int64
 	err       error
 }
 
@@ -134,6 +176,9 @@ func New(name string) *Graph {
 		shapes:    map[string]*Value{},
 		symbols:   map[string]*Value{},
 		derived:   map[string]*Value{},
+		content:   map[*Value][]Dim{},
+		homes:     map[string]home{},
+		domains:   map[string]int64{},
 	}
 }
 
@@ -148,12 +193,13 @@ func (g *Graph) fail(format string, args ...any) {
 
 // value makes a value with a name that is not yet taken.
 func (g *Graph) value(hint string, t DType, s Shape) *Value {
-	k := g.names[hint]
-	g.names[hint]++
 	name := hint
-	if k > 0 {
-		name = fmt.Sprintf("%s_%d", hint, k)
+	// Imported names can look like made ones.
+	for g.names[name] > 0 {
+		name = fmt.Sprintf("%s_%d", hint, g.names[hint])
+		g.names[hint]++
 	}
+	g.names[name]++
 	return &Value{Name: name, DType: t, Shape: s}
 }
 
@@ -193,11 +239,8 @@ func (g *Graph) External(name string, t DType, shape []int64, at Location) *Valu
 
 // Constant declares a constant that is stored in the graph.
 func (g *Graph) Constant(hint string, c Tensor) *Value {
-	t := Float
-	if c.Ints != nil {
-		t = Int64
-	}
-	key := fmt.Sprint(c.Shape, c.Floats, c.Ints)
+	t := c.dtype()
+	key := fmt.Sprint(c.Shape, c.Floats, c.Ints, c.DType, c.Raw)
 	if v, ok := g.constants[key]; ok {
 		return v
 	}
@@ -205,12 +248,13 @@ func (g *Graph) Constant(hint string, c Tensor) *Value {
 	for _, s := range c.Shape {
 		n *= s
 	}
-	if n != int64(len(c.Floats)+len(c.Ints)) {
+	if c.Raw == nil && n != int64(len(c.Floats)+len(c.Ints)) {
 		g.fail("constant %s: %d elements in shape %v", hint, len(c.Floats)+len(c.Ints), c.Shape)
 	}
 	v := g.value(hint, t, FixedShape(c.Shape...))
 	g.Initializers = append(g.Initializers, Initializer{Value: v, Tensor: &c})
 	g.constants[key] = v
+	g.holds(v, &c)
 	return v
 }
 
@@ -231,6 +275,7 @@ func (g *Graph) Ints(x ...int64) *Value {
 func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attributes ...Attribute) *Value {
 	out := g.value(op, t, shape)
 	g.Nodes = append(g.Nodes, &Node{Op: op, Inputs: inputs, Outputs: []*Value{out}, Attributes: attributes})
+	g.settle(out)
 	return out
 }
 

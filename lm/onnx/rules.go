@@ -281,4 +281,9 @@ func (b *backward) axes(n *Node) ([]int, error) {
 }
 
 // DifferentiableOperators lists the operators that have a rule, sorted.
-func DifferentiableOperators() []string { return slices.Sorted(maps.Keys(rules)) }
+func DifferentiableOperators() []string {
+	return slices.Compact(slices.Sorted(func(yield func(string) bool) {
+		maps.Keys(rules)(yield)
+		maps.Keys(importedRules)(yield)
+	}))
+}

@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,8 +90,17 @@ func (s Shape) product() Dim {
 	return p
 }
 
+// uncertain tells whether a dimension of an imported graph could turn out to
+// be anything, 1 included: its symbol begins with a question mark.
+func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
+
+// fits tells whether two dimensions can be the same.
+func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() }
+
 // broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols
-// broadcast only with themselves and with a fixed 1.
+// broadcast only with themselves and with a fixed 1, unless they are
+// uncertain: what comes of these is uncertain too, but for a size above 1,
+// which stands whatever the other is.
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))
 	for i := range out {
@@ -105,6 +116,8 @@ func broadcast(a, b Shape) (Shape, bool) {
 			out[i] = x
 		case x == Fixed(1):
 			out[i] = y
+		case x.uncertain() || y.uncertain():
+			out[i] = either(x, y)
 		default:
 			return nil, false
 		}
@@ -113,3 +126,19 @@ func broadcast(a, b Shape) (Shape, bool) {
 }
 
 func splitSymbols(s string) []string { return strings.Split(s, "*") }
+
+// either is what two dimensions broadcast to, one of which is uncertain.
+func either(x, y Dim) Dim {
+	for _, d := range []Dim{x, y} {
+		if _, fixed := d.Size(); fixed {
+			return d
+		}
+	}
+	names := []string{x.String(), y.String()}
+	slices.Sort(names)
+	// The same two give the same. Hashed, because a chain of them would double
+	// in length at every link.
+	h := fnv.New64a()
+	h.Write([]byte(strings.Join(names, "|")))
+	return Symbol(fmt.Sprintf("?%x", h.Sum64()))
+}

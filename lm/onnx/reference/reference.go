@@ -58,14 +58,7 @@ func Evaluate(g *onnx.Graph, inputs map[string]Array, external func(onnx.Initial
 			values[i.Value] = a
 			continue
 		}
-		a := Array{Shape: ints(i.Tensor.Shape)}
-		for _, x := range i.Tensor.Floats {
-			a.Data = append(a.Data, float64(x))
-		}
-		for _, x := range i.Tensor.Ints {
-			a.Data = append(a.Data, float64(x))
-		}
-		values[i.Value] = a
+		values[i.Value] = constant(i.Tensor, ints(i.Tensor.Shape)...)
 	}
 	for _, n := range g.Nodes {
 		var in []Array
@@ -98,7 +91,7 @@ func ints(x []int64) []int {
 func whole(a Array) []int {
 	y := make([]int, len(a.Data))
 	for i, v := range a.Data {
-		y[i] = int(v)
+		y[i] = int(max(-1e15, min(v, 1e15))) // the largest int64, for "to the end", is no float64
 	}
 	return y
 }
@@ -158,10 +151,17 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	case "Gemm":
 		return []Array{gemm(n, in)}, nil
 	case "Transpose":
-		return []Array{transpose(in[0], ints(attribute(n, "perm", []int64(nil))))}, nil
+		order := ints(attribute(n, "perm", []int64(nil)))
+		if len(order) == 0 {
+			for i := range in[0].Shape {
+				order = append([]int{i}, order...)
+			}
+		}
+		return []Array{transpose(in[0], order)}, nil
 	case "Shape":
 		out := Array{}
-		for _, s := range in[0].Shape[attribute(n, "start", int64(0)):attribute(n, "end", int64(len(in[0].Shape)))] {
+		from, to := bound(int(attribute(n, "start", int64(0))), len(in[0].Shape)), bound(int(attribute(n, "end", int64(len(in[0].Shape)))), len(in[0].Shape))
+		for _, s := range in[0].Shape[from:max(from, to)] {
 			out.Data = append(out.Data, float64(s))
 		}
 		out.Shape = []int{len(out.Data)}
@@ -169,9 +169,9 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	case "Reshape":
 		return []Array{reshape(in[0], whole(in[1]))}, nil
 	case "Concat":
-		return concat(in, axis)
+		return []Array{concat(in, axis)}, nil
 	case "Slice":
-		return slice(in)
+		return []Array{slice(in)}, nil
 	case "Range":
 		out := Array{}
 		for x := in[0].Data[0]; x < in[1].Data[0]; x += in[2].Data[0] {
@@ -182,8 +182,17 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	case "Expand":
 		return []Array{zip(in[0], New(whole(in[1])...), func(a, _ float64) float64 { return a })}, nil
 	case "ConstantOfShape":
-		return []Array{New(whole(in[0])...)}, nil
+		out := New(whole(in[0])...)
+		if t, ok := n.Attribute("value").(*onnx.Tensor); ok {
+			for i := range out.Data {
+				out.Data[i] = constant(t, 1).Data[0]
+			}
+		}
+		return []Array{out}, nil
 	case "Gather":
+		if axis < 0 {
+			axis += len(in[0].Shape)
+		}
 		return []Array{gather(in[0], in[1], axis)}, nil
 	case "GatherElements":
 		out := New(in[1].Shape...)
@@ -200,9 +209,23 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	case "LayerNormalization":
 		return layerNormalization(n, in), nil
 	case "ReduceSum", "ReduceMean":
-		return []Array{reduce(in[0], whole(in[1]), attribute(n, "keepdims", int64(1)) == 1, n.Op == "ReduceMean")}, nil
+		axes := []int{}
+		if len(in) > 1 {
+			axes = whole(in[1])
+		}
+		for i, a := range axes {
+			if a < 0 {
+				axes[i] += len(in[0].Shape)
+			}
+		}
+		if len(axes) == 0 && attribute(n, "noop_with_empty_axes", int64(0)) == 0 {
+			for i := range in[0].Shape {
+				axes = append(axes, i)
+			}
+		}
+		return []Array{reduce(in[0], axes, attribute(n, "keepdims", int64(1)) == 1, n.Op == "ReduceMean")}, nil
 	}
-	return nil, fmt.Errorf("unknown operator")
+	return applyImported(n, in)
 }
 
 // index is the position of an element of a broadcast array, given its
@@ -337,34 +360,14 @@ func reshape(x Array, to []int) Array {
 	return Of(x.Data, to...)
 }
 
-func concat(in []Array, axis int) ([]Array, error) {
-	if axis != 0 {
-		return nil, fmt.Errorf("axis %d", axis)
-	}
-	out := Array{Shape: slices.Clone(in[0].Shape)}
-	out.Shape[0] = 0
-	for _, a := range in {
-		out.Shape[0] += a.Shape[0]
-		out.Data = append(out.Data, a.Data...)
-	}
-	return []Array{out}, nil
-}
-
-func slice(in []Array) ([]Array, error) {
-	start, end, axes := whole(in[1]), whole(in[2]), whole(in[3])
-	if len(start) != 1 || axes[0] != 0 {
-		return nil, fmt.Errorf("only the first axis")
-	}
-	row := size(in[0].Shape[1:])
-	shape := append([]int{end[0] - start[0]}, in[0].Shape[1:]...)
-	return []Array{Of(in[0].Data[start[0]*row:end[0]*row], shape...)}, nil
-}
-
 func gather(x, indices Array, axis int) Array {
 	outer, inner := size(x.Shape[:axis]), size(x.Shape[axis+1:])
 	out := Array{Shape: slices.Concat(x.Shape[:axis], indices.Shape, x.Shape[axis+1:])}
 	for o := range outer {
 		for _, i := range whole(indices) {
+			if i < 0 {
+				i += x.Shape[axis]
+			}
 			at := (o*x.Shape[axis] + i) * inner
 			out.Data = append(out.Data, x.Data[at:at+inner]...)
 		}
@@ -386,6 +389,9 @@ func scatterAdd(x, indices, updates Array) Array {
 	out := Of(slices.Clone(x.Data), x.Shape...)
 	row := size(x.Shape[1:])
 	for k, i := range whole(indices) {
+		if i < 0 {
+			i += x.Shape[0]
+		}
 		for j := range row {
 			out.Data[i*row+j] += updates.Data[k*row+j]
 		}

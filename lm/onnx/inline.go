@@ -1,0 +1,341 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/x448/float16"
+)
+
+// oldestOpset is the oldest version of the standard's operators that is read.
+const oldestOpset = 11
+
+// Inline appends an imported model to the graph and returns its outputs by
+// name. inputs are the values that take the place of the model's inputs.
+//
+// On the way operators are brought up to the version that graphs are written
+// in, arithmetic in half precision becomes single precision (weights stay as
+// they are stored), and types and shapes are worked out symbolically, shape
+// arithmetic included: what the rules of differentiation rely on. Operators
+// that are not known here pass through as they are; what depends on them has
+// no known shape, and no gradient.
+func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
+	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}}
+	if in.opset < oldestOpset {
+		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it anew", in.opset, oldestOpset)
+	}
+	g.domains[""], g.ir = max(g.domains[""], in.opset), max(g.ir, m.IR)
+	for _, v := range m.Inputs {
+		if in.values[v.Name] = inputs[v.Name]; in.values[v.Name] == nil {
+			return nil, fmt.Errorf("onnx: the model has an input %q, which nothing is known to stand for", v.Name)
+		}
+	}
+	for _, c := range m.constants {
+		in.constant(c)
+	}
+	for i, n := range m.nodes {
+		if version, ok := m.Opsets[n.domain]; ok && n.domain != "" {
+			g.domains[n.domain] = max(g.domains[n.domain], version)
+		}
+		if err := in.node(n); err != nil {
+			return nil, fmt.Errorf("onnx: node %d, %.60s (%.100s): %w", i, n.op, strings.Join(n.outputs, ", "), err)
+		}
+	}
+	outputs := map[string]*Value{}
+	for _, v := range m.Outputs {
+		if outputs[v.Name] = in.values[v.Name]; outputs[v.Name] == nil {
+			return nil, fmt.Errorf("onnx: nothing computes the output %q", v.Name)
+		}
+	}
+	return outputs, g.err
+}
+
+// inliner is one inlining under way.
+type inliner struct {
+	*Graph
+	opset  int64
+	values map[string]*Value
+}
+
+// unknownElement stands in content for what is not known.
+var unknownElement = Dim{0, "?"}
+
+func (in *inliner) constant(c modelConstant) {
+	v := in.value(c.name, c.dtype, FixedShape(c.shape...))
+	in.Initializers = append(in.Initializers, Initializer{Value: v, Tensor: c.tensor, Location: c.location})
+	if c.tensor != nil {
+		in.holds(v, c.tensor)
+	}
+	in.values[c.name] = in.single(v)
+}
+
+// holds remembers what a constant holds.
+func (g *Graph) holds(v *Value, t *Tensor) {
+	if len(t.Shape) <= 1 {
+		for _, x := range t.wholes() {
+			g.content[v] = append(g.content[v], Fixed(x))
+		}
+	}
+}
+
+// single is v in single precision where it is in half.
+func (in *inliner) single(v *Value) *Value {
+	if v.DType == Float16 || v.DType == BFloat16 {
+		return in.Cast(v, Float)
+	}
+	return v
+}
+
+// wholes is the elements of a tensor of whole numbers, nil of others.
+func (t *Tensor) wholes() []int64 {
+	switch t.dtype() {
+	case Int64:
+		return t.Ints
+	case Int32:
+		list := make([]int64, len(t.Raw)/4)
+		for i := range list {
+			list[i] = int64(int32(uint32(t.Raw[4*i]) | uint32(t.Raw[4*i+1])<<8 | uint32(t.Raw[4*i+2])<<16 | uint32(t.Raw[4*i+3])<<24))
+		}
+		return list
+	case Bool:
+		list := make([]int64, len(t.Raw))
+		for i, b := range t.Raw {
+			list[i] = int64(b)
+		}
+		return list
+	}
+	return nil
+}
+
+// widened is a half-precision tensor in single precision.
+func widened(t *Tensor) *Tensor {
+	if t.dtype() != Float16 {
+		return t
+	}
+	wide := &Tensor{Shape: t.Shape, Floats: make([]float32, len(t.Raw)/2)}
+	for i := range wide.Floats {
+		wide.Floats[i] = float16.Frombits(uint16(t.Raw[2*i]) | uint16(t.Raw[2*i+1])<<8).Float32()
+	}
+	return wide
+}
+
+func (n *modelNode) attribute(name string) any {
+	for _, a := range n.attributes {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+func (n *modelNode) set(name string, value any) {
+	n.attributes = slices.DeleteFunc(slices.Clone(n.attributes), func(a Attribute) bool { return a.Name == name })
+	if value != nil {
+		n.attributes = append(n.attributes, Attribute{name, value})
+	}
+}
+
+func (in *inliner) node(n modelNode) error {
+	if len(n.outputs) == 0 {
+		return errors.New("it has no output")
+	}
+	inputs := make([]*Value, len(n.inputs))
+	for i, name := range n.inputs {
+		if name == "" {
+			continue
+		}
+		if inputs[i] = in.values[name]; inputs[i] == nil {
+			return fmt.Errorf("its input %.100q is not computed before it", name)
+		}
+	}
+	for len(inputs) > 0 && inputs[len(inputs)-1] == nil {
+		inputs = inputs[:len(inputs)-1]
+	}
+	if n.domain == "" {
+		if least, ok := leastInputs[n.op]; ok && (len(inputs) < least || slices.Contains(inputs[:least], nil)) {
+			return fmt.Errorf("it needs %d inputs", least)
+		}
+		if done, err := in.upgrade(&n, &inputs); done || err != nil {
+			return err
+		}
+	}
+	node := &Node{Op: n.op, Domain: n.domain, Inputs: inputs, Attributes: n.attributes}
+	for len(n.outputs) > 1 && n.outputs[len(n.outputs)-1] == "" {
+		n.outputs = n.outputs[:len(n.outputs)-1]
+	}
+	for _, name := range n.outputs {
+		v := &Value{Unranked: true}
+		if name != "" {
+			if in.values[name] != nil {
+				return fmt.Errorf("its output %.100q is computed twice", name)
+			}
+			v = in.value(name, 0, nil)
+			v.Unranked = true
+			in.values[name] = v
+		}
+		node.Outputs = append(node.Outputs, v)
+	}
+	in.Nodes = append(in.Nodes, node)
+	if n.domain == "" {
+		in.infer(node)
+	}
+	in.bounded(node)
+	return nil
+}
+
+// bounded settles the outputs of an inferred node, and gives up on sizes that
+// have grown absurd.
+func (in *inliner) bounded(n *Node) {
+	for _, v := range n.Outputs {
+		for i, d := range v.Shape {
+			if len(d.symbols) > maxSymbols {
+				v.Shape = slices.Clone(v.Shape)
+				v.Shape[i] = in.fresh(v, i)
+			}
+		}
+		if len(v.Shape) > maxRank {
+			v.Shape, v.Unranked = nil, true
+		}
+		in.settle(v)
+	}
+}
+
+// leastInputs is how many inputs the operators must have that are looked into
+// here.
+var leastInputs = map[string]int{
+	"Identity": 1, "Dropout": 1, "Cast": 1, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1, "Split": 1, "Shape": 1,
+	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1, "ReduceSumSquare": 1,
+	"Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2, "Greater": 2,
+	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2, "Transpose": 1,
+	"Gather": 2, "GatherElements": 2, "Concat": 1, "Slice": 3, "MatMul": 2, "Gemm": 2, "ConstantOfShape": 1, "Range": 3, "Flatten": 1,
+	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2, "Trilu": 1, "CumSum": 2,
+	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1, "Sign": 1,
+	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1, "Softplus": 1,
+}
+
+// upgrade brings an operator to the version that graphs are written in. It
+// tells whether nothing is left to do.
+func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error) {
+	alias := func(v *Value) (bool, error) {
+		in.values[n.outputs[0]] = v
+		return true, nil
+	}
+	switch {
+	case n.op == "Constant":
+		t, err := constantOf(n)
+		if err != nil {
+			return false, err
+		}
+		in.constant(modelConstant{name: n.outputs[0], dtype: t.dtype(), shape: t.Shape, tensor: t})
+		return true, nil
+	case n.op == "Identity", n.op == "Dropout" && (len(n.outputs) == 1 || n.outputs[1] == ""):
+		return alias((*inputs)[0]) // nothing is dropped at inference
+	case n.op == "Cast":
+		to, ok := n.attribute("to").(int64)
+		if !ok {
+			return false, errors.New("it does not say to which type")
+		}
+		if t := DType(to); t == Float16 || t == BFloat16 {
+			n.set("to", int64(Float))
+			to = int64(Float)
+		}
+		if (*inputs)[0].DType == DType(to) {
+			return alias((*inputs)[0])
+		}
+	case n.op == "ConstantOfShape":
+		if t, ok := n.attribute("value").(*Tensor); ok {
+			n.set("value", widened(t))
+		}
+	case n.op == "Softmax", n.op == "LogSoftmax":
+		axis, ok := n.attribute("axis").(int64)
+		if !ok {
+			axis = -1
+			if in.opset < 13 {
+				axis = 1
+			}
+		}
+		x := (*inputs)[0]
+		last := axis == -1 || !x.Unranked && axis == int64(len(x.Shape))-1
+		if in.opset < 13 && !last {
+			// It used to run over all axes from there on.
+			return false, fmt.Errorf("in version %d it is not over the last axis", in.opset)
+		}
+		if last {
+			axis = -1
+		}
+		n.set("axis", axis)
+	case n.op == "Squeeze", n.op == "Unsqueeze", strings.HasPrefix(n.op, "Reduce"):
+		if axes, ok := n.attribute("axes").([]int64); ok {
+			n.set("axes", nil)
+			*inputs = append((*inputs)[:1:1], in.Ints(axes...))
+		}
+	case n.op == "Split":
+		if sizes, ok := n.attribute("split").([]int64); ok {
+			n.set("split", nil)
+			*inputs = append((*inputs)[:1:1], in.Ints(sizes...))
+		}
+		if len(*inputs) == 1 && n.attribute("num_outputs") == nil {
+			n.set("num_outputs", int64(len(n.outputs)))
+		}
+	}
+	return false, nil
+}
+
+// constantOf is what a Constant node holds.
+func constantOf(n *modelNode) (*Tensor, error) {
+	for _, a := range n.attributes {
+		switch v := a.Value.(type) {
+		case *Tensor:
+			return widened(v), nil
+		case float32:
+			return &Tensor{Floats: []float32{v}}, nil
+		case int64:
+			return &Tensor{Ints: []int64{v}}, nil
+		case []float32:
+			return &Tensor{Shape: []int64{int64(len(v))}, Floats: v}, nil
+		case []int64:
+			return &Tensor{Shape: []int64{int64(len(v))}, Ints: v}, nil
+		}
+	}
+	return nil, errors.New("its value is of a kind that is not read")
+}
+
+// home is where the size of an unknown dimension can be read off.
+type home struct {
+	value *Value
+	axis  int
+}
+
+// fresh is a dimension of v that nothing is known of.
+func (g *Graph) fresh(v *Value, axis int) Dim {
+	name := fmt.Sprintf("?%d", len(g.homes))
+	g.homes[name] = home{v, axis}
+	return Symbol(name)
+}
+
+// settle makes v the home of the unknown dimensions that have none yet.
+func (g *Graph) settle(v *Value) {
+	for i, d := range v.Shape {
+		if _, ok := g.homes[d.symbols]; !ok && d.uncertain() && d.factor == 1 {
+			g.homes[d.symbols] = home{v, i}
+		}
+	}
+}
+
+// Apply appends an operator of the standard with the given number of outputs,
+// whose types and shapes are worked out as those of imported operators are.
+func (g *Graph) Apply(op string, outputs int, inputs []*Value, attributes ...Attribute) []*Value {
+	n := &Node{Op: op, Inputs: inputs, Attributes: attributes}
+	for range outputs {
+		v := g.value(op, 0, nil)
+		v.Unranked = true
+		n.Outputs = append(n.Outputs, v)
+	}
+	g.Nodes = append(g.Nodes, n)
+	in := &inliner{Graph: g, opset: opsetVersion}
+	in.infer(n)
+	in.bounded(n)
+	return n.Outputs
+}
