@@ -2,7 +2,6 @@ package tokenize
 
 import (
 	"fmt"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,36 +26,10 @@ type Encoding struct {
 // The error is the WordPiece model's; with a vocabulary that New has accepted there is none.
 func (t *Tokenizer) Encode(text string) (*Encoding, error) {
 	e := t.newEncoder(text)
-	from := 0
-	for from < len(text) {
-		at, special := t.nextSpecial(text, from)
-		if err := e.addText(from, at); err != nil {
-			return nil, err
-		}
-		if special == "" {
-			break
-		}
-		from = at + len(special)
-		e.addWord(t.ids[special], at, from)
+	if err := e.addPlain(0, len(text)); err != nil {
+		return nil, err
 	}
 	return e.finish(), nil
-}
-
-// nextSpecial finds the first special token in text at or after from. Without one it returns the length of the text and "".
-func (t *Tokenizer) nextSpecial(text string, from int) (at int, special string) {
-	for {
-		bracket := strings.IndexByte(text[from:], '[')
-		if bracket < 0 {
-			return len(text), ""
-		}
-		from += bracket
-		for _, special := range [...]string{maskToken, unknownToken, separatorToken, classifierToken, paddingToken} {
-			if strings.HasPrefix(text[from:], special) {
-				return from, special
-			}
-		}
-		from++
-	}
 }
 
 // encoder builds one Encoding, piece of text by piece of text.
@@ -101,7 +74,25 @@ func (e *encoder) addWord(id, start, end int) {
 	e.words++
 }
 
-// addText adds the tokens of text[from:to], which holds no special token. The order of the steps is BertNormalizer's: clean,
+// addPlain adds text[from:to], added tokens included. The strict readers have refused most of these before.
+func (e *encoder) addPlain(from, to int) error {
+	for from < to {
+		token, before, start, end := e.t.added.next(e.text, from, to)
+		if before > from {
+			if err := e.t.scheme.encode(e, from, before); err != nil {
+				return err
+			}
+		}
+		if token == nil {
+			return nil
+		}
+		e.addWord(token.id, start, end)
+		from = end
+	}
+	return nil
+}
+
+// addText adds the WordPiece tokens of text[from:to], which holds no special token. The order of the steps is BertNormalizer's: clean,
 // set Chinese characters apart, strip accents, lower-case; then BertPreTokenizer's split on white space and punctuation.
 func (e *encoder) addText(from, to int) error {
 	o := &e.t.options

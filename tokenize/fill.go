@@ -15,6 +15,9 @@ type Filled struct {
 
 // Fill puts tokens into the slots, one id for each of Slots, and gives the text around them byte for byte as typed.
 //
+// What a "##" piece is in WordPiece, a token without a blank of its own (Ġ, ▁) is in the other vocabularies. Of two tokens of
+// these, the second is set off if it has a blank.
+//
 // A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is dropped,
 // unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text at all stands
 // between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one blank, except where
@@ -46,7 +49,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			continue // no blank after this one has its ids either
 		}
 		tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
-		joins := continues(tokens[0])
+		_, joins := tpl.tokenizer.scheme.read(tokens[0])
 		if joins {
 			trimmed := strings.TrimRightFunc(literal, unicode.IsSpace)
 			if trimmed != "" || i > 0 {
@@ -54,7 +57,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 			}
 		}
 		text.WriteString(literal)
-		if literal == "" && i > 0 && !joins && tpl.setApart(last, tokens[0]) {
+		if literal == "" && i > 0 && !joins && tpl.tokenizer.scheme.apart(last, tokens[0]) {
 			text.WriteByte(' ')
 		}
 		fill := tpl.join(tokens)
@@ -77,7 +80,7 @@ func (tpl *Template) tokens(ids []int) []string {
 	tokens := make([]string, len(ids))
 	for i, id := range ids {
 		if tokens[i] = tpl.tokenizer.Token(id); tokens[i] == "" {
-			tokens[i] = unknownToken
+			tokens[i] = tpl.tokenizer.Token(tpl.tokenizer.unknown)
 		}
 	}
 	return tokens
@@ -87,20 +90,13 @@ func (tpl *Template) tokens(ids []int) []string {
 func (tpl *Template) join(tokens []string) string {
 	var text strings.Builder
 	for i, token := range tokens {
-		if i > 0 && tpl.setApart(tokens[i-1], token) {
+		if i > 0 && tpl.tokenizer.scheme.apart(tokens[i-1], token) {
 			text.WriteByte(' ')
 		}
-		if continues(token) {
-			token = token[len(continuation):]
-		}
-		text.WriteString(token)
+		read, _ := tpl.tokenizer.scheme.read(token)
+		text.WriteString(read)
 	}
-	return text.String()
-}
-
-// setApart reports whether the decoder puts a blank between two tokens.
-func (tpl *Template) setApart(left, right string) bool {
-	return strings.HasPrefix(tpl.tokenizer.decoder.DecodeChain([]string{left, right})[1], " ")
+	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
 }
 
 // startsSentence applies the rule that Fill states to the text on the left of a fill.

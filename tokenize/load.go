@@ -23,8 +23,9 @@ const (
 const maxFile = 64 << 20
 
 // Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load faster),
-// else tokenizer.json. A tokenizer whose ids this package would not reproduce is refused: another model than WordPiece,
-// further added tokens, other names of the special tokens.
+// else tokenizer.json, whose model may be WordPiece, byte-level BPE or Unigram. A tokenizer whose ids this package would not
+// reproduce is refused: another model, a step that is not known here; for WordPiece, further added tokens and other names of the
+// special tokens.
 // Errors are a [*VocabularyError], or the file system's own.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
@@ -40,6 +41,8 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	}
 	content, err := readFile(fsys, tokenizerFile)
 	switch {
+	case err == nil && !isWordPiece(content):
+		return loadPipeline(content, configuration)
 	case err == nil:
 		return loadTokenizer(content)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -305,7 +308,6 @@ func loadTokenizer(content []byte) (*Tokenizer, error) {
 			return nil, fail(ErrMalformed, "added token %s has another id than in model.vocab", token.Content)
 		}
 	}
-	isTrue := func(value *bool) bool { return value == nil || *value }
 	o := Options{
 		Cased:        !isTrue(file.Normalizer.LowerCase),
 		KeepControls: !isTrue(file.Normalizer.CleanText),

@@ -125,7 +125,7 @@ func TestLoadTokenizerErrors(t *testing.T) {
 		fault tokenize.Fault
 		says  string
 	}{
-		{"model", func(f object) { part(f, "model")["type"] = "BPE" }, tokenize.ErrUnsupported, `model "BPE"`},
+		{"model", func(f object) { part(f, "model")["type"] = "WordLevel" }, tokenize.ErrUnsupported, `model "WordLevel"`},
 		{"no model", func(f object) { delete(f, "model") }, tokenize.ErrUnsupported, `model ""`},
 		{"normalizer", func(f object) { f["normalizer"] = nil }, tokenize.ErrUnsupported, "BertNormalizer"},
 		{"pre-tokenizer", func(f object) { part(f, "pre_tokenizer")["type"] = "Whitespace" }, tokenize.ErrUnsupported, "BertPreTokenizer"},

@@ -123,7 +123,7 @@ type draft struct {
 
 // draft checks a template, finds its slots and cuts the text around them into tokens.
 func (t *Tokenizer) draft(text string) (*draft, error) {
-	if err := checkText(text); err != nil {
+	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
 	slots, err := findSlots(text)
@@ -142,22 +142,28 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	}
 	d := &draft{tokenizer: t, text: text, slots: slots, masks: make([]int, len(slots))}
 	e := t.newEncoder(text)
-	from := 0
+	from, words := 0, false // words: more than white space beside the slots
 	for i, slot := range slots {
-		if err := e.addPlain(from, slot.start); err != nil {
+		words = words || strings.TrimSpace(text[from:slot.start]) != ""
+		end := slot.start
+		if t.maskStripsLeft {
+			end = from + len(strings.TrimRightFunc(text[from:end], unicode.IsSpace))
+		}
+		if err := e.addPlain(from, end); err != nil {
 			return nil, err
 		}
-		d.cased = d.cased || capital(text[from:slot.start])
+		d.cased = d.cased || t.capital(text[from:slot.start])
 		d.masks[i] = len(e.encoding.IDs)
 		e.addWord(t.mask, slot.start, slot.end)
 		from = slot.end
 	}
+	words = words || strings.TrimSpace(text[from:]) != ""
 	if err := e.addPlain(from, len(text)); err != nil {
 		return nil, err
 	}
-	d.cased = d.cased || capital(text[from:])
+	d.cased = d.cased || t.capital(text[from:])
 	d.encoding = e.finish()
-	if len(d.encoding.IDs) == len(slots)+2 {
+	if len(d.encoding.IDs) == len(slots)+2 || !words {
 		return nil, &InputError{Fault: ErrOnlySlots, Offset: -1, Detail: "add at least one word around them"}
 	}
 	return d, nil
@@ -182,7 +188,7 @@ func checkNames(text string, slots []notation) error {
 }
 
 // checkText refuses what no text for a model may hold.
-func checkText(text string) error {
+func (t *Tokenizer) checkText(text string) error {
 	if len(text) > MaxText {
 		return &InputError{Fault: ErrTooLong, Offset: -1, Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one sentence or paragraph at a time", len(text), MaxText)}
 	}
@@ -204,16 +210,7 @@ func checkText(text string) error {
 	if blank {
 		return &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text is empty or only white space"}
 	}
-	first, found := len(text), ""
-	for _, special := range [...]string{classifierToken, separatorToken, paddingToken} {
-		if at := strings.Index(text, special); at >= 0 && at < first {
-			first, found = at, special
-		}
-	}
-	if found != "" {
-		return &InputError{Fault: ErrSpecialToken, Offset: first, Detail: found + " is added by the program where the model needs it; take it out"}
-	}
-	return nil
+	return t.refuseSpecial(text)
 }
 
 // template gives each blank its number of slots. Template and Expand share it; the text is not cut again.
@@ -261,25 +258,9 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
-// addPlain adds text[from:to], in which [UNK] is the one special token that checkText and the search for slots leave.
-func (e *encoder) addPlain(from, to int) error {
-	for {
-		at := strings.Index(e.text[from:to], unknownToken)
-		if at < 0 {
-			return e.addText(from, to)
-		}
-		at += from
-		if err := e.addText(from, at); err != nil {
-			return err
-		}
-		from = at + len(unknownToken)
-		e.addWord(e.t.unknown, at, from)
-	}
-}
-
 // capital reports whether the user's own text holds an upper-case or title-case letter; those of [UNK] are not the user's.
-func capital(text string) bool {
-	return strings.ContainsFunc(strings.ReplaceAll(text, unknownToken, ""), func(r rune) bool {
+func (t *Tokenizer) capital(text string) bool {
+	return strings.ContainsFunc(strings.ReplaceAll(text, t.vocabulary[t.unknown], ""), func(r rune) bool {
 		return unicode.IsUpper(r) || unicode.IsTitle(r)
 	})
 }
@@ -290,7 +271,7 @@ func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 // Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the rules of
 // [Tokenizer.Template], except that it must have a token and may have no slot; else the error is an [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
-	if err := checkText(text); err != nil {
+	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
 	slots, err := findSlots(text)
@@ -313,11 +294,18 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 }
 
 // Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##" piece of
-// the vocabulary is taken as it stands. A text that [Tokenizer.Plain] refuses, or with a word outside the vocabulary, gives an
+// the vocabulary is taken as it stands. Where tokens hold the blank before a word, as in RoBERTa, a candidate gets one: it is
+// read as standing inside a text. A text that [Tokenizer.Plain] refuses, or with a word outside the vocabulary, gives an
 // [*InputError].
 func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	if id, ok := t.ids[text]; ok && continues(text) {
 		return []int{id}, nil
+	}
+	if p, ok := t.scheme.(*pipeline); ok && p.byteLevel {
+		if err := t.checkText(text); err != nil {
+			return nil, err
+		}
+		text = " " + strings.TrimLeftFunc(text, unicode.IsSpace)
 	}
 	encoding, err := t.Plain(text)
 	if err != nil {

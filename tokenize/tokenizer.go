@@ -72,6 +72,13 @@ type Tokenizer struct {
 	sum        string
 
 	padding, unknown, classifier, separator, mask int
+
+	scheme         scheme
+	cased          bool
+	added          matcher  // found in a text as it is
+	notWords       []bool   // per id: added tokens, which no slot takes
+	forbidden      []string // special tokens that a user's text may not hold
+	maskStripsLeft bool     // the white space before a slot belongs to it
 }
 
 // New makes a tokenizer of a vocabulary, the token of id 0 first.
@@ -127,6 +134,13 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		}
 		*special.id = id
 	}
+	t.scheme, t.cased, t.notWords = wordPiece{t}, o.Cased, make([]bool, len(t.vocabulary))
+	var specials []addedToken
+	for _, id := range []int{t.padding, t.unknown, t.classifier, t.separator, t.mask} {
+		specials = append(specials, addedToken{text: t.vocabulary[id], id: id, special: true})
+		t.notWords[id] = true
+	}
+	t.setSpecials(specials)
 	t.sum = t.digest()
 	return t, nil
 }
@@ -181,25 +195,35 @@ func (t *Tokenizer) PaddingID() int { return t.padding }
 func (t *Tokenizer) UnknownID() int { return t.unknown }
 
 // Cased reports whether the tokenizer keeps capitals.
-func (t *Tokenizer) Cased() bool { return t.options.Cased }
+func (t *Tokenizer) Cased() bool { return t.cased }
 
 // SHA256 returns, in hexadecimal, a sum over the vocabulary and every option that changes ids.
 func (t *Tokenizer) SHA256() string { return t.sum }
 
-// Continues reports whether the token of an id continues the word on its left: a "##" piece.
-func (t *Tokenizer) Continues(id int) bool { return continues(t.Token(id)) }
+// Continues reports whether the token of an id continues the word on its left: a "##" piece, and letters or digits without a
+// blank of their own (Ġ, ▁) where the vocabulary writes blanks.
+func (t *Tokenizer) Continues(id int) bool {
+	text, joins := t.scheme.read(t.Token(id))
+	first, _ := utf8.DecodeRuneInString(text)
+	_, pieces := t.scheme.(wordPiece)
+	return joins && (pieces || wordRune(first))
+}
 
 // continues is false for a bare "##", which is text.
 func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }
 
-// Fillable returns the ids that a slot may take, ascending: every token but the special ones and [unused0], [unused1], ...
+// Fillable returns the ids that a slot may take, ascending: every token but the special and other added ones, [unused0],
+// [unused1], ..., and those that read as nothing or, byte-level, as a part of a character.
 // The slice is the caller's.
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
 	for id, token := range t.vocabulary {
-		if !t.special(id) && !unused(token) {
+		if token == "" || t.notWords[id] || unused(token) {
+			continue
+		}
+		if text, _ := t.scheme.read(token); utf8.ValidString(text) && strings.TrimSpace(text) != "" {
 			fillable = append(fillable, id)
 		}
 	}
@@ -218,14 +242,17 @@ func unused(token string) bool {
 	return found && closed && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// Decode returns the text of ids as Hugging Face's WordPiece decoder gives it: special tokens left out, "##" pieces joined,
-// the blank before . , ? ! dropped. Ids outside the vocabulary are left out.
+// Decode returns the text of ids as Hugging Face's decoder for the vocabulary gives it: special tokens left out, pieces joined;
+// for WordPiece, the blank before . , ? ! dropped. Ids outside the vocabulary are left out.
 func (t *Tokenizer) Decode(ids []int) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if id >= 0 && id < len(t.vocabulary) && !t.special(id) {
 			tokens = append(tokens, t.vocabulary[id])
 		}
+	}
+	if p, ok := t.scheme.(*pipeline); ok {
+		return p.decode(tokens)
 	}
 	return strings.Join(t.decoder.DecodeChain(tokens), "")
 }

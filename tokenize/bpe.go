@@ -1,0 +1,154 @@
+package tokenize
+
+import (
+	"container/heap"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// bytePairs is byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): a piece starts as its bytes, and of all neighbours
+// that have a rule of merging, those whose rule comes first are merged first, the leftmost before the others.
+type bytePairs struct {
+	bytes  [256]int // token of each byte
+	merges map[[2]int]merge
+}
+
+// merge is a rule: two tokens become one.
+type merge struct{ rank, token int }
+
+var _ cutter = (*bytePairs)(nil)
+
+// byteSymbols gives each byte the character that stands for it: printable ones themselves, the others in order from U+0100 on,
+// which makes a blank Ġ.
+var byteSymbols = sync.OnceValue(func() (symbols [256]rune) {
+	next := rune(256)
+	for b := range 256 {
+		switch {
+		case '!' <= b && b <= '~', '¡' <= b && b <= '¬', '®' <= b && b <= 'ÿ':
+			symbols[b] = rune(b)
+		default:
+			symbols[b] = next
+			next++
+		}
+	}
+	return symbols
+})
+
+// symbolBytes is the inverse of byteSymbols.
+var symbolBytes = sync.OnceValue(func() map[rune]byte {
+	inverse := make(map[rune]byte, 256)
+	for b, r := range byteSymbols() {
+		inverse[r] = byte(b)
+	}
+	return inverse
+})
+
+// decodeBytes gives the bytes that a token spells; what stands for no byte, as in an added token, stays.
+func decodeBytes(token string) string {
+	symbols := symbolBytes()
+	var text strings.Builder
+	for _, r := range token {
+		if b, ok := symbols[r]; ok {
+			text.WriteByte(b)
+		} else {
+			text.WriteRune(r)
+		}
+	}
+	return text.String()
+}
+
+// newBytePairs makes the model of a vocabulary and its rules, in order. The error names what is missing.
+func newBytePairs(vocabulary map[string]int, rules [][2]string) (*bytePairs, error) {
+	m := &bytePairs{merges: make(map[[2]int]merge, len(rules))}
+	for b, r := range byteSymbols() {
+		id, ok := vocabulary[string(r)]
+		if !ok {
+			return nil, fmt.Errorf("model.vocab has no token for the byte 0x%02x", b)
+		}
+		m.bytes[b] = id
+	}
+	for rank, rule := range rules {
+		left, leftOK := vocabulary[rule[0]]
+		right, rightOK := vocabulary[rule[1]]
+		token, ok := vocabulary[rule[0]+rule[1]]
+		if !leftOK || !rightOK || !ok {
+			return nil, fmt.Errorf("merge %d of %q and %q: model.vocab lacks one of them or what they make", rank, rule[0], rule[1])
+		}
+		m.merges[[2]int{left, right}] = merge{rank, token}
+	}
+	return m, nil
+}
+
+// link is a token of a piece that is being merged, in a list by index; -1 ends it.
+type link struct {
+	token, previous, next int
+	source                [2]int
+}
+
+// candidate is two neighbours that a rule would merge, found when their tokens made the rule apply.
+type candidate struct {
+	rule merge
+	left int
+	pair [2]int
+}
+
+// candidates is a heap: the earliest rule first, of one rule the leftmost.
+type candidates []candidate
+
+func (c candidates) Len() int      { return len(c) }
+func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c candidates) Less(i, j int) bool {
+	return c[i].rule.rank < c[j].rule.rank || c[i].rule.rank == c[j].rule.rank && c[i].left < c[j].left
+}
+func (c *candidates) Push(x any) { *c = append(*c, x.(candidate)) }
+func (c *candidates) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
+}
+
+var _ heap.Interface = (*candidates)(nil)
+
+func (m *bytePairs) cut(e *encoder, piece letters) {
+	links := make([]link, 0, 2*len(piece.runes))
+	var buffer [utf8.UTFMax]byte
+	for i, r := range piece.runes {
+		for _, b := range buffer[:utf8.EncodeRune(buffer[:], r)] {
+			links = append(links, link{m.bytes[b], len(links) - 1, len(links) + 1, piece.source[i]})
+		}
+	}
+	links[len(links)-1].next = -1
+	var queue candidates
+	offer := func(left int) {
+		if left < 0 || links[left].next < 0 {
+			return
+		}
+		pair := [2]int{links[left].token, links[links[left].next].token}
+		if rule, ok := m.merges[pair]; ok {
+			heap.Push(&queue, candidate{rule, left, pair})
+		}
+	}
+	for i := range links {
+		offer(i)
+	}
+	for queue.Len() > 0 {
+		c := heap.Pop(&queue).(candidate)
+		left := &links[c.left]
+		if left.token != c.pair[0] || left.next < 0 || links[left.next].token != c.pair[1] {
+			continue // one of the two has been merged since
+		}
+		right := &links[left.next]
+		left.token, left.next, left.source[1] = c.rule.token, right.next, right.source[1]
+		right.token = -1
+		if left.next >= 0 {
+			links[left.next].previous = c.left
+		}
+		offer(left.previous)
+		offer(c.left)
+	}
+	for i := 0; i >= 0; i = links[i].next {
+		e.addPiece(links[i].token, links[i].source)
+	}
+}

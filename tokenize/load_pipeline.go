@@ -1,0 +1,492 @@
+package tokenize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// isWordPiece reports whether a tokenizer.json is for loadTokenizer, which also tells what is wrong with one that is damaged.
+func isWordPiece(content []byte) bool {
+	var file struct {
+		Model struct {
+			Type string `json:"type"`
+		} `json:"model"`
+	}
+	return json.Unmarshal(content, &file) != nil || file.Model.Type != "BPE" && file.Model.Type != "Unigram"
+}
+
+// pipelineFile is a tokenizer.json of the models BPE and Unigram.
+type pipelineFile struct {
+	Added         []pipelineAdded `json:"added_tokens"`
+	Normalizer    *pipelineStep   `json:"normalizer"`
+	PreTokenizer  *pipelineStep   `json:"pre_tokenizer"`
+	PostProcessor *pipelineStep   `json:"post_processor"`
+	Model         pipelineModel   `json:"model"`
+}
+
+type pipelineAdded struct {
+	added
+	Special bool `json:"special"`
+}
+
+type pipelineModel struct {
+	Type         string          `json:"type"`
+	Vocabulary   json.RawMessage `json:"vocab"`
+	Merges       []mergeRule     `json:"merges"`
+	Unknown      *int            `json:"unk_id"`
+	Dropout      *float64        `json:"dropout"`
+	Prefix       *string         `json:"continuing_subword_prefix"`
+	Suffix       *string         `json:"end_of_word_suffix"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+}
+
+// mergeRule is the two sides of a merge, written "a b" or ["a", "b"].
+type mergeRule [2]string
+
+// UnmarshalJSON reads either form.
+func (m *mergeRule) UnmarshalJSON(content []byte) error {
+	if len(content) > 0 && content[0] == '[' {
+		return json.Unmarshal(content, (*[2]string)(m))
+	}
+	var text string
+	if err := json.Unmarshal(content, &text); err != nil {
+		return err
+	}
+	left, right, ok := strings.Cut(text, " ")
+	if !ok {
+		return fmt.Errorf("merge %q has no blank between two tokens", text)
+	}
+	*m = mergeRule{left, right}
+	return nil
+}
+
+// scoredToken is a token of a Unigram vocabulary, written ["text", score].
+type scoredToken struct {
+	text  string
+	score float64
+}
+
+// UnmarshalJSON reads the pair.
+func (s *scoredToken) UnmarshalJSON(content []byte) error {
+	return json.Unmarshal(content, &[2]any{&s.text, &s.score})
+}
+
+var (
+	_ json.Unmarshaler = (*mergeRule)(nil)
+	_ json.Unmarshaler = (*scoredToken)(nil)
+)
+
+// pipelineStep is one step of any part, with the fields of all kinds of steps.
+type pipelineStep struct {
+	Type          string         `json:"type"`
+	Normalizers   []pipelineStep `json:"normalizers"`
+	PreTokenizers []pipelineStep `json:"pretokenizers"`
+	Processors    []pipelineStep `json:"processors"`
+	Pattern       struct {
+		String *string
+		Regex  *string
+	} `json:"pattern"`
+	Content       string `json:"content"`
+	CharacterMap  []byte `json:"precompiled_charsmap"`
+	StripLeft     *bool  `json:"strip_left"`
+	StripRight    *bool  `json:"strip_right"`
+	PrefixSpace   *bool  `json:"add_prefix_space"`
+	Regex         *bool  `json:"use_regex"`
+	Replacement   string `json:"replacement"`
+	PrependScheme string `json:"prepend_scheme"`
+	Split         *bool  `json:"split"`
+	// Of post-processors: what stands around a text.
+	Classifier []any          `json:"cls"`
+	Separator  []any          `json:"sep"`
+	Single     []templateItem `json:"single"`
+}
+
+// templateItem is a token or the text itself, in a TemplateProcessing.
+type templateItem struct {
+	Special *struct {
+		ID string `json:"id"`
+	} `json:"SpecialToken"`
+	Sequence *struct{} `json:"Sequence"`
+}
+
+// pipelineFault is an error about tokenizer.json.
+func pipelineFault(fault Fault, format string, arguments ...any) error {
+	return &VocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
+}
+
+func isTrue(value *bool) bool { return value == nil || *value }
+
+// loadPipeline makes a tokenizer of the contents of tokenizer.json and, for the names of the special tokens, of
+// tokenizer_config.json, which may be empty.
+func loadPipeline(content, configurationContent []byte) (*Tokenizer, error) {
+	var file pipelineFile
+	if err := json.Unmarshal(content, &file); err != nil {
+		return nil, pipelineFault(ErrMalformed, "%v", err)
+	}
+	var c struct {
+		configuration
+		PrefixSpace *bool `json:"add_prefix_space"`
+	}
+	if len(configurationContent) > 0 {
+		if err := json.Unmarshal(configurationContent, &c); err != nil {
+			return nil, &VocabularyError{Fault: ErrMalformed, File: configurationFile, Detail: err.Error()}
+		}
+	}
+	t := &Tokenizer{ids: map[string]int{}, cased: true}
+	p := &pipeline{t: t}
+	t.scheme = p
+	if err := p.loadModel(&file.Model); err != nil {
+		return nil, err
+	}
+	if err := p.loadAdded(file.Added); err != nil {
+		return nil, err
+	}
+	if err := p.addNormalizer(file.Normalizer); err != nil {
+		return nil, err
+	}
+	if err := p.addSplitter(file.PreTokenizer, c.PrefixSpace); err != nil {
+		return nil, err
+	}
+	if p.byteLevel != (file.Model.Type == "BPE") {
+		return nil, pipelineFault(ErrUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel, Unigram Metaspace", file.Model.Type)
+	}
+	if err := p.loadSpecials(&file, &c.configuration); err != nil {
+		return nil, err
+	}
+	if err := p.setAdded(file.Added); err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "tokenizer.json 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown, t.classifier, t.separator, t.mask)
+	sum.Write(content)
+	t.sum = hex.EncodeToString(sum.Sum(nil))
+	return t, nil
+}
+
+// loadModel reads the vocabulary and makes the model.
+func (p *pipeline) loadModel(m *pipelineModel) error {
+	switch {
+	case m.Dropout != nil && *m.Dropout != 0:
+		return pipelineFault(ErrUnsupported, "model with dropout %g", *m.Dropout)
+	case m.Prefix != nil && *m.Prefix != "":
+		return pipelineFault(ErrUnsupported, "continuing_subword_prefix %q", *m.Prefix)
+	case m.Suffix != nil && *m.Suffix != "":
+		return pipelineFault(ErrUnsupported, "end_of_word_suffix %q", *m.Suffix)
+	case m.ByteFallback:
+		return pipelineFault(ErrUnsupported, "byte_fallback true")
+	case m.IgnoreMerges:
+		return pipelineFault(ErrUnsupported, "ignore_merges true")
+	}
+	if m.Type == "Unigram" {
+		return p.loadUnigram(m)
+	}
+	var vocabulary map[string]int
+	if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
+		return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+	}
+	if err := p.t.room(len(vocabulary)); err != nil {
+		return err
+	}
+	for _, token := range slices.Sorted(maps.Keys(vocabulary)) { // in a fixed order, for the errors
+		if err := p.t.place(token, vocabulary[token]); err != nil {
+			return err
+		}
+	}
+	rules := make([][2]string, len(m.Merges))
+	for i, rule := range m.Merges {
+		rules[i] = rule
+	}
+	model, err := newBytePairs(vocabulary, rules)
+	if err != nil {
+		return pipelineFault(ErrMalformed, "%v", err)
+	}
+	p.model = model
+	return nil
+}
+
+func (p *pipeline) loadUnigram(m *pipelineModel) error {
+	var list []scoredToken
+	if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
+		return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+	}
+	if err := p.t.room(len(list)); err != nil {
+		return err
+	}
+	if m.Unknown == nil || *m.Unknown < 0 || *m.Unknown >= len(list) {
+		return pipelineFault(ErrMissingToken, "model.unk_id names no token of the vocabulary")
+	}
+	tokens, scores := make([]string, len(list)), make([]float64, len(list))
+	for id, token := range list {
+		tokens[id], scores[id] = token.text, token.score
+		if err := p.t.place(token.text, id); err != nil {
+			return err
+		}
+	}
+	p.t.unknown = *m.Unknown
+	p.model = newUnigram(tokens, scores, *m.Unknown)
+	return nil
+}
+
+// room refuses vocabularies of absurd sizes.
+func (t *Tokenizer) room(size int) error {
+	switch {
+	case size == 0:
+		return pipelineFault(ErrEmptyVocabulary, "model.vocab has no entry")
+	case size > MaxVocabulary:
+		return pipelineFault(ErrLargeVocabulary, "%d tokens, at most %d are taken", size, MaxVocabulary)
+	}
+	return nil
+}
+
+// place gives a token its id. Ids need not be without gaps.
+func (t *Tokenizer) place(token string, id int) error {
+	switch {
+	case !validText(token):
+		return pipelineFault(ErrMalformed, "token %d is %q, not a piece of text", id, token)
+	case id < 0 || id >= MaxVocabulary:
+		return pipelineFault(ErrMalformed, "token %q has id %d, not between 0 and %d", token, id, MaxVocabulary-1)
+	}
+	for len(t.vocabulary) <= id {
+		t.vocabulary = append(t.vocabulary, "")
+	}
+	if other := t.vocabulary[id]; other != "" && other != token {
+		return pipelineFault(ErrMalformed, "tokens %q and %q have the same id %d", min(token, other), max(token, other), id)
+	}
+	t.vocabulary[id] = token
+	t.ids[token] = id
+	return nil
+}
+
+// loadAdded gives the added tokens their ids.
+func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
+	for _, token := range tokens {
+		switch known, ok := p.t.ids[token.Content]; {
+		case token.ID == nil:
+			return pipelineFault(ErrMalformed, "added token %q has no id", token.Content)
+		case ok && known != *token.ID:
+			return pipelineFault(ErrMalformed, "added token %q has id %d, and %d in model.vocab", token.Content, *token.ID, known)
+		case token.SingleWord || token.StripRight:
+			return pipelineFault(ErrUnsupported, "added token %q with single_word or rstrip", token.Content)
+		}
+		if err := p.t.place(token.Content, *token.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAdded makes the two searches: in the text as it is, and after normalising.
+func (p *pipeline) setAdded(tokens []pipelineAdded) error {
+	p.t.notWords = make([]bool, len(p.t.vocabulary))
+	var raw, normalized []addedToken
+	for _, token := range tokens {
+		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
+		p.t.notWords[a.id] = true
+		if !token.Normalized {
+			raw = append(raw, a)
+			continue
+		}
+		if token.Special && token.ID != nil && *token.ID != p.t.unknown {
+			p.t.forbidden = append(p.t.forbidden, token.Content)
+		}
+		if token.StripLeft {
+			return pipelineFault(ErrUnsupported, "added token %q with lstrip and normalized", token.Content)
+		}
+		// The token is looked for in normalised text, and so in its own normalised form.
+		l := letters{}
+		for _, r := range token.Content {
+			l.add(r, [2]int{})
+		}
+		for _, normalize := range p.normalizers {
+			l = normalize(l)
+		}
+		if a.text = string(l.runes); a.text == "" {
+			return pipelineFault(ErrUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
+		}
+		normalized = append(normalized, a)
+	}
+	p.t.setSpecials(raw)
+	p.normalized = newMatcher(normalized)
+	for _, id := range []int{p.t.padding, p.t.unknown, p.t.classifier, p.t.separator, p.t.mask} {
+		p.t.notWords[id] = true
+	}
+	return nil
+}
+
+// addNormalizer adds a step and those in it.
+func (p *pipeline) addNormalizer(s *pipelineStep) error {
+	if s == nil {
+		return nil
+	}
+	add := func(n normalizer) error {
+		p.normalizers = append(p.normalizers, n)
+		return nil
+	}
+	switch s.Type {
+	case "Sequence":
+		for i := range s.Normalizers {
+			if err := p.addNormalizer(&s.Normalizers[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "NFC":
+		return add(normalForm(norm.NFC))
+	case "NFD":
+		return add(normalForm(norm.NFD))
+	case "NFKC":
+		return add(normalForm(norm.NFKC))
+	case "NFKD":
+		return add(normalForm(norm.NFKD))
+	case "StripAccents":
+		return add(keep(notMark))
+	case "Lowercase":
+		p.t.cased = false
+		return add(lowerCase)
+	case "Strip":
+		return add(strip(isTrue(s.StripLeft), isTrue(s.StripRight)))
+	case "Replace":
+		switch {
+		case s.Pattern.String != nil && *s.Pattern.String != "":
+			return add(replace(*s.Pattern.String, s.Content))
+		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
+			return add(squeeze(s.Content))
+		case s.Pattern.Regex != nil:
+			return pipelineFault(ErrUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
+		}
+		return pipelineFault(ErrMalformed, "normalizer Replace without a pattern")
+	case "Precompiled":
+		if len(s.CharacterMap) == 0 {
+			return nil
+		}
+		m, err := parseCharacterMap(s.CharacterMap)
+		if err != nil {
+			return pipelineFault(ErrMalformed, "normalizer Precompiled: %v", err)
+		}
+		return add(m.normalize)
+	}
+	return pipelineFault(ErrUnsupported, "normalizer %q", s.Type)
+}
+
+// addSplitter adds a step and those in it.
+func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
+	if s == nil {
+		return pipelineFault(ErrUnsupported, "no pre_tokenizer")
+	}
+	switch s.Type {
+	case "Sequence":
+		for i := range s.PreTokenizers {
+			if err := p.addSplitter(&s.PreTokenizers[i], configured); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "ByteLevel":
+		if !isTrue(s.Regex) {
+			return pipelineFault(ErrUnsupported, "pre_tokenizer ByteLevel with use_regex false")
+		}
+		if configured != nil && *configured != isTrue(s.PrefixSpace) {
+			return pipelineFault(ErrUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured, configurationFile)
+		}
+		p.byteLevel = true
+		p.splitters = append(p.splitters, splitGPT2(isTrue(s.PrefixSpace)))
+		return nil
+	case "WhitespaceSplit":
+		p.splitters = append(p.splitters, splitSpace)
+		return nil
+	case "Metaspace":
+		if s.Replacement != "" && s.Replacement != string(metaspace) {
+			return pipelineFault(ErrUnsupported, "pre_tokenizer Metaspace with the replacement %q", s.Replacement)
+		}
+		prepend := s.PrependScheme
+		switch {
+		case prepend == "" && isTrue(s.PrefixSpace): // the older key
+			prepend = prependAlways
+		case prepend == "":
+			prepend = prependNever
+		case prepend != prependAlways && prepend != prependFirst && prepend != prependNever:
+			return pipelineFault(ErrUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
+		}
+		p.splitters = append(p.splitters, splitMetaspace(prepend, isTrue(s.Split)))
+		return nil
+	}
+	return pipelineFault(ErrUnsupported, "pre_tokenizer %q", s.Type)
+}
+
+// loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the configuration
+// or custom gives them.
+func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
+	t := p.t
+	classifier, separator, err := surroundings(file.PostProcessor)
+	if err != nil {
+		return err
+	}
+	for _, special := range []struct {
+		role  string
+		names []string
+		id    *int
+	}{
+		{"first", []string{classifier}, &t.classifier},
+		{"last", []string{separator}, &t.separator},
+		{"mask", []string{string(c.Mask), "<mask>", maskToken}, &t.mask},
+		{"padding", []string{string(c.Padding), "<pad>", paddingToken}, &t.padding},
+		{"unknown", []string{string(c.Unknown), "<unk>", unknownToken}, &t.unknown},
+	} {
+		if special.role == "unknown" && file.Model.Unknown != nil {
+			continue // the model says so
+		}
+		found := false
+		for _, name := range special.names {
+			if *special.id, found = t.ids[name]; found && name != "" {
+				break
+			}
+		}
+		if !found {
+			return pipelineFault(ErrMissingToken, "no %s token (%s); is this the tokenizer of a masked language model?",
+				special.role, strings.Join(slices.DeleteFunc(special.names, func(s string) bool { return s == "" }), ", "))
+		}
+	}
+	added := func(id int) bool {
+		return slices.ContainsFunc(file.Added, func(a pipelineAdded) bool { return *a.ID == id })
+	}
+	if !added(t.mask) {
+		return pipelineFault(ErrMissingToken, "the mask token %q is not among added_tokens", t.vocabulary[t.mask])
+	}
+	return nil
+}
+
+// surroundings gives the token before and the one after a text.
+func surroundings(s *pipelineStep) (first, last string, err error) {
+	if s == nil {
+		return "", "", pipelineFault(ErrUnsupported, "no post_processor: nothing says which tokens stand around a text")
+	}
+	switch s.Type {
+	case "Sequence":
+		for i := range s.Processors {
+			if s.Processors[i].Type != "ByteLevel" { // which trims offsets
+				return surroundings(&s.Processors[i])
+			}
+		}
+	case "RobertaProcessing", "BertProcessing":
+		if len(s.Classifier) == 2 && len(s.Separator) == 2 {
+			first, firstOK := s.Classifier[0].(string)
+			last, lastOK := s.Separator[0].(string)
+			if firstOK && lastOK {
+				return first, last, nil
+			}
+		}
+	case "TemplateProcessing":
+		if len(s.Single) == 3 && s.Single[0].Special != nil && s.Single[1].Sequence != nil && s.Single[2].Special != nil {
+			return s.Single[0].Special.ID, s.Single[2].Special.ID, nil
+		}
+	}
+	return "", "", pipelineFault(ErrUnsupported, "post_processor %q that does not put one token before and one after a text", s.Type)
+}

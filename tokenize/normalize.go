@@ -1,0 +1,232 @@
+package tokenize
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/text/unicode/norm"
+)
+
+// normalizer rewrites a text. What it returns may share memory with what it got.
+type normalizer func(letters) letters
+
+// normalForm is one of Unicode's four normal forms.
+func normalForm(form norm.Form) normalizer {
+	return func(l letters) letters {
+		text := string(l.runes)
+		if form.IsNormalString(text) {
+			return l
+		}
+		var out letters
+		var iter norm.Iter
+		iter.InitString(form, text)
+		var span [2]int
+		at := 0 // characters of l that are done
+		for from := 0; !iter.Done(); {
+			segment := string(iter.Next())
+			length := len([]rune(text[from:iter.Pos()]))
+			if length > 0 { // else it is more of what the last segment came from
+				span = l.part(at, at+length).span()
+			}
+			from, at = iter.Pos(), at+length
+			for _, r := range segment {
+				out.add(r, span)
+			}
+		}
+		return out
+	}
+}
+
+// keep drops the characters that keep does not hold for.
+func keep(holds func(r rune) bool) normalizer {
+	return func(l letters) letters {
+		var out letters
+		for i, r := range l.runes {
+			if holds(r) {
+				out.add(r, l.source[i])
+			}
+		}
+		return out
+	}
+}
+
+// notMark: stripping accents drops marks of every kind, once normalising has set them apart.
+func notMark(r rune) bool { return !unicode.Is(unicode.M, r) }
+
+func lowerCase(l letters) letters {
+	var out letters
+	for i, r := range l.runes {
+		if r == 'İ' { // the one character whose lower case is two
+			out.add('i', l.source[i])
+			out.add('\u0307', l.source[i])
+			continue
+		}
+		out.add(unicode.ToLower(r), l.source[i])
+	}
+	return out
+}
+
+// replace puts text in the place of every match of pattern, not empty.
+func replace(pattern, text string) normalizer {
+	old, with := []rune(pattern), []rune(text)
+	return func(l letters) letters {
+		if !strings.Contains(string(l.runes), pattern) {
+			return l
+		}
+		var out letters
+		for i := 0; i < len(l.runes); {
+			if !hasPrefix(l.runes[i:], old) {
+				out.add(l.runes[i], l.source[i])
+				i++
+				continue
+			}
+			span := l.part(i, i+len(old)).span()
+			for _, r := range with {
+				out.add(r, span)
+			}
+			i += len(old)
+		}
+		return out
+	}
+}
+
+func hasPrefix(text, prefix []rune) bool {
+	if len(text) < len(prefix) {
+		return false
+	}
+	for i, r := range prefix {
+		if text[i] != r {
+			return false
+		}
+	}
+	return true
+}
+
+// squeeze puts text in the place of every run of two blanks or more.
+func squeeze(text string) normalizer {
+	with := []rune(text)
+	return func(l letters) letters {
+		var out letters
+		for i := 0; i < len(l.runes); {
+			end := i
+			for end < len(l.runes) && l.runes[end] == ' ' {
+				end++
+			}
+			if end-i < 2 {
+				out.add(l.runes[i], l.source[i])
+				i++
+				continue
+			}
+			for _, r := range with {
+				out.add(r, l.part(i, end).span())
+			}
+			i = end
+		}
+		return out
+	}
+}
+
+// strip drops white space at the ends.
+func strip(left, right bool) normalizer {
+	return func(l letters) letters {
+		from, to := 0, len(l.runes)
+		for left && from < to && unicode.IsSpace(l.runes[from]) {
+			from++
+		}
+		for right && from < to && unicode.IsSpace(l.runes[to-1]) {
+			to--
+		}
+		return l.part(from, to)
+	}
+}
+
+// characterMap is SentencePiece's compiled rules of replacement: a double-array trie (Aoe 1989) as the darts-clone library
+// lays it out, and the texts that its values are offsets into.
+type characterMap struct {
+	trie  []uint32
+	texts string
+}
+
+var errCharacterMap = errors.New("precompiled_charsmap is cut short")
+
+// parseCharacterMap reads the size of the trie, the trie, and the texts, each ended by a zero byte.
+func parseCharacterMap(data []byte) (*characterMap, error) {
+	if len(data) < 4 {
+		return nil, errCharacterMap
+	}
+	size := int(binary.LittleEndian.Uint32(data))
+	data = data[4:]
+	if size < 4 || size%4 != 0 || size > len(data) {
+		return nil, errCharacterMap
+	}
+	m := &characterMap{trie: make([]uint32, size/4), texts: string(data[size:])}
+	for i := range m.trie {
+		m.trie[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	return m, nil
+}
+
+// find gives the text for the shortest prefix of key that has a rule. A damaged trie finds nothing.
+func (m *characterMap) find(key string) (text string, ok bool) {
+	step := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
+	at := step(m.trie[0])
+	for i := range len(key) {
+		at ^= uint32(key[i])
+		if key[i] == 0 || at >= uint32(len(m.trie)) {
+			return "", false
+		}
+		unit := m.trie[at]
+		if unit&(1<<31|0xff) != uint32(key[i]) {
+			return "", false
+		}
+		at ^= step(unit)
+		if unit>>8&1 == 0 {
+			continue
+		}
+		if at >= uint32(len(m.trie)) {
+			return "", false
+		}
+		start := int(m.trie[at] & (1<<31 - 1))
+		if start > len(m.texts) {
+			return "", false
+		}
+		text, _, _ = strings.Cut(m.texts[start:], "\x00")
+		return text, true
+	}
+	return "", false
+}
+
+// normalize applies the rules as Hugging Face's library does: to what a reader takes for one character where that is short, and
+// else to each code point.
+func (m *characterMap) normalize(l letters) letters {
+	const short = 6 // bytes
+	var out letters
+	put := func(part letters) bool {
+		text, ok := m.find(string(part.runes))
+		if ok {
+			for _, r := range text {
+				out.add(r, part.span())
+			}
+		}
+		return ok
+	}
+	at, state := 0, -1
+	for rest := string(l.runes); rest != ""; {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		part := l.part(at, at+len([]rune(cluster)))
+		at += len(part.runes)
+		if len(cluster) < short && put(part) {
+			continue
+		}
+		for i := range part.runes {
+			if single := part.part(i, i+1); !put(single) {
+				out.add(single.runes[0], single.source[0])
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package tokenize
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// pipeline is the scheme of a tokenizer.json whose model is byte-level BPE or Unigram: normalise, find further added tokens,
+// split, and cut each piece by the model.
+//
+// It is written here because no Go library does this and passes: sugarme/tokenizer drops special tokens and misorders merges,
+// eliben/go-sentencepiece and gomlx/go-huggingface, which rests on it, know no Unigram, and tiktoken-go reads neither the
+// vocabularies nor gives offsets.
+type pipeline struct {
+	t           *Tokenizer
+	normalizers []normalizer
+	normalized  matcher // added tokens that are found after normalising
+	splitters   []splitter
+	model       cutter
+	byteLevel   bool // tokens spell bytes; otherwise words start with metaspace
+}
+
+// cutter is a model: it cuts a piece, never empty, and adds its tokens.
+type cutter interface {
+	cut(e *encoder, piece letters)
+}
+
+// letters is a text after normalising: characters, and for each the bytes of the text as typed that it stands for.
+type letters struct {
+	runes  []rune
+	source [][2]int
+	first  bool // the text starts here
+}
+
+// metaspace stands for a blank in SentencePiece vocabularies.
+const metaspace = '▁'
+
+func (l letters) part(from, to int) letters {
+	return letters{l.runes[from:to], l.source[from:to], l.first && from == 0}
+}
+
+func (l *letters) add(r rune, source [2]int) {
+	l.runes = append(l.runes, r)
+	l.source = append(l.source, source)
+}
+
+// span is the bytes that l stands for.
+func (l letters) span() [2]int { return [2]int{l.source[0][0], l.source[len(l.source)-1][1]} }
+
+// prepend puts a character before l, which shares the text of the first, as in the reference.
+func (l letters) prepend(r rune) letters {
+	return letters{append([]rune{r}, l.runes...), append([][2]int{l.source[0]}, l.source...), l.first}
+}
+
+func (p *pipeline) encode(e *encoder, from, to int) error {
+	var l letters
+	for at := from; at < to; {
+		r, size := utf8.DecodeRuneInString(e.text[at:to])
+		l.add(r, [2]int{at, at + size})
+		at += size
+	}
+	for _, normalize := range p.normalizers {
+		l = normalize(l)
+	}
+	l.first = from == 0
+	if len(p.normalized.tokens) == 0 {
+		p.cut(e, l)
+		return nil
+	}
+	text := string(l.runes)
+	position := 0 // in characters, of the byte at
+	for at := 0; at < len(text); {
+		token, _, start, end := p.normalized.next(text, at, len(text))
+		before := utf8.RuneCountInString(text[at:start])
+		p.cut(e, l.part(position, position+before))
+		position += before
+		if token == nil {
+			break
+		}
+		length := utf8.RuneCountInString(text[start:end])
+		span := l.part(position, position+length).span()
+		e.addWord(token.id, span[0], span[1])
+		position += length
+		at = end
+	}
+	return nil
+}
+
+// cut splits l into pieces, the words, and each into tokens.
+func (p *pipeline) cut(e *encoder, l letters) {
+	pieces := []letters{l}
+	for _, split := range p.splitters {
+		var next []letters
+		for _, piece := range pieces {
+			if len(piece.runes) > 0 {
+				next = split(piece, next)
+			}
+		}
+		pieces = next
+	}
+	for _, piece := range pieces {
+		if len(piece.runes) > 0 {
+			p.model.cut(e, piece)
+			e.words++
+		}
+	}
+}
+
+// addPiece adds a token that stands for the given bytes; white space at their ends is not the token's.
+func (e *encoder) addPiece(id int, span [2]int) {
+	text := e.text[span[0]:span[1]]
+	end := span[0] + len(strings.TrimRightFunc(text, unicode.IsSpace))
+	start := span[1] - len(strings.TrimLeftFunc(text, unicode.IsSpace))
+	if start > end { // nothing but white space
+		start, end = span[1], span[1]
+	}
+	e.add(id, start, end, e.words)
+}
+
+func (p *pipeline) read(token string) (text string, joins bool) {
+	if p.byteLevel {
+		text = decodeBytes(token)
+		word, spaced := strings.CutPrefix(text, " ")
+		return word, !spaced
+	}
+	word, spaced := strings.CutPrefix(token, string(metaspace))
+	return strings.ReplaceAll(word, string(metaspace), " "), !spaced
+}
+
+func (p *pipeline) apart(_, right string) bool {
+	_, joins := p.read(right)
+	return !joins
+}
+
+// decode joins tokens into a text.
+func (p *pipeline) decode(tokens []string) string {
+	var text strings.Builder
+	for _, token := range tokens {
+		if p.byteLevel {
+			text.WriteString(decodeBytes(token))
+		} else {
+			text.WriteString(strings.ReplaceAll(token, string(metaspace), " "))
+		}
+	}
+	if p.byteLevel {
+		return strings.ToValidUTF8(text.String(), string(utf8.RuneError))
+	}
+	return strings.TrimPrefix(text.String(), " ")
+}

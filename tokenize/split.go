@@ -1,0 +1,118 @@
+package tokenize
+
+import (
+	"unicode"
+)
+
+// splitter appends the parts of a piece to list.
+type splitter func(piece letters, list []letters) []letters
+
+// splitSpace cuts at white space and drops it.
+func splitSpace(piece letters, list []letters) []letters {
+	from := 0
+	for i, r := range piece.runes {
+		if unicode.IsSpace(r) {
+			if i > from {
+				list = append(list, piece.part(from, i))
+			}
+			from = i + 1
+		}
+	}
+	if from < len(piece.runes) {
+		list = append(list, piece.part(from, len(piece.runes)))
+	}
+	return list
+}
+
+// When a piece gets a blank before it.
+const (
+	prependAlways = "always"
+	prependFirst  = "first" // where the text starts
+	prependNever  = "never"
+)
+
+// splitMetaspace writes blanks as ▁, puts one before the piece, and starts a part at each, if asked to.
+func splitMetaspace(prepend string, split bool) splitter {
+	return func(piece letters, list []letters) []letters {
+		words := letters{make([]rune, len(piece.runes)), piece.source, piece.first}
+		for i, r := range piece.runes {
+			if r == ' ' {
+				r = metaspace
+			}
+			words.runes[i] = r
+		}
+		if words.runes[0] != metaspace && (prepend == prependAlways || prepend == prependFirst && piece.first) {
+			words = words.prepend(metaspace)
+		}
+		if !split {
+			return append(list, words)
+		}
+		from := 0
+		for i, r := range words.runes {
+			if r == metaspace && i > from {
+				list = append(list, words.part(from, i))
+				from = i
+			}
+		}
+		return append(list, words.part(from, len(words.runes)))
+	}
+}
+
+// splitGPT2 cuts as the pattern of GPT-2 does:
+//
+//	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+//
+// Go's regexp has no lookahead, so the alternatives are tried by hand.
+func splitGPT2(prependSpace bool) splitter {
+	return func(piece letters, list []letters) []letters {
+		if prependSpace && piece.runes[0] != ' ' {
+			piece = piece.prepend(' ')
+		}
+		for from := 0; from < len(piece.runes); {
+			to := from + gpt2Length(piece.runes[from:])
+			list = append(list, piece.part(from, to))
+			from = to
+		}
+		return list
+	}
+}
+
+// The kinds of characters that the pattern tells apart.
+func kind(r rune) int {
+	switch {
+	case unicode.IsSpace(r):
+		return 0
+	case unicode.IsLetter(r):
+		return 1
+	case unicode.Is(unicode.N, r):
+		return 2
+	}
+	return 3
+}
+
+// gpt2Length is the number of characters that the pattern takes at the start of text, which is not empty.
+func gpt2Length(text []rune) int {
+	if text[0] == '\'' && len(text) > 1 {
+		switch text[1] {
+		case 's', 't', 'm', 'd':
+			return 2
+		case 'r', 'v', 'l':
+			second := map[rune]rune{'r': 'e', 'v': 'e', 'l': 'l'}[text[1]]
+			if len(text) > 2 && text[2] == second {
+				return 3
+			}
+		}
+	}
+	start := 0
+	if text[0] == ' ' && len(text) > 1 && kind(text[1]) != 0 {
+		start = 1
+	}
+	first, end := kind(text[start]), start+1
+	for end < len(text) && kind(text[end]) == first {
+		end++
+	}
+	if first == 0 && end > 1 && end < len(text) {
+		end-- // the last blank belongs to what follows
+	}
+	return end
+}

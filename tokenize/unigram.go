@@ -1,0 +1,83 @@
+package tokenize
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+// unigram is the Unigram model (Kudo 2018): of all ways to cut a piece into tokens the one with the highest sum of scores,
+// found from left to right (Viterbi).
+type unigram struct {
+	ids     map[string]int
+	scores  []float64
+	longest int     // bytes of the longest token
+	unknown float64 // score of a character that is no token
+	id      int     // of the unknown token
+}
+
+var _ cutter = (*unigram)(nil)
+
+// unknownPenalty is how much worse an unknown character is than the worst token, as SentencePiece has it.
+const unknownPenalty = 10
+
+func newUnigram(tokens []string, scores []float64, unknown int) *unigram {
+	m := &unigram{ids: make(map[string]int, len(tokens)), scores: scores, unknown: math.Inf(1), id: unknown}
+	for id, token := range tokens {
+		m.ids[token] = id
+		m.longest = max(m.longest, len(token))
+		m.unknown = min(m.unknown, scores[id])
+	}
+	m.unknown -= unknownPenalty
+	return m
+}
+
+// step is the best way to a place in the text: its score, and the last token and its first character.
+type step struct {
+	score       float64
+	from, token int
+	reached     bool
+}
+
+func (m *unigram) cut(e *encoder, piece letters) {
+	text := string(piece.runes)
+	starts := make([]int, 0, len(piece.runes)+1) // byte of each character
+	for at := range text {
+		starts = append(starts, at)
+	}
+	starts = append(starts, len(text))
+	n := len(piece.runes)
+	best := make([]step, n+1)
+	offer := func(from, to, token int, score float64) {
+		if s := &best[to]; !s.reached || score > s.score {
+			*s = step{score, from, token, true}
+		}
+	}
+	for from := range n {
+		known := false
+		for to := from + 1; to <= n && starts[to]-starts[from] <= m.longest; to++ {
+			if id, ok := m.ids[text[starts[from]:starts[to]]]; ok {
+				offer(from, to, id, best[from].score+m.scores[id])
+				known = known || to == from+1
+			}
+		}
+		if !known {
+			offer(from, from+1, m.id, best[from].score+m.unknown)
+		}
+	}
+	var path []step // backwards; from and score's place hold where each token starts and ends
+	ends := make([]int, 0, n)
+	for at := n; at > 0; at = best[at].from {
+		s := best[at]
+		if last := len(path) - 1; last >= 0 && s.token == m.id && path[last].token == m.id {
+			path[last].from = s.from // neighbouring unknown characters are one token
+			continue
+		}
+		path, ends = append(path, s), append(ends, at)
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		e.addPiece(path[i].token, piece.part(path[i].from, ends[i]).span())
+	}
+}
+
+// validText: a rune error in a vocabulary would match damaged text.
+func validText(s string) bool { return s != "" && utf8.ValidString(s) }
