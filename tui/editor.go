@@ -81,41 +81,33 @@ func (e *editor) edit(message tea.KeyMsg) (changed bool) {
 	// ctrl+v would read the clipboard of the machine that runs the program;
 	// pasting is the terminal's business.
 	if message.Type != tea.KeyCtrlV {
-		at := e.input.Position()
-		e.input, _ = e.input.Update(message)
-		e.wholeCharacter(before, at, message.Type)
+		for range e.reach(message) {
+			e.input, _ = e.input.Update(message)
+		}
 	}
 	return e.text() != before
 }
 
-// wholeCharacter completes a movement or a deletion that left the cursor inside a
-// character of several runes, such as a letter with its combining marks.
-func (e *editor) wholeCharacter(before string, at int, kind tea.KeyType) {
-	for range 64 {
-		offset := len(string([]rune(e.text())[:e.input.Position()]))
-		inside := false
-		for _, g := range graphemes(e.text()) {
-			if g[0] < offset && offset < g[1] {
-				inside = true
-			}
-		}
-		if !inside && !strandsMarks(before, e.text(), at, kind, e.input.Position()) {
-			return
-		}
-		switch kind {
-		case tea.KeyLeft, tea.KeyRight, tea.KeyBackspace, tea.KeyDelete:
-			e.input, _ = e.input.Update(tea.KeyMsg{Type: kind})
-		default:
-			return
+// reach is how often a key is to be given to the input, which works on runes, to
+// get past one character, such as a letter with its marks.
+func (e *editor) reach(message tea.KeyMsg) int {
+	kind := message.Type
+	back := kind == tea.KeyLeft || kind == tea.KeyBackspace || kind == tea.KeyCtrlH
+	forth := kind == tea.KeyRight || kind == tea.KeyDelete || kind == tea.KeyCtrlF
+	if !back && !forth || message.Alt {
+		return 1
+	}
+	text := e.text()
+	at := len(string([]rune(text)[:e.input.Position()]))
+	for _, g := range graphemes(text) {
+		switch {
+		case back && g[0] < at && at <= g[1]:
+			return utf8.RuneCountInString(text[g[0]:at])
+		case forth && g[0] <= at && at < g[1]:
+			return utf8.RuneCountInString(text[at:g[1]])
 		}
 	}
-}
-
-// strandsMarks tells whether a forward deletion took a letter and left its marks
-// to the letter before.
-func strandsMarks(before, after string, at int, kind tea.KeyType, position int) bool {
-	runes := []rune(after)
-	return kind == tea.KeyDelete && before != after && position == at && position < len(runes) && unicode.Is(unicode.M, runes[position])
+	return 1
 }
 
 // graphemes returns the byte ranges of the characters of a text.

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
+	"infill/tokenize"
 )
 
 // view is one of the screen's pages.
@@ -217,7 +218,20 @@ func (m *Model) update(message tea.Msg) tea.Cmd {
 		m.width, m.height = message.Width, message.Height
 	case tea.KeyMsg:
 		m.notice = ""
-		return m.key(message)
+		if message.Type != tea.KeyRunes || message.Paste || len(message.Runes) < 2 {
+			return m.key(message)
+		}
+		// Letters that arrive together were still typed one by one.
+		var commands []tea.Cmd
+		for _, r := range message.Runes {
+			one := message
+			one.Runes = []rune{r}
+			if r == ' ' {
+				one.Type = tea.KeySpace
+			}
+			commands = append(commands, m.key(one))
+		}
+		return tea.Batch(commands...)
 	case tea.MouseMsg:
 		return m.mouse(message)
 	case openedMsg:
@@ -301,7 +315,8 @@ func (m *Model) start(i int) tea.Cmd {
 		m.waiting = true
 		return nil
 	}
-	if !m.editor.pattern.MatchString(m.editor.text()) {
+	// What is too long may have lost its blanks, and is told by its length.
+	if text := m.editor.text(); !m.editor.pattern.MatchString(text) && len(text) <= tokenize.MaxText {
 		s.snapshot, s.fault = nil, "no blank yet: type _ where a word is wanted"
 		if strings.TrimSpace(m.editor.text()) == "" {
 			s.fault = ""
