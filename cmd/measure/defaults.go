@@ -19,9 +19,9 @@ import (
 	"infill/tokenize"
 )
 
-// templates are those measured, of one to five slots.
+// templates are those measured, of two to five slots: with a single slot its
+// masked row is all there is, and one row is worth any number of draws.
 var templates = []string{
-	"she closed the [MASK] and went to bed .",
 	"the old [MASK] sat by the [MASK] and said nothing .",
 	"the [MASK] of the river was [MASK] for many [MASK] after the war .",
 	"i had never [MASK] such a [MASK] , and i [MASK] him so [MASK] .",
@@ -205,7 +205,7 @@ func measure(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokeni
 		effective = min(effective, samplers.EffectiveSampleSize(indicator(positions, p.chains, m, j)))
 	}
 	if math.IsNaN(effective) {
-		effective = 0 // nothing moved: no draw is worth anything
+		effective = 1 // nothing moved: all draws together are worth one
 	}
 	f.perRow, f.perSecond = effective/f.rows, effective/f.seconds
 	for _, chain := range energies {
@@ -274,8 +274,9 @@ func header(w io.Writer, p protocol, model *lm.MaskedLM) {
 
 Written by `+"`go run ./cmd/measure defaults -o docs/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
 
-%d templates of one to five slots (in the program's source), %d seeds each; %d chains, %d steps of which the first %d are not counted. A cell is the
-mean over the %d runs ± its standard error.
+%d templates of two to five slots (in the program's source), %d seeds each; %d chains, %d steps of which the first %d are not counted. A cell is the
+mean over the %d runs ± its standard error; of the two ratios it is the geometric mean ×÷ its standard error, since templates differ by orders of magnitude: the fewer
+slots, the more rows are shared.
 
 - **ESS per row**: effective draws per masked row that ran through the model; the least of the effective sample sizes of U and of "slot j holds its most
   frequent token" for every j. Rows that chains share, or that are still remembered, run once; a row of a full gradient runs forth and back and costs about
@@ -311,14 +312,23 @@ func line(w io.Writer, s setting, all []figures) {
 	if s.candidates > 0 {
 		number = fmt.Sprint(s.candidates)
 	}
+	// Ratios differ by orders of magnitude between templates: their geometric mean.
+	ratio := func(format string, get func(figures) float64) string {
+		logs := make([]float64, len(all))
+		for i, f := range all {
+			logs[i] = math.Log(get(f))
+		}
+		mean, deviation := stat.MeanStdDev(logs, nil)
+		return fmt.Sprintf(format+" ×÷ %.2f", math.Exp(mean), math.Exp(stat.StdErr(deviation, float64(len(logs)))))
+	}
 	acceptance := cell("%.2f", func(f figures) float64 { return f.acceptance })
 	if s.sampler == "gibbs" || s.sampler == "dula" {
 		acceptance = "–"
 	}
 	fmt.Fprintf(w, "| %s |\n", strings.Join([]string{
 		s.sampler, balance, stepSize, number, gradient,
-		cell("%.3f", func(f figures) float64 { return f.perRow }),
-		cell("%.0f", func(f figures) float64 { return f.perSecond }),
+		ratio("%.3f", func(f figures) float64 { return f.perRow }),
+		ratio("%.0f", func(f figures) float64 { return f.perSecond }),
 		cell("%.2f", func(f figures) float64 { return f.mean }),
 		cell("%.2f", func(f figures) float64 { return f.best }),
 		cell("%.1f", func(f figures) float64 { return f.distinct }),
