@@ -164,6 +164,7 @@ func newCmdLabIsing(s *terminal.Streams, runF func(context.Context, *labOptions)
 func newCmdLabPotts(s *terminal.Streams, runF func(context.Context, *labOptions) error) *cobra.Command {
 	target := lab.DefaultPotts()
 	states := 0
+	var flags *pflag.FlagSet
 	return newCmdLabTarget(s, runF, "potts", "Samplers on a Potts model",
 		"Compare samplers on a Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],\nevery edge once.",
 		func(cmd *cobra.Command) {
@@ -171,15 +172,16 @@ func newCmdLabPotts(s *terminal.Streams, runF func(context.Context, *labOptions)
 			cmd.Flags().Var(decimal{&target.Coupling, "", "J"}, "coupling", "J; negative is allowed")
 			cmd.Flags().Var(decimalList{&target.Field}, "field", "h, a value for each state")
 			cmd.Flags().Var(whole{&states}, "states", "instead of --field: that many states without a field")
-			cmd.MarkFlagsMutuallyExclusive("field", "states")
 			addTruth(cmd, &target.Truth)
+			flags = cmd.Flags()
 		},
 		func(ctx context.Context, o *labOptions) (*lab.Problem, error) {
-			if states != 0 {
-				if states < 1 || states > 256 {
-					return nil, &usageError{fmt.Errorf("--states: %d is not a whole number from 1 to 256", states), ""}
+			if flags.Changed("states") {
+				if flags.Changed("field") {
+					return nil, &usageError{errors.New("--field and --states exclude each other: give one"), ""}
 				}
-				target.Field = make([]float64, states)
+				// A number that cannot be is refused with its target.
+				target.Field = make([]float64, min(max(states, 0), 1<<10))
 			}
 			target.Truth.Seed = o.Seed
 			return lab.NewPotts(ctx, target)
@@ -485,14 +487,18 @@ func (p *labPrinter) rest(format string, args ...any) {
 
 func (p *labPrinter) bias(c *lab.BiasCurve) {
 	p.heading(c.Title)
+	variable, _, _ := strings.Cut(c.Variable, " (")
+	headers := []string{variable, "‖π_α - π‖₁", "observed", "± noise", "bound 5.1", "~ e^(-1/2α)"}
+	if c.Slope == nil {
+		// The theorem and its rate are of step sizes.
+		headers = headers[:4]
+	}
 	var rows [][]string
 	for _, b := range c.Points {
-		rows = append(rows, []string{
-			strconv.FormatFloat(b.X, 'g', 3, 64), scientific(&b.Exact), scientific(b.Bound), scientific(b.Rate), scientific(b.Observed), scientific(b.Noise),
-		})
+		row := []string{strconv.FormatFloat(b.X, 'g', 3, 64), scientific(&b.Exact), scientific(b.Observed), scientific(b.Noise), scientific(b.Bound), scientific(b.Rate)}
+		rows = append(rows, row[:len(headers)])
 	}
-	variable, _, _ := strings.Cut(c.Variable, " (")
-	p.text.WriteString(renderTable(p.width, []string{variable, "‖π_α - π‖₁", "bound 5.1", "~ e^(-1/2α)", "observed", "± noise"}, rows, 0))
+	p.text.WriteString(renderTable(p.width, headers, rows, 0))
 	p.text.WriteString("\n")
 	if c.Slope != nil {
 		p.rest("slope of ln bias against -1/(2α) at small α: %.3f", *c.Slope)
@@ -501,8 +507,11 @@ func (p *labPrinter) bias(c *lab.BiasCurve) {
 }
 
 func scientific(x *float64) string {
-	if x == nil {
+	switch {
+	case x == nil:
 		return ""
+	case *x < 1e-13:
+		return "0" // rounding
 	}
 	return strconv.FormatFloat(*x, 'g', 3, 64)
 }
@@ -554,17 +563,27 @@ func (p *labPrinter) run(run *lab.Run) {
 		}
 		worth = append(worth, row)
 	}
+	headers := []string{"sampler", "ESS/1000 steps", "/1000 evaluations", "of slots", "R-hat"}
+	if timed {
+		headers = append(headers, "ESS/s", "time")
+	}
+	narrow := p.width > 0 && p.width < 100
+	if narrow {
+		headers = slices.Delete(headers, 3, 4)
+		for i := range worth {
+			worth[i] = slices.Delete(worth[i], 3, 4)
+		}
+	}
 	p.text.WriteString(renderTable(p.width, []string{"sampler", "exact", "step size", "acceptance", "proposed", "changed", "evaluations"}, moves, 0))
 	p.text.WriteString("\n")
 	p.rest("acceptance: of proposals; proposed, changed, evaluations: slots and states a step of each chain")
 	p.text.WriteString("\n")
-	headers := []string{"sampler", "ESS/1000 steps", "ESS/1000 evaluations", "of slots", "R-hat"}
-	if timed {
-		headers = append(headers, "ESS/s", "time")
-	}
 	p.text.WriteString(renderTable(p.width, headers, worth, 0))
 	p.text.WriteString("\n")
-	note := "ESS: effective sample size, mean over observables; of slots: lowest to highest per 1000 steps; R-hat: the largest, near 1 where chains agree"
+	note := "ESS: effective sample size, mean over observables; R-hat: the largest, near 1 where chains agree"
+	if !narrow {
+		note += "; of slots: lowest to highest per 1000 steps"
+	}
 	if slices.ContainsFunc(run.Samplers, func(r *lab.Result) bool { return !r.Exact }) {
 		note += "; that of a sampler that is not exact is of its own law"
 	}

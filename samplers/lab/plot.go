@@ -143,7 +143,7 @@ var (
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Legend.Top = true
+	p.Title.Padding, p.Legend.Top = vg.Points(6), true
 	p.Add(plotter.NewGrid())
 	return p
 }
@@ -229,6 +229,7 @@ func (run *Run) bars(label string, of func(*Result) (value float64, standardErro
 		return nil, err
 	}
 	p.Add(bars, spread)
+	p.X.Max *= 1.04
 	p.NominalY(names...)
 	return p, nil
 }
