@@ -597,7 +597,7 @@ func (p *labPrinter) run(run *lab.Run) {
 	if timed {
 		headers = append(headers, fmt.Sprintf("at %.2g s", *run.Comparison.Seconds))
 	}
-	p.budgets(run, headers, func(r *lab.Reached) string { return withError("%.2f", r.LogRMSE, r.StandardError) })
+	p.budgets(run, headers, func(r *lab.Reached) string { return withError("%.2f", float64(r.LogRMSE), r.StandardError) })
 	if run.Reference != nil {
 		headers[0] = "log MMD²"
 		p.budgets(run, headers, func(r *lab.Reached) string {
@@ -684,7 +684,7 @@ func printLabCSV(out io.Writer, r *lab.Report) error {
 				strconv.Itoa(i + 1), s.Sampler, s.Name, strconv.FormatBool(s.Exact), optional(s.StepSize), strconv.Itoa(run.Chains), strconv.Itoa(s.Steps),
 				number(s.Acceptance), optional(s.AcceptanceStandardError), number(s.Proposed), number(s.Changed), optional(s.ChangedStandardError),
 				strconv.FormatInt(s.Evaluations.Energies, 10), strconv.FormatInt(s.Evaluations.Gradients, 10), strconv.FormatInt(s.Evaluations.Conditionals, 10),
-				number(s.LogRMSE), optional(s.LogRMSEStandardError),
+				number(float64(s.LogRMSE)), optional(s.LogRMSEStandardError),
 			}
 			if s.ESS == nil {
 				row = append(row, "", "", "", "")

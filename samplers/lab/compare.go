@@ -139,7 +139,7 @@ type Result struct {
 	Changed              float64     `json:"changed_slots_per_step"`
 	ChangedStandardError *float64    `json:"changed_slots_standard_error,omitempty"`
 	Evaluations          Evaluations `json:"evaluations"`
-	LogRMSE              float64     `json:"log_rmse"`
+	LogRMSE              Logarithm   `json:"log_rmse"`
 	LogRMSEStandardError *float64    `json:"log_rmse_standard_error,omitempty"`
 	ESS                  *ESS        `json:"ess,omitempty"`
 	Curve                []Point     `json:"curve"`
@@ -156,7 +156,7 @@ type WarmUpResult struct {
 // Timing is wall-clock time of the measured steps of all chains, and noisy.
 type Timing struct {
 	Seconds float64 `json:"seconds"`
-	// ESSPerSecond is that of all chains together.
+	// ESSPerSecond is that of all chains together; 0 where the clock stood still.
 	ESSPerSecond              float64  `json:"ess_per_second"`
 	ESSPerSecondStandardError *float64 `json:"ess_per_second_standard_error,omitempty"`
 }
@@ -165,9 +165,9 @@ type Timing struct {
 type Point struct {
 	Step int `json:"step"`
 	// Evaluations per chain so far.
-	Evaluations   float64  `json:"evaluations"`
-	LogRMSE       float64  `json:"log_rmse"`
-	StandardError *float64 `json:"standard_error,omitempty"`
+	Evaluations   float64   `json:"evaluations"`
+	LogRMSE       Logarithm `json:"log_rmse"`
+	StandardError *float64  `json:"standard_error,omitempty"`
 	// MMD2 is the squared maximum mean discrepancy of the chains' states from
 	// the reference, where there is one.
 	MMD2              *float64 `json:"mmd2,omitempty"`
@@ -363,6 +363,8 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 	if s.Steps-first >= 4 {
 		r.ESS = effectiveSampleSize(p, kept, first)
 		r.ESS.PerEvaluation = r.ESS.PerStep / r.Evaluations.PerStep
+	}
+	if r.ESS != nil && seconds > 0 {
 		// The kept steps took their share of the time.
 		perSecond := float64(o.Chains*s.Steps) / float64(r.ESS.Kept) / seconds
 		r.Timing.ESSPerSecond = r.ESS.Mean * perSecond
@@ -453,9 +455,9 @@ type Budgets struct {
 
 // Reached is where a sampler was when its budget was spent.
 type Reached struct {
-	Step          int      `json:"step"`
-	LogRMSE       float64  `json:"log_rmse"`
-	StandardError *float64 `json:"standard_error,omitempty"`
+	Step          int       `json:"step"`
+	LogRMSE       Logarithm `json:"log_rmse"`
+	StandardError *float64  `json:"standard_error,omitempty"`
 	// MMD2 as in [Point].
 	MMD2              *float64 `json:"mmd2,omitempty"`
 	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
@@ -532,13 +534,20 @@ func (run *Run) WithoutTimes() {
 	}
 }
 
+func orUndefined(x *float64) string {
+	if x == nil {
+		return "undefined"
+	}
+	return strconv.FormatFloat(*x, 'g', 3, 64)
+}
+
 // Warnings are sentences about what limits the results.
 func (run *Run) Warnings() []string {
 	var list []string
 	if t := run.Truth.Run; t != nil {
 		list = append(list, fmt.Sprintf("the exact means are estimates of a long run (%s, %d chains × %d steps): no log RMSE below %.2f is known", t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
-		if t.RHat > 1.01 || math.IsNaN(t.RHat) {
-			list = append(list, fmt.Sprintf("the chains of that run do not agree (split R-hat %.3g): its means may be wrong by more", t.RHat))
+		if t.RHat == nil || *t.RHat > 1.01 {
+			list = append(list, fmt.Sprintf("the chains of that run do not agree (split R-hat %s): its means may be wrong by more", orUndefined(t.RHat)))
 		}
 	}
 	for _, r := range run.Samplers {

@@ -225,7 +225,7 @@ func TestExactness(t *testing.T) {
 			// Root mean square error of one chain by its ESS, with the
 			// largest variance an observable can have, 1 for spins.
 			most := math.Log(1/math.Sqrt(r.ESS.Min)) + 0.7
-			if !r.Exact || !(r.LogRMSE < most) {
+			if !r.Exact || !(float64(r.LogRMSE) < most) {
 				t.Errorf("%s: %s, exact %v: log RMSE %v after 3000 steps, ESS at least %v", name, r.Sampler, r.Exact, r.LogRMSE, r.ESS.Min)
 			}
 		}
@@ -326,6 +326,24 @@ func TestBadComparisons(t *testing.T) {
 	}
 	if _, err := Compare(ctx, potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run: %v", err)
+	}
+}
+
+// TestOneState: a target with one state is known at once, and the report of it
+// can be written.
+func TestOneState(t *testing.T) {
+	p, err := NewPotts(context.Background(), PottsOptions{Rows: 1, Columns: 2, Field: []float64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := compare(t, p, "gibbs,gwg,dmala:1,hamming-ball", func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
+	if _, err := NewReport(run).Write(t.TempDir(), "svg"); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range run.Samplers {
+		if !math.IsInf(float64(r.LogRMSE), -1) || r.ESS.Still != 6 || r.Timing.ESSPerSecond != 0 {
+			t.Errorf("%s: %+v, %+v", r.Sampler, r, r.ESS)
+		}
 	}
 }
 

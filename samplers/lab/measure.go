@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -18,6 +19,27 @@ func meanAndError(byChain []float64) (float64, *float64) {
 	}
 	e := stat.StdErr(deviation, float64(len(byChain)))
 	return m, &e
+}
+
+// A Logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which
+// has no infinity.
+type Logarithm float64
+
+// MarshalJSON implements json.Marshaler.
+func (l Logarithm) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(l), -1) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(l))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Logarithm) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*l = Logarithm(math.Inf(-1))
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(l))
 }
 
 // tally counts how often each chain was at each category of each slot.
@@ -43,7 +65,7 @@ func (t *tally) add(positions []int) {
 
 // logRMSE is the log root mean square error of the running means against the
 // truth; its standard error is that of the mean square, by the delta method.
-func (t *tally) logRMSE() (value float64, standardError *float64) {
+func (t *tally) logRMSE() (value Logarithm, standardError *float64) {
 	slots := len(t.problem.Target.Categories())
 	perChain := slots * t.wide
 	squares := make([]float64, len(t.counts)/perChain)
@@ -63,7 +85,7 @@ func (t *tally) logRMSE() (value float64, standardError *float64) {
 		relative := *e / (2 * m)
 		standardError = &relative
 	}
-	return math.Log(m) / 2, standardError
+	return Logarithm(math.Log(m) / 2), standardError
 }
 
 // maxSeries bounds the observables whose effective sample size is taken.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -35,7 +36,7 @@ func TestLogRMSEOfExactDraws(t *testing.T) {
 		if e := *point.StandardError; !(e < 0.04) {
 			t.Errorf("step %d: standard error %v from 400 chains of 4 sites", point.Step, e)
 		}
-		near(t, fmt.Sprintf("log RMSE at step %d", point.Step), point.LogRMSE, want, 4.5**point.StandardError)
+		near(t, fmt.Sprintf("log RMSE at step %d", point.Step), float64(point.LogRMSE), want, 4.5**point.StandardError)
 	}
 	// Independent draws: the effective sample size is their number.
 	e := run.Samplers[0].ESS
@@ -120,7 +121,21 @@ func TestTally(t *testing.T) {
 		counts.add(positions)
 	}
 	value, e := counts.logRMSE()
-	near(t, "log RMSE", value, math.Log(0.25/2)/2, 1e-12)
+	near(t, "log RMSE", float64(value), math.Log(0.25/2)/2, 1e-12)
 	// Squares 0 and ¼: standard error of their mean ⅛, relative to twice ⅛.
 	near(t, "standard error", *e, 0.5, 1e-12)
+}
+
+// TestLogarithm: minus infinity goes through JSON as null.
+func TestLogarithm(t *testing.T) {
+	for _, want := range []Logarithm{-1.5, 0, Logarithm(math.Inf(-1))} {
+		content, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Logarithm(7)
+		if err := json.Unmarshal(content, &got); err != nil || got != want {
+			t.Errorf("%v came back as %v from %s: %v", want, got, content, err)
+		}
+	}
 }

@@ -131,7 +131,7 @@ var (
 		}
 		return *p.Seconds, *p.Seconds > 0
 	}}
-	logRMSE = axis{"log RMSE (natural)", func(p Point) (float64, bool) { return p.LogRMSE, finite(p.LogRMSE) }}
+	logRMSE = axis{"log RMSE (natural)", func(p Point) (float64, bool) { return float64(p.LogRMSE), finite(float64(p.LogRMSE)) }}
 	logMMD  = axis{"log MMD² (natural)", func(p Point) (float64, bool) {
 		if p.MMD2 == nil {
 			return 0, false

@@ -54,8 +54,9 @@ type TruthRun struct {
 	// StandardError is the root mean square over the observables of the
 	// standard errors between chains: no log RMSE is known below its log.
 	StandardError float64 `json:"standard_error"`
-	// RHat is the split R-hat of the chains' mean observable.
-	RHat float64 `json:"r_hat"`
+	// RHat is the split R-hat of the chains' mean observable; absent where it
+	// is not defined.
+	RHat *float64 `json:"r_hat,omitempty"`
 }
 
 // Exact tells whether the truth is no estimate.
@@ -253,8 +254,11 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps int, seed u
 		Means:  make([]float64, len(group)),
 		Run: &TruthRun{
 			Sampler: sampler, Chains: truthChains, Steps: steps,
-			StandardError: math.Sqrt(squares), RHat: samplers.SplitRHat(paths),
+			StandardError: math.Sqrt(squares),
 		},
+	}
+	if r := samplers.SplitRHat(paths); finite(r) {
+		truth.Run.RHat = &r
 	}
 	for i, g := range group {
 		truth.Means[i] = means[g]
