@@ -45,6 +45,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.AddCommand(
 		newCmdScore(s, nil),
 		newCmdMetrics(s, nil),
+		newCmdEval(s, nil),
 		newCmdLab(s, nil),
 		newCmdModels(s),
 		newCmdSetup(s, nil),

@@ -1,0 +1,528 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/infill/eval"
+	"infill/infill/eval/corpus"
+	"infill/metrics"
+	"infill/models"
+	"infill/tokenize"
+)
+
+// evalOptions are the flags of a batch evaluation.
+type evalOptions struct {
+	streams      *terminal.Streams
+	preset       string
+	tbc, wt103   string
+	corpora      named
+	references   named
+	form         string
+	encoding     string
+	models       []string
+	samplers     []string
+	slots        int
+	fraction     float64
+	tokenisation string
+	shard        string
+	jobs         int
+	out          string
+	seedGiven    bool
+	table        tableOptions
+	base         eval.Settings // what the samplers share
+	config       eval.Config
+	modelOptions
+}
+
+// tableOptions say how results are printed.
+type tableOptions struct {
+	format string
+	set    string
+}
+
+// tableFormats lists the forms of a table.
+func tableFormats() []string { return []string{"text", "json", "csv", "markdown"} }
+
+func (o *tableOptions) register(cmd *cobra.Command) {
+	o.format, o.set = tableFormats()[0], eval.Sets()[0]
+	addChoice(cmd, &o.format, "format", "", tableFormats(), "form of the table")
+	addChoice(cmd, &o.set, "set", "", eval.Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
+}
+
+func newCmdEval(s *terminal.Streams, runF func(context.Context, *evalOptions) error) *cobra.Command {
+	o := &evalOptions{streams: s, preset: eval.Presets()[0], form: string(corpus.Auto), encoding: string(corpus.Detect)}
+	var samplers string
+	var err error
+	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
+		panic(err) // the first of the presets is one
+	}
+	o.fraction, o.tokenisation = o.config.Select.Mask.Fraction, string(o.config.Metrics.Tokenisation)
+	cmd := &cobra.Command{
+		Use:   "eval --tbc FILE --wt103 FILE",
+		Short: "Compare samplers over sentences of corpora: diversity, quality, cost",
+		Long: `Compare samplers over sentences of corpora, as section 7.5 of the discrete Langevin
+paper and the DISCS benchmark do: words are masked, each method infills them, and
+self-BLEU, unique n-grams and corpus BLEU are taken of the results, with intervals,
+paired tests, acceptance, mean log-likelihood and cost beside them.
+
+--preset dlp: 20 sentences, a quarter of the words masked, 25 samples of 50 steps,
+scores of the 5 likeliest. --preset discs: 10 + 10 sentences of 15 to 25 words, four
+slots, all chains from one start; with a real [MASK], which the published code of
+that benchmark does not have. Every flag changes the preset.
+
+--samplers takes names with commas between them. A name alone has the program's
+defaults; NAME:paper has the papers' settings (the whole vocabulary, the square root
+of the whole gradient); further settings follow, NAME:KEY=VALUE,KEY=VALUE, with the
+keys name, steps, warm-up, step-size, balance, gradient, candidates, energy,
+temperature and initial.
+
+The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
+that was interrupted or killed goes on when the same command is given again.
+--shard I/N makes one of N parts, which infill eval merge puts together.`,
+		Example: `  $ infill eval --tbc tbc.5k.txt --wt103 wiki103.5k.txt -o run
+  $ infill eval --preset discs --corpus novel=novel.txt --samplers gwg:paper,dmala:paper,dmala -o run
+  $ infill eval --corpus novel=novel.txt --sentences 40 --slots 2 --samplers gibbs,dmala,dmala:candidates=50 -o run
+  $ infill eval show run --format markdown`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unexpected argument %q", args[0]), "corpora are given by --tbc, --wt103 and --corpus NAME=FILE; see infill eval --help"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.settle(cmd.Flags()); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return evalRun(cmd.Context(), o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.AddCommand(newCmdEvalMerge(s), newCmdEvalShow(s))
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	addChoice(cmd, &o.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
+	flags.StringVar(&o.tbc, "tbc", "", "`FILE` of the Toronto Book Corpus: --corpus tbc=FILE")
+	flags.StringVar(&o.wt103, "wt103", "", "`FILE` of WikiText-103: --corpus wt103=FILE")
+	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
+	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
+	addChoice(cmd, &o.form, "corpus-form", "", texts(corpus.Forms()), "what a line of a corpus is")
+	addChoice(cmd, &o.encoding, "encoding", "", texts(corpus.Encodings()), "of the corpora")
+	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
+	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers}, "`LIST` of samplers, see above; may be given several times")
+	flags.StringSliceVar(&o.config.Baselines, "baseline", nil, "`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
+	flags.Var(whole{&o.config.Sentences}, "sentences", "of all corpora together")
+	flags.Var(decimal{&o.fraction, "", "F"}, "mask-fraction", "share of a sentence's words to mask")
+	flags.Var(whole{&o.slots}, "slots", "words to mask in every sentence, instead of a fraction")
+	flags.Var(whole{&o.config.Select.MinimumTokens}, "min-tokens", "fewest white-space tokens of a sentence")
+	flags.Var(whole{&o.config.Select.MaximumTokens}, "max-tokens", "most white-space tokens of a sentence; 0 is no limit")
+	flags.VarP(whole{&o.config.Samples}, "samples", "n", "chains of each sentence, each of which ends in one sample")
+	flags.VarP(whole{&o.config.Top}, "top", "k", "likeliest samples of each sentence to score")
+	flags.Var(whole{&o.base.Steps}, "steps", "steps of each chain, the warm-up included")
+	flags.Var(whole{&o.base.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; not for NAME:paper")
+	addChoice(cmd, &o.base.Energy, "energy", "", infill.Energies(), "what is likelihood")
+	flags.Var(decimal{&o.base.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
+	addChoice(cmd, &o.base.Initial, "initial", "", infill.Initials(), "where chains start")
+	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how text becomes the tokens that are scored")
+	flags.Var(whole{&o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
+	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
+	flags.Var(whole{&o.config.Metrics.Resamples}, "resamples", "bootstrap samples, and exchanges of the paired tests")
+	flags.Var(decimal{&o.config.Metrics.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
+	flags.Var(seed{&o.config.Seed, &o.seedGiven}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
+	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
+	flags.StringVar(&o.shard, "shard", "", "`I/N`: make part I of N, from 1")
+	flags.Var(whole{&o.jobs}, "jobs", "sentences to work at at once; more than 1 makes the seconds of a sample mean less")
+	o.jobs = 1
+	o.table.register(cmd)
+	o.modelOptions.register(cmd)
+	return cmd
+}
+
+// settle lays the flags that were given over the preset.
+func (o *evalOptions) settle(flags *pflag.FlagSet) error {
+	if err := o.modelOptions.validate(); err != nil {
+		return err
+	}
+	if flags.Changed("preset") {
+		c, base, samplers, err := eval.Preset(o.preset)
+		if err != nil {
+			return &usageError{err, ""}
+		}
+		// Whoever was given keeps what the flag has put there.
+		keep := func(flag string, to, from any) {
+			if !flags.Changed(flag) {
+				switch to := to.(type) {
+				case *int:
+					*to = from.(int)
+				case *string:
+					*to = from.(string)
+				}
+			}
+		}
+		keep("min-tokens", &o.config.Select.MinimumTokens, c.Select.MinimumTokens)
+		keep("max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
+		keep("sentences", &o.config.Sentences, c.Sentences)
+		keep("tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
+		keep("initial", &o.base.Initial, base.Initial)
+		o.config.Preset, o.config.Select.Mask = o.preset, c.Select.Mask
+		if !flags.Changed("samplers") {
+			o.samplers = []string{samplers}
+		}
+	}
+	mask := &o.config.Select.Mask
+	switch {
+	case flags.Changed("slots") && flags.Changed("mask-fraction"):
+		return &usageError{errors.New("--slots and --mask-fraction exclude each other: give one"), ""}
+	case flags.Changed("slots") && o.slots < 1:
+		return &usageError{fmt.Errorf("--slots: %d is not a whole number of 1 or more", o.slots), ""}
+	case flags.Changed("slots"):
+		mask.Count, mask.Fraction = o.slots, 0
+	case flags.Changed("mask-fraction"):
+		if !(o.fraction > 0 && o.fraction <= 1) {
+			return &usageError{fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction), ""}
+		}
+		mask.Count, mask.Fraction = 0, o.fraction
+	}
+	switch m := o.config.Metrics; {
+	case m.Resamples < 1:
+		return &usageError{fmt.Errorf("--resamples: %d is not a whole number of 1 or more", m.Resamples), ""}
+	case !(m.Confidence > 0 && m.Confidence < 1):
+		return &usageError{fmt.Errorf("--confidence: %v is not a number between 0 and 1", m.Confidence), ""}
+	case m.UnionFirst < 0:
+		return &usageError{fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst), ""}
+	case o.jobs < 1:
+		return &usageError{fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.jobs), ""}
+	}
+	if flags.Changed("models") && flags.Changed("model") {
+		return &usageError{errors.New("--models and --model exclude each other: give one"), ""}
+	}
+	if len(o.models) == 0 {
+		o.models = []string{o.model}
+	}
+	if !o.seedGiven {
+		o.config.Seed = 1
+	}
+	o.config.Metrics.Tokenisation, o.config.Models = metrics.Tokenisation(o.tokenisation), o.models
+	var err error
+	if o.config.Samplers, err = eval.ParseVariants(strings.Join(o.samplers, ","), o.base); err != nil {
+		return &usageError{fmt.Errorf("--samplers: %w", err), "infill help samplers"}
+	}
+	if o.shard != "" {
+		if _, err := eval.ParseShard(o.shard); err != nil {
+			return &usageError{fmt.Errorf("--shard: %w", err), ""}
+		}
+	}
+	if o.out == "" {
+		o.out = "eval-" + o.preset
+	}
+	o.config = o.config.WithBaselines()
+	if err := o.config.Validate(); err != nil {
+		return &usageError{err, ""}
+	}
+	var corpora []namedFile
+	for _, c := range []namedFile{{"tbc", o.tbc}, {"wt103", o.wt103}} {
+		if c.file != "" {
+			corpora = append(corpora, c)
+		}
+	}
+	o.corpora.list = append(corpora, o.corpora.list...)
+	if len(o.corpora.list) == 0 {
+		return &usageError{errors.New("no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
+			"WikiText-103: infill data pull wikitext-103; the Toronto Book Corpus is not to be had from us: see infill data --help"}
+	}
+	all := append(slices.Clone(o.corpora.list), o.references.list...)
+	for i, c := range all {
+		if slices.ContainsFunc(all[:i], func(d namedFile) bool { return d.name == c.name }) {
+			return &usageError{fmt.Errorf("two corpora are called %q: give each its own name", c.name), ""}
+		}
+	}
+	return nil
+}
+
+// openCorpora reads the texts and tells what was left out of them.
+func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
+	var corpora []eval.Corpus
+	read := func(list []namedFile, reference bool) error {
+		for _, f := range list {
+			c, err := corpus.Open(f.name, f.file, o.config.ReadOptions(corpus.Form(o.form), corpus.Encoding(o.encoding)))
+			if err != nil {
+				hint := ""
+				switch {
+				case errors.Is(err, os.ErrNotExist) && f.name == "wt103":
+					hint = "infill data pull wikitext-103 fetches it"
+				case errors.Is(err, os.ErrNotExist) && f.name == "tbc":
+					hint = "the Toronto Book Corpus is your own file: see infill data --help"
+				}
+				return &failure{err, hint}
+			}
+			for _, skip := range c.Skipped {
+				if skip.Reason != corpus.SkipHeading {
+					o.warn(o.streams, "corpus %s: %s left out: %s (the first is line %d)", c.Name, counted(skip.Count, "line"), skip.Reason, skip.Line)
+				}
+			}
+			path, err := filepath.Abs(f.file)
+			if err != nil {
+				return err
+			}
+			corpora = append(corpora, eval.Corpus{Corpus: c, Path: path, Reference: reference})
+		}
+		return nil
+	}
+	if err := read(o.corpora.list, false); err != nil {
+		return nil, err
+	}
+	return corpora, read(o.references.list, true)
+}
+
+// openModels opens the models, which load when they are first run.
+func (o *evalOptions) openModels() ([]eval.Model, error) {
+	var list []eval.Model
+	for _, name := range o.models {
+		bundle, err := models.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		tokenizer, err := tokenize.Load(bundle.FS())
+		if err != nil {
+			return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
+		}
+		of := o.modelOptions
+		of.model = name
+		filler, err := of.open(o.streams)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, eval.Model{
+			ModelVersion: eval.ModelVersion{Name: bundle.Name, SHA256: bundle.SHA256, Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()},
+			Filler:       filler,
+		})
+	}
+	return list, nil
+}
+
+func evalRun(ctx context.Context, o *evalOptions) error {
+	corpora, err := o.openCorpora()
+	if err != nil {
+		return err
+	}
+	fillers, err := o.openModels()
+	if err != nil {
+		return err
+	}
+	var shard eval.Shard
+	if o.shard != "" {
+		if shard, err = eval.ParseShard(o.shard); err != nil {
+			return err
+		}
+	}
+	threads := o.threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	bar := newEvalProgress(o.streams, o.quiet)
+	defer bar.clear()
+	results, err := eval.Run(ctx, eval.Options{
+		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Jobs: o.jobs,
+		Observe: bar.observe,
+		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
+	})
+	bar.clear()
+	var changed *eval.ChangedError
+	switch {
+	case err != nil && ctx.Err() != nil:
+		if !o.quiet {
+			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n", oneLine(o.out))
+		}
+		return ctx.Err()
+	case errors.As(err, &changed):
+		return &usageError{err, ""}
+	case err != nil:
+		return optionError(err)
+	case results == nil:
+		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge puts the parts together\n", shard, oneLine(o.out))
+		return err
+	}
+	return printEval(o.streams, o.table, o.out, results, o.quiet)
+}
+
+// printEval prints a table and where the rest is.
+func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results, quiet bool) error {
+	if !quiet {
+		for _, w := range r.Warnings {
+			fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(w))
+		}
+	}
+	t := r.Table(o.set)
+	switch o.format {
+	case "json":
+		text, err := encode(t, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write(append(text, '\n'))
+		return err
+	case "csv":
+		text, err := t.CSV()
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write(text)
+		return err
+	case "markdown":
+		_, err := io.WriteString(s.Out, t.Markdown())
+		return err
+	}
+	var b strings.Builder
+	b.WriteString(t.Text(s.Width) + "\n")
+	for _, note := range append(t.AllNotes(), "signature "+r.Signature, "report "+filepath.Join(dir, eval.ReportFile)) {
+		note = oneLine(note)
+		if s.Width > 0 {
+			note = ansi.Wrap(note, s.Width, "|")
+		}
+		for _, line := range strings.Split(note, "\n") {
+			b.WriteString(restStyle().Styled(line) + "\n")
+		}
+	}
+	_, err := io.WriteString(s.Styled(), b.String())
+	return err
+}
+
+func newCmdEvalMerge(s *terminal.Streams) *cobra.Command {
+	out, quiet := "", false
+	var table tableOptions
+	var corpora named
+	cmd := &cobra.Command{
+		Use:   "merge -o DIR PART...",
+		Short: "Put the parts of a run together, and evaluate the whole",
+		Long: `Put the parts of a run, made with infill eval --shard, together in the folder
+--out, and evaluate the whole. The result is that of a run on one machine.
+
+The corpora are read again, from where the first part found them; --corpus
+NAME=FILE says where they are now.`,
+		Example: "  $ infill eval merge -o run run-1 run-2 run-3 run-4",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("no folder to merge: name those of all parts"), "infill eval merge -o DIR PART..."}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if out == "" {
+				return &usageError{errors.New("--out: say which folder the whole goes to"), ""}
+			}
+			results, err := eval.Merge(cmd.Context(), out, dirs, corpora.paths())
+			if err != nil {
+				return err
+			}
+			return printEval(s, table, out, results, quiet)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&out, "out", "o", "", "`DIR` of the whole")
+	flags.Var(&corpora, "corpus", "where a corpus of the run is now; may be given several times")
+	flags.BoolVarP(&quiet, "quiet", "q", false, "no warnings")
+	table.register(cmd)
+	return cmd
+}
+
+// paths are the files by name.
+func (n *named) paths() map[string]string {
+	paths := map[string]string{}
+	for _, f := range n.list {
+		paths[f.name] = f.file
+	}
+	return paths
+}
+
+func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
+	quiet := false
+	var table tableOptions
+	cmd := &cobra.Command{
+		Use:     "show DIR",
+		Short:   "Print the table of a run that is done",
+		Example: "  $ infill eval show run --format markdown\n  $ infill eval show run --set all",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("%s given, one folder is shown", counted(len(args), "argument")), "infill eval show DIR"}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, results, err := eval.ReadResults(args[0])
+			if err != nil {
+				return err
+			}
+			return printEval(s, table, args[0], results, quiet)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no warnings")
+	table.register(cmd)
+	return cmd
+}
+
+// evalProgress shows on a terminal how far a run is.
+type evalProgress struct {
+	out   io.Writer // nil: shows nothing
+	start time.Time
+	bar   *progressbar.ProgressBar
+}
+
+func newEvalProgress(s *terminal.Streams, quiet bool) *evalProgress {
+	p := &evalProgress{start: time.Now()}
+	if s.ErrTerminal && !quiet {
+		p.out = s.Err
+	}
+	return p
+}
+
+// observe hears every step. A fill counts a thousand, so that the bar moves
+// within one and the time left is that of the work left.
+func (p *evalProgress) observe(step eval.Progress) {
+	if p.out == nil {
+		return
+	}
+	const unit = 1000
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions((step.Total-step.Kept)*unit,
+			progressbar.OptionSetWriter(p.out),
+			progressbar.OptionSetWidth(16),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetElapsedTime(true),
+			progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(100*time.Millisecond))
+	}
+	rate := ""
+	if seconds := time.Since(p.start).Seconds(); seconds > 1 && step.Chains > 0 {
+		rate = fmt.Sprintf(", %.2g chains/s", float64(step.Chains)/seconds)
+	}
+	p.bar.Describe(fmt.Sprintf("sentence %d of %d, %s, %s %d/%d%s", step.Sentence+1, step.Sentences, step.Model, oneLine(step.Method), step.Done+1, step.Total, rate))
+	// A bar that cannot be drawn is no reason to stop the run.
+	_ = p.bar.Set((step.Done-step.Kept)*unit + unit*step.Step/max(1, step.Steps))
+}
+
+func (p *evalProgress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}

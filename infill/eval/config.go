@@ -1,0 +1,415 @@
+// Package eval runs samplers over sentences of corpora and compares them: the
+// batch evaluation of section 7.5 and table 3 of the discrete Langevin paper
+// (Zhang, Liu and Liu, ICML 2022) and the protocol of the DISCS benchmark
+// (Goshvadi et al., NeurIPS 2023).
+//
+// A run is a folder. run.json holds what was asked for and with what it was
+// computed; samples.jsonl one line for each sentence and method, written and
+// synced as soon as it is done; metrics.json the scores; report.html a page for
+// people. A process that is killed at any moment leaves a folder that goes on
+// when the same run is started again, and metrics.json is the same to the byte,
+// because neither time nor the order of the work enters it.
+package eval
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"infill/infill"
+	"infill/infill/eval/corpus"
+	"infill/metrics"
+)
+
+// Config is what is asked of a run: everything that changes its numbers and is
+// chosen by the user. Models and corpora are known by their content.
+type Config struct {
+	Preset    string    `json:"preset"`   // one of Presets()
+	Models    []string  `json:"-"`        // names; what they are stands in Versions
+	Samplers  []Variant `json:"samplers"` // names are unique
+	Sentences int       `json:"sentences"`
+	// Select is what is taken of each corpus; its number of sentences is that of
+	// the corpus in CorpusInfo, its seed is Seed.
+	Select  corpus.SelectOptions `json:"select"`
+	Samples int                  `json:"samples"` // chains per sentence
+	Top     int                  `json:"top"`     // the likeliest final states that the first set of scores is taken of
+	Metrics MetricsConfig        `json:"metrics"`
+	// Baselines are the names of the methods that the others are tested against.
+	Baselines []string `json:"baselines"`
+	Seed      uint64   `json:"seed"`
+}
+
+// MetricsConfig is what changes scores of given samples.
+type MetricsConfig struct {
+	Tokenisation metrics.Tokenisation `json:"tokenisation"`
+	UnionFirst   int                  `json:"union_first"`
+	// KeepSources keeps the sentences that were masked in the references.
+	KeepSources bool    `json:"keep_sources"`
+	Resamples   int     `json:"resamples"`
+	Confidence  float64 `json:"confidence"`
+}
+
+// Variant is a sampler with its settings, under the name it has in tables.
+type Variant struct {
+	Name     string   `json:"name"`
+	Settings Settings `json:"settings"`
+}
+
+// Settings are those fields of infill.Options in which methods may differ; zero
+// values mean what they mean there.
+type Settings struct {
+	Sampler     string  `json:"sampler"`
+	Steps       int     `json:"steps"`
+	WarmUp      int     `json:"warm_up"`
+	StepSize    float64 `json:"step_size"`
+	Balance     string  `json:"balance"`
+	Gradient    string  `json:"gradient"`
+	Candidates  int     `json:"candidates"`
+	Energy      string  `json:"energy"`
+	Temperature float64 `json:"temperature"`
+	Initial     string  `json:"initial"`
+}
+
+// DefaultSettings are those of a sampler that is given by its name alone.
+func DefaultSettings(sampler string) Settings {
+	o := infill.DefaultOptions()
+	return Settings{
+		Sampler: sampler, Steps: o.Steps, WarmUp: o.WarmUp, Candidates: o.Candidates, Energy: o.Energy, Temperature: o.Temperature, Initial: o.Initial,
+	}
+}
+
+// options are those of one fill: every final state is kept, repeats included.
+func (s Settings) options(c Config) infill.Options {
+	o := infill.DefaultOptions()
+	o.Sampler, o.Steps, o.WarmUp, o.StepSize, o.Balance, o.Gradient = s.Sampler, s.Steps, s.WarmUp, s.StepSize, s.Balance, s.Gradient
+	o.Candidates, o.Energy, o.Temperature, o.Initial = s.Candidates, s.Energy, s.Temperature, s.Initial
+	o.Samples, o.Top, o.Rank, o.Seed = c.Samples, c.Samples, "final", c.Seed
+	return o
+}
+
+// paper changes settings to what the papers run a sampler with on text: the
+// whole vocabulary, proposals from the square root of the whole gradient, no
+// adaptation. The step sizes are those of the authors' code for categorical
+// variables; the paper names none for text.
+func (s *Settings) paper() {
+	s.Candidates = 0
+	switch s.Sampler {
+	case "gibbs", "mlm-mh":
+		s.WarmUp = 0
+	case "gwg", "gwg-x", "pafs":
+		s.WarmUp, s.Balance, s.Gradient = 0, "sqrt", "full"
+	case "dula":
+		s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, "sqrt", "full", 0.1
+	case "dmala":
+		s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, "sqrt", "full", 0.2
+	case "acs":
+		s.Gradient = "full"
+	default: // adaptive: they need the warm-up
+		s.Balance, s.Gradient = "sqrt", "full"
+	}
+}
+
+// Presets lists the protocols, the default first: that of the discrete Langevin
+// paper, that of DISCS, and none.
+func Presets() []string { return []string{"dlp", "discs", "none"} }
+
+// Preset returns the configuration of one of Presets(), without models, samplers
+// and corpora, the settings that its samplers share, and the samplers as
+// ParseVariants reads them.
+func Preset(name string) (c Config, base Settings, samplers string, err error) {
+	base = DefaultSettings("")
+	o := infill.DefaultOptions()
+	c = Config{
+		Preset: name, Sentences: 20, Samples: o.Samples, Top: o.Top, Seed: 1,
+		Metrics: MetricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultResamples, Confidence: metrics.DefaultConfidence},
+	}
+	switch name {
+	case "dlp":
+		c.Select = corpus.DLP(0, 0)
+		samplers = "gibbs:paper,gwg:paper,dula:paper,dmala:paper,gibbs,gwg,dula,dmala,dmala-adaptive,mlm-mh,pafs"
+	case "discs":
+		c.Select = corpus.DISCSProtocol(0, 0)
+		c.Metrics.Tokenisation = metrics.DISCS
+		base.Initial = "shared"
+		samplers = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
+	case "none":
+		c.Select = corpus.DLP(0, 0)
+		samplers = "gibbs,gwg,dula,dmala"
+	default:
+		return Config{}, base, "", fmt.Errorf("preset %q: choose one of %s", name, strings.Join(Presets(), ", "))
+	}
+	return c, base, samplers, nil
+}
+
+// ReadOptions says how corpora are read for the protocol.
+func (c Config) ReadOptions(form corpus.Form, encoding corpus.Encoding) corpus.ReadOptions {
+	o := corpus.ReadOptions{Form: form, Encoding: encoding, Markers: corpus.BertGen}
+	if c.Preset == "discs" {
+		o.Markers = corpus.DISCS
+	}
+	return o
+}
+
+// ParseVariants reads a list of samplers with commas between them. Each is a
+// name, followed, where it does not run with its defaults, by a colon, the word
+// "paper" for the papers' settings, and settings, all with commas between them:
+//
+//	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,step-size=0.3
+//
+// The settings are those of base where the text does not say otherwise, and keys
+// are spelt as the command's flags. A method is called as it is written, or by
+// its setting name.
+func ParseVariants(text string, base Settings) ([]Variant, error) {
+	var groups [][]string
+	for _, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "":
+			return nil, fmt.Errorf("%q: a sampler is missing between commas", text)
+		case strings.Contains(part, "=") && !strings.Contains(part, ":"):
+			// A setting of the sampler before it.
+			if len(groups) == 0 || !strings.Contains(groups[len(groups)-1][0], ":") {
+				return nil, fmt.Errorf("%q belongs to no sampler: write NAME:%s", part, part)
+			}
+			groups[len(groups)-1] = append(groups[len(groups)-1], part)
+		default:
+			groups = append(groups, []string{part})
+		}
+	}
+	var variants []Variant
+	for _, group := range groups {
+		v, err := parseVariant(group, base)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", strings.Join(group, ","), err)
+		}
+		if slices.ContainsFunc(variants, func(w Variant) bool { return w.Name == v.Name }) {
+			return nil, fmt.Errorf("two samplers are called %q: give one of them another name, NAME:name=...", v.Name)
+		}
+		variants = append(variants, v)
+	}
+	return variants, nil
+}
+
+func parseVariant(group []string, base Settings) (Variant, error) {
+	sampler, first, colon := strings.Cut(group[0], ":")
+	if !slices.Contains(infill.Samplers(), sampler) {
+		return Variant{}, fmt.Errorf("%q is not one of %s", sampler, strings.Join(infill.Samplers(), ", "))
+	}
+	v := Variant{Name: strings.Join(group, ","), Settings: base}
+	v.Settings.Sampler = sampler
+	settings := group[1:]
+	switch {
+	case colon && first == "paper":
+		v.Settings.paper()
+	case colon:
+		settings = append([]string{first}, settings...)
+	}
+	for _, setting := range settings {
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok || value == "" {
+			return Variant{}, fmt.Errorf("%q is neither paper nor KEY=VALUE", setting)
+		}
+		if err := v.set(key, value); err != nil {
+			return Variant{}, err
+		}
+	}
+	o := v.Settings.options(Config{Samples: 1})
+	if err := o.Validate(); err != nil {
+		return Variant{}, err
+	}
+	return v, nil
+}
+
+// settingKeys lists the keys of ParseVariants.
+func settingKeys() []string {
+	return []string{"name", "steps", "warm-up", "step-size", "balance", "gradient", "candidates", "energy", "temperature", "initial"}
+}
+
+func (v *Variant) set(key, value string) error {
+	whole := func(to *int) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%s: %q is not a whole number of 0 or more", key, value)
+		}
+		*to = n
+		return nil
+	}
+	decimal := func(to *float64) error {
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 1) {
+			return fmt.Errorf("%s: %q is not a number above 0", key, value)
+		}
+		*to = x
+		return nil
+	}
+	s := &v.Settings
+	const auto = "auto"
+	switch key {
+	case "name":
+		if strings.ContainsAny(value, "|:\"") || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("name: %q may hold neither a bar, a colon, quotes nor control characters", value)
+		}
+		v.Name = value
+	case "steps":
+		return whole(&s.Steps)
+	case "warm-up":
+		if value == "half" {
+			s.WarmUp = infill.HalfSteps
+			return nil
+		}
+		return whole(&s.WarmUp)
+	case "step-size":
+		if value == auto {
+			s.StepSize = 0
+			return nil
+		}
+		return decimal(&s.StepSize)
+	case "balance":
+		s.Balance = orNothing(value, auto)
+	case "gradient":
+		s.Gradient = orNothing(value, auto)
+	case "candidates":
+		return whole(&s.Candidates)
+	case "energy":
+		s.Energy = value
+	case "temperature":
+		return decimal(&s.Temperature)
+	case "initial":
+		s.Initial = value
+	default:
+		return fmt.Errorf("setting %q is not one of %s", key, strings.Join(settingKeys(), ", "))
+	}
+	return nil
+}
+
+func orNothing(value, nothing string) string {
+	if value == nothing {
+		return ""
+	}
+	return value
+}
+
+// Validate refuses what no run can be made of.
+func (c Config) Validate() error {
+	switch {
+	case len(c.Models) == 0:
+		return errors.New("no model: name at least one")
+	case len(c.Samplers) == 0:
+		return errors.New("no sampler: name at least one")
+	case c.Sentences < 1:
+		return fmt.Errorf("%d sentences: choose at least 1", c.Sentences)
+	case c.Samples < 1:
+		return fmt.Errorf("%d samples: choose at least 1", c.Samples)
+	case c.Top < 1 || c.Top > c.Samples:
+		return fmt.Errorf("top %d: choose a number from 1 to that of the samples, %d", c.Top, c.Samples)
+	}
+	seen := map[string]bool{}
+	for _, model := range c.Models {
+		if seen[model] {
+			return fmt.Errorf("model %q is named twice", model)
+		}
+		seen[model] = true
+	}
+	for _, name := range c.Baselines {
+		if !slices.ContainsFunc(c.Samplers, func(v Variant) bool { return v.Name == name }) {
+			names := make([]string, len(c.Samplers))
+			for i, v := range c.Samplers {
+				names[i] = v.Name
+			}
+			return fmt.Errorf("baseline %q is none of the samplers: %s", name, strings.Join(names, ", "))
+		}
+	}
+	for _, v := range c.Samplers {
+		o := v.Settings.options(c)
+		if err := o.Validate(); err != nil {
+			return fmt.Errorf("sampler %s: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// defaultBaselines are the paper's: every Gibbs and GWG, of the papers' settings
+// where there are any; else the first method.
+func (c Config) defaultBaselines() []string {
+	var papers, others []string
+	for _, v := range c.Samplers {
+		if v.Settings.Sampler != "gibbs" && v.Settings.Sampler != "gwg" {
+			continue
+		}
+		if strings.HasSuffix(v.Name, ":paper") {
+			papers = append(papers, v.Name)
+		} else {
+			others = append(others, v.Name)
+		}
+	}
+	switch {
+	case len(c.Samplers) < 2:
+		return []string{}
+	case papers != nil:
+		return papers
+	case others != nil && len(others) < len(c.Samplers):
+		return others
+	}
+	return []string{c.Samplers[0].Name}
+}
+
+// WithBaselines fills in the baselines that nobody named.
+func (c Config) WithBaselines() Config {
+	if c.Baselines == nil {
+		c.Baselines = c.defaultBaselines()
+	}
+	return c
+}
+
+// share is how many sentences the corpus of that number gives: as many as the
+// others, the first ones one more where it does not come out even.
+func (c Config) share(number, corpora int) int {
+	n := c.Sentences / corpora
+	if number < c.Sentences%corpora {
+		n++
+	}
+	return n
+}
+
+// Shard is one of several parts of a run: of Count, the one numbered Index from
+// 1. The zero value is the whole run.
+type Shard struct{ Index, Count int }
+
+// ParseShard reads "2/8".
+func ParseShard(text string) (Shard, error) {
+	left, right, _ := strings.Cut(text, "/")
+	index, err := strconv.Atoi(left)
+	count, err2 := strconv.Atoi(right)
+	if cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count {
+		return Shard{}, fmt.Errorf("%q is not I/N, the number of this part from 1 and that of all", text)
+	}
+	return Shard{index, count}, nil
+}
+
+// String is what ParseShard reads, "" for the whole run.
+func (s Shard) String() string {
+	if s.Count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Index, s.Count)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Shard) UnmarshalText(text []byte) (err error) {
+	*s = Shard{}
+	if len(text) > 0 {
+		*s, err = ParseShard(string(text))
+	}
+	return err
+}
+
+// has tells whether the sentence of that number, from 0, is of this part. All
+// methods meet a sentence on the same machine, so that their times compare.
+func (s Shard) has(sentence int) bool { return s.Count == 0 || sentence%s.Count == s.Index-1 }

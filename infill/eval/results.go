@@ -1,0 +1,350 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"infill/metrics"
+)
+
+// Results is metrics.json. Nothing in it hangs on time, on the order of the
+// work, or on where files lie.
+type Results struct {
+	Format        int            `json:"format"`
+	Signature     string         `json:"signature"`
+	Configuration Config         `json:"configuration"`
+	Models        []ModelVersion `json:"models"`
+	Corpora       []CorpusInfo   `json:"corpora"`
+	Methods       []MethodResult `json:"methods"`
+	Comparisons   []Comparison   `json:"comparisons"`
+	Warnings      []string       `json:"warnings"`
+}
+
+// MethodResult is one sampler with one model, over all sentences.
+type MethodResult struct {
+	Model     string   `json:"model"`
+	Method    string   `json:"method"`
+	Settings  Settings `json:"settings"`
+	Signature string   `json:"signature"` // of package infill
+	Sentences int      `json:"sentences"`
+	Samples   int      `json:"samples"` // of each sentence
+	// AcceptanceRate and the others are means over sentences. The rate is null for
+	// samplers that accept always, the step size for those that have none.
+	AcceptanceRate      *Estimate `json:"acceptance_rate"`
+	ChangedSlotsPerStep Estimate  `json:"changed_slots_per_step"`
+	StepSize            *Estimate `json:"step_size"`
+	// LogLikelihood is the mean U of the final states of all chains, in nats.
+	LogLikelihood Estimate `json:"log_likelihood"`
+	// What one sample took: evaluations are of one state, rows are token
+	// sequences that went through the model.
+	EnergyEvaluationsPerSample   float64 `json:"energy_evaluations_per_sample"`
+	GradientEvaluationsPerSample float64 `json:"gradient_evaluations_per_sample"`
+	ModelRowsPerSample           float64 `json:"model_rows_per_sample"`
+	// Trace is the mean over sentences and chains, by step.
+	Trace []Point `json:"trace"`
+	// Top holds the scores of the likeliest final states of each sentence, All
+	// those of all of them.
+	Top *metrics.Report `json:"top"`
+	All *metrics.Report `json:"all"`
+
+	// SecondsPerSample hangs on the machine, so it is no part of metrics.json.
+	SecondsPerSample Estimate `json:"-"`
+}
+
+// Estimate is a mean over sentences; its standard error is null for one sentence.
+type Estimate struct {
+	Mean          float64  `json:"mean"`
+	StandardError *float64 `json:"standard_error"`
+}
+
+func estimate(values []float64) Estimate {
+	m, deviation := stat.MeanStdDev(values, nil)
+	e := Estimate{Mean: m}
+	if len(values) > 1 {
+		standardError := stat.StdErr(deviation, float64(len(values)))
+		e.StandardError = &standardError
+	}
+	return e
+}
+
+// estimateOf is nil where there is nothing to estimate.
+func estimateOf(values []float64) *Estimate {
+	if len(values) == 0 {
+		return nil
+	}
+	e := estimate(values)
+	return &e
+}
+
+// Comparison is a paired test of a method against a baseline, on the likeliest
+// final states of each sentence.
+type Comparison struct {
+	Model  string            `json:"model"`
+	First  string            `json:"first"` // the baseline
+	Second string            `json:"second"`
+	Scores []ComparedScore   `json:"scores"`
+	Notes  []metrics.Warning `json:"notes"`
+}
+
+// ComparedScore is one test of a Comparison.
+type ComparedScore struct {
+	Score string `json:"score"` // its name, as metrics.Score.Name
+	metrics.Difference
+	// AdjustedP is RandomisationP after Holm's correction for the number of
+	// comparisons of this score with this model.
+	AdjustedP metrics.Value `json:"adjusted_p"`
+}
+
+// evaluate computes metrics.json and report.html of a whole run.
+func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, error) {
+	results, err := newResults(ctx, f.header, f.records, corpora)
+	if err != nil {
+		return nil, err
+	}
+	text, err := indented(results)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.write(MetricsFile, text); err != nil {
+		return nil, err
+	}
+	page, err := Report(f.header, results, f.records)
+	if err != nil {
+		return nil, err
+	}
+	return results, f.write(ReportFile, page)
+}
+
+// newResults scores whole runs.
+func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora []Corpus) (*Results, error) {
+	c := h.Configuration
+	r := &Results{
+		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
+		Methods: []MethodResult{}, Comparisons: []Comparison{}, Warnings: []string{},
+	}
+	prompts := h.Prompts()
+	var references []metrics.Reference
+	for _, k := range corpora {
+		references = append(references, metrics.Reference{Name: k.Name, Sentences: k.Raw()})
+	}
+	options := metrics.Options{
+		Tokenisation: c.Metrics.Tokenisation, UnionFirst: c.Metrics.UnionFirst, Resamples: c.Metrics.Resamples,
+		Confidence: c.Metrics.Confidence, Seed: c.Seed, Version: h.Program.Version,
+	}
+	if !c.Metrics.KeepSources {
+		for _, p := range prompts {
+			options.Sources = append(options.Sources, p.Source)
+		}
+	}
+	top := map[[2]string]metrics.Hypotheses{}
+	warned := map[string]bool{}
+	for _, m := range h.Models {
+		ran := "" // what the model's records were computed with
+		for _, v := range c.Samplers {
+			var of []*Record
+			for sentence := range prompts {
+				record := records[key{m.Name, v.Name, sentence}]
+				if record == nil {
+					return nil, fmt.Errorf("sentence %d is missing for %s with model %s", sentence+1, v.Name, m.Name)
+				}
+				if len(of) > 0 && record.Signature != of[0].Signature {
+					return nil, fmt.Errorf("%s with model %s: sentence %d was computed otherwise than the first: %s, %s", v.Name, m.Name, sentence+1, record.Signature, of[0].Signature)
+				}
+				if e := environment(record.Signature); ran == "" {
+					ran = e
+				} else if e != ran {
+					return nil, fmt.Errorf("model %s did not run alike everywhere: %s, %s", m.Name, ran, e)
+				}
+				of = append(of, record)
+			}
+			result := summarise(m, v, c, of)
+			all, best := hypotheses(h, m, of, c.Samples), hypotheses(h, m, of, c.Top)
+			top[[2]string{m.Name, v.Name}] = best
+			var err error
+			if result.All, err = metrics.Evaluate(ctx, all, references, options); err != nil {
+				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
+			}
+			if result.Top, err = metrics.Evaluate(ctx, best, references, options); err != nil {
+				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
+			}
+			for _, w := range result.Top.Warnings {
+				// What holds for the whole run is said once.
+				if w.Score == "" && !warned[w.Message] {
+					warned[w.Message] = true
+					r.Warnings = append(r.Warnings, w.Message)
+				}
+			}
+			r.Methods = append(r.Methods, result)
+		}
+		compared, err := compare(ctx, m.Name, c, top, references, options)
+		if err != nil {
+			return nil, err
+		}
+		r.Comparisons = append(r.Comparisons, compared...)
+	}
+	return r, nil
+}
+
+// hypotheses are the likeliest final states of each sentence, ties in the order
+// of the chains.
+func hypotheses(h *Header, m ModelVersion, records []*Record, number int) metrics.Hypotheses {
+	var set metrics.Hypotheses
+	for _, r := range records {
+		for _, c := range r.likeliest(number) {
+			text := r.Chains[c].Text
+			if h.Configuration.Metrics.Tokenisation == metrics.DISCS && !m.Cased {
+				// There, sentences are the tokens of the uncased model put together.
+				text = strings.ToLower(text)
+			}
+			set.Sentences = append(set.Sentences, text)
+			set.Prompts = append(set.Prompts, fmt.Sprint(r.Sentence))
+			set.LogLikelihoods = append(set.LogLikelihoods, r.Chains[c].LogLikelihood)
+		}
+	}
+	return set
+}
+
+// likeliest are the numbers of the chains that ended best.
+func (r *Record) likeliest(number int) []int {
+	order := make([]int, len(r.Chains))
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(r.Chains[b].LogLikelihood, r.Chains[a].LogLikelihood)
+	})
+	return order[:min(number, len(order))]
+}
+
+// summarise takes what is no score of text from the records.
+func summarise(m ModelVersion, v Variant, c Config, records []*Record) MethodResult {
+	result := MethodResult{
+		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Samples,
+	}
+	var acceptance, changed, sizes, likelihood, seconds []float64
+	samples := float64(c.Samples)
+	for _, r := range records {
+		if r.AcceptanceRate != nil {
+			acceptance = append(acceptance, *r.AcceptanceRate)
+		}
+		if r.StepSize != nil {
+			sizes = append(sizes, *r.StepSize)
+		}
+		changed = append(changed, r.ChangedSlotsPerStep)
+		u := 0.0
+		for _, chain := range r.Chains {
+			u += chain.LogLikelihood / samples
+		}
+		likelihood = append(likelihood, u)
+		seconds = append(seconds, r.Seconds/samples)
+		n := samples * float64(len(records))
+		result.EnergyEvaluationsPerSample += float64(r.EnergyEvaluations) / n
+		result.GradientEvaluationsPerSample += float64(r.GradientEvaluations) / n
+		result.ModelRowsPerSample += float64(r.ModelRows) / n
+	}
+	result.AcceptanceRate, result.StepSize, result.ChangedSlotsPerStep = estimateOf(acceptance), estimateOf(sizes), estimate(changed)
+	result.LogLikelihood, result.SecondsPerSample = estimate(likelihood), estimate(seconds)
+	result.Trace = meanTrace(records)
+	return result
+}
+
+// meanTrace is the mean over records; a value that one of them lacks is null.
+func meanTrace(records []*Record) []Point {
+	trace := make([]Point, len(records[0].Trace))
+	average := func(i int, of func(Point) *float64) *float64 {
+		sum := 0.0
+		for _, r := range records {
+			if i >= len(r.Trace) || of(r.Trace[i]) == nil {
+				return nil
+			}
+			sum += *of(r.Trace[i])
+		}
+		sum /= float64(len(records))
+		return &sum
+	}
+	for i := range trace {
+		trace[i] = Point{
+			Step:          records[0].Trace[i].Step,
+			LogLikelihood: average(i, func(p Point) *float64 { return p.LogLikelihood }),
+			Accepted:      average(i, func(p Point) *float64 { return p.Accepted }),
+			Changed:       average(i, func(p Point) *float64 { return p.Changed }),
+		}
+	}
+	return trace
+}
+
+// comparedOrders are the lengths of n-grams in table 3 of the paper.
+func comparedOrders() []int { return []int{2, 3} }
+
+// compare tests every method against every baseline.
+func compare(ctx context.Context, model string, c Config, top map[[2]string]metrics.Hypotheses, references []metrics.Reference, options metrics.Options) ([]Comparison, error) {
+	options.UniqueOrders = comparedOrders()
+	var list []Comparison
+	for _, first := range c.Baselines {
+		for _, v := range c.Samplers {
+			if v.Name == first || slices.Contains(c.Baselines, v.Name) && slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
+				continue
+			}
+			tested, err := metrics.CompareMethods(ctx, top[[2]string{model, first}], top[[2]string{model, v.Name}], references, options)
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s against %s: %w", v.Name, first, err))
+			}
+			comparison := Comparison{Model: model, First: first, Second: v.Name, Notes: tested.Warnings}
+			for _, d := range tested.Scores {
+				if comparedMetric(d) {
+					comparison.Scores = append(comparison.Scores, ComparedScore{Score: d.Name(), Difference: d})
+				}
+			}
+			list = append(list, comparison)
+		}
+	}
+	for i := range list {
+		for k := range list[i].Scores {
+			p := make([]float64, len(list))
+			for other := range list {
+				p[other] = float64(list[other].Scores[k].RandomisationP)
+			}
+			list[i].Scores[k].AdjustedP = metrics.Value(holm(p)[i])
+		}
+	}
+	return list, nil
+}
+
+// comparedMetric tells the scores of table 3, and U.
+func comparedMetric(d metrics.Difference) bool {
+	switch d.Metric {
+	case metrics.MetricSelfBLEU, metrics.MetricLogLikelihoodMean:
+		return true
+	case metrics.MetricUniqueNGrams:
+		return d.Reference != metrics.Union
+	case metrics.MetricCorpusBLEU:
+		return d.Reference == metrics.Union
+	}
+	return false
+}
+
+// holm corrects p-values for their number (Holm 1979); NaN is no test.
+func holm(p []float64) []float64 {
+	order := make([]int, 0, len(p))
+	adjusted := make([]float64, len(p))
+	for i, x := range p {
+		adjusted[i] = math.NaN()
+		if !math.IsNaN(x) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	highest := 0.0
+	for rank, i := range order {
+		highest = max(highest, min(1, p[i]*float64(len(order)-rank)))
+		adjusted[i] = highest
+	}
+	return adjusted
+}

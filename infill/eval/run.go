@@ -1,0 +1,469 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/infill"
+	"infill/infill/eval/corpus"
+	"infill/tokenize"
+)
+
+// Filler is what a run needs of a model: an *infill.Filler.
+type Filler interface {
+	// Template reads a template without running the model.
+	Template(text string) (*tokenize.Template, error)
+	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
+	LogLikelihoods(ctx context.Context, template, energy string, fills [][]int) ([]float64, error)
+	Close() error
+}
+
+var _ Filler = (*infill.Filler)(nil)
+
+// Model is a filler and what it is. A run closes it when it is done with it.
+type Model struct {
+	ModelVersion
+	Filler
+}
+
+// Corpus is a text of a run.
+type Corpus struct {
+	*corpus.Corpus
+	Path string
+	// Reference says that no sentence is taken of it: it is compared with alone.
+	Reference bool
+}
+
+// Progress is a moment of a run.
+type Progress struct {
+	Model, Method string
+	Sentence      int // number of the sentence, from 0
+	Sentences     int
+	Step, Steps   int
+	// Done and Total count fills, a fill being one sentence by one method; Kept
+	// of those done were there from an earlier start.
+	Done, Kept, Total int
+	// Chains is the number of chains that have ended in this process.
+	Chains int
+	// Moment is what the chains do; its template is that of the sentence.
+	Moment infill.Progress
+}
+
+// Options say what to run and where.
+type Options struct {
+	Dir     string
+	Config  Config
+	Models  []Model // of Config.Models, in that order
+	Corpora []Corpus
+	Shard   Shard
+	// Threads is that of the models' calls, for the record.
+	Threads int
+	// Jobs is how many sentences are worked at once; 0 is one.
+	Jobs int
+	// Observe, which may be nil, hears of every step, one at a time.
+	Observe func(Progress)
+	// Note, which may be nil, hears what the user should know.
+	Note func(string)
+}
+
+// Run makes a run, or goes on with one, and returns its results; nil for a part
+// of a run, whose results come of Merge. When ctx ends it returns ctx.Err(), and
+// what was done stays.
+func Run(ctx context.Context, o Options) (*Results, error) {
+	o.Config = o.Config.WithBaselines()
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if err := o.Config.Validate(); err != nil {
+		return nil, err
+	}
+	header, err := newHeader(o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	results, err := f.run(ctx, o, header)
+	return results, errors.Join(err, f.close())
+}
+
+// newHeader selects the sentences and describes the run.
+func newHeader(o Options) (*Header, error) {
+	h := &Header{
+		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Shard: o.Shard, Paths: map[string]string{},
+		Program: Program{infill.Version(), runtime.Version()},
+	}
+	for _, m := range o.Models {
+		for _, other := range h.Models {
+			if other.Name == m.Name {
+				return nil, fmt.Errorf("two models are called %q: results could not be told apart", m.Name)
+			}
+		}
+		h.Models = append(h.Models, m.ModelVersion)
+	}
+	var sources []Corpus
+	names := map[string]bool{}
+	for _, c := range o.Corpora {
+		if names[c.Name] {
+			return nil, fmt.Errorf("two corpora are called %q", c.Name)
+		}
+		names[c.Name] = true
+		if !c.Reference {
+			sources = append(sources, c)
+		}
+	}
+	switch {
+	case len(sources) == 0:
+		return nil, errors.New("no corpus to take sentences of")
+	case o.Config.Sentences < len(sources):
+		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences, len(sources))
+	case o.Shard.Count > o.Config.Sentences:
+		return nil, fmt.Errorf("%d parts of %d sentences: choose at most as many", o.Shard.Count, o.Config.Sentences)
+	}
+	taken := 0
+	for _, c := range o.Corpora {
+		info := CorpusInfo{
+			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding, Markers: c.Markers, Sentences: len(c.Sentences), Skipped: c.Skipped,
+		}
+		if info.Skipped == nil {
+			info.Skipped = []corpus.Skip{}
+		}
+		if !c.Reference {
+			options := o.Config.Select
+			options.Sentences, options.Seed, options.Check = o.Config.share(taken, len(sources)), o.Config.Seed, fits(o.Models)
+			taken++
+			info.Masked = options.Sentences
+			selection, err := c.Select(options)
+			if err != nil {
+				return nil, err
+			}
+			h.Selection = append(h.Selection, selection)
+		}
+		h.Corpora = append(h.Corpora, info)
+		h.Paths[c.Name] = c.Path
+	}
+	h.Signature = h.signature()
+	return h, nil
+}
+
+// fits leaves out the sentences that one of the models cannot take: too long, or
+// with something in it that it refuses.
+func fits(models []Model) func(template string) string {
+	return func(template string) string {
+		for _, m := range models {
+			_, err := m.Template(template)
+			var input *tokenize.InputError
+			switch {
+			case err == nil:
+			case errors.As(err, &input):
+				return fmt.Sprintf("refused by model %s: %v", m.Name, input.Fault)
+			default:
+				return fmt.Sprintf("refused by model %s", m.Name)
+			}
+		}
+		return ""
+	}
+}
+
+// signature is one line with all that changes the numbers of a run. What the
+// model computed with, onnxruntime and its device, stands in those of the methods.
+func (h *Header) signature() string {
+	c := h.Configuration
+	var fields []string
+	add := func(key string, value any) {
+		fields = append(fields, key+":"+strings.ReplaceAll(fmt.Sprint(value), "|", "/"))
+	}
+	add("evaluation", c.Preset)
+	var models, corpora []string
+	for _, m := range h.Models {
+		models = append(models, fmt.Sprintf("%s@%.12s+%.12s", m.Name, m.SHA256, m.Tokenizer))
+	}
+	for _, k := range h.Corpora {
+		corpora = append(corpora, fmt.Sprintf("%s[%d of %d@%.12s]", k.Name, k.Masked, k.Sentences, k.SHA256))
+	}
+	add("models", strings.Join(models, ","))
+	add("corpora", strings.Join(corpora, ","))
+	if c.Select.Mask.Count > 0 {
+		add("slots", c.Select.Mask.Count)
+	} else {
+		add("mask", c.Select.Mask.Fraction)
+	}
+	add("tokens", fmt.Sprintf("%d-%d", c.Select.MinimumTokens, c.Select.MaximumTokens))
+	add("samples", c.Samples)
+	add("top", c.Top)
+	add("seed", c.Seed)
+	add("version", h.Program.Version)
+	return strings.Join(fields, "|")
+}
+
+// job is a sentence to be infilled by one method.
+type job struct {
+	model    Model
+	variant  Variant
+	sentence int
+	template string
+}
+
+// run does what is missing and then evaluates.
+func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error) {
+	if f.header == nil {
+		if err := f.writeHeader(h); err != nil {
+			return nil, err
+		}
+	} else if err := f.check(h); err != nil {
+		return nil, err
+	}
+	if err := f.load(); err != nil {
+		return nil, err
+	}
+	if f.cut > 0 {
+		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again", SamplesFile, f.cut))
+	}
+	prompts := h.Prompts()
+	work := make([][]job, len(o.Models)) // by model
+	total := 0
+	for i, m := range o.Models {
+		for sentence, p := range prompts {
+			if !o.Shard.has(sentence) {
+				continue
+			}
+			for _, v := range o.Config.Samplers {
+				total++
+				if f.records[key{m.Name, v.Name, sentence}] == nil {
+					work[i] = append(work[i], job{m, v, sentence, p.Template})
+				}
+			}
+		}
+	}
+	r := &runner{folder: f, options: o, total: total, kept: len(f.records)}
+	for i, m := range o.Models {
+		// One model at a time is in memory.
+		err := r.model(ctx, work[i])
+		if err := errors.Join(err, m.Close()); err != nil {
+			return nil, err
+		}
+	}
+	if o.Shard.Count > 0 {
+		return nil, nil
+	}
+	return f.evaluate(ctx, o.Corpora)
+}
+
+// runner does the work of one process.
+type runner struct {
+	folder      *folder
+	options     Options
+	total, kept int
+
+	mutex  sync.Mutex
+	done   int
+	chains int
+}
+
+func (r *runner) model(ctx context.Context, work []job) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, r.options.Jobs))
+	for _, j := range work {
+		if inner.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if inner.Err() != nil {
+				return inner.Err()
+			}
+			record, err := r.fill(inner, j)
+			if err != nil {
+				if inner.Err() != nil {
+					return inner.Err()
+				}
+				return fmt.Errorf("%s, sentence %d (%.60q): %w", j.variant.Name, j.sentence+1, j.template, err)
+			}
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			if err := r.folder.sameEnvironment(record); err != nil {
+				return err
+			}
+			r.done++
+			r.chains += len(record.Chains)
+			return r.folder.append(record)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// sameEnvironment refuses a record that was computed with another onnxruntime,
+// device or precision than those of its model before.
+func (f *folder) sameEnvironment(r *Record) error {
+	for _, other := range f.records {
+		if other.Model != r.Model {
+			continue
+		}
+		if there, now := environment(other.Signature), environment(r.Signature); there != now {
+			return &ChangedError{Dir: f.dir, Differences: []string{fmt.Sprintf("computed with %s there, %s now", there, now)}}
+		}
+		return nil // all before it agree
+	}
+	return nil
+}
+
+// environment is the end of a signature, what it says of the model and what it
+// ran with.
+func environment(signature string) string {
+	if at := strings.Index(signature, "|model:"); at >= 0 {
+		return signature[at+1:]
+	}
+	return signature
+}
+
+// Of a run's steps at most so many are kept; and of samplers that move without
+// knowing U, so many are scored afterwards.
+const (
+	tracePoints  = 50
+	scoredPoints = 10
+)
+
+// grid tells which of the steps 0 to steps are kept, points+1 of them at most,
+// the first and the last among them.
+func grid(step, steps, points int) bool {
+	if steps <= points || step == steps {
+		return true
+	}
+	return step*points/steps != (step-1)*points/steps || step == 0
+}
+
+// fill makes one record.
+func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
+	options := j.variant.Settings.options(r.options.Config)
+	chains := options.Samples
+	record := &Record{Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]Chain, chains)}
+	accepted, changed := make([]int, chains), make([]int, chains)
+	steps := 0 // after the warm-up
+	type moment struct {
+		point int
+		ids   []int
+	}
+	var unscored []moment
+	var last infill.Progress
+	result, err := j.model.Fill(ctx, j.template, options, func(p infill.Progress) {
+		last = p
+		if !p.WarmUp && p.Step > 0 {
+			steps++
+			for c := range chains {
+				accepted[c] += indicator(p.Accepted[c])
+				changed[c] += p.Changed[c]
+			}
+		}
+		if grid(p.Step, p.Steps, tracePoints) {
+			point := Point{Step: p.Step}
+			if p.Step > 0 {
+				a, k := 0, 0
+				for c := range chains {
+					a, k = a+indicator(p.Accepted[c]), k+p.Changed[c]
+				}
+				point.Accepted, point.Changed = mean(a, chains), mean(k, chains)
+			}
+			if u := stat.Mean(p.LogLikelihoods, nil); !math.IsNaN(u) && !math.IsInf(u, 0) {
+				point.LogLikelihood = &u
+			} else if grid(p.Step, p.Steps, scoredPoints) {
+				unscored = append(unscored, moment{len(record.Trace), p.TokenIDs})
+			}
+			record.Trace = append(record.Trace, point)
+		}
+		r.observe(j, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range unscored {
+		u, err := r.score(ctx, j, options.Energy, slices.Collect(slices.Chunk(m.ids, len(m.ids)/chains)))
+		if err != nil {
+			return nil, err
+		}
+		if average := stat.Mean(u, nil); !math.IsNaN(average) && !math.IsInf(average, 0) {
+			record.Trace[m.point].LogLikelihood = &average
+		}
+	}
+	fills := map[string]infill.Sample{}
+	for _, s := range result.Samples {
+		fills[fmt.Sprint(s.TokenIDs)] = s
+	}
+	slots := len(last.TokenIDs) / chains
+	for c := range chains {
+		ids := last.TokenIDs[c*slots : (c+1)*slots]
+		s, ok := fills[fmt.Sprint(ids)]
+		if !ok {
+			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
+		}
+		record.Chains[c] = Chain{Text: s.Text, Fills: s.Fills, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
+		if steps > 0 {
+			if result.Stats.AcceptanceRate != nil {
+				record.Chains[c].AcceptanceRate = mean(accepted[c], steps)
+			}
+			record.Chains[c].ChangedSlotsPerStep = *mean(changed[c], steps)
+		}
+	}
+	s := result.Stats
+	record.Signature, record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = result.Signature, s.StepSize, s.AcceptanceRate, s.ChangedSlotsPerStep
+	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows
+	record.Warnings, record.Seconds = result.Warnings, s.Seconds
+	return record, nil
+}
+
+// score is U of fills, [fills]; each different one goes through the model once.
+func (r *runner) score(ctx context.Context, j job, energy string, fills [][]int) ([]float64, error) {
+	place := map[string]int{}
+	var different [][]int
+	for _, fill := range fills {
+		if _, known := place[fmt.Sprint(fill)]; !known {
+			place[fmt.Sprint(fill)] = len(different)
+			different = append(different, fill)
+		}
+	}
+	u, err := j.model.LogLikelihoods(ctx, j.template, energy, different)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]float64, len(fills))
+	for i, fill := range fills {
+		all[i] = u[place[fmt.Sprint(fill)]]
+	}
+	return all, nil
+}
+
+func (r *runner) observe(j job, p infill.Progress) {
+	if r.options.Observe == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.options.Observe(Progress{
+		Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Sentences: r.options.Config.Sentences,
+		Step: p.Step, Steps: p.Steps, Done: r.kept + r.done, Kept: r.kept, Total: r.total, Chains: r.chains, Moment: p,
+	})
+}
+
+func mean(sum, of int) *float64 {
+	m := float64(sum) / float64(of)
+	return &m
+}
+
+func indicator(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
