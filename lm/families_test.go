@@ -2,13 +2,23 @@ package lm_test
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"infill/lm"
 	"infill/lm/bert/berttest"
+	"infill/models"
 )
+
+var update = flag.Bool("update", false, "write the tables of ../docs anew")
 
 // Every family on onnxruntime, in single precision, against its reference
 // implementation in double precision: conditionals, energy and gradient.
@@ -83,4 +93,71 @@ func worstDifference(t *testing.T, m *lm.MaskedLM, r berttest.Reference) float64
 		compare(energy[0], want)
 	}
 	return worst
+}
+
+// described is what the table of families says beside the measurements.
+var described = []struct{ family, example, tokenizer, missing string }{
+	{"bert", "google-bert/bert-base-uncased", "WordPiece", "relative positions (`position_embedding_type`), decoders"},
+	{"distilbert", "distilbert/distilbert-base-cased", "WordPiece", ""},
+	{"electra", "google/electra-base-generator", "WordPiece", "discriminators: they have no head over the vocabulary"},
+	{"roberta", "FacebookAI/roberta-base", "byte-level BPE", "`vocab.json` and `merges.txt` without `tokenizer.json`"},
+	{"xlm-roberta", "FacebookAI/xlm-roberta-base", "Unigram", "a SentencePiece file without `tokenizer.json`; XLM-R XL"},
+	{"camembert", "almanach/camembert-base", "Unigram", "as XLM-R; the graph is RoBERTa's"},
+	{"albert", "albert/albert-base-v2", "Unigram", "a SentencePiece file without `tokenizer.json`"},
+	{"modernbert", "answerdotai/ModernBERT-base", "byte-level BPE", "scaled rotary positions (`rope_scaling`)"},
+}
+
+// The table of families in docs/models.md has a row for each, and its errors
+// are those measured, within a factor of ten: they depend on the machine.
+func TestFamilyTable(t *testing.T) {
+	const begin, end = "<!-- families: go test ./lm -run TestFamilyTable -update -->\n", "<!-- /families -->\n"
+	double, single := map[string]float64{}, map[string]float64{}
+	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+		family := r.Bundle.Config.ModelType
+		double[family] = max(double[family], r.Difference(t))
+		single[family] = max(single[family], worstDifference(t, openBundle(t, r.Bundle, r.Mask), r))
+	}
+	double["camembert"], single["camembert"] = double["roberta"], single["roberta"]
+	var table strings.Builder
+	table.WriteString(begin + "\n| family (`model_type`) | for example | tokenizer | error, double | error, single | not supported |\n| --- | --- | --- | --- | --- | --- |\n")
+	var families []string
+	for _, d := range described {
+		families = append(families, d.family)
+		fmt.Fprintf(&table, "| %s | %s | %s | %.0e | %.0e | %s |\n", d.family, d.example, d.tokenizer, double[d.family], single[d.family], d.missing)
+	}
+	table.WriteString("\n" + end)
+	slices.Sort(families)
+	if !slices.Equal(families, models.Families()) {
+		t.Errorf("the table has %v, there are %v", families, models.Families())
+	}
+
+	path := filepath.Join("..", "docs", "models.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(page), begin)
+	written, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no table of families", path)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(before+table.String()+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, d := range described {
+		row := regexp.MustCompile(`(?m)^\| ` + d.family + ` \| ` + regexp.QuoteMeta(d.example) + ` \| ` + d.tokenizer + ` \| (\S+) \| (\S+) \| ` + regexp.QuoteMeta(d.missing) + ` \|$`).FindStringSubmatch(written)
+		if row == nil {
+			t.Errorf("the row of %s is missing or old; run with -update", d.family)
+			continue
+		}
+		for i, measured := range []float64{double[d.family], single[d.family]} {
+			stated, err := strconv.ParseFloat(row[1+i], 64)
+			if err != nil || !(measured <= 10*stated) {
+				t.Errorf("%s: the table states an error of %s, measured %.1g", d.family, row[1+i], measured)
+			}
+		}
+	}
 }
