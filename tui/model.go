@@ -677,6 +677,8 @@ func (m *Model) browseKey(k tea.KeyMsg) tea.Cmd {
 	case key.Matches(k, keys.PreviousView):
 		return m.show((m.view + view(len(viewNames())) - 1) % view(len(viewNames())))
 	case m.view == runsView && m.runView.key(k, keys):
+	case m.view == runsView && key.Matches(k, keys.Pick):
+		return m.adopt()
 	case key.Matches(k, keys.Up):
 		m.move(-1)
 	case key.Matches(k, keys.Down):
@@ -802,6 +804,17 @@ func (m *Model) pin(f *Fill) tea.Cmd {
 	return m.start(0)
 }
 
+// adopt takes a run's sentence over as the template.
+func (m *Model) adopt() tea.Cmd {
+	r := m.runView.state
+	if r == nil || r.fault != "" || m.runView.table {
+		return nil
+	}
+	m.editor = newEditor(r.prompts[m.runView.sentence].Template)
+	m.view = fillsView
+	return m.edited()
+}
+
 // show turns to another view.
 func (m *Model) show(v view) tea.Cmd {
 	m.view = v
@@ -832,6 +845,8 @@ func (m *Model) move(by int) {
 		if p := m.sides[0].snapshot; p != nil {
 			m.chainOffset = min(m.chainOffset, p.Chains-1)
 		}
+	case runsView:
+		m.runView.step(by)
 	case compareView:
 		m.compareAt = max(m.compareAt+by, 0)
 		most := 0

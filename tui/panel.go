@@ -210,7 +210,7 @@ func (p *panel) render(columns, rows int) string {
 		value := ansi.TruncateLeft(f.value, max(width(f.value)-room+1, 0), "…")
 		switch {
 		case i == p.at && p.typed:
-			value = look.Render(value) + s.cursor.Render(" ")
+			value = "  " + look.Render(value) + s.cursor.Render(" ")
 		case i == p.at && (f.choices != nil || i == seedField):
 			value = s.key.Render("‹ ") + look.Render(value) + s.key.Render(" ›")
 		default:

@@ -43,11 +43,14 @@ func (m *Model) draw() string {
 	if m.airy() {
 		lines = append(lines, "")
 	}
-	m.editorOrigin = [2]int{3, len(lines)}
-	lines = append(lines, strings.Split(m.template(), "\n")...)
-	m.zone(0, m.editorOrigin[1], m.width, len(lines)-m.editorOrigin[1], m.clickTemplate)
-	if m.airy() {
-		lines = append(lines, "")
+	// A run has its own sentences.
+	if m.view != runsView || m.writing || m.modelFault != "" {
+		m.editorOrigin = [2]int{3, len(lines)}
+		lines = append(lines, strings.Split(m.template(), "\n")...)
+		m.zone(0, m.editorOrigin[1], m.width, len(lines)-m.editorOrigin[1], m.clickTemplate)
+		if m.airy() {
+			lines = append(lines, "")
+		}
 	}
 	lines = append(lines, m.tabs(len(lines)), m.rule())
 	top := len(lines)
