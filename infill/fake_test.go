@@ -31,6 +31,7 @@ type fakeModel struct {
 	positions int
 	bond      float64
 	blind     bool // the gradient is zero
+	tokens    int  // of the vocabulary; 0: those of vocabulary()
 	scored    []Query
 	// before, when not nil, runs at the start of every evaluation.
 	before func(ctx context.Context) error
@@ -52,7 +53,7 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 	}
 	logp := make([][]float32, len(slots))
 	for slot := range logp {
-		for token := range vocabulary() {
+		for token := range max(m.tokens, len(vocabulary())) {
 			logp[slot] = append(logp[slot], float32(weight(token)))
 		}
 	}
@@ -102,6 +103,7 @@ var (
 	_ Target                            = (*fakeTarget)(nil)
 	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
 	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
+	_ samplers.MaskedConditionalTarget  = (*fakeTarget)(nil)
 )
 
 // fakeMetric knows that tokens are as far apart as their ids.
@@ -200,6 +202,45 @@ func (t *fakeTarget) LogConditionals(ctx context.Context, states []int, slots []
 		}
 		for category := range row {
 			row[category] -= math.Log(total)
+		}
+	}
+	return t.model.check(ctx)
+}
+
+// LogMaskedConditionals are those of the energy, by summing over all that the
+// open slots may hold.
+func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	m := len(t.support)
+	for at := 0; at < len(states); at += m {
+		state := append([]int(nil), states[at:at+m]...)
+		sums := make([]float64, m*t.width)
+		total := 0.0
+		var visit func(slot int)
+		visit = func(slot int) {
+			if slot == m {
+				p := math.Exp(t.energyOf(t.tokens(state)))
+				total += p
+				for j, v := range state {
+					sums[j*t.width+v] += p
+				}
+				return
+			}
+			if !open[at+slot] {
+				visit(slot + 1)
+				return
+			}
+			for v := range t.support[slot] {
+				state[slot] = v
+				visit(slot + 1)
+			}
+		}
+		visit(0)
+		for j := range m {
+			for v := range t.support[j] {
+				if open[at+j] {
+					logp[(at+j)*t.width+v] = math.Log(sums[j*t.width+v] / total)
+				}
+			}
 		}
 	}
 	return t.model.check(ctx)

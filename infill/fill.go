@@ -15,12 +15,16 @@ import (
 
 // Fill samples the slots of a template and ranks the fills. observe, which may
 // be nil, hears the initial states and every step, in order, and delays the run
-// while it works.
+// while it works; of a decoding it hears the end alone.
 //
-// Errors: *OptionError for the options, *tokenize.InputError for the template;
-// ctx.Err() when the run was cancelled, which stops a running call of the model.
-// The same options, template, model, machine and number of threads give the same
-// result but for its Seconds, whatever was filled before.
+// A template whose blanks have several possible lengths is filled once for each
+// combination of them, see Result.Lengths.
+//
+// Errors: *OptionError for the options, *MisfitError for options that do not fit
+// the template, *tokenize.InputError for the template; ctx.Err() when the run was
+// cancelled, which stops a running call of the model. The same options, template,
+// model, machine and number of threads give the same result but for its Seconds,
+// whatever was filled before.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
 	return f.fill(ctx, template, nil, o, observe)
 }
@@ -31,31 +35,31 @@ func (f *Filler) fill(ctx context.Context, template string, pins []int, o Option
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	parsed, err := f.Template(template)
+	typed, plans, err := f.plans(template, pins, o)
 	if err != nil {
-		return nil, err
-	}
-	if err := f.checkPins(parsed, pins); err != nil {
-		return nil, err
-	}
-	if err := checkTies(parsed, pins, o.Sampler); err != nil {
 		return nil, err
 	}
 	model, err := f.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRun(ctx, f, model, parsed, pins, o)
-	if err != nil {
-		return nil, cancelled(ctx, err)
+	results := make([]*Result, len(plans))
+	for i, p := range plans {
+		r, err := newRun(ctx, f, model, typed, p, o, len(plans) > 1)
+		if err != nil {
+			return nil, cancelled(ctx, err)
+		}
+		r.observe, r.place, r.places = observe, i, len(plans)
+		if err := r.sample(ctx); err != nil {
+			return nil, cancelled(ctx, err)
+		}
+		if results[i], err = r.result(ctx); err != nil {
+			return nil, cancelled(ctx, err)
+		}
 	}
-	r.observe = observe
-	if err := r.sample(ctx); err != nil {
-		return nil, cancelled(ctx, err)
-	}
-	result, err := r.result(ctx)
-	if err != nil {
-		return nil, cancelled(ctx, err)
+	result := results[0]
+	if len(plans) > 1 {
+		result = merge(plans, results, o)
 	}
 	result.Stats.Seconds = time.Since(start).Seconds()
 	return result, nil
@@ -70,22 +74,22 @@ func cancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// run is one template on its way through the pipeline.
+// run is one template of known lengths on its way through the pipeline.
 type run struct {
-	filler   *Filler
-	model    Model
-	template *tokenize.Template
-	options  Options // settled
-	adapt    bool    // tune the kernel in the warm-up
-	// variables are what the chains move, see the function; without slots of
-	// one name they are the slots.
-	variables [][]int // slots, [variables][slots]
-	support   [][]int // token ids, [variables][categories]
-	target    Target
-	kernel    samplers.Kernel
-	streams   []*rand.Rand
-	start     []int // initial states, [chains × variables]
-	observe   func(Progress)
+	filler  *Filler
+	model   Model
+	typed   *tokenize.Template // as the user wrote it
+	options Options            // settled
+	adapt   bool               // tune the kernel in the warm-up
+	plan
+	label   string // of the random streams
+	target  Target
+	kernel  samplers.Kernel // nil in a decoding
+	streams []*rand.Rand
+	start   []int // initial states, [chains × variables]
+	observe func(Progress)
+	// place is the number of this run among those of the template's lengths.
+	place, places int
 
 	pool         *pool
 	accepted     []float64 // accepted proposals after the warm-up, [chains]
@@ -95,59 +99,95 @@ type run struct {
 	extraRows    int64 // model rows beside the target's
 }
 
-func newRun(ctx context.Context, f *Filler, model Model, template *tokenize.Template, pins []int, o Options) (*run, error) {
-	r := &run{filler: f, model: model, template: template}
+// newRun makes a run of a plan; several tells that the template has other
+// lengths as well, with random numbers of their own.
+func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, several bool) (*run, error) {
+	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text}
 	r.options, r.adapt = o.settled()
-	r.streams = samplers.Streams(o.Seed, template.Text, o.Samples)
+	if several {
+		// No template holds a NUL, so no other run's streams are these.
+		r.label += "\x00" + fmt.Sprint(r.pieces())
+	}
+	r.streams = samplers.Streams(o.Seed, r.label, o.Samples)
 
-	logp, err := model.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
+	logp, err := model.MaskedLogProbabilities(ctx, r.template.IDs, r.template.Slots)
 	if err != nil {
 		return nil, err
 	}
 	r.extraRows = 1
-	r.variables = variables(len(template.Slots), template.Ties)
-	logp = sumOver(r.variables, logp)
-	r.support = make([][]int, len(r.variables))
-	bySlot := make([][]int, len(template.Slots))
-	for v, slots := range r.variables {
-		if r.support[v] = Candidates(f.fillable, logp[v], o.Candidates); pins != nil && pins[slots[0]] != Free {
-			r.support[v] = []int{pins[slots[0]]}
+	support := make([][]int, len(r.template.Slots))
+	weights := make([][]float32, len(r.variables))
+	r.variables = slices.Clone(r.variables)
+	for n := range r.variables {
+		v := &r.variables[n]
+		if v.words == nil && !v.listed && o.Candidates < len(v.support) {
+			v.support = Candidates(v.support, sumOver(v.slots, logp), o.Candidates)
 		}
-		for _, slot := range slots {
-			bySlot[slot] = r.support[v]
+		weights[n] = v.logWeights(logp)
+		for i, slot := range v.slots {
+			support[slot] = v.supportOf(i)
 		}
 	}
-	if o.Initial == "shared" {
-		// Its own stream: the chains' are for their steps alone.
-		r.start = slices.Repeat(initial(o.Initial, r.support, logp, samplers.Streams(o.Seed, template.Text+"\x00start", 1)), o.Samples)
-	} else {
-		r.start = initial(o.Initial, r.support, logp, r.streams)
-	}
-
-	r.target, err = model.NewTarget(template.IDs, template.Slots, TargetOptions{
-		Energy: o.Energy, Gradient: r.options.Gradient, Support: bySlot, Distances: presets()[o.Sampler].metric,
+	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
+		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: presets()[o.Sampler].metric,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(template.Ties) > 0 {
-		if r.target, err = newTiedTarget(r.target, r.variables); err != nil {
+	if r.together() != "" {
+		if r.target, err = newVariableTarget(r.target, r.variables, r.allowed); err != nil {
 			return nil, err
 		}
 	}
-	settings := samplers.Options{StepSize: r.options.StepSize, Temperature: o.Temperature}
-	if r.options.Balance != "" {
-		if settings.Balance, err = samplers.ParseBalance(r.options.Balance); err != nil {
-			return nil, &OptionError{"balance", err.Error()}
-		}
+	if o.Mode == ModeDecode {
+		return r, nil
 	}
-	if r.options.Gradient == "stochastic" {
-		settings.Terms = (len(template.Slots) + 1) / 2
-		// No template holds a NUL, so no chain's stream is this one.
-		settings.TermStream = samplers.Streams(o.Seed, template.Text+"\x00terms", 1)[0]
+	if r.start, err = r.initial(ctx, weights); err != nil || o.Mode == ModeBest {
+		return r, err
+	}
+	settings, err := r.settings()
+	if err != nil {
+		return nil, err
+	}
+	settings.Temperature = o.Temperature
+	if settings.Ladder, err = o.ladder(); err != nil {
+		return nil, err
+	}
+	if settings.Ladder != nil {
+		settings.Temperature = 0 // the ladder's first
 	}
 	r.kernel, err = samplers.New(o.Sampler, r.target, settings)
 	return r, err
+}
+
+// settings are the kernel's, but for temperatures.
+func (r *run) settings() (settings samplers.Options, err error) {
+	settings.StepSize = r.options.StepSize
+	if r.options.Balance != "" {
+		if settings.Balance, err = samplers.ParseBalance(r.options.Balance); err != nil {
+			return settings, &OptionError{"balance", err.Error()}
+		}
+	}
+	if r.options.Gradient == "stochastic" {
+		settings.Terms = (len(r.template.Slots) + 1) / 2
+		settings.TermStream = samplers.Streams(r.options.Seed, r.label+"\x00terms", 1)[0]
+	}
+	return settings, nil
+}
+
+// sumOver adds the slots' log-probabilities of every token; that of one slot is
+// not copied.
+func sumOver(slots []int, logp [][]float32) []float32 {
+	if len(slots) == 1 {
+		return logp[slots[0]]
+	}
+	sum := slices.Clone(logp[slots[0]])
+	for _, slot := range slots[1:] {
+		for token, l := range logp[slot] {
+			sum[token] += l
+		}
+	}
+	return sum
 }
 
 // Candidates returns the tokens that a slot may take, ascending: all fillable
@@ -192,69 +232,40 @@ func (h *leastOnTop) Pop() any {
 	return last
 }
 
-// initial draws where the chains start, [chains × slots], each with its own stream.
-func initial(how string, support [][]int, logp [][]float32, streams []*rand.Rand) []int {
-	slots := len(support)
-	start := make([]int, len(streams)*slots)
-	var cumulative []float64
-	for slot, tokens := range support {
-		if how != "random" {
-			// Shifted by the largest value, so that no slot underflows to nothing.
-			highest := math.Inf(-1)
-			for _, token := range tokens {
-				highest = max(highest, float64(logp[slot][token]))
-			}
-			cumulative = cumulative[:0]
-			sum := 0.0
-			for _, token := range tokens {
-				sum += math.Exp(float64(logp[slot][token]) - highest)
-				cumulative = append(cumulative, sum)
-			}
-		}
-		for chain, stream := range streams {
-			category := 0
-			if how != "random" {
-				u := stream.Float64() * cumulative[len(cumulative)-1]
-				// The first category whose sum is above u: never one of weight 0.
-				category, _ = slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
-					if c <= u {
-						return -1
-					}
-					return 1
-				})
-				category = min(category, len(tokens)-1)
-			} else {
-				category = stream.IntN(len(tokens))
-			}
-			start[chain*slots+slot] = category
-		}
-	}
-	return start
-}
-
 // sample runs the chains and fills the pool.
 func (r *run) sample(ctx context.Context) error {
-	chains := r.options.Samples
+	r.pool = newPool(r.options.Samples, len(r.variables))
+	r.accepted = make([]float64, r.options.Samples)
+	switch r.options.Mode {
+	case ModeBest:
+		return r.anneal(ctx)
+	case ModeDecode:
+		return r.decode(ctx)
+	}
 	state, err := r.kernel.Init(ctx, r.start)
 	if err != nil {
 		return err
 	}
-	r.pool = newPool(chains, len(r.variables))
-	r.accepted = make([]float64, chains)
-	r.report(0, state, nil)
+	r.report(0, state, nil, r.options.Temperature)
 
+	tuned := r.kernel
+	ladder, _ := r.kernel.(*samplers.ParallelTempering)
+	if ladder != nil {
+		// The info of a step is that of the coldest rung, and so is what tunes.
+		tuned = ladder.Rungs()[0]
+	}
 	var adaptation samplers.Adaptation // nil: nothing to tune
 	if r.adapt {
-		if adaptation, err = samplers.AdaptationFor(r.options.Sampler, r.kernel); err != nil {
+		if adaptation, err = samplers.AdaptationFor(r.options.Sampler, tuned); err != nil {
 			return err
 		}
 	}
 	if adaptation != nil {
-		if err := adaptation.Begin(r.kernel, state); err != nil {
+		if err := adaptation.Begin(tuned, state); err != nil {
 			return err
 		}
 	}
-	energy := make([]float64, chains)
+	energy := make([]float64, state.Chains())
 	draw := func(state *samplers.State) {
 		for c, u := range state.Energy {
 			energy[c] = u * r.options.Temperature
@@ -262,27 +273,21 @@ func (r *run) sample(ctx context.Context) error {
 		r.pool.add(state.Positions, energy)
 	}
 	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps, func(step int, state *samplers.State, info *samplers.Info) error {
-		r.report(step, state, info)
+		r.report(step, state, info, r.options.Temperature)
+		r.count(step, info)
 		if step <= r.options.WarmUp {
-			for c, accepted := range info.Accepted {
-				if accepted {
-					r.warmAccepted++
-				}
-				r.warmChanged += info.Changed[c]
-			}
 			if adaptation == nil {
 				return nil
 			}
-			if err := adaptation.Adapt(r.kernel, state, info); err != nil || step < r.options.WarmUp {
+			if err := adaptation.Adapt(tuned, state, info); err != nil {
 				return err
 			}
-			return adaptation.Freeze(r.kernel)
-		}
-		for c, accepted := range info.Accepted {
-			if accepted {
-				r.accepted[c]++
+			if step == r.options.WarmUp {
+				if err := adaptation.Freeze(tuned); err != nil {
+					return err
+				}
 			}
-			r.changed += info.Changed[c]
+			return follow(ladder)
 		}
 		if r.options.Rank == "distinct" || step == r.options.Steps {
 			draw(state)
@@ -299,67 +304,115 @@ func (r *run) sample(ctx context.Context) error {
 	return nil
 }
 
-// tokens are the ids that a state puts into the slots, [slots].
-func (r *run) tokens(state []int) []int {
-	ids := make([]int, len(r.template.Slots))
-	for v, category := range state {
-		for _, slot := range r.variables[v] {
-			ids[slot] = r.support[v][category]
+// follow gives the hotter rungs the step size of the coldest: where it suits the
+// coldest, the hotter ones accept more.
+func follow(ladder *samplers.ParallelTempering) error {
+	if ladder == nil {
+		return nil
+	}
+	cold, ok := ladder.Rungs()[0].(samplers.StepSizer)
+	if !ok {
+		return nil
+	}
+	for _, rung := range ladder.Rungs()[1:] {
+		if err := rung.(samplers.StepSizer).SetStepSize(cold.StepSize()); err != nil {
+			return err
 		}
 	}
-	return ids
+	return nil
 }
 
-// report tells the observer of a step; step 0 has no info.
-func (r *run) report(step int, state *samplers.State, info *samplers.Info) {
+// count keeps the books of a step.
+func (r *run) count(step int, info *samplers.Info) {
+	for c, accepted := range info.Accepted {
+		switch {
+		case step <= r.options.WarmUp && accepted:
+			r.warmAccepted++
+		case accepted:
+			r.accepted[c]++
+		}
+		if step <= r.options.WarmUp {
+			r.warmChanged += info.Changed[c]
+		} else {
+			r.changed += info.Changed[c]
+		}
+	}
+}
+
+// tokens are the ids that a state puts into the slots, [slots].
+func (r *run) tokens(state []int) []int {
+	return fillSlots(make([]int, len(r.template.Slots)), r.variables, state)
+}
+
+// stepSize is α, 0 for samplers that have none.
+func (r *run) stepSize() float64 {
+	kernel := r.kernel
+	if ladder, ok := kernel.(*samplers.ParallelTempering); ok {
+		kernel = ladder.Rungs()[0]
+	}
+	if sizer, ok := kernel.(samplers.StepSizer); ok {
+		return sizer.StepSize()
+	}
+	if r.options.Mode == ModeBest {
+		return r.options.StepSize
+	}
+	return 0
+}
+
+// report tells the observer of a step at a temperature; step 0 has no info.
+func (r *run) report(step int, state *samplers.State, info *samplers.Info, temperature float64) {
 	if r.observe == nil {
 		return
 	}
 	p := Progress{
-		Template:       r.template.Text,
-		Step:           step,
-		Steps:          r.options.Steps,
+		Template:       r.typed.Text,
+		Step:           r.place*r.options.Steps + step,
+		Steps:          r.places * r.options.Steps,
 		WarmUp:         step <= r.options.WarmUp && r.options.WarmUp > 0,
+		Pieces:         r.pieces(),
 		TokenIDs:       make([]int, 0, state.Chains()*len(r.template.Slots)),
 		LogLikelihoods: make([]float64, state.Chains()),
+		StepSize:       r.stepSize(),
 	}
 	for c, u := range state.Energy {
 		p.TokenIDs = append(p.TokenIDs, r.tokens(state.Position(c))...)
-		p.LogLikelihoods[c] = u * r.options.Temperature
+		p.LogLikelihoods[c] = u * temperature
 	}
 	if info != nil {
 		p.Accepted, p.Changed = slices.Clone(info.Accepted), slices.Clone(info.Changed)
 	}
-	if sizer, ok := r.kernel.(samplers.StepSizer); ok {
-		p.StepSize = sizer.StepSize()
-	}
 	r.observe(p)
 }
 
-// result ranks the pool.
+// result ranks the pool. Of several lengths it rates more fills than are asked
+// for, since the order by score is another than that by likelihood.
 func (r *run) result(ctx context.Context) (*Result, error) {
 	if err := r.pool.evaluate(ctx, r.target); err != nil {
 		return nil, err
 	}
 	description := r.model.Description()
 	result := &Result{
-		Template: r.template.Text,
+		Template: r.typed.Text,
 		Model:    ModelInfo{Name: description.Name, SHA256: description.SHA256},
 		Seed:     r.options.Seed,
 		Stats:    r.stats(description),
-		Blanks:   make([][2]int, len(r.template.Blanks)),
+		Blanks:   make([][2]int, len(r.typed.Blanks)),
 	}
-	for i, blank := range r.template.Blanks {
+	for i, blank := range r.typed.Blanks {
 		result.Blanks[i] = [2]int{blank.Start, blank.End}
 	}
 	if math.IsNaN(result.Stats.MeanLogLikelihood) || math.IsInf(result.Stats.MeanLogLikelihood, 0) {
 		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", description.Name, result.Stats.MeanLogLikelihood)
 	}
+	top := r.options.Top
+	if r.places > 1 {
+		top = max(4*top, 50)
+	}
 	var order []ranked
 	if r.options.Rank == "final" {
-		order = r.pool.finals(r.options.Top)
+		order = r.pool.finals(top)
 	} else {
-		order = r.legible(r.pool.distinct())
+		order = r.legible(r.pool.distinct(), top)
 	}
 	counts := r.pool.counts()
 	finalCounts := make([]int, len(counts))
@@ -371,31 +424,41 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	for i, entry := range order {
 		ids := r.tokens(r.pool.state(entry.fill))
 		filled := r.template.Fill(ids)
-		for c := range frequencies[i] {
-			frequencies[i][c] /= rounds
-		}
-		_, standardError := meanAndError(frequencies[i])
-		result.Samples = append(result.Samples, Sample{
+		sample := Sample{
 			Rank: i + 1, Text: filled.Text, Fills: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
-			LogLikelihood:          r.pool.energy[entry.fill],
-			Count:                  counts[entry.fill],
-			Frequency:              float64(counts[entry.fill]) / float64(len(r.pool.draws)),
-			FrequencyStandardError: standardError,
-			FinalCount:             finalCounts[entry.fill],
-		})
+			LogLikelihood: r.pool.energy[entry.fill],
+			Count:         counts[entry.fill],
+			FinalCount:    finalCounts[entry.fill],
+		}
+		if r.options.Mode == ModeSample {
+			for c := range frequencies[i] {
+				frequencies[i][c] /= rounds
+			}
+			sample.Frequency = float64(sample.Count) / float64(len(r.pool.draws))
+			_, sample.FrequencyStandardError = meanAndError(frequencies[i])
+		}
+		if r.places > 1 {
+			score, err := r.score(ctx, ids)
+			if err != nil {
+				return nil, err
+			}
+			sample.Pieces, sample.Score = r.pieces(), &score
+		}
+		result.Samples = append(result.Samples, sample)
 	}
+	result.Stats.ModelRows = r.target.Counts().Rows + r.extraRows // with what scoring took
 	result.Signature = r.signature(description)
 	result.Warnings = r.warnings(result)
 	return result, nil
 }
 
-// legible keeps the Top best fills that read differently: in "high[MASK]" the
-// tokens "er" and "##er" give one text, of which the likelier stays.
-func (r *run) legible(order []ranked) []ranked {
+// legible keeps the best fills that read differently: "un" "##seen" and "uns"
+// "##een" give one text, of which the likelier stays.
+func (r *run) legible(order []ranked, top int) []ranked {
 	var kept []ranked
 	seen := map[string]bool{}
 	for _, entry := range order {
-		if len(kept) == r.options.Top {
+		if len(kept) == top {
 			break
 		}
 		if text := r.template.Fill(r.tokens(r.pool.state(entry.fill))).Text; !seen[text] {
@@ -409,17 +472,28 @@ func (r *run) legible(order []ranked) []ranked {
 func (r *run) stats(description Description) Stats {
 	o := r.options
 	s := Stats{
-		Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Samples, Steps: o.Steps,
+		Mode: o.Mode, Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Samples, Steps: o.Steps,
 		WarmUp: WarmUp{Steps: o.WarmUp},
 		Draws:  len(r.pool.draws), DistinctFills: len(r.pool.energy),
 		Device: description.Device,
 	}
-	if sizer, ok := r.kernel.(samplers.StepSizer); ok {
-		size := sizer.StepSize()
+	if size := r.stepSize(); size > 0 {
 		s.StepSize = &size
 	}
+	if o.Mode != ModeSample {
+		s.Law = NoLaw
+	}
+	if ladder, ok := r.kernel.(*samplers.ParallelTempering); ok {
+		s.Ladder, _ = o.ladder()
+		for _, swaps := range ladder.Swaps() {
+			s.SwapRates = append(s.SwapRates, float64(swaps.Taken)/float64(max(1, swaps.Tried)))
+		}
+	}
+	if o.Mode == ModeDecode {
+		s.Sampler, s.Steps = "mask-predict", r.rounds()
+	}
 	chains := float64(o.Samples)
-	if steps := float64(o.Steps - o.WarmUp); steps > 0 {
+	if steps := float64(o.Steps - o.WarmUp); steps > 0 && o.Mode != ModeDecode {
 		rates := slices.Clone(r.accepted)
 		for c := range rates {
 			rates[c] /= steps
@@ -470,11 +544,18 @@ func (r *run) warnings(result *Result) []string {
 	}
 	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
 		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
-	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps {
+	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}
-	if len(result.Samples) < r.options.Top {
-		warnings = append(warnings, fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps), or raise the temperature", r.options.Top, len(result.Samples)))
+	if w := tooFew(len(result.Samples), r.options.Top); w != "" && r.places == 1 {
+		warnings = append(warnings, w)
 	}
 	return warnings
+}
+
+func tooFew(found, wanted int) string {
+	if found >= wanted {
+		return ""
+	}
+	return fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps), or raise the temperature", wanted, found)
 }

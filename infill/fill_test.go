@@ -145,10 +145,24 @@ func TestRanking(t *testing.T) {
 // TestAlike: tokens that make one text are one entry, that of the likelier.
 func TestAlike(t *testing.T) {
 	f, model := newFake(t)
+	tokenizer, err := tokenize.New(append(vocabulary(), "uns", "##een"), tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model.tokens = tokenizer.VocabularySize()
+	f = New(model, tokenizer)
+	id := func(token string) int {
+		id, ok := tokenizer.ID(token)
+		if !ok {
+			t.Fatalf("no token %s", token)
+		}
+		return id
+	}
 	o := DefaultOptions()
-	o.Top, o.Candidates, o.Seed = 100, 0, 3
+	o.Top, o.Samples, o.Seed = 100, 60, 3
+	o.Constraints = &Constraints{Slots: map[int][]string{1: {"un", "uns"}, 2: {"##seen", "##een"}}}
 	seen, best := map[string]bool{}, math.Inf(-1)
-	result := fill(t, f, "the un[MASK] cat", o)
+	result := fill(t, f, "the [MASK] [MASK] cat", o)
 	for _, s := range result.Samples {
 		if seen[s.Text] {
 			t.Errorf("%q comes twice", s.Text)
@@ -159,9 +173,7 @@ func TestAlike(t *testing.T) {
 		}
 	}
 	target := &fakeTarget{model: model}
-	seen1, _ := f.tokenizer.ID("seen")
-	seen2, _ := f.tokenizer.ID("##seen")
-	if want := math.Max(target.energyOf([]int{seen1}), target.energyOf([]int{seen2})); math.Abs(best-want) > 1e-9 {
+	if want := math.Max(target.energyOf([]int{id("un"), id("##seen")}), target.energyOf([]int{id("uns"), id("##een")})); math.Abs(best-want) > 1e-9 {
 		t.Errorf("kept the one of log-likelihood %v, want %v", best, want)
 	}
 	if result.Stats.DistinctFills != len(result.Samples)+1 {
@@ -432,7 +444,16 @@ func TestInitial(t *testing.T) {
 		"model":  {softmax(-1000, -1001, -1002), softmax(-1, -2, math.Inf(-1))},
 		"random": {{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}},
 	} {
-		start := initial(how, support, logp, samplers.Streams(1, "initial", chains))
+		r := &run{options: Options{Initial: how, Samples: chains}, streams: samplers.Streams(1, "initial", chains)}
+		var weights [][]float32
+		for slot := range support {
+			v := variable{slots: []int{slot}, support: support[slot]}
+			r.variables, weights = append(r.variables, v), append(weights, v.logWeights(logp))
+		}
+		start, err := r.initial(t.Context(), weights)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for slot := range support {
 			var counts [3]float64
 			for chain := range chains {
@@ -608,7 +629,7 @@ func TestJSON(t *testing.T) {
 		"model":  {"name", "sha256"},
 		"sample": {"count", "fills", "final_count", "frequency", "frequency_standard_error", "log_likelihood", "rank", "spans", "text", "token_ids"},
 		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device", "distinct_fills", "draws", "energy_evaluations",
-			"gradient_evaluations", "mean_log_likelihood", "mean_log_likelihood_standard_error", "model_rows", "sampler", "seconds", "slots", "step_size", "steps", "warm_up"},
+			"gradient_evaluations", "mean_log_likelihood", "mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "step_size", "steps", "warm_up"},
 	}
 	got := map[string][]string{"top": names(object), "model": names(object["model"]), "sample": names(object["samples"].([]any)[0]), "stats": names(object["stats"])}
 	if diff := cmp.Diff(want, got); diff != "" {

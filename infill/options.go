@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"infill/samplers"
@@ -22,9 +23,29 @@ func Energies() []string { return []string{"pll", "filled"} }
 func Gradients() []string { return []string{"local", "full", "stochastic"} }
 
 // Initials lists the values of Options.Initial, the default first: a draw from
-// the model's own conditionals with every slot masked, a uniform draw, or one
-// draw from the model that all chains share, as in the DISCS benchmark.
-func Initials() []string { return []string{"model", "random", "shared"} }
+// the model's own conditionals with every slot masked; a uniform draw; one draw
+// from the model that all chains share, as in the DISCS benchmark; or all slots
+// masked, and then drawn one by one in a random order, each from the model with
+// those drawn before it in their places. [MASK] itself is no fill that a target
+// has an energy for, so this is the nearest start to it. One more value is a
+// given fill, InitialFill and one fill for each blank, joined by commas.
+func Initials() []string { return []string{"model", "random", "shared", "mask"} }
+
+// InitialFill begins an Options.Initial that names a fill: "fill:dark,blue".
+const InitialFill = "fill:"
+
+// The values of Options.Mode.
+const (
+	// ModeSample draws from the target.
+	ModeSample = "sample"
+	// ModeBest looks for the likeliest fill by simulated annealing.
+	ModeBest = "best"
+	// ModeDecode decodes by confidence, without Markov chains: mask-predict.
+	ModeDecode = "decode"
+)
+
+// Modes lists the values of Options.Mode, the default first.
+func Modes() []string { return []string{ModeSample, ModeBest, ModeDecode} }
 
 // Ranks lists the values of Options.Rank, the default first.
 func Ranks() []string { return []string{"distinct", "final"} }
@@ -42,6 +63,13 @@ func Samplers() []string {
 
 // Options says how a template is filled. Start from DefaultOptions.
 type Options struct {
+	// Mode is one of Modes(). The fills of ModeBest and ModeDecode follow no known
+	// law: they are ranked, and have no frequencies. ModeBest moves the chains
+	// with the sampler while the temperature falls from 2 to 0.1; a given step
+	// size is kept, and nothing adapts. ModeDecode takes as many rounds as there
+	// are slots, or Steps if that is less; the first chain settles on the most
+	// probable token each time, the others draw at the temperature.
+	Mode string
 	// Sampler is one of Samplers().
 	Sampler string
 	// Samples is the number of chains; the final state of each is one sample of
@@ -73,12 +101,19 @@ type Options struct {
 	Gradient string
 	// Temperature T samples from exp(U/T).
 	Temperature float64
-	// Initial is one of Initials().
+	// Ladder, where not "", are the temperatures of parallel tempering, joined by
+	// commas and ascending. The first is Temperature, the one that is drawn from;
+	// the hotter replicas of each chain only swap with their neighbours.
+	Ladder string
+	// Initial is one of Initials(), or a given fill.
 	Initial string
 	// Rank is one of Ranks(): "distinct" keeps the Top distinct fills of highest
 	// U among all states after the warm-up, the likelier one of those that read
 	// alike; "final" keeps the Top final states, repeats included, as the papers do.
 	Rank string
+	// Constraints narrow what the blanks may take; nil for none. They must not
+	// change while they are used.
+	Constraints *Constraints
 	// Seed gives, together with the template, every random number of a run. The
 	// library never draws one by itself: see NewSeed.
 	Seed uint64
@@ -93,6 +128,7 @@ const defaultSampler = "dmala"
 // seed is 0.
 func DefaultOptions() Options {
 	return Options{
+		Mode:        ModeSample,
 		Sampler:     defaultSampler,
 		Samples:     25,
 		Top:         5,
@@ -116,6 +152,8 @@ type preset struct {
 	balance, gradient string
 	// metric samplers need the distances between tokens.
 	metric bool
+	// conditional samplers draw a slot from the model with that slot masked.
+	conditional bool
 }
 
 // presets holds every sampler that fills text; the other kernels are for targets
@@ -132,8 +170,8 @@ func presets() map[string]preset {
 		"gwg":            {balance: "sqrt", gradient: "local"},
 		"gwg-x":          {balance: "sqrt", gradient: "local"},
 		"pafs":           {balance: "sqrt", gradient: "local"},
-		"mlm-mh":         {},
-		"gibbs":          {},
+		"mlm-mh":         {conditional: true},
+		"gibbs":          {conditional: true},
 		"p-ncg":          {stepped: true, balance: "sqrt", gradient: "full", metric: true},
 		"gwl":            {stepped: true, balance: "sqrt", gradient: "full", metric: true},
 		// These evaluate the energy of every neighbour: for few candidates only.
@@ -147,6 +185,14 @@ func presets() map[string]preset {
 // were left to it, and whether what the sampler can tune is to be adapted.
 func (o Options) settled() (settled Options, adapt bool) {
 	p := presets()[o.Sampler]
+	if o.Mode != ModeSample {
+		o.WarmUp = 0
+	}
+	if o.Mode == ModeDecode {
+		// No proposals, so nothing of what shapes them.
+		o.Gradient = Gradients()[0]
+		return o, false
+	}
 	if o.WarmUp == HalfSteps {
 		o.WarmUp = o.Steps / 2
 	}
@@ -196,16 +242,19 @@ func (o *Options) Validate() error {
 		option, value string
 		valid         []string
 	}{
+		{"mode", o.Mode, Modes()},
 		{"sampler", o.Sampler, Samplers()},
 		{"energy", o.Energy, Energies()},
 		{"gradient", o.Gradient, append(Gradients(), "")},
-		{"initial", o.Initial, Initials()},
 		{"rank", o.Rank, Ranks()},
 	}
 	for _, c := range choices {
 		if !slices.Contains(c.valid, c.value) {
 			return &OptionError{c.option, fmt.Sprintf("%q is not one of %s", c.value, strings.Join(slices.DeleteFunc(c.valid, func(s string) bool { return s == "" }), ", "))}
 		}
+	}
+	if _, given := strings.CutPrefix(o.Initial, InitialFill); !given && !slices.Contains(Initials(), o.Initial) {
+		return &OptionError{"initial", fmt.Sprintf("%q is not one of %s, or %sWORD,...", o.Initial, strings.Join(Initials(), ", "), InitialFill)}
 	}
 	// Comparisons are written so that NaN fails them.
 	numbers := []struct {
@@ -241,5 +290,81 @@ func (o *Options) Validate() error {
 	case o.Gradient != "" && p.gradient == "":
 		return &OptionError{"gradient", o.Sampler + " uses none: leave it out"}
 	}
+	if err := o.validateMode(); err != nil {
+		return err
+	}
+	if _, err := o.ladder(); err != nil {
+		return err
+	}
+	return o.Constraints.validate()
+}
+
+// validateMode refuses what a mode has no use for.
+func (o *Options) validateMode() error {
+	if o.Mode == ModeSample {
+		return nil
+	}
+	switch {
+	case o.WarmUp != HalfSteps:
+		return &OptionError{"warm-up", o.Mode + " has none: leave it out"}
+	case o.Ladder != "":
+		return &OptionError{"ladder", o.Mode + " draws from no distribution, so there is none to temper: take mode sample"}
+	case o.Steps == 0:
+		return &OptionError{"steps", o.Mode + " needs at least one"}
+	}
+	if o.Mode == ModeBest {
+		switch {
+		case o.Temperature != 1:
+			return &OptionError{"temperature", "best lowers it itself: leave it out"}
+		case o.Gradient == "stochastic":
+			return &OptionError{"gradient", "best needs the same gradient at every temperature: take local or full"}
+		}
+		return nil
+	}
+	switch {
+	case o.StepSize != 0:
+		return &OptionError{"step-size", "decode has none: leave it out"}
+	case o.Balance != "":
+		return &OptionError{"balance", "decode has none: leave it out"}
+	case o.Gradient != "":
+		return &OptionError{"gradient", "decode uses none: leave it out"}
+	case o.Initial != Initials()[0]:
+		return &OptionError{"initial", "decode always starts from slots that are all masked: leave it out"}
+	}
 	return nil
+}
+
+// maxRungs bounds the work that a slip of the finger can ask for.
+const maxRungs = 64
+
+// ladder reads Ladder; nil where there is none.
+func (o *Options) ladder() ([]float64, error) {
+	if o.Ladder == "" {
+		return nil, nil
+	}
+	var ladder []float64
+	for field := range strings.SplitSeq(o.Ladder, ",") {
+		t, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		switch {
+		case err != nil || !(t > 0) || math.IsInf(t, 1):
+			return nil, &OptionError{"ladder", fmt.Sprintf("%q is not a temperature: list numbers above 0, as in 1,2,4", field)}
+		case len(ladder) > 0 && t <= ladder[len(ladder)-1]:
+			return nil, &OptionError{"ladder", fmt.Sprintf("%v after %v: temperatures must ascend", t, ladder[len(ladder)-1])}
+		}
+		ladder = append(ladder, t)
+	}
+	p := presets()[o.Sampler]
+	switch {
+	case len(ladder) < 2:
+		return nil, &OptionError{"ladder", "one temperature alone has none to swap with: list two or more"}
+	case len(ladder) > maxRungs:
+		return nil, &OptionError{"ladder", fmt.Sprintf("%d temperatures, at most %d are taken", len(ladder), maxRungs)}
+	case ladder[0] != o.Temperature:
+		return nil, &OptionError{"ladder", fmt.Sprintf("it begins with %v, and what is drawn from is temperature %v: begin with that", ladder[0], o.Temperature)}
+	case o.Sampler == "gibbs":
+		return nil, &OptionError{"ladder", "replicas swap by their energies, and gibbs moves without knowing any: take another sampler"}
+	case p.gradient != "" && o.Gradient == "stochastic":
+		return nil, &OptionError{"ladder", "replicas with stochastic gradients cannot swap: take gradient local or full"}
+	}
+	return ladder, nil
 }

@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
 		{func(o *Options) { o.Temperature = 0 }, "temperature", "0 is not a number above 0"},
 		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
-		{func(o *Options) { o.Initial = "mask" }, "initial", `"mask" is not one of model, random, shared`},
+		{func(o *Options) { o.Initial = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, or fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
 	}
 	for _, test := range tests {

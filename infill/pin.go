@@ -46,6 +46,13 @@ func (f *Filler) checkPins(template *tokenize.Template, pins []int) error {
 	if len(pins) != len(template.Slots) {
 		return &OptionError{"pins", fmt.Sprintf("%d given, the template has %d slots", len(pins), len(template.Slots))}
 	}
+	for _, tie := range template.Ties {
+		for _, slot := range tie {
+			if pins[slot] != pins[tie[0]] {
+				return &OptionError{"pins", fmt.Sprintf("slots %d and %d have one name and different pins", tie[0]+1, slot+1)}
+			}
+		}
+	}
 	free := false
 	for slot, pin := range pins {
 		if pin == Free {

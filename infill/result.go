@@ -26,20 +26,31 @@ type ModelInfo struct {
 type Sample struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the slots filled
-	// Fills holds each slot's fill as it stands in Text, [slots].
+	// Fills holds each blank's fill as it stands in Text, [blanks].
 	Fills []string `json:"fills"`
-	// Spans holds the byte range of each slot's fill in Text, [slots].
+	// Spans holds the byte range of each blank's fill in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
 	// LogLikelihood is U of the fill, in nats; the temperature does not enter.
 	LogLikelihood float64 `json:"log_likelihood"`
+	// Pieces is the number of tokens of each blank, [blanks], where the template
+	// has several lengths; nil where it has one.
+	Pieces []int `json:"pieces,omitempty"`
+	// Score compares fills of several lengths, in nats a word; nil where there is
+	// one. It is the mean, over the words of the fills, of the word's
+	// pseudo-log-likelihood from left to right: the sum over its pieces of the
+	// log-probability of the piece with it and the rest of its word masked (Kauf
+	// and Ivanova, ACL 2023). So a word does not gain by being cut into pieces that
+	// give each other away, nor a fill by having fewer words.
+	Score *float64 `json:"score,omitempty"`
 	// Count tells how often the fill was drawn among the Stats.Draws draws that
 	// were ranked: all states after the warm-up, or the final states alone
 	// where Options.Rank is "final".
 	Count int `json:"count"`
-	// Frequency is Count over Stats.Draws; its standard error is taken between
-	// chains and nil for a single one.
-	Frequency              float64  `json:"frequency"`
+	// Frequency is Count over the draws, those of its own length where there are
+	// several; its standard error is taken between chains and nil for a single
+	// one. Fills that follow no known law (Stats.Law) have none: 0 and nil.
+	Frequency              float64  `json:"frequency,omitempty"`
 	FrequencyStandardError *float64 `json:"frequency_standard_error"`
 	// FinalCount tells how many chains ended with the fill.
 	FinalCount int `json:"final_count"`
@@ -47,10 +58,14 @@ type Sample struct {
 
 // Stats tells how a result was sampled and what it took.
 type Stats struct {
+	Mode    string `json:"mode,omitempty"`
 	Sampler string `json:"sampler"`
-	Slots   int    `json:"slots"` // that move; those of one name count once
-	Chains  int    `json:"chains"`
-	Steps   int    `json:"steps"` // of each chain, warm-up included
+	// Law is NoLaw where the fills are the finds of a search, "" where they are
+	// draws from what the sampler targets.
+	Law    string `json:"law,omitempty"`
+	Slots  int    `json:"slots"` // that move; those of one name count once
+	Chains int    `json:"chains"`
+	Steps  int    `json:"steps"` // of each chain, warm-up included
 	// StepSize is α after the warm-up, nil for samplers that have none.
 	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate is the mean over chains and steps after the warm-up; nil
@@ -61,6 +76,10 @@ type Stats struct {
 	// warm-up changed.
 	ChangedSlotsPerStep float64 `json:"changed_slots_per_step"`
 	WarmUp              WarmUp  `json:"warm_up"`
+	// Ladder holds the temperatures of parallel tempering, and SwapRates the share
+	// of swaps taken between each two neighbours; nil without.
+	Ladder    []float64 `json:"ladder,omitempty"`
+	SwapRates []float64 `json:"swap_rates,omitempty"`
 	// Draws is the number of states that were ranked, DistinctFills how many
 	// different ones were among them.
 	Draws         int `json:"draws"`
@@ -76,6 +95,26 @@ type Stats struct {
 	ModelRows           int64   `json:"model_rows"`
 	Device              string  `json:"device"`
 	Seconds             float64 `json:"seconds"` // from the template to the ranking
+	// Lengths holds the numbers of each combination of lengths where there are
+	// several. The counts beside it are then sums, the rates and the mean
+	// log-likelihood means over the lengths, and Slots that of the longest.
+	Lengths []LengthStats `json:"lengths,omitempty"`
+}
+
+// NoLaw is the Stats.Law of fills that a search or a decoding found.
+const NoLaw = "none known"
+
+// LengthStats are the numbers of one combination of lengths.
+type LengthStats struct {
+	Pieces                         []int     `json:"pieces"` // [blanks]
+	StepSize                       *float64  `json:"step_size"`
+	AcceptanceRate                 *float64  `json:"acceptance_rate"`
+	ChangedSlotsPerStep            float64   `json:"changed_slots_per_step"`
+	SwapRates                      []float64 `json:"swap_rates,omitempty"`
+	Draws                          int       `json:"draws"`
+	DistinctFills                  int       `json:"distinct_fills"`
+	MeanLogLikelihood              float64   `json:"mean_log_likelihood"`
+	MeanLogLikelihoodStandardError *float64  `json:"mean_log_likelihood_standard_error"`
 }
 
 // WarmUp reports the warm-up apart from the sampling.
@@ -91,7 +130,11 @@ type Progress struct {
 	Template string
 	Step     int // 0 is the initial states
 	Steps    int // of the whole run
-	WarmUp   bool
+	// Pieces is the number of slots of each blank, [blanks]. Where the template has
+	// several lengths, their runs follow each other, and a run's initial states
+	// come with the number of the step before them.
+	Pieces []int
+	WarmUp bool
 	// TokenIDs holds the tokens of the slots, [chains × slots].
 	TokenIDs []int
 	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the

@@ -41,6 +41,24 @@ const precision = "fp32"
 func (r *run) signature(d Description) string {
 	o := r.options
 	var s signature
+	if r.places > 1 {
+		s.add("lengths", "word-l2r")
+	}
+	if o.Mode != ModeSample {
+		s.add("mode", o.Mode)
+	}
+	if o.Mode == ModeDecode {
+		s.add("rounds", strconv.Itoa(r.rounds()))
+		s.add("energy", o.Energy)
+		s.add("candidates", strconv.Itoa(o.Candidates))
+		s.add("temperature", number(o.Temperature))
+		s.add("chains", strconv.Itoa(o.Samples))
+		s.add("rank", o.Rank)
+		s.add("seed", strconv.FormatUint(o.Seed, 10))
+		o.Constraints.signature(&s)
+		s.model(d, r.filler.tokenizer.SHA256())
+		return s.String()
+	}
 	s.add("sampler", o.Sampler)
 	if presets()[o.Sampler].stepped {
 		value := number(o.StepSize)
@@ -60,13 +78,21 @@ func (r *run) signature(d Description) string {
 		s.add("gradient", o.Gradient)
 	}
 	s.add("candidates", strconv.Itoa(o.Candidates))
-	s.add("temperature", number(o.Temperature))
+	if o.Mode == ModeBest {
+		s.add("temperature", number(hottest)+"-"+number(coldest))
+	} else {
+		s.add("temperature", number(o.Temperature))
+	}
+	if o.Ladder != "" {
+		s.add("ladder", o.Ladder)
+	}
 	s.add("chains", strconv.Itoa(o.Samples))
 	s.add("steps", strconv.Itoa(o.Steps))
 	s.add("warm-up", strconv.Itoa(o.WarmUp))
 	s.add("initial", o.Initial)
 	s.add("rank", o.Rank)
 	s.add("seed", strconv.FormatUint(o.Seed, 10))
+	o.Constraints.signature(&s)
 	s.model(d, r.filler.tokenizer.SHA256())
 	return s.String()
 }

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 )
 
-func TestVariables(t *testing.T) {
+func TestTiedSlots(t *testing.T) {
 	tests := []struct {
 		slots int
 		ties  [][]int
@@ -22,7 +22,7 @@ func TestVariables(t *testing.T) {
 		{5, [][]int{{1, 3}, {2, 4}}, [][]int{{0}, {1, 3}, {2, 4}}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, variables(test.slots, test.ties)); diff != "" {
+		if diff := cmp.Diff(test.want, tied(test.slots, test.ties)); diff != "" {
 			t.Errorf("%d slots, ties %v: %s", test.slots, test.ties, diff)
 		}
 	}
@@ -31,7 +31,7 @@ func TestVariables(t *testing.T) {
 // TestTied compares the frequencies of a template with two slots of one name and
 // one free slot with the exact distribution over all pairs of tokens.
 func TestTied(t *testing.T) {
-	for _, sampler := range []string{"dmala", "gwg"} {
+	for _, sampler := range []string{"dmala", "gwg", "lb-1", "gibbs-x", "hamming-ball"} {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
 			o := DefaultOptions()
@@ -81,8 +81,7 @@ func TestTiedGradient(t *testing.T) {
 	model := &fakeModel{bond: 1}
 	support := [][]int{{6, 7, 8}, {9, 10}, {6, 7, 8}}
 	over := &fakeTarget{model: model, support: support, categories: []int{3, 2, 3}, width: 3}
-	groups := [][]int{{0, 2}, {1}}
-	tied, err := newTiedTarget(over, groups)
+	tied, err := newVariableTarget(over, []variable{{slots: []int{0, 2}, support: support[0]}, {slots: []int{1}, support: support[1]}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestTiedGradient(t *testing.T) {
 
 func TestTiedErrors(t *testing.T) {
 	f, _ := newFake(t)
-	for _, sampler := range []string{"gibbs", "mlm-mh", "lb-1", "p-ncg"} {
+	for _, sampler := range []string{"gibbs", "mlm-mh", "gwl", "p-ncg"} {
 		o := DefaultOptions()
 		o.Sampler = sampler
 		_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x]", o, nil)

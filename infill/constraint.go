@@ -1,0 +1,621 @@
+package infill
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"infill/tokenize"
+)
+
+// Constraints narrow what blanks may take. They restrict the support: the chains
+// draw from the same distribution, conditional on the fills that are left, and
+// log-likelihoods compare with those of a run without them.
+type Constraints struct {
+	// Slots lists, by the number of a blank from 1, the fills it may take. A fill
+	// is one word or several, of one piece or several; a blank without a length
+	// of its own takes each at the number of its pieces.
+	Slots map[int][]string
+	// Ban lists words that no blank may hold: their pieces side by side.
+	Ban []string
+	// WholeWords keeps a blank from beginning with a piece that continues the
+	// word on its left. A blank that touches a word, as in "high[MASK]", always
+	// begins with one.
+	WholeWords bool
+	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
+	// between its words not counted; 0 is no bound.
+	MinCharacters, MaxCharacters int
+	// MinPieces and MaxPieces are the number of pieces of blanks without a length
+	// of their own and without a list; 0 is one piece. They also bound lists.
+	MinPieces, MaxPieces int
+}
+
+// The largest bounds: a blank of more pieces cannot be written, and no word of a
+// vocabulary comes near the number of characters.
+const (
+	maxPieces     = 16
+	maxCharacters = 1 << 16
+)
+
+// validate returns an *OptionError for what no template could be filled with.
+func (c *Constraints) validate() error {
+	if c == nil {
+		return nil
+	}
+	for number, words := range c.Slots {
+		switch {
+		case number < 1:
+			return &OptionError{"slot", fmt.Sprintf("%d is no blank: they count from 1", number)}
+		case len(words) == 0 || slices.ContainsFunc(words, blankText):
+			return &OptionError{"slot", fmt.Sprintf("an empty word for blank %d: list words, as in %d=red,blue", number, number)}
+		}
+	}
+	if slices.ContainsFunc(c.Ban, blankText) {
+		return &OptionError{"ban", "an empty word: list words, as in red,blue"}
+	}
+	ranges := []struct {
+		option             string
+		low, high, largest int
+		open               bool // above
+	}{
+		{"characters", c.MinCharacters, c.MaxCharacters, maxCharacters, true},
+		{"pieces", c.MinPieces, c.MaxPieces, maxPieces, false},
+	}
+	for _, r := range ranges {
+		switch {
+		case r.low < 0 || r.low > r.largest || r.high < 0 || r.high > r.largest:
+			return &OptionError{r.option, fmt.Sprintf("%d to %d is not within 1 to %d", r.low, r.high, r.largest)}
+		case r.high < r.low && !(r.open && r.high == 0):
+			return &OptionError{r.option, fmt.Sprintf("%d to %d runs backwards", r.low, r.high)}
+		}
+	}
+	return nil
+}
+
+func blankText(text string) bool { return strings.TrimSpace(text) == "" }
+
+// signature adds what is set.
+func (c *Constraints) signature(s *signature) {
+	if c == nil {
+		return
+	}
+	for _, number := range slices.Sorted(maps.Keys(c.Slots)) {
+		s.add("slot", strconv.Itoa(number)+"="+strings.Join(c.Slots[number], ","))
+	}
+	if len(c.Ban) > 0 {
+		s.add("ban", strings.Join(c.Ban, ","))
+	}
+	if c.WholeWords {
+		s.add("whole-words", "true")
+	}
+	if c.MinCharacters > 0 || c.MaxCharacters > 0 {
+		s.add("characters", bounds(c.MinCharacters, c.MaxCharacters))
+	}
+	if c.MaxPieces > 0 {
+		s.add("pieces", bounds(c.MinPieces, c.MaxPieces))
+	}
+}
+
+// bounds writes a range; an upper bound of 0 is none.
+func bounds(low, high int) string {
+	switch {
+	case high == 0:
+		return strconv.Itoa(low) + "-"
+	case low == high:
+		return strconv.Itoa(low)
+	}
+	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
+}
+
+// MisfitError is an option that one template cannot be filled with, while others
+// may be.
+type MisfitError struct{ *OptionError }
+
+var _ error = (*MisfitError)(nil)
+
+// Unwrap returns the *OptionError.
+func (e *MisfitError) Unwrap() error { return e.OptionError }
+
+func misfit(option, format string, args ...any) error {
+	return &MisfitError{&OptionError{option, fmt.Sprintf(format, args...)}}
+}
+
+// plan is a template of known lengths with what its slots may take.
+type plan struct {
+	template  *tokenize.Template
+	variables []variable
+	// allowed judges the tokens of all slots where the variables' supports cannot
+	// say it all; nil: everything is allowed.
+	allowed func(tokens []int) bool
+}
+
+// pieces are the numbers of pieces of the blanks.
+func (p *plan) pieces() []int {
+	pieces := make([]int, len(p.template.Blanks))
+	for i, b := range p.template.Blanks {
+		pieces[i] = b.Slots
+	}
+	return pieces
+}
+
+// together gives the reason why slots do not move one by one, or "".
+func (p *plan) together() string {
+	for _, v := range p.variables {
+		switch {
+		case v.words != nil:
+			return "words of several pieces"
+		case len(v.slots) > 1:
+			return "slots of one name"
+		}
+	}
+	if p.allowed != nil {
+		return "limits on a fill of several pieces"
+	}
+	return ""
+}
+
+// plans reads a template as the options want it: one plan for each combination
+// of the lengths its blanks may have. text is the template as typed, in its first
+// combination of lengths.
+func (f *Filler) plans(template string, pins []int, o Options) (text *tokenize.Template, plans []*plan, err error) {
+	typed, err := f.tokenizer.Expand(template)
+	if err != nil {
+		return nil, nil, err
+	}
+	text = typed[0]
+	rules, err := f.rules(text, o.Constraints)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rewritten := rules.rewrite(text); rewritten != template {
+		if typed, err = f.tokenizer.Expand(rewritten); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, t := range typed {
+		if rules.fits(t) {
+			plans = append(plans, &plan{template: t})
+		}
+	}
+	if pins != nil {
+		if len(plans) != 1 {
+			return nil, nil, &OptionError{"pins", fmt.Sprintf("the template has %d combinations of lengths: name one", len(plans))}
+		}
+		if err := f.checkPins(plans[0].template, pins); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, p := range plans {
+		if err := f.checkLength(len(p.template.IDs)); err != nil {
+			return nil, nil, err
+		}
+		if err := rules.compile(p, pins); err != nil {
+			return nil, nil, err
+		}
+		if err := checkTogether(p, o); err != nil {
+			return nil, nil, err
+		}
+	}
+	return text, plans, nil
+}
+
+// Check reads a template with the options without running the model: what Fill
+// would say of them.
+func (f *Filler) Check(template string, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	_, _, err := f.plans(template, nil, o)
+	return err
+}
+
+// checkTogether refuses what needs slots that move one by one.
+func checkTogether(p *plan, o Options) error {
+	why := p.together()
+	if why == "" {
+		return nil
+	}
+	kind := presets()[o.Sampler]
+	switch {
+	case o.Mode == ModeDecode:
+		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
+	case kind.conditional || kind.metric:
+		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
+	case o.Initial == "mask":
+		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
+	}
+	return nil
+}
+
+// rules are constraints in terms of one vocabulary.
+type rules struct {
+	*Constraints
+	filler *Filler
+	lists  [][][]int // token ids of the fills, [blanks][fills]; nil without a list
+	plain  [][]int   // banned, as they stand by themselves
+	joined [][]int   // banned, where they continue a word
+	length []int     // characters of each token, [vocabulary]; nil where none are counted
+}
+
+// rules reads the constraints, which may be nil, for the blanks of a template.
+func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
+	if c == nil {
+		c = &Constraints{}
+	}
+	r := &rules{Constraints: c, filler: f, lists: make([][][]int, len(t.Blanks))}
+	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
+		r.length = make([]int, f.tokenizer.VocabularySize())
+		for _, id := range f.fillable {
+			r.length[id] = utf8.RuneCountInString(f.pieceText(id))
+		}
+	}
+	var continuing map[string]int
+	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) && (len(c.Slots) > 0 || len(c.Ban) > 0) {
+		continuing = f.continuations()
+	}
+	for _, word := range c.Ban {
+		ids, err := f.tokenizer.Candidate(word)
+		if err != nil {
+			continue // a word the model cannot write comes in no fill
+		}
+		r.plain = append(r.plain, ids)
+		if joined := f.join(ids, continuing); joined != nil {
+			r.joined = append(r.joined, joined)
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(c.Slots)) {
+		if number > len(t.Blanks) {
+			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
+		}
+		if err := r.list(t, number-1, c.Slots[number], continuing); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.named(t)
+}
+
+// list reads the fills of one blank.
+func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing map[string]int) error {
+	b := t.Blanks[blank]
+	low, high := 1, maxPieces
+	if explicit(t, b) {
+		low, high = lengths(t, b)
+	}
+	if r.MaxPieces > 0 {
+		low, high = max(low, r.MinPieces), min(high, r.MaxPieces)
+	}
+	for _, word := range words {
+		ids, err := r.filler.tokenizer.Candidate(word)
+		if err != nil {
+			return misfit("slot", "blank %d cannot take %q: %v", blank+1, word, err)
+		}
+		if b.TouchesLeft {
+			joined := r.filler.join(ids, continuing)
+			if joined == nil {
+				return misfit("slot", "blank %d cannot take %q: the vocabulary has no pieces that continue a word with it", blank+1, word)
+			}
+			ids = joined
+		}
+		for _, id := range ids {
+			if _, ok := slices.BinarySearch(r.filler.fillable, id); !ok {
+				return misfit("slot", "blank %d cannot take %q: %s fills no slot", blank+1, word, r.filler.tokenizer.Token(id))
+			}
+		}
+		if len(ids) < low || len(ids) > high {
+			return misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", blank+1, word, countPieces(len(ids)), t.Text[b.Start:b.End], bounds(low, high))
+		}
+		if !r.banned(b, ids) && r.rightLength(ids) && r.begins(b, ids[0]) {
+			r.lists[blank] = append(r.lists[blank], ids)
+		}
+	}
+	if r.lists[blank] == nil {
+		return misfit("slot", "the other constraints leave blank %d no word of its list", blank+1)
+	}
+	slices.SortFunc(r.lists[blank], slices.Compare)
+	r.lists[blank] = slices.CompactFunc(r.lists[blank], slices.Equal)
+	return nil
+}
+
+func countPieces(n int) string {
+	if n == 1 {
+		return "1 piece"
+	}
+	return strconv.Itoa(n) + " pieces"
+}
+
+// named gives the blanks of one name one list, and refuses those that cannot
+// hold the same tokens.
+func (r *rules) named(t *tokenize.Template) error {
+	first := map[string]int{}
+	for i, b := range t.Blanks {
+		if b.Name == "" {
+			continue
+		}
+		j, seen := first[b.Name]
+		if !seen {
+			first[b.Name] = i
+			continue
+		}
+		if t.Blanks[j].TouchesLeft != b.TouchesLeft {
+			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
+		}
+		switch {
+		case r.lists[i] == nil:
+		case r.lists[j] == nil:
+			r.lists[j] = r.lists[i]
+		case !slices.EqualFunc(r.lists[i], r.lists[j], slices.Equal):
+			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
+		}
+	}
+	for i, b := range t.Blanks {
+		if b.Name != "" {
+			r.lists[i] = r.lists[first[b.Name]]
+		}
+	}
+	return nil
+}
+
+// explicit tells whether the user typed a length.
+func explicit(t *tokenize.Template, b tokenize.Blank) bool {
+	return strings.HasPrefix(t.Text[b.Start:b.End], "[MASK:")
+}
+
+// lengths reads the length that the user typed, which the tokenizer has checked.
+func lengths(t *tokenize.Template, b tokenize.Blank) (low, high int) {
+	inside := strings.TrimSuffix(strings.TrimPrefix(t.Text[b.Start:b.End], "[MASK:"), "]")
+	inside, _, _ = strings.Cut(inside, "=")
+	first, last, ranged := strings.Cut(inside, "-")
+	low, _ = strconv.Atoi(first)
+	if !ranged {
+		return low, low
+	}
+	high, _ = strconv.Atoi(last)
+	return low, high
+}
+
+// rewrite is the text with the lengths that constraints give to blanks without
+// one of their own. A fill's text does not hold the blanks, so it is the same.
+func (r *rules) rewrite(t *tokenize.Template) string {
+	var text strings.Builder
+	from := 0
+	for i, b := range t.Blanks {
+		text.WriteString(t.Text[from:b.Start])
+		from = b.End
+		low, high := max(r.MinPieces, 1), max(r.MaxPieces, 1)
+		if list := r.lists[i]; list != nil {
+			low, high = len(list[0]), len(list[0])
+			for _, ids := range list {
+				low, high = min(low, len(ids)), max(high, len(ids))
+			}
+		}
+		switch {
+		case explicit(t, b) || high == 1:
+			text.WriteString(t.Text[b.Start:b.End])
+			continue
+		case b.Name != "":
+			fmt.Fprintf(&text, "[MASK:%d-%d=%s]", low, high, b.Name)
+		default:
+			fmt.Fprintf(&text, "[MASK:%d-%d]", low, high)
+		}
+	}
+	text.WriteString(t.Text[from:])
+	return text.String()
+}
+
+// fits tells whether every list has a fill of its blank's length.
+func (r *rules) fits(t *tokenize.Template) bool {
+	for i, b := range t.Blanks {
+		if r.lists[i] != nil && len(r.ofLength(i, b.Slots)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ofLength is the part of a blank's list that has a number of pieces.
+func (r *rules) ofLength(blank, pieces int) [][]int {
+	var fills [][]int
+	for _, ids := range r.lists[blank] {
+		if len(ids) == pieces {
+			fills = append(fills, ids)
+		}
+	}
+	return fills
+}
+
+// begins tells whether a token may be the first of a blank.
+func (r *rules) begins(b tokenize.Blank, token int) bool {
+	if b.TouchesLeft {
+		return r.filler.tokenizer.Continues(token)
+	}
+	return !r.WholeWords || !r.filler.tokenizer.Continues(token)
+}
+
+// banned tells whether a blank's tokens hold a banned word.
+func (r *rules) banned(b tokenize.Blank, ids []int) bool {
+	for _, ban := range r.plain {
+		for at := range len(ids) - len(ban) + 1 {
+			if slices.Equal(ids[at:at+len(ban)], ban) {
+				return true
+			}
+		}
+	}
+	return b.TouchesLeft && slices.ContainsFunc(r.joined, func(ban []int) bool {
+		return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban)
+	})
+}
+
+// rightLength tells whether a fill has as many characters as it should.
+func (r *rules) rightLength(ids []int) bool {
+	if r.length == nil {
+		return true
+	}
+	n := 0
+	for _, id := range ids {
+		n += r.length[id]
+	}
+	return n >= r.MinCharacters && (r.MaxCharacters == 0 || n <= r.MaxCharacters)
+}
+
+// compile writes a plan's variables.
+func (r *rules) compile(p *plan, pins []int) error {
+	t := p.template
+	blankOf := make([]int, 0, len(t.Slots))
+	for i, b := range t.Blanks {
+		for range b.Slots {
+			blankOf = append(blankOf, i)
+		}
+	}
+	joint := false
+	for _, slots := range tied(len(t.Slots), t.Ties) {
+		blank := blankOf[slots[0]]
+		b := t.Blanks[blank]
+		v := variable{slots: slots}
+		switch fills := r.ofLength(blank, b.Slots); {
+		case r.lists[blank] != nil && b.Slots > 1 && slots[0] != b.First:
+			continue // moves with the blank's first slot
+		case r.lists[blank] != nil && b.Slots > 1:
+			v.slots, v.words = r.together(slots, fills)
+		case r.lists[blank] != nil:
+			v.listed = true
+			for _, ids := range fills {
+				v.support = append(v.support, ids[0])
+			}
+		default:
+			v.support = r.support(b, slots[0]-b.First)
+			joint = joint || b.Slots > 1 && (r.length != nil || slices.ContainsFunc(slices.Concat(r.plain, r.joined), func(ban []int) bool { return len(ban) > 1 }))
+		}
+		if pins != nil && pins[v.slots[0]] != Free || v.words != nil {
+			v = pinned(v, pins)
+		}
+		if v.categories() == 0 {
+			return misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
+		}
+		p.variables = append(p.variables, v)
+	}
+	if joint {
+		p.allowed = func(tokens []int) bool {
+			for i, b := range t.Blanks {
+				ids := tokens[b.First : b.First+b.Slots]
+				if b.Slots > 1 && r.lists[i] == nil && (r.banned(b, ids) || !r.rightLength(ids)) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return nil
+}
+
+// together are the slots of a blank and of those of its name, and the words that
+// fill all of them; first are the first slots of each.
+func (r *rules) together(first []int, fills [][]int) (slots []int, words [][]int) {
+	pieces := len(fills[0])
+	for _, slot := range first {
+		for piece := range pieces {
+			slots = append(slots, slot+piece)
+		}
+	}
+	for _, ids := range fills {
+		words = append(words, slices.Repeat(ids, len(first)))
+	}
+	return slots, words
+}
+
+// support is what a slot without a list may take: a blank's given piece.
+func (r *rules) support(b tokenize.Blank, piece int) []int {
+	whole := !b.TouchesLeft && !r.WholeWords || piece > 0
+	if whole && r.length == nil && len(r.plain) == 0 {
+		return r.filler.fillable
+	}
+	var support []int
+	for _, id := range r.filler.fillable {
+		one := []int{id}
+		switch {
+		case piece == 0 && !r.begins(b, id):
+		case slices.ContainsFunc(r.plain, func(ban []int) bool { return slices.Equal(ban, one) }):
+		case piece == 0 && b.TouchesLeft && slices.ContainsFunc(r.joined, func(ban []int) bool { return slices.Equal(ban, one) }):
+		case b.Slots == 1 && !r.rightLength(one):
+		case r.length != nil && r.MaxCharacters > 0 && r.length[id] > r.MaxCharacters:
+		default:
+			support = append(support, id)
+		}
+	}
+	return support
+}
+
+// pinned keeps a variable to what its slots are pinned to.
+func pinned(v variable, pins []int) variable {
+	if pins == nil {
+		return v
+	}
+	if v.words == nil {
+		v.support = []int{pins[v.slots[0]]}
+		return v
+	}
+	v.words = slices.DeleteFunc(slices.Clone(v.words), func(word []int) bool {
+		for i, slot := range v.slots {
+			if pins[slot] != Free && pins[slot] != word[i] {
+				return true
+			}
+		}
+		return false
+	})
+	return v
+}
+
+// pieceText is a token as it reads, without the mark of a piece or the blank of
+// a word.
+func (f *Filler) pieceText(id int) string {
+	text := strings.TrimSpace(f.tokenizer.Decode([]int{id}))
+	if f.tokenizer.Continues(id) {
+		return strings.TrimPrefix(text, "##")
+	}
+	return text
+}
+
+// continuations are the tokens that continue a word, by how they read.
+func (f *Filler) continuations() map[string]int {
+	tokens := map[string]int{}
+	for _, id := range f.fillable {
+		if f.tokenizer.Continues(id) {
+			tokens[f.pieceText(id)] = id
+		}
+	}
+	return tokens
+}
+
+// join cuts a candidate's first word into pieces that continue a word, the
+// longest first, as WordPiece does; nil where the vocabulary has none.
+func (f *Filler) join(ids []int, continuing map[string]int) []int {
+	if continuing == nil || f.tokenizer.Continues(ids[0]) {
+		return ids
+	}
+	end := 1
+	for end < len(ids) && f.tokenizer.Continues(ids[end]) {
+		end++
+	}
+	var word strings.Builder
+	for _, id := range ids[:end] {
+		word.WriteString(f.pieceText(id))
+	}
+	var joined []int
+	for rest := word.String(); rest != ""; {
+		length := len(rest)
+		for length > 0 {
+			if id, ok := continuing[rest[:length]]; ok {
+				joined = append(joined, id)
+				break
+			}
+			length--
+		}
+		if length == 0 {
+			return nil
+		}
+		rest = rest[length:]
+	}
+	return append(joined, ids[end:]...)
+}

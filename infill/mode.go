@@ -1,0 +1,79 @@
+package infill
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"infill/samplers"
+)
+
+// The temperatures between which ModeBest falls.
+const (
+	hottest = 2
+	coldest = 0.1
+)
+
+// anneal searches, and pools every state that was seen. With Rank "final" it
+// pools the best state of each chain alone.
+func (r *run) anneal(ctx context.Context) error {
+	settings, err := r.settings()
+	if err != nil {
+		return err
+	}
+	o := r.options
+	energy := make([]float64, o.Samples)
+	best, err := samplers.Anneal(ctx, o.Sampler, r.target, settings, r.start, r.streams,
+		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest},
+		func(step int, state *samplers.State, info *samplers.Info) error {
+			temperature := hottest * math.Pow(coldest/hottest, float64(step-1)/float64(max(1, o.Steps-1)))
+			r.report(step, state, info, temperature)
+			r.count(step, info)
+			if o.Rank == "distinct" {
+				for c, u := range state.Energy {
+					energy[c] = u * temperature
+				}
+				r.pool.add(state.Positions, energy)
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	// Last, so that they are the final states; a chain's best may be its start.
+	r.pool.add(best.Positions, best.Energy)
+	return nil
+}
+
+// rounds is how often a decoding predicts.
+func (r *run) rounds() int { return min(r.options.Steps, len(r.variables)) }
+
+// decode fills by confidence: the first chain takes the most probable token each
+// time, the others draw.
+func (r *run) decode(ctx context.Context) error {
+	var positions []int
+	for _, part := range []struct {
+		from, to    int
+		temperature float64
+	}{{0, 1, 0}, {1, r.options.Samples, r.options.Temperature}} {
+		if part.from == part.to {
+			continue
+		}
+		p, err := samplers.MaskPredict(ctx, r.target, r.streams[part.from:part.to], samplers.MaskPredictOptions{Rounds: r.rounds(), Temperature: part.temperature})
+		if err != nil {
+			return err
+		}
+		positions = append(positions, p.Positions...)
+	}
+	r.pool.add(positions, slices.Repeat([]float64{math.NaN()}, r.options.Samples))
+	if err := r.pool.evaluate(ctx, r.target); err != nil || r.observe == nil {
+		return err
+	}
+	p := Progress{Template: r.typed.Text, Step: (r.place + 1) * r.options.Steps, Steps: r.places * r.options.Steps, Pieces: r.pieces()}
+	for _, fill := range r.pool.final() {
+		p.TokenIDs = append(p.TokenIDs, r.tokens(r.pool.state(int(fill)))...)
+		p.LogLikelihoods = append(p.LogLikelihoods, r.pool.energy[fill])
+	}
+	r.observe(p)
+	return nil
+}

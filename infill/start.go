@@ -1,0 +1,174 @@
+package infill
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"infill/samplers"
+)
+
+// maxTries bounds how often a start is drawn anew that the constraints forbid.
+const maxTries = 1000
+
+// initial gives where the chains start, [chains × variables]. weights are the
+// model's log-probabilities of each variable's categories with all slots masked.
+func (r *run) initial(ctx context.Context, weights [][]float32) ([]int, error) {
+	o := r.options
+	if given, ok := strings.CutPrefix(o.Initial, InitialFill); ok {
+		start, err := r.given(given)
+		return slices.Repeat(start, o.Samples), err
+	}
+	switch o.Initial {
+	case "random":
+		return r.drawn(nil, r.streams)
+	case "shared":
+		// Its own stream: the chains' are for their steps alone.
+		start, err := r.drawn(weights, samplers.Streams(o.Seed, r.label+"\x00start", 1))
+		return slices.Repeat(start, o.Samples), err
+	case "mask":
+		return r.unmasked(ctx)
+	}
+	return r.drawn(weights, r.streams)
+}
+
+// drawn draws the variables independently, each chain with its own stream: by
+// their weights, or uniformly where there are none. What the constraints forbid
+// is drawn anew.
+func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
+	cumulative := make([][]float64, len(weights))
+	for n, row := range weights {
+		// Shifted by the largest value, so that no variable underflows to nothing.
+		highest := math.Inf(-1)
+		for _, w := range row {
+			highest = max(highest, float64(w))
+		}
+		sum := 0.0
+		for _, w := range row {
+			sum += math.Exp(float64(w) - highest)
+			cumulative[n] = append(cumulative[n], sum)
+		}
+	}
+	start := make([]int, len(streams)*len(r.variables))
+	for chain, stream := range streams {
+		state := start[chain*len(r.variables):][:len(r.variables)]
+		for try := 0; ; try++ {
+			if try == maxTries {
+				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen them, or give a fill as %sWORD,...", maxTries, r.options.Initial, InitialFill)
+			}
+			for n := range state {
+				if weights == nil {
+					state[n] = stream.IntN(r.variables[n].categories())
+				} else {
+					state[n] = drawCategory(cumulative[n], stream)
+				}
+			}
+			if r.allowed == nil || r.allowed(r.tokens(state)) {
+				break
+			}
+		}
+	}
+	return start, nil
+}
+
+// drawCategory draws from cumulative weights.
+func drawCategory(cumulative []float64, stream *rand.Rand) int {
+	u := stream.Float64() * cumulative[len(cumulative)-1]
+	// The first category whose sum is above u: never one of weight 0.
+	category, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
+		if c <= u {
+			return -1
+		}
+		return 1
+	})
+	return min(category, len(cumulative)-1)
+}
+
+// unmasked draws the slots of each chain one by one in a random order, each from
+// the model with those before it filled and the others masked: what the first
+// sweep of a Gibbs sampler that starts from masks does.
+func (r *run) unmasked(ctx context.Context) ([]int, error) {
+	target, ok := r.target.(samplers.MaskedConditionalTarget)
+	if !ok {
+		return nil, fmt.Errorf("%T has no conditionals of several masked slots", r.target)
+	}
+	categories := target.Categories()
+	slots, width, chains := len(categories), slices.Max(categories), len(r.streams)
+	order := make([][]int, chains)
+	for chain, stream := range r.streams {
+		order[chain] = stream.Perm(slots)
+	}
+	start := make([]int, chains*slots)
+	open := slices.Repeat([]bool{true}, chains*slots)
+	logp := make([]float64, chains*slots*width)
+	var cumulative []float64
+	for round := range slots {
+		if err := target.LogMaskedConditionals(ctx, start, open, logp); err != nil {
+			return nil, err
+		}
+		for chain, stream := range r.streams {
+			slot := order[chain][round]
+			sum := 0.0
+			cumulative = cumulative[:0]
+			for _, l := range logp[(chain*slots+slot)*width:][:categories[slot]] {
+				sum += math.Exp(l)
+				cumulative = append(cumulative, sum)
+			}
+			start[chain*slots+slot] = drawCategory(cumulative, stream)
+			open[chain*slots+slot] = false
+		}
+	}
+	return start, nil
+}
+
+// given reads a fill, one for each blank, joined by commas.
+func (r *run) given(text string) ([]int, error) {
+	fills := strings.Split(text, ",")
+	if len(fills) != len(r.template.Blanks) {
+		return nil, misfit("initial", "%d fills given, the template has %d blanks", len(fills), len(r.template.Blanks))
+	}
+	if r.label != r.typed.Text {
+		return nil, misfit("initial", "a given fill has one length, and the template several: name one")
+	}
+	tokens := make([]int, len(r.template.Slots))
+	for i, b := range r.template.Blanks {
+		ids, err := r.filler.tokenizer.Candidate(fills[i])
+		if err != nil {
+			return nil, misfit("initial", "blank %d cannot take %q: %v", i+1, fills[i], err)
+		}
+		if b.TouchesLeft {
+			if ids = r.filler.join(ids, r.filler.continuations()); ids == nil {
+				return nil, misfit("initial", "blank %d cannot take %q: the vocabulary has no pieces that continue a word with it", i+1, fills[i])
+			}
+		}
+		if len(ids) != b.Slots {
+			return nil, misfit("initial", "%q has %s, blank %d has %d", fills[i], countPieces(len(ids)), i+1, b.Slots)
+		}
+		copy(tokens[b.First:], ids)
+	}
+	state := make([]int, len(r.variables))
+	for n := range r.variables {
+		v := &r.variables[n]
+		state[n] = -1
+		for category := range v.categories() {
+			fits := true
+			for i, slot := range v.slots {
+				fits = fits && v.token(category, i) == tokens[slot]
+			}
+			if fits {
+				state[n] = category
+				break
+			}
+		}
+		if state[n] < 0 {
+			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise --candidates, 0 being the whole vocabulary, or change the constraints", r.filler.pieceText(tokens[v.slots[0]]), v.categories())
+		}
+	}
+	if r.allowed != nil && !r.allowed(tokens) {
+		return nil, misfit("initial", "the constraints forbid %q", text)
+	}
+	return state, nil
+}
