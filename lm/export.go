@@ -28,8 +28,8 @@ func exported() []struct {
 		file, about string
 		build       func(*models.Bundle) (*onnx.Graph, error)
 	}{
-		{"conditionals.onnx", "log-probabilities of tokens at queried positions", bert.Conditionals},
-		{"gradient.onnx", "the same, and the gradient of the energy through the context", bert.Gradient},
+		{"conditionals.onnx", "log-probabilities of tokens at queried positions", conditionals},
+		{"gradient.onnx", "the same, and the gradient of the energy through the context", gradient},
 	}
 }
 

@@ -63,12 +63,11 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return nil, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
-	m.wordEmbeddings = sync.OnceValues(func() ([]float32, error) { return bundle.Weights.Float32s(bundle.Config.Layout().Words.Name) })
+	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.conditionals.build = bert.Conditionals
+	m.conditionals.build, m.gradient.build = conditionals, gradient
 	m.conditionals.inputs = []string{bert.InputIDs, bert.InputQueries, bert.InputTargets, bert.InputCandidates, bert.InputChosen}
 	m.conditionals.outputs = []string{bert.OutputTarget, bert.OutputCandidates, bert.OutputVocabulary}
-	m.gradient.build = bert.Gradient
 	m.gradient.inputs = append(append([]string{}, m.conditionals.inputs...),
 		bert.InputSlots, bert.InputWeights, bert.InputSlotCandidates, bert.InputChosenSlots)
 	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), bert.OutputSlotCandidates, bert.OutputSlotsVocabulary)

@@ -36,6 +36,10 @@ type Bundle struct {
 	Config      Config
 	// Weights says where each weight lies. Look names up through Bundle.Tensor, which knows their older forms.
 	Weights *safetensors.File
+	// Graph is the path of an imported model's ONNX graph, and Imported its config.json. Such a model has no Weights, and of
+	// Config only what every model has. Empty and nil for all others.
+	Graph    string
+	Imported *Imported
 	// SHA256 identifies what the model computes, 64 hexadecimal digits: see Manifest.SHA256.
 	SHA256 string
 	// Manifest lists the files. Of a bundle that came without one it is made up, and covers the files in use.
@@ -82,7 +86,12 @@ func (b *Bundle) load() error {
 	if err != nil {
 		return b.absent(configName, err)
 	}
-	if b.Config, err = ParseConfig(config); err != nil {
+	if b.Imported, err = parseImported(config); err == nil && b.Imported != nil {
+		b.Config = b.Imported.config()
+	} else if err == nil {
+		b.Config, err = ParseConfig(config)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", at(configName), err)
 	}
 	used := []string{configName}
@@ -111,13 +120,19 @@ func (b *Bundle) load() error {
 			return b.absent("vocab.txt or tokenizer.json", err)
 		}
 	}
-	weights, err := b.openWeights()
+	open := b.openWeights
+	if b.Imported != nil {
+		open = b.openGraph
+	}
+	weights, err := open()
 	if err != nil {
 		return err
 	}
 	used = append(used, weights...)
-	if err := b.Config.checkTensors(b.Weights); err != nil {
-		return err
+	if b.Imported == nil {
+		if err := b.Config.checkTensors(b.Weights); err != nil {
+			return err
+		}
 	}
 	if b.Manifest == nil {
 		if b.Manifest, err = NewManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used...); err != nil {
@@ -134,6 +149,10 @@ func (b *Bundle) load() error {
 	b.Description = b.Manifest.Description
 	if b.Description == "" {
 		c := b.Config
+		if b.Imported != nil {
+			b.Description = fmt.Sprintf("imported ONNX graph, %d tokens", c.VocabularySize)
+			return nil
+		}
 		b.Description = fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize, c.VocabularySize)
 	}
 	return nil

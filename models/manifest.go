@@ -147,11 +147,16 @@ func (m *Manifest) Size() int64 {
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
-		if isModelFile(f.Path) {
+		if isModelFile(f.Path) || m.Family == ImportedFamily && !isDocument(f.Path) {
 			fmt.Fprintf(h, "%s\n%d\n%s\n", f.Path, f.Size, f.SHA256)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// isDocument tells whether a file is for people alone.
+func isDocument(name string) bool {
+	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "LICENSE")
 }
 
 // isModelFile tells whether the file can change what a bundle computes.

@@ -16,6 +16,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
+	"infill/lm/imported"
 	"infill/models"
 	"infill/models/hub"
 )
@@ -337,6 +338,17 @@ func printModel(s *terminal.Streams, m modelEntry) error {
 		line("vocabulary", fmt.Sprintf("%d tokens", c.VocabularySize))
 		line("positions", fmt.Sprintf("%d tokens at most", c.MaxPositions))
 	}
+	var graph models.Imported
+	if json.Unmarshal(m.Config, &graph) == nil && graph.ModelType == models.ImportedFamily {
+		line("architecture", "an ONNX graph")
+		line("vocabulary", fmt.Sprintf("%d tokens", graph.VocabularySize))
+		line("positions", fmt.Sprintf("%d tokens at most", graph.MaxPositions))
+		if graph.Gradient {
+			line("gradient", "added by differentiating the graph")
+		} else {
+			line("no gradient", graph.NoGradient)
+		}
+	}
 	if _, err := s.Out.Write([]byte(b.String())); err != nil || len(m.Files) == 0 {
 		return err
 	}
@@ -464,22 +476,32 @@ and its unfinished downloads.`,
 
 // importOptions are the flags of importing.
 type importOptions struct {
-	streams *terminal.Streams
-	from    string
-	name    string
-	quiet   bool
+	streams   *terminal.Streams
+	from      string
+	name      string
+	tokenizer string
+	positions int
+	quiet     bool
 }
 
 func newCmdModelsImport(s *terminal.Streams) *cobra.Command {
 	o := &importOptions{streams: s}
 	cmd := &cobra.Command{
-		Use:   "import DIR",
-		Short: "Copy a model from a folder into the cache folder",
-		Long: `Copy a model from a folder into the cache folder, where it gets a manifest and is
-used by its name. The folder holds config.json, the tokenizer's files and
-model.safetensors, as the hub's libraries save it. It can be used where it lies
-as well: infill -m DIR "...".`,
-		Example: "  $ infill models import ./my-bert --name my-bert",
+		Use:   "import DIR | FILE.onnx --tokenizer DIR",
+		Short: "Copy a model from a folder, or an exported ONNX graph, into the cache folder",
+		Long: `Copy a model into the cache folder, where it gets a manifest and is used by its
+name.
+
+A DIR holds config.json, the tokenizer's files and model.safetensors, as the
+hub's libraries save it. It can be used where it lies as well: infill -m DIR.
+
+A FILE.onnx is a masked language model exported by others: input_ids, perhaps
+attention_mask, token_type_ids and position_ids, with dynamic axes, to logits.
+The folder given with --tokenizer holds the tokenizer's files, and perhaps the
+model's config.json. The gradient is added by differentiating the graph; where
+an operator cannot be differentiated, it is named, and the model serves the
+samplers that need no gradient.`,
+		Example: "  $ infill models import ./my-bert --name my-bert\n  $ infill models import exported/model.onnx --tokenizer exported --name my/export",
 		Args:    oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.from = args[0]
@@ -487,32 +509,63 @@ as well: infill -m DIR "...".`,
 		},
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
-	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no result: the exit code tells")
+	cmd.Flags().StringVar(&o.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
+	cmd.Flags().Var(whole{&o.positions}, "positions", "longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no result, no warning: the exit code tells")
 	return cmd
 }
 
 func importRun(ctx context.Context, o *importOptions) error {
+	info, err := os.Stat(o.from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &usageError{fmt.Errorf("there is no folder or file %.200q", o.from), ""}
+	}
+	if err != nil {
+		return err
+	}
+	graph := !info.IsDir()
+	switch {
+	case graph && o.tokenizer == "":
+		return &usageError{errors.New("--tokenizer: no folder is named, and a graph has no tokenizer of its own"), "give one: --tokenizer DIR"}
+	case !graph && (o.tokenizer != "" || o.positions != 0):
+		return &usageError{errors.New("--tokenizer and --positions belong to an ONNX graph: a folder has its own"), ""}
+	case o.positions < 0:
+		return &usageError{fmt.Errorf("--positions: %d is not a whole number of 0 or more", o.positions), ""}
+	}
 	name := o.name
 	if name == "" {
-		dir, err := filepath.Abs(o.from)
+		path, err := filepath.Abs(o.from)
 		if err != nil {
 			return err
 		}
-		name = filepath.Base(dir)
+		name = filepath.Base(path)
+		if graph {
+			name = strings.TrimSuffix(name, ".onnx")
+		}
+		if graph && name == "model" {
+			name = filepath.Base(filepath.Dir(path))
+		}
 	}
 	if err := models.CheckName(name); err != nil {
 		return &usageError{err, "give another with --name"}
-	}
-	if _, err := os.Stat(o.from); errors.Is(err, fs.ErrNotExist) {
-		return &usageError{fmt.Errorf("there is no folder %.200q", o.from), ""}
 	}
 	store, err := models.DefaultStore()
 	if err != nil {
 		return err
 	}
-	bundle, err := store.Import(ctx, o.from, name)
+	if !graph {
+		bundle, err := store.Import(ctx, o.from, name)
+		if err != nil {
+			return err
+		}
+		return printPlaced(o.streams, bundle, o.quiet)
+	}
+	bundle, err := imported.Import(ctx, store, o.from, imported.ImportOptions{Tokenizer: o.tokenizer, Name: name, Positions: o.positions})
 	if err != nil {
 		return err
+	}
+	if why := bundle.Imported.NoGradient; why != "" && !o.quiet {
+		fmt.Fprintf(o.streams.Err, "infill: warning: the model has no gradient: %s; samplers without one work\n", oneLine(why))
 	}
 	return printPlaced(o.streams, bundle, o.quiet)
 }

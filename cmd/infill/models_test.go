@@ -28,6 +28,10 @@ func TestModelScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	exports, err := filepath.Abs(filepath.Join("..", "..", "testdata", "import"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	type serverKey struct{}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "models"),
@@ -44,6 +48,7 @@ func TestModelScripts(t *testing.T) {
 			env.Setenv("FIRST", hubtest.FirstCommit)
 			env.Setenv("SECOND", hubtest.SecondCommit)
 			env.Setenv("TOKEN", hubtest.Token)
+			env.Setenv("EXPORTS", exports)
 			return modelstest.Write(filepath.Join(env.WorkDir, "tiny"), modelstest.Tiny(), modelstest.Options{Seed: 5})
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

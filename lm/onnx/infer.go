@@ -25,7 +25,7 @@ func (in *inliner) infer(n *Node) {
 	}
 	switch n.Op {
 	case "Neg", "Abs", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Relu", "Sign", "Floor", "Ceil", "Round", "Cos", "Sin",
-		"Clip", "Gelu", "Softplus", "Softmax", "LogSoftmax", "Trilu", "CumSum", "Not", "IsNaN", "IsInf", "Cast":
+		"Clip", "Gelu", "Softplus", "Elu", "Selu", "Celu", "LeakyRelu", "HardSigmoid", "HardSwish", "Mish", "Softsign", "Tan", "Atan", "Softmax", "LogSoftmax", "Trilu", "CumSum", "Not", "IsNaN", "IsInf", "Cast":
 		if ranked(1) {
 			set(x.DType, x.Shape)
 		}

@@ -213,6 +213,7 @@ var leastInputs = map[string]int{
 	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2, "Trilu": 1, "CumSum": 2,
 	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1, "Sign": 1,
 	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1, "Softplus": 1,
+	"Elu": 1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1, "Tan": 1, "Atan": 1,
 }
 
 // upgrade brings an operator to the version that graphs are written in. It

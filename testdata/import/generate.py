@@ -97,6 +97,8 @@ def half(source, file):
 def external(source, file):
     m = onnx.load(os.path.join(here, source))
     shorten(m)
+    if os.path.exists(os.path.join(here, file + "_data")):  # onnx does not write over it
+        os.remove(os.path.join(here, file + "_data"))
     onnx.save_model(m, os.path.join(here, file), save_as_external_data=True, all_tensors_to_one_file=True,
                     location=file + "_data", size_threshold=64)
 
@@ -111,10 +113,31 @@ def references():
     queried = logits[torch.arange(3), at]
     logp = torch.log_softmax(queried, -1)
     logp[torch.arange(3), targets].sum().backward()
+    found = {"ids": ids.tolist(), "positions": at, "targets": targets, "log_probabilities": logp.tolist(),
+                 "gradient": words.grad.tolist(), "energy": energy(m)}
     with open(os.path.join(here, "reference.json"), "w") as f:
-        json.dump({"ids": ids.tolist(), "positions": at, "targets": targets, "log_probabilities": logp.tolist(),
-                   "gradient": words.grad.tolist()}, f)
+        json.dump(found, f)
         f.write("\n")
+
+
+def energy(m):
+    """U of a fill of three slots, each masked in turn, and its derivative with respect to one-hot fills."""
+    template, slots, fill = [2, 7, MASK, 11, MASK, MASK, 3], [2, 4, 5], [33, 17, 60]
+    rows = torch.tensor([template] * len(slots))
+    for i in range(len(slots)):
+        for j, s in enumerate(slots):
+            rows[i, s] = MASK if i == j else fill[j]
+    table = m.bert.embeddings.word_embeddings.weight.detach()
+    words = table[rows].requires_grad_(True)
+    logits = m(inputs_embeds=words, attention_mask=torch.ones_like(rows), token_type_ids=torch.zeros_like(rows)).logits
+    logp = torch.log_softmax(logits[range(len(slots)), slots], -1)
+    terms = logp[range(len(slots)), fill]
+    terms.sum().backward()
+    gradient = []
+    for j, s in enumerate(slots):
+        others = [i for i in range(len(slots)) if i != j]
+        gradient.append((logp[j] + words.grad[others, s].sum(0) @ table.T).tolist())
+    return {"template": template, "slots": slots, "fill": fill, "energy": terms.sum().item(), "gradient": gradient}
 
 
 os.makedirs(os.path.join(here, "tokenizer"), exist_ok=True)

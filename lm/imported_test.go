@@ -1,0 +1,193 @@
+package lm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"infill/lm"
+	"infill/lm/imported"
+	"infill/models"
+)
+
+const exportFixtures = "../testdata/import"
+
+// importedEnergy is what the exported model gives in double precision.
+type importedEnergy struct {
+	Template, Slots, Fill []int
+	Energy                float64
+	Gradient              [][]float64
+}
+
+func importedReference(t *testing.T) importedEnergy {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(exportFixtures, "reference.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct{ Energy importedEnergy }
+	if err := json.Unmarshal(content, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.Energy
+}
+
+func importGraph(t *testing.T, file string) *models.Bundle {
+	t.Helper()
+	store := models.NewStore(t.TempDir())
+	b, err := imported.Import(t.Context(), store, file, imported.ImportOptions{Tokenizer: filepath.Join(exportFixtures, "tokenizer"), Name: "exported", Positions: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Graphs as exporters write them, run by onnxruntime: energy and gradient of a
+// fill, against the exported model in double precision.
+func TestImportedEnergyAndGradient(t *testing.T) {
+	want := importedReference(t)
+	for file, tolerance := range map[string]float64{
+		"eager-11.onnx": 1e-5, "sdpa-14.onnx": 1e-5, "eager-17.onnx": 1e-5, "ids-18.onnx": 1e-5, "external-14.onnx": 1e-5, "float16-11.onnx": 2e-2,
+	} {
+		t.Run(file, func(t *testing.T) {
+			bundle := importGraph(t, filepath.Join(exportFixtures, file))
+			if !bundle.Imported.Gradient || bundle.Config.VocabularySize != 64 {
+				t.Fatalf("imported as %+v", bundle.Imported)
+			}
+			m := openBundle(t, bundle, 4)
+			target, err := m.NewTarget(want.Template, want.Slots, lm.TargetOptions{Support: vocabularySupport(64, 3)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, chains := range []int{1, 3} { // rows of different numbers run through one session
+				energy, gradient := make([]float64, chains), make([]float64, chains*3*64)
+				var states []int
+				for range chains - 1 {
+					states = append(states, 6, 7, 8)
+				}
+				states = append(states, want.Fill...)
+				if err := target.EnergyGradient(context.Background(), states, energy, gradient); err != nil {
+					t.Fatal(err)
+				}
+				last := chains - 1
+				if d := math.Abs(energy[last] - want.Energy); !(d <= tolerance*(1+math.Abs(want.Energy))) {
+					t.Errorf("energy %.8g, want %.8g", energy[last], want.Energy)
+				}
+				for j, row := range want.Gradient {
+					for v, x := range row {
+						if got := gradient[(last*3+j)*64+v]; !(math.Abs(got-x) <= tolerance*(1+math.Abs(x))) {
+							t.Fatalf("derivative of slot %d by token %d is %.8g, want %.8g", j, v, got, x)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A graph with an operator that cannot be differentiated serves energies and
+// conditionals; the gradient's error names the operator.
+func TestImportedWithoutGradient(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(exportFixtures, "eager-11.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Elu and Erf have names of equal length, and Elu no rule.
+	altered := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(altered, []byte(strings.ReplaceAll(string(content), "\x22\x03Erf", "\x22\x03Elu")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bundle := importGraph(t, altered)
+	if bundle.Imported.Gradient || !strings.Contains(bundle.Imported.NoGradient, "operator Elu (") {
+		t.Errorf("imported as %+v", bundle.Imported)
+	}
+	m := openBundle(t, bundle, 4)
+	want := importedReference(t)
+	newTarget := func(gradient lm.Gradient) *lm.Target {
+		target, err := m.NewTarget(want.Template, want.Slots, lm.TargetOptions{Support: vocabularySupport(64, 3), Gradient: gradient})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target
+	}
+	energy, gradient := make([]float64, 1), make([]float64, 3*64)
+	if err := newTarget(lm.Local).EnergyGradient(context.Background(), want.Fill, energy, gradient); err != nil || energy[0] >= 0 || math.IsNaN(energy[0]) {
+		t.Errorf("the local gradient, energy %g: %v", energy[0], err)
+	}
+	err = newTarget(lm.Full).EnergyGradient(context.Background(), want.Fill, energy, gradient)
+	var none *lm.NoGradientError
+	if !errors.As(err, &none) || none.Reason.Op != "Elu" || !strings.Contains(err.Error(), "sampler without one") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := newTarget(lm.Local).WithDistances(); err == nil || !strings.Contains(err.Error(), "imported") {
+		t.Errorf("distances: %v", err)
+	}
+}
+
+func TestImportRefuses(t *testing.T) {
+	tokenizer := filepath.Join(exportFixtures, "tokenizer")
+	good := filepath.Join(exportFixtures, "eager-11.onnx")
+	altered := func(from string, pairs ...string) string {
+		content, err := os.ReadFile(filepath.Join(exportFixtures, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.NewReplacer(pairs...).Replace(string(content))
+		if changed == string(content) {
+			t.Fatalf("%q is not in %s", pairs[0], from)
+		}
+		path := filepath.Join(t.TempDir(), "model.onnx")
+		if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	larger := t.TempDir()
+	if err := os.WriteFile(filepath.Join(larger, "vocab.txt"), []byte(strings.Repeat("word\n", 100)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, file string
+		o          imported.ImportOptions
+		want       string
+	}{
+		{"no such file", "nowhere.onnx", imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "nowhere.onnx"},
+		{"no graph", filepath.Join(tokenizer, "vocab.txt"), imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "vocab.txt: onnx: "},
+		{"no length", good, imported.ImportOptions{Tokenizer: tokenizer}, "the longest text"},
+		{"another tokenizer", good, imported.ImportOptions{Tokenizer: larger, Positions: 24}, "64 columns, the tokenizer 100 tokens"},
+		{"no tokenizer", good, imported.ImportOptions{Tokenizer: t.TempDir(), Positions: 24}, "vocab.txt or tokenizer.json"},
+		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, `input "pixel_value_id" is not one of`},
+		{"weights that are missing", altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "weights is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Name = "exported"
+			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+			_, err := imported.Import(t.Context(), store, c.file, c.o)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("error %v, want one with %q", err, c.want)
+			}
+			if entries, err := store.List(); err != nil || len(entries) != 1 {
+				t.Errorf("stored %v, %v", entries, err)
+			}
+		})
+	}
+}
+
+// An imported model can be exported again, with the gradient added.
+func TestExportOfImported(t *testing.T) {
+	bundle := importGraph(t, filepath.Join(exportFixtures, "external-14.onnx"))
+	dir := filepath.Join(t.TempDir(), "exported")
+	if err := lm.Export(t.Context(), bundle, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range lm.ExportFiles() {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Error(err)
+		}
+	}
+}

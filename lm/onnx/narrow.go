@@ -1,0 +1,70 @@
+package onnx
+
+// Constantly tells whether a value depends on no input of the graph.
+func (g *Graph) Constantly(v *Value) bool { return !g.varying()[v] }
+
+// varying are the values that depend on inputs.
+func (g *Graph) varying() map[*Value]bool {
+	depends := map[*Value]bool{}
+	for _, v := range g.Inputs {
+		depends[v] = true
+	}
+	for _, n := range g.Nodes {
+		for _, v := range n.Inputs {
+			if depends[v] {
+				for _, o := range n.Outputs {
+					depends[o] = true
+				}
+				break
+			}
+		}
+	}
+	return depends
+}
+
+// Origin is what a value holds the numbers of: it looks through changes of
+// their type.
+func (g *Graph) Origin(v *Value) *Value {
+	producers := g.producers()
+	for {
+		n := producers[v]
+		if n == nil || n.Domain != "" || n.Op != "Cast" && n.Op != "Identity" {
+			return v
+		}
+		v = n.Inputs[0]
+	}
+}
+
+// At is the rows of x [… × columns] at the given places among its rows, which
+// are counted over all leading dimensions [places × columns]. Where x is a
+// matrix product with a constant, and perhaps a constant added, only the
+// places' rows are multiplied: what a head puts out is by far larger than what
+// goes in.
+func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
+	producers, varying := g.producers(), g.varying()
+	bias := producers[x]
+	var shift *Value
+	product := bias
+	if bias != nil && bias.Domain == "" && bias.Op == "Add" {
+		for i, v := range bias.Inputs {
+			if !varying[v] && !v.Unranked && len(v.Shape) == 1 {
+				shift, product = v, producers[bias.Inputs[1-i]]
+			}
+		}
+	}
+	if product != nil && product.Domain == "" && product.Op == "MatMul" {
+		h, w := product.Inputs[0], product.Inputs[1]
+		if !varying[w] && !h.Unranked && len(h.Shape) == 3 && len(w.Shape) == 2 && w.Shape[1] == columns && h.Shape[:2].product() == rows {
+			y := g.MatMul(g.Gather(g.Reshape(h, rows, h.Shape[2]), places, 0), w)
+			if shift != nil {
+				y = g.Add(y, shift)
+			}
+			return y
+		}
+	}
+	flat := g.node("Reshape", x.DType, Shape{rows, columns}, []*Value{x, g.target(Shape{rows, columns}, 0)})
+	if x.DType != Float {
+		flat = g.node("Cast", Float, flat.Shape, []*Value{flat}, Attribute{"to", int64(Float)})
+	}
+	return g.Gather(flat, places, 0)
+}
