@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -257,13 +258,12 @@ func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
 		continuing = f.continuations()
 	}
 	for _, word := range c.Ban {
-		ids, err := f.tokenizer.Candidate(word)
-		if err != nil {
-			continue // a word the model cannot write comes in no fill
+		// A word that the model cannot write comes in no fill.
+		if ids, err := f.candidate(word, tokenize.Blank{}, nil); err == nil {
+			r.plain = append(r.plain, ids)
 		}
-		r.plain = append(r.plain, ids)
-		if joined := f.join(ids, continuing); joined != nil {
-			r.joined = append(r.joined, joined)
+		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
+			r.joined = append(r.joined, ids)
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.Slots)) {
@@ -288,16 +288,9 @@ func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing
 		low, high = max(low, r.MinPieces), min(high, r.MaxPieces)
 	}
 	for _, word := range words {
-		ids, err := r.filler.tokenizer.Candidate(word)
+		ids, err := r.filler.candidate(word, b, continuing)
 		if err != nil {
 			return misfit("slot", "blank %d cannot take %q: %v", blank+1, word, err)
-		}
-		if b.TouchesLeft {
-			joined := r.filler.join(ids, continuing)
-			if joined == nil {
-				return misfit("slot", "blank %d cannot take %q: the vocabulary has no pieces that continue a word with it", blank+1, word)
-			}
-			ids = joined
 		}
 		for _, id := range ids {
 			if _, ok := slices.BinarySearch(r.filler.fillable, id); !ok {
@@ -588,10 +581,29 @@ func (f *Filler) continuations() map[string]int {
 	return tokens
 }
 
+// candidate reads a fill of a blank: where the blank touches a word, as pieces
+// that continue it. continuing is continuations(), not needed for other blanks.
+func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
+	if !b.TouchesLeft {
+		return f.tokenizer.Candidate(text)
+	}
+	if id, ok := continuing[text]; ok {
+		return []int{id}, nil
+	}
+	ids, err := f.tokenizer.Candidate(text)
+	if err != nil {
+		return nil, err
+	}
+	if ids = f.join(ids, continuing); ids == nil {
+		return nil, errors.New("the vocabulary has no pieces that continue a word with it")
+	}
+	return ids, nil
+}
+
 // join cuts a candidate's first word into pieces that continue a word, the
 // longest first, as WordPiece does; nil where the vocabulary has none.
 func (f *Filler) join(ids []int, continuing map[string]int) []int {
-	if continuing == nil || f.tokenizer.Continues(ids[0]) {
+	if f.tokenizer.Continues(ids[0]) {
 		return ids
 	}
 	end := 1

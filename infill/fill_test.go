@@ -144,13 +144,13 @@ func TestRanking(t *testing.T) {
 
 // TestAlike: tokens that make one text are one entry, that of the likelier.
 func TestAlike(t *testing.T) {
-	f, model := newFake(t)
+	model := &fakeModel{positions: 16, bond: 1}
 	tokenizer, err := tokenize.New(append(vocabulary(), "uns", "##een"), tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	model.tokens = tokenizer.VocabularySize()
-	f = New(model, tokenizer)
+	f := New(model, tokenizer)
 	id := func(token string) int {
 		id, ok := tokenizer.ID(token)
 		if !ok {

@@ -36,6 +36,23 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
 		{func(o *Options) { o.Initial = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, or fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
+		{func(o *Options) { o.Mode = "guess" }, "mode", `"guess" is not one of sample, best, decode`},
+		{func(o *Options) { o.Mode, o.WarmUp = ModeBest, 3 }, "warm-up", "best has none"},
+		{func(o *Options) { o.Mode, o.Steps = ModeDecode, 0 }, "steps", "decode needs at least one"},
+		{func(o *Options) { o.Mode, o.Ladder = ModeBest, "1,2" }, "ladder", "best draws from no distribution"},
+		{func(o *Options) { o.Mode, o.Temperature = ModeBest, 2 }, "temperature", "best lowers it itself"},
+		{func(o *Options) { o.Mode, o.Gradient = ModeBest, "stochastic" }, "gradient", "best needs the same gradient"},
+		{func(o *Options) { o.Mode, o.StepSize = ModeDecode, 2 }, "step-size", "decode has none"},
+		{func(o *Options) { o.Mode, o.Balance = ModeDecode, "sqrt" }, "balance", "decode has none"},
+		{func(o *Options) { o.Mode, o.Gradient = ModeDecode, "full" }, "gradient", "decode uses none"},
+		{func(o *Options) { o.Mode, o.Initial = ModeDecode, "random" }, "initial", "decode always starts from slots that are all masked"},
+		{func(o *Options) { o.Ladder = "1" }, "ladder", "one temperature alone"},
+		{func(o *Options) { o.Ladder = "1,x" }, "ladder", `"x" is not a temperature`},
+		{func(o *Options) { o.Ladder = "1,NaN" }, "ladder", `"NaN" is not a temperature`},
+		{func(o *Options) { o.Ladder = "1,3,2" }, "ladder", "2 after 3: temperatures must ascend"},
+		{func(o *Options) { o.Ladder = "2,3" }, "ladder", "it begins with 2, and what is drawn from is temperature 1"},
+		{func(o *Options) { o.Ladder, o.Sampler = "1,2", "gibbs" }, "ladder", "replicas swap by their energies"},
+		{func(o *Options) { o.Ladder, o.Gradient = "1,2", "stochastic" }, "ladder", "replicas with stochastic gradients"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {

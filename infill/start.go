@@ -135,14 +135,13 @@ func (r *run) given(text string) ([]int, error) {
 	}
 	tokens := make([]int, len(r.template.Slots))
 	for i, b := range r.template.Blanks {
-		ids, err := r.filler.tokenizer.Candidate(fills[i])
+		var continuing map[string]int
+		if b.TouchesLeft {
+			continuing = r.filler.continuations()
+		}
+		ids, err := r.filler.candidate(fills[i], b, continuing)
 		if err != nil {
 			return nil, misfit("initial", "blank %d cannot take %q: %v", i+1, fills[i], err)
-		}
-		if b.TouchesLeft {
-			if ids = r.filler.join(ids, r.filler.continuations()); ids == nil {
-				return nil, misfit("initial", "blank %d cannot take %q: the vocabulary has no pieces that continue a word with it", i+1, fills[i])
-			}
 		}
 		if len(ids) != b.Slots {
 			return nil, misfit("initial", "%q has %s, blank %d has %d", fills[i], countPieces(len(ids)), i+1, b.Slots)
@@ -164,7 +163,7 @@ func (r *run) given(text string) ([]int, error) {
 			}
 		}
 		if state[n] < 0 {
-			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise --candidates, 0 being the whole vocabulary, or change the constraints", r.filler.pieceText(tokens[v.slots[0]]), v.categories())
+			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being the whole vocabulary, or change the constraints", r.filler.pieceText(tokens[v.slots[0]]), v.categories())
 		}
 	}
 	if r.allowed != nil && !r.allowed(tokens) {
