@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"infill/samplers/targets"
 )
@@ -106,6 +109,34 @@ func TestTheorem51(t *testing.T) {
 		}
 	}
 	near(t, "slope", *curve.Slope, 1, 0.01)
+	// The bounds by hand: in x of 0 and 1 the energy is 0.8 Σ_edges x_i x_k -
+	// 0.4 Σ x, up to a constant; the eigenvalues are those of the matrix.
+	smallest := func(scale float64) float64 {
+		w := mat.NewSymDense(4, nil)
+		for _, edge := range [][2]int{{0, 1}, {1, 3}, {3, 2}, {2, 0}} {
+			w.SetSym(edge[0], edge[1], scale)
+		}
+		var eigen mat.EigenSym
+		if !eigen.Factorize(w, false) {
+			t.Fatal("no eigenvalues")
+		}
+		return slices.Min(eigen.Values(nil))
+	}
+	z, zSpins := 0.0, 0.0
+	for state := range 16 {
+		u, spins := 0.0, 0.0
+		for _, edge := range [][2]int{{0, 1}, {1, 3}, {3, 2}, {2, 0}} {
+			a, b := float64(state>>edge[0]&1), float64(state>>edge[1]&1)
+			u += 0.8*a*b - 0.2*(a+b)
+			spins += 0.2*(2*a-1)*(2*b-1) + 0.1*(2*a-1+2*b-1)
+		}
+		z += math.Exp(u)
+		zSpins += math.Exp(spins)
+	}
+	for _, p := range curve.Points {
+		near(t, "bound", *p.Bound/(z*math.Exp(-1/(2*p.X)-smallest(0.4)/2)), 1, 1e-9)
+		near(t, "bound for spins", *p.BoundSpins/(zSpins*math.Exp(-1/(8*p.X)-smallest(0.1)/2)), 1, 1e-9)
+	}
 	last := curve.Points[len(curve.Points)-1]
 	// At the largest step the bias stands far out of the noise, so that a
 	// kernel without it would be seen.

@@ -79,6 +79,10 @@ func TestReproducible(t *testing.T) {
 	if text(t, run("gibbs", 8).Samplers[0]) == text(t, first.Samplers[0]) {
 		t.Error("two seeds give one result")
 	}
+	// Chains that cannot move show where they start: by the seed.
+	if run("dula:0.001", 7).Samplers[0].LogRMSE == run("dula:0.001", 8).Samplers[0].LogRMSE {
+		t.Error("two seeds start at the same states")
+	}
 	alone := run("dmala", 7)
 	if d := cmp.Diff(text(t, first.Samplers[2]), text(t, alone.Samplers[0])); d != "" {
 		t.Errorf("a sampler in company and alone:\n%s", d)

@@ -79,6 +79,12 @@ func TestEffectiveSampleSize(t *testing.T) {
 			near(t, fmt.Sprintf("by the paper's definition at flip %v", flip), e.PaperMedian/float64(e.Kept), flip/(1-flip), 0.35*flip/(1-flip))
 		}
 	}
+	// What is discarded has no influence.
+	suffix := twoStates(2, 500, 0.3)
+	whole := [][]uint8{append(make([]uint8, 700), suffix[0]...), append(make([]uint8, 700), suffix[1]...)}
+	if got, want := effectiveSampleSize(p, whole, 700), effectiveSampleSize(p, suffix, 0); got.Mean != want.Mean || *got.RHat != *want.RHat {
+		t.Errorf("with a discarded part: %+v, without: %+v", got, want)
+	}
 	still := [][]uint8{make([]uint8, 100), twoStates(1, 100, 0.5)[0]}
 	e := effectiveSampleSize(p, still, 0)
 	if e.Still != 1 || e.PaperMedian != 1 {
