@@ -31,6 +31,10 @@ type Config struct {
 	PaddingID          int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
 	TieWordEmbeddings bool
+	// BottleneckSize is the width inside a layer (MobileBERT), which the heads share; 0 where it is HiddenSize.
+	BottleneckSize int
+	// FeedForwards is how many feed-forward blocks a layer has (MobileBERT); 0 for the usual one.
+	FeedForwards int
 	// Modern holds what ModernBERT has beyond the others; nil in every other family.
 	Modern *ModernBERT
 }
@@ -185,11 +189,19 @@ func (r *configReader) padding(c *Config, fallback int) {
 	}
 }
 
-// heads reads the number of attention heads, which must divide the hidden size.
-func (r *configReader) heads(c *Config, key, hidden string) {
+// AttentionSize is the width that the heads share.
+func (c Config) AttentionSize() int {
+	if c.BottleneckSize > 0 {
+		return c.BottleneckSize
+	}
+	return c.HiddenSize
+}
+
+// heads reads the number of attention heads, which must divide the width, whose key is given too.
+func (r *configReader) heads(c *Config, key, width string) {
 	c.Heads = r.size(key, 0, maxWidth)
-	if r.err == nil && c.HiddenSize%c.Heads != 0 {
-		r.fail("%s %d is not a multiple of %s %d", hidden, c.HiddenSize, key, c.Heads)
+	if r.err == nil && c.AttentionSize()%c.Heads != 0 {
+		r.fail("%s %d is not a multiple of %s %d", width, c.AttentionSize(), key, c.Heads)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		want  string
 	}{
 		{"model_type", nil, "model_type is missing"},
-		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: albert, bert, camembert, distilbert, electra, modernbert, roberta, xlm-roberta)`},
+		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: albert, bert, camembert, distilbert, electra, mobilebert, modernbert, roberta, xlm-roberta)`},
 		{"model_type", 7, "model_type: number where a value of type string belongs"},
 		{"vocab_size", nil, "vocab_size is missing"},
 		{"vocab_size", 0, "vocab_size is 0, not between 1 and"},

@@ -21,6 +21,7 @@ func families() map[string]family {
 		"xlm-roberta": roberta,
 		"camembert":   roberta,
 		"albert":      {parseALBERT, albertLayout},
+		"mobilebert":  {parseMobileBERT, mobileBERTLayout},
 		"modernbert":  {parseModernBERT, modernBERTLayout},
 	}
 }
@@ -39,7 +40,11 @@ func (r *configReader) standard(c *Config, positionsUnused int) {
 	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
 	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
-	r.heads(c, "num_attention_heads", "hidden_size")
+	width := "hidden_size"
+	if c.BottleneckSize > 0 {
+		width = "intra_bottleneck_size"
+	}
+	r.heads(c, "num_attention_heads", width)
 	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth) - positionsUnused
 	c.PositionOffset = positionsUnused
@@ -101,6 +106,29 @@ func parseALBERT(r *configReader, c *Config) {
 	}
 	c.Activation = r.activation("hidden_act", "gelu_new")
 	c.HeadActivation = c.Activation
+}
+
+// parseMobileBERT takes the architecture of the paper (Sun et al. 2020), which all published models have; the reference
+// implementation knows variants.
+func parseMobileBERT(r *configReader, c *Config) {
+	r.padding(c, 0)
+	c.BottleneckSize = r.size("intra_bottleneck_size", 128, maxWidth)
+	r.standard(c, 0)
+	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
+	if r.err == nil && c.EmbeddingSize >= c.HiddenSize {
+		r.fail("embedding_size %d is not less than hidden_size %d", c.EmbeddingSize, c.HiddenSize)
+	}
+	c.FeedForwards = r.size("num_feedforward_networks", 4, 64)
+	c.Activation = r.activation("hidden_act", "relu")
+	c.HeadActivation = c.Activation
+	for key, want := range map[string]bool{"trigram_input": true, "use_bottleneck": true, "use_bottleneck_attention": false, "key_query_shared_bottleneck": true} {
+		if r.flag(key, want) != want {
+			r.fail("%s %t is not supported (supported: %t)", key, !want, want)
+		}
+	}
+	if kind := r.text("normalization_type", "no_norm"); kind != "no_norm" {
+		r.fail("normalization_type %.40q is not supported (supported: no_norm)", kind)
+	}
 }
 
 func parseModernBERT(r *configReader, c *Config) {
@@ -310,6 +338,47 @@ func albertLayout(c Config) Layout {
 		HeadNorm:  norm("predictions.LayerNorm", c.EmbeddingSize),
 		Decoder:   c.decoder("predictions.decoder.weight", "predictions.decoder.bias"),
 	}
+}
+
+func mobileBERTLayout(c Config) Layout {
+	h, b, f, e := c.HiddenSize, c.BottleneckSize, c.IntermediateSize, c.EmbeddingSize
+	l := bertLayout(c)
+	l.Words.Name = "mobilebert.embeddings.word_embeddings.weight"
+	l.Positions = Table{Name: "mobilebert.embeddings.position_embeddings.weight", Rows: c.MaxPositions, Width: h}
+	l.Segments = Table{Name: "mobilebert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: h}
+	l.Trigram = linear("mobilebert.embeddings.embedding_transformation", h, 3*e)
+	l.EmbeddingNorm = norm("mobilebert.embeddings.LayerNorm", h).plain()
+	l.HeadDense, l.HeadNorm = linear("cls.predictions.transform.dense", h, h), norm("cls.predictions.transform.LayerNorm", h)
+	l.DecoderRest = Linear{Weight: "cls.predictions.dense.weight", Rows: h - e, Out: h - e, In: c.VocabularySize}
+	for i := range l.Layers {
+		prefix := fmt.Sprintf("mobilebert.encoder.layer.%d.", i)
+		layer := Layer{
+			Query:         linear(prefix+"attention.self.query", b, b),
+			Key:           linear(prefix+"attention.self.key", b, b),
+			Value:         linear(prefix+"attention.self.value", b, h),
+			Mixed:         linear(prefix+"attention.output.dense", b, b),
+			AttentionNorm: norm(prefix+"attention.output.LayerNorm", b).plain(),
+			Up:            linear(prefix+"intermediate.dense", f, b),
+			Down:          linear(prefix+"output.dense", b, f),
+			OutputNorm:    norm(prefix+"output.LayerNorm", b).plain(),
+			Narrow:        linear(prefix+"bottleneck.input.dense", b, h),
+			NarrowNorm:    norm(prefix+"bottleneck.input.LayerNorm", b).plain(),
+			Shared:        linear(prefix+"bottleneck.attention.dense", b, h),
+			SharedNorm:    norm(prefix+"bottleneck.attention.LayerNorm", b).plain(),
+			Widen:         linear(prefix+"output.bottleneck.dense", h, b),
+			WidenNorm:     norm(prefix+"output.bottleneck.LayerNorm", h).plain(),
+		}
+		for k := range c.FeedForwards - 1 {
+			ffn := fmt.Sprintf("%sffn.%d.", prefix, k)
+			layer.Before = append(layer.Before, FeedForward{
+				Up:   linear(ffn+"intermediate.dense", f, b),
+				Down: linear(ffn+"output.dense", b, f),
+				Norm: norm(ffn+"output.LayerNorm", b).plain(),
+			})
+		}
+		l.Layers[i] = layer
+	}
+	return l
 }
 
 // modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of another.

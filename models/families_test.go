@@ -69,6 +69,10 @@ func TestParseConfigOfFamilies(t *testing.T) {
 		{"albert with groups", "albert-groups", nil, func(c *models.Config) {
 			c.VocabularySize, c.EmbeddingSize, c.Groups, c.PerGroup, c.Layers = 76, 12, 2, 2, 8
 		}},
+		{"mobilebert", "mobilebert", nil, func(c *models.Config) {
+			c.VocabularySize, c.EmbeddingSize, c.HiddenSize, c.BottleneckSize, c.FeedForwards = 62, 12, 20, 16, 3
+			c.Activation, c.HeadActivation = models.ReLU, models.ReLU
+		}},
 		{"modernbert", "modernbert", nil, modern},
 		{"modernbert of the first generation", "modernbert", change{"layer_types": nil, "rope_parameters": nil, "global_attn_every_n_layers": 3,
 			"global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, modern},
@@ -113,6 +117,11 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"albert", "num_hidden_groups", 3, "num_hidden_layers 2 is not a multiple of num_hidden_groups 3"},
 		{"albert", "inner_group_num", 1000, "num_hidden_layers times inner_group_num is 2000"},
 		{"albert", "inner_group_num", 0, "inner_group_num is 0"},
+		{"mobilebert", "num_attention_heads", 5, "intra_bottleneck_size 16 is not a multiple of num_attention_heads 5"},
+		{"mobilebert", "embedding_size", 20, "embedding_size 20 is not less than hidden_size 20"},
+		{"mobilebert", "normalization_type", "layer_norm", `normalization_type "layer_norm" is not supported (supported: no_norm)`},
+		{"mobilebert", "use_bottleneck", false, "use_bottleneck false is not supported (supported: true)"},
+		{"mobilebert", "use_bottleneck_attention", true, "use_bottleneck_attention true is not supported (supported: false)"},
 		{"modernbert", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
 		{"modernbert", "layer_types", []string{"full_attention"}, "layer_types names 1 layers, num_hidden_layers is 4"},
 		{"modernbert", "layer_types", []string{"a", "b", "c", "d"}, `layer_types: "a" is not supported (supported: full_attention, sliding_attention)`},
@@ -163,7 +172,8 @@ func TestTensorsOfFamilies(t *testing.T) {
 func TestFamiliesWithoutHead(t *testing.T) {
 	for folder, head := range map[string]string{
 		"bert": "cls.predictions.transform.dense.weight", "distilbert": "vocab_transform.weight", "electra": "generator_predictions.dense.weight",
-		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight", "modernbert": "head.dense.weight",
+		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight",
+		"mobilebert": "cls.predictions.transform.dense.weight", "modernbert": "head.dense.weight",
 	} {
 		for _, part := range []string{"model", "everything"} {
 			dir := copyOf(t, folder)
@@ -215,6 +225,7 @@ func TestFamiliesWithOtherSizes(t *testing.T) {
 		"roberta":     {"vocab_size": 301, "pad_token_id": 0, "max_position_embeddings": 24, "type_vocab_size": 2},
 		"albert":      {"vocab_size": 77, "embedding_size": 16, "num_hidden_groups": 2, "intermediate_size": 25},
 		"modernbert":  {"vocab_size": 314, "hidden_size": 32, "intermediate_size": 25, "norm_bias": true},
+		"mobilebert":  {"vocab_size": 63, "hidden_size": 24, "intra_bottleneck_size": 8, "embedding_size": 8, "num_feedforward_networks": 4},
 		"xlm-roberta": {"vocab_size": 75},
 	} {
 		for _, key := range slices.Sorted(maps.Keys(changes)) {

@@ -3,7 +3,8 @@ package models
 // Layout says where a model's weights lie: the names that a family gives to the parts that a graph is made of. A part whose name
 // is empty is not there.
 type Layout struct {
-	Words, Positions, Segments Table // embeddings
+	Words, Positions, Segments Table  // embeddings
+	Trigram                    Linear // of the embeddings of the next token, the token and the one before (MobileBERT)
 	EmbeddingNorm              Norm
 	Projection                 Linear // from embeddings to hidden states
 	Layers                     []Layer
@@ -12,6 +13,9 @@ type Layout struct {
 	HeadDense Linear
 	HeadNorm  Norm
 	Decoder   Linear // its Weight is Words.Name where the two are tied
+	// DecoderRest is further columns of the output matrix, [columns × vocabulary]: MobileBERT's embeddings are narrower than its
+	// hidden states.
+	DecoderRest Linear
 }
 
 // Layer is the parts of one transformer layer. Where the norms stand is the family's: after each block, or before it.
@@ -20,6 +24,18 @@ type Layer struct {
 	AttentionNorm            Norm
 	Up, Gate, Down           Linear // the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
 	OutputNorm               Norm
+
+	// MobileBERT's layers work on a narrower width: hidden states are narrowed on the way in, for queries and keys by Shared, and
+	// widened on the way out; and feed-forward blocks stand before the last.
+	Narrow, Shared, Widen             Linear
+	NarrowNorm, SharedNorm, WidenNorm Norm
+	Before                            []FeedForward
+}
+
+// FeedForward is a feed-forward block with the norm after it.
+type FeedForward struct {
+	Up, Down Linear
+	Norm     Norm
 }
 
 // Table is rows of embeddings: Rows of them, from row First of a tensor of that many rows more.
@@ -38,6 +54,7 @@ type Linear struct {
 type Norm struct {
 	Weight, Bias string
 	Width        int
+	Plain        bool // it scales and shifts, and does not normalise
 }
 
 func linear(name string, out, in int) Linear {
@@ -59,6 +76,11 @@ func (l Linear) biased(yes bool) Linear {
 
 func norm(name string, width int) Norm {
 	return Norm{Weight: name + ".weight", Bias: name + ".bias", Width: width}
+}
+
+func (n Norm) plain() Norm {
+	n.Plain = true
+	return n
 }
 
 func (n Norm) biased(yes bool) Norm {
@@ -105,6 +127,7 @@ func (c Config) Tensors() []TensorShape {
 	for _, t := range []Table{l.Words, l.Positions, l.Segments} {
 		list.add(TensorShape{Name: t.Name, Shape: []int{t.First + t.Rows, t.Width}})
 	}
+	list.linear(l.Trigram)
 	list.norm(l.EmbeddingNorm)
 	list.linear(l.Projection)
 	for _, layer := range l.Layers {
@@ -116,12 +139,24 @@ func (c Config) Tensors() []TensorShape {
 			list.linear(linear)
 		}
 		list.norm(layer.OutputNorm)
+		for _, linear := range []Linear{layer.Narrow, layer.Shared, layer.Widen} {
+			list.linear(linear)
+		}
+		for _, norm := range []Norm{layer.NarrowNorm, layer.SharedNorm, layer.WidenNorm} {
+			list.norm(norm)
+		}
+		for _, block := range layer.Before {
+			list.linear(block.Up)
+			list.linear(block.Down)
+			list.norm(block.Norm)
+		}
 	}
 	list.norm(l.FinalNorm)
 	list.head = true
 	list.linear(l.HeadDense)
 	list.norm(l.HeadNorm)
 	list.linear(l.Decoder)
+	list.linear(l.DecoderRest)
 	return list.tensors
 }
 

@@ -5,8 +5,8 @@
 // One package serves every family, because they are one model with small
 // changes: DistilBERT, ELECTRA, RoBERTa and ALBERT differ from BERT (Devlin et
 // al. 2019) in names, sizes and which weights are shared, which models.Layout
-// says, so that [transformer] builds all of them; ModernBERT (modernbert.go)
-// has layers of its own. What is asked of a model, what leaves it, and the
+// says, so that transformer.go builds all of them; ModernBERT and MobileBERT
+// have layers of their own, a file each. What is asked of a model, what leaves it, and the
 // backward pass are here, and know no family.
 //
 // The graphs take rows of token ids, a row being one text in which some slots
@@ -94,14 +94,9 @@ func Gradient(b *models.Bundle) (*onnx.Graph, error) {
 	chosen := m.Input(InputChosenSlots, onnx.Int64, onnx.Symbol("chosen_slots"))
 
 	words, hidden := m.transformer(in, true)
-	state, logProbability := m.head(hidden)
+	states, logProbability := m.head(hidden)
 	m.logProbabilities(in, logProbability)
-
-	// ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v
-	targets := m.Reshape(in.targets, in.positions())
-	decoder := m.weight(m.layout.Decoder.Weight)
-	seed := m.Gemm(m.Exp(logProbability), decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
-	gradients, err := m.Differentiate([]*onnx.Value{state}, []*onnx.Value{seed}, []*onnx.Value{words})
+	gradients, err := m.Differentiate(states, m.seeds(in, logProbability), []*onnx.Value{words})
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +213,9 @@ func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	if n.Weight == "" {
 		return x
 	}
+	if n.Plain {
+		return m.Add(m.Mul(x, m.weight(n.Weight)), m.weight(n.Bias))
+	}
 	var bias *onnx.Value
 	if n.Bias != "" {
 		bias = m.weight(n.Bias)
@@ -240,12 +238,28 @@ func (m *builder) activate(x *onnx.Value, a models.Activation) *onnx.Value {
 	return x
 }
 
-// head maps hidden states to log-probabilities [positions × vocabulary]; state
-// is what the output matrix multiplies.
-func (m *builder) head(hidden *onnx.Value) (state, logProbability *onnx.Value) {
-	state = m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
+// head maps hidden states to log-probabilities [positions × vocabulary]; states
+// are what the output matrix multiplies, or the parts of it.
+func (m *builder) head(hidden *onnx.Value) (states []*onnx.Value, logProbability *onnx.Value) {
+	state := m.activate(m.linear(hidden, m.layout.HeadDense, 1, 1), m.bundle.Config.HeadActivation)
 	state = m.normalize(state, m.layout.HeadNorm)
-	return state, m.LogSoftmax(m.linear(state, m.layout.Decoder, 1, 1))
+	if m.layout.DecoderRest.Weight != "" {
+		states, logits := m.mobileLogits(state)
+		return states, m.LogSoftmax(logits)
+	}
+	return []*onnx.Value{state}, m.LogSoftmax(m.linear(state, m.layout.Decoder, 1, 1))
+}
+
+// seeds is the derivative of the targets' log-probabilities by head's states:
+// ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v.
+func (m *builder) seeds(in inputs, logProbability *onnx.Value) []*onnx.Value {
+	targets, p := m.Reshape(in.targets, in.positions()), m.Exp(logProbability)
+	decoder := m.weight(m.layout.Decoder.Weight)
+	seed := m.Gemm(p, decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
+	if m.layout.DecoderRest.Weight != "" {
+		return m.mobileSeeds(seed, p, targets)
+	}
+	return []*onnx.Value{seed}
 }
 
 func (m *builder) logProbabilities(in inputs, logProbability *onnx.Value) {

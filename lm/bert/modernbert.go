@@ -52,7 +52,7 @@ func (m *builder) positionsOf(s span, in inputs) *onnx.Value {
 // puts the negated second half before the first. As a product with a constant
 // matrix, swap needs no rule of its own in the backward pass.
 func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
-	size := m.bundle.Config.HiddenSize / m.bundle.Config.Heads
+	size := m.headSize()
 	half := size / 2
 	frequency, swap := make([]float32, size), make([]float32, size*size)
 	for d := range half {

@@ -23,9 +23,12 @@ func (m *builder) transformer(in inputs, differentiable bool) (words, hidden *on
 			// What the last layer computes elsewhere, nobody reads.
 			asked = span{hidden: m.Gather(x, queries, 0), perRow: in.perRow, at: in.queries}
 		}
-		if c.Modern != nil {
+		switch {
+		case c.Modern != nil:
 			x = m.modernLayer(i, layer, all, asked, in)
-		} else {
+		case c.BottleneckSize > 0:
+			x = m.mobileLayer(layer, all, asked, in)
+		default:
 			x = m.layer(layer, all, asked, in, differentiable)
 		}
 	}
@@ -54,10 +57,13 @@ func (m *builder) embed(words *onnx.Value, in inputs) *onnx.Value {
 		rest = segment
 	}
 	x := words
-	if rest != nil {
-		x = m.Add(words, rest)
+	if m.layout.Trigram.Weight != "" {
+		x = m.trigram(words, in)
 	}
-	x = m.Reshape(m.normalize(x, m.layout.EmbeddingNorm), in.rows.Times(in.tokens), onnx.Fixed(int64(m.layout.Words.Width)))
+	if rest != nil {
+		x = m.Add(x, rest)
+	}
+	x = m.Reshape(m.normalize(x, m.layout.EmbeddingNorm), in.rows.Times(in.tokens), x.Shape[2])
 	if m.layout.Projection.Weight != "" {
 		x = m.linear(x, m.layout.Projection, 1, 1)
 	}
@@ -68,11 +74,7 @@ func (m *builder) embed(words *onnx.Value, in inputs) *onnx.Value {
 // the positions asked for, attending to all.
 func (m *builder) layer(l models.Layer, all, asked span, in inputs, differentiable bool) *onnx.Value {
 	c := m.bundle.Config
-	q := m.split(m.linear(asked.hidden, l.Query, 1, m.scale()), in.rows, asked.perRow, 0, 2, 1, 3)
-	k := m.split(m.linear(all.hidden, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
-	v := m.split(m.linear(all.hidden, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
-	context := m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.rows, asked.perRow)
-
+	context := m.attend(l, asked.hidden, all.hidden, all.hidden, in, asked.perRow)
 	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), asked.hidden), l.AttentionNorm)
 	var y *onnx.Value
 	if c.Activation == models.GELU && differentiable {
@@ -86,20 +88,30 @@ func (m *builder) layer(l models.Layer, all, asked span, in inputs, differentiab
 	return m.normalize(m.Add(y, x), l.OutputNorm)
 }
 
+// attend is multi-head attention (Vaswani et al. 2017) before its output matrix.
+func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in inputs, perRow onnx.Dim) *onnx.Value {
+	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.rows, perRow, 0, 2, 1, 3)
+	k := m.split(m.linear(keys, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
+	v := m.split(m.linear(values, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
+	return m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.rows, perRow)
+}
+
+// headSize is the width of one attention head.
+func (m *builder) headSize() int { return m.bundle.Config.AttentionSize() / m.bundle.Config.Heads }
+
 // scale is what keeps attention scores from growing with the heads' size.
 func (m *builder) scale() float64 {
-	return 1 / math.Sqrt(float64(m.bundle.Config.HiddenSize/m.bundle.Config.Heads))
+	return 1 / math.Sqrt(float64(m.headSize()))
 }
 
 // split gives x [rows·perRow × hidden] a dimension for the heads, [rows perRow
 // heads size], and permutes.
 func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onnx.Value {
-	c := m.bundle.Config
-	heads, size := onnx.Fixed(int64(c.Heads)), onnx.Fixed(int64(c.HiddenSize/c.Heads))
+	heads, size := onnx.Fixed(int64(m.bundle.Config.Heads)), onnx.Fixed(int64(m.headSize()))
 	return m.Transpose(m.Reshape(x, rows, perRow, heads, size), order...)
 }
 
 // join undoes split for x [rows heads perRow size].
 func (m *builder) join(x *onnx.Value, rows, perRow onnx.Dim) *onnx.Value {
-	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.HiddenSize)))
+	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.AttentionSize())))
 }

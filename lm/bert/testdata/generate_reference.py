@@ -22,6 +22,7 @@ Python and its packages are needed to make these files, never to run the tests:
 import json
 import pathlib
 import shutil
+import zlib
 
 import tokenizers
 import torch
@@ -133,6 +134,8 @@ FAMILIES = {
     "albert": (albert_unigram, "AlbertForMaskedLM", transformers.AlbertConfig, dict(SIZES, embedding_size=12), 0),
     "albert-groups": (albert_unigram, "AlbertForMaskedLM", transformers.AlbertConfig,
                       dict(SIZES, embedding_size=12, num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2, hidden_act="gelu"), 0),
+    "mobilebert": (word_piece, "MobileBertForMaskedLM", transformers.MobileBertConfig,
+                   dict(SIZES, hidden_size=20, embedding_size=12, intra_bottleneck_size=16, num_feedforward_networks=3), 0),
     "modernbert": (modern_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
                    dict(SIZES, num_hidden_layers=4, local_attention=4), 8),
     "modernbert-biased": (modern_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
@@ -177,12 +180,12 @@ def rows(model, ids, slots, mask):
 
 def main():
     single, double = torch.Tensor.float, torch.Tensor.double
-    for number, (name, (tokenizer, architecture, config, options, extra)) in enumerate(FAMILIES.items()):
+    for name, (tokenizer, architecture, config, options, extra) in FAMILIES.items():
         folder = HERE / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         vocabulary, cls, sep, mask, pad = tokenizer(folder)
-        random = torch.Generator().manual_seed(number + 1)
+        random = torch.Generator().manual_seed(zlib.crc32(name.encode()))
         size = max(vocabulary.values()) + 1
         special = dict(pad_token_id=vocabulary[pad], bos_token_id=vocabulary[cls], eos_token_id=vocabulary[sep])
         if name.startswith("modernbert"):
