@@ -588,7 +588,7 @@ func (p *labPrinter) run(run *lab.Run) {
 		note += "; that of a sampler that is not exact is of its own law"
 	}
 	if timed {
-		note += "; seconds of one thread, one run, noisy"
+		note += "; seconds: processor time of one thread, one run, noisy"
 	}
 	p.rest("%s", note)
 	p.text.WriteString("\n")

@@ -38,7 +38,8 @@ type Options struct {
 	Version string
 	// Observe, when not nil, hears of the progress.
 	Observe func(Progress)
-	// Clock gives the time; nil for the process's own.
+	// Clock gives the time; nil for the processor time of the process, or
+	// wall-clock time where the system does not tell.
 	Clock func() time.Time
 }
 
@@ -153,7 +154,7 @@ type WarmUpResult struct {
 	Evaluations int64 `json:"evaluations"`
 }
 
-// Timing is wall-clock time of the measured steps of all chains, and noisy.
+// Timing is the time of the measured steps of all chains, and noisy.
 type Timing struct {
 	Seconds float64 `json:"seconds"`
 	// ESSPerSecond is that of all chains together; 0 where the clock stood still.
@@ -209,7 +210,7 @@ func Compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 		}
 	}
 	if o.Clock == nil {
-		o.Clock = time.Now
+		o.Clock = clock
 	}
 	done, all := 0, 0
 	for _, s := range specs {

@@ -33,6 +33,8 @@
 // comparisons, and [Comparison] shows all three. An evaluation is one state
 // given to the target, whether for its energy, its energy and gradient or one
 // conditional; these cost differently, so the counts stand apart too. Seconds
-// are wall-clock seconds of the steps alone, without observing; they are the
-// only numbers that differ between two runs of one seed, and they are noisy.
+// are processor time of the steps alone, without observing (wall-clock time
+// where the system does not tell the former); run nothing beside a comparison
+// in the same process. They are the only numbers that differ between two runs
+// of one seed, and they are noisy.
 package lab

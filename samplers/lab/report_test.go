@@ -125,7 +125,7 @@ func TestWrite(t *testing.T) {
 // TestPresets: each runs, short, says what it is, and is drawn. The RBM of
 // figure 4 takes seconds to train: TestReference runs its like.
 func TestPresets(t *testing.T) {
-	runs := map[string][]int{"dlp-figure-1": nil, "dlp-figure-2": {18, 6}, "dlp-figure-3": {8}, "dlp-figure-7": {4, 4, 4, 4}, "dlp-toy": {4}}
+	runs := map[string][]int{"dlp-figure-1": nil, "dlp-figure-2": {18, 7}, "dlp-figure-3": {9}, "dlp-figure-7": {4, 4, 4, 4}, "dlp-toy": {4}}
 	for _, p := range Presets() {
 		want, quick := runs[p.Name]
 		if !quick {

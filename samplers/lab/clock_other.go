@@ -1,0 +1,10 @@
+//go:build !unix
+
+package lab
+
+import "time"
+
+// secondsAre says what the clock counts.
+const secondsAre = "wall-clock time"
+
+func clock() time.Time { return time.Now() }
