@@ -158,6 +158,32 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
+// TestSymmetry: without a field the means are known on a lattice of any size,
+// and are those of the transfer matrix on a small one.
+func TestSymmetry(t *testing.T) {
+	ctx := context.Background()
+	ising, err := NewIsing(ctx, IsingOptions{Rows: 40, Columns: 40, Coupling: 0.3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	law, err := isingTorus(3, 3, 0.3, 0).transferMatrix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean spin", ising.Truth.Means[999], law[1]-law[0], 1e-12)
+	potts, err := NewPotts(ctx, PottsOptions{Rows: 30, Columns: 30, Coupling: 1, Field: []float64{2, 2, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if law, err = (torus{2, 3, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, []float64{2, 2, 2}}).transferMatrix(); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "share of a state", potts.Truth.Means[999], law[1], 1e-12)
+	if !ising.Truth.Exact() || !potts.Truth.Exact() {
+		t.Error("a symmetry is no estimate")
+	}
+}
+
 func TestEnumerate(t *testing.T) {
 	ctx := context.Background()
 	table, err := targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{})

@@ -179,7 +179,7 @@ func (p *Problem) settle(ctx context.Context, o TruthOptions, exact func() (stri
 	if o.Sweeps == 0 {
 		o.Sweeps = 4000
 	}
-	truth, err := p.longRun(ctx, sampler, o.Sweeps*sweep, o.Seed, pooled)
+	truth, err := p.longRun(ctx, sampler, o.Sweeps*sweep, max(sweep/8, 1), o.Seed, pooled)
 	if err != nil {
 		return fmt.Errorf("exact means by a long run: %w", err)
 	}
@@ -187,8 +187,9 @@ func (p *Problem) settle(ctx context.Context, o TruthOptions, exact func() (stri
 	return nil
 }
 
-// longRun estimates the means by an exact sampler.
-func (p *Problem) longRun(ctx context.Context, sampler string, steps int, seed uint64, pooled bool) (*Truth, error) {
+// longRun estimates the means by an exact sampler, from every thin-th state:
+// those between differ in a few slots only, and would cost more than they tell.
+func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, seed uint64, pooled bool) (*Truth, error) {
 	kernel, err := samplers.New(sampler, p.Target, samplers.Options{})
 	if err != nil {
 		return nil, err
@@ -207,8 +208,12 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps int, seed u
 	}
 	// The path of the mean observable, thinned, shows whether chains agree.
 	paths := make([][]float64, truthChains)
-	every := max(steps/1000, 1)
+	every, seen := max(steps/1000/thin, 1)*thin, 0.0
 	err = samplers.Run(ctx, kernel, state, streams, steps, func(step int, state *samplers.State, _ *samplers.Info) error {
+		if step%thin != 0 {
+			return nil
+		}
+		seen++
 		for c := range sums {
 			position, total := state.Position(c), 0.0
 			for i, o := range p.observables {
@@ -240,7 +245,7 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps int, seed u
 		for c := range byChain {
 			n := 0.0
 			for i := g; i < len(group); i += groups {
-				byChain[c] += sums[c][i] / float64(steps)
+				byChain[c] += sums[c][i] / seen
 				n++
 			}
 			byChain[c] /= n
@@ -356,6 +361,9 @@ func NewIsing(ctx context.Context, o IsingOptions) (*Problem, error) {
 	up := 1 / (1 + math.Exp(-2*o.Field))
 	p.independent = slices.Repeat([][]float64{{1 - up, up}}, o.Rows*o.Columns)
 	err = p.settle(ctx, o.Truth, func() (string, []float64, error) {
+		if o.Field == 0 {
+			return "symmetry under a flip of all spins", make([]float64, o.Rows*o.Columns), nil
+		}
 		if o.Rows == 5 && o.Columns == 5 {
 			mean, err := storedIsingMean(o.Coupling, o.Field)
 			return "enumeration of 2^25 states, stored", slices.Repeat([]float64{mean}, 25), err
@@ -431,6 +439,9 @@ func NewPotts(ctx context.Context, o PottsOptions) (*Problem, error) {
 	p.observables = indicators(target.Categories())
 	p.independent = slices.Repeat([][]float64{law}, o.Rows*o.Columns)
 	err = p.settle(ctx, o.Truth, func() (string, []float64, error) {
+		if slices.Min(o.Field) == slices.Max(o.Field) {
+			return "symmetry of the states", slices.Repeat([]float64{1 / float64(len(o.Field))}, len(p.observables)), nil
+		}
 		return p.lattice(torus{o.Rows, o.Columns, edge, o.Field})
 	}, "gibbs", o.Rows*o.Columns, true)
 	if err != nil {
