@@ -13,7 +13,6 @@ type chainTable struct {
 	styles   *styles
 	snapshot *Snapshot
 	offset   int
-	selected int
 	rows     int
 }
 

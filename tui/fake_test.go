@@ -94,9 +94,9 @@ type fakeTarget struct {
 }
 
 var (
-	_ infill.Model               = (*fakeModel)(nil)
-	_ samplers.GradientTarget    = (*fakeTarget)(nil)
-	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
+	_ infill.Model                      = (*fakeModel)(nil)
+	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
+	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
 )
 
 func (t *fakeTarget) Categories() []int     { return t.categories }
@@ -137,6 +137,26 @@ func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, g
 		}
 	}
 	return t.Energy(ctx, states, energy)
+}
+
+func (t *fakeTarget) Terms() int { return len(t.support) }
+
+func (t *fakeTarget) EnergyGradientOf(ctx context.Context, _, states []int, energy, gradient []float64) error {
+	return t.EnergyGradient(ctx, states, energy, gradient)
+}
+
+// LogMaskedConditionals pretends that open slots do not matter to each other.
+func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	n := len(t.support)
+	for i, is := range open {
+		if !is {
+			continue
+		}
+		if err := t.LogConditionals(ctx, states[i/n*n:i/n*n+n], []int{i % n}, logp[i*t.width:(i+1)*t.width]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *fakeTarget) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {

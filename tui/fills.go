@@ -196,14 +196,22 @@ func summary(p *Snapshot) []string {
 	}
 	numbers = append(numbers, fmt.Sprintf("%d distinct fills in %d draws", p.Distinct, p.Rounds*p.Chains))
 	lines = append(lines, strings.Join(numbers, ", "))
-	if p.Result != nil {
-		for _, w := range p.Result.Warnings {
-			if !strings.Contains(w, "were asked for") {
-				lines = append(lines, w)
-			}
+	return append(lines, warnings(p)...)
+}
+
+// warnings are what the pipeline says of a run. That fewer fills were found than
+// the command would print is of no interest here, where all are listed.
+func warnings(p *Snapshot) []string {
+	if p == nil || p.Result == nil {
+		return nil
+	}
+	var list []string
+	for _, w := range p.Result.Warnings {
+		if p.Distinct >= p.Options.Top || !strings.Contains(w, "were asked for") {
+			list = append(list, harmless(w))
 		}
 	}
-	return lines
+	return list
 }
 
 func lastStepSize(p *Snapshot) float64 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -378,7 +379,7 @@ func (m *Model) startSecond() tea.Cmd {
 	if a.stream != nil || a.snapshot == nil || m.stale {
 		return nil
 	}
-	if b.made.filler == a.made.filler && b.made.template == a.made.template && samePins(b.made.pins, a.made.pins) && b.made.options == b.options &&
+	if b.made.filler == a.made.filler && b.made.template == a.made.template && samePins(b.made.pins, a.made.pins) && reflect.DeepEqual(b.made.options, b.options) &&
 		(b.stream != nil || b.snapshot != nil || b.fault != "") {
 		return nil
 	}
@@ -635,7 +636,7 @@ func (m *Model) apply() tea.Cmd {
 		return m.open(model)
 	}
 	if i == 1 {
-		if m.sides[0].snapshot != nil && m.sides[0].made.options != m.sides[0].options {
+		if m.sides[0].snapshot != nil && !reflect.DeepEqual(m.sides[0].made.options, m.sides[0].options) {
 			return m.start(0)
 		}
 		return m.startSecond()
@@ -791,15 +792,26 @@ func (m *Model) pin(f *Fill) tea.Cmd {
 		v := m.rows[m.slotRow]
 		want = pin{v.TokenIDs, v.Text}
 	}
+	// Blanks of one name take the same fill, so they are pinned together.
+	same := []int{m.slot}
+	for i, b := range p.Template.Blanks {
+		if i != m.slot && b.Name != "" && b.Name == blank.Name {
+			same = append(same, i)
+		}
+	}
 	if old, pinned := m.pins[m.slot]; pinned && (m.view == fillsView || slices.Equal(old.ids, want.ids)) {
-		delete(m.pins, m.slot)
+		for _, i := range same {
+			delete(m.pins, i)
+		}
 		return m.start(0)
 	}
-	if _, pinned := m.pins[m.slot]; !pinned && len(m.pins)+1 >= len(p.Template.Blanks) {
+	if _, pinned := m.pins[m.slot]; !pinned && len(m.pins)+len(same) >= len(p.Template.Blanks) {
 		m.fail("a slot has to stay free: nothing would be left to sample")
 		return nil
 	}
-	m.pins[m.slot] = want
+	for _, i := range same {
+		m.pins[i] = want
+	}
 	m.chosen = ""
 	return m.start(0)
 }

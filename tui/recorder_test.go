@@ -288,6 +288,40 @@ func TestPinning(t *testing.T) {
 	}
 }
 
+// TestPinningNamed pins all blanks of one name together.
+func TestPinningNamed(t *testing.T) {
+	c, _ := testConfig(t, "a [MASK=x] , the [MASK=x] and a [MASK] .")
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	d.keys("right", "p")
+	d.settle()
+	m := d.model
+	if len(m.pins) != 2 || m.pins[0].text != m.pins[1].text {
+		t.Fatalf("pinned %+v", m.pins)
+	}
+	for _, f := range m.listed {
+		if f.Fills[0] != m.pins[0].text || f.Fills[1] != m.pins[1].text {
+			t.Fatalf("%q with the name pinned to %s", f.Text, m.pins[0].text)
+		}
+	}
+	d.keys("left", "p")
+	d.settle()
+	if len(m.pins) != 0 {
+		t.Errorf("%d blanks are left pinned", len(m.pins))
+	}
+}
+
+// TestWarnings shows what the pipeline says of a run, on narrow terminals too.
+func TestWarnings(t *testing.T) {
+	c, _ := testConfig(t, "she unfathomed the [MASK] .")
+	d := newDriver(t, c, 80, 24)
+	d.settle()
+	exactly(t, d.model.View(), 80, 24)
+	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "words outside the model's vocabulary") || strings.Contains(frame, "were asked for") {
+		t.Errorf("the screen:\n%s", frame)
+	}
+}
+
 func TestPanel(t *testing.T) {
 	c, _ := testConfig(t, two)
 	d := newDriver(t, c, 100, 30)

@@ -261,6 +261,12 @@ func (m *Model) fillsPage(top, rows int) string {
 		detailWidth = min(max(m.width*2/5, 46), 64)
 		listWidth = m.width - detailWidth - 4
 	}
+	var said []string
+	if detailWidth == 0 && !m.stale && rows >= 8 {
+		said = warnings(p)
+	}
+	said = said[:min(len(said), 2)]
+	rows -= len(said)
 	m.offset = scroll(m.offset, m.selected, rows-1, len(m.listed))
 	t := &fillTable{styles: s, fills: m.listed, selected: m.selected, offset: m.offset, rows: rows, favourites: map[string]bool{}, pins: m.pins,
 		focused: !m.writing, provisional: p != nil && p.WarmUp, empty: m.emptyList()}
@@ -285,6 +291,9 @@ func (m *Model) fillsPage(top, rows int) string {
 	}
 	list := t.Render(listWidth)
 	if detailWidth == 0 {
+		for _, w := range said {
+			list += "\n    " + s.warning.Render(ansi.Truncate(w, m.width-6, "…"))
+		}
 		return list
 	}
 	d := &detail{styles: s, fill: m.current(), snapshot: p, pins: m.pins, given: m.given, rows: rows}
@@ -433,8 +442,7 @@ func (m *Model) foot() string {
 	case runsView:
 		keys = m.runView.keys(k)
 	}
-	end := shortHelp(s, 18, k.Help, k.Quit)
-	end = s.key.Render("?") + s.faint.Render(" help · ") + s.key.Render("q") + s.faint.Render(" quit")
+	end := s.key.Render("?") + s.faint.Render(" help · ") + s.key.Render("q") + s.faint.Render(" quit")
 	return " " + shortHelp(s, columns-width(end)-2, keys...) + "  " + end
 }
 

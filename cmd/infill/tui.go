@@ -17,7 +17,6 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/models"
 	"infill/tui"
 )
 
@@ -122,7 +121,7 @@ func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 
-	names := models.BuiltIn()
+	names, _ := completeModels(nil, nil, "")
 	picked, err := o.show(ctx, tui.Config{
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
