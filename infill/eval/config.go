@@ -187,7 +187,7 @@ func ParseVariants(text string, base Settings) ([]Variant, error) {
 			return nil, fmt.Errorf("%q: %w", strings.Join(group, ","), err)
 		}
 		if slices.ContainsFunc(variants, func(w Variant) bool { return w.Name == v.Name }) {
-			return nil, fmt.Errorf("two samplers are called %q: give one of them another name, NAME:name=...", v.Name)
+			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER", v.Name)
 		}
 		variants = append(variants, v)
 	}

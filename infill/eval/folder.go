@@ -153,11 +153,11 @@ type folder struct {
 
 // openFolder locks a folder, making it where there is none, and reads what is
 // there.
-func openFolder(dir string) (f *folder, err error) {
+func openFolder(dir string) (_ *folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
 	}
-	f = &folder{dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), records: map[key]*Record{}}
+	f := &folder{dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), records: map[key]*Record{}}
 	locked, err := f.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)

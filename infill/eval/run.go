@@ -154,7 +154,28 @@ func newHeader(o Options) (*Header, error) {
 		h.Paths[c.Name] = c.Path
 	}
 	h.Signature = h.signature()
-	return h, nil
+	return h, compared(h, o.Corpora)
+}
+
+// compared refuses a corpus of which nothing is left to compare with, before any
+// work is done.
+func compared(h *Header, corpora []Corpus) error {
+	if h.Configuration.Metrics.KeepSources {
+		return nil
+	}
+	tokens := func(text string) string {
+		return strings.Join(h.Configuration.Metrics.Tokenisation.Reference(text), " ")
+	}
+	sources := map[string]bool{}
+	for _, p := range h.Prompts() {
+		sources[tokens(p.Source)] = true
+	}
+	for _, c := range corpora {
+		if !slices.ContainsFunc(c.Sentences, func(s corpus.Sentence) bool { return !sources[tokens(s.Raw)] }) {
+			return fmt.Errorf("corpus %s has no sentence left to compare with: all %d are masked; take fewer sentences, or keep them in the references", c.Name, len(c.Sentences))
+		}
+	}
+	return nil
 }
 
 // fits leaves out the sentences that one of the models cannot take: too long, or

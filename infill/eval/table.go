@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -367,6 +368,43 @@ func (t *Table) AllNotes() []string {
 		notes = append(notes, "method against baseline: "+comparisonNote)
 	}
 	return notes
+}
+
+// MarshalJSON names every number by its column.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	type number struct {
+		Value metrics.Value `json:"value"`
+		Low   metrics.Value `json:"low"`
+		High  metrics.Value `json:"high"`
+	}
+	type method struct {
+		Model   string            `json:"model"`
+		Method  string            `json:"method"`
+		Numbers map[string]number `json:"numbers"`
+	}
+	type test struct {
+		Model    string                   `json:"model"`
+		Method   string                   `json:"method"`
+		Baseline string                   `json:"baseline"`
+		Scores   map[string]ComparedScore `json:"scores"`
+	}
+	methods, tests := []method{}, []test{}
+	for _, row := range t.Rows {
+		m := method{row.Model, row.Method, map[string]number{}}
+		for i, c := range row.Cells {
+			m.Numbers[t.Columns[i].Key] = number(c)
+		}
+		methods = append(methods, m)
+	}
+	for _, row := range t.Comparisons {
+		tests = append(tests, test{row.Model, row.Second, row.First, row.Cells})
+	}
+	return json.Marshal(struct {
+		Set     string   `json:"set"`
+		Methods []method `json:"methods"`
+		Tests   []test   `json:"tests"`
+		Notes   []string `json:"notes"`
+	}{t.Set, methods, tests, t.AllNotes()})
 }
 
 // CSV has a row for each method, all digits, intervals in columns of their own.

@@ -1,0 +1,726 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+	"github.com/google/go-cmp/cmp"
+
+	"infill/infill/eval/corpus"
+	"infill/metrics"
+)
+
+func run(t testing.TB, o Options) *Results {
+	t.Helper()
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func read(t testing.TB, dir, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func write(t testing.TB, dir, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reference is a whole run, to which others are compared.
+func reference(t testing.TB) (dir string, metrics []byte) {
+	o, _ := small(t)
+	run(t, o)
+	return o.Dir, read(t, o.Dir, MetricsFile)
+}
+
+func TestRun(t *testing.T) {
+	o, _ := small(t)
+	results := run(t, o)
+	h, records, err := Read(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != 6*3 || len(h.Prompts()) != 6 || len(h.Selection) != 2 || len(h.Selection[0].Prompts) != 3 {
+		t.Fatalf("%d records, %d prompts, %d selections", len(records), len(h.Prompts()), len(h.Selection))
+	}
+	for _, r := range records {
+		if len(r.Chains) != 4 || r.Template != h.Prompts()[r.Sentence].Template {
+			t.Errorf("record %+v", r.key())
+		}
+		steps := 6
+		if r.Method == "short" {
+			steps = 3
+		}
+		if len(r.Trace) != steps+1 || r.Trace[steps].Step != steps {
+			t.Errorf("%v: trace %+v", r.key(), r.Trace)
+		}
+		// Gibbs moves without U; it is scored afterwards.
+		u := 0.0
+		for _, c := range r.Chains {
+			u += c.LogLikelihood / 4
+			want := 0.0
+			for _, id := range c.TokenIDs {
+				want += weight(id)
+			}
+			if math.Abs(c.LogLikelihood-want) > 1e-9 {
+				t.Errorf("%v: U = %v, the tokens %v have %v", r.key(), c.LogLikelihood, c.TokenIDs, want)
+			}
+			text := r.Template
+			for _, fill := range c.Fills {
+				text = strings.Replace(text, corpus.Slot, fill, 1)
+			}
+			if !strings.EqualFold(text, c.Text) {
+				t.Errorf("%v: %q filled with %q is not %q", r.key(), r.Template, c.Fills, c.Text)
+			}
+			if (c.AcceptanceRate == nil) != (r.Method == "gibbs") {
+				t.Errorf("%v: acceptance rate %v", r.key(), c.AcceptanceRate)
+			}
+		}
+		if last := r.Trace[steps].LogLikelihood; last == nil || math.Abs(*last-u) > 1e-9 {
+			t.Errorf("%v: the trace ends at %v, the chains at %v", r.key(), last, u)
+		}
+	}
+	// The likeliest two of each sentence, scored by package metrics directly.
+	var h2 metrics.Hypotheses
+	for sentence := range 6 {
+		chains := slices.Clone(records[slices.IndexFunc(records, func(r *Record) bool { return r.Sentence == sentence && r.Method == "dmala" })].Chains)
+		slices.SortStableFunc(chains, func(a, b Chain) int {
+			return int(math.Copysign(1, b.LogLikelihood-a.LogLikelihood)) * indicator(a.LogLikelihood != b.LogLikelihood)
+		})
+		for _, c := range chains[:2] {
+			h2.Sentences, h2.Prompts = append(h2.Sentences, c.Text), append(h2.Prompts, fmt.Sprint("p", sentence))
+		}
+	}
+	var sources []string
+	for _, p := range h.Prompts() {
+		sources = append(sources, p.Source)
+	}
+	var references []metrics.Reference
+	for _, c := range o.Corpora {
+		references = append(references, metrics.Reference{Name: c.Name, Sentences: c.Raw()})
+	}
+	want, err := metrics.Evaluate(t.Context(), h2, references, metrics.Options{Tokenisation: metrics.BertGen, Sources: sources, Resamples: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := results.Methods[1].Top
+	if results.Methods[1].Method != "dmala" || got.SelfBLEU != want.SelfBLEU || !cmp.Equal(got.CorpusBLEU, want.CorpusBLEU) || !cmp.Equal(got.UniqueNGrams, want.UniqueNGrams) {
+		t.Errorf("scores %v %v, want %v %v", got.SelfBLEU, got.CorpusBLEU, want.SelfBLEU, want.CorpusBLEU)
+	}
+	for _, ref := range got.References[:2] {
+		if ref.Excluded != 3 {
+			t.Errorf("reference %s: %d sentences left out, want the 3 that were masked", ref.Name, ref.Excluded)
+		}
+	}
+	if all := results.Methods[1].All; all.Sentences != 24 || got.Sentences != 12 {
+		t.Errorf("%d and %d sentences scored, want 24 and 12", all.Sentences, got.Sentences)
+	}
+}
+
+// TestNothingOfTime: neither the clock nor the order of the work nor the place
+// enters metrics.json.
+func TestNothingOfTime(t *testing.T) {
+	_, want := reference(t)
+	o, _ := small(t)
+	o.Jobs = 4
+	o.Corpora[0].Path = "elsewhere"
+	run(t, o)
+	if got := read(t, o.Dir, MetricsFile); !bytes.Equal(got, want) {
+		t.Errorf("metrics.json differs: %s", cmp.Diff(string(want), string(got)))
+	}
+	for _, word := range []string{"seconds", "elsewhere", `"path`} {
+		if bytes.Contains(want, []byte(word)) {
+			t.Errorf("metrics.json holds %q", word)
+		}
+	}
+}
+
+// TestTorn: whatever a killed process leaves of samples.jsonl, the run goes on
+// from the last whole line and comes to the same end.
+func TestTorn(t *testing.T) {
+	dir, want := reference(t)
+	samples, header := read(t, dir, SamplesFile), read(t, dir, RunFile)
+	random := rand.New(rand.NewPCG(5, 0))
+	lengths := []int{0, 1, len(samples) - 1, bytes.IndexByte(samples, '\n'), bytes.IndexByte(samples, '\n') + 1}
+	for range 12 {
+		lengths = append(lengths, random.IntN(len(samples)))
+	}
+	for _, length := range lengths {
+		o, model := small(t)
+		write(t, o.Dir, RunFile, header)
+		write(t, o.Dir, SamplesFile, samples[:length])
+		// What atomic writing leaves behind.
+		write(t, o.Dir, "."+MetricsFile+"123456", []byte("{"))
+		var notes []string
+		o.Note = func(note string) { notes = append(notes, note) }
+		run(t, o)
+		if got := read(t, o.Dir, MetricsFile); !bytes.Equal(got, want) {
+			t.Errorf("cut at %d: metrics.json differs", length)
+		}
+		whole := bytes.Count(samples[:length], []byte("\n"))
+		// A fill asks the model for its start, and Gibbs' scores for none.
+		if done := int(model.begun.Load()); done < 18-whole || done > 2*(18-whole)+6*8 {
+			t.Errorf("cut at %d: %d fills were made, %d were there", length, done, whole)
+		}
+		torn := length > 0 && samples[length-1] != '\n'
+		if (len(notes) == 1) != torn {
+			t.Errorf("cut at %d, torn %t: notes %q", length, torn, notes)
+		}
+		if left, _ := filepath.Glob(filepath.Join(o.Dir, ".metrics*")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	t.Run("zeroes at the end, as after a power cut", func(t *testing.T) {
+		o, _ := small(t)
+		write(t, o.Dir, RunFile, header)
+		write(t, o.Dir, SamplesFile, append(slices.Clone(samples[:len(samples)/2]), append(make([]byte, 100), '\n')...))
+		run(t, o)
+		if !bytes.Equal(read(t, o.Dir, MetricsFile), want) {
+			t.Error("metrics.json differs")
+		}
+	})
+	t.Run("damage in the middle", func(t *testing.T) {
+		o, _ := small(t)
+		write(t, o.Dir, RunFile, header)
+		bad := slices.Clone(samples)
+		bad[10] = 0
+		write(t, o.Dir, SamplesFile, bad)
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "line 1: ") {
+			t.Errorf("error %v, want one that names line 1", err)
+		}
+		if !bytes.Equal(read(t, o.Dir, SamplesFile), bad) {
+			t.Error("the file was changed")
+		}
+	})
+}
+
+// TestInterrupt: a cancelled run keeps what is done and goes on later.
+func TestInterrupt(t *testing.T) {
+	_, want := reference(t)
+	o, model := small(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	model.before = func() error {
+		if model.begun.Load() == 8 {
+			cancel()
+		}
+		return nil
+	}
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	_, records, err := Read(o.Dir)
+	if err != nil || len(records) == 0 || len(records) > 8 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if _, _, err := ReadResults(o.Dir); err == nil || !strings.Contains(err.Error(), "is not done") {
+		t.Errorf("results of half a run: %v", err)
+	}
+	again, _ := small(t)
+	again.Dir = o.Dir
+	run(t, again)
+	if !bytes.Equal(read(t, o.Dir, MetricsFile), want) {
+		t.Error("metrics.json differs")
+	}
+}
+
+func TestChangedConfiguration(t *testing.T) {
+	dir, _ := reference(t)
+	before := read(t, dir, SamplesFile)
+	tests := map[string]struct {
+		change func(o *Options)
+		want   string
+	}{
+		"steps":     {func(o *Options) { o.Config.Samplers[1].Settings.Steps = 7 }, "samplers[1].settings.steps: 6 there, 7 now"},
+		"seed":      {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
+		"sampler":   {func(o *Options) { o.Config.Samplers[2].Name = "brief" }, `samplers[2].name: "short" there, "brief" now`},
+		"fewer":     {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] }, `samplers[2].name: "short" there, nothing now`},
+		"model":     {func(o *Options) { o.Models[0].SHA256 = "cd" }, "models[0].sha256: "},
+		"corpus":    {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") }, "corpora[1].sha256: "},
+		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true }, "metrics.keep_sources: false there, true now"},
+		"threads":   {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
+		"part":      {func(o *Options) { o.Shard = Shard{1, 2} }, "shard: all there, 1/2 now"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o, _ := small(t)
+			o.Dir = dir
+			test.change(&o)
+			_, err := Run(t.Context(), o)
+			var changed *ChangedError
+			if !errors.As(err, &changed) || !slices.ContainsFunc(changed.Differences, func(d string) bool { return strings.Contains(d, test.want) }) {
+				t.Errorf("error %v, want one that holds %q", err, test.want)
+			}
+			if strings.Contains(fmt.Sprint(err), "\n") {
+				t.Errorf("more than a line: %q", err)
+			}
+		})
+	}
+	if !bytes.Equal(read(t, dir, SamplesFile), before) {
+		t.Error("a refused run changed the samples")
+	}
+	t.Run("another device", func(t *testing.T) {
+		o, model := small(t)
+		write(t, o.Dir, RunFile, read(t, dir, RunFile))
+		write(t, o.Dir, SamplesFile, before[:bytes.IndexByte(before, '\n')+1])
+		model.device = "cuda:0"
+		_, err := Run(t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), "device:cpu") || !strings.Contains(err.Error(), "device:cuda:0") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestFolder(t *testing.T) {
+	t.Run("locked", func(t *testing.T) {
+		o, _ := small(t)
+		lock := flock.New(filepath.Join(o.Dir, lockFile))
+		if ok, err := lock.TryLock(); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		defer lock.Unlock()
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "another process is at work") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("something else", func(t *testing.T) {
+		o, _ := small(t)
+		write(t, o.Dir, "thesis.tex", []byte("x"))
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "holds no run, but thesis.tex") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("damaged header", func(t *testing.T) {
+		o, _ := small(t)
+		write(t, o.Dir, RunFile, []byte("{"))
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run.json is damaged") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("of the future", func(t *testing.T) {
+		o, _ := small(t)
+		write(t, o.Dir, RunFile, []byte(`{"format": 99}`))
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "format 99") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestMerge(t *testing.T) {
+	_, want := reference(t)
+	paths := map[string]string{}
+	texts := t.TempDir()
+	for name, text := range map[string]string{"gardens": gardens, "ponds": ponds} {
+		write(t, texts, name+".txt", []byte(text))
+		paths[name] = filepath.Join(texts, name+".txt")
+	}
+	parts := make([]string, 4)
+	for i := range parts {
+		o, _ := small(t)
+		o.Shard = Shard{i + 1, 4}
+		if results, err := Run(t.Context(), o); err != nil || results != nil {
+			t.Fatalf("part: %v, %v", results, err)
+		}
+		parts[i] = o.Dir
+	}
+	out := t.TempDir()
+	if _, err := Merge(t.Context(), out, parts[:3], paths); err == nil || !strings.Contains(err.Error(), "fills are missing") {
+		t.Errorf("three of four parts: %v", err)
+	}
+	slices.Reverse(parts)
+	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, out, MetricsFile); !bytes.Equal(got, want) {
+		t.Errorf("merged metrics.json differs: %s", cmp.Diff(string(want), string(got)))
+	}
+	// Again, and as a run of its own that has nothing left to do.
+	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
+		t.Error(err)
+	}
+	o, model := small(t)
+	o.Dir = out
+	run(t, o)
+	if n := model.begun.Load(); n > 0 {
+		t.Errorf("a merged run asked the model %d times", n)
+	}
+	if !bytes.Equal(read(t, out, MetricsFile), want) {
+		t.Error("metrics.json differs after a second start")
+	}
+
+	errorsOf := map[string]struct {
+		dirs  []string
+		paths map[string]string
+		out   string
+		want  string
+	}{
+		"no run":        {[]string{t.TempDir()}, paths, t.TempDir(), "holds no run"},
+		"onto a part":   {parts, paths, parts[0], "is one of the parts"},
+		"no corpus":     {parts, nil, t.TempDir(), "--corpus gardens=FILE"},
+		"wrong corpus":  {parts, map[string]string{"gardens": paths["ponds"]}, t.TempDir(), "is not that of the run"},
+		"unknown name":  {parts, map[string]string{"lakes": paths["ponds"]}, t.TempDir(), `no corpus "lakes"`},
+		"nothing named": {nil, paths, t.TempDir(), "no folder"},
+	}
+	for name, test := range errorsOf {
+		if _, err := Merge(t.Context(), test.out, test.dirs, test.paths); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one that holds %q", name, err, test.want)
+		}
+	}
+	other, _ := small(t)
+	other.Config.Seed, other.Shard = 2, Shard{1, 4}
+	if _, err := Run(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Merge(t.Context(), t.TempDir(), []string{parts[0], other.Dir}, paths); err == nil || !strings.Contains(err.Error(), "not of one run: ") {
+		t.Errorf("parts of two runs: %v", err)
+	}
+	// A part that says something else of a sentence that another has too.
+	twin := t.TempDir()
+	write(t, twin, RunFile, read(t, parts[0], RunFile))
+	samples := read(t, parts[0], SamplesFile)
+	write(t, twin, SamplesFile, regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
+	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil || !strings.Contains(err.Error(), "disagree on sentence") {
+		t.Errorf("parts that disagree: %v", err)
+	}
+}
+
+// TestBadInput: what cannot be used is refused or left out, counted, and said.
+func TestBadInput(t *testing.T) {
+	fails := map[string]struct {
+		change func(o *Options)
+		want   string
+	}{
+		"no sentence of the length": {func(o *Options) { o.Config.Select.MinimumTokens = 90 }, "too short"},
+		"too many sentences":        {func(o *Options) { o.Config.Sentences = 60 }, "30"},
+		"one sentence, two corpora": {func(o *Options) { o.Config.Sentences = 1 }, "choose at least one of each"},
+		"no sentence":               {func(o *Options) { o.Config.Sentences = 0 }, "0 sentences"},
+		"references alone": {func(o *Options) {
+			for i := range o.Corpora {
+				o.Corpora[i].Reference = true
+			}
+		}, "no corpus to take sentences of"},
+		"nothing to compare with": {func(o *Options) {
+			o.Corpora[1] = newCorpus(t, "ponds", "the fish swam over the pond .\nThe fish swam over the  pond .\n")
+			o.Config.Sentences = 2
+		}, "corpus ponds has no sentence left to compare with: all 2 are masked"},
+		"same name":            {func(o *Options) { o.Corpora[1].Name = "gardens" }, `two corpora are called "gardens"`},
+		"same model":           {func(o *Options) { o.Models = append(o.Models, o.Models[0]) }, `two models are called "fake"`},
+		"top above samples":    {func(o *Options) { o.Config.Top = 5 }, "top 5"},
+		"unknown baseline":     {func(o *Options) { o.Config.Baselines = []string{"gibs"} }, `baseline "gibs" is none of`},
+		"more parts than work": {func(o *Options) { o.Shard = Shard{1, 7} }, "7 parts of 6 sentences"},
+		"too many slots":       {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
+		"a model that fails":   {func(o *Options) { o.Models[0].Filler = failing{o.Models[0].Filler} }, "closing fails"},
+	}
+	for name, test := range fails {
+		t.Run(name, func(t *testing.T) {
+			o, _ := small(t)
+			test.change(&o)
+			if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one that holds %q", err, test.want)
+			}
+		})
+	}
+
+	t.Run("left out and counted", func(t *testing.T) {
+		// Of the 10 lines of gardens one has a single word and one is too long for the model: 8 can be had, 9 not.
+		o, _ := small(t)
+		o.Config.Sentences, o.Corpora = 9, o.Corpora[:1]
+		_, err := Run(t.Context(), o)
+		for _, want := range []string{"1 × too short", "1 × refused by model fake: "} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one that holds %q", err, want)
+			}
+		}
+		o.Config.Sentences = 8
+		run(t, o)
+		h, _, err := Read(o.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		for _, skip := range h.Selection[0].Skipped {
+			left += skip.Count
+		}
+		if s := h.Selection[0]; len(s.Prompts) != 8 || s.Considered != 8+left {
+			t.Errorf("%d sentences of %d, %d left out", len(s.Prompts), s.Considered, left)
+		}
+	})
+}
+
+type failing struct{ Filler }
+
+func (failing) Close() error { return errors.New("closing fails") }
+
+func TestParseVariants(t *testing.T) {
+	base := DefaultSettings("")
+	with := func(sampler string, change func(s *Settings)) Settings {
+		s := DefaultSettings(sampler)
+		change(&s)
+		return s
+	}
+	none := func(*Settings) {}
+	tests := []struct {
+		text string
+		want []Variant
+		err  string
+	}{
+		{"gibbs", []Variant{{"gibbs", with("gibbs", none)}}, ""},
+		{"gibbs, dmala", []Variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
+		{"dmala:paper,gwg", []Variant{
+			{"dmala:paper", with("dmala", func(s *Settings) {
+				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.2
+			})},
+			{"gwg", with("gwg", none)},
+		}, ""},
+		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []Variant{
+			{"big", with("dmala", func(s *Settings) {
+				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
+			})},
+			{"dmala:candidates=50,steps=9,warm-up=3", with("dmala", func(s *Settings) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
+		}, ""},
+		{"", nil, "a sampler is missing"},
+		{"gibbs,,dmala", nil, "a sampler is missing"},
+		{"gibs", nil, `"gibs" is not one of dmala`},
+		{"steps=3", nil, "belongs to no sampler"},
+		{"gibbs,steps=3", nil, `write NAME:steps=3`},
+		{"gibbs:papers", nil, `"papers" is neither paper nor KEY=VALUE`},
+		{"dmala:speed=3", nil, `setting "speed" is not one of name, steps`},
+		{"dmala:steps=-1", nil, `steps: "-1" is not a whole number`},
+		{"dmala:step-size=0", nil, `step-size: "0" is not a number above 0`},
+		{"dmala:step-size=NaN", nil, "step-size"},
+		{"gibbs:step-size=1", nil, "step-size: gibbs has none"},
+		{"gibbs,gibbs", nil, `two samplers are called "gibbs"`},
+		{"gibbs:name=a|b", nil, "name"},
+		{"dmala:warm-up=99", nil, "warm-up"},
+	}
+	for _, test := range tests {
+		got, err := ParseVariants(test.text, base)
+		if test.err != "" {
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%q: error %v, want one that holds %q", test.text, err, test.err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v %s", test.text, err, diff)
+		}
+	}
+}
+
+// TestPresets: every preset is a valid configuration once it has a model.
+func TestPresets(t *testing.T) {
+	for _, name := range Presets() {
+		c, base, samplers, err := Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Samplers, err = ParseVariants(samplers, base); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.Models = []string{"any"}
+		if err := c.WithBaselines().Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if shared := c.Samplers[0].Settings.Initial == "shared"; shared != (name == "discs") {
+			t.Errorf("%s: all chains from one start is %t", name, shared)
+		}
+	}
+	if _, _, _, err := Preset("tables"); err == nil {
+		t.Error("an unknown preset is taken")
+	}
+	c, base, samplers, _ := Preset("dlp")
+	c.Samplers, _ = ParseVariants(samplers, base)
+	if diff := cmp.Diff([]string{"gibbs:paper", "gwg:paper"}, c.WithBaselines().Baselines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHolm compares with R's p.adjust(p, "holm").
+func TestHolm(t *testing.T) {
+	tests := []struct{ p, want []float64 }{
+		{[]float64{0.01, 0.02, 0.03, 0.04}, []float64{0.04, 0.06, 0.06, 0.06}},
+		{[]float64{0.04, 0.01, 0.5}, []float64{0.08, 0.03, 0.5}},
+		{[]float64{0.9, 0.8}, []float64{1, 1}},
+		{[]float64{0.01, math.NaN(), 0.02}, []float64{0.02, math.NaN(), 0.02}},
+	}
+	for _, test := range tests {
+		got := holm(test.p)
+		for i := range got {
+			if math.Abs(got[i]-test.want[i]) > 1e-12 || math.IsNaN(got[i]) != math.IsNaN(test.want[i]) {
+				t.Errorf("holm(%v) = %v, want %v", test.p, got, test.want)
+				break
+			}
+		}
+	}
+}
+
+// TestGrid: the first and last step are kept, and no more than asked for.
+func TestGrid(t *testing.T) {
+	for _, points := range []int{1, 10, 50} {
+		for steps := range 230 {
+			kept := 0
+			for step := range steps + 1 {
+				kept += indicator(grid(step, steps, points))
+			}
+			if !grid(0, steps, points) || !grid(steps, steps, points) || kept > points+1 || kept < min(steps, points) {
+				t.Errorf("%d of %d steps kept, want about %d", kept, steps+1, points)
+			}
+		}
+	}
+}
+
+func TestShard(t *testing.T) {
+	for _, text := range []string{"", "0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"} {
+		if s, err := ParseShard(text); err == nil {
+			t.Errorf("%q is taken for %v", text, s)
+		}
+	}
+	for count := 1; count < 9; count++ {
+		for sentence := range 20 {
+			in := 0
+			for index := 1; index <= count; index++ {
+				s, err := ParseShard(fmt.Sprintf("%d/%d", index, count))
+				if err != nil {
+					t.Fatal(err)
+				}
+				in += indicator(s.has(sentence))
+			}
+			if in != 1 {
+				t.Errorf("sentence %d is in %d of %d parts", sentence, in, count)
+			}
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	o, _ := small(t)
+	results := run(t, o)
+	_, again, err := ReadResults(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range Sets() {
+		table := results.Table(set)
+		text, err := table.CSV()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown, err := again.Table(set).CSV(); err != nil || !bytes.Equal(shown, text) {
+			t.Errorf("%s: a run that is read again has another table: %s", set, cmp.Diff(string(text), string(shown)))
+		}
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || len(rows) != 4 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		at := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
+		report := results.Methods[1].report(set)
+		for name, want := range map[string]metrics.Value{
+			"self_bleu": report.SelfBLEU, "unique_ngrams/self/2": report.UniqueNGrams["self"][2], "unique_ngrams/ponds/3": report.UniqueNGrams["ponds"][3],
+			"corpus_bleu/all": report.CorpusBLEU["all"], "model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample),
+		} {
+			if got := at(2, name); got != fmt.Sprint(float64(want)) {
+				t.Errorf("%s: %s is %s, want %v", set, name, got, want)
+			}
+		}
+		if at(1, "acceptance_rate") != "" || at(2, "acceptance_rate") == "" || at(2, "acceptance_rate_low") == "" {
+			t.Errorf("acceptance: gibbs %q, dmala %q", at(1, "acceptance_rate"), at(2, "acceptance_rate"))
+		}
+		for _, width := range []int{0, 60, 80, 200} {
+			for _, line := range strings.Split(table.Text(width), "\n") {
+				if n := len([]rune(line)); width > 0 && n > width {
+					t.Errorf("%d columns in a terminal of %d: %q", n, width, line)
+				}
+			}
+		}
+		markdown := table.Markdown()
+		if !strings.HasPrefix(markdown, "| method | self-BLEU ↓ | self 2 ↑ |") || strings.Count(markdown, "\n| dmala ") != 1+2*indicator(set == "top") {
+			t.Errorf("%s", markdown)
+		}
+		if _, err := json.Marshal(table); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(results.Comparisons); n != 3 { // dmala against gibbs and gwg, gwg against gibbs
+		t.Errorf("%d comparisons", n)
+	}
+}
+
+// TestReport: one file that needs nothing else, and nothing of what it shows is
+// taken for markup.
+func TestReport(t *testing.T) {
+	o, _ := small(t)
+	const evil = `"><img src=x onerror=alert(1)>`
+	o.Config.Sentences, o.Corpora = 8, o.Corpora[:1]
+	o.Config.Samplers[1].Name = evil
+	o.Config.Baselines = []string{"gibbs"}
+	run(t, o)
+	page := string(read(t, o.Dir, ReportFile))
+	for _, found := range regexp.MustCompile(`(?i)<script|<img|<link|<iframe|src=|href=|@import|url\(|https?:`).FindAllString(strings.ReplaceAll(page, "&lt;", ""), -1) {
+		if found != "src=" || strings.Contains(page, "<img") { // the name's text is shown, escaped
+			t.Errorf("the page holds %q", found)
+		}
+	}
+	if !strings.Contains(page, "&lt;script&gt; alert ( 1 )") && !strings.Contains(page, "&lt;script&gt;") {
+		t.Error("the sentence with markup is not shown")
+	}
+	if !strings.Contains(page, "&lt;img src=x") {
+		t.Error("the method's name is not shown")
+	}
+	if strings.Contains(page, "ZgotmplZ") {
+		t.Error("the template refused a value")
+	}
+	for tag, want := range map[string]int{"<svg": 6, "<figure": 6, "<article": 8, "prefers-color-scheme: dark": 1, "<main>": 1} {
+		if got := strings.Count(page, tag); got != want {
+			t.Errorf("%d × %s, want %d", got, tag, want)
+		}
+	}
+	for _, tag := range []string{"table", "thead", "tbody", "tr", "td", "th", "div", "span", "li", "ol", "ul", "p", "svg", "g", "text", "figure", "article", "section", "details", "dl", "dd", "title"} {
+		open, closed := len(regexp.MustCompile(`<`+tag+`[\s>]`).FindAllString(page, -1)), strings.Count(page, "</"+tag+">")
+		if open != closed {
+			t.Errorf("%d × <%s>, %d × </%s>", open, tag, closed, tag)
+		}
+	}
+	if nan := regexp.MustCompile(`="[^"]*(NaN|Inf)[^"]*"`).FindString(page); nan != "" {
+		t.Errorf("a drawing holds %s", nan)
+	}
+	// The repeats of the second method's first sentence, told by another count.
+	_, records, err := Read(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeats := 0
+	for _, r := range records {
+		seen := map[[2]string]bool{}
+		for _, c := range r.likeliest(2) {
+			for slot, fill := range r.Chains[c].Fills {
+				at := [2]string{fmt.Sprint(slot), fill}
+				repeats += indicator(seen[at])
+				seen[at] = true
+			}
+		}
+	}
+	if got := strings.Count(page, `class="word again"`) - 1; got != repeats || repeats == 0 { // one is in the legend
+		t.Errorf("%d repeats are marked, want %d", got, repeats)
+	}
+}

@@ -1,0 +1,191 @@
+package eval
+
+import (
+	"context"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"infill/infill"
+	"infill/infill/eval/corpus"
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// The model of these tests is real but for its distribution: slots are
+// independent, and each token has a weight. Everything above it, tokenizer,
+// chains, ranking, is the program's own.
+
+// words are the vocabulary beside punctuation.
+func words() []string {
+	return strings.Fields("the a cat dog bird fish sat ran flew swam on under over by mat rug tree pond old young grey small slept sang quickly slowly tonight today again script alert")
+}
+
+func newTokenizer(t testing.TB) *tokenize.Tokenizer {
+	t.Helper()
+	vocabulary := append(strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] . , ! < > ( ) ' \" / & 1"), words()...)
+	tokenizer, err := tokenize.New(vocabulary, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenizer
+}
+
+// fakeModel counts the fills it begins, and can end the world.
+type fakeModel struct {
+	vocabulary, positions int
+	device                string
+	begun                 atomic.Int64
+	// before, when not nil, runs at the start of every fill.
+	before func() error
+}
+
+func weight(token int) float64 { return 1.5 * math.Sin(3*float64(token)) }
+
+func (m *fakeModel) Description() infill.Description {
+	return infill.Description{Name: "fake", SHA256: strings.Repeat("ab", 32), Runtime: "1.2.3", Device: m.device}
+}
+
+func (m *fakeModel) MaxPositions() int { return m.positions }
+
+func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	m.begun.Add(1)
+	if m.before != nil {
+		if err := m.before(); err != nil {
+			return nil, err
+		}
+	}
+	logp := make([][]float32, len(slots))
+	for slot := range logp {
+		total := 0.0
+		for token := range m.vocabulary {
+			total += math.Exp(weight(token))
+		}
+		for token := range m.vocabulary {
+			logp[slot] = append(logp[slot], float32(weight(token)-math.Log(total)))
+		}
+	}
+	return logp, ctx.Err()
+}
+
+func (m *fakeModel) Score(ctx context.Context, ids []int, queries []infill.Query) ([]float64, error) {
+	return make([]float64, len(queries)), nil
+}
+
+func (m *fakeModel) NewTarget(ids, slots []int, o infill.TargetOptions) (infill.Target, error) {
+	t := &fakeTarget{support: o.Support}
+	for _, s := range o.Support {
+		t.categories = append(t.categories, len(s))
+		t.width = max(t.width, len(s))
+	}
+	return t, nil
+}
+
+type fakeTarget struct {
+	support    [][]int
+	categories []int
+	width      int
+	rows       int64
+}
+
+var (
+	_ infill.Model               = (*fakeModel)(nil)
+	_ infill.Target              = (*fakeTarget)(nil)
+	_ samplers.GradientTarget    = (*fakeTarget)(nil)
+	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
+)
+
+func (t *fakeTarget) Categories() []int { return t.categories }
+func (t *fakeTarget) Counts() infill.Counts {
+	return infill.Counts{EnergyEvaluations: t.rows, Rows: t.rows}
+}
+
+func (t *fakeTarget) Energy(ctx context.Context, states []int, energy []float64) error {
+	t.rows += int64(len(energy))
+	slots := len(t.support)
+	for c := range energy {
+		energy[c] = 0
+		for slot, category := range states[c*slots : (c+1)*slots] {
+			energy[c] += weight(t.support[slot][category])
+		}
+	}
+	return ctx.Err()
+}
+
+func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	slots := len(t.support)
+	for c := range energy {
+		for slot, tokens := range t.support {
+			for category, token := range tokens {
+				gradient[(c*slots+slot)*t.width+category] = weight(token)
+			}
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+func (t *fakeTarget) LogConditionals(ctx context.Context, _ []int, slots []int, logp []float64) error {
+	for c, slot := range slots {
+		total := 0.0
+		for _, token := range t.support[slot] {
+			total += math.Exp(weight(token))
+		}
+		for category, token := range t.support[slot] {
+			logp[c*t.width+category] = weight(token) - math.Log(total)
+		}
+	}
+	return ctx.Err()
+}
+
+// gardens is a corpus of the tests' own; one sentence is markup, one has a single
+// word, one is longer than the model.
+const gardens = `the old cat sat on the mat .
+a young dog ran under the tree today .
+the grey bird flew over the pond again .
+slept
+a small fish swam slowly by the old rug .
+<script> alert ( 1 ) </script> the cat & the dog !
+the cat the cat the cat the cat the cat the cat the cat the cat the cat the cat the cat the cat the cat the cat the cat .
+the dog sang quickly , the bird sang slowly .
+a fish swam in the pond tonight .
+the young cat slept under the old tree .
+`
+
+const ponds = `the fish swam over the grey pond .
+a bird sat by the small tree and sang .
+the dog slept on the old mat tonight .
+a cat ran quickly under the young tree .
+the small bird flew by again .
+today the old fish slept slowly .
+`
+
+func newCorpus(t testing.TB, name, text string) Corpus {
+	t.Helper()
+	c, err := corpus.Read(name, name+".txt", strings.NewReader(text), corpus.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Corpus{Corpus: c, Path: name + ".txt"}
+}
+
+// small is a run of 6 sentences and 3 methods, 4 chains of 6 steps.
+func small(t testing.TB) (Options, *fakeModel) {
+	t.Helper()
+	tokenizer := newTokenizer(t)
+	model := &fakeModel{vocabulary: tokenizer.VocabularySize(), positions: 32, device: "cpu"}
+	c, base, _, err := Preset("dlp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Steps = 6
+	c.Models, c.Sentences, c.Samples, c.Top, c.Metrics.Resamples = []string{"fake"}, 6, 4, 2, 20
+	if c.Samplers, err = ParseVariants("gibbs,dmala,gwg:steps=3,name=short", base); err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Dir: t.TempDir(), Config: c, Threads: 1,
+		Models:  []Model{{ModelVersion{"fake", strings.Repeat("ab", 32), tokenizer.SHA256(), false}, infill.New(model, tokenizer)}},
+		Corpora: []Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
+	}, model
+}
