@@ -71,6 +71,7 @@ func (o *output) Write(p []byte) (int, error) {
 func report(w io.Writer, err error) int {
 	code, hint := exitFailed, ""
 	var usage *usageError
+	var misfit *misfitError
 	var failed *failure
 	var written *outputError
 	switch {
@@ -86,6 +87,8 @@ func report(w io.Writer, err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage):
 		code, hint = exitUsage, usage.hint
+	case errors.As(err, &misfit):
+		code = exitUsage
 	case errors.As(err, &failed):
 		hint = failed.hint
 	}
@@ -125,15 +128,33 @@ func flagError(command string, err error) error {
 // optionError gives a refused option the form of a flag's error; other errors
 // pass.
 func optionError(err error) error {
+	var misfit *infill.MisfitError
 	var option *infill.OptionError
-	if errors.As(err, &option) {
-		return &usageError{fmt.Errorf("--%s", option.Error()), ""}
+	switch {
+	case errors.As(err, &misfit):
+		return &misfitError{flagged(err)}
+	case errors.As(err, &option):
+		return &usageError{flagged(err), ""}
 	}
 	return err
 }
 
-// isInput tells whether an error lies in a text that the user gave.
+// flagged spells an option as the flag it is.
+func flagged(err error) error {
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		return fmt.Errorf("--%s", option.Error())
+	}
+	return err
+}
+
+// misfitError is an option that one template cannot be filled with.
+type misfitError struct{ error }
+
+// isInput tells whether an error lies in a text that the user gave, so that
+// other texts may do.
 func isInput(err error) bool {
 	var input *tokenize.InputError
-	return errors.As(err, &input)
+	var misfit *misfitError
+	return errors.As(err, &input) || errors.As(err, &misfit)
 }

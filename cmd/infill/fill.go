@@ -11,7 +11,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/samplers"
-	"infill/tokenize"
 )
 
 // fillOptions are the flags and arguments of filling.
@@ -23,6 +22,7 @@ type fillOptions struct {
 	seedGiven bool
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
+	constraints infill.Constraints
 	modelOptions
 
 	// open gives the filler; a test puts a fake in its place.
@@ -31,7 +31,7 @@ type fillOptions struct {
 
 // filler is what filling needs of an *infill.Filler.
 type filler interface {
-	Template(text string) (*tokenize.Template, error)
+	Check(template string, o infill.Options) error
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	Close() error
 }
@@ -55,8 +55,9 @@ func newCmdFill(s *terminal.Streams, runF func(context.Context, *fillOptions) er
 		Short: "Fill the slots of a text, several of them jointly, with a masked language model",
 		Long: `Fill the slots of a text, several of them jointly, with a masked language model.
 
-Each [MASK] of a template is a slot; [MASK:3] is three in a row, and every
-[MASK=name] of one name takes the same fill. Markov chains move over all slots
+Each [MASK] of a template is a blank; [MASK:3] takes three pieces, [MASK:1-3] one
+to three, every [MASK=name] of one name takes the same fill, and high[MASK] goes
+on with the word: see infill help templates. Markov chains move over all blanks
 together, and the best distinct fills are printed, the most likely first, with
 their log-likelihood in nats and how often the chains were there.
 
@@ -68,6 +69,13 @@ JSON object a line with --input jsonl.`,
   # two slots, filled together; the same seed gives the same result
   $ infill --seed 7 "she opened the [MASK] and looked [MASK] ."
 
+  # only these words, and never those
+  $ infill --slot "1=dark blue,red" --ban sky,air "the [MASK] house stood under the [MASK] ."
+
+  # one, two or three pieces; a word that goes on
+  $ infill "they lived in [MASK:1-3] ."
+  $ infill "a high[MASK] bridge"
+
   # many templates, one JSON object for each
   $ infill --format jsonl < templates.txt
 
@@ -76,6 +84,9 @@ JSON object a line with --input jsonl.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.templates, o.root = args, cmd.Root()
+			if constrained(&o.constraints) {
+				o.Constraints = &o.constraints
+			}
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -88,6 +99,8 @@ JSON object a line with --input jsonl.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	addConstraints(cmd, &o.constraints)
+	addChoice(cmd, &o.Mode, "mode", "", infill.Modes(), "draw fills; search for the likeliest by annealing; or decode by confidence, without chains")
 	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move, see infill help samplers")
 	flags.VarP(whole{&o.Samples}, "samples", "n", "chains, each of which ends in one sample")
 	flags.VarP(whole{&o.Top}, "top", "k", "fills to print")
@@ -101,7 +114,10 @@ JSON object a line with --input jsonl.`,
 	flags.Var(gradient{&o.Gradient}, "gradient", "what proposals look at; auto is the sampler's own choice")
 	complete(cmd, "gradient", append([]string{"auto"}, infill.Gradients()...))
 	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
-	addChoice(cmd, &o.Initial, "initial", "", infill.Initials(), "where chains start: drawn from the model with all slots masked, at random, or all at one draw from the model")
+	flags.Var(ladder{&o.Ladder}, "ladder", "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from")
+	flags.Var(initial{&o.Initial}, "initial", "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, "+
+		"unmasked slot by slot, or at a fill; one of "+strings.Join(infill.Initials(), ", ")+", "+givenFill)
+	complete(cmd, "initial", infill.Initials())
 	addChoice(cmd, &o.Rank, "rank", "", infill.Ranks(), "rank the distinct fills of all draws, or the chains' final states with repeats")
 	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn and printed when not given")
 	addChoice(cmd, &o.input, "input", "", inputs(), `form of standard input; jsonl: {"template": "...", "id": ...}`)
@@ -141,7 +157,8 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 
 	for i, template := range o.templates {
-		if _, err := f.Template(template); err != nil {
+		if err := f.Check(template, o.Options); err != nil {
+			err = flagged(err)
 			if len(o.templates) > 1 {
 				err = fmt.Errorf("template %d: %w", i+1, err)
 			}

@@ -256,3 +256,25 @@ func (w warmUp) String() string {
 }
 
 func (w warmUp) Type() string { return "{half|N}" }
+
+// ladder is a list of temperatures, which infill.Options checks.
+type ladder struct{ value *string }
+
+var _ pflag.Value = ladder{}
+
+func (l ladder) Set(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("a list of temperatures, as in 1,2,4")
+	}
+	*l.value = text
+	return nil
+}
+
+func (l ladder) String() string {
+	if l.value == nil {
+		return ""
+	}
+	return *l.value
+}
+
+func (l ladder) Type() string { return "T,T,..." }

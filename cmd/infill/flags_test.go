@@ -36,6 +36,9 @@ func fillDefaults(change func(o *fillOptions)) fillOptions {
 	if change != nil {
 		change(&o)
 	}
+	if constrained(&o.constraints) {
+		o.Constraints = &o.constraints
+	}
 	return o
 }
 
@@ -61,15 +64,47 @@ func TestFillFlags(t *testing.T) {
 		{line: `--seed 18446744073709551615 "a [MASK]"`, change: func(o *fillOptions) { o.Seed, o.seedGiven = 1<<64-1, true }},
 		{line: `--device cuda:1 --threads 2 --precision fp32 "a [MASK]"`, change: func(o *fillOptions) { o.device, o.threads = "cuda:1", 2 }},
 		{line: `--input jsonl --format csv -v`, change: func(o *fillOptions) { o.templates, o.input, o.format, o.verbose = nil, "jsonl", "csv", true }},
+		{line: `--slot 2=red,green --slot "1=dark blue" "a [MASK]"`, change: func(o *fillOptions) {
+			o.constraints.Slots = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
+		}},
+		{line: `--ban red,green --ban blue --whole-words "a [MASK]"`, change: func(o *fillOptions) {
+			o.constraints.Ban, o.constraints.WholeWords = []string{"red", "green", "blue"}, true
+		}},
+		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
+			o.constraints.MinCharacters, o.constraints.MaxCharacters, o.constraints.MinPieces, o.constraints.MaxPieces = 3, 8, 1, 3
+		}},
+		{line: `--characters 3- --pieces 2 "a [MASK]"`, change: func(o *fillOptions) {
+			o.constraints.MinCharacters, o.constraints.MinPieces, o.constraints.MaxPieces = 3, 2, 2
+		}},
+		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.constraints.MaxCharacters = 8 }},
+		{line: `--mode best "a [MASK]"`, change: func(o *fillOptions) { o.Mode = "best" }},
+		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial = "1,2,4", "mask" }},
+		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) { o.Initial = "fill:dark blue,sky" }},
+
+		{line: `--slot red`, want: `--slot: "red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
+		{line: `--slot 0=red`, want: `--slot: "0=red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
+		{line: `--slot 1=red,,blue`, want: `--slot: "1=red,,blue" is not a blank's number and the words it may take, as in 1=red,dark blue`},
+		{line: `--slot 1=red --slot 1=blue`, want: `--slot: "1=blue" is not the only list for blank 1: give all its words at once`},
+		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
+		{line: `--characters 0-3`, want: `--characters: "0-3" is not a number or a range of 1 or more, as in 3, 3-8, 3- or -8`},
+		{line: `--characters -`, want: `--characters: "-" is not a number or a range of 1 or more, as in 3, 3-8, 3- or -8`},
+		{line: `--characters 8-3`, want: `--characters: 8 to 3 runs backwards`},
+		{line: `--pieces 2-`, want: `--pieces: "2-" is not a number or a range of 1 or more, as in 2 or 1-3`},
+		{line: `--pieces 2-20`, want: `--pieces: 2 to 20 is not within 1 to 16`},
+		{line: `--mode x`, want: `--mode: "x" is not one of sample, best, decode`},
+		{line: `--mode best --warm-up 3`, want: `--warm-up: best has none: leave it out`},
+		{line: `--ladder 2,4`, want: `--ladder: it begins with 2, and what is drawn from is temperature 1: begin with that`},
+		{line: `--ladder ""`, want: `--ladder: "" is not a list of temperatures, as in 1,2,4`},
+		{line: `--ladder 1,2 --sampler gibbs`, want: `--ladder: replicas swap by their energies, and gibbs moves without knowing any: take another sampler`},
 
 		{line: `--sampler mh "a"`, want: `--sampler: "mh" is not one of ` + strings.Join(infill.Samplers(), ", ")},
 		{line: `--energy x`, want: `--energy: "x" is not one of pll, filled`},
 		{line: `--gradient x`, want: `--gradient: "x" is not one of auto, local, full, stochastic`},
-		{line: `--initial x`, want: `--initial: "x" is not one of model, random`},
+		{line: `--initial x`, want: `--initial: "x" is not one of model, random, shared, mask, fill:WORD,...`},
 		{line: `--rank x`, want: `--rank: "x" is not one of distinct, final`},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl`},
-		{line: `--precision fp64`, want: `--precision: "fp64" is not one of fp32`},
+		{line: `--precision fp64`, want: `--precision: "fp64" is not one of fp32, fp16, int8`},
 		{line: `--device gpu`, want: `--device: "gpu" is not one of auto, cpu, cuda, cuda:N with the number of a GPU`},
 		{line: `--device cuda:`, want: `--device: "cuda:" is not one of auto, cpu, cuda, cuda:N with the number of a GPU`},
 		{line: `--device cuda:-1`, want: `--device: "cuda:-1" is not one of auto, cpu, cuda, cuda:N with the number of a GPU`},
@@ -211,6 +246,7 @@ func TestChoices(t *testing.T) {
 		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
 		{"", "gradient", append([]string{"auto"}, infill.Gradients()...)},
 		{"", "initial", infill.Initials()},
+		{"", "mode", infill.Modes()},
 		{"", "rank", infill.Ranks()},
 		{"", "input", inputs()},
 		{"", "format", formats()},

@@ -42,6 +42,7 @@ func helpTopics() []*cobra.Command {
 		{Use: "environment", Short: "Environment variables that change what infill does", Long: helpEnvironment},
 		{Use: "exit-codes", Short: "What the exit codes say", Long: helpExitCodes},
 		{Use: "formats", Short: "The forms of the result", Long: helpFormats},
+		{Use: "templates", Short: "How blanks are written, and what narrows what they take", Long: helpTemplates},
 		{Use: "samplers", Short: "The samplers, what they draw from and what they cost", Long: helpSamplers()},
 	}
 }
@@ -74,6 +75,80 @@ const helpExitCodes = `Exit codes:
        nothing was printed to standard output
   130  interrupted (Ctrl-C, SIGTERM)`
 
+const helpTemplates = `Blanks, as they stand in a template:
+
+  [MASK]        one piece of the vocabulary, mostly a word
+  [MASK:3]      three pieces in a row; one fill
+  [MASK:1-3]    one to three pieces, see lengths below
+  [MASK=name]   the same fill wherever the name stands; [MASK:2=name],
+                [MASK:1-3=name]
+  high[MASK]    a blank that touches a letter or digit on its left goes on with
+                the word: it begins with a piece that continues one (##way)
+  [MASK]ing     the fill and the text beside it read as one word; the model sees
+                two
+
+What they take, the blanks counted from 1 in the order of the text; all of it
+narrows the fills that are drawn from, and changes no fill's log-likelihood:
+
+  --slot 1=red,dark blue   only these, one word or several, each cut into as many
+                           pieces as it needs; once for each blank. A blank with
+                           a length keeps it and refuses words of another; a list
+                           for one blank holds for all of its name
+  --ban sky,blue sky       no blank holds these words, also not as a part of a
+                           fill of several
+  --whole-words            no blank begins with a piece that continues the word on
+                           its left; later pieces of a blank may, since they go on
+                           with its own word, and high[MASK] still does
+  --characters 3-8         letters and other characters of each fill, the blanks
+                           between its words not counted; 3-, -8 and 3 as well
+  --pieces 1-3             what [MASK] stands for: [MASK:1-3]; bounds the words of
+                           --slot too
+
+Words are cut and, for models without capitals, lowered as the text is. A list
+replaces --candidates, which takes the likely tokens from what is left otherwise.
+Words of several pieces, blanks of one name, and --characters or a --ban of
+several pieces over longer blanks move several pieces at once. Samplers that draw
+one piece from the model (gibbs, mlm-mh) or measure distances between pieces
+(p-ncg, gwl), --mode decode and --initial mask refuse them.
+
+Lengths. A template whose blanks may have several is filled once for each
+combination of lengths, at most 64. Log-likelihoods of different lengths do not
+compare: in a longer blank the pieces see, and give away, each other. So fills are
+ranked by score, in nats a word: the mean over the words in the blanks of the
+word's pseudo-log-likelihood from left to right (PLL-word-l2r; Kauf and Ivanova,
+ACL 2023), the sum over its pieces of the log-probability of the piece while it
+and the rest of its word are masked. A word gains nothing by being cut into more
+pieces, and a fill nothing by having fewer words; words that go together, as in
+"new york", do gain. Of each length the likeliest fills are scored, four times as
+many as --top asks for, but at least 50. How often a fill was drawn is counted
+within its length.
+
+What is done, --mode:
+
+  sample   chains draw fills; how often one is drawn tells its probability
+  best     the chains search for the likeliest fill while the temperature falls
+           from 2 to 0.1 (simulated annealing); all fills they saw are ranked,
+           with --rank final the best of each chain
+  decode   no chains: all slots are predicted at once, and the least sure ones
+           again, in as many rounds as there are slots or --steps if that is less
+           (mask-predict). The first of --samples decodings takes the most
+           probable token each time, the others draw at --temperature
+
+The fills of best and decode follow no known law, so they have no frequencies.
+
+  --ladder 1,2,4   parallel tempering: each chain has a hotter replica for every
+                   temperature after the first, and neighbours swap. Only the
+                   first, which is --temperature, is drawn from. The step size
+                   adapts to it, and the replicas take the same. Costs a step of
+                   the sampler for each temperature
+
+Where chains start, --initial: model draws every slot from the model with all
+slots masked; shared does so once for all chains; mask draws slot by slot in a
+random order, each seeing those before it, as a Gibbs sampler that starts from
+masks does in its first round ([MASK] itself is no fill with a log-likelihood, so
+no chain can stand there); random is uniform; fill:dark blue,sky is a given fill,
+one for each blank, which has to be among the candidates.`
+
 const helpFormats = `Forms of the result, --format:
 
   text   for people: slots in colour on a terminal, long texts wrapped
@@ -97,12 +172,19 @@ An object of json and jsonl:
     token_ids       of the slots, of which [MASK:3] has three
     log_likelihood  in nats; --temperature does not enter
     count           how often the fill was drawn; frequency is its share of all
-                    draws, with a standard error between chains
+                    draws, with a standard error between chains; --mode best and
+                    decode give none
+    pieces, score   where blanks have several lengths: the number of pieces of
+                    each blank, and what fills of different lengths are ranked
+                    by, see infill help templates
     final_count     how many chains ended with it
-  stats       sampler, chains, steps, step_size; acceptance_rate (null where a
+  stats       mode, sampler, chains, steps, step_size; acceptance_rate (null where a
               sampler accepts always); changed_slots_per_step; warm_up, which
               the others leave out; draws, distinct_fills, mean_log_likelihood;
-              energy_evaluations, gradient_evaluations, model_rows; seconds
+              energy_evaluations, gradient_evaluations, model_rows; seconds;
+              law ("none known") with --mode best and decode; ladder and
+              swap_rates with --ladder; lengths, the numbers of each, where
+              blanks have several
   warnings    sentences about the result
 
 A draw is the state of a chain after a step behind the warm-up, so 25 chains of

@@ -132,7 +132,7 @@ func (p *csvPrinter) print(id json.RawMessage, r *infill.Result) error {
 	rows := [][]string{}
 	if !p.headed {
 		p.headed = true
-		rows = append(rows, []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature"})
+		rows = append(rows, []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score"})
 	}
 	for _, s := range r.Samples {
 		// A fill may hold any character, so lists are JSON.
@@ -144,10 +144,21 @@ func (p *csvPrinter) print(id json.RawMessage, r *infill.Result) error {
 		if err != nil {
 			return err
 		}
+		pieces, frequency, score := "", strconv.FormatFloat(s.Frequency, 'g', -1, 64), ""
+		if r.Stats.Law != "" {
+			frequency = ""
+		}
+		if s.Score != nil {
+			text, err := encode(s.Pieces, "", "")
+			if err != nil {
+				return err
+			}
+			pieces, score = string(text), strconv.FormatFloat(*s.Score, 'g', -1, 64)
+		}
 		rows = append(rows, []string{
 			plainID(id), r.Template, strconv.Itoa(s.Rank), s.Text, string(fills), string(ids),
-			strconv.FormatFloat(s.LogLikelihood, 'g', -1, 64), strconv.Itoa(s.Count), strconv.FormatFloat(s.Frequency, 'g', -1, 64),
-			strconv.FormatUint(r.Seed, 10), r.Signature,
+			strconv.FormatFloat(s.LogLikelihood, 'g', -1, 64), strconv.Itoa(s.Count), frequency,
+			strconv.FormatUint(r.Seed, 10), r.Signature, pieces, score,
 		})
 	}
 	if err := w.WriteAll(rows); err != nil {
@@ -199,15 +210,37 @@ func (p *textPrinter) print(_ json.RawMessage, r *infill.Result) error {
 		b.WriteString("\n")
 	}
 	b.WriteString(p.wrap(mark(r.Template, r.Blanks)) + "\n\n")
-	headers := []string{"#", "fill", "log-likelihood", "drawn"}
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := p.width > 0 && p.width < 60
-	if narrow {
-		headers[2] = "log-lik."
+	headers := []string{"#", "fill"}
+	if r.Stats.Lengths != nil {
+		headers = append(headers, "pieces", "score")
+	}
+	likelihood := true
+	switch {
+	case narrow && r.Stats.Lengths != nil:
+		likelihood = false // the score is what ranks
+	case narrow:
+		headers = append(headers, "log-lik.")
+	default:
+		headers = append(headers, "log-likelihood")
+	}
+	if r.Stats.Law == "" {
+		headers = append(headers, "drawn")
 	}
 	rows := make([][]string, len(r.Samples))
 	for i, s := range r.Samples {
-		rows[i] = []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans), fmt.Sprintf("%.2f", s.LogLikelihood), share(s, !narrow)}
+		row := []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans)}
+		if r.Stats.Lengths != nil {
+			row = append(row, joined(s.Pieces), fmt.Sprintf("%.2f", *s.Score))
+		}
+		if likelihood {
+			row = append(row, fmt.Sprintf("%.2f", s.LogLikelihood))
+		}
+		if r.Stats.Law == "" {
+			row = append(row, share(s, !narrow))
+		}
+		rows[i] = row
 	}
 	b.WriteString(renderTable(p.width, headers, rows, 1))
 	b.WriteString("\n")
@@ -230,6 +263,15 @@ func (p *textPrinter) wrap(text string) string {
 	return ansi.Wrap(text, p.width, "")
 }
 
+// joined writes the pieces of the blanks, "1+2".
+func joined(pieces []int) string {
+	texts := make([]string, len(pieces))
+	for i, n := range pieces {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, "+")
+}
+
 // share is how often a fill was drawn, with its standard error between chains
 // where it is wanted and known.
 func share(s infill.Sample, withError bool) string {
@@ -243,26 +285,57 @@ func share(s infill.Sample, withError bool) string {
 func footer(r *infill.Result) []string {
 	s := r.Stats
 	how := fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"))
+	switch s.Mode {
+	case infill.ModeBest:
+		how = "annealing with " + how
+	case infill.ModeDecode:
+		how = fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "decoding"), counted(s.Steps, "round"))
+	}
 	if s.WarmUp.Steps > 0 {
 		how += fmt.Sprintf(" (%d warm-up)", s.WarmUp.Steps)
 	}
 	if s.StepSize != nil {
 		how += fmt.Sprintf(", step size %.3g", *s.StepSize)
 	}
+	if s.Ladder != nil {
+		temperatures := make([]string, len(s.Ladder))
+		for i, t := range s.Ladder {
+			temperatures[i] = strconv.FormatFloat(t, 'g', -1, 64)
+		}
+		how += ", temperatures " + strings.Join(temperatures, ", ")
+		if s.SwapRates != nil {
+			rates := make([]string, len(s.SwapRates))
+			for i, r := range s.SwapRates {
+				rates[i] = fmt.Sprintf("%.2f", r)
+			}
+			how += " (swapped " + strings.Join(rates, ", ") + ")"
+		}
+	}
 	moves := []string{}
 	if s.AcceptanceRate != nil {
 		moves = append(moves, "acceptance "+withError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
 	}
-	if s.Steps > s.WarmUp.Steps {
+	if s.Steps > s.WarmUp.Steps && s.Mode != infill.ModeDecode {
 		moves = append(moves, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, counted(s.Slots, "slot")))
 	}
-	moves = append(moves, fmt.Sprintf("%s in %s", counted(s.DistinctFills, "distinct fill"), counted(s.Draws, "draw")))
-	return []string{
-		how,
+	noun := "draw"
+	if s.Law != "" {
+		noun = "state"
+	}
+	moves = append(moves, fmt.Sprintf("%s in %s", counted(s.DistinctFills, "distinct fill"), counted(s.Draws, noun)))
+	lines := []string{how}
+	switch s.Mode {
+	case infill.ModeBest, infill.ModeDecode:
+		lines = append(lines, "the fills are finds, not draws: they follow no known law and have no frequencies")
+	}
+	if s.Lengths != nil {
+		lines = append(lines, fmt.Sprintf("%s, score: nats a word; log-likelihoods compare, and draws are counted, within a length", counted(len(s.Lengths), "length")))
+	}
+	return append(lines,
 		strings.Join(moves, ", "),
 		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s, seed %d",
 			withError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), counted(s.ModelRows, "model row"), s.Seconds, r.Seed),
-	}
+	)
 }
 
 // counted is a number with its noun.

@@ -57,6 +57,31 @@ func results() []*infill.Result {
 			Stats:    infill.Stats{Sampler: "gibbs", Slots: 3, Chains: 1, Steps: 0, Draws: 1, DistinctFills: 1, MeanLogLikelihood: -20, ModelRows: 4, Device: "cpu", Seconds: 0.01},
 			Warnings: []string{"1 fill was asked for"},
 		},
+		{
+			Template: "a [MASK:1-2] house", Blanks: [][2]int{{2, 12}}, Model: model, Signature: "lengths:word-l2r|sampler:dmala|seed:9", Seed: 9,
+			Samples: []infill.Sample{
+				{Rank: 1, Text: "a red house", Fills: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
+					Count: 50, Frequency: 0.5, FrequencyStandardError: pointer(0.02), FinalCount: 3},
+				{Rank: 2, Text: "a dark blue house", Fills: []string{"dark blue"}, Spans: [][2]int{{2, 11}}, TokenIDs: []int{12, 13}, LogLikelihood: -7.25, Pieces: []int{2}, Score: pointer(-3.625),
+					Count: 25, Frequency: 0.25, FrequencyStandardError: pointer(0.01), FinalCount: 1},
+			},
+			Stats: infill.Stats{
+				Mode: infill.ModeSample, Sampler: "dmala", Slots: 2, Chains: 4, Steps: 50, AcceptanceRate: pointer(0.5), AcceptanceStandardError: pointer(0.25),
+				WarmUp: infill.WarmUp{Steps: 25}, Ladder: []float64{1, 2.5}, Draws: 200, DistinctFills: 9, MeanLogLikelihood: -6, ModelRows: 99, Device: "cpu", Seconds: 0.5,
+				Lengths: []infill.LengthStats{
+					{Pieces: []int{1}, StepSize: pointer(5), SwapRates: []float64{0.75}, Draws: 100, DistinctFills: 4, MeanLogLikelihood: -4},
+					{Pieces: []int{2}, StepSize: pointer(2), SwapRates: []float64{0.5}, Draws: 100, DistinctFills: 5, MeanLogLikelihood: -8},
+				},
+			},
+			Warnings: []string{},
+		},
+		{
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "mode:best|sampler:gwg|seed:3", Seed: 3,
+			Samples: []infill.Sample{{Rank: 1, Text: "a cat", Fills: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
+			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9, AcceptanceRate: pointer(0.5),
+				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{},
+		},
 	}
 }
 
