@@ -28,6 +28,8 @@ type Description struct {
 	SHA256  string // of the bundle, 64 hexadecimal digits
 	Runtime string // version of onnxruntime
 	Device  string // that is really used, "cpu" or "cuda:N"
+	// Precision is the arithmetic of the model's graphs; empty means fp32.
+	Precision string
 }
 
 // TargetOptions says which distribution over the slots is meant.

@@ -20,6 +20,8 @@ type OpenOptions struct {
 	// Threads is the number of threads of one model call on a CPU; 0 is as many
 	// as there are cores.
 	Threads int
+	// Precision is one of lm.Precisions(); "" is fp32.
+	Precision string
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
 	FindLibrary func(ctx context.Context) (path string, err error)
@@ -44,7 +46,7 @@ func Open(o OpenOptions) (*Filler, error) {
 		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of different models", bundle.Name, found, want)
 	}
 	return newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (Model, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads}
+		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {
@@ -75,7 +77,7 @@ func FromLM(m *lm.MaskedLM) Model { return languageModel{m} }
 // Description implements Model.
 func (m languageModel) Description() Description {
 	bundle := m.Bundle()
-	return Description{Name: bundle.Name, SHA256: bundle.SHA256, Runtime: m.RuntimeVersion(), Device: m.Device()}
+	return Description{Name: bundle.Name, SHA256: bundle.SHA256, Runtime: m.RuntimeVersion(), Device: m.Device(), Precision: m.Precision()}
 }
 
 // MaxPositions implements Model.

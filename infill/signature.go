@@ -1,8 +1,11 @@
 package infill
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
+
+	"infill/lm"
 )
 
 // signature is one line of key:value fields with all that changes the numbers of
@@ -31,12 +34,9 @@ func (s *signature) model(d Description, tokenizer string) {
 	s.add("tokenizer", short(tokenizer))
 	s.add("onnxruntime", d.Runtime)
 	s.add("device", d.Device)
-	s.add("precision", precision)
+	s.add("precision", cmp.Or(d.Precision, lm.FP32))
 	s.add("version", Version())
 }
-
-// precision is the arithmetic of the model's graphs.
-const precision = "fp32"
 
 func (r *run) signature(d Description) string {
 	o := r.options

@@ -4,10 +4,13 @@
 package lm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"infill/lm/bert"
@@ -22,6 +25,8 @@ type Options struct {
 	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
 	Threads int    // on the CPU; 0 takes all cores
 	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
+	// Precision is one of Precisions(); empty is FP32.
+	Precision string
 	// Library is the path of the onnxruntime shared library; empty: that of the
 	// device is found, or the CPU's is fetched.
 	Library string
@@ -38,6 +43,7 @@ type MaskedLM struct {
 	gradient     lazySession
 	chunk        chunkLimits
 	mask         int
+	precision    string
 	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
 	wordEmbeddings func() ([]float32, error)
 }
@@ -48,6 +54,9 @@ type MaskedLM struct {
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID, bundle.Config.VocabularySize)
+	}
+	if !slices.Contains(append(Precisions(), ""), o.Precision) {
+		return nil, fmt.Errorf("precision %q is not one of %s", o.Precision, strings.Join(Precisions(), ", "))
 	}
 	path := o.Library
 	if path == "" {
@@ -62,7 +71,11 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID}
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: cmp.Or(o.Precision, FP32)}
+	if m.precision == INT8 && runtime.Device() != "cpu" {
+		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
+	}
+	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
 	m.conditionals.build, m.gradient.build = conditionals, gradient
@@ -84,6 +97,9 @@ func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
 
 // Device is the device really used, "cpu" or "cuda:N".
 func (m *MaskedLM) Device() string { return m.runtime.Device() }
+
+// Precision is the arithmetic that the model runs in, one of Precisions().
+func (m *MaskedLM) Precision() string { return m.precision }
 
 // Note says why "auto" did not take CUDA; empty when it did, or was not asked.
 func (m *MaskedLM) Note() string { return m.runtime.Note() }
@@ -127,6 +143,7 @@ func (m *MaskedLM) check(ids []int) error {
 
 // lazySession is made when it is first used.
 type lazySession struct {
+	name            string
 	build           func(*models.Bundle) (*onnx.Graph, error)
 	inputs, outputs []string
 
@@ -140,16 +157,25 @@ func (l *lazySession) get(m *MaskedLM) (*ort.Session, error) {
 	if l.session != nil {
 		return l.session, nil
 	}
+	encoded, dir, err := l.graph(m)
+	if err != nil {
+		return nil, err
+	}
+	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs})
+	return l.session, err
+}
+
+// graph is the encoded graph and the folder that its weights are in.
+func (l *lazySession) graph(m *MaskedLM) ([]byte, string, error) {
+	if m.precision != FP32 {
+		return prepare(m.bundle, m.precision, l.name, l.build)
+	}
 	graph, err := l.build(m.bundle)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	encoded, err := graph.Encode()
-	if err != nil {
-		return nil, err
-	}
-	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{ExternalDir: m.bundle.Dir, Inputs: l.inputs, Outputs: l.outputs})
-	return l.session, err
+	return encoded, m.bundle.Dir, err
 }
 
 func (l *lazySession) close() error {

@@ -133,6 +133,15 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 		return []Array{Of(slices.Concat(found...), rank, len(found[0]))}, nil
 	case "Split":
 		return split(n, in)
+	case "ReduceMax":
+		return []Array{largest(in[0], whole(in[1])[0])}, nil
+	case "QuantizeLinear": // uint8, a scale for each row
+		return []Array{zip(zip(in[0], Of(in[1].Data, len(in[1].Data), 1), func(x, scale float64) float64 { return math.RoundToEven(x / scale) }),
+			Of(in[2].Data, len(in[2].Data), 1), func(x, middle float64) float64 { return max(0, min(255, x+middle)) })}, nil
+	case "MatMulIntegerToFloat":
+		shifted := zip(in[0], in[4], func(x, zero float64) float64 { return x - zero })
+		scale := zip(in[3], in[2], func(a, b float64) float64 { return a * b })
+		return []Array{zip(matMul(shifted, in[1]), scale, func(y, s float64) float64 { return y * s })}, nil
 	}
 	return nil, fmt.Errorf("unknown operator")
 }
@@ -150,6 +159,20 @@ func concat(in []Array, axis int) Array {
 		for _, a := range in {
 			block := size(a.Shape[axis:])
 			out.Data = append(out.Data, a.Data[o*block:(o+1)*block]...)
+		}
+	}
+	return out
+}
+
+// largest is the maxima along an axis, which goes.
+func largest(x Array, axis int) Array {
+	out := New(append(slices.Clone(x.Shape[:axis]), x.Shape[axis+1:]...)...)
+	inner := size(x.Shape[axis+1:])
+	for i := range out.Data {
+		at := i/inner*x.Shape[axis]*inner + i%inner
+		out.Data[i] = x.Data[at]
+		for k := range x.Shape[axis] {
+			out.Data[i] = max(out.Data[i], x.Data[at+k*inner])
 		}
 	}
 	return out

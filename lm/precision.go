@@ -1,0 +1,174 @@
+package lm
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/lm/bert"
+	"infill/lm/onnx"
+	"infill/models"
+	"infill/models/cache"
+)
+
+// The precisions that a model can run in.
+const (
+	// FP32 is single-precision arithmetic on the weights as they are stored.
+	FP32 = "fp32"
+	// FP16 is single-precision arithmetic on weights rounded to half precision.
+	FP16 = "fp16"
+	// INT8 is integer arithmetic in the matrix products of the forward pass, with
+	// a scale for each output channel and for each row of activations. The
+	// backward pass stays in single precision: its gradient, at the integer
+	// pass's activations, is a proposal's, and needs only to be the same each time.
+	INT8 = "int8"
+)
+
+// Precisions lists the precisions; the first is the default.
+func Precisions() []string { return []string{FP32, FP16, INT8} }
+
+// preparedFormat changes when what is prepared changes.
+const preparedFormat = 1
+
+// prepared is a graph of another precision on disk: made when it is first
+// needed, kept in the cache folder, and verified whenever it is opened.
+type prepared struct {
+	Graph   string `json:"graph_sha256"`
+	Weights string `json:"weights_sha256"`
+
+	dir, name string
+}
+
+func (p *prepared) graphPath() string   { return filepath.Join(p.dir, p.name+".onnx") }
+func (p *prepared) weightsPath() string { return filepath.Join(p.dir, p.name+".bin") }
+func (p *prepared) sumsPath() string    { return filepath.Join(p.dir, p.name+".json") }
+
+// prepare gives the encoded graph of a model in a precision other than FP32,
+// and the folder that its weights are in. name tells its graphs apart.
+func prepare(b *models.Bundle, precision, name string, build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
+	root, err := cache.Root()
+	if err != nil {
+		return nil, "", err
+	}
+	p := &prepared{dir: filepath.Join(root, "precision", fmt.Sprintf("%.16s-%s-%d", b.SHA256, precision, preparedFormat)), name: name}
+	if graph, err := p.read(); err == nil {
+		return graph, p.dir, nil
+	}
+	fail := func(err error) ([]byte, string, error) {
+		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be written", b.Name, precision, err, root, cache.Variable)
+	}
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return fail(err)
+	}
+	lock := flock.New(filepath.Join(p.dir, ".lock"))
+	if err := lock.Lock(); err != nil {
+		return fail(err)
+	}
+	defer lock.Close()
+	if graph, err := p.read(); err == nil {
+		return graph, p.dir, nil // another process was faster
+	}
+	g, err := build(b)
+	if err != nil {
+		return nil, "", err
+	}
+	if graph, err = p.write(b, precision, g); err != nil {
+		return fail(err)
+	}
+	return graph, p.dir, nil
+}
+
+// read gives the graph, if it and its weights are what was written.
+func (p *prepared) read() ([]byte, error) {
+	sums, err := os.ReadFile(p.sumsPath())
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(sums, p); err != nil {
+		return nil, err
+	}
+	graph, err := os.ReadFile(p.graphPath())
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(graph); hex.EncodeToString(sum[:]) != p.Graph {
+		return nil, errors.New("the graph is damaged")
+	}
+	weights, err := os.Open(p.weightsPath())
+	if err != nil {
+		return nil, err
+	}
+	defer weights.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, weights); err != nil {
+		return nil, err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != p.Weights {
+		return nil, errors.New("the weights are damaged")
+	}
+	return graph, nil
+}
+
+// write makes the files; the sums come last, and tell that all is there.
+func (p *prepared) write(b *models.Bundle, precision string, g *onnx.Graph) (graph []byte, err error) {
+	partial, err := os.CreateTemp(p.dir, "."+p.name+".partial-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(partial.Name()))
+		}
+	}()
+	defer partial.Close()
+	h := sha256.New()
+	buffer := bufio.NewWriterSize(io.MultiWriter(partial, h), 1<<20)
+	change := onnx.NewPrecision(b.Dir, filepath.Base(p.weightsPath()), buffer)
+	switch precision {
+	case FP16:
+		err = change.Halve(g)
+	case INT8:
+		var outputs []*onnx.Value
+		for _, v := range g.Outputs {
+			if slices.Contains([]string{bert.OutputTarget, bert.OutputCandidates, bert.OutputVocabulary}, v.Name) {
+				outputs = append(outputs, v)
+			}
+		}
+		err = change.Quantize(g, outputs)
+	default:
+		err = fmt.Errorf("precision %q is not one of %s", precision, strings.Join(Precisions(), ", "))
+	}
+	if err == nil {
+		err = change.Pack(g)
+	}
+	if err == nil {
+		graph, err = g.Encode()
+	}
+	if err == nil {
+		err = errors.Join(buffer.Flush(), partial.Sync(), partial.Chmod(0o644), partial.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(graph)
+	p.Graph, p.Weights = hex.EncodeToString(sum[:]), hex.EncodeToString(h.Sum(nil))
+	sums, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Rename(partial.Name(), p.weightsPath()); err != nil {
+		return nil, err
+	}
+	return graph, errors.Join(maybe.WriteFile(p.graphPath(), graph, 0o644), maybe.WriteFile(p.sumsPath(), append(sums, '\n'), 0o644))
+}

@@ -1,0 +1,411 @@
+package lm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"infill/lm"
+	"infill/lm/bert/berttest"
+	"infill/lm/ort/library"
+	"infill/models"
+	"infill/models/cache"
+	"infill/models/safetensors"
+	"infill/samplers"
+)
+
+// ownCache gives the test a cache folder of its own, and leaves it the
+// library.
+func ownCache(t *testing.T) string {
+	t.Helper()
+	found, err := library.Ensure(t.Context(), library.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	t.Setenv(library.Variable, found.Path)
+	t.Setenv(cache.Variable, root)
+	return root
+}
+
+func openPrecision(t *testing.T, bundle *models.Bundle, mask int, precision string) *lm.MaskedLM {
+	t.Helper()
+	m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: mask, Precision: precision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// In int8 a state's energy is one number, whatever runs beside it, before or
+// after a gradient: what Metropolis-Hastings needs. It is near the one in
+// single precision, and so is the gradient.
+func TestInt8Energies(t *testing.T) {
+	ownCache(t)
+	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3, Hidden: 16, Intermediate: 32})
+	plain, integer := openPrecision(t, bundle, berttest.MaskID, lm.FP32), openPrecision(t, bundle, berttest.MaskID, lm.INT8)
+	if integer.Precision() != lm.INT8 || plain.Precision() != lm.FP32 {
+		t.Errorf("precisions %s and %s", integer.Precision(), plain.Precision())
+	}
+	states := manyStates()
+	wantEnergy, wantGradient := evaluateAll(t, newTarget(t, plain, lm.TargetOptions{}), states, 60)
+	energy, gradient := evaluateAll(t, newTarget(t, integer, lm.TargetOptions{}), states, 60)
+	differs := false
+	for i, u := range energy {
+		if !(math.Abs(u-wantEnergy[i]) < 0.25) {
+			t.Errorf("energy %d is %g, in single precision %g", i, u, wantEnergy[i])
+		}
+		differs = differs || u != wantEnergy[i]
+	}
+	for i, d := range gradient {
+		if !(math.Abs(d-wantGradient[i]) < 0.5) {
+			t.Errorf("gradient %d is %g, in single precision %g", i, d, wantGradient[i])
+		}
+	}
+	if !differs {
+		t.Error("nothing is rounded")
+	}
+	for _, chains := range []int{1, 7} {
+		target := newTarget(t, integer, lm.TargetOptions{})
+		for range 2 {
+			again, _ := evaluateAll(t, target, states, chains)
+			if !slices.Equal(again, energy) {
+				t.Errorf("energies in batches of %d differ from those in one batch", chains)
+			}
+		}
+		only := make([]float64, chains)
+		if err := newTarget(t, integer, lm.TargetOptions{}).Energy(t.Context(), states[:3*chains], only); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(only, energy[:chains]) {
+			t.Errorf("energies without a gradient differ from those with one")
+		}
+	}
+}
+
+// What is prepared is kept, verified, and made anew when it is damaged.
+func TestPreparedWeights(t *testing.T) {
+	root := ownCache(t)
+	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Spread: 0.3})
+	score := func() float64 {
+		t.Helper()
+		s, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs, []lm.Query{{Position: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s[0]
+	}
+	want := score()
+	files, err := filepath.Glob(filepath.Join(root, "precision", "*", "conditionals.*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("prepared %q, %v", files, err)
+	}
+	content := map[string][]byte{}
+	times := map[string]time.Time{}
+	for _, f := range files {
+		if content[f], err = os.ReadFile(f); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[f] = info.ModTime()
+	}
+	if got := score(); got != want {
+		t.Errorf("score %g the second time, %g the first", got, want)
+	}
+	for _, f := range files {
+		if info, err := os.Stat(f); err != nil || info.ModTime() != times[f] {
+			t.Errorf("%s was written again: %v", f, err)
+		}
+	}
+	for _, f := range files {
+		damaged := bytes.Clone(content[f])
+		damaged[len(damaged)/2] ^= 1
+		if err := os.WriteFile(f, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := score(); got != want {
+			t.Errorf("score %g with a damaged %s, want %g", got, filepath.Base(f), want)
+		}
+		if now, err := os.ReadFile(f); err != nil || !bytes.Equal(now, content[f]) {
+			t.Errorf("%s is not mended: %v", filepath.Base(f), err)
+		}
+	}
+}
+
+func TestPrecisionRefuses(t *testing.T) {
+	root := ownCache(t)
+	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{})
+	if _, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: berttest.MaskID, Precision: "fp64"}); err == nil || !strings.Contains(err.Error(), `"fp64" is not one of fp32, fp16, int8`) {
+		t.Errorf("error %v", err)
+	}
+	// A file where the folder belongs.
+	if err := os.WriteFile(filepath.Join(root, "precision"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs, []lm.Query{{Position: 1}})
+	if err == nil || !strings.Contains(err.Error(), cache.Variable) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// withSinglePrecision is the built-in model, whose weights are stored in half
+// precision, as if it had been published in single: each weight moved by less
+// than half of what half precision can tell apart.
+func withSinglePrecision(t *testing.T, from *models.Bundle) *models.Bundle {
+	t.Helper()
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(11, 0))
+	var tensors []safetensors.Data
+	for _, shape := range from.Config.Tensors() {
+		tensor, ok := from.Tensor(shape.Name)
+		if !ok {
+			t.Fatalf("tensor %s is missing", shape.Name)
+		}
+		values, err := from.Weights.Float32s(tensor.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := make([]byte, 0, 4*len(values))
+		for _, x := range values {
+			x *= float32(1 + (random.Float64()-0.5)/2048)
+			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(x))
+		}
+		tensors = append(tensors, safetensors.Data{Name: shape.Name, DType: safetensors.F32, Shape: tensor.Shape, Content: bytes.NewReader(content)})
+	}
+	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.Write(file, nil, tensors); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
+		content, err := os.ReadFile(filepath.Join(from.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := models.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// precisionRow is what a precision does to the built-in model.
+type precisionRow struct {
+	megabytes           float64 // of weights on disk
+	meanLogP, worstLogP float64 // nats, over tokens of probability 1e-4 and more
+	meanEnergy, worstE  float64 // nats, over the golden states
+	acceptance          float64
+}
+
+// TestPrecisionTable holds the table of docs/models.md against a measurement,
+// or writes it with -update. Seconds hang on the machine and are only written.
+func TestPrecisionTable(t *testing.T) {
+	const begin, end = "<!-- precision: go test ./lm -run TestPrecisionTable -update -->\n", "<!-- /precision -->\n"
+	root := ownCache(t)
+	builtIn, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := withSinglePrecision(t, builtIn)
+	var reference measured
+	rows, opened, rates := map[string]precisionRow{}, map[string]*lm.MaskedLM{}, map[string]float64{}
+	for _, p := range lm.Precisions() {
+		m := openPrecision(t, bundle, maskID, p)
+		got := measure(t, m)
+		if p == lm.FP32 {
+			reference = got
+		}
+		row := precisionRow{acceptance: got.acceptance}
+		row.meanLogP, row.worstLogP = distance(got.logp, reference.logp, func(i int) bool { return reference.logp[i] >= math.Log(1e-4) })
+		row.meanEnergy, row.worstE = distance(got.energy, reference.energy, func(int) bool { return true })
+		path := filepath.Join(bundle.Dir, "model.safetensors")
+		if p != lm.FP32 {
+			found, err := filepath.Glob(filepath.Join(root, "precision", "*-"+p+"-*", "conditionals.bin"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("weights in %s: %q, %v", p, found, err)
+			}
+			path = found[0]
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.megabytes = float64(info.Size()) / 1e6
+		rows[p], opened[p] = row, m
+	}
+	path := filepath.Join("..", "docs", "models.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(page), begin)
+	written, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no table of precisions", path)
+	}
+	if *update {
+		for range 10 { // in turn: what else the machine does meets all of them
+			for _, p := range lm.Precisions() {
+				rates[p] = max(rates[p], rate(t, opened[p]))
+			}
+		}
+		var table strings.Builder
+		table.WriteString(begin + "\n| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error | acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
+		for _, p := range lm.Precisions() {
+			r := rows[p]
+			fmt.Fprintf(&table, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g × |\n", p, r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, rates[p]/rates[lm.FP32])
+		}
+		table.WriteString("\n" + end)
+		if err := os.WriteFile(path, []byte(before+table.String()+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, p := range lm.Precisions() {
+		line := regexp.MustCompile(`(?m)^\| ` + p + ` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ × \|$`).FindStringSubmatch(written)
+		if line == nil {
+			t.Errorf("the row of %s is missing or old; run with -update", p)
+			continue
+		}
+		r := rows[p]
+		for i, measured := range []float64{r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE} {
+			stated, err := strconv.ParseFloat(line[1+i], 64)
+			if err != nil || !(measured <= 1.5*stated+1e-9) {
+				t.Errorf("%s, column %d: the table states %s, measured %.3g", p, i+1, line[1+i], measured)
+			}
+		}
+		if stated, err := strconv.ParseFloat(line[6], 64); err != nil || !(math.Abs(stated-r.acceptance) <= 0.05) {
+			t.Errorf("%s: the table states an acceptance of %s, measured %.3f", p, line[6], r.acceptance)
+		}
+	}
+}
+
+// measured is what the golden templates give in one precision.
+type measured struct {
+	logp, energy []float64
+	acceptance   float64
+}
+
+func measure(t *testing.T, m *lm.MaskedLM) measured {
+	t.Helper()
+	var out measured
+	for _, c := range golden(t) {
+		rows, err := m.MaskedLogProbabilities(t.Context(), c.IDs[0], c.Slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			for _, x := range row {
+				out.logp = append(out.logp, float64(x))
+			}
+		}
+		target, err := m.NewTarget(c.IDs[0], c.Slots, lm.TargetOptions{Support: vocabulary(m, len(c.Slots)), Gradient: lm.Local})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var states []int
+		for _, ids := range c.IDs {
+			for _, s := range c.Slots {
+				states = append(states, ids[s])
+			}
+		}
+		energy := make([]float64, len(c.IDs))
+		if err := target.Energy(t.Context(), states, energy); err != nil {
+			t.Fatal(err)
+		}
+		out.energy = append(out.energy, energy...)
+	}
+	out.acceptance = acceptance(t, m, golden(t)[0])
+	return out
+}
+
+// acceptance is the mean acceptance of DMALA on the first golden template.
+func acceptance(t *testing.T, m *lm.MaskedLM, c goldenCase) float64 {
+	t.Helper()
+	const chains, steps = 16, 20
+	support := vocabulary(m, len(c.Slots))
+	for j := range support {
+		support[j] = support[j][2000:2250]
+	}
+	target, err := m.NewTarget(c.IDs[0], c.Slots, lm.TargetOptions{Support: support, Gradient: lm.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := samplers.Streams(1, "precision", chains)
+	start := make([]int, chains*len(c.Slots))
+	for i := range start {
+		start[i] = streams[i/len(c.Slots)].IntN(250)
+	}
+	state, err := kernel.Init(t.Context(), start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	err = samplers.Run(t.Context(), kernel, state, streams, steps, func(_ int, _ *samplers.State, info *samplers.Info) error {
+		for _, ratio := range info.LogAcceptance {
+			sum += min(1, math.Exp(ratio))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum / chains / steps
+}
+
+func distance(got, want []float64, counts func(i int) bool) (mean, worst float64) {
+	n := 0
+	for i, x := range got {
+		if counts(i) {
+			mean, worst, n = mean+math.Abs(x-want[i]), max(worst, math.Abs(x-want[i])), n+1
+		}
+	}
+	return mean / float64(n), worst
+}
+
+// rate is rows per second of scoring a template of the golden cases.
+func rate(t *testing.T, m *lm.MaskedLM) float64 {
+	t.Helper()
+	c := golden(t)[0]
+	queries := make([]lm.Query, 256)
+	for i := range queries {
+		queries[i].Position = 1 + i%(len(c.IDs[0])-2)
+	}
+	start := time.Now()
+	if _, err := m.Score(context.Background(), c.IDs[0], queries); err != nil {
+		t.Fatal(err)
+	}
+	return float64(len(queries)) / time.Since(start).Seconds()
+}
