@@ -552,6 +552,10 @@ func (run *Run) Warnings() []string {
 		}
 	}
 	for _, r := range run.Samplers {
+		if r.Name == "d-svgd" {
+			list = append(list, r.Sampler+": its chains are particles that stand for the target jointly: log RMSE and effective sample size of single ones say little")
+			continue
+		}
 		if r.ESS != nil && r.ESS.Still > 0 {
 			list = append(list, fmt.Sprintf("%s: %d of %d observables of a chain never changed and count as one draw each: its effective sample size says little", r.Sampler, r.ESS.Still, r.ESS.Observables*run.Chains))
 		} else if r.ESS != nil && r.ESS.RHat != nil && *r.ESS.RHat > 1.1 {

@@ -357,9 +357,9 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, p, "gibbs,dula:0.02", func(o *Options) { o.Steps = 200 })
+	run := compare(t, p, "gibbs,dula:0.02,d-svgd", func(o *Options) { o.Steps = 200 })
 	all := strings.Join(run.Warnings(), "\n")
-	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree", "dula:0.02: 27 of 27 observables of a chain never changed", "gibbs: "} {
+	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree", "dula:0.02: 27 of 27 observables of a chain never changed", "gibbs: ", "d-svgd: its chains are particles"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q among:\n%s", want, all)
 		}
