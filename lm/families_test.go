@@ -104,6 +104,7 @@ var described = []struct{ family, example, tokenizer, missing string }{
 	{"xlm-roberta", "FacebookAI/xlm-roberta-base", "Unigram", "a SentencePiece file without `tokenizer.json`; XLM-R XL"},
 	{"camembert", "almanach/camembert-base", "Unigram", "as XLM-R; the graph is RoBERTa's"},
 	{"albert", "albert/albert-base-v2", "Unigram", "a SentencePiece file without `tokenizer.json`"},
+	{"deberta-v2", "microsoft/deberta-v2-xlarge", "Unigram", "`spm.model` without `tokenizer.json`; absolute attention; `embedding_size`, `attention_head_size` and `conv_groups` other than the usual"},
 	{"mobilebert", "google/mobilebert-uncased", "WordPiece", "`layer_norm`, and other uses of the bottleneck than the paper's"},
 	{"modernbert", "answerdotai/ModernBERT-base", "byte-level BPE", "scaled rotary positions (`rope_scaling`)"},
 }

@@ -25,7 +25,9 @@ type Config struct {
 	HeadActivation   Activation
 	MaxPositions     int // longest sequence, in tokens, special tokens included
 	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding id unused.
-	PositionOffset     int
+	PositionOffset int
+	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
+	PositionTable      bool
 	TypeVocabularySize int // 0: no segment embeddings
 	LayerNormEpsilon   float64
 	PaddingID          int
@@ -37,6 +39,27 @@ type Config struct {
 	FeedForwards int
 	// Modern holds what ModernBERT has beyond the others; nil in every other family.
 	Modern *ModernBERT
+	// Relative holds what DeBERTa has beyond the others; nil in every other family.
+	Relative *RelativeAttention
+}
+
+// RelativeAttention is what sets DeBERTa apart (He et al. 2021): distances between tokens have embeddings of their own, which
+// take part in attention.
+type RelativeAttention struct {
+	Span     int // embeddings for distances to either side
+	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; 0: every distance has its own
+	Farthest int // distance from which all are one
+	// Which scores are added: a query's content with the key's distance, and a key's content with the query's.
+	ContentToPosition, PositionToContent bool
+	// SharedKey: the matrices of content serve distances too.
+	SharedKey bool
+	// NormEmbeddings: the distances' embeddings are normalised.
+	NormEmbeddings bool
+	// Convolution is the width of a convolution beside the first layer; 0 without one.
+	Convolution           int
+	ConvolutionActivation Activation
+	// Legacy: the head has the names of BERT's.
+	Legacy bool
 }
 
 // ModernBERT is what sets that family apart (Warner et al. 2024): rotary positions, and layers that attend to a window.
@@ -57,6 +80,7 @@ const (
 	GELU     Activation = "gelu"      // x Φ(x), with the error function
 	GELUTanh Activation = "gelu_tanh" // its tanh approximation: "gelu_new", "gelu_pytorch_tanh"
 	ReLU     Activation = "relu"
+	Tanh     Activation = "tanh"
 )
 
 // activations maps the names in use to what they compute.
@@ -64,7 +88,7 @@ func activations() map[string]Activation {
 	return map[string]Activation{
 		"gelu": GELU, "gelu_python": GELU,
 		"gelu_new": GELUTanh, "gelu_pytorch_tanh": GELUTanh, "gelu_fast": GELUTanh,
-		"relu": ReLU,
+		"relu": ReLU, "tanh": Tanh,
 	}
 }
 

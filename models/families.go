@@ -1,6 +1,9 @@
 package models
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors. What the
 // tensors then compute is said by lm/bert, in terms of the Config and the Layout.
@@ -15,6 +18,7 @@ func families() map[string]family {
 	roberta := family{parseRoBERTa, func(c Config) Layout { return robertaLayout(c, "roberta.") }}
 	return map[string]family{
 		"bert":        {parseBERT, bertLayout},
+		"deberta-v2":  {parseDeBERTa, debertaLayout},
 		"distilbert":  {parseDistilBERT, distilBERTLayout},
 		"electra":     {parseELECTRA, electraLayout},
 		"roberta":     roberta,
@@ -106,6 +110,91 @@ func parseALBERT(r *configReader, c *Config) {
 	}
 	c.Activation = r.activation("hidden_act", "gelu_new")
 	c.HeadActivation = c.Activation
+}
+
+// parseDeBERTa reads versions 2 and 3, which share the code and the name deberta-v2.
+func parseDeBERTa(r *configReader, c *Config) {
+	r.padding(c, 0)
+	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
+	if c.EmbeddingSize = r.size("embedding_size", max(c.HiddenSize, 1), maxWidth); c.EmbeddingSize != c.HiddenSize {
+		r.fail("embedding_size %d is not supported (supported: hidden_size, %d)", c.EmbeddingSize, c.HiddenSize)
+	}
+	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
+	r.heads(c, "num_attention_heads", "hidden_size")
+	if size := r.size("attention_head_size", max(c.HiddenSize/max(c.Heads, 1), 1), maxWidth); r.err == nil && size*c.Heads != c.HiddenSize {
+		r.fail("attention_head_size %d is not supported (supported: %d)", size, c.HiddenSize/c.Heads)
+	}
+	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
+	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth)
+	c.PositionTable = r.flag("position_biased_input", true)
+	if raw := string(r.fields["type_vocab_size"]); raw != "" && raw != "0" && raw != "null" {
+		c.TypeVocabularySize = r.size("type_vocab_size", 1, maxWidth)
+	}
+	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-7, 0, 1)
+	c.Activation = r.activation("hidden_act", "gelu")
+	c.HeadActivation = c.Activation
+	if !r.flag("relative_attention", false) {
+		r.fail("relative_attention false is not supported (supported: true)")
+	}
+	a := &RelativeAttention{SharedKey: r.flag("share_att_key", false), Legacy: r.flag("legacy", true)}
+	c.Relative = a
+	read(r, "max_relative_positions", &a.Farthest)
+	read(r, "position_buckets", &a.Buckets)
+	if a.Farthest < 1 {
+		a.Farthest = c.MaxPositions
+	}
+	a.Buckets = max(a.Buckets, 0)
+	if a.Span = a.Farthest; a.Buckets > 0 {
+		a.Span = a.Buckets
+	}
+	if r.err == nil && (a.Span > maxWidth || a.Farthest > maxWidth || a.Buckets == 1 || a.Buckets > 0 && a.Farthest-1 <= a.Buckets/2) {
+		r.fail("position_buckets %d with max_relative_positions %d are no scale", a.Buckets, a.Farthest)
+	}
+	for _, kind := range r.kinds("pos_att_type") {
+		switch kind {
+		case "c2p":
+			a.ContentToPosition = true
+		case "p2c":
+			a.PositionToContent = true
+		default:
+			r.fail("pos_att_type %.40q is not supported (supported: c2p, p2c)", kind)
+		}
+	}
+	for _, kind := range r.kinds("norm_rel_ebd") {
+		switch kind {
+		case "layer_norm":
+			a.NormEmbeddings = true
+		case "none":
+		default:
+			r.fail("norm_rel_ebd %.40q is not supported (supported: layer_norm, none)", kind)
+		}
+	}
+	read(r, "conv_kernel_size", &a.Convolution)
+	if a.Convolution != 0 {
+		if a.Convolution < 0 || a.Convolution > 15 || a.Convolution%2 == 0 {
+			r.fail("conv_kernel_size is %d, not an odd number up to 15", a.Convolution)
+		}
+		if groups := r.size("conv_groups", 1, maxWidth); groups != 1 {
+			r.fail("conv_groups %d is not supported (supported: 1)", groups)
+		}
+		a.ConvolutionActivation = r.activation("conv_act", "tanh")
+	}
+	if !a.Legacy {
+		c.TieWordEmbeddings = true // this head knows no other output matrix
+	}
+}
+
+// kinds reads a list, which may be written as text with | between its elements.
+func (r *configReader) kinds(key string) []string {
+	var list []string
+	if raw := r.fields[key]; len(raw) > 0 && raw[0] == '"' {
+		for kind := range strings.SplitSeq(strings.ToLower(r.text(key, "")), "|") {
+			list = append(list, strings.TrimSpace(kind))
+		}
+		return list
+	}
+	read(r, key, &list)
+	return list
 }
 
 // parseMobileBERT takes the architecture of the paper (Sun et al. 2020), which all published models have; the reference
@@ -338,6 +427,53 @@ func albertLayout(c Config) Layout {
 		HeadNorm:  norm("predictions.LayerNorm", c.EmbeddingSize),
 		Decoder:   c.decoder("predictions.decoder.weight", "predictions.decoder.bias"),
 	}
+}
+
+func debertaLayout(c Config) Layout {
+	h, a := c.HiddenSize, c.Relative
+	l := bertLayout(c)
+	l.Words.Name = "deberta.embeddings.word_embeddings.weight"
+	l.Positions, l.Segments = Table{}, Table{}
+	if c.PositionTable {
+		l.Positions = c.positions("deberta.embeddings.position_embeddings.weight")
+	}
+	if c.TypeVocabularySize > 0 {
+		l.Segments = Table{Name: "deberta.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: h}
+	}
+	l.EmbeddingNorm = norm("deberta.embeddings.LayerNorm", h)
+	l.Distances = Table{Name: "deberta.encoder.rel_embeddings.weight", Rows: 2 * a.Span, Width: h}
+	if a.NormEmbeddings {
+		l.DistanceNorm = norm("deberta.encoder.LayerNorm", h)
+	}
+	if a.Convolution > 0 {
+		l.Convolution = linear("deberta.encoder.conv.conv", h, h)
+		l.Convolution.Taps = a.Convolution
+		l.ConvolutionNorm = norm("deberta.encoder.conv.LayerNorm", h)
+	}
+	for i := range l.Layers {
+		prefix := fmt.Sprintf("deberta.encoder.layer.%d.", i)
+		layer := bertLayer(c, prefix)
+		layer.Query = linear(prefix+"attention.self.query_proj", h, h)
+		layer.Key = linear(prefix+"attention.self.key_proj", h, h)
+		layer.Value = linear(prefix+"attention.self.value_proj", h, h)
+		layer.PositionKey, layer.PositionQuery = layer.Key, layer.Query
+		if !a.SharedKey {
+			layer.PositionKey, layer.PositionQuery = Linear{}, Linear{}
+			if a.ContentToPosition {
+				layer.PositionKey = linear(prefix+"attention.self.pos_key_proj", h, h)
+			}
+			if a.PositionToContent {
+				layer.PositionQuery = linear(prefix+"attention.self.pos_query_proj", h, h)
+			}
+		}
+		l.Layers[i] = layer
+	}
+	if !a.Legacy {
+		const head = "lm_predictions.lm_head."
+		l.HeadDense, l.HeadNorm = linear(head+"dense", h, h), norm(head+"LayerNorm", h)
+		l.Decoder = c.decoder("", head+"bias")
+	}
+	return l
 }
 
 func mobileBERTLayout(c Config) Layout {

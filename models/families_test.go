@@ -69,6 +69,16 @@ func TestParseConfigOfFamilies(t *testing.T) {
 		{"albert with groups", "albert-groups", nil, func(c *models.Config) {
 			c.VocabularySize, c.EmbeddingSize, c.Groups, c.PerGroup, c.Layers = 76, 12, 2, 2, 8
 		}},
+		{"deberta-v2", "deberta-v2", nil, func(c *models.Config) {
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 80, 0, 1e-7
+			c.Relative = &models.RelativeAttention{Span: 4, Buckets: 4, Farthest: 20, ContentToPosition: true, PositionToContent: true,
+				SharedKey: true, NormEmbeddings: true, Convolution: 3, ConvolutionActivation: models.GELU}
+		}},
+		{"deberta-v2 in the older writing", "deberta-v2", change{"pos_att_type": "p2c|c2p", "norm_rel_ebd": "none", "conv_kernel_size": nil, "position_buckets": -1},
+			func(c *models.Config) {
+				c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 80, 0, 1e-7
+				c.Relative = &models.RelativeAttention{Span: 20, Farthest: 20, ContentToPosition: true, PositionToContent: true, SharedKey: true}
+			}},
 		{"mobilebert", "mobilebert", nil, func(c *models.Config) {
 			c.VocabularySize, c.EmbeddingSize, c.HiddenSize, c.BottleneckSize, c.FeedForwards = 62, 12, 20, 16, 3
 			c.Activation, c.HeadActivation = models.ReLU, models.ReLU
@@ -117,6 +127,15 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"albert", "num_hidden_groups", 3, "num_hidden_layers 2 is not a multiple of num_hidden_groups 3"},
 		{"albert", "inner_group_num", 1000, "num_hidden_layers times inner_group_num is 2000"},
 		{"albert", "inner_group_num", 0, "inner_group_num is 0"},
+		{"deberta-v2", "relative_attention", false, "relative_attention false is not supported (supported: true)"},
+		{"deberta-v2", "pos_att_type", "p2p|c2p", `pos_att_type "p2p" is not supported (supported: c2p, p2c)`},
+		{"deberta-v2", "norm_rel_ebd", "rms", `norm_rel_ebd "rms" is not supported`},
+		{"deberta-v2", "embedding_size", 8, "embedding_size 8 is not supported (supported: hidden_size, 16)"},
+		{"deberta-v2", "attention_head_size", 4, "attention_head_size 4 is not supported (supported: 8)"},
+		{"deberta-v2", "conv_kernel_size", 4, "conv_kernel_size is 4, not an odd number"},
+		{"deberta-v2", "conv_groups", 2, "conv_groups 2 is not supported"},
+		{"deberta-v2", "position_buckets", 1, "position_buckets 1 with max_relative_positions 20"},
+		{"deberta-v2", "max_relative_positions", 1 << 30, "max_relative_positions 1073741824 are no scale"},
 		{"mobilebert", "num_attention_heads", 5, "intra_bottleneck_size 16 is not a multiple of num_attention_heads 5"},
 		{"mobilebert", "embedding_size", 20, "embedding_size 20 is not less than hidden_size 20"},
 		{"mobilebert", "normalization_type", "layer_norm", `normalization_type "layer_norm" is not supported (supported: no_norm)`},
@@ -173,6 +192,7 @@ func TestFamiliesWithoutHead(t *testing.T) {
 	for folder, head := range map[string]string{
 		"bert": "cls.predictions.transform.dense.weight", "distilbert": "vocab_transform.weight", "electra": "generator_predictions.dense.weight",
 		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight",
+		"deberta-v2": "lm_predictions.lm_head.dense.weight", "deberta-v2-legacy": "cls.predictions.transform.dense.weight",
 		"mobilebert": "cls.predictions.transform.dense.weight", "modernbert": "head.dense.weight",
 	} {
 		for _, part := range []string{"model", "everything"} {
@@ -225,6 +245,7 @@ func TestFamiliesWithOtherSizes(t *testing.T) {
 		"roberta":     {"vocab_size": 301, "pad_token_id": 0, "max_position_embeddings": 24, "type_vocab_size": 2},
 		"albert":      {"vocab_size": 77, "embedding_size": 16, "num_hidden_groups": 2, "intermediate_size": 25},
 		"modernbert":  {"vocab_size": 314, "hidden_size": 32, "intermediate_size": 25, "norm_bias": true},
+		"deberta-v2":  {"vocab_size": 81, "position_buckets": 8, "conv_kernel_size": 5, "legacy": true, "share_att_key": false, "position_biased_input": true},
 		"mobilebert":  {"vocab_size": 63, "hidden_size": 24, "intra_bottleneck_size": 8, "embedding_size": 8, "num_feedforward_networks": 4},
 		"xlm-roberta": {"vocab_size": 75},
 	} {

@@ -7,8 +7,13 @@ type Layout struct {
 	Trigram                    Linear // of the embeddings of the next token, the token and the one before (MobileBERT)
 	EmbeddingNorm              Norm
 	Projection                 Linear // from embeddings to hidden states
-	Layers                     []Layer
-	FinalNorm                  Norm // after the last layer
+	// DeBERTa's embeddings of distances, and the convolution beside its first layer.
+	Distances       Table
+	DistanceNorm    Norm
+	Convolution     Linear
+	ConvolutionNorm Norm
+	Layers          []Layer
+	FinalNorm       Norm // after the last layer
 	// The head: the output matrix times norm(activation(dense(hidden state))).
 	HeadDense Linear
 	HeadNorm  Norm
@@ -24,6 +29,9 @@ type Layer struct {
 	AttentionNorm            Norm
 	Up, Gate, Down           Linear // the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
 	OutputNorm               Norm
+
+	// PositionKey and PositionQuery map the embeddings of distances (DeBERTa).
+	PositionKey, PositionQuery Linear
 
 	// MobileBERT's layers work on a narrower width: hidden states are narrowed on the way in, for queries and keys by Shared, and
 	// widened on the way out; and feed-forward blocks stand before the last.
@@ -48,6 +56,7 @@ type Table struct {
 type Linear struct {
 	Weight, Bias         string
 	First, Rows, Out, In int
+	Taps                 int // of a convolution: the tensor is [Rows × In × Taps]
 }
 
 // Norm is a layer normalisation.
@@ -124,12 +133,15 @@ type TensorShape struct {
 func (c Config) Tensors() []TensorShape {
 	var list tensorList
 	l := c.Layout()
-	for _, t := range []Table{l.Words, l.Positions, l.Segments} {
+	for _, t := range []Table{l.Words, l.Positions, l.Segments, l.Distances} {
 		list.add(TensorShape{Name: t.Name, Shape: []int{t.First + t.Rows, t.Width}})
 	}
 	list.linear(l.Trigram)
 	list.norm(l.EmbeddingNorm)
 	list.linear(l.Projection)
+	list.norm(l.DistanceNorm)
+	list.linear(l.Convolution)
+	list.norm(l.ConvolutionNorm)
 	for _, layer := range l.Layers {
 		for _, linear := range []Linear{layer.Query, layer.Key, layer.Value, layer.Mixed} {
 			list.linear(linear)
@@ -139,7 +151,7 @@ func (c Config) Tensors() []TensorShape {
 			list.linear(linear)
 		}
 		list.norm(layer.OutputNorm)
-		for _, linear := range []Linear{layer.Narrow, layer.Shared, layer.Widen} {
+		for _, linear := range []Linear{layer.PositionKey, layer.PositionQuery, layer.Narrow, layer.Shared, layer.Widen} {
 			list.linear(linear)
 		}
 		for _, norm := range []Norm{layer.NarrowNorm, layer.SharedNorm, layer.WidenNorm} {
@@ -180,7 +192,11 @@ func (l *tensorList) add(t TensorShape) {
 }
 
 func (l *tensorList) linear(part Linear) {
-	l.add(TensorShape{Name: part.Weight, Shape: []int{part.Rows, part.In}})
+	shape := []int{part.Rows, part.In}
+	if part.Taps > 0 {
+		shape = append(shape, part.Taps)
+	}
+	l.add(TensorShape{Name: part.Weight, Shape: shape})
 	l.add(TensorShape{Name: part.Bias, Shape: []int{part.Rows}})
 }
 

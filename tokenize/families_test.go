@@ -44,7 +44,7 @@ func loadFamily(t testing.TB, name, configuration string) *tokenize.Tokenizer {
 }
 
 // familyNames are the layouts with stored values.
-var familyNames = []string{"roberta", "modernbert", "xlm-roberta", "xlm-roberta-5", "first", "albert"}
+var familyNames = []string{"roberta", "modernbert", "xlm-roberta", "xlm-roberta-5", "first", "albert", "deberta-v2"}
 
 func familyTexts(t testing.TB) []string {
 	t.Helper()
@@ -328,6 +328,9 @@ func TestLoadFamilyRefuses(t *testing.T) {
 		{"template of two ends", "albert", func(f object) { in(f, "post_processor")["single"] = []any{} }, tokenize.ErrUnsupported, `post_processor "TemplateProcessing"`},
 		{"dropout", "roberta", func(f object) { in(f, "model")["dropout"] = 0.1 }, tokenize.ErrUnsupported, "dropout"},
 		{"suffix", "roberta", func(f object) { in(f, "model")["end_of_word_suffix"] = "</w>" }, tokenize.ErrUnsupported, "</w>"},
+		{"punctuation kept with words", "deberta-v2", func(f object) {
+			in(f, "pre_tokenizer")["pretokenizers"].([]any)[0].(object)["behavior"] = "MergedWithNext"
+		}, tokenize.ErrUnsupported, "MergedWithNext"},
 		{"byte fallback", "xlm-roberta", func(f object) { in(f, "model")["byte_fallback"] = true }, tokenize.ErrUnsupported, "byte_fallback"},
 		{"byte missing", "roberta", func(f object) { delete(in(f, "model", "vocab"), "Ā") }, tokenize.ErrMalformed, "byte 0x00"},
 		{"merge of nothing", "roberta", func(f object) { in(f, "model")["merges"] = []any{"zz qq"} }, tokenize.ErrMalformed, `"zz" and "qq"`},

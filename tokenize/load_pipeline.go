@@ -103,6 +103,7 @@ type pipelineStep struct {
 	Replacement   string `json:"replacement"`
 	PrependScheme string `json:"prepend_scheme"`
 	Split         *bool  `json:"split"`
+	Behavior      string `json:"behavior"`
 	// Of post-processors: what stands around a text.
 	Classifier []any          `json:"cls"`
 	Separator  []any          `json:"sep"`
@@ -401,6 +402,12 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		return nil
 	case "WhitespaceSplit":
 		p.splitters = append(p.splitters, splitSpace)
+		return nil
+	case "Punctuation":
+		if s.Behavior != "" && !strings.EqualFold(s.Behavior, "isolated") {
+			return pipelineFault(ErrUnsupported, "pre_tokenizer Punctuation with the behavior %q", s.Behavior)
+		}
+		p.splitters = append(p.splitters, splitPunctuation)
 		return nil
 	case "Metaspace":
 		if s.Replacement != "" && s.Replacement != string(metaspace) {

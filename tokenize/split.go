@@ -24,6 +24,25 @@ func splitSpace(piece letters, list []letters) []letters {
 	return list
 }
 
+// splitPunctuation makes each punctuation mark a part.
+func splitPunctuation(piece letters, list []letters) []letters {
+	from := 0
+	for i, r := range piece.runes {
+		if !punctuation(r) {
+			continue
+		}
+		if i > from {
+			list = append(list, piece.part(from, i))
+		}
+		list = append(list, piece.part(i, i+1))
+		from = i + 1
+	}
+	if from < len(piece.runes) {
+		list = append(list, piece.part(from, len(piece.runes)))
+	}
+	return list
+}
+
 // When a piece gets a blank before it.
 const (
 	prependAlways = "always"

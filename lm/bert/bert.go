@@ -5,8 +5,8 @@
 // One package serves every family, because they are one model with small
 // changes: DistilBERT, ELECTRA, RoBERTa and ALBERT differ from BERT (Devlin et
 // al. 2019) in names, sizes and which weights are shared, which models.Layout
-// says, so that transformer.go builds all of them; ModernBERT and MobileBERT
-// have layers of their own, a file each. What is asked of a model, what leaves it, and the
+// says, so that transformer.go builds all of them; ModernBERT, MobileBERT
+// and DeBERTa have parts of their own, a file each. What is asked of a model, what leaves it, and the
 // backward pass are here, and know no family.
 //
 // The graphs take rows of token ids, a row being one text in which some slots
@@ -231,6 +231,8 @@ func (m *builder) activate(x *onnx.Value, a models.Activation) *onnx.Value {
 		return m.Gelu(x, true)
 	case models.ReLU:
 		return m.Relu(x)
+	case models.Tanh:
+		return m.Tanh(x)
 	}
 	if m.err == nil {
 		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, a)

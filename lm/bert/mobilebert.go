@@ -7,22 +7,14 @@ import (
 
 // trigram is a linear map of the embeddings of the next token, the token and
 // the one before, zeros standing beyond the ends (Sun et al. 2020, section
-// 3.1). A shift is a product with the matrix that has 1 where j = i ± 1, which
-// is where 1 − (i ± 1 − j)² is positive.
+// 3.1).
 func (m *builder) trigram(words *onnx.Value, in inputs) *onnx.Value {
-	e, one := m.bundle.Config.EmbeddingSize, onnx.Fixed(1)
-	at := m.Cast(m.Range(in.tokens), onnx.Float)
-	here, there := m.Reshape(at, in.tokens, one), m.Reshape(at, one, in.tokens)
-	shifted := func(by float64) *onnx.Value {
-		distance := m.Sub(m.Add(here, m.Scalar(by)), there)
-		return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), words)
-	}
-	l := m.layout.Trigram
+	e, l := m.bundle.Config.EmbeddingSize, m.layout.Trigram
 	flat := func(x *onnx.Value) *onnx.Value {
 		return m.Reshape(x, in.rows.Times(in.tokens), onnx.Fixed(int64(e)))
 	}
 	y := m.weight(l.Bias)
-	for k, x := range []*onnx.Value{shifted(1), words, shifted(-1)} {
+	for k, x := range []*onnx.Value{m.shift(words, 1, in), words, m.shift(words, -1, in)} {
 		columns := m.Gather(m.weight(l.Weight), m.Ints(numbers(k*e, (k+1)*e)...), 1)
 		y = m.Gemm(flat(x), columns, y, onnx.GemmOptions{TransB: true})
 	}

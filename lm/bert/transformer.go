@@ -15,7 +15,7 @@ func (m *builder) transformer(in inputs, differentiable bool) (words, hidden *on
 	words = m.Gather(m.weight(m.layout.Words.Name), in.ids, 0)
 	x := m.embed(words, in)
 	queries := m.Reshape(in.queries, in.positions())
-	c := m.bundle.Config
+	c, embedded := m.bundle.Config, x
 	for i, layer := range m.layout.Layers {
 		all := span{hidden: x, perRow: in.tokens}
 		asked := all
@@ -28,8 +28,14 @@ func (m *builder) transformer(in inputs, differentiable bool) (words, hidden *on
 			x = m.modernLayer(i, layer, all, asked, in)
 		case c.BottleneckSize > 0:
 			x = m.mobileLayer(layer, all, asked, in)
+		case c.Relative != nil:
+			x = m.layer(layer, asked, m.disentangled(layer, all, asked, in), differentiable)
+			if i == 0 && c.Relative.Convolution > 0 {
+				x = m.convolved(x, embedded, asked, queries, in)
+			}
 		default:
-			x = m.layer(layer, all, asked, in, differentiable)
+			context := m.attend(layer, asked.hidden, all.hidden, all.hidden, in, asked.perRow)
+			x = m.layer(layer, asked, context, differentiable)
 		}
 	}
 	return words, m.normalize(x, m.layout.FinalNorm)
@@ -70,11 +76,10 @@ func (m *builder) embed(words *onnx.Value, in inputs) *onnx.Value {
 	return x
 }
 
-// layer is a transformer layer with layer normalisation after each block, at
-// the positions asked for, attending to all.
-func (m *builder) layer(l models.Layer, all, asked span, in inputs, differentiable bool) *onnx.Value {
+// layer is a transformer layer after attention, which gave context, with layer
+// normalisation after each block, at the positions asked for.
+func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differentiable bool) *onnx.Value {
 	c := m.bundle.Config
-	context := m.attend(l, asked.hidden, all.hidden, all.hidden, in, asked.perRow)
 	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), asked.hidden), l.AttentionNorm)
 	var y *onnx.Value
 	if c.Activation == models.GELU && differentiable {
@@ -94,6 +99,18 @@ func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in i
 	k := m.split(m.linear(keys, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
 	v := m.split(m.linear(values, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
 	return m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.rows, perRow)
+}
+
+// shift gives every position what stands by positions after it in x [rows ×
+// tokens × width], zeros beyond the ends: a product with the matrix that has 1
+// where j = i + by, which is where 1 − (i + by − j)² is positive.
+func (m *builder) shift(x *onnx.Value, by int, in inputs) *onnx.Value {
+	if by == 0 {
+		return x
+	}
+	at, one := m.Cast(m.Range(in.tokens), onnx.Float), onnx.Fixed(1)
+	distance := m.Sub(m.Add(m.Reshape(at, in.tokens, one), m.Scalar(float64(by))), m.Reshape(at, one, in.tokens))
+	return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), x)
 }
 
 // headSize is the width of one attention head.

@@ -298,6 +298,15 @@ func (g *Graph) Concat(axis int, parts ...*Value) *Value {
 	return g.node("Concat", parts[0].DType, s, parts, Attribute{"axis", int64(axis)})
 }
 
+// Expand repeats x along dimensions of size 1, and new ones before the first,
+// until it has shape s.
+func (g *Graph) Expand(x *Value, s Shape) *Value {
+	if out, ok := broadcast(x.Shape, s); !ok || !slices.Equal(out, s) {
+		g.fail("Expand: %s does not broadcast to %s", x, s)
+	}
+	return g.node("Expand", x.DType, s, []*Value{x, g.Sizes(s)})
+}
+
 // Prefix is the first n rows of x.
 func (g *Graph) Prefix(x *Value, n Dim) *Value {
 	s := append(Shape{n}, x.Shape[1:]...)

@@ -9,10 +9,11 @@ stored 32-bit weights in double precision, for rows in which one slot is masked:
   gradient[i][j]      its entry at slot i's token, differentiated by the word
                       embedding that enters at slot j (zeros for j = i)
 
-Two things make the reference compute in double precision throughout: a model
-in float64 with attention by scaled_dot_product_attention, and Tensor.float,
-with which ModernBERT's code rounds its rotary positions, replaced by
-Tensor.double. The largest difference that this makes is printed.
+Three things make the reference compute in double precision throughout: a model
+in float64, with attention by scaled_dot_product_attention where it has that;
+Tensor.float, with which ModernBERT's code rounds its rotary positions, replaced
+by Tensor.double; and the square root that scales DeBERTa's attention taken in
+double precision. The largest difference that the second makes is printed.
 
 Python and its packages are needed to make these files, never to run the tests:
   pip install torch transformers tokenizers safetensors
@@ -134,6 +135,12 @@ FAMILIES = {
     "albert": (albert_unigram, "AlbertForMaskedLM", transformers.AlbertConfig, dict(SIZES, embedding_size=12), 0),
     "albert-groups": (albert_unigram, "AlbertForMaskedLM", transformers.AlbertConfig,
                       dict(SIZES, embedding_size=12, num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2, hidden_act="gelu"), 0),
+    "deberta-v2": (albert_unigram, "DebertaV2ForMaskedLM", transformers.DebertaV2Config,
+                   dict(SIZES, relative_attention=True, position_buckets=4, max_relative_positions=20, pos_att_type=["p2c", "c2p"],
+                        share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False, type_vocab_size=0,
+                        conv_kernel_size=3, conv_act="gelu", legacy=False), 4),
+    "deberta-v2-legacy": (albert_unigram, "DebertaV2ForMaskedLM", transformers.DebertaV2Config,
+                          dict(SIZES, relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=True, type_vocab_size=2), 0),
     "mobilebert": (word_piece, "MobileBertForMaskedLM", transformers.MobileBertConfig,
                    dict(SIZES, hidden_size=20, embedding_size=12, intra_bottleneck_size=16, num_feedforward_networks=3), 0),
     "modernbert": (modern_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
@@ -179,6 +186,17 @@ def rows(model, ids, slots, mask):
 
 
 def main():
+    deberta = transformers.models.deberta_v2.modeling_deberta_v2
+    deberta.scaled_size_sqrt = lambda query, factor: torch.tensor(query.size(-1) * factor, dtype=torch.float64).sqrt()
+    # DeBERTa's rows of distances −511 to 511, for the published 256 buckets, a few, and none.
+    buckets = {}
+    for count, most in ((256, 512), (6, 64), (0, 16)):
+        d = torch.arange(-511, 512)
+        if count:
+            d = deberta.make_log_bucket_position(d, count, most).long()
+        span = count or most
+        buckets[f"{count} {most}"] = torch.clamp(d + span, 0, 2 * span - 1).tolist()
+    (HERE / "distances.json").write_text(json.dumps(buckets) + "\n")
     single, double = torch.Tensor.float, torch.Tensor.double
     for name, (tokenizer, architecture, config, options, extra) in FAMILIES.items():
         folder = HERE / name
@@ -193,7 +211,7 @@ def main():
         made = getattr(transformers, architecture)(config(vocab_size=size + extra, **special, **options))
         randomise(made, random)
         made.save_pretrained(folder)
-        model = getattr(transformers, architecture).from_pretrained(folder, attn_implementation="sdpa", dtype=torch.float64).eval()
+        model = getattr(transformers, architecture).from_pretrained(folder, attn_implementation="eager" if "deberta" in name else "sdpa", dtype=torch.float64).eval()
         cases = []
         for length, slots in ((12, (2, 5, 6)), (7, (1, 3))):
             ids = torch.randint(5, size, (length,), generator=random).tolist()

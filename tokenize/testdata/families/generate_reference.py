@@ -156,6 +156,10 @@ def main():
     metaspace("xlm-roberta-5", fairseq, 3, normalizers.Sequence([normalizers.Strip(False, True), characters, normalizers.Replace(Regex(" {2,}"), "▁")]),
               pre_tokenizers.Metaspace(prepend_scheme="always"), special, "<mask>", "<s>", "</s>")
     metaspace("first", fairseq, 3, characters, pre_tokenizers.Metaspace(prepend_scheme="first"), special, "<mask>", "<s>", "</s>")
+    deberta = [("[PAD]", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), *pieces, ("[MASK]", 0.0)]
+    metaspace("deberta-v2", deberta, 3, normalizers.Sequence([normalizers.Strip(), characters, squeeze]),
+              pre_tokenizers.Sequence([pre_tokenizers.Punctuation("isolated"), pre_tokenizers.Metaspace(prepend_scheme="always")]),
+              ["[PAD]", "[CLS]", "[SEP]", "[UNK]"], "[MASK]", "[CLS]", "[SEP]")
     albert = [("<pad>", 0.0), ("<unk>", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[MASK]", 0.0), *pieces]
     metaspace("albert", albert, 1, normalizers.Sequence([
         normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(),
