@@ -236,9 +236,33 @@ type rules struct {
 	*Constraints
 	filler *Filler
 	lists  [][][]int // token ids of the fills, [blanks][fills]; nil without a list
-	plain  [][]int   // banned, as they stand by themselves
-	joined [][]int   // banned, where they continue a word
+	plain  bans      // as words stand by themselves
+	joined bans      // as they continue a word
 	length []int     // characters of each token, [vocabulary]; nil where none are counted
+}
+
+// bans are banned words: those of one piece, and the others.
+type bans struct {
+	single map[int]bool
+	longer [][]int
+}
+
+func (b *bans) add(ids []int) {
+	if len(ids) > 1 {
+		b.longer = append(b.longer, ids)
+		return
+	}
+	if b.single == nil {
+		b.single = map[int]bool{}
+	}
+	b.single[ids[0]] = true
+}
+
+// begin tells whether tokens begin with a banned word.
+func (b *bans) begin(ids []int) bool {
+	return b.single[ids[0]] || slices.ContainsFunc(b.longer, func(ban []int) bool {
+		return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban)
+	})
 }
 
 // rules reads the constraints, which may be nil, for the blanks of a template.
@@ -260,10 +284,10 @@ func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
 	for _, word := range c.Ban {
 		// A word that the model cannot write comes in no fill.
 		if ids, err := f.candidate(word, tokenize.Blank{}, nil); err == nil {
-			r.plain = append(r.plain, ids)
+			r.plain.add(ids)
 		}
 		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
-			r.joined = append(r.joined, ids)
+			r.joined.add(ids)
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.Slots)) {
@@ -429,16 +453,12 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 
 // banned tells whether a blank's tokens hold a banned word.
 func (r *rules) banned(b tokenize.Blank, ids []int) bool {
-	for _, ban := range r.plain {
-		for at := range len(ids) - len(ban) + 1 {
-			if slices.Equal(ids[at:at+len(ban)], ban) {
-				return true
-			}
+	for at := range ids {
+		if r.plain.begin(ids[at:]) {
+			return true
 		}
 	}
-	return b.TouchesLeft && slices.ContainsFunc(r.joined, func(ban []int) bool {
-		return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban)
-	})
+	return b.TouchesLeft && r.joined.begin(ids)
 }
 
 // rightLength tells whether a fill has as many characters as it should.
@@ -479,7 +499,7 @@ func (r *rules) compile(p *plan, pins []int) error {
 			}
 		default:
 			v.support = r.support(b, slots[0]-b.First)
-			joint = joint || b.Slots > 1 && (r.length != nil || slices.ContainsFunc(slices.Concat(r.plain, r.joined), func(ban []int) bool { return len(ban) > 1 }))
+			joint = joint || b.Slots > 1 && (r.length != nil || len(r.plain.longer)+len(r.joined.longer) > 0)
 		}
 		if pins != nil && pins[v.slots[0]] != Free || v.words != nil {
 			v = pinned(v, pins)
@@ -521,17 +541,16 @@ func (r *rules) together(first []int, fills [][]int) (slots []int, words [][]int
 // support is what a slot without a list may take: a blank's given piece.
 func (r *rules) support(b tokenize.Blank, piece int) []int {
 	whole := !b.TouchesLeft && !r.WholeWords || piece > 0
-	if whole && r.length == nil && len(r.plain) == 0 {
+	if whole && r.length == nil && len(r.plain.single) == 0 {
 		return r.filler.fillable
 	}
 	var support []int
 	for _, id := range r.filler.fillable {
-		one := []int{id}
 		switch {
 		case piece == 0 && !r.begins(b, id):
-		case slices.ContainsFunc(r.plain, func(ban []int) bool { return slices.Equal(ban, one) }):
-		case piece == 0 && b.TouchesLeft && slices.ContainsFunc(r.joined, func(ban []int) bool { return slices.Equal(ban, one) }):
-		case b.Slots == 1 && !r.rightLength(one):
+		case r.plain.single[id]:
+		case piece == 0 && b.TouchesLeft && r.joined.single[id]:
+		case b.Slots == 1 && !r.rightLength([]int{id}):
 		case r.length != nil && r.MaxCharacters > 0 && r.length[id] > r.MaxCharacters:
 		default:
 			support = append(support, id)
