@@ -391,7 +391,7 @@ func (b *runBrowser) note() string {
 
 // shownMethods is how many methods stand side by side.
 func (b *runBrowser) shownMethods(columns int) (from, number int) {
-	const narrowest = 40
+	const narrowest = 34
 	number = min(max(columns/narrowest, 1), len(b.state.methods), 5)
 	if columns < 80 && len(b.state.methods) > 1 && columns >= leastColumns {
 		number = min(2, len(b.state.methods))
@@ -502,7 +502,11 @@ func (b *runBrowser) column(s *styles, method runMethod, number, columns, rows i
 			}
 			fills += s.slot(i).Render(harmless(fill))
 		}
-		lines = append(lines, "  "+fit(ansi.Truncate(fills, room, "…"), room)+" "+count+right(fmt.Sprintf("%.2f", g.u), 7))
+		mark := "  "
+		if strings.EqualFold(strings.Join(g.fills, " "), strings.Join(r.prompts[b.sentence].Words, " ")) {
+			mark = s.good.Render("= ") // the words that were masked
+		}
+		lines = append(lines, mark+fit(ansi.Truncate(fills, room, "…"), room)+" "+count+right(fmt.Sprintf("%.2f", g.u), 7))
 	}
 	return stack(columns, rows, strings.Join(lines, "\n"))
 }

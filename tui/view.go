@@ -89,7 +89,7 @@ func (m *Model) header() string {
 		left += s.faint.Render(" on " + harmless(p.Result.Stats.Device))
 	}
 	o := m.sides[0].options
-	if m.width >= 84 {
+	if m.width >= 84 && m.view != runsView {
 		left += s.faint.Render(fmt.Sprintf(" · %s · seed %d", o.Sampler, o.Seed))
 	}
 	return between(left, m.status()+" ", m.width)
