@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
+	"infill/infill"
 	"infill/infill/eval/corpus"
 	"infill/metrics"
 )
@@ -572,6 +573,27 @@ func TestHolm(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// endless adapts its step size away.
+type endless struct{ Filler }
+
+func (e endless) Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error) {
+	result, err := e.Filler.Fill(ctx, template, o, observe)
+	if err == nil && result.Stats.StepSize != nil {
+		infinite := math.Inf(1)
+		result.Stats.StepSize = &infinite
+	}
+	return result, err
+}
+
+// TestInfiniteStepSize: JSON has no number for it, and a run must not end of it.
+func TestInfiniteStepSize(t *testing.T) {
+	o, _ := small(t)
+	o.Models[0].Filler = endless{o.Models[0].Filler}
+	if results := run(t, o); results.Methods[1].Method != "dmala" || results.Methods[1].StepSize != nil {
+		t.Errorf("step size %v", results.Methods[1].StepSize)
 	}
 }
 

@@ -91,14 +91,15 @@ func (h *Header) Prompts() []corpus.Prompt {
 
 // Record is a line of samples.jsonl: one sentence infilled by one method.
 type Record struct {
-	Model     string   `json:"model"`
-	Method    string   `json:"method"`   // name of a Variant
-	Sentence  int      `json:"sentence"` // number in Header.Prompts, from 0
-	Template  string   `json:"template"`
-	Chains    []Chain  `json:"chains"`
-	Trace     []Point  `json:"trace"`
-	Signature string   `json:"signature"` // of package infill, with everything but the template
-	StepSize  *float64 `json:"step_size"`
+	Model     string  `json:"model"`
+	Method    string  `json:"method"`   // name of a Variant
+	Sentence  int     `json:"sentence"` // number in Header.Prompts, from 0
+	Template  string  `json:"template"`
+	Chains    []Chain `json:"chains"`
+	Trace     []Point `json:"trace"`
+	Signature string  `json:"signature"` // of package infill, with everything but the template
+	// StepSize is null for samplers that have none, and where it is infinite.
+	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps
 	// after the warm-up; the rate is null for samplers that accept always.
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
