@@ -116,10 +116,10 @@ func (p *Precision) product(g *Graph, n *Node, weight Initializer, rows map[*Val
 		y = g.Add(y, bias)
 	}
 	if len(out.Shape) != 2 {
-		y = g.reshapeLike(y, &Value{Name: out.Name, DType: Float, Shape: out.Shape})
+		g.reshapeLike(y, &Value{Name: out.Name, DType: Float, Shape: out.Shape})
 	}
-	last := g.Nodes[len(g.Nodes)-1]
-	last.Outputs[0] = out
+	// Whoever read the product reads what the last of these nodes gives.
+	g.Nodes[len(g.Nodes)-1].Outputs[0] = out
 	return nil
 }
 
