@@ -59,7 +59,7 @@ func newCmdLab(s *terminal.Streams, runF func(context.Context, *labOptions) erro
 	o := newLabOptions(s)
 	var presets strings.Builder
 	for _, p := range lab.Presets() {
-		fmt.Fprintf(&presets, "\n\n  %s: %s\n%s", p.Name, p.Title, ansi.Wrap(p.Setting, 76, ""))
+		fmt.Fprintf(&presets, "\n\n  %s: %s\n      %s", p.Name, p.Title, strings.ReplaceAll(ansi.Wrap(p.Setting, 74, ""), "\n", "\n      "))
 	}
 	cmd := &cobra.Command{
 		Use:   "lab [TARGET]",
@@ -67,7 +67,7 @@ func newCmdLab(s *terminal.Streams, runF func(context.Context, *labOptions) erro
 		Long: labLong + `
 
 With --preset instead of a target the settings of a figure are repeated; --chains
-and --steps make it shorter or longer. Presets:` + strings.ReplaceAll(presets.String(), "\n", "\n    "),
+and --steps make it shorter or longer. Presets:` + presets.String(),
 		Example: `  $ infill lab ising --samplers gibbs,gwg,dula:0.4,dmala:0.8
 
   # every sampler that suits, tuned in a warm-up, with plots
