@@ -16,6 +16,7 @@ import (
 	"infill/lm"
 	"infill/lm/bert/berttest"
 	"infill/models"
+	"infill/tokenize"
 )
 
 var update = flag.Bool("update", false, "write the tables of ../docs anew")
@@ -31,6 +32,48 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("largest difference %.1g, more than %g", worst, tolerance)
 			} else {
 				t.Logf("largest difference %.1g", worst)
+			}
+		})
+	}
+}
+
+// A bundle's tokenizer and its graph fit: a template of every family can be
+// filled, and its text comes back.
+func TestFamilyTemplates(t *testing.T) {
+	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+		t.Run(r.Name, func(t *testing.T) {
+			tokenizer, err := tokenize.Load(r.Bundle.FS())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tokenizer.MaskID() != r.Mask || tokenizer.VocabularySize() > r.Bundle.Config.VocabularySize {
+				t.Fatalf("the tokenizer has %d tokens, its mask is %d; the model %d, %d", tokenizer.VocabularySize(), tokenizer.MaskID(), r.Bundle.Config.VocabularySize, r.Mask)
+			}
+			template, err := tokenizer.Template("he had [MASK] me [MASK]")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, fillable := openBundle(t, r.Bundle, r.Mask), tokenizer.Fillable()
+			target, err := m.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{fillable, fillable}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			logp := make([]float64, 2*len(fillable))
+			if err := target.LogMaskedConditionals(context.Background(), []int{0, 0}, []bool{true, true}, logp); err != nil {
+				t.Fatal(err)
+			}
+			best := func(row []float64) int {
+				at := 0
+				for k, x := range row {
+					if x > row[at] {
+						at = k
+					}
+				}
+				return fillable[at]
+			}
+			filled := template.Fill([]int{best(logp[:len(fillable)]), best(logp[len(fillable):])})
+			if !strings.HasPrefix(filled.Text, "he had") || !strings.Contains(filled.Text, " me") || strings.Contains(filled.Text, "[MASK]") {
+				t.Errorf("filled: %q", filled.Text)
 			}
 		})
 	}
