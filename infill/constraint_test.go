@@ -101,6 +101,8 @@ func TestConstraints(t *testing.T) {
 			func(w []string) bool { return piece(w[0]) }},
 		{"a ban in a word that goes on", "un[MASK] [MASK]", 2, "dmala", &Constraints{Ban: []string{"seen"}},
 			func(w []string) bool { return w[0] == "##known" && w[1] != "seen" }},
+		{"a ban in a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala", &Constraints{Slots: map[int][]string{1: {"seen", "known"}}, Ban: []string{"seen"}},
+			func(w []string) bool { return w[0] == "##known" && w[1] != "seen" }},
 		{"characters", "the [MASK] [MASK] .", 2, "dmala", &Constraints{MinCharacters: 2, MaxCharacters: 3},
 			func(w []string) bool {
 				a, b := len(readable(w[0])), len(readable(w[1]))

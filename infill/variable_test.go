@@ -75,60 +75,99 @@ func TestTied(t *testing.T) {
 	}
 }
 
-// TestTiedGradient: the gradient of a variable is the derivative of the energy
-// when the one-hot vectors of all its slots move together.
-func TestTiedGradient(t *testing.T) {
-	model := &fakeModel{bond: 1}
-	support := [][]int{{6, 7, 8}, {9, 10}, {6, 7, 8}}
-	over := &fakeTarget{model: model, support: support, categories: []int{3, 2, 3}, width: 3}
-	tied, err := newVariableTarget(over, []variable{{slots: []int{0, 2}, support: support[0]}, {slots: []int{1}, support: support[1]}}, nil)
-	if err != nil {
-		t.Fatal(err)
+// TestVariableGradient: the gradient of a variable is the derivative of the energy
+// when the one-hot vectors of all its slots move together, each to the token that
+// the category puts there.
+func TestVariableGradient(t *testing.T) {
+	tests := []struct {
+		name      string
+		variables []variable
+	}{
+		{"slots of one name", []variable{{slots: []int{0, 2}, support: []int{6, 7, 8}}, {slots: []int{1}, support: []int{9, 10}}}},
+		{"words", []variable{{slots: []int{0, 1}, words: [][]int{{6, 9}, {8, 9}, {6, 10}}}, {slots: []int{2}, support: []int{6, 7, 8, 11}}}},
+		{"words of one name", []variable{{slots: []int{1, 2}, words: [][]int{{9, 7}, {12, 7}}}, {slots: []int{0, 3}, support: []int{7, 8}}}},
 	}
-	// The energy of real-valued vectors: that of the fake is bilinear in
-	// neighbouring slots.
-	energy := func(x []float64) float64 {
-		rows := [][]float64{x[0:3], x[3:5], x[0:3]}
-		u := 0.0
-		for slot, row := range rows {
-			for v, share := range row {
-				u += share * weight(support[slot][v])
-				if slot == 0 {
-					continue
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			model := &fakeModel{bond: 1}
+			over := &fakeTarget{model: model}
+			slots := 0
+			for _, v := range test.variables {
+				slots += len(v.slots)
+			}
+			over.support, over.categories = make([][]int, slots), make([]int, slots)
+			widest, offsets, all := 0, []int{}, 0
+			for n := range test.variables {
+				v := &test.variables[n]
+				for i, slot := range v.slots {
+					over.support[slot] = v.supportOf(i)
+					over.categories[slot] = len(over.support[slot])
+					over.width = max(over.width, over.categories[slot])
 				}
-				for w, other := range rows[slot-1] {
-					u += share * other * model.bondOf(support[slot-1][w], support[slot][v])
+				widest = max(widest, v.categories())
+				offsets = append(offsets, all)
+				all += v.categories()
+			}
+			target, err := newVariableTarget(over, test.variables, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The energy of real-valued vectors: that of the fake is bilinear in
+			// neighbouring slots.
+			energy := func(x []float64) float64 {
+				rows := make([]map[int]float64, slots) // share of each token
+				for n, v := range test.variables {
+					for i, slot := range v.slots {
+						rows[slot] = map[int]float64{}
+						for category := range v.categories() {
+							rows[slot][v.token(category, i)] += x[offsets[n]+category]
+						}
+					}
+				}
+				u := 0.0
+				for slot, row := range rows {
+					for token, share := range row {
+						u += share * weight(token)
+						if slot == 0 {
+							continue
+						}
+						for other, its := range rows[slot-1] {
+							u += share * its * model.bondOf(other, token)
+						}
+					}
+				}
+				return u
+			}
+			states := []int{1, 0, 0, 1}
+			energies, gradient := make([]float64, 2), make([]float64, 2*2*widest)
+			if err := target.EnergyGradient(t.Context(), states, energies, gradient); err != nil {
+				t.Fatal(err)
+			}
+			again := make([]float64, 2)
+			if err := target.Energy(t.Context(), states, again); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(again, energies); diff != "" {
+				t.Errorf("energies: %s", diff)
+			}
+			for chain := range 2 {
+				x := make([]float64, all)
+				for n := range test.variables {
+					x[offsets[n]+states[2*chain+n]] = 1
+				}
+				if want := energy(x); math.Abs(energies[chain]-want) > 1e-12 {
+					t.Errorf("chain %d: energy %v, want %v", chain, energies[chain], want)
+				}
+				want := fd.Gradient(nil, energy, x, &fd.Settings{Formula: fd.Central})
+				for n, v := range test.variables {
+					for category := range v.categories() {
+						if got, want := gradient[(chain*2+n)*widest+category], want[offsets[n]+category]; math.Abs(got-want) > 1e-7 {
+							t.Errorf("chain %d, variable %d, category %d: gradient %v, want %v", chain, n, category, got, want)
+						}
+					}
 				}
 			}
-		}
-		return u
-	}
-	states := []int{1, 0, 2, 1}
-	energies, gradient := make([]float64, 2), make([]float64, 2*2*3)
-	if err := tied.EnergyGradient(t.Context(), states, energies, gradient); err != nil {
-		t.Fatal(err)
-	}
-	again := make([]float64, 2)
-	if err := tied.Energy(t.Context(), states, again); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(again, energies); diff != "" {
-		t.Errorf("energies: %s", diff)
-	}
-	for chain := range 2 {
-		x := make([]float64, 5)
-		x[states[2*chain]], x[3+states[2*chain+1]] = 1, 1
-		if want := energy(x); math.Abs(energies[chain]-want) > 1e-12 {
-			t.Errorf("chain %d: energy %v, want %v", chain, energies[chain], want)
-		}
-		want := fd.Gradient(nil, energy, x, &fd.Settings{Formula: fd.Central})
-		got := append(append([]float64{}, gradient[chain*6:chain*6+3]...), gradient[chain*6+3:chain*6+5]...)
-		for i := range want {
-			if math.Abs(got[i]-want[i]) > 1e-7 {
-				t.Errorf("chain %d: gradient %v, want %v", chain, got, want)
-				break
-			}
-		}
+		})
 	}
 }
 
