@@ -42,13 +42,22 @@ type Options struct {
 // Write makes a bundle without a manifest in dir. Weights are normal, around 0, and around 1 where they scale a
 // LayerNorm.
 func Write(dir string, c models.Config, o Options) error {
-	o.DType = cmp.Or(o.DType, safetensors.F32)
-	o.Spread = cmp.Or(o.Spread, 0.02)
-	random := rand.New(rand.NewPCG(o.Seed, 0))
 	config, err := json.MarshalIndent(ConfigJSON(c), "", "  ")
 	if err != nil {
 		return err
 	}
+	return WriteJSON(dir, config, o)
+}
+
+// WriteJSON is Write for a config.json of any family. The vocabulary is WordPiece's all the same.
+func WriteJSON(dir string, config []byte, o Options) error {
+	c, err := models.ParseConfig(config)
+	if err != nil {
+		return err
+	}
+	o.DType = cmp.Or(o.DType, safetensors.F32)
+	o.Spread = cmp.Or(o.Spread, 0.02)
+	random := rand.New(rand.NewPCG(o.Seed, 0))
 	var tensors []safetensors.Data
 	for _, t := range c.Tensors() {
 		mean := 0.0
