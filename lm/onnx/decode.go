@@ -25,6 +25,7 @@ type Model struct {
 
 	constants []modelConstant
 	nodes     []modelNode
+	functions map[string]bool // operators that the model defines itself, as domain.name
 }
 
 // ModelValue is an input or an output as a model declares it. Dimensions that
@@ -65,11 +66,11 @@ const (
 // graph can refer to its weights. Weights are not read, but found: constants
 // of more than a few kilobytes stay where they are, in this file or in the
 // external files that it names. Every length is checked before anything is
-// allocated. What cannot be run is refused by name: models with functions of
-// their own, operators that hold graphs, sparse constants.
+// allocated. What cannot be run is refused by name: operators that hold graphs,
+// sparse constants.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	d := &decoder{window: window{r: r}, file: file}
-	m := &Model{Opsets: map[string]int64{}}
+	m := &Model{Opsets: map[string]int64{}, functions: map[string]bool{}}
 	graphs := 0
 	err := d.each(part{0, size}, 0, func(f field) error {
 		switch f.number {
@@ -83,7 +84,7 @@ func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 		case 8:
 			return d.opset(f, m.Opsets)
 		case 25:
-			return errors.New("the model has functions of its own: export it with functions inlined")
+			return d.function(f, m.functions)
 		}
 		return nil
 	})
@@ -245,6 +246,23 @@ func (d *decoder) opset(f field, opsets map[string]int64) error {
 		domain = ""
 	}
 	opsets[domain] = version
+	return err
+}
+
+// function reads the name of a FunctionProto. What it does is not read:
+// exporters leave many behind that no node uses.
+func (d *decoder) function(f field, functions map[string]bool) error {
+	var name, domain string
+	err := d.message(f, func(f field) error {
+		switch f.number {
+		case 1:
+			return d.text(f, &name)
+		case 10:
+			return d.text(f, &domain)
+		}
+		return nil
+	})
+	functions[domain+"."+name] = true
 	return err
 }
 

@@ -37,6 +37,9 @@ var importedRuleCases = []ruleCase{
 	{name: "squeeze", op: "Squeeze", inputs: [][]int{{1, -1, 1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Apply("Squeeze", 1, []*value{g.Exp(x[0]), ints(g, 0, -2)})[0]
 	}},
+	{name: "squeeze of all", op: "Squeeze", inputs: [][]int{{1, 3, 1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Apply("Squeeze", 1, []*value{g.Exp(x[0])})[0]
+	}},
 	{name: "flatten", op: "Flatten", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Apply("Flatten", 1, []*value{g.Exp(x[0])}, whole("axis", 2))[0]
 	}},
@@ -85,6 +88,10 @@ var importedRuleCases = []ruleCase{
 	}},
 	{name: "log softmax as exporters write it", op: "LogSoftmax", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Apply("LogSoftmax", 1, x, whole("axis", 1))[0]
+	}},
+	{name: "layer normalization with its mean", op: "LayerNormalization", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+		scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+		return g.Apply("LayerNormalization", 2, []*value{x[0], scale}, onnx.Attribute{Name: "epsilon", Value: float32(1e-3)})[0]
 	}},
 	{name: "decomposed layer normalisation", op: "Pow", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		mean := g.Apply("ReduceMean", 1, []*value{x[0], ints(g, -1)}, whole("keepdims", 1))[0]

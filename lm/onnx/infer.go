@@ -183,8 +183,19 @@ func (in *inliner) infer(n *Node) {
 		}
 		set(x.DType, Shape{rows, columns})
 	case "LayerNormalization":
-		if ranked(1) {
-			set(x.DType, x.Shape)
+		if !ranked(1) {
+			return
+		}
+		set(x.DType, x.Shape)
+		axis := n.intAttribute("axis", -1)
+		if axis < 0 {
+			axis += int64(len(x.Shape))
+		}
+		for _, v := range n.Outputs[1:] { // mean and deviation
+			v.DType, v.Shape, v.Unranked = Float, slices.Clone(x.Shape), false
+			for i := max(axis, 0); i < int64(len(x.Shape)); i++ {
+				v.Shape[i] = Fixed(1)
+			}
 		}
 	case "DynamicQuantizeLinear":
 		if ranked(1) && len(n.Outputs) == 3 {
@@ -415,12 +426,25 @@ func (in *inliner) inferReshape(n *Node, x *Value, set func(DType, Shape)) {
 }
 
 func (in *inliner) inferSqueeze(n *Node, x *Value, set func(DType, Shape)) {
-	if x.Unranked || len(n.Inputs) < 2 {
+	if x.Unranked {
 		return
 	}
-	axes, ok := in.fixed(n.Inputs[1])
-	if !ok {
-		return
+	var axes []int64
+	if len(n.Inputs) > 1 {
+		var ok bool
+		if axes, ok = in.fixed(n.Inputs[1]); !ok {
+			return
+		}
+	} else {
+		sizes, ok := x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
+		if !ok {
+			return
+		}
+		for i, d := range sizes {
+			if d == 1 {
+				axes = append(axes, int64(i))
+			}
+		}
 	}
 	rank := len(x.Shape)
 	if n.Op == "Unsqueeze" {

@@ -36,6 +36,9 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 		in.constant(c)
 	}
 	for i, n := range m.nodes {
+		if m.functions[n.domain+"."+n.op] {
+			return nil, fmt.Errorf("onnx: node %d, %.60s (%.100s): it is a function of the model's own: export the model with functions inlined", i, n.op, strings.Join(n.outputs, ", "))
+		}
 		if version, ok := m.Opsets[n.domain]; ok && n.domain != "" {
 			g.domains[n.domain] = max(g.domains[n.domain], version)
 		}
@@ -205,7 +208,7 @@ func (in *inliner) bounded(n *Node) {
 // leastInputs is how many inputs the operators must have that are looked into
 // here.
 var leastInputs = map[string]int{
-	"Identity": 1, "Dropout": 1, "Cast": 1, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1, "Split": 1, "Shape": 1,
+	"Identity": 1, "Dropout": 1, "Cast": 1, "CastLike": 2, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1, "Split": 1, "Shape": 1,
 	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1, "ReduceSumSquare": 1,
 	"Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2, "Greater": 2,
 	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2, "Transpose": 1,
@@ -243,6 +246,15 @@ func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error
 			to = int64(Float)
 		}
 		if (*inputs)[0].DType == DType(to) {
+			return alias((*inputs)[0])
+		}
+	case n.op == "CastLike":
+		t := (*inputs)[1].DType
+		if t == 0 {
+			return false, errors.New("the type to cast to is not known")
+		}
+		n.op, n.attributes, *inputs = "Cast", []Attribute{{"to", int64(t)}}, (*inputs)[:1]
+		if (*inputs)[0].DType == t {
 			return alias((*inputs)[0])
 		}
 	case n.op == "ConstantOfShape":

@@ -27,6 +27,21 @@ var importedRules = map[string]rule{
 	"Transpose":  ruleTransposeAny,
 	"Softmax":    lastAxis(softmaxGradient),
 	"LogSoftmax": lastAxis(logSoftmaxGradient),
+
+	"LayerNormalization": func(b *backward, n *Node, dy *Value) error {
+		// Exporters may ask for the mean alone, or leave the outputs nameless.
+		if len(n.Outputs) > 1 && (len(n.Outputs) < 3 || n.Outputs[1].Name == "") {
+			s := slices.Clone(n.Inputs[0].Shape)
+			s[len(s)-1] = Fixed(1)
+			if n.Outputs[1].Name == "" {
+				n.Outputs[1] = b.value("Mean", Float, s)
+			}
+			if len(n.Outputs) < 3 {
+				n.Outputs = append(n.Outputs, b.value("InvStdDev", Float, s))
+			}
+		}
+		return ruleLayerNormalization(b, n, dy)
+	},
 }
 
 // ruleFor finds the rule of an operator of the standard's own.

@@ -1,7 +1,7 @@
 """Writes the fixtures of the import tests: one tiny random BERT, exported in the ways that common exporters do, and what it
 computes in double precision.
 
-    pip install torch==2.5.1 transformers==4.46.3 onnx==1.23.2
+    pip install torch==2.5.1 transformers==4.46.3 onnx==1.23.2 onnxscript==0.7.2
     python generate.py
 
 The references are the model's own: transformers.BertForMaskedLM in float64, its logits at the queried positions, and the
@@ -65,9 +65,28 @@ def export(file, attention, opset, names=("input_ids", "attention_mask", "token_
 
 
 def shorten(m):
-    """Leaves out the nodes' names, which nothing refers to, to keep the fixtures small."""
+    """Leaves out names and notes that nothing refers to, to keep the fixtures small."""
+    del m.graph.value_info[:]
+    del m.graph.metadata_props[:]
     for n in m.graph.node:
-        n.name = ""
+        n.name = n.doc_string = ""
+        del n.metadata_props[:]
+
+
+def dynamo(file):
+    """The newer exporter of torch, which traces with torch.export; its dimensions are symbols."""
+    m = model("sdpa")
+    ids = torch.randint(5, VOCABULARY, (3, 7))
+    every = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
+    rows, tokens = torch.export.Dim("rows", min=1, max=64), torch.export.Dim("tokens", min=2, max=POSITIONS - 1)
+    program = torch.onnx.export(
+        Logits(m, list(every)), tuple(every.values()), dynamo=True, input_names=list(every), output_names=["logits"],
+        dynamic_shapes={"inputs": tuple({0: rows, 1: tokens} for _ in every)}, opset_version=18,
+    )
+    program.save(os.path.join(here, file))
+    m = onnx.load(os.path.join(here, file))
+    shorten(m)
+    onnx.save(m, os.path.join(here, file))
 
 
 def half(source, file):
@@ -116,7 +135,7 @@ def references():
     found = {"ids": ids.tolist(), "positions": at, "targets": targets, "log_probabilities": logp.tolist(),
                  "gradient": words.grad.tolist(), "energy": energy(m)}
     with open(os.path.join(here, "reference.json"), "w") as f:
-        json.dump(found, f)
+        json.dump(found, f, separators=(",", ":"))
         f.write("\n")
 
 
@@ -149,6 +168,11 @@ export("eager-11.onnx", "eager", 11)
 export("sdpa-14.onnx", "sdpa", 14)
 export("eager-17.onnx", "eager", 17, names=("input_ids", "attention_mask"))
 export("ids-18.onnx", "eager", 18, names=("input_ids",))
+dynamo("dynamo-18.onnx")
+for file in ("eager-11.onnx", "sdpa-14.onnx", "eager-17.onnx", "ids-18.onnx"):
+    found = onnx.load(os.path.join(here, file))
+    shorten(found)
+    onnx.save(found, os.path.join(here, file))
 half("eager-11.onnx", "float16-11.onnx")
 external("sdpa-14.onnx", "external-14.onnx")
 references()

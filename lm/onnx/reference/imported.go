@@ -79,6 +79,10 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 		return mapped(func(x float64) float64 { return truth(math.IsNaN(x)) })
 	case "Abs":
 		return mapped(math.Abs)
+	case "Ceil":
+		return mapped(math.Ceil)
+	case "Floor":
+		return mapped(math.Floor)
 	case "Reciprocal":
 		return mapped(func(x float64) float64 { return 1 / x })
 	case "Where":
