@@ -40,6 +40,8 @@ type setting struct {
 func settings() []setting {
 	inf := math.Inf(1)
 	return []setting{
+		// What the others are compared with: the default.
+		{"dmala", "1", 0, lm.Local, 250},
 		{sampler: "gibbs", candidates: 250},
 		{sampler: "mlm-mh", candidates: 250},
 		// The papers' square root: the whole vocabulary, then narrowed.
@@ -96,6 +98,7 @@ func writeDefaults(ctx context.Context, w io.Writer, o options) error {
 
 	var b strings.Builder
 	header(&b, p, model)
+	var baseline []figures
 	for _, s := range settings() {
 		var all []figures
 		for _, text := range templates {
@@ -111,7 +114,10 @@ func writeDefaults(ctx context.Context, w io.Writer, o options) error {
 				all = append(all, f)
 			}
 		}
-		line(&b, s, all)
+		if baseline == nil {
+			baseline = all
+		}
+		line(&b, s, all, baseline)
 		log.Print(s)
 	}
 	_, err = io.WriteString(w, b.String())
@@ -280,18 +286,18 @@ slots, the more rows are shared.
 
 - **ESS per row**: effective draws per masked row that ran through the model; the least of the effective sample sizes of U and of "slot j holds its most
   frequent token" for every j. Rows that chains share, or that are still remembered, run once; a row of a full gradient runs forth and back and costs about
-  twice as much, which only ESS per second shows.
+  twice as much, which only ESS per second shows. **Relative**: to the first line, run by run.
 - **mean U, best U**: pseudo-log-likelihood of the draws in nats. The targets of different candidate sets differ.
 - **distinct**: different fills among the %d final states. High diversity with a low mean U is junk.
 - Gibbs and DULA do not target exp U: their ESS says how fast they move, not towards what.
 
-| sampler | β | α | candidates | gradient | ESS per row | ESS per second | mean U | best U | distinct | acceptance | slots changed per step | rows | seconds |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| sampler | β | α | candidates | gradient | ESS per row | relative | ESS per second | mean U | best U | distinct | acceptance | slots changed per step | rows | seconds |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, model.Bundle().Name, model.Bundle().SHA256[:12], model.RuntimeVersion(), model.Device(), model.Threads(),
 		len(templates), p.seeds, p.chains, p.steps, p.warmUp, len(templates)*p.seeds, p.chains)
 }
 
-func line(w io.Writer, s setting, all []figures) {
+func line(w io.Writer, s setting, all, baseline []figures) {
 	cell := func(format string, get func(figures) float64) string {
 		values := make([]float64, len(all))
 		for i, f := range all {
@@ -306,17 +312,18 @@ func line(w io.Writer, s setting, all []figures) {
 	}
 	if s.stepSize != 0 {
 		stepSize = strings.Replace(fmt.Sprint(s.stepSize), "+Inf", "∞", 1)
-	} else if s.sampler == "dlmc" {
+	} else if s.sampler == "dlmc" || s.sampler == "dmala" {
 		stepSize = "adapted"
 	}
 	if s.candidates > 0 {
 		number = fmt.Sprint(s.candidates)
 	}
-	// Ratios differ by orders of magnitude between templates: their geometric mean.
-	ratio := func(format string, get func(figures) float64) string {
+	// Ratios differ by orders of magnitude between templates: their geometric
+	// mean, and that of the quotients run by run.
+	geometric := func(format string, get func(i int) float64) string {
 		logs := make([]float64, len(all))
-		for i, f := range all {
-			logs[i] = math.Log(get(f))
+		for i := range all {
+			logs[i] = math.Log(get(i))
 		}
 		mean, deviation := stat.MeanStdDev(logs, nil)
 		return fmt.Sprintf(format+" ×÷ %.2f", math.Exp(mean), math.Exp(stat.StdErr(deviation, float64(len(logs)))))
@@ -327,8 +334,9 @@ func line(w io.Writer, s setting, all []figures) {
 	}
 	fmt.Fprintf(w, "| %s |\n", strings.Join([]string{
 		s.sampler, balance, stepSize, number, gradient,
-		ratio("%.3f", func(f figures) float64 { return f.perRow }),
-		ratio("%.0f", func(f figures) float64 { return f.perSecond }),
+		geometric("%.3f", func(i int) float64 { return all[i].perRow }),
+		geometric("%.2f", func(i int) float64 { return all[i].perRow / baseline[i].perRow }),
+		geometric("%.0f", func(i int) float64 { return all[i].perSecond }),
 		cell("%.2f", func(f figures) float64 { return f.mean }),
 		cell("%.2f", func(f figures) float64 { return f.best }),
 		cell("%.1f", func(f figures) float64 { return f.distinct }),
