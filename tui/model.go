@@ -128,6 +128,7 @@ type Model struct {
 	notice       string
 	noticeFault  bool
 	picked       *Picked
+	interrupted  bool
 	zones        []zone
 	editorOrigin [2]int
 	frame        string // the last drawn, "" when something changed
@@ -148,9 +149,7 @@ type (
 	}
 	settledMsg      struct{ edits int }
 	conditionalsMsg struct {
-		fill string
-		rows [][]float32
-		err  error
+		conditionals
 	}
 	savedMsg struct {
 		path   string
@@ -252,11 +251,9 @@ func (m *Model) update(message tea.Msg) tea.Cmd {
 	case finishedMsg:
 		return m.finished(message)
 	case conditionalsMsg:
-		m.asked = ""
-		if message.err == nil {
-			m.given = conditionals{message.fill, message.rows}
-			m.list()
-		}
+		// After an error there are no rows, and they are not asked for again.
+		m.asked, m.given = "", message.conditionals
+		m.list()
 	case savedMsg:
 		m.saved(message)
 	case copiedMsg:
@@ -494,7 +491,7 @@ func (m *Model) ask() tea.Cmd {
 	s := &m.sides[0]
 	f := m.current()
 	shown := m.view == slotsView || m.view == fillsView && m.wide() && s.stream == nil
-	if f == nil || f.Kept || !shown || m.stale || m.filler == nil || m.opening || m.asked != "" || m.given.fill == f.key() {
+	if f == nil || f.Kept || !shown || m.stale || m.filler == nil || m.opening || m.asked != "" || m.given.fill == f.key() && m.given.template == s.made.template {
 		return nil
 	}
 	key, template, ids, filler := f.key(), s.made.template, f.TokenIDs, s.made.filler
@@ -504,7 +501,7 @@ func (m *Model) ask() tea.Cmd {
 		if err != nil {
 			rows = nil
 		}
-		return conditionalsMsg{key, rows, err}
+		return conditionalsMsg{conditionals{template, key, rows}}
 	})
 }
 
@@ -512,7 +509,10 @@ func (m *Model) ask() tea.Cmd {
 func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	switch {
 	case key.Matches(k, m.keys.Interrupt):
+		m.interrupted = true
 		return tea.Quit
+	case k.Type == tea.KeyCtrlZ:
+		return tea.Suspend
 	case m.tooSmall():
 		if key.Matches(k, m.keys.Quit) && !m.writing {
 			return tea.Quit

@@ -14,8 +14,16 @@ import (
 // conditionals are the model's own log-probabilities of each slot, the others as
 // in one fill, [slots][vocabulary], nats.
 type conditionals struct {
-	fill string // the key of the fill
-	rows [][]float32
+	template string
+	fill     string // the key of the fill
+	rows     [][]float32
+}
+
+// are tells whether they are those of a fill of the run: two templates can have
+// the same fill, in different slots.
+func (c conditionals) are(p *Snapshot, f *Fill) bool {
+	return c.rows != nil && f != nil && !f.Kept && c.fill == f.key() && c.template == p.Template.Text &&
+		len(c.rows) == len(p.Template.Slots) && len(f.TokenIDs) == len(p.Template.Slots)
 }
 
 // probability is the model's of a blank's value in the fill; known is false where
@@ -23,7 +31,7 @@ type conditionals struct {
 // one conditional does not tell.
 func (c conditionals) probability(p *Snapshot, blank int, f *Fill) (_ float64, known bool) {
 	b := p.Template.Blanks[blank]
-	if c.rows == nil || c.fill != f.key() || b.Slots != 1 {
+	if !c.are(p, f) || b.Slots != 1 {
 		return 0, false
 	}
 	return c.of(b.First, f.TokenIDs[b.First])
@@ -49,7 +57,7 @@ func slotRows(p *Snapshot, blank int, given conditionals, f *Fill, byModel bool)
 		return nil
 	}
 	b := p.Template.Blanks[blank]
-	known := f != nil && given.rows != nil && given.fill == f.key() && b.Slots == 1
+	known := given.are(p, f) && b.Slots == 1
 	rows := make([]slotRow, 0, len(p.Values[blank]))
 	sampled := map[int]bool{}
 	for _, v := range p.Values[blank] {

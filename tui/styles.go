@@ -95,6 +95,10 @@ func newStyles(t Theme) *styles {
 		title:      style().Foreground(quiet),
 		panelTitle: style().Bold(true).Foreground(accent),
 	}
+	if t.Profile < colorprofile.ANSI {
+		// What no colour can tell has to be told by the attributes that are left.
+		s.faint, s.tab, s.title = style().Faint(true), style().Faint(true), style().Faint(true)
+	}
 	s.selected = style().Bold(true)
 	if t.Profile >= colorprofile.ANSI256 {
 		s.selected = s.selected.Background(band)

@@ -53,15 +53,19 @@ type Picked struct {
 
 // Run shows the screen until the user leaves it, and returns the fill picked, nil
 // for none. All that it started has ended when it returns, a running call of the
-// model included. The error is ctx's where it ended the screen.
+// model included. The error is ctx's where it ended the screen, and
+// context.Canceled where the user did with ctrl+c.
 func Run(ctx context.Context, c Config) (*Picked, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),
 		tea.WithAltScreen(), tea.WithMouseCellMotion(), tea.WithoutSignalHandler())
 	_, err := program.Run()
 	err = errors.Join(tidy(ctx, err), m.close())
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case m.interrupted:
+		return nil, context.Canceled
 	}
 	return m.picked, nil
 }

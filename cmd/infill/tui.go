@@ -17,6 +17,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/lm/ort"
 	"infill/tui"
 )
 
@@ -31,6 +32,8 @@ type tuiOptions struct {
 	infill.Options
 	modelOptions
 
+	// prepare fetches what is missing, with progress, before the screen is there.
+	prepare func(context.Context, *tuiOptions) error
 	// show runs the screen; a test puts a fake in its place.
 	show func(context.Context, tui.Config) (*tui.Picked, error)
 	// console gives the terminal to read from and to draw on.
@@ -41,7 +44,11 @@ type tuiOptions struct {
 func themes() []string { return []string{"auto", "dark", "light"} }
 
 func newCmdTUI(s *terminal.Streams, runF func(context.Context, *tuiOptions) error) *cobra.Command {
-	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console}
+	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
+		prepare: func(ctx context.Context, o *tuiOptions) error {
+			_, err := ort.Locate(ctx, o.device, libraryOptions(o.streams, o.quiet).Progress)
+			return err
+		}}
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write, sample, compare and choose fills on a screen",
@@ -117,6 +124,9 @@ func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
 		return err
 	}
 	defer done()
+	if err := o.prepare(ctx, o); err != nil {
+		return err
+	}
 	// A terminal that goes away takes the screen with it, and the model call.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
@@ -125,7 +135,7 @@ func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
 	picked, err := o.show(ctx, tui.Config{
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
-			// What fetches the library would write into the screen: it keeps silent.
+			// What looks for the library would write into the screen: it keeps silent.
 			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads})
 		},
 		Theme: o.colours(out), Input: in, Output: out,

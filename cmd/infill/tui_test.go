@@ -81,7 +81,8 @@ func TestTUIResult(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			o := &tuiOptions{streams: &terminal.Streams{Out: &out, Err: io.Discard}, format: test.format, theme: "dark", Options: infill.DefaultOptions(),
-				show: func(context.Context, tui.Config) (*tui.Picked, error) { return test.picked, test.err },
+				prepare: func(context.Context, *tuiOptions) error { return nil },
+				show:    func(context.Context, tui.Config) (*tui.Picked, error) { return test.picked, test.err },
 				console: func(*terminal.Streams) (io.Reader, io.Writer, func(), error) {
 					return strings.NewReader(""), io.Discard, func() {}, nil
 				}}
@@ -237,6 +238,17 @@ func TestTerminalSession(t *testing.T) {
 	// The screen was the alternate one: what was there before is back.
 	if text := s.text(); strings.Contains(text, "Fills") {
 		t.Errorf("the screen is left dirty:\n%s", text)
+	}
+}
+
+// TestTerminalInterrupt leaves with ctrl+c, which prints nothing.
+func TestTerminalInterrupt(t *testing.T) {
+	s := newScreen(t, 80, 24, "infill tui --seed 3 'he had [MASK] me .' > picked.txt")
+	s.await("✓")
+	s.keys("C-c")
+	s.await("infill: interrupted", "it ended with 130")
+	if picked := s.read("picked.txt"); picked != "" {
+		t.Errorf("standard output got %q", picked)
 	}
 }
 

@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// TestMonkey types, clicks and resizes at random: nothing panics, every frame fits,
+// and the screen still works in the end.
+func TestMonkey(t *testing.T) {
+	keys := []string{"up", "down", "left", "right", "tab", "shift+tab", "enter", "esc", "home", "end", "pgup", "pgdown", "backspace", "delete", "ctrl+b", "ctrl+t", "ctrl+v",
+		" ", "1", "2", "3", "4", "5", "i", "m", "p", "P", "f", "F", "s", "r", "x", "o", "y", "/", "?", "_", ".", "q", "a", "日", "\u0301", "[MASK]"}
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			stream := rand.New(rand.NewPCG(seed, 7))
+			c, _ := testConfig(t, two)
+			c.Options.Steps, c.Options.Samples = 12, 6
+			c.Output = discard{}
+			// Whatever is typed as a model is one.
+			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, &fakeModel{}), nil }
+			d := newDriver(t, c, 80, 24)
+			columns, rows := 80, 24
+			for range 600 {
+				switch stream.IntN(12) {
+				case 0:
+					columns, rows = 1+stream.IntN(200), 1+stream.IntN(60)
+					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
+				case 1, 2:
+					buttons := []tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonWheelUp, tea.MouseButtonWheelDown, tea.MouseButtonRight}
+					d.send(tea.MouseMsg{X: stream.IntN(columns + 2), Y: stream.IntN(rows + 2), Button: buttons[stream.IntN(len(buttons))], Action: tea.MouseActionPress})
+				case 3:
+					d.settle()
+				default:
+					d.keys(keys[stream.IntN(len(keys))])
+				}
+				exactly(t, d.model.View(), columns, rows)
+				for _, r := range ansi.Strip(d.model.View()) {
+					if r < ' ' && r != '\n' {
+						t.Fatalf("%U is on the screen", r)
+					}
+				}
+				if t.Failed() {
+					t.FailNow()
+				}
+			}
+			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+			d.model.prompt, d.model.panel, d.model.help, d.model.onlyFavourites, d.model.filter = nil, nil, false, false, ""
+			d.model.editor, d.model.writing, d.model.view = newEditor(two), false, fillsView
+			d.run(d.model.edited())
+			d.settle()
+			if len(d.model.listed) == 0 {
+				t.Errorf("no fills any more:\n%s", ansi.Strip(d.model.View()))
+			}
+		})
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
