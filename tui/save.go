@@ -13,7 +13,7 @@ import (
 	"github.com/charmbracelet/bubbles/cursor"
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"infill/infill"
 )
@@ -101,7 +101,7 @@ func (m *Model) save(path string, replace bool) tea.Cmd {
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return savedMsg{path: path, err: err}
 		}
-		return savedMsg{path: path, fills: len(fills), err: renameio.WriteFile(path, content.Bytes(), 0o644)}
+		return savedMsg{path: path, fills: len(fills), err: maybe.WriteFile(path, content.Bytes(), 0o644)}
 	})
 }
 

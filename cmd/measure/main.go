@@ -14,7 +14,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 
 	"infill/lm"
@@ -50,7 +50,7 @@ func main() {
 					_, err := b.WriteTo(os.Stdout)
 					return err
 				}
-				return renameio.WriteFile(o.out, b.Bytes(), 0o644)
+				return maybe.WriteFile(o.out, b.Bytes(), 0o644)
 			}})
 	}
 	root.PersistentFlags().IntVar(&o.seeds, "seeds", 3, "runs of every cell")

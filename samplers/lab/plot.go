@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
@@ -41,7 +41,7 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 		return nil, err
 	}
 	paths := []string{filepath.Join(dir, "report.json")}
-	if err := renameio.WriteFile(paths[0], text, 0o666); err != nil {
+	if err := maybe.WriteFile(paths[0], text, 0o666); err != nil {
 		return nil, err
 	}
 	if format == "none" {
@@ -61,7 +61,7 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 			return paths, fmt.Errorf("plot %s: %w", f.name, err)
 		}
 		path := filepath.Join(dir, f.name+"."+format)
-		if err := renameio.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		if err := maybe.WriteFile(path, b.Bytes(), 0o666); err != nil {
 			return paths, err
 		}
 		paths = append(paths, path)
