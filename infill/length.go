@@ -17,7 +17,7 @@ func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
 	words := 0
 	for i, position := range r.template.Slots {
 		masked := []int{position}
-		for next := position + 1; r.filler.tokenizer.Continues(ids[next]); next++ {
+		for next := position + 1; next < r.blankEnd(i) && r.options.LengthScore == "blank-l2r" || r.filler.tokenizer.Continues(ids[next]); next++ {
 			masked = append(masked, next)
 		}
 		queries = append(queries, Query{Position: position, Masked: masked})
@@ -36,6 +36,16 @@ func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
 		sum += term
 	}
 	return sum / float64(words), nil
+}
+
+// blankEnd is the position behind the blank of a slot.
+func (r *run) blankEnd(slot int) int {
+	for _, b := range r.template.Blanks {
+		if slot < b.First+b.Slots {
+			return r.template.Slots[b.First+b.Slots-1] + 1
+		}
+	}
+	return 0
 }
 
 // merge makes one result of those of several lengths: the fills of highest score.

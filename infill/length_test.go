@@ -92,6 +92,29 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// TestBlankScore: by blanks, all that is to the right in the blank is masked.
+func TestBlankScore(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.LengthScore = "blank-l2r"
+	o.Constraints = &Constraints{Slots: map[int][]string{1: {"cat", "unseen dog rug", "the cat"}}}
+	result := fill(t, f, "a [MASK] . [MASK] .", o)
+	for _, s := range result.Samples {
+		sum, words := 0.0, len(strings.Fields(s.Fills[0]))+1
+		first := s.TokenIDs[:s.Pieces[0]]
+		for i, id := range first {
+			sum -= float64(id) + float64(len(first)-i)/8
+		}
+		sum -= float64(s.TokenIDs[len(first)]) + 1./8
+		if want := sum / float64(words); math.Abs(*s.Score-want) > 1e-9 {
+			t.Errorf("%v: score %v, want %v", s.Fills, *s.Score, want)
+		}
+	}
+	if len(result.Samples) != 5 || !strings.HasPrefix(result.Signature, "lengths:blank-l2r|") {
+		t.Errorf("%d fills, signature %s", len(result.Samples), result.Signature)
+	}
+}
+
 // TestLengthCombinations: every combination of lengths has a run; a bound on the
 // pieces gives plain blanks their lengths.
 func TestLengthCombinations(t *testing.T) {

@@ -47,6 +47,12 @@ const (
 // Modes lists the values of Options.Mode, the default first.
 func Modes() []string { return []string{ModeSample, ModeBest, ModeDecode} }
 
+// LengthScores lists the values of Options.LengthScore, the default first: a piece
+// is masked together with the pieces to its right in the same word (Kauf and
+// Ivanova, ACL 2023), or with all to its right in the same blank, so that the
+// words of a fill do not give each other away either.
+func LengthScores() []string { return []string{"word-l2r", "blank-l2r"} }
+
 // Ranks lists the values of Options.Rank, the default first.
 func Ranks() []string { return []string{"distinct", "final"} }
 
@@ -111,6 +117,9 @@ type Options struct {
 	// U among all states after the warm-up, the likelier one of those that read
 	// alike; "final" keeps the Top final states, repeats included, as the papers do.
 	Rank string
+	// LengthScore is one of LengthScores(): by which fills of several lengths are
+	// compared.
+	LengthScore string
 	// Constraints narrow what the blanks may take; nil for none. They must not
 	// change while they are used.
 	Constraints *Constraints
@@ -139,6 +148,7 @@ func DefaultOptions() Options {
 		Temperature: 1,
 		Initial:     Initials()[0],
 		Rank:        Ranks()[0],
+		LengthScore: LengthScores()[0],
 	}
 }
 
@@ -247,6 +257,7 @@ func (o *Options) Validate() error {
 		{"energy", o.Energy, Energies()},
 		{"gradient", o.Gradient, append(Gradients(), "")},
 		{"rank", o.Rank, Ranks()},
+		{"length-score", o.LengthScore, LengthScores()},
 	}
 	for _, c := range choices {
 		if !slices.Contains(c.valid, c.value) {

@@ -40,7 +40,7 @@ type Sample struct {
 	// one. It is the mean, over the words of the fills, of the word's
 	// pseudo-log-likelihood from left to right: the sum over its pieces of the
 	// log-probability of the piece with it and the rest of its word masked (Kauf
-	// and Ivanova, ACL 2023). So a word does not gain by being cut into pieces that
+	// and Ivanova, ACL 2023), or the rest of its blank (Options.LengthScore). So a word does not gain by being cut into pieces that
 	// give each other away, nor a fill by having fewer words.
 	Score *float64 `json:"score,omitempty"`
 	// Count tells how often the fill was drawn among the Stats.Draws draws that

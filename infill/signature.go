@@ -42,7 +42,7 @@ func (r *run) signature(d Description) string {
 	o := r.options
 	var s signature
 	if r.places > 1 {
-		s.add("lengths", "word-l2r")
+		s.add("lengths", o.LengthScore)
 	}
 	if o.Mode != ModeSample {
 		s.add("mode", o.Mode)

@@ -119,6 +119,7 @@ JSON object a line with --input jsonl.`,
 		"unmasked slot by slot, or at a fill; one of "+strings.Join(infill.Initials(), ", ")+", "+givenFill)
 	complete(cmd, "initial", infill.Initials())
 	addChoice(cmd, &o.Rank, "rank", "", infill.Ranks(), "rank the distinct fills of all draws, or the chains' final states with repeats")
+	addChoice(cmd, &o.LengthScore, "length-score", "", infill.LengthScores(), "what compares fills of several lengths, see infill help templates")
 	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn and printed when not given")
 	addChoice(cmd, &o.input, "input", "", inputs(), `form of standard input; jsonl: {"template": "...", "id": ...}`)
 	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")

@@ -247,6 +247,7 @@ func TestChoices(t *testing.T) {
 		{"", "gradient", append([]string{"auto"}, infill.Gradients()...)},
 		{"", "initial", infill.Initials()},
 		{"", "mode", infill.Modes()},
+		{"", "length-score", infill.LengthScores()},
 		{"", "rank", infill.Ranks()},
 		{"", "input", inputs()},
 		{"", "format", formats()},
