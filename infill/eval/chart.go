@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"infill/metrics"
 )
 
 // The charts are small SVG drawings without styles of their own: their classes
@@ -138,35 +140,90 @@ func values(cells ...Cell) []float64 {
 	return list
 }
 
-// scatter draws points with the crosses of their intervals.
-func scatter(title, xTitle, yTitle string, points []point) template.HTML {
-	var xs, ys []float64
-	for _, p := range points {
-		xs, ys = append(xs, values(p.x)...), append(ys, values(p.y)...)
+// around is an axis over the values themselves and some way into their
+// intervals, which the sentences make far wider than the methods differ.
+func around(title string, cells []Cell) axis {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range cells {
+		if c.Value.Defined() {
+			low, high = min(low, float64(c.Value)), max(high, float64(c.Value))
+		}
 	}
-	f := frame{width: 560, height: 380, left: 48, right: 16, top: 32, bottom: 48, x: newAxis(xTitle, xs), y: newAxis(yTitle, ys)}
+	margin := 0.35 * (high - low)
+	return newAxis(title, []float64{low - margin, high + margin})
+}
+
+// scatter draws points with the crosses of their intervals, which end at the
+// frame, and the badges beside them, none upon another.
+func scatter(title, xTitle, yTitle string, points []point) template.HTML {
+	points = slices.DeleteFunc(slices.Clone(points), func(p point) bool { return !p.x.Value.Defined() || !p.y.Value.Defined() })
+	var xs, ys []Cell
+	for _, p := range points {
+		xs, ys = append(xs, p.x), append(ys, p.y)
+	}
+	f := frame{width: 560, height: 380, left: 48, right: 16, top: 32, bottom: 48, x: around(xTitle, xs), y: around(yTitle, ys)}
 	var b strings.Builder
 	f.open(&b, title)
-	for _, p := range points {
-		if !p.x.Value.Defined() || !p.y.Value.Defined() {
-			continue
-		}
+	inX := func(v metrics.Value) float64 { return f.px(min(max(float64(v), f.x.low), f.x.high)) }
+	inY := func(v metrics.Value) float64 { return f.py(min(max(float64(v), f.y.low), f.y.high)) }
+	places := make([]place, len(points))
+	for i, p := range points {
 		x, y := f.px(float64(p.x.Value)), f.py(float64(p.y.Value))
+		places[i] = place{x, y}
 		if p.x.Low.Defined() {
-			fmt.Fprintf(&b, `<line class="whisker c%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Colour, f.px(float64(p.x.Low)), f.px(float64(p.x.High)), y, y)
+			fmt.Fprintf(&b, `<line class="whisker c%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Colour, inX(p.x.Low), inX(p.x.High), y, y)
 		}
 		if p.y.Low.Defined() {
-			fmt.Fprintf(&b, `<line class="whisker c%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Colour, x, x, f.py(float64(p.y.Low)), f.py(float64(p.y.High)))
+			fmt.Fprintf(&b, `<line class="whisker c%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Colour, x, x, inY(p.y.Low), inY(p.y.High))
 		}
 	}
-	for _, p := range points {
-		if p.x.Value.Defined() && p.y.Value.Defined() {
-			p.badge(&b, f.px(float64(p.x.Value)), f.py(float64(p.y.Value)),
-				fmt.Sprintf("%s: %s %s, %s %s", p.Name, xTitle, format(p.x.Value, 2), yTitle, format(p.y.Value, 2)))
-		}
+	apart(places, f)
+	for i, p := range points {
+		x, y := f.px(float64(p.x.Value)), f.py(float64(p.y.Value))
+		fmt.Fprintf(&b, `<line class="leader c%d" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><circle class="dot c%d" cx="%.1f" cy="%.1f" r="3"/>`,
+			p.Colour, x, y, places[i].x, places[i].y, p.Colour, x, y)
+	}
+	for i, p := range points {
+		p.badge(&b, places[i].x, places[i].y, fmt.Sprintf("%s: %s %s, %s %s", p.Name, xTitle, format(p.x.Value, 2), yTitle, format(p.y.Value, 2)))
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
+}
+
+// place is where a badge goes.
+type place struct{ x, y float64 }
+
+// apart moves badges away from each other until none touches another.
+func apart(places []place, f frame) {
+	const distance = 21
+	for range 200 {
+		moved := false
+		for i := range places {
+			for j := range i {
+				dx, dy := places[i].x-places[j].x, places[i].y-places[j].y
+				between := math.Hypot(dx, dy)
+				if between >= distance {
+					continue
+				}
+				if between < 1e-6 {
+					// The same place: each pair parts in a direction of its own.
+					angle := float64(7*i + j)
+					dx, dy, between = math.Cos(angle), math.Sin(angle), 1
+				}
+				push := (distance - between) / 2 / between
+				places[i].x, places[i].y = places[i].x+dx*push, places[i].y+dy*push
+				places[j].x, places[j].y = places[j].x-dx*push, places[j].y-dy*push
+				moved = true
+			}
+		}
+		for i := range places {
+			places[i].x = min(max(places[i].x, f.left+9), f.width-f.right-9)
+			places[i].y = min(max(places[i].y, f.top+9), f.height-f.bottom-9)
+		}
+		if !moved {
+			return
+		}
+	}
 }
 
 // line is a method in a chart by step.

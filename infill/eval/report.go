@@ -244,7 +244,7 @@ func (p *page) charts() {
 		return list
 	}
 	all := metrics.MetricCorpusBLEU + "/" + metrics.Union
-	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. Bars are 95 % intervals over sentences.",
+	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the scores’ intervals over sentences; they may run out of the frame. What sets methods apart is in the paired tests above.",
 		scatter("Self-BLEU against corpus BLEU", "corpus BLEU, %", "self-BLEU, %", points(all, metrics.MetricSelfBLEU)))
 	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that is diverse because it left the model’s distribution stands to the left.",
 		scatter("Unique 2-grams against log-likelihood", "mean log-likelihood U, nats", "unique 2-grams among themselves, %", points("log_likelihood", metrics.MetricUniqueNGrams+"/self/2")))

@@ -185,6 +185,9 @@ func (c Cell) interval(digits int) string {
 	if !c.Low.Defined() {
 		return ""
 	}
+	if c.Low >= 0 {
+		return format(c.Low, digits) + "–" + format(c.High, digits)
+	}
 	return format(c.Low, digits) + " to " + format(c.High, digits)
 }
 
