@@ -46,6 +46,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		newCmdScore(s, nil),
 		newCmdMetrics(s, nil),
 		newCmdEval(s, nil),
+		newCmdData(s),
 		newCmdLab(s, nil),
 		newCmdModels(s),
 		newCmdSetup(s, nil),

@@ -199,7 +199,11 @@ type file struct {
 }
 
 func (c *client) repository(ctx context.Context, revision string) (*repository, error) {
-	address := c.Endpoint + "/api/models/" + c.name + "/revision/" + url.PathEscape(revision) + "?blobs=true"
+	kind := "models/"
+	if strings.HasPrefix(c.name, datasets) {
+		kind = "" // the name says it
+	}
+	address := c.Endpoint + "/api/" + kind + c.name + "/revision/" + url.PathEscape(revision) + "?blobs=true"
 	response, err := c.get(ctx, address, 0)
 	if err != nil {
 		var status *statusError

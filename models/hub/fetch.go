@@ -223,10 +223,14 @@ func (e *checksumError) Error() string { return e.message }
 
 // fetch makes sure that dir has the whole, verified file.
 func (c *client) fetch(ctx context.Context, commit string, f file, dir string) error {
+	return c.fetchTo(ctx, commit, f, filepath.Join(dir, f.Name))
+}
+
+// fetchTo makes sure that the file at path is whole and verified.
+func (c *client) fetchTo(ctx context.Context, commit string, f file, path string) error {
 	if err := c.complete(ctx, commit, &f); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, f.Name)
 	part := path + partSuffix
 	if size := sizeOf(path); size > 0 || f.Size == 0 {
 		if f.verify(path) == nil {

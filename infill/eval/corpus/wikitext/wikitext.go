@@ -1,0 +1,140 @@
+// Package wikitext fetches WikiText-103 (Merity et al. 2016, CC BY-SA) from the
+// Hugging Face hub and puts it into the form that it used to be given away in:
+// wiki.train.tokens and its like, a paragraph a line.
+package wikitext
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2/maybe"
+	"github.com/parquet-go/parquet-go"
+
+	"infill/models/hub"
+)
+
+// Dataset is the data set's name on the hub, Revision the branch that is fetched.
+const (
+	Dataset  = "Salesforce/wikitext"
+	Revision = "main"
+)
+
+// Splits lists the parts of the corpus, the default first; train is 100 times as
+// large as the others.
+func Splits() []string { return []string{"validation", "test", "train"} }
+
+// Variants lists the forms of the text, the default first: cut into words, with
+// <unk> for rare ones, or raw.
+func Variants() []string { return []string{"tokens", "raw"} }
+
+// File is the name of a split's file, as the corpus' authors gave it.
+func File(split, variant string) string {
+	if split == "validation" {
+		split = "valid"
+	}
+	return "wiki." + split + "." + variant
+}
+
+// Pull makes sure that dir has a split of WikiText-103 and returns its path. What
+// is fetched is verified by the hub's checksums, and goes on where it stopped.
+func Pull(ctx context.Context, dir, split, variant string, o hub.Options) (path string, err error) {
+	if !slices.Contains(Splits(), split) {
+		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(Splits(), ", "))
+	}
+	if !slices.Contains(Variants(), variant) {
+		return "", fmt.Errorf("variant %q is not one of %s", variant, strings.Join(Variants(), ", "))
+	}
+	path = filepath.Join(dir, File(split, variant))
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return path, nil
+	}
+	folder := map[string]string{"tokens": "wikitext-103-v1", "raw": "wikitext-103-raw-v1"}[variant]
+	parts := filepath.Join(dir, "."+folder) // files of the two variants have the same names
+	files, _, err := hub.FetchDataset(ctx, parts, Dataset, Revision, []string{folder + "/" + split + "-*.parquet"}, o)
+	if err != nil {
+		return "", err
+	}
+	if err := convert(files, path); err != nil {
+		return "", fmt.Errorf("%s: %w; remove %s to fetch it again", Dataset, err, parts)
+	}
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	if rest, readErr := os.ReadDir(parts); readErr == nil && len(rest) == 0 {
+		err = errors.Join(err, os.Remove(parts))
+	}
+	return path, err
+}
+
+// row is a line of the corpus.
+type row struct {
+	Text string `parquet:"text,optional"`
+}
+
+// convert writes the rows of the files as lines, at once into their place.
+func convert(files []string, path string) (err error) {
+	// A panic of the library over a strange file must not end the program.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the file cannot be read: %v", p)
+		}
+	}()
+	var text strings.Builder
+	out := bufio.NewWriter(&text)
+	for _, name := range files {
+		if err := lines(name, out); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if text.Len() == 0 {
+		return errors.New("the files hold no text")
+	}
+	return maybe.WriteFile(path, []byte(text.String()), 0o666)
+}
+
+func lines(name string, out *bufio.Writer) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	opened, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		return err
+	}
+	if _, ok := opened.Schema().Lookup("text"); !ok {
+		return errors.New("it has no column text")
+	}
+	rows := parquet.NewGenericReader[row](opened)
+	defer rows.Close()
+	buffer := make([]row, 1024)
+	for {
+		n, err := rows.Read(buffer)
+		for _, r := range buffer[:n] {
+			// Rows end as lines do, but for the empty ones.
+			if _, err := out.WriteString(strings.TrimRight(r.Text, "\n") + "\n"); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
