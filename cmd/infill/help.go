@@ -120,9 +120,9 @@ ACL 2023), the sum over its pieces of the log-probability of the piece while it
 and the rest of its word are masked. A word gains nothing by being cut into more
 pieces, and a fill nothing by having fewer words; words that go together, as in
 "new york", do gain. With --length-score blank-l2r the rest of the whole blank is
-masked instead, and such words gain less. Of each length the likeliest fills are scored, four times as
-many as --top asks for, but at least 50. How often a fill was drawn is counted
-within its length.
+masked instead, and such words gain less. Of each length the likeliest fills are
+scored, four times as many as --top asks for, but at least 50. How often a fill
+was drawn is counted within its length.
 
 What is done, --mode:
 
