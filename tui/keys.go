@@ -101,7 +101,7 @@ func (k keyMap) groups() []helpGroup {
 			with(k.Resample, "r", "resample with the next seed"), with(k.Stop, "x", "stop the chains"),
 			with(k.Settings, "o", "sampler, step size, chains, model, seed …"),
 		}},
-		{"", []key.Binding{k.Help, k.Quit}},
+		{"", []key.Binding{k.Help, with(k.Quit, "q", "quit (ctrl+c interrupts, ctrl+z suspends)")}},
 	}
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -238,6 +239,21 @@ func TestTerminalSession(t *testing.T) {
 	// The screen was the alternate one: what was there before is back.
 	if text := s.text(); strings.Contains(text, "Fills") {
 		t.Errorf("the screen is left dirty:\n%s", text)
+	}
+}
+
+// TestTerminalPipe stands between two pipes: the keys come from the terminal.
+func TestTerminalPipe(t *testing.T) {
+	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --seed 3 'he had [MASK] me .' | cat > picked.txt")
+	s.await("✓")
+	s.keys("Down", "Enter")
+	s.await("it ended with 0")
+	var result infill.Result
+	if err := json.Unmarshal([]byte(s.read("picked.txt")), &result); err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Samples) != 1 || result.Samples[0].Rank != 2 || result.Seed != 3 || result.Signature == "" {
+		t.Errorf("standard output got %+v", result)
 	}
 }
 
