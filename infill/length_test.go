@@ -36,7 +36,7 @@ func TestLengths(t *testing.T) {
 	target := &fakeTarget{model: model}
 	for _, template := range []string{"a [MASK] .", "a [MASK:1-3] ."} {
 		o := DefaultOptions()
-		o.Samples, o.Steps, o.Seed = 100, 300, 8
+		o.Samples, o.Steps, o.Seed, o.LengthScore = 100, 300, 8, "word-l2r"
 		o.Constraints = &Constraints{Slots: map[int][]string{1: {"cat", "unseen", "dog", "the cat", "un"}}}
 		last := 0
 		result, err := f.Fill(t.Context(), template, o, func(p Progress) {
@@ -96,7 +96,6 @@ func TestLengths(t *testing.T) {
 func TestBlankScore(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.LengthScore = "blank-l2r"
 	o.Constraints = &Constraints{Slots: map[int][]string{1: {"cat", "unseen dog rug", "the cat"}}}
 	result := fill(t, f, "a [MASK] . [MASK] .", o)
 	for _, s := range result.Samples {

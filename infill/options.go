@@ -48,10 +48,10 @@ const (
 func Modes() []string { return []string{ModeSample, ModeBest, ModeDecode} }
 
 // LengthScores lists the values of Options.LengthScore, the default first: a piece
-// is masked together with the pieces to its right in the same word (Kauf and
-// Ivanova, ACL 2023), or with all to its right in the same blank, so that the
-// words of a fill do not give each other away either.
-func LengthScores() []string { return []string{"word-l2r", "blank-l2r"} }
+// is masked together with all pieces to its right in the same blank, so that
+// neither the pieces nor the words of a fill give each other away; or with those
+// in the same word alone (Kauf and Ivanova, ACL 2023).
+func LengthScores() []string { return []string{"blank-l2r", "word-l2r"} }
 
 // Ranks lists the values of Options.Rank, the default first.
 func Ranks() []string { return []string{"distinct", "final"} }

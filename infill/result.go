@@ -38,10 +38,10 @@ type Sample struct {
 	Pieces []int `json:"pieces,omitempty"`
 	// Score compares fills of several lengths, in nats a word; nil where there is
 	// one. It is the mean, over the words of the fills, of the word's
-	// pseudo-log-likelihood from left to right: the sum over its pieces of the
-	// log-probability of the piece with it and the rest of its word masked (Kauf
-	// and Ivanova, ACL 2023), or the rest of its blank (Options.LengthScore). So a word does not gain by being cut into pieces that
-	// give each other away, nor a fill by having fewer words.
+	// log-probability from left to right: the sum over its pieces of the
+	// log-probability of the piece with it and the rest of its blank masked, or the
+	// rest of its word alone (Options.LengthScore; Kauf and Ivanova, ACL 2023). So a
+	// fill gains neither by being cut into more pieces nor by having fewer words.
 	Score *float64 `json:"score,omitempty"`
 	// Count tells how often the fill was drawn among the Stats.Draws draws that
 	// were ranked: all states after the warm-up, or the final states alone

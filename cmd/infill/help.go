@@ -115,14 +115,13 @@ Lengths. A template whose blanks may have several is filled once for each
 combination of lengths, at most 64. Log-likelihoods of different lengths do not
 compare: in a longer blank the pieces see, and give away, each other. So fills are
 ranked by score, in nats a word: the mean over the words in the blanks of the
-word's pseudo-log-likelihood from left to right (PLL-word-l2r; Kauf and Ivanova,
-ACL 2023), the sum over its pieces of the log-probability of the piece while it
-and the rest of its word are masked. A word gains nothing by being cut into more
-pieces, and a fill nothing by having fewer words; words that go together, as in
-"new york", do gain. With --length-score blank-l2r the rest of the whole blank is
-masked instead, and such words gain less. Of each length the likeliest fills are
-scored, four times as many as --top asks for, but at least 50. How often a fill
-was drawn is counted within its length.
+word's log-probability from left to right, the sum over its pieces of the
+log-probability of the piece while it and the rest of its blank are masked. A fill
+gains nothing by being cut into more pieces or by having fewer words.
+--length-score word-l2r masks the rest of the word only (PLL-word-l2r; Kauf and
+Ivanova, ACL 2023): words that go together then give each other away. Of each
+length the likeliest fills are scored, four times as many as --top asks for, but
+at least 50. How often a fill was drawn is counted within its length.
 
 What is done, --mode:
 
