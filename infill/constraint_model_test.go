@@ -78,12 +78,12 @@ func TestWordsOnModel(t *testing.T) {
 	}
 }
 
-// TestScoreOnModel: the score of a fill is the mean over its words of what scoring
-// the whole text from left to right gives the tokens of the blank.
+// TestScoreOnModel: by words, the score of a fill is the mean over its words of what
+// scoring the whole text from left to right gives the tokens of the blank.
 func TestScoreOnModel(t *testing.T) {
 	f := open(t)
 	o := infill.DefaultOptions()
-	o.Seed = 2
+	o.Seed, o.LengthScore = 2, "word-l2r"
 	o.Constraints = &infill.Constraints{Slots: map[int][]string{1: {"london", "new york", "a small hooligan", "hooligan"}}}
 	result, err := f.Fill(t.Context(), "they lived in [MASK] .", o, nil)
 	if err != nil {
