@@ -477,9 +477,7 @@ func (r *run) stats(description Description) Stats {
 		Draws:  len(r.pool.draws), DistinctFills: len(r.pool.energy),
 		Device: description.Device,
 	}
-	if size := r.stepSize(); size > 0 {
-		s.StepSize = &size
-	}
+	s.StepSize = finite(r.stepSize())
 	if o.Mode != ModeSample {
 		s.Law = NoLaw
 	}
@@ -516,6 +514,15 @@ func (r *run) stats(description Description) Stats {
 	s.EnergyEvaluations, s.GradientEvaluations = counts.EnergyEvaluations, counts.GradientEvaluations
 	s.ModelRows = counts.Rows + r.extraRows
 	return s
+}
+
+// finite is a step size as a result holds it: nil for none, and for +Inf, which JSON
+// has no word for: adaptation may find that no penalty at all is best.
+func finite(size float64) *float64 {
+	if size > 0 && !math.IsInf(size, 1) {
+		return &size
+	}
+	return nil
 }
 
 // adjusted tells whether a sampler accepts or rejects, so that a rate of

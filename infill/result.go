@@ -66,7 +66,8 @@ type Stats struct {
 	Slots  int    `json:"slots"` // that move; those of one name count once
 	Chains int    `json:"chains"`
 	Steps  int    `json:"steps"` // of each chain, warm-up included
-	// StepSize is α after the warm-up, nil for samplers that have none.
+	// StepSize is α after the warm-up, nil for samplers that have none, and where
+	// adaptation found no penalty best (+Inf).
 	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate is the mean over chains and steps after the warm-up; nil
 	// for samplers that accept always, and where no step was made.

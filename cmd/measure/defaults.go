@@ -44,32 +44,22 @@ func settings() []setting {
 		{"dmala", "1", 0, lm.Local, 250},
 		{sampler: "gibbs", candidates: 250},
 		{sampler: "mlm-mh", candidates: 250},
-		// The papers' square root: the whole vocabulary, then narrowed.
-		{"dmala", "sqrt", 0.1, lm.Full, 0},
-		{"dmala", "sqrt", 0.3, lm.Full, 0},
+		// The papers' square root.
 		{"gwg", "sqrt", 0, lm.Full, 250},
-		{"gwg", "sqrt", 0, lm.Local, 250},
 		{"pafs", "sqrt", 0, lm.Local, 250},
 		{"dlmc", "sqrt", 0, lm.Local, 250},
-		{"dlmc", "sqrt", 0, lm.Full, 250},
-		{"dula", "sqrt", 0.1, lm.Full, 250},
 		{"dula", "sqrt", 0.3, lm.Full, 250},
 		{"dmala", "sqrt", 0.1, lm.Full, 250},
 		{"dmala", "sqrt", 0.3, lm.Full, 250},
-		{"dmala", "sqrt", 0.3, lm.Local, 250},
 		// Globally balanced.
 		{"dula", "1", 5, lm.Local, 250},
-		{"dmala", "1", 0.5, lm.Local, 250},
 		{"dmala", "1", 1, lm.Local, 250},
 		{"dmala", "1", 5, lm.Local, 250},
 		{"dmala", "1", 5, lm.Full, 250},
 		{"dmala", "1", inf, lm.Local, 250},
-		{"dmala", "0.75", 5, lm.Local, 250},
 		// Other candidate sets.
 		{"dmala", "1", 5, lm.Local, 50},
 		{"dmala", "1", 5, lm.Local, 1000},
-		{"dmala", "1", 5, lm.Local, 0},
-		{sampler: "mlm-mh"},
 	}
 }
 
