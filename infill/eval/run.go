@@ -439,7 +439,10 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	}
 	s := result.Stats
 	record.Signature, record.AcceptanceRate, record.ChangedSlotsPerStep = result.Signature, s.AcceptanceRate, s.ChangedSlotsPerStep
-	record.StepSize = s.StepSize
+	// An adaptation may do away with the cost of a change, and JSON has no number for that.
+	if s.StepSize != nil && !math.IsInf(*s.StepSize, 0) {
+		record.StepSize = s.StepSize
+	}
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows
 	record.Warnings, record.Seconds = result.Warnings, s.Seconds
 	return record, nil
