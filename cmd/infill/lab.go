@@ -352,11 +352,7 @@ func (v wholeList) String() string {
 	if v.value == nil {
 		return ""
 	}
-	texts := make([]string, len(*v.value))
-	for i, n := range *v.value {
-		texts[i] = strconv.Itoa(n)
-	}
-	return strings.Join(texts, ",")
+	return joinWholes(*v.value)
 }
 
 func (v wholeList) Type() string { return "N,N,..." }

@@ -397,11 +397,16 @@ func (w wholes) String() string {
 	if w.values == nil {
 		return ""
 	}
-	parts := make([]string, len(*w.values))
-	for i, n := range *w.values {
-		parts[i] = strconv.Itoa(n)
+	return joinWholes(*w.values)
+}
+
+// joinWholes writes a list as the flags that hold one read it.
+func joinWholes(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
 	}
-	return strings.Join(parts, ",")
+	return strings.Join(texts, ",")
 }
 
 func (w wholes) Type() string { return "N,..." }
