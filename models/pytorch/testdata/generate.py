@@ -1,0 +1,178 @@
+"""Makes the files beside this one: weights as torch.save writes them, and what they hold.
+
+  kinds.bin, kinds-legacy.bin   every element type, scalars, empty tensors, tensors that
+                                share a storage, strides; the two forms of torch.save
+  kinds.safetensors             the same tensors as torch.load gives them back, each
+                                contiguous, written by the reference implementation
+  module.bin                    the state dict of a module, with _metadata; a dict of
+                                parameters in parameters.bin
+  views-legacy.bin              storages that are views of others, as releases before 0.4
+                                wrote them; views.safetensors is what torch.load makes of it
+  small.bin, small-legacy.bin   one tensor and little else
+  script.bin, whole.bin         a TorchScript program, and a module pickled whole
+  protocol4.bin                 torch.save with pickle_protocol=4
+  bundle/                       a BERT that transformers itself wrote as pytorch_model.bin,
+                                with its model.safetensors beside it, renamed expected.safetensors
+  bundle-legacy/                its weights in the legacy form, under the names of the first
+                                checkpoints (gamma, beta), with the decoder tied
+  bundle-sharded/               its weights in several files, as transformers writes them
+
+Python and its packages are needed to make these files, never to run the tests:
+  pip install torch==2.5.1 transformers==4.46.3 safetensors
+  python generate.py
+"""
+
+import collections
+import io
+import json
+import pathlib
+import pickle
+import shutil
+import struct
+import sys
+import warnings
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+HERE = pathlib.Path(__file__).parent
+warnings.filterwarnings("ignore")
+
+
+def contiguous(state):
+    return {k: v.detach().clone().contiguous() for k, v in state.items()}
+
+
+def save(state, name, **options):
+    torch.save(state, HERE / name, **options)
+
+
+def kinds():
+    g = torch.Generator().manual_seed(1)
+    base = torch.randn(6, 4, generator=g)
+    matrix = torch.randn(3, 5, generator=g)
+    cube = torch.randn(2, 3, 4, generator=g).to(torch.float16)
+    return collections.OrderedDict(
+        float32=base,
+        tied=base,
+        row=base[2],
+        column=base[:, 1],
+        rest=base[3:],
+        transposed=matrix.t(),
+        steps=matrix[::2, 1::2],
+        permuted=cube.permute(2, 0, 1),
+        expanded=torch.arange(4).expand(2, 4),
+        float16=cube,
+        bfloat16=torch.randn(7, generator=g).to(torch.bfloat16),
+        float64=torch.randn(2, 2, generator=g, dtype=torch.float64),
+        int64=torch.arange(-3, 5).reshape(1, 8),
+        int32=torch.tensor([-(2**31), 2**31 - 1], dtype=torch.int32),
+        int16=torch.tensor([-5, 5], dtype=torch.int16),
+        int8=torch.tensor([-128, 127], dtype=torch.int8),
+        uint8=torch.tensor([0, 255], dtype=torch.uint8),
+        bool=torch.tensor([True, False, True]),
+        scalar=torch.tensor(2.5),
+        empty=torch.zeros(0, 3),
+        parameter=torch.nn.Parameter(torch.randn(4, generator=g)),
+        special=torch.tensor([float("nan"), float("inf"), -0.0]),
+    )
+
+
+def legacy_with_views():
+    """The legacy form with view metadata: torch still reads it and no longer writes it."""
+    values = torch.arange(12, dtype=torch.float32)
+    out = io.BytesIO()
+    for header in (torch.serialization.MAGIC_NUMBER, torch.serialization.PROTOCOL_VERSION, {"protocol_version": 1001, "little_endian": True, "type_sizes": {}}):
+        pickle.dump(header, out, protocol=2)
+
+    class Storage:
+        def __init__(self, view):
+            self.view = view
+
+    class Tensor:
+        def __init__(self, view, size, stride):
+            self.args = (Storage(view), 0, size, stride, False, collections.OrderedDict())
+
+        def __reduce__(self):
+            return torch._utils._rebuild_tensor_v2, self.args
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            if isinstance(value, Storage):
+                return ("storage", torch.FloatStorage, "root", "cpu", 12, value.view)
+
+    state = collections.OrderedDict(whole=Tensor(None, (3, 4), (4, 1)), part=Tensor(("view", 4, 6), (2, 3), (3, 1)))
+    Pickler(out, protocol=2).dump(state)
+    pickle.dump(["root"], out, protocol=2)
+    out.write(struct.pack("<q", 12) + values.numpy().tobytes())
+    (HERE / "views-legacy.bin").write_bytes(out.getvalue())
+    save_file(contiguous(torch.load(HERE / "views-legacy.bin", weights_only=False)), HERE / "views.safetensors")
+
+
+def vocabulary(n):
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    words += letters + ["##" + c for c in letters]
+    return words + [f"word{i}" for i in range(len(words), n)]
+
+
+def bundles():
+    torch.manual_seed(2)
+    config = transformers.BertConfig(
+        vocab_size=64, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=24
+    )
+    model = transformers.BertForMaskedLM(config).eval()
+    with torch.no_grad():  # biases and norms begin as constants, which could be mixed up unnoticed
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    folders = [HERE / name for name in ("bundle", "bundle-legacy", "bundle-sharded")]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        model.save_pretrained(folder, safe_serialization=False, max_shard_size="12KB" if folder.name == "bundle-sharded" else "1GB")
+        (folder / "vocab.txt").write_text("\n".join(vocabulary(64)) + "\n")
+        (folder / "tokenizer_config.json").write_text('{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}')
+        (folder / "generation_config.json").unlink(missing_ok=True)
+    whole = HERE / "whole"
+    model.save_pretrained(whole, safe_serialization=True)
+    shutil.move(whole / "model.safetensors", folders[0] / "expected.safetensors")
+    shutil.rmtree(whole)
+
+    old = collections.OrderedDict()
+    for name, tensor in model.state_dict().items():
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        if name != "cls.predictions.decoder.bias":
+            old[name] = tensor
+    old["bert.embeddings.position_ids"] = torch.arange(24).expand(1, -1)
+    torch.save(old, folders[1] / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+
+
+def main():
+    print(torch.__version__, transformers.__version__, sys.version.split()[0])
+    state = kinds()
+    save(state, "kinds.bin")
+    save(state, "kinds-legacy.bin", _use_new_zipfile_serialization=False)
+    save_file(contiguous(torch.load(HERE / "kinds.bin", weights_only=True)), HERE / "kinds.safetensors")
+
+    torch.manual_seed(3)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2), torch.nn.BatchNorm1d(2))
+    save(module.state_dict(), "module.bin")
+    save_file(contiguous(module.state_dict()), HERE / "module.safetensors")
+    parameters = dict(module.named_parameters())
+    save(parameters, "parameters.bin")
+    save_file(contiguous(parameters), HERE / "parameters.safetensors")
+    legacy_with_views()
+
+    small = {"w": torch.tensor([1.0, 2.0])}
+    save(small, "small.bin")
+    save(small, "small-legacy.bin", _use_new_zipfile_serialization=False)
+    save(small, "protocol4.bin", pickle_protocol=4)
+    save(torch.nn.Linear(1, 1), "whole.bin")
+    torch.jit.script(torch.nn.Linear(1, 1)).save(str(HERE / "script.bin"))
+    bundles()
+    for path in sorted(HERE.rglob("*")):
+        if path.is_file():
+            print(path.relative_to(HERE), path.stat().st_size)
+
+
+main()
