@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"infill/models/pytorch"
 	"infill/models/safetensors"
 )
 
@@ -55,7 +56,14 @@ func (b *Bundle) FS() fs.FS { return b.files }
 // or the files of a sharded model. Where it has a
 // manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *DamagedFileError
 // tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
-func OpenDir(dir string) (*Bundle, error) {
+//
+// Weights in pytorch_model.bin are not read where they lie: see Store.Import.
+func OpenDir(dir string) (*Bundle, error) { return openDir(dir, (*Bundle).refuseUnconverted) }
+
+// opener opens weights of some form and names the files that it read.
+type opener func(*Bundle) (used []string, err error)
+
+func openDir(dir string, unconverted opener) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -73,14 +81,17 @@ func OpenDir(dir string) (*Bundle, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, ManifestName), err)
 	}
-	if err := b.load(); err != nil {
+	if err := b.loadWith(unconverted); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
 // load reads and cross-checks configuration, vocabulary and the header of the weights.
-func (b *Bundle) load() error {
+func (b *Bundle) load() error { return b.loadWith((*Bundle).refuseUnconverted) }
+
+// loadWith is load where unconverted opens weights that torch.save wrote.
+func (b *Bundle) loadWith(unconverted opener) error {
 	at := func(name string) string { return filepath.Join(b.Dir, name) }
 	config, err := readFile(b.files, configName, maxConfigBytes)
 	if err != nil {
@@ -120,11 +131,12 @@ func (b *Bundle) load() error {
 			return b.absent("vocab.txt or tokenizer.json", err)
 		}
 	}
-	open := b.openWeights
+	var weights []string
 	if b.Imported != nil {
-		open = b.openGraph
+		weights, err = b.openGraph()
+	} else {
+		weights, err = b.openWeights(unconverted)
 	}
-	weights, err := open()
 	if err != nil {
 		return err
 	}
@@ -159,7 +171,7 @@ func (b *Bundle) load() error {
 }
 
 // openWeights opens model.safetensors or, where there is none, the files of a sharded model, and names what it read.
-func (b *Bundle) openWeights() (used []string, err error) {
+func (b *Bundle) openWeights(unconverted opener) (used []string, err error) {
 	path, index := filepath.Join(b.Dir, weightsName), filepath.Join(b.Dir, indexName)
 	b.Weights, err = safetensors.Open(path)
 	if err == nil {
@@ -169,8 +181,10 @@ func (b *Bundle) openWeights() (used []string, err error) {
 		return nil, err
 	}
 	if _, missing := os.Stat(index); missing != nil {
-		if _, missing := os.Stat(filepath.Join(b.Dir, "pytorch_model.bin")); missing == nil {
-			return nil, fmt.Errorf("%s: the weights are in pytorch_model.bin, which is not read; convert them to %s", b.Dir, weightsName)
+		for _, name := range []string{pytorch.FileName, pytorch.IndexName} {
+			if _, missing := os.Stat(filepath.Join(b.Dir, name)); missing == nil {
+				return unconverted(b)
+			}
 		}
 		return nil, b.absent(weightsName, err)
 	}

@@ -35,6 +35,8 @@ type Manifest struct {
 	Revision    string `json:"revision,omitempty"`
 	// Files are in ascending order of Path and do not include the manifest itself.
 	Files []ManifestFile `json:"files"`
+	// ConvertedFrom lists the files that the weights were converted from: where the model is from they can be compared.
+	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
 }
 
 // ManifestFile is one file of a bundle.
@@ -105,7 +107,7 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("schema %d is not known (known: %d)", m.Schema, manifestSchema)
 	}
 	seen := map[string]bool{}
-	for _, f := range m.Files {
+	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
 		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == ManifestName || !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)

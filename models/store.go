@@ -425,13 +425,18 @@ func (p *Placement) Commit(m Manifest, ref string, files ...string) (*Bundle, er
 // Close lets others at the model's folder. What was filled and not committed stays, to go on with.
 func (p *Placement) Close() error { return p.lock.Close() }
 
-// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with.
+// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights in
+// pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
-	source, err := OpenDir(dir)
+	source, converted, err := openSource(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Begin(ctx, name, source.SHA256[:12])
+	m := *source.Manifest
+	if converted != nil {
+		m = m.converted(converted)
+	}
+	p, err := s.Begin(ctx, name, m.SHA256()[:12])
 	if err != nil {
 		return nil, err
 	}
@@ -443,7 +448,7 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 		}
 	}
 	var names []string
-	for _, f := range source.Manifest.Files {
+	for _, f := range m.Files {
 		names = append(names, f.Path)
 		if p.Placed() {
 			continue
@@ -451,11 +456,15 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)), filepath.Join(p.Dir(), filepath.FromSlash(f.Path))); err != nil {
+		if converted != nil && f.Path == converted.to.Path {
+			err = convertFile(ctx, source.Dir, converted.from, source.Config, filepath.Join(p.Dir(), f.Path))
+		} else {
+			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)), filepath.Join(p.Dir(), filepath.FromSlash(f.Path)))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	m := *source.Manifest
 	if m.Source == "" {
 		m.Source = source.Dir
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"infill/models"
+	"infill/models/pytorch"
 	"infill/models/safetensors"
 )
 
@@ -86,30 +87,43 @@ func (c *client) advance(bytes int64) {
 	}
 }
 
-// weights chooses the files of the weights: one safetensors file, or an index and its shards.
+// weights chooses the files of the weights: one safetensors file, or an index and its shards; where there is none, those that
+// torch.save wrote.
 func (c *client) weights(ctx context.Context, info *repository, dir string) ([]file, error) {
-	if f, ok := info.find(weightsName); ok {
-		return []file{f}, nil
-	}
-	index, ok := info.find(indexName)
-	if !ok {
-		var others []string
-		for _, f := range info.Files {
-			switch filepath.Ext(f.Name) {
-			case ".bin", ".h5", ".msgpack", ".onnx", ".safetensors", ".pt", ".ckpt":
-				others = append(others, f.Name)
-			}
+	for _, form := range []struct {
+		whole, index string
+		shards       func(index string) (map[string]string, error)
+	}{
+		{weightsName, indexName, safetensors.ShardNames},
+		{pytorch.FileName, pytorch.IndexName, pytorch.ShardNames},
+	} {
+		if f, ok := info.find(form.whole); ok {
+			return []file{f}, nil
 		}
-		if others == nil {
-			return nil, errors.New("the repository has no weights")
+		if index, ok := info.find(form.index); ok {
+			return c.sharded(ctx, info, dir, index, form.shards)
 		}
-		return nil, fmt.Errorf("the repository has no %s, and its other weights are not read (%.200s); a revision that has it may exist, often a pull request: %s@refs/pr/NUMBER",
-			weightsName, strings.Join(others, ", "), c.name)
 	}
+	var others []string
+	for _, f := range info.Files {
+		switch filepath.Ext(f.Name) {
+		case ".bin", ".h5", ".msgpack", ".onnx", ".safetensors", ".pt", ".ckpt":
+			others = append(others, f.Name)
+		}
+	}
+	if others == nil {
+		return nil, errors.New("the repository has no weights")
+	}
+	return nil, fmt.Errorf("the repository has neither %s nor %s, and its other weights are not read (%.200s); a revision that has one may exist, often a pull request: %s@refs/pr/NUMBER",
+		weightsName, pytorch.FileName, strings.Join(others, ", "), c.name)
+}
+
+// sharded fetches an index and gives it and the files that it names.
+func (c *client) sharded(ctx context.Context, info *repository, dir string, index file, names func(index string) (map[string]string, error)) ([]file, error) {
 	if err := c.fetch(ctx, info.Commit, index, dir); err != nil {
 		return nil, err
 	}
-	shards, err := safetensors.ShardNames(filepath.Join(dir, indexName))
+	shards, err := names(filepath.Join(dir, index.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +131,7 @@ func (c *client) weights(ctx context.Context, info *repository, dir string) ([]f
 	for _, name := range slices.Compact(slices.Sorted(maps.Values(shards))) {
 		f, ok := info.find(name)
 		if !ok {
-			return nil, fmt.Errorf("the repository has no %.100q, which %s names", name, indexName)
+			return nil, fmt.Errorf("the repository has no %.100q, which %s names", name, index.Name)
 		}
 		files = append(files, f)
 	}

@@ -5,8 +5,7 @@
 // content, cannot be cancelled while it asks for a repository's files, has no offline mode and does not try again when
 // the hub asks to wait; each of these is needed here.
 //
-// Weights are read from safetensors alone. The Go library for pytorch_model.bin, nlpodyssey/gopickle (v0.2.0 of 2023),
-// allocates whatever size a file claims and panics on the old tar layout, which strangers' files must not be given to.
+// Weights are fetched as safetensors; where a repository has none, as pytorch_model.bin, which is converted once.
 //
 // Every file is checked by content: large ones by the SHA-256 that the hub keeps for them, small ones by their git
 // object name (SHA-1 over "blob SIZE\0" and content). What was fetched before a connection broke is kept, and the next
@@ -201,6 +200,9 @@ func (c *client) pull(ctx context.Context, store *models.Store, revision string)
 	}
 	names, err := c.fetchAll(ctx, info, placement.Dir())
 	if err != nil {
+		return nil, roomError(store.Dir(), err)
+	}
+	if names, manifest.ConvertedFrom, err = placement.Convert(ctx, names); err != nil {
 		return nil, roomError(store.Dir(), err)
 	}
 	b, err := placement.Commit(manifest, ref, names...)

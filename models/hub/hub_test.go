@@ -628,7 +628,7 @@ func TestPullRefusesRepositories(t *testing.T) {
 			delete(f, "tf_model.h5")
 			delete(f, "onnx/model.onnx")
 		}, "the repository has no weights", false},
-		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") }, "has no model.safetensors, and its other weights are not read (", false},
+		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") }, "has neither model.safetensors nor pytorch_model.bin, and its other weights are not read (", false},
 		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "it has no vocab.txt or tokenizer.json", true},
 		{"config and weights disagree", func(f map[string][]byte) { reconfigure(f, "vocab_size", 65) }, "has shape [64 16], config.json asks for [65 16]", true},
 		{"weights are no safetensors", func(f map[string][]byte) { f["model.safetensors"] = []byte("PK\x03\x04 a zip archive") }, "not a safetensors file", true},

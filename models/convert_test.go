@@ -1,0 +1,261 @@
+package models_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/models"
+	"infill/models/modelstest"
+	"infill/models/safetensors"
+)
+
+// pickledBundle copies a bundle that torch.save wrote.
+func pickledBundle(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "source")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("pytorch", "testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "expected.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sums maps the files of a folder to their size and hash.
+func sums(t testing.TB, dir string) map[string]models.ManifestFile {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]models.ManifestFile{}
+	for _, e := range entries {
+		content := read(t, dir, e.Name())
+		files[e.Name()] = models.ManifestFile{Path: e.Name(), Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
+	}
+	return files
+}
+
+// Weights in pytorch_model.bin become those that the reference implementation writes as safetensors, in every form, under every name.
+func TestImportConverts(t *testing.T) {
+	expected, err := safetensors.Open(filepath.Join("pytorch", "testdata", "bundle", "expected.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := &models.Bundle{Weights: expected}
+	revisions := map[string]string{}
+	for _, c := range []struct {
+		name string
+		from []string
+	}{
+		{"bundle", []string{"pytorch_model.bin"}},
+		{"bundle-legacy", []string{"pytorch_model.bin"}},
+		{"bundle-sharded", []string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin", "pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := pickledBundle(t, c.name)
+			before := sums(t, dir)
+			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+			b, err := store.Import(t.Context(), dir, "org/tiny")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range b.Config.Tensors() {
+				tensor, ok := b.Tensor(want.Name)
+				if !ok {
+					t.Fatalf("%s is not there", want.Name)
+				}
+				reference, ok := reference.Tensor(want.Name)
+				if !ok {
+					t.Fatalf("the reference has no %s", want.Name)
+				}
+				got, err := tensor.Bytes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				expected, err := reference.Bytes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tensor.DType != reference.DType || string(got) != string(expected) {
+					t.Errorf("%s is not what the reference has", want.Name)
+				}
+			}
+			if _, ok := b.Weights.Tensor("cls.predictions.decoder.weight"); ok {
+				t.Error("the tied matrix is stored twice")
+			}
+
+			var from []models.ManifestFile
+			for _, name := range c.from {
+				from = append(from, before[name])
+			}
+			if diff := cmp.Diff(from, b.Manifest.ConvertedFrom); diff != "" {
+				t.Errorf("converted from (-want +got):\n%s", diff)
+			}
+			var names []string
+			for _, f := range b.Manifest.Files {
+				names = append(names, f.Path)
+			}
+			if diff := cmp.Diff([]string{"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}, names); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			if b.Manifest.Revision != b.SHA256[:12] {
+				t.Errorf("revision %s of %s", b.Manifest.Revision, b.SHA256)
+			}
+			if diff := cmp.Diff(before, sums(t, dir)); diff != "" {
+				t.Errorf("the source was changed (-before +after):\n%s", diff)
+			}
+			if problems, err := store.Verify(t.Context(), "org/tiny"); err != nil || len(problems) > 0 {
+				t.Errorf("verified: %v, %v", problems, err)
+			}
+			again, err := store.Import(t.Context(), dir, "org/tiny")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(b.Manifest, again.Manifest); diff != "" {
+				t.Errorf("imported again (-first +again):\n%s", diff)
+			}
+			if found := sums(t, b.Dir); len(found) != len(names)+1 {
+				t.Errorf("stored files: %v", found)
+			}
+			revisions[c.name] = b.Manifest.Revision
+		})
+	}
+	// The same weights make the same bundle, in one file or in three.
+	if revisions["bundle"] != revisions["bundle-sharded"] {
+		t.Errorf("revisions %v", revisions)
+	}
+}
+
+// With a decoder of its own in config.json, the tied matrix is there under both names.
+func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
+	dir := pickledBundle(t, "bundle")
+	config := strings.Replace(string(read(t, dir, "config.json")), "{", `{"tie_word_embeddings": false,`, 1)
+	write(t, dir, "config.json", []byte(config))
+	b, err := models.NewStore(filepath.Join(t.TempDir(), "models")).Import(t.Context(), dir, "org/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var matrices []string
+	for _, name := range []string{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"} {
+		tensor, ok := b.Tensor(name)
+		if !ok {
+			t.Fatalf("%s is not there", name)
+		}
+		content, err := tensor.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		matrices = append(matrices, string(content))
+	}
+	if matrices[0] != matrices[1] {
+		t.Error("the tied matrices differ")
+	}
+}
+
+func TestImportRefusesPickles(t *testing.T) {
+	other := func(name string) func(testing.TB, string) {
+		return func(t testing.TB, dir string) {
+			write(t, dir, "pytorch_model.bin", read(t, filepath.Join("pytorch", "testdata"), name))
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		spoil func(testing.TB, string)
+		want  []string
+	}{
+		{"code", other("whole.bin"), []string{"pytorch_model.bin: the pickle names \"torch.nn.modules.linear.Linear\", which is no part of a state dict"}},
+		{"no weights of the model", other("module.bin"), []string{"pytorch_model.bin: no masked-language-model head: tensor cls.predictions.transform.dense.weight is missing"}},
+		{"cut", func(t testing.TB, dir string) {
+			content := read(t, dir, "pytorch_model.bin")
+			write(t, dir, "pytorch_model.bin", content[:len(content)/2])
+		}, []string{"pytorch_model.bin: damaged or cut short"}},
+		{"damaged", func(t testing.TB, dir string) {
+			content, weights := read(t, dir, "pytorch_model.bin"), read(t, filepath.Join("pytorch", "testdata", "bundle"), "expected.safetensors")
+			content[bytes.Index(content, weights[len(weights)-32:])] ^= 1
+			write(t, dir, "pytorch_model.bin", content)
+		}, []string{"pytorch_model.bin: ", "/data/", "damaged or cut short"}},
+		{"config of another model", func(t testing.TB, dir string) {
+			write(t, dir, "config.json", []byte(strings.Replace(string(read(t, dir, "config.json")), `"hidden_size": 16`, `"hidden_size": 32`, 1)))
+		}, []string{"pytorch_model.bin: tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json asks for [64 32]"}},
+		{"folder", func(t testing.TB, dir string) {
+			if err := errors.Join(os.Remove(filepath.Join(dir, "pytorch_model.bin")), os.Mkdir(filepath.Join(dir, "pytorch_model.bin"), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"pytorch_model.bin: not a regular file"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := pickledBundle(t, "bundle")
+			c.spoil(t, dir)
+			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+			_, err := store.Import(t.Context(), dir, "org/tiny")
+			if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
+				t.Fatalf("error %v does not name the folder in one line", err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v does not say %q", err, want)
+				}
+			}
+			if _, err := os.Stat(store.Dir()); !os.IsNotExist(err) {
+				t.Errorf("the store was written to: %v", err)
+			}
+		})
+	}
+}
+
+func TestImportCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := models.NewStore(t.TempDir()).Import(ctx, pickledBundle(t, "bundle"), "org/tiny"); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+const (
+	roomStore  = "INFILL_TEST_STORE"
+	roomSource = "INFILL_TEST_SOURCE"
+)
+
+// A disk that fills up leaves nothing that would be taken for weights, and the next import works.
+func TestImportConvertsWithoutRoom(t *testing.T) {
+	dir := pickledBundle(t, "bundle")
+	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+	err := modelstest.RunInLittleRoom(t, "TestImportInLittleRoom", 8192, roomStore+"="+store.Dir(), roomSource+"="+dir)
+	if !strings.Contains(err.Error(), "model.safetensors.converting: file too large") {
+		t.Errorf("error %v", err)
+	}
+	found, err := filepath.Glob(filepath.Join(store.Dir(), "org--tiny", ".partial-*", "*"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%v, %v: the conversion was not begun", found, err)
+	}
+	for _, path := range found {
+		if strings.HasPrefix(filepath.Base(path), "model.safetensors") {
+			t.Errorf("%s is left", path)
+		}
+	}
+	if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := store.Import(t.Context(), dir, "org/tiny"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestImportInLittleRoom is the other process of TestImportConvertsWithoutRoom.
+func TestImportInLittleRoom(t *testing.T) {
+	modelstest.LittleRoom(t, func() error {
+		_, err := models.NewStore(os.Getenv(roomStore)).Import(t.Context(), os.Getenv(roomSource), "org/tiny")
+		return err
+	})
+}
