@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 
 	"infill/lm/bert"
@@ -19,26 +19,36 @@ import (
 // ExportWeights is the file that exported graphs read their weights from.
 const ExportWeights = "weights.bin"
 
-// exported are the graphs that Export writes.
-func exported() []struct {
+// graphFile is a graph that Export writes.
+type graphFile struct {
 	file, about string
-	build       func(*models.Bundle) (*onnx.Graph, error)
-} {
-	return []struct {
-		file, about string
-		build       func(*models.Bundle) (*onnx.Graph, error)
-	}{
-		{"conditionals.onnx", "log-probabilities of tokens at queried positions", conditionals},
-		{"gradient.onnx", "the same, and the gradient of the energy through the context", gradient},
+	build       func(b *models.Bundle, mask int) (*onnx.Graph, error)
+}
+
+func graphFiles() []graphFile {
+	return []graphFile{
+		{"conditionals.onnx", "log-probabilities of tokens at queried positions",
+			func(b *models.Bundle, _ int) (*onnx.Graph, error) { return conditionals(b) }},
+		{"energy.onnx", "the energy of fills", energy},
+		{GradientFile, "the energy of fills and its gradient", energyGradient},
 	}
 }
 
+// GradientFile is the exported graph that a model whose operators cannot be
+// differentiated has not.
+const GradientFile = "gradient.onnx"
+
 // Export writes a model as plain ONNX files into dir, which must not exist or
-// be empty: conditionals.onnx and gradient.onnx (see [bert.Conditionals] and
-// [bert.Gradient]), their weights in weights.bin, the tokenizer's files, and a
-// README.md that documents inputs and outputs. All of dir appears in one step,
-// or nothing does.
-func Export(ctx context.Context, b *models.Bundle, dir string) (err error) {
+// be empty: conditionals.onnx, energy.onnx and gradient.onnx (see
+// [bert.Conditionals], [bert.Energy] and [bert.EnergyGradient]), their weights
+// in weights.bin, the tokenizer's files, and a README.md that documents inputs
+// and outputs. mask is [MASK]'s token id. All of dir appears in one step, or
+// nothing does. For an imported model that cannot be differentiated,
+// everything but gradient.onnx is written, and a *NoGradientError returned.
+func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (err error) {
+	if mask <= 0 || mask >= b.Config.VocabularySize {
+		return fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask, b.Config.VocabularySize)
+	}
 	final, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -61,7 +71,8 @@ func Export(ctx context.Context, b *models.Bundle, dir string) (err error) {
 			err = errors.Join(err, os.RemoveAll(partial))
 		}
 	}()
-	if err := exportInto(ctx, b, partial); err != nil {
+	none, err := exportInto(ctx, b, mask, partial)
+	if err != nil {
 		return fmt.Errorf("export %s: %w", b.Name, err)
 	}
 	if err := os.Chmod(partial, 0o755); err != nil {
@@ -70,45 +81,56 @@ func Export(ctx context.Context, b *models.Bundle, dir string) (err error) {
 	if err := os.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(partial, final)
+	if err := os.Rename(partial, final); err != nil {
+		return err
+	}
+	if none != nil {
+		return none
+	}
+	return nil
 }
 
-func exportInto(ctx context.Context, b *models.Bundle, dir string) error {
+// exportInto writes the files, and tells why there is no gradient.
+func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (none *NoGradientError, err error) {
 	weights, err := os.Create(filepath.Join(dir, ExportWeights))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer weights.Close()
 	buffer := bufio.NewWriterSize(weights, 1<<20)
 	packer := onnx.NewPacker(b.Dir, ExportWeights, buffer)
 	var readme strings.Builder
-	readme.WriteString(exportHead(b))
-	for _, e := range exported() {
+	readme.WriteString(exportHead(b, mask))
+	for _, e := range graphFiles() {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
-		graph, err := e.build(b)
+		graph, err := e.build(b, mask)
+		if errors.As(err, &none) {
+			fmt.Fprintf(&readme, "There is no %s: %v.\n\n", e.file, none.Reason)
+			continue
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := packer.Pack(graph); err != nil {
-			return err
+			return nil, err
 		}
 		encoded, err := graph.Encode()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := writeSynced(filepath.Join(dir, e.file), encoded); err != nil {
-			return err
+			return nil, err
 		}
 		text, err := exportTables(e.file, e.about, graph)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		readme.WriteString(text)
 	}
 	if err := errors.Join(buffer.Flush(), weights.Sync(), weights.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range models.TokenizerFiles() {
 		content, err := fs.ReadFile(b.FS(), name)
@@ -116,13 +138,13 @@ func exportInto(ctx context.Context, b *models.Bundle, dir string) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := writeSynced(filepath.Join(dir, name), content); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return writeSynced(filepath.Join(dir, "README.md"), []byte(readme.String()))
+	return none, writeSynced(filepath.Join(dir, "README.md"), []byte(readme.String()))
 }
 
 func writeSynced(path string, content []byte) error {
@@ -134,7 +156,7 @@ func writeSynced(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-func exportHead(b *models.Bundle) string {
+func exportHead(b *models.Bundle, mask int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %s as ONNX graphs\n\n", b.Name)
 	fmt.Fprintf(&s, "%s. Bundle SHA-256 `%s`. Vocabulary of %d tokens, texts of at most %d tokens, special tokens included.\n\n",
@@ -142,21 +164,18 @@ func exportHead(b *models.Bundle) string {
 	s.WriteString(`Written by infill. The graphs hold no weights: they read them from ` + "`" + ExportWeights + "`" + `, which must lie beside them. Any onnxruntime of version 1.17
 or later runs them; the operators are those of the ONNX standard, opset 20. The tokenizer's files are copies of the model's own.
 
-A **row** is the token ids of one text, without padding, all rows of a call equally long. Positions count from 0 within a row; where a table says *flat*,
-position p of row r is written r·tokens + p. All probabilities are natural logarithms over the whole vocabulary (nats).
+All texts of a call are equally long, token ids without padding; positions count from 0. Logarithms are natural (nats), probabilities
+over the whole vocabulary. The mask token has the id ` + strconv.Itoa(mask) + `.
 
-## The energy of a fill
-
-For a text with slots at positions s_1 ... s_m that are filled with tokens θ, the energy is the pseudo-log-likelihood
+For a text with slots at positions s_1 ... s_m that are filled with tokens θ, the energy is the pseudo-log-likelihood, larger for likelier fills:
 
     U(θ) = Σ_i log f(θ_i | the text with slot i masked and every other slot filled)
 
-Run one row for each slot i, in which s_i holds the mask token and the other slots their θ_j; query s_i in row i, with target θ_i. The sum of
-` + "`" + bert.OutputTarget + "`" + ` over the rows is U. The gradient with respect to one-hot θ has two parts:
+The gradient is that over one-hot θ, of which the i-th term sees slot j ≠ i as the embedding Σ_v θ_j[v] E_v:
 
-    ∂U/∂θ_j[v] = log p_j(v) + Σ_{i≠j} ∂ log p_i(θ_i) / ∂(embedding at slot j) · E_v
+    ∂U/∂θ_j[v] = log f(v | the text with slot j masked) + Σ_{i≠j} ∂ log f(θ_i | ...) / ∂(embedding at slot j) · E_v
 
-The first is ` + "`" + bert.OutputVocabulary + "`" + ` of row j, the second is what ` + "`gradient.onnx`" + ` gives with weights 1 for i ≠ j and 0 for i = j.
+In the shapes below, *flat* means that position p of text r is written r·tokens + p.
 
 `)
 	return s.String()
@@ -165,20 +184,17 @@ The first is ` + "`" + bert.OutputVocabulary + "`" + ` of row j, the second is w
 // exportNotes says what the inputs and outputs of the graphs mean.
 func exportNotes() map[string]string {
 	return map[string]string{
-		bert.InputIDs:              "token ids of each row",
-		bert.InputQueries:          "positions whose distribution is wanted, flat; each row has the same number of them",
-		bert.InputTargets:          "a token for each query, whose log-probability comes out",
-		bert.InputCandidates:       "further tokens for each query; the second dimension may be 0",
-		bert.InputChosen:           "indices of queries whose whole distribution is wanted; may be empty",
-		bert.InputSlots:            "positions of the slots in each row, flat; the rows of a chain (one text) follow one another",
-		bert.InputWeights:          "factor of the derivative of row t of a chain with respect to slot j",
-		bert.InputSlotCandidates:   "tokens for each slot whose gradient is wanted; the second dimension may be 0",
-		bert.InputChosenSlots:      "chain·slots + slot, for those whose gradient is wanted over the whole vocabulary; may be empty",
-		bert.OutputTarget:          "log-probability of each query's target",
-		bert.OutputCandidates:      "log-probabilities of each query's candidates",
-		bert.OutputVocabulary:      "the whole distribution of each chosen query",
-		bert.OutputSlotCandidates:  "the gradient through the context at the slots' candidates",
-		bert.OutputSlotsVocabulary: "the gradient through the context at every token, for the chosen slots",
+		bert.InputIDs:         "token ids of the texts",
+		bert.InputQueries:     "positions whose distribution is wanted, flat; each text has the same number of them",
+		bert.InputTargets:     "a token for each query, whose log-probability comes out",
+		bert.InputCandidates:  "further tokens for each query; the second dimension may be 0",
+		bert.InputChosen:      "indices of queries whose whole distribution is wanted; may be empty",
+		bert.InputSlots:       "positions of the slots, the same in every text; the texts have their fills there",
+		bert.OutputTarget:     "log-probability of each query's target",
+		bert.OutputCandidates: "log-probabilities of each query's candidates",
+		bert.OutputVocabulary: "the whole distribution of each chosen query",
+		bert.OutputEnergy:     "U of each text's fills",
+		bert.OutputGradient:   "∂U/∂θ_j[v]",
 	}
 }
 
@@ -200,13 +216,4 @@ func exportTables(file, about string, g *onnx.Graph) (string, error) {
 		s.WriteString("\n")
 	}
 	return s.String(), nil
-}
-
-// ExportFiles lists the graphs that Export writes.
-func ExportFiles() []string {
-	var files []string
-	for _, e := range exported() {
-		files = append(files, e.file)
-	}
-	return slices.Clip(files)
 }

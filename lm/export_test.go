@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/bert"
 	"infill/lm/bert/berttest"
 	"infill/lm/ort"
 	"infill/lm/ort/library"
@@ -22,7 +21,7 @@ func exportTiny(t *testing.T) (*models.Bundle, string) {
 	t.Helper()
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
 	dir := filepath.Join(t.TempDir(), "exported")
-	if err := lm.Export(t.Context(), bundle, dir); err != nil {
+	if err := lm.Export(t.Context(), bundle, berttest.MaskID, dir); err != nil {
 		t.Fatal(err)
 	}
 	return bundle, dir
@@ -46,94 +45,132 @@ func openRuntime(t *testing.T) *ort.Runtime {
 	return r
 }
 
-// What the README of an export says about energy and gradient, done with the
-// exported files alone, gives the target's own energy and gradient.
-func TestExportedGraphsGiveEnergyAndGradient(t *testing.T) {
-	bundle, dir := exportTiny(t)
-	m := openBundle(t, bundle, berttest.MaskID)
-	vocabulary, slots := bundle.Config.VocabularySize, len(exampleSlots)
-	target, err := m.NewTarget(exampleIDs, exampleSlots, lm.TargetOptions{Support: vocabularySupport(vocabulary, slots)})
+// exportedRun runs an exported graph with its own inputs and outputs.
+func exportedRun(t *testing.T, r *ort.Runtime, dir, file string, inputs, outputs []ort.Tensor) {
+	t.Helper()
+	model, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill := []int{7, 12, 20}
-	wantEnergy, wantGradient := make([]float64, 1), make([]float64, slots*vocabulary)
-	if err := target.EnergyGradient(context.Background(), fill, wantEnergy, wantGradient); err != nil {
+	session, err := r.NewSession(model, ort.SessionOptions{ExternalDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if err := session.Run(t.Context(), inputs, outputs); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// testExported holds exported graphs of energies and gradients against the
+// model's own target, and the graph of conditionals against the energies.
+func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots []int, states []int) {
+	dir := filepath.Join(t.TempDir(), "exported")
+	if err := lm.Export(t.Context(), bundle, mask, dir); err != nil {
+		t.Fatal(err)
+	}
+	m := openBundle(t, bundle, mask)
+	v, n := bundle.Config.VocabularySize, len(slots)
+	chains := len(states) / n
+	target, err := m.NewTarget(template, slots, lm.TargetOptions{Support: vocabularySupport(v, n)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEnergy, wantGradient := make([]float64, chains), make([]float64, len(states)*v)
+	if err := target.EnergyGradient(t.Context(), states, wantEnergy, wantGradient); err != nil {
 		t.Fatal(err)
 	}
 
-	tokens := len(exampleIDs)
-	n := []int64{int64(slots), int64(tokens), int64(vocabulary)}
-	var ids, queries, targets, chosen, at, chosenSlots []int64
-	var weights []float32
-	for i, s := range exampleSlots {
-		row := make([]int64, tokens)
-		for p, id := range exampleIDs {
-			row[p] = int64(id)
-		}
-		for j, r := range exampleSlots {
-			row[r] = int64(fill[j])
-			at = append(at, int64(i*tokens+r))
-			weight := float32(1)
-			if i == j {
-				weight = 0
-			}
-			weights = append(weights, weight)
-		}
-		row[s] = berttest.MaskID
-		ids = append(ids, row...)
-		queries = append(queries, int64(i*tokens+s))
-		targets = append(targets, int64(fill[i]))
-		chosen, chosenSlots = append(chosen, int64(i)), append(chosenSlots, int64(i))
-	}
-	logp, through := make([]float32, slots*vocabulary), make([]float32, slots*vocabulary)
-	scores := make([]float32, slots)
 	r := openRuntime(t)
-	common := []ort.Tensor{
-		ort.Int64([]int64{n[0], n[1]}, ids), ort.Int64([]int64{n[0], 1}, queries), ort.Int64([]int64{n[0], 1}, targets),
-		ort.Int64([]int64{n[0], 0}, nil), ort.Int64([]int64{n[0]}, chosen),
+	tokens := len(template)
+	var ids, at, maskedIDs, queries, targets []int64
+	for _, s := range slots {
+		at = append(at, int64(s))
 	}
-	results := []ort.Tensor{ort.Float32([]int64{n[0], 1}, scores), ort.Float32([]int64{n[0], 0}, nil), ort.Float32([]int64{n[0], n[2]}, logp)}
-	run := func(file string, inputs, outputs []ort.Tensor, inputNames, outputNames []string) {
-		t.Helper()
-		model, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
+	for c := range chains {
+		text := make([]int64, tokens)
+		for p, id := range template {
+			text[p] = int64(id)
 		}
-		session, err := r.NewSession(model, ort.SessionOptions{ExternalDir: dir, Inputs: inputNames, Outputs: outputNames})
-		if err != nil {
-			t.Fatal(err)
+		for j, s := range slots {
+			text[s] = int64(states[c*n+j])
 		}
-		defer session.Close()
-		if err := session.Run(context.Background(), inputs, outputs); err != nil {
-			t.Fatal(err)
+		ids = append(ids, text...)
+		for i, s := range slots {
+			masked := slices.Clone(text)
+			masked[s] = int64(mask)
+			maskedIDs = append(maskedIDs, masked...)
+			queries = append(queries, int64((c*n+i)*tokens+s))
+			targets = append(targets, text[s])
 		}
 	}
-	inputs := []string{bert.InputIDs, bert.InputQueries, bert.InputTargets, bert.InputCandidates, bert.InputChosen}
-	outputs := []string{bert.OutputTarget, bert.OutputCandidates, bert.OutputVocabulary}
-	run("conditionals.onnx", common, results, inputs, outputs)
-	energy := 0.0
-	for _, s := range scores {
-		energy += float64(s)
+	rows := int64(chains * n)
+	scores := make([]float32, rows)
+	exportedRun(t, r, dir, "conditionals.onnx", []ort.Tensor{
+		ort.Int64([]int64{rows, int64(tokens)}, maskedIDs), ort.Int64([]int64{rows, 1}, queries), ort.Int64([]int64{rows, 1}, targets),
+		ort.Int64([]int64{rows, 0}, nil), ort.Int64([]int64{0}, nil),
+	}, []ort.Tensor{ort.Float32([]int64{rows, 1}, scores), ort.Float32([]int64{rows, 0}, nil), ort.Float32([]int64{0, int64(v)}, nil)})
+
+	texts := []ort.Tensor{ort.Int64([]int64{int64(chains), int64(tokens)}, ids), ort.Int64([]int64{int64(n)}, at)}
+	energy, again, gradient := make([]float32, chains), make([]float32, chains), make([]float32, len(states)*v)
+	exportedRun(t, r, dir, "energy.onnx", texts, []ort.Tensor{ort.Float32([]int64{int64(chains)}, energy)})
+	exportedRun(t, r, dir, "gradient.onnx", texts, []ort.Tensor{
+		ort.Float32([]int64{int64(chains)}, again), ort.Float32([]int64{int64(chains), int64(n), int64(v)}, gradient),
+	})
+	for c, want := range wantEnergy {
+		sum := 0.0
+		for _, s := range scores[c*n:][:n] {
+			sum += float64(s)
+		}
+		for file, got := range map[string]float64{"conditionals.onnx": sum, "energy.onnx": float64(energy[c]), "gradient.onnx": float64(again[c])} {
+			if !close32(got, want) {
+				t.Errorf("%s: energy %g of chain %d, the target's is %g", file, got, c, want)
+			}
+		}
 	}
-	if !close32(energy, wantEnergy[0]) {
-		t.Errorf("energy %g, the target's is %g", energy, wantEnergy[0])
-	}
-	run("gradient.onnx",
-		append(slices.Clone(common), ort.Int64([]int64{n[0], n[0]}, at), ort.Float32([]int64{1, n[0], n[0], 1}, weights),
-			ort.Int64([]int64{n[0], 0}, nil), ort.Int64([]int64{n[0]}, chosenSlots)),
-		append(slices.Clone(results), ort.Float32([]int64{n[0], 1, 0}, nil), ort.Float32([]int64{n[0], n[2]}, through)),
-		append(slices.Clone(inputs), bert.InputSlots, bert.InputWeights, bert.InputSlotCandidates, bert.InputChosenSlots),
-		append(slices.Clone(outputs), bert.OutputSlotCandidates, bert.OutputSlotsVocabulary))
-	differs := false
 	for i, want := range wantGradient {
-		if got := float64(logp[i]) + float64(through[i]); !close32(got, want) {
-			t.Fatalf("gradient %d is %g, the target's is %g", i, got, want)
+		if !close32(float64(gradient[i]), want) {
+			t.Fatalf("gradient %d is %g, the target's is %g", i, gradient[i], want)
 		}
-		differs = differs || through[i] != 0
 	}
-	if !differs {
+	// The direct part alone would not do.
+	local, err := m.NewTarget(template, slots, lm.TargetOptions{Support: vocabularySupport(v, n), Gradient: lm.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := make([]float64, len(wantGradient))
+	if err := local.EnergyGradient(t.Context(), states, wantEnergy, direct); err != nil {
+		t.Fatal(err)
+	}
+	if n > 1 && slices.EqualFunc(direct, wantGradient, close32) {
 		t.Error("nothing goes through the context: the case shows too little")
+	}
+}
+
+// Exported graphs of every family, from one slot to three and one chain to two.
+func TestExportedGraphsGiveEnergyAndGradient(t *testing.T) {
+	t.Run("bert", func(t *testing.T) {
+		bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
+		testExported(t, bundle, berttest.MaskID, exampleIDs, exampleSlots, []int{7, 12, 20, 9, 9, 11})
+		testExported(t, bundle, berttest.MaskID, exampleIDs, exampleSlots[:1], []int{7})
+	})
+	t.Run("imported", func(t *testing.T) {
+		want := importedReference(t)
+		for _, file := range []string{"sdpa-14.onnx", "external-14.onnx", "dynamo-18.onnx"} {
+			testExported(t, importGraph(t, filepath.Join(exportFixtures, file)), 4, want.Template, want.Slots, append([]int{6, 7, 8}, want.Fill...))
+		}
+	})
+	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+		t.Run(r.Name, func(t *testing.T) {
+			c := slices.MaxFunc(r.Cases, func(a, b berttest.ReferenceCase) int { return len(a.Slots) - len(b.Slots) })
+			var states []int
+			for _, s := range c.Slots {
+				states = append(states, c.IDs[s])
+			}
+			other := slices.Clone(states)
+			slices.Reverse(other)
+			testExported(t, r.Bundle, r.Mask, c.IDs, c.Slots, append(states, other...))
+		})
 	}
 }
 
@@ -157,7 +194,7 @@ func TestExportedFolder(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"README.md", "conditionals.onnx", "gradient.onnx", "tokenizer_config.json", "vocab.txt", "weights.bin"}
+	want := []string{"README.md", "conditionals.onnx", "energy.onnx", "gradient.onnx", "tokenizer_config.json", "vocab.txt", "weights.bin"}
 	if !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
 	}
@@ -167,13 +204,13 @@ func TestExportedFolder(t *testing.T) {
 	}
 	for _, part := range []string{
 		bundle.SHA256, "| `ids` | int64 | [rows × tokens] |", "| `target_log_probability` | float | [queries·rows × 1] |",
-		"| `weights` | float | [chains × terms × slots × 1] |", "| `gradient` | float | [chosen_slots × 30] |",
+		"| `energy` | float | [chains] |", "| `gradient` | float | [chains × slots × 30] |", "the id 4.",
 	} {
 		if !strings.Contains(string(readme), part) {
 			t.Errorf("README.md does not say %q:\n%s", part, readme)
 		}
 	}
-	// Both graphs share their weights.
+	// The graphs share their weights.
 	whole, err := os.Stat(filepath.Join(bundle.Dir, "model.safetensors"))
 	if err != nil {
 		t.Fatal(err)
@@ -194,20 +231,20 @@ func TestExportRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := lm.Export(t.Context(), bundle, full); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if err := lm.Export(t.Context(), bundle, berttest.MaskID, full); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a folder with files: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	parent := t.TempDir()
-	if err := lm.Export(cancelled, bundle, filepath.Join(parent, "exported")); err == nil {
+	if err := lm.Export(cancelled, bundle, berttest.MaskID, filepath.Join(parent, "exported")); err == nil {
 		t.Error("no error when cancelled")
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// An empty folder is taken.
-	if err := lm.Export(t.Context(), bundle, parent); err != nil {
+	if err := lm.Export(t.Context(), bundle, berttest.MaskID, parent); err != nil {
 		t.Error(err)
 	}
 }
@@ -230,7 +267,9 @@ func TestExportWithLimit(t *testing.T) {
 		t.Skip("runs in a process of its own")
 	}
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{})
-	modelstest.LittleRoom(t, func() error { return lm.Export(t.Context(), bundle, filepath.Join(parent, "exported")) })
+	modelstest.LittleRoom(t, func() error {
+		return lm.Export(t.Context(), bundle, berttest.MaskID, filepath.Join(parent, "exported"))
+	})
 }
 
 // The standard's own checker accepts the files, shapes and types included.
@@ -243,9 +282,13 @@ func TestExportPassesTheChecker(t *testing.T) {
 		t.Skipf("python3 has no onnx, the package with the checker: %s", out)
 	}
 	_, dir := exportTiny(t)
-	for _, file := range lm.ExportFiles() {
+	files, err := filepath.Glob(filepath.Join(dir, "*.onnx"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("graphs %q, %v", files, err)
+	}
+	for _, file := range files {
 		const check = "import sys, onnx.checker; onnx.checker.check_model(sys.argv[1], full_check=True)"
-		if out, err := exec.Command(python, "-c", check, filepath.Join(dir, file)).CombinedOutput(); err != nil {
+		if out, err := exec.Command(python, "-c", check, file).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
 	}

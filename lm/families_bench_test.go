@@ -45,34 +45,10 @@ func BenchmarkFamilies(b *testing.B) {
 			if err := modelstest.WriteJSON(dir, []byte(p.config), modelstest.Options{DType: safetensors.F16}); err != nil {
 				b.Fatal(err)
 			}
-			const chains, tokens, width, mask = 4, 24, 1000, 4
-			slots := []int{5, 9, 14}
-			rng, ids, support := rand.New(rand.NewPCG(1, 1)), make([]int, tokens), make([][]int, len(slots))
-			for i := range ids {
-				ids[i] = 5 + rng.IntN(20000)
-			}
-			for j := range support {
-				support[j] = make([]int, width)
-				for k := range support[j] {
-					support[j][k] = 100 + k
-				}
-			}
-			states, energy, gradient := make([]int, chains*len(slots)), make([]float64, chains), make([]float64, chains*len(slots)*width)
-			evaluate := func(b *testing.B, m *lm.MaskedLM, slope bool) {
-				// A target of its own: rows are not remembered from the last time.
-				target, err := m.NewTarget(ids, slots, lm.TargetOptions{Support: support})
-				if err != nil {
-					b.Fatal(err)
-				}
-				for k := range states {
-					states[k] = rng.IntN(width)
-				}
-				if slope {
-					err = target.EnergyGradient(context.Background(), states, energy, gradient)
-				} else {
-					err = target.Energy(context.Background(), states, energy)
-				}
-				if err != nil {
+			const mask = 4
+			work := newWorkload(4, 24, 3, 1000)
+			evaluate := func(b *testing.B, m *lm.MaskedLM, gradient bool) {
+				if err := work.run(context.Background(), m, gradient); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -108,9 +84,51 @@ func BenchmarkFamilies(b *testing.B) {
 					for b.Loop() {
 						evaluate(b, m, slope)
 					}
-					b.ReportMetric(float64(b.N*chains*len(slots))/b.Elapsed().Seconds(), "rows/s")
+					b.ReportMetric(float64(b.N*len(work.states))/b.Elapsed().Seconds(), "rows/s")
 				})
 			}
 		})
 	}
+}
+
+// workload is energies, or gradients, of fresh states of a random text.
+type workload struct {
+	rng                *rand.Rand
+	ids, slots, states []int
+	support            [][]int
+	energy, gradient   []float64
+}
+
+func newWorkload(chains, tokens, slots, candidates int) *workload {
+	w := &workload{
+		rng: rand.New(rand.NewPCG(1, 1)), ids: make([]int, tokens), states: make([]int, chains*slots),
+		energy: make([]float64, chains), gradient: make([]float64, chains*slots*candidates),
+	}
+	for i := range w.ids {
+		w.ids[i] = 5 + w.rng.IntN(20000)
+	}
+	for j := range slots {
+		w.slots = append(w.slots, 5+j*4)
+		support := make([]int, candidates)
+		for k := range support {
+			support[k] = 100 + k
+		}
+		w.support = append(w.support, support)
+	}
+	return w
+}
+
+// run takes a target of its own: rows are not remembered from the last time.
+func (w *workload) run(ctx context.Context, m *lm.MaskedLM, gradient bool) error {
+	target, err := m.NewTarget(w.ids, w.slots, lm.TargetOptions{Support: w.support})
+	if err != nil {
+		return err
+	}
+	for k := range w.states {
+		w.states[k] = w.rng.IntN(len(w.support[0]))
+	}
+	if gradient {
+		return target.EnergyGradient(ctx, w.states, w.energy, w.gradient)
+	}
+	return target.Energy(ctx, w.states, w.energy)
 }

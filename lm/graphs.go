@@ -1,7 +1,6 @@
 package lm
 
 import (
-	"errors"
 	"fmt"
 
 	"infill/lm/bert"
@@ -24,18 +23,39 @@ func gradient(b *models.Bundle) (*onnx.Graph, error) {
 		return bert.Gradient(b)
 	}
 	g, err := imported.Gradient(b)
-	var none *onnx.NoRuleError
-	if errors.As(err, &none) {
-		return nil, &NoGradientError{Model: b.Name, Reason: none}
-	}
-	return g, err
+	return g, withoutGradient(b, err)
 }
 
-// NoGradientError says that an imported model has operators that cannot be
+// energy is the graph of a model's energies.
+func energy(b *models.Bundle, mask int) (*onnx.Graph, error) {
+	if b.Graph != "" {
+		return imported.Energy(b, mask)
+	}
+	return bert.Energy(b, mask)
+}
+
+// energyGradient is the graph of a model's energies and their gradients.
+func energyGradient(b *models.Bundle, mask int) (*onnx.Graph, error) {
+	if b.Graph == "" {
+		return bert.EnergyGradient(b, mask)
+	}
+	g, err := imported.EnergyGradient(b, mask)
+	return g, withoutGradient(b, err)
+}
+
+// withoutGradient makes what import already knew a *NoGradientError.
+func withoutGradient(b *models.Bundle, err error) error {
+	if err != nil && !b.Imported.Gradient {
+		return &NoGradientError{Model: b.Name, Reason: err}
+	}
+	return err
+}
+
+// NoGradientError says that an imported model cannot be
 // differentiated.
 type NoGradientError struct {
 	Model  string
-	Reason *onnx.NoRuleError
+	Reason error
 }
 
 // Error is one line that names the operator and says what works all the same.

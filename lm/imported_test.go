@@ -12,6 +12,7 @@ import (
 
 	"infill/lm"
 	"infill/lm/imported"
+	"infill/lm/onnx"
 	"infill/models"
 )
 
@@ -121,11 +122,23 @@ func TestImportedWithoutGradient(t *testing.T) {
 	}
 	err = newTarget(lm.Full).EnergyGradient(context.Background(), want.Fill, energy, gradient)
 	var none *lm.NoGradientError
-	if !errors.As(err, &none) || none.Reason.Op != "Elu" || !strings.Contains(err.Error(), "sampler without one") {
+	var rule *onnx.NoRuleError
+	if !errors.As(err, &none) || !errors.As(err, &rule) || rule.Op != "Elu" || !strings.Contains(err.Error(), "sampler without one") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := newTarget(lm.Local).WithDistances(); err == nil || !strings.Contains(err.Error(), "imported") {
 		t.Errorf("distances: %v", err)
+	}
+	exported := filepath.Join(t.TempDir(), "exported")
+	if err := lm.Export(t.Context(), bundle, 4, exported); !errors.As(err, &none) {
+		t.Errorf("export: %v", err)
+	}
+	graphs, err := filepath.Glob(filepath.Join(exported, "*.onnx"))
+	if err != nil || len(graphs) != 2 || filepath.Base(graphs[1]) != "energy.onnx" {
+		t.Errorf("exported %q, %v", graphs, err)
+	}
+	if readme, err := os.ReadFile(filepath.Join(exported, "README.md")); err != nil || !strings.Contains(string(readme), "There is no gradient.onnx: ") {
+		t.Errorf("README.md %v:\n%s", err, readme)
 	}
 }
 
@@ -175,19 +188,5 @@ func TestImportRefuses(t *testing.T) {
 				t.Errorf("stored %v, %v", entries, err)
 			}
 		})
-	}
-}
-
-// An imported model can be exported again, with the gradient added.
-func TestExportOfImported(t *testing.T) {
-	bundle := importGraph(t, filepath.Join(exportFixtures, "external-14.onnx"))
-	dir := filepath.Join(t.TempDir(), "exported")
-	if err := lm.Export(t.Context(), bundle, dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range lm.ExportFiles() {
-		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
-			t.Error(err)
-		}
 	}
 }

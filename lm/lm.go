@@ -161,8 +161,19 @@ func (l *lazySession) get(m *MaskedLM) (*ort.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs})
+	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{
+		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+	})
 	return l.session, err
+}
+
+// mapped says whether the weights stay in the file they are mapped from. Copies
+// in the order that products read make rows up to a tenth faster, but those of
+// a large model take a second to make, and each session has its own
+// (BenchmarkLarge). Integer products need them.
+func (m *MaskedLM) mapped() bool {
+	const large = 128 << 20 // bytes
+	return m.precision != INT8 && m.bundle.Manifest.Size() >= large
 }
 
 // graph is the encoded graph and the folder that its weights are in.

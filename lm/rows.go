@@ -16,12 +16,14 @@ type chunkLimits struct {
 	queries int // queried positions of a call: each has a row of vocabulary size
 }
 
-// limits: the figures come from BenchmarkChunk.
+// limits: the figures come from BenchmarkChunk. Queries are bounded by the
+// memory for their distributions, of which a few exist at once: 32 MiB each on
+// a CPU.
 func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
-		return chunkLimits{tokens: 64 << 10, queries: 2 << 10}
+		return chunkLimits{tokens: 64 << 10, queries: max(1, (64<<20)/c.VocabularySize)}
 	}
-	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize), queries: 256}
+	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize), queries: max(1, (8<<20)/c.VocabularySize)}
 }
 
 // rows is the number of rows for one call.

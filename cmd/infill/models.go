@@ -19,6 +19,7 @@ import (
 	"infill/lm/imported"
 	"infill/models"
 	"infill/models/hub"
+	"infill/tokenize"
 )
 
 // newCmdModels makes the commands that keep the store of models.
@@ -576,10 +577,11 @@ func newCmdModelsExport(s *terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export NAME -o DIR",
 		Short: "Write a model as plain ONNX files",
-		Long: `Write a model as plain ONNX files, for any other onnxruntime binding: the graph of
-conditional log-probabilities, the graph with the energy's gradient, their weights
-in a file of their own, the tokenizer's files, and a README.md that documents
-inputs and outputs. DIR must not exist or be empty; it appears whole or not at all.`,
+		Long: `Write a model as plain ONNX files, for any other onnxruntime binding: the graphs of
+conditional log-probabilities, of the energy, and of the energy with its gradient,
+their weights in a file of their own, the tokenizer's files, and a README.md that
+documents inputs and outputs. DIR must not exist or be empty; it appears whole or
+not at all.`,
 		Example: "  $ infill models export mini-uncased -o exported",
 		Args:    oneName,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -590,7 +592,17 @@ inputs and outputs. DIR must not exist or be empty; it appears whole or not at a
 			if err != nil {
 				return err
 			}
-			if err := lm.Export(cmd.Context(), bundle, dir); err != nil || quiet {
+			tokenizer, err := tokenize.Load(bundle.FS())
+			if err != nil {
+				return err
+			}
+			err = lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
+			var none *lm.NoGradientError
+			if errors.As(err, &none) {
+				fmt.Fprintf(s.Err, "infill: warning: there is no %s: %s\n", lm.GradientFile, oneLine(none.Reason.Error()))
+				err = nil
+			}
+			if err != nil || quiet {
 				return err
 			}
 			_, err = fmt.Fprintf(s.Out, "%s: %s\n", oneLine(bundle.Name), dir)

@@ -41,6 +41,50 @@ func Gradient(b *models.Bundle) (*onnx.Graph, error) {
 	return m.gradient(b.Name+" gradient", b.Config.VocabularySize)
 }
 
+// Energy is the graph of energies, with the inputs and outputs of [bert.Energy].
+func Energy(b *models.Bundle, mask int) (*onnx.Graph, error) {
+	m, err := open(b.Graph, filepath.Base(b.Graph))
+	if err != nil {
+		return nil, err
+	}
+	g := onnx.New(b.Name + " energy")
+	rows := bert.NewSlotRows(g, mask)
+	logits, err := m.logits(g, slotInputs(rows), b.Config.VocabularySize)
+	if err != nil {
+		return nil, err
+	}
+	rows.OutputEnergy(g.LogSoftmax(logits))
+	return g, g.Err()
+}
+
+// EnergyGradient is [Energy] with the gradient, as [bert.EnergyGradient]. A
+// *onnx.NoRuleError names an operator that has none.
+func EnergyGradient(b *models.Bundle, mask int) (*onnx.Graph, error) {
+	m, err := open(b.Graph, filepath.Base(b.Graph))
+	if err != nil {
+		return nil, err
+	}
+	g := onnx.New(b.Name + " energy and gradient")
+	rows := bert.NewSlotRows(g, mask)
+	in := slotInputs(rows)
+	logits, err := m.logits(g, in, b.Config.VocabularySize)
+	if err != nil {
+		return nil, err
+	}
+	logProbability := g.LogSoftmax(logits)
+	rows.OutputEnergy(logProbability)
+	embedding, gradient, err := m.backward(g, in, logits, logProbability)
+	if err != nil {
+		return nil, err
+	}
+	rows.OutputGradient(logProbability, gradient, embedding)
+	return g, g.Err()
+}
+
+func slotInputs(rows bert.SlotRows) shared {
+	return shared{ids: rows.IDs, queries: rows.Queries, targets: rows.Targets, rows: rows.Rows, tokens: rows.Tokens, asked: rows.Rows}
+}
+
 // open decodes the graph in a file, which refers to itself by name.
 func open(path, name string) (*model, error) {
 	file, err := os.Open(path)
@@ -221,28 +265,38 @@ func (m *model) gradient(name string, vocabulary int) (*onnx.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	embedding, words, err := m.words(g, in.ids)
-	if err != nil {
-		return nil, err
-	}
 	logProbability := g.LogSoftmax(logits)
 	outputs(g, in, logProbability)
-
-	// ∂ log softmax(z)_target / ∂z = one-hot(target) − softmax(z)
-	ones := g.Apply("Expand", 1, []*onnx.Value{g.Scalar(1), g.Sizes(in.targets.Shape)})[0]
-	seed := g.ScatterElements(g.Neg(g.Exp(logProbability)), in.targets, ones, 1)
-	gradients, err := g.Differentiate([]*onnx.Value{logits}, []*onnx.Value{seed}, []*onnx.Value{words})
+	embedding, gradient, err := m.backward(g, in, logits, logProbability)
 	if err != nil {
 		return nil, err
 	}
 	h := embedding.Shape[1]
-	atSlots := g.Gather(g.Reshape(gradients[0], in.rows.Times(in.tokens), h), at, 0)
+	atSlots := g.Gather(g.Reshape(gradient, in.rows.Times(in.tokens), h), at, 0)
 	sum := g.ReduceSum(g.Mul(g.Reshape(atSlots, chains, terms, slots, h), weights), false, 1) // [chains slots hidden]
 	rowsOfE := g.Gather(embedding, candidates, 0)
 	g.Output(bert.OutputSlotCandidates, g.MatMul(g.Transpose(sum, 1, 0, 2), g.Transpose(rowsOfE, 0, 2, 1)))
 	flat := g.Reshape(sum, chains.Times(slots), h)
 	g.Output(bert.OutputSlotsVocabulary, g.Gemm(g.Gather(flat, chosen, 0), embedding, nil, onnx.GemmOptions{TransB: true}))
 	return g, g.Err()
+}
+
+// backward is the table of word embeddings [vocabulary × width], and the
+// derivative of the sum of the targets' log-probabilities with respect to what
+// is looked up in it [rows × tokens × width].
+func (m *model) backward(g *onnx.Graph, in shared, logits, logProbability *onnx.Value) (embedding, gradient *onnx.Value, err error) {
+	embedding, words, err := m.words(g, in.ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	// ∂ log softmax(z)_target / ∂z = one-hot(target) − softmax(z)
+	ones := g.Expand(g.Scalar(1), in.targets.Shape)
+	seed := g.ScatterElements(g.Neg(g.Exp(logProbability)), in.targets, ones, 1)
+	gradients, err := g.Differentiate([]*onnx.Value{logits}, []*onnx.Value{seed}, []*onnx.Value{words})
+	if err != nil {
+		return nil, nil, err
+	}
+	return embedding, gradients[0], nil
 }
 
 // words finds the word embeddings: the one Gather from a table at the ids. It

@@ -92,6 +92,7 @@ type settings struct {
 	optimization        Optimization
 	configuration       map[string]string
 	externalDataFolder  string
+	noPrepacking        bool
 	requireOnlyProvider bool
 }
 
@@ -129,6 +130,9 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 		options.SetCpuMemArena(s.arena),
 		options.SetMemPattern(s.memoryPattern),
 	)
+	if s.noPrepacking {
+		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
+	}
 	for key, value := range s.configuration {
 		err = errors.Join(err, options.AddSessionConfigEntry(key, value))
 	}

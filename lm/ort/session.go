@@ -27,6 +27,9 @@ type SessionOptions struct {
 	ExternalDir string
 	// Inputs and Outputs name the values that Run takes, in Run's order; nil means all of the graph's, in its order.
 	Inputs, Outputs []string
+	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products read. Weights
+	// of a file then stay mapped, and are shared by sessions.
+	NoPrepacking bool
 	// Optimization is OptimizeAll by default.
 	Optimization Optimization
 	// OptimizedModel is a file to which onnxruntime writes the graph it really runs; empty: nowhere. For the developer's eyes.
@@ -74,6 +77,7 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		return nil, err
 	}
 	settings.externalDataFolder = o.ExternalDir
+	settings.noPrepacking = o.NoPrepacking
 	settings.optimization = o.Optimization
 	settings.optimized = o.OptimizedModel
 	settings.profile = o.Profile
