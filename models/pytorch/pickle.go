@@ -111,7 +111,7 @@ func (u *unpickler) load(data []byte) (value any, err error) {
 	reader.FindClass = findClass
 	reader.PersistentLoad = u.persistent
 	if value, err = reader.Load(); err != nil {
-		return nil, fmt.Errorf("the pickle is not that of a state dict: %.300w", err)
+		return nil, fmt.Errorf("the pickle is not that of a state dict: %.120w", err)
 	}
 	return value, nil
 }

@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// maxPickleBytes bounds what describes the tensors: some 150 bytes each, so this is room for 100,000.
+	// maxPickleBytes bounds what describes the tensors. It is some 150 bytes for each.
 	maxPickleBytes = 16 << 20
-	// maxOpcodes bounds what the library allocates: no opcode makes it take more than a few hundred bytes beyond its argument.
-	maxOpcodes = 1 << 20
+	// maxOpcodes bounds what the library allocates: no opcode makes it take more than a few hundred bytes beyond its argument, so a
+	// file can cost some 120 MB. torch.save writes about 40 for each tensor.
+	maxOpcodes = 1 << 19
 	// maxMarks bounds how deep open marks may nest. torch.save nests 4.
 	maxMarks = 64
 )
