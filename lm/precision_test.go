@@ -228,7 +228,7 @@ type precisionRow struct {
 // TestPrecisionTable holds the table of docs/models.md against a measurement,
 // or writes it with -update. Seconds hang on the machine and are only written.
 func TestPrecisionTable(t *testing.T) {
-	const begin, end = "<!-- precision: go test ./lm -run TestPrecisionTable -update -->\n", "<!-- /precision -->\n"
+	const name, command = "precision", "go test ./lm -run TestPrecisionTable -update"
 	root := ownCache(t)
 	builtIn, err := models.Open("")
 	if err != nil {
@@ -261,34 +261,22 @@ func TestPrecisionTable(t *testing.T) {
 		row.megabytes = float64(info.Size()) / 1e6
 		rows[p], opened[p] = row, m
 	}
-	path := filepath.Join("..", "docs", "models.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(page), begin)
-	written, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no table of precisions", path)
-	}
 	if *update {
 		for range 10 { // in turn: what else the machine does meets all of them
 			for _, p := range lm.Precisions() {
 				rates[p] = max(rates[p], rate(t, opened[p]))
 			}
 		}
-		var table strings.Builder
-		table.WriteString(begin + "\n| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error | acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
+		var content strings.Builder
+		content.WriteString("| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error | acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
 		for _, p := range lm.Precisions() {
 			r := rows[p]
-			fmt.Fprintf(&table, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g × |\n", p, r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, rates[p]/rates[lm.FP32])
+			fmt.Fprintf(&content, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g × |\n", p, r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, rates[p]/rates[lm.FP32])
 		}
-		table.WriteString("\n" + end)
-		if err := os.WriteFile(path, []byte(before+table.String()+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeTable(t, name, command, content.String())
 		return
 	}
+	written := table(t, name, command)
 	for _, p := range lm.Precisions() {
 		line := regexp.MustCompile(`(?m)^\| ` + p + ` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ × \|$`).FindStringSubmatch(written)
 		if line == nil {
