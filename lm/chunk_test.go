@@ -35,7 +35,7 @@ func BenchmarkChunk(b *testing.B) {
 			for _, tokens := range []int{240, 480, 960, 1440, 3000} {
 				b.Run(fmt.Sprintf("%s/gradient=%t/tokens=%d", name, gradient, tokens), func(b *testing.B) {
 					m.chunk.tokens = tokens
-					benchmarkChunk(b, m, gradient)
+					benchmarkChunk(b, m, 25, gradient)
 				})
 			}
 		}
@@ -45,7 +45,7 @@ func BenchmarkChunk(b *testing.B) {
 	}
 }
 
-func benchmarkChunk(b *testing.B, m *MaskedLM, gradient bool) {
+func benchmarkChunk(b *testing.B, m *MaskedLM, chains int, gradient bool) {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(3, 4))
 	ids, slots, support := make([]int, 24), []int{3, 7, 11, 15, 19}, make([][]int, 5)
 	for i := range ids {
@@ -56,7 +56,7 @@ func benchmarkChunk(b *testing.B, m *MaskedLM, gradient bool) {
 			support[j] = append(support[j], 1000+rng.IntN(20000))
 		}
 	}
-	states, energy, slopes := make([]int, 125), make([]float64, 25), make([]float64, 125*250)
+	states, energy, slopes := make([]int, 5*chains), make([]float64, chains), make([]float64, 5*chains*250)
 	evaluate := func() {
 		for i := range states { // fresh states: nothing is remembered
 			states[i] = rng.IntN(250)
@@ -77,5 +77,25 @@ func benchmarkChunk(b *testing.B, m *MaskedLM, gradient bool) {
 	evaluate()
 	for b.Loop() {
 		evaluate()
+	}
+	b.ReportMetric(float64(b.N*len(states))/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkRows is the rate of energies by how many rows are wanted at once: what could be gained if texts
+// shared their batches.
+func BenchmarkRows(b *testing.B) {
+	bundle, err := models.Open("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, err := Open(context.Background(), bundle, Options{Device: "cpu", MaskID: 103})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	for _, gradient := range []bool{false, true} {
+		for _, chains := range []int{1, 2, 5, 10, 25, 50, 100} {
+			b.Run(fmt.Sprintf("gradient=%t/rows=%d", gradient, 5*chains), func(b *testing.B) { benchmarkChunk(b, m, chains, gradient) })
+		}
 	}
 }
