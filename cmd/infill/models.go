@@ -75,6 +75,8 @@ type modelEntry struct {
 	// show tells these as well.
 	Config json.RawMessage       `json:"config,omitempty"` // config.json
 	Files  []models.ManifestFile `json:"files,omitempty"`
+	// ConvertedFrom lists what the weights were converted from.
+	ConvertedFrom []models.ManifestFile `json:"converted_from,omitempty"`
 }
 
 func describe(e models.Entry) modelEntry {
@@ -192,7 +194,8 @@ func newCmdModelsPull(s *terminal.Streams) *cobra.Command {
 		Use:   "pull NAME[@REVISION]...",
 		Short: "Fetch models from the Hugging Face hub",
 		Long: `Fetch models from the Hugging Face hub, or from a mirror, into the cache folder:
-configuration, tokenizer and safetensors weights, each file verified.
+configuration, tokenizer and weights, each file verified. Weights are read as
+safetensors; where a model has none, its pytorch_model.bin is converted.
 
 REVISION is a branch, a tag or a commit; without one it is main. A pull that
 breaks off goes on where it stopped when it is started again. What is already
@@ -297,7 +300,7 @@ func findModel(name string) (modelEntry, error) {
 	}
 	m := describe(entry)
 	if entry.Manifest != nil {
-		m.Files = entry.Manifest.Files
+		m.Files, m.ConvertedFrom = entry.Manifest.Files, entry.Manifest.ConvertedFrom
 	}
 	if content, err := os.ReadFile(filepath.Join(entry.Dir, "config.json")); err == nil && json.Valid(content) {
 		m.Config = content
@@ -349,6 +352,9 @@ func printModel(s *terminal.Streams, m modelEntry) error {
 		} else {
 			line("no gradient", graph.NoGradient)
 		}
+	}
+	for _, f := range m.ConvertedFrom {
+		line("converted", fmt.Sprintf("from %s, %s, %s", f.Path, bytesText(f.Size), f.SHA256))
 	}
 	if _, err := s.Out.Write([]byte(b.String())); err != nil || len(m.Files) == 0 {
 		return err
@@ -495,6 +501,7 @@ name.
 
 A DIR holds config.json, the tokenizer's files and model.safetensors, as the
 hub's libraries save it. It can be used where it lies as well: infill -m DIR.
+Where there is pytorch_model.bin instead, the copy is converted.
 
 A FILE.onnx is a masked language model exported by others: input_ids, perhaps
 attention_mask, token_type_ids and position_ids, with dynamic axes, to logits.
