@@ -315,7 +315,10 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, e
 		s.Value = b.Score
 		if b.Score.Defined() {
 			s.BLEU = &b
-			if matches := b.Matches[len(b.Matches)-1]; matches < fewMatches {
+			switch matches := b.Matches[len(b.Matches)-1]; {
+			case matches == 0:
+				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("no matching %d-gram: the score says nothing of the shorter ones", len(b.Matches))})
+			case matches < fewMatches:
 				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score hangs on them", matches, len(b.Matches))})
 			}
 		}

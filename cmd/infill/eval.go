@@ -1,19 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -33,10 +33,10 @@ type evalOptions struct {
 	tbc, wt103   string
 	corpora      named
 	references   named
-	form         string
-	encoding     string
+	form         byCorpus
+	encoding     byCorpus
 	models       []string
-	samplers     []string
+	samplers     samplerList
 	slots        int
 	fraction     float64
 	tokenisation string
@@ -66,7 +66,8 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 }
 
 func newCmdEval(s *terminal.Streams, runF func(context.Context, *evalOptions) error) *cobra.Command {
-	o := &evalOptions{streams: s, preset: eval.Presets()[0], form: string(corpus.Auto), encoding: string(corpus.Detect)}
+	o := &evalOptions{streams: s, preset: eval.Presets()[0],
+		form: byCorpus{choices: texts(corpus.Forms()), what: "FORM"}, encoding: byCorpus{choices: texts(corpus.Encodings()), what: "ENCODING"}}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
@@ -124,10 +125,13 @@ that was interrupted or killed goes on when the same command is given again.
 	flags.StringVar(&o.wt103, "wt103", "", "`FILE` of WikiText-103: --corpus wt103=FILE")
 	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
 	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
-	addChoice(cmd, &o.form, "corpus-form", "", texts(corpus.Forms()), "what a line of a corpus is")
-	addChoice(cmd, &o.encoding, "encoding", "", texts(corpus.Encodings()), "of the corpora")
+	flags.Var(&o.form, "corpus-form", "what a line is, of all corpora or of one: "+strings.Join(o.form.choices, ", "))
+	complete(cmd, "corpus-form", o.form.choices)
+	flags.Var(&o.encoding, "encoding", "of all corpora or of one: "+strings.Join(o.encoding.choices, ", "))
+	complete(cmd, "encoding", o.encoding.choices)
 	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
-	flags.StringArrayVar(&o.samplers, "samplers", []string{samplers}, "`LIST` of samplers, see above; may be given several times")
+	o.samplers.list = []string{samplers}
+	flags.Var(&o.samplers, "samplers", "samplers, see above; may be given several times")
 	flags.StringSliceVar(&o.config.Baselines, "baseline", nil, "`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
 	flags.Var(whole{&o.config.Sentences}, "sentences", "of all corpora together")
 	flags.Var(decimal{&o.fraction, "", "F"}, "mask-fraction", "share of a sentence's words to mask")
@@ -184,7 +188,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		keep("initial", &o.base.Initial, base.Initial)
 		o.config.Preset, o.config.Select.Mask = o.preset, c.Select.Mask
 		if !flags.Changed("samplers") {
-			o.samplers = []string{samplers}
+			o.samplers.list = []string{samplers}
 		}
 	}
 	mask := &o.config.Select.Mask
@@ -222,7 +226,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	}
 	o.config.Metrics.Tokenisation, o.config.Models = metrics.Tokenisation(o.tokenisation), o.models
 	var err error
-	if o.config.Samplers, err = eval.ParseVariants(strings.Join(o.samplers, ","), o.base); err != nil {
+	if o.config.Samplers, err = eval.ParseVariants(o.samplers.String(), o.base); err != nil {
 		return &usageError{fmt.Errorf("--samplers: %w", err), "infill help samplers"}
 	}
 	if o.shard != "" {
@@ -254,6 +258,13 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 			return &usageError{fmt.Errorf("two corpora are called %q: give each its own name", c.name), ""}
 		}
 	}
+	for flag, value := range map[string]*byCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
+		for _, name := range value.names() {
+			if !slices.ContainsFunc(all, func(c namedFile) bool { return c.name == name }) {
+				return &usageError{fmt.Errorf("%s: no corpus is called %q", flag, name), ""}
+			}
+		}
+	}
 	return nil
 }
 
@@ -262,7 +273,7 @@ func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
 	var corpora []eval.Corpus
 	read := func(list []namedFile, reference bool) error {
 		for _, f := range list {
-			c, err := corpus.Open(f.name, f.file, o.config.ReadOptions(corpus.Form(o.form), corpus.Encoding(o.encoding)))
+			c, err := corpus.Open(f.name, f.file, o.config.ReadOptions(corpus.Form(o.form.of(f.name)), corpus.Encoding(o.encoding.of(f.name))))
 			if err != nil {
 				hint := ""
 				switch {
@@ -337,10 +348,10 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	bar := newEvalProgress(o.streams, o.quiet)
+	bar := newEvalProgress(o.streams, o.quiet, len(fillers))
 	defer bar.clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Jobs: o.jobs,
+		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Device: o.device, Precision: o.precision, Jobs: o.jobs,
 		Observe: bar.observe,
 		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
 	})
@@ -480,49 +491,79 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// evalProgress shows on a terminal how far a run is.
-type evalProgress struct {
-	out   io.Writer // nil: shows nothing
-	start time.Time
-	bar   *progressbar.ProgressBar
+// samplerList gathers the values of --samplers; the first takes the place of the
+// preset's.
+type samplerList struct {
+	list  []string
+	given bool
 }
 
-func newEvalProgress(s *terminal.Streams, quiet bool) *evalProgress {
-	p := &evalProgress{start: time.Now()}
-	if s.ErrTerminal && !quiet {
-		p.out = s.Err
+var _ pflag.Value = (*samplerList)(nil)
+
+func (l *samplerList) Set(text string) error {
+	if !l.given {
+		l.list, l.given = nil, true
 	}
-	return p
+	l.list = append(l.list, text)
+	return nil
 }
 
-// observe hears every step. A fill counts a thousand, so that the bar moves
-// within one and the time left is that of the work left.
-func (p *evalProgress) observe(step eval.Progress) {
-	if p.out == nil {
-		return
-	}
-	const unit = 1000
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions((step.Total-step.Kept)*unit,
-			progressbar.OptionSetWriter(p.out),
-			progressbar.OptionSetWidth(16),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionSetElapsedTime(true),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionThrottle(100*time.Millisecond))
-	}
-	rate := ""
-	if seconds := time.Since(p.start).Seconds(); seconds > 1 && step.Chains > 0 {
-		rate = fmt.Sprintf(", %.2g chains/s", float64(step.Chains)/seconds)
-	}
-	p.bar.Describe(fmt.Sprintf("sentence %d of %d, %s, %s %d/%d%s", step.Sentence+1, step.Sentences, step.Model, oneLine(step.Method), step.Done+1, step.Total, rate))
-	// A bar that cannot be drawn is no reason to stop the run.
-	_ = p.bar.Set((step.Done-step.Kept)*unit + unit*step.Step/max(1, step.Steps))
+func (l *samplerList) String() string { return strings.Join(l.list, ",") }
+func (l *samplerList) Type() string   { return "LIST" }
+
+// byCorpus is a choice for all corpora, the first of the choices where none is
+// given, and others for those that are named: VALUE or NAME=VALUE, also several
+// with commas between them.
+type byCorpus struct {
+	choices []string
+	what    string // the word for a value in the help
+	all     string
+	named   map[string]string
 }
 
-func (p *evalProgress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		p.bar = nil
+var _ pflag.Value = (*byCorpus)(nil)
+
+func (b *byCorpus) Set(text string) error {
+	for _, part := range strings.Split(text, ",") {
+		name, value, named := strings.Cut(part, "=")
+		if !named {
+			name, value = "", part
+		}
+		if !slices.Contains(b.choices, value) || named && name == "" {
+			return fmt.Errorf("one of %s, or NAME=%s", strings.Join(b.choices, ", "), b.what)
+		}
+		if !named {
+			b.all = value
+			continue
+		}
+		if b.named == nil {
+			b.named = map[string]string{}
+		}
+		b.named[name] = value
 	}
+	return nil
 }
+
+// of is the value for a corpus.
+func (b *byCorpus) of(name string) string {
+	if value, ok := b.named[name]; ok {
+		return value
+	}
+	return cmp.Or(b.all, b.choices[0])
+}
+
+// names lists the corpora that have a value of their own.
+func (b *byCorpus) names() []string { return slices.Sorted(maps.Keys(b.named)) }
+
+func (b *byCorpus) String() string {
+	if b == nil || len(b.choices) == 0 {
+		return ""
+	}
+	list := []string{b.of("")}
+	for _, name := range b.names() {
+		list = append(list, name+"="+b.named[name])
+	}
+	return strings.Join(list, ",")
+}
+
+func (b *byCorpus) Type() string { return "[NAME=]" + b.what }

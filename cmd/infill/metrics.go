@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/eval/corpus"
 	"infill/metrics"
 )
 
@@ -35,6 +37,8 @@ type metricsOptions struct {
 	format       string
 	seedGiven    bool
 	quiet        bool
+	form         byCorpus
+	encoding     byCorpus
 	metrics.Options
 }
 
@@ -47,6 +51,7 @@ func metricsFormats() []string { return []string{"text", "json", "csv"} }
 func newCmdMetrics(s *terminal.Streams, runF func(context.Context, *metricsOptions) error) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: string(metrics.NoSmoothing), format: metricsFormats()[0],
+		form: byCorpus{choices: texts(corpus.Forms()), what: "FORM"}, encoding: byCorpus{choices: texts(corpus.Encodings()), what: "ENCODING"},
 		Options: metrics.Options{
 			BLEUOptions: metrics.BLEUOptions{Order: metrics.DefaultOrder}, UniqueOrders: []int{1, 2, 3, 4},
 			Resamples: metrics.DefaultResamples, Confidence: metrics.DefaultConfidence, Version: infill.Version(),
@@ -60,6 +65,13 @@ how alike the sentences are, and corpus BLEU and n-grams not found in references
 Every score has a bootstrap interval and a signature that holds all that changes
 it. FILE may be -, standard input.
 
+A FILE whose name ends in .jsonl is what infill --format jsonl prints: the samples
+of all its templates are scored, with the mean and best log-likelihood U, and
+self-BLEU and repetition within each template as well.
+
+References are read as infill eval reads corpora: WikiText's own files and text
+with a sentence a line are told apart, --corpus-form prose is for running text.
+
 Definitions are those of NLTK and nyu-dl/bert-gen: no smoothing, the closest
 reference length, the references of a sentence's self-BLEU are all the others.
 Sentences are taken as white-space tokenised; --preset bert-gen also lower-cases
@@ -70,6 +82,7 @@ line by line: approximate randomisation and paired bootstrap. The p-values are o
 single tests; who looks at many must correct for that.`,
 		Example: `  $ infill metrics fills.txt -r tbc=tbc.txt -r wiki=wiki.txt --preset bert-gen
   $ infill metrics fills.txt --format json
+  $ infill --format jsonl < templates.txt > fills.jsonl && infill metrics fills.jsonl
   $ infill metrics first.txt --against second.txt -r tbc=tbc.txt`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -90,13 +103,18 @@ single tests; who looks at many must correct for that.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.VarP(&o.references, "reference", "r", "a text to compare with, one sentence a line; may be given several times")
+	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
+	flags.Var(&o.form, "corpus-form", "what a line of a reference is, of all or of one: "+strings.Join(o.form.choices, ", "))
+	complete(cmd, "corpus-form", o.form.choices)
+	flags.Var(&o.encoding, "encoding", "of all references or of one: "+strings.Join(o.encoding.choices, ", "))
+	complete(cmd, "encoding", o.encoding.choices)
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
 	addChoice(cmd, &o.preset, "preset", "", metricsPresets(), "bert-gen: --tokenisation bert-gen")
 	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how a line becomes tokens")
 	flags.Var(whole{&o.Order}, "order", "longest n-gram of BLEU")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
 	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")
+	flags.VarP(whole{&o.Top}, "top", "k", "repetition among the N likeliest of each template as well, for JSONL; 0 is not")
 	flags.Var(whole{&o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all, bert-gen takes 2500")
 	flags.Var(whole{&o.Resamples}, "resamples", "bootstrap samples for intervals; -1 is no intervals")
 	flags.Var(decimal{&o.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
@@ -118,9 +136,20 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
 		return &usageError{fmt.Errorf("--smoothing: %w", err), ""}
 	}
+	for flag, value := range map[string]*byCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
+		for _, name := range value.names() {
+			if !slices.ContainsFunc(o.references.list, func(c namedFile) bool { return c.name == name }) {
+				return &usageError{fmt.Errorf("%s: no reference is called %q", flag, name), ""}
+			}
+		}
+	}
 	switch {
 	case o.Order < 1 || o.Order > metrics.MaximumOrder:
 		return &usageError{fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder), ""}
+	case o.Top < 0:
+		return &usageError{fmt.Errorf("--top: %d is not a whole number of 0 or more", o.Top), ""}
+	case o.Top > 0 && !strings.HasSuffix(o.file, ".jsonl"):
+		return &usageError{errors.New("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed"), ""}
 	case o.UnionFirst < 0:
 		return &usageError{fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst), ""}
 	case o.Resamples == 0 || o.Resamples < -1:
@@ -141,19 +170,19 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	if n := len(readers) - len(slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
 		return &usageError{errors.New("standard input (-) is named more than once: it can be read once"), ""}
 	}
-	sentences, err := o.read("text", o.file)
+	hypotheses, err := o.read("text", o.file)
 	if err != nil {
 		return err
 	}
 	var references []metrics.Reference
 	for _, r := range o.references.list {
-		text, err := o.read("reference "+r.name, r.file)
+		text, err := o.reference(r)
 		if err != nil {
 			return err
 		}
 		references = append(references, metrics.Reference{Name: r.name, Sentences: text})
 	}
-	report, err := metrics.Evaluate(ctx, metrics.Hypotheses{Sentences: sentences}, references, o.Options)
+	report, err := metrics.Evaluate(ctx, *hypotheses, references, o.Options)
 	if err != nil {
 		return err
 	}
@@ -163,10 +192,14 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 		if err != nil {
 			return err
 		}
-		if len(other) != len(sentences) {
-			return &usageError{fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), counted(len(other), "sentence"), nameOf(o.file), counted(len(sentences), "sentence")), ""}
+		first, second := len(hypotheses.Sentences), len(other.Sentences)
+		if first != second {
+			return &usageError{fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), counted(second, "sentence"), nameOf(o.file), counted(first, "sentence")), ""}
 		}
-		if result.Comparison, err = metrics.CompareMethods(ctx, metrics.Hypotheses{Sentences: sentences}, metrics.Hypotheses{Sentences: other}, references, o.Options); err != nil {
+		if (hypotheses.Prompts == nil) != (other.Prompts == nil) {
+			return &usageError{errors.New("--against: only one of the two texts is JSONL: give both in the same form"), ""}
+		}
+		if result.Comparison, err = metrics.CompareMethods(ctx, *hypotheses, *other, references, o.Options); err != nil {
 			return err
 		}
 	}
@@ -177,15 +210,18 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 }
 
 // read reads one text and tells of blank lines.
-func (o *metricsOptions) read(what, file string) ([]string, error) {
-	in := o.streams.In
-	if file != "-" {
-		f, err := os.Open(file)
+func (o *metricsOptions) read(what, file string) (*metrics.Hypotheses, error) {
+	in, done, err := o.open(what, file)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if strings.HasSuffix(file, ".jsonl") {
+		h, err := readResults(in)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s: %w", what, err), ""}
+			return nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), "a file whose name ends in .jsonl is what infill --format jsonl prints"}
 		}
-		defer f.Close()
-		in = f
+		return h, nil
 	}
 	sentences, blank, err := metrics.ReadSentences(in)
 	if err != nil {
@@ -194,7 +230,74 @@ func (o *metricsOptions) read(what, file string) ([]string, error) {
 	if blank > 0 {
 		o.warn("%s (%s): %s left out", what, nameOf(file), counted(blank, "blank line"))
 	}
-	return sentences, nil
+	return &metrics.Hypotheses{Sentences: sentences}, nil
+}
+
+func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err error) {
+	if file == "-" {
+		return o.streams.In, func() {}, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, &usageError{fmt.Errorf("%s: %w", what, err), ""}
+	}
+	return f, func() { f.Close() }, nil
+}
+
+// readResults reads the objects that infill --format jsonl prints. Every line is a
+// prompt of its own: its samples are not independent of each other.
+func readResults(in io.Reader) (*metrics.Hypotheses, error) {
+	h := &metrics.Hypotheses{Prompts: []string{}}
+	lines := json.NewDecoder(in)
+	for number := 1; ; number++ {
+		var r struct {
+			Samples []struct {
+				Text          *string  `json:"text"`
+				LogLikelihood *float64 `json:"log_likelihood"`
+			} `json:"samples"`
+		}
+		err := lines.Decode(&r)
+		switch {
+		case err == io.EOF && number == 1:
+			return nil, errors.New("no sentence: the text is empty")
+		case err == io.EOF:
+			return h, nil
+		case err != nil:
+			return nil, fmt.Errorf("object %d: %w", number, err)
+		case len(r.Samples) == 0:
+			return nil, fmt.Errorf("object %d holds no samples", number)
+		}
+		for i, s := range r.Samples {
+			if s.Text == nil || s.LogLikelihood == nil {
+				return nil, fmt.Errorf("object %d, sample %d: text or log_likelihood is missing", number, i+1)
+			}
+			h.Sentences = append(h.Sentences, *s.Text)
+			h.Prompts = append(h.Prompts, strconv.Itoa(number))
+			h.LogLikelihoods = append(h.LogLikelihoods, *s.LogLikelihood)
+		}
+	}
+}
+
+// reference reads a text to compare with, as an evaluation does.
+func (o *metricsOptions) reference(r namedFile) ([]string, error) {
+	what := "reference " + r.name
+	in, done, err := o.open(what, r.file)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	c, err := corpus.Read(r.name, nameOf(r.file), in, corpus.ReadOptions{
+		Form: corpus.Form(o.form.of(r.name)), Encoding: corpus.Encoding(o.encoding.of(r.name)), Markers: corpus.Keep,
+	})
+	if err != nil {
+		return nil, &usageError{err, ""}
+	}
+	for _, skip := range c.Skipped {
+		if skip.Reason != corpus.SkipHeading {
+			o.warn("%s (%s): %s left out: %s (the first is line %d)", what, nameOf(r.file), counted(skip.Count, "line"), skip.Reason, skip.Line)
+		}
+	}
+	return c.Raw(), nil
 }
 
 func (o *metricsOptions) warn(format string, args ...any) {
@@ -285,6 +388,16 @@ func scoreTitle(s metrics.Score) string {
 		return fmt.Sprintf("unique %d-grams %s", s.N, where)
 	case metrics.MetricDistinctNGrams:
 		return fmt.Sprintf("distinct %d-grams", s.N)
+	case metrics.MetricSelfBLEUPerPrompt:
+		return "self-BLEU within templates"
+	case metrics.MetricRepeatedWithinPrompt:
+		return "repeated within templates"
+	case metrics.MetricRepeatedTop:
+		return "repeated among the likeliest"
+	case metrics.MetricLogLikelihoodMean:
+		return "mean log-likelihood, nats"
+	case metrics.MetricLogLikelihoodBest:
+		return "best log-likelihood, nats"
 	}
 	return strings.ReplaceAll(s.Metric, "_", " ")
 }

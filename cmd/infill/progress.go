@@ -1,61 +1,162 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/eval"
 )
 
 // patience is how long a run may take before it shows a bar: one that only
 // flickers disturbs.
 const patience = 700 * time.Millisecond
 
-// progress shows a run's steps on a terminal.
-type progress struct {
+// bar is a progress bar on the terminal behind standard error; where there is
+// none, or silence was asked for, it shows nothing.
+type bar struct {
 	out   io.Writer // nil: shows nothing
 	start time.Time
-	bar   *progressbar.ProgressBar
+	drawn *progressbar.ProgressBar
 }
 
-func newProgress(s *terminal.Streams, quiet bool) *progress {
-	p := &progress{start: time.Now()}
+func newBar(s *terminal.Streams, quiet bool) bar {
+	b := bar{start: time.Now()}
 	if s.ErrTerminal && !quiet {
-		p.out = s.Err
+		b.out = s.Err
+	}
+	return b
+}
+
+// due tells whether there is a bar, or it is time for one.
+func (b *bar) due() bool {
+	return b.out != nil && (b.drawn != nil || time.Since(b.start) >= patience)
+}
+
+// draw shows done of total after a description, with a bar made with the options
+// if there is none yet.
+func (b *bar) draw(description string, done, total int, options ...progressbar.Option) {
+	if b.drawn == nil {
+		b.drawn = progressbar.NewOptions(total, append([]progressbar.Option{
+			progressbar.OptionSetWriter(b.out),
+			progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(65 * time.Millisecond),
+		}, options...)...)
+	}
+	b.drawn.Describe(description)
+	// A bar that cannot be drawn is no reason to stop the run.
+	_ = b.drawn.Set(done)
+}
+
+// clear takes the bar off the terminal; the next one begins anew.
+func (b *bar) clear() {
+	if b.drawn != nil {
+		_ = b.drawn.Clear()
+		b.drawn = nil
+	}
+	b.start = time.Now()
+}
+
+// progress shows a run's steps.
+type progress struct{ bar }
+
+func newProgress(s *terminal.Streams, quiet bool) *progress { return &progress{newBar(s, quiet)} }
+
+// observe hears every step of a run.
+func (p *progress) observe(step infill.Progress) {
+	if p.due() {
+		p.draw("sampling", step.Step, step.Steps, progressbar.OptionSetWidth(24),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
+	}
+}
+
+// evalProgress shows how far an evaluation is: on a terminal as a bar, and else,
+// in the log of a batch system, as a line now and then.
+type evalProgress struct {
+	bar
+	log    io.Writer // nil: no lines
+	pause  time.Duration
+	models int
+	told   time.Time
+}
+
+func newEvalProgress(s *terminal.Streams, quiet bool, models int) *evalProgress {
+	p := &evalProgress{bar: newBar(s, quiet), pause: time.Minute, models: models, told: time.Now()}
+	if !s.ErrTerminal && !quiet {
+		p.log = s.Err
 	}
 	return p
 }
 
-// observe hears every step of a run.
-func (p *progress) observe(step infill.Progress) {
-	if p.out == nil {
+// observe hears every step.
+func (p *evalProgress) observe(step eval.Progress) {
+	if p.log != nil && time.Since(p.told) >= p.pause {
+		p.told = time.Now()
+		fmt.Fprintf(p.log, "infill: %s\n", p.describe(step))
+	}
+	if !p.due() {
 		return
 	}
-	if p.bar == nil {
-		if time.Since(p.start) < patience {
-			return
-		}
-		p.bar = progressbar.NewOptions(step.Steps,
-			progressbar.OptionSetWriter(p.out),
-			progressbar.OptionSetDescription("sampling"),
-			progressbar.OptionSetWidth(24),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionThrottle(65*time.Millisecond))
-	}
-	// A bar that cannot be drawn is no reason to stop the run.
-	_ = p.bar.Set(step.Step)
+	// A fill counts a thousand, so that the bar moves within one.
+	const unit = 1000
+	done := step.Done*unit + unit*step.Step/max(1, step.Steps)
+	// A line that is too long would be drawn below itself again and again.
+	description := ansi.Truncate(p.describe(step), max(0, p.columns()-barWidth-len(" 100% ||  ")), "…")
+	p.draw(description, done, step.Total*unit, progressbar.OptionSetWidth(barWidth), progressbar.OptionSetPredictTime(false))
 }
 
-// clear takes the bar off the terminal; the next run begins a new one.
-func (p *progress) clear() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		p.bar = nil
+// barWidth is that of the bar alone.
+const barWidth = 10
+
+// columns are those of the terminal that is drawn on, which may have been resized.
+func (p *evalProgress) columns() int {
+	const usual = 80
+	if f, ok := p.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
 	}
-	p.start = time.Now()
+	return usual
+}
+
+// describe says in one line where a run is.
+func (p *evalProgress) describe(step eval.Progress) string {
+	if step.Scoring {
+		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Samples, step.Sentences)
+	}
+	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Samples, step.Total*step.Samples)
+	if step.ChainsPerSecond > 0 {
+		digits := 0
+		if step.ChainsPerSecond < 10 {
+			digits = 1
+		}
+		text += " (" + strconv.FormatFloat(step.ChainsPerSecond, 'f', digits, 64) + "/s)"
+	}
+	if step.Left >= 0 {
+		text += ", " + roundDuration(step.Left) + " left"
+	}
+	text += ", " + oneLine(step.Method)
+	if p.models > 1 {
+		text += " " + oneLine(step.Model)
+	}
+	return text
+}
+
+// roundDuration is a duration to two parts at most: 8s, 2m10s, 3h20m.
+func roundDuration(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }

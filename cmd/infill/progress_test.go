@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/eval"
 )
 
 func TestProgress(t *testing.T) {
@@ -48,4 +51,71 @@ func TestProgress(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEvalProgress: a bar that fits its line, or a line now and then where there
+// is no terminal.
+func TestEvalProgress(t *testing.T) {
+	step := eval.Progress{
+		Model: "mini-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20, Step: 25, Steps: 50,
+		Done: 30, Kept: 10, Total: 220, Samples: 25, ChainsPerSecond: 123.4, Left: 2*time.Hour + 5*time.Minute,
+	}
+	said := "sentence 3 of 20, 750 of 5500 chains (123/s), 2h05m left, dmala:balance=sqrt,step-size=0.3,candidates=500"
+	t.Run("terminal", func(t *testing.T) {
+		var out bytes.Buffer
+		p := newEvalProgress(&terminal.Streams{Err: &out, ErrTerminal: true}, false, 1)
+		p.start = time.Now().Add(-time.Hour)
+		for range 3 {
+			p.observe(step)
+			step.Step++
+		}
+		shown := false
+		for _, line := range strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+			if width := ansi.StringWidth(line); width > 80 {
+				t.Errorf("%d columns: %q", width, line)
+			}
+			shown = shown || strings.HasPrefix(line, said[:55])
+		}
+		if !shown {
+			t.Errorf("%q never came: %q", said[:55], out.String())
+		}
+		p.clear()
+	})
+	t.Run("log", func(t *testing.T) {
+		var out bytes.Buffer
+		p := newEvalProgress(&terminal.Streams{Err: &out}, false, 1)
+		p.observe(step)
+		if out.Len() > 0 {
+			t.Errorf("at once: %q", out.String())
+		}
+		p.told = time.Now().Add(-time.Hour)
+		p.observe(step)
+		p.observe(step)
+		if want := "infill: " + said + "\n"; out.String() != want {
+			t.Errorf("got %q, want %q", out.String(), want)
+		}
+	})
+	t.Run("quiet", func(t *testing.T) {
+		var out bytes.Buffer
+		for _, s := range []*terminal.Streams{{Err: &out}, {Err: &out, ErrTerminal: true}} {
+			p := newEvalProgress(s, true, 1)
+			p.start, p.told = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
+			p.observe(step)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%q", out.String())
+		}
+	})
+	t.Run("end", func(t *testing.T) {
+		p := newEvalProgress(&terminal.Streams{}, false, 1)
+		if got, want := p.describe(eval.Progress{Sentences: 4, Done: 8, Total: 8, Samples: 5, Scoring: true}), "all 40 chains of 4 sentences are done: scoring"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+	t.Run("beginning", func(t *testing.T) {
+		p := newEvalProgress(&terminal.Streams{}, false, 2)
+		if got, want := p.describe(eval.Progress{Model: "tiny", Method: "gibbs", Sentences: 4, Total: 8, Samples: 5, Left: -1}), "sentence 1 of 4, 0 of 40 chains, gibbs tiny"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }

@@ -307,6 +307,11 @@ func (c Config) Validate() error {
 	case c.Top < 1 || c.Top > c.Samples:
 		return fmt.Errorf("top %d: choose a number from 1 to that of the samples, %d", c.Top, c.Samples)
 	}
+	selection := c.Select
+	selection.Sentences = c.Sentences
+	if err := selection.Validate(); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, model := range c.Models {
 		if seen[model] {

@@ -262,6 +262,9 @@ func TestChangedConfiguration(t *testing.T) {
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true }, "metrics.keep_sources: false there, true now"},
 		"threads":   {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
 		"part":      {func(o *Options) { o.Shard = Shard{1, 2} }, "shard: all there, 1/2 now"},
+		// Nothing is left to compute here, so nothing else would tell.
+		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
+		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -291,6 +294,16 @@ func TestChangedConfiguration(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// TestDemandsMet: what was asked for by other words is no change.
+func TestDemandsMet(t *testing.T) {
+	dir, _ := reference(t)
+	for _, demand := range [][2]string{{"", ""}, {"auto", "fp32"}, {"cpu", ""}} {
+		o, _ := small(t)
+		o.Dir, o.Device, o.Precision = dir, demand[0], demand[1]
+		run(t, o)
+	}
 }
 
 func TestFolder(t *testing.T) {
@@ -573,6 +586,42 @@ func TestHolm(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestAdjust: a column of the table holds the comparisons of all models, so the
+// correction is for all of them.
+func TestAdjust(t *testing.T) {
+	p := []float64{0.01, 0.02, 0.03, 0.04}
+	list := make([]Comparison, len(p))
+	for i := range list {
+		list[i].Model = []string{"one", "two"}[i/2]
+		list[i].Scores = []ComparedScore{{Difference: metrics.Difference{PairedTest: metrics.PairedTest{RandomisationP: metrics.Value(p[i])}}}}
+	}
+	adjust(list)
+	for i, want := range []float64{0.04, 0.06, 0.06, 0.06} {
+		if got := float64(list[i].Scores[0].AdjustedP); math.Abs(got-want) > 1e-12 {
+			t.Errorf("comparison %d: %v, want %v", i+1, got, want)
+		}
+	}
+}
+
+// TestLeftOut: what is passed over while choosing is told with its count, and what
+// is left out of the references stands below the table.
+func TestLeftOut(t *testing.T) {
+	o, _ := small(t)
+	o.Corpora[1] = newCorpus(t, "ponds", "fish .\n"+strings.Repeat("the dog ", 20)+".\n"+ponds)
+	o.Config.Select.MinimumTokens, o.Config.Sentences = 3, 10
+	var notes []string
+	o.Note = func(note string) { notes = append(notes, note) }
+	results := run(t, o)
+	for _, want := range []string{"1 × too short (such as line 1)", "1 × refused by model fake: text too long (such as line 2)"} {
+		if len(notes) != 1 || !strings.Contains(notes[0], "corpus ponds: left out of the ") || !strings.Contains(notes[0], want) {
+			t.Errorf("notes %q, want %q", notes, want)
+		}
+	}
+	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes, "3 sentences of ponds (5 left out, the masked ones)") {
+		t.Errorf("notes of the table: %s", notes)
 	}
 }
 

@@ -194,7 +194,7 @@ func (f *folder) tidy() error {
 		case name == RunFile:
 			has = true
 		case name == lockFile:
-		case isTemporary(name):
+		case isTemporary(name), name == StatusFile:
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
 				return err
 			}
@@ -210,8 +210,8 @@ func (f *folder) tidy() error {
 
 // isTemporary tells the names that renameio gives.
 func isTemporary(name string) bool {
-	for _, target := range []string{RunFile, SamplesFile, MetricsFile, ReportFile} {
-		if rest, ok := strings.CutPrefix(name, "."+target); ok && strings.Trim(rest, "0123456789") == "" {
+	for _, target := range []string{RunFile, SamplesFile, MetricsFile, ReportFile, StatusFile} {
+		if rest, ok := strings.CutPrefix(name, "."+strings.TrimPrefix(target, ".")); ok && strings.Trim(rest, "0123456789") == "" {
 			return true
 		}
 	}

@@ -87,6 +87,9 @@ func unfinished(dir string, h *Header, records map[key]*Record) error {
 	if h.Shard.Count > 0 {
 		return fmt.Errorf("%s holds part %s of a run: infill eval merge puts the parts together", dir, h.Shard)
 	}
+	if len(records) >= total {
+		return fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", dir)
+	}
 	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", dir, len(records), total)
 }
 

@@ -307,20 +307,12 @@ func (p *page) notes() {
 	p.Notes = append(p.Notes, p.Results.Warnings...)
 	for _, k := range p.Results.Corpora {
 		for _, skip := range k.Skipped {
-			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while reading, as line %d", k.Name, skip.Count, skip.Reason, skip.Line))
+			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while reading (such as line %d)", k.Name, skip.Count, skip.Reason, skip.Line))
 		}
 	}
 	for _, s := range p.Header.Selection {
 		for _, skip := range s.Skipped {
-			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while choosing sentences, as line %d", s.Corpus, skip.Count, skip.Reason, skip.Line))
-		}
-	}
-	if len(p.Results.Methods) == 0 {
-		return
-	}
-	for _, ref := range p.Results.Methods[0].Top.References {
-		if ref.Excluded > 0 && ref.Name != metrics.Union {
-			p.Notes = append(p.Notes, fmt.Sprintf("reference %s: %d of the masked sentences left out, %d sentences compared with", ref.Name, ref.Excluded, ref.Sentences))
+			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while choosing sentences (such as line %d)", s.Corpus, skip.Count, skip.Reason, skip.Line))
 		}
 	}
 }

@@ -98,7 +98,7 @@ type ComparedScore struct {
 	Score string `json:"score"` // its name, as metrics.Score.Name
 	metrics.Difference
 	// AdjustedP is RandomisationP after Holm's correction for the number of
-	// comparisons of this score with this model.
+	// comparisons of this score, those of all models together.
 	AdjustedP metrics.Value `json:"adjusted_p"`
 }
 
@@ -189,6 +189,7 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 		}
 		r.Comparisons = append(r.Comparisons, compared...)
 	}
+	adjust(r.Comparisons)
 	return r, nil
 }
 
@@ -305,6 +306,12 @@ func compare(ctx context.Context, model string, c Config, top map[[2]string]metr
 			list = append(list, comparison)
 		}
 	}
+	return list, nil
+}
+
+// adjust corrects the p-values of each score for the number of comparisons, those
+// of all models together: they stand in one column.
+func adjust(list []Comparison) {
 	for i := range list {
 		for k := range list[i].Scores {
 			p := make([]float64, len(list))
@@ -314,7 +321,6 @@ func compare(ctx context.Context, model string, c Config, top map[[2]string]metr
 			list[i].Scores[k].AdjustedP = metrics.Value(holm(p)[i])
 		}
 	}
-	return list, nil
 }
 
 // comparedMetric tells the scores of table 3, and U.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
@@ -52,8 +53,15 @@ type Progress struct {
 	// Done and Total count fills, a fill being one sentence by one method; Kept
 	// of those done were there from an earlier start.
 	Done, Kept, Total int
-	// Chains is the number of chains that have ended in this process.
-	Chains int
+	// Samples is the number of chains of each fill.
+	Samples int
+	// ChainsPerSecond is the rate of this process, 0 while no fill is done.
+	ChainsPerSecond float64
+	// Left is how long the rest will take, by what fills of each method have taken
+	// so far; negative while that is not known.
+	Left time.Duration
+	// Scoring tells that all fills are done and the scores are being computed.
+	Scoring bool
 	// Moment is what the chains do; its template is that of the sentence.
 	Moment infill.Progress
 }
@@ -67,6 +75,10 @@ type Options struct {
 	Shard   Shard
 	// Threads is that of the models' calls, for the record.
 	Threads int
+	// Device and Precision are what was asked of the models' calls, such as "cpu"
+	// and "int8"; a folder whose samples have others is refused. "" and "auto"
+	// take what is there.
+	Device, Precision string
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
 	// Observe, which may be nil, hears of every step, one at a time.
@@ -251,6 +263,14 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 	if f.cut > 0 {
 		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again", SamplesFile, f.cut))
 	}
+	if err := f.sameDemands(o); err != nil {
+		return nil, err
+	}
+	for _, s := range h.Selection {
+		if len(s.Skipped) > 0 {
+			o.Note(fmt.Sprintf("corpus %s: left out of the %d sentences looked at: %s", s.Corpus, s.Considered, corpus.List(s.Skipped)))
+		}
+	}
 	prompts := h.Prompts()
 	work := make([][]job, len(o.Models)) // by model
 	total := 0
@@ -267,7 +287,15 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 			}
 		}
 	}
-	r := &runner{folder: f, options: o, total: total, kept: len(f.records)}
+	r := &runner{folder: f, options: o, total: total, kept: len(f.records), pace: newPace(slices.Concat(work...), f.records, max(1, o.Jobs), time.Now())}
+	status := f.newStatus()
+	r.options.Observe = func(p Progress) {
+		status.write(p)
+		if o.Observe != nil {
+			o.Observe(p)
+		}
+	}
+	defer status.remove()
 	for i, m := range o.Models {
 		// One model at a time is in memory.
 		err := r.model(ctx, work[i])
@@ -278,6 +306,9 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 	if o.Shard.Count > 0 {
 		return nil, nil
 	}
+	if o.Observe != nil {
+		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total, Samples: o.Config.Samples, Scoring: true})
+	}
 	return f.evaluate(ctx, o.Corpora)
 }
 
@@ -287,9 +318,9 @@ type runner struct {
 	options     Options
 	total, kept int
 
-	mutex  sync.Mutex
-	done   int
-	chains int
+	mutex sync.Mutex
+	done  int
+	pace  *pace
 }
 
 func (r *runner) model(ctx context.Context, work []job) error {
@@ -316,7 +347,7 @@ func (r *runner) model(ctx context.Context, work []job) error {
 				return err
 			}
 			r.done++
-			r.chains += len(record.Chains)
+			r.pace.ended(record, time.Now())
 			return r.folder.append(record)
 		})
 	}
@@ -337,6 +368,28 @@ func (f *folder) sameEnvironment(r *Record) error {
 			return &ChangedError{Dir: f.dir, Differences: []string{fmt.Sprintf("computed with %s there, %s now", there, now)}}
 		}
 		return nil // all before it agree
+	}
+	return nil
+}
+
+// sameDemands refuses a folder whose samples were computed on another device or
+// with another precision than is asked for, also where nothing is left to compute.
+func (f *folder) sameDemands(o Options) error {
+	for _, r := range f.records {
+		fields := map[string]string{}
+		for _, field := range strings.Split(environment(r.Signature), "|") {
+			name, value, _ := strings.Cut(field, ":")
+			fields[name] = value
+		}
+		var list []string
+		for _, demand := range []struct{ name, asked string }{{"device", o.Device}, {"precision", o.Precision}} {
+			if there := fields[demand.name]; demand.asked != "" && demand.asked != "auto" && there != "" && there != demand.asked && !strings.HasPrefix(there, demand.asked+":") {
+				list = append(list, fmt.Sprintf("%s: %s there, %s now", demand.name, there, demand.asked))
+			}
+		}
+		if len(list) > 0 {
+			return &ChangedError{Dir: f.dir, Differences: list}
+		}
 	}
 	return nil
 }
@@ -470,14 +523,13 @@ func (r *runner) score(ctx context.Context, j job, energy string, fills [][]int)
 }
 
 func (r *runner) observe(j job, p infill.Progress) {
-	if r.options.Observe == nil {
-		return
-	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	rate, left := r.pace.at(time.Now())
 	r.options.Observe(Progress{
 		Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Sentences: r.options.Config.Sentences,
-		Step: p.Step, Steps: p.Steps, Done: r.kept + r.done, Kept: r.kept, Total: r.total, Chains: r.chains, Moment: p,
+		Step: p.Step, Steps: p.Steps, Done: r.kept + r.done, Kept: r.kept, Total: r.total,
+		Samples: r.options.Config.Samples, ChainsPerSecond: rate, Left: left, Moment: p,
 	})
 }
 

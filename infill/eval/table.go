@@ -152,6 +152,7 @@ func (r *Results) Table(set string) *Table {
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
 		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots and seconds: mean over sentences ± 1.96 standard errors", 100*c.Metrics.Confidence))
+	t.Notes = append(t.Notes, r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
 			row := ComparisonRow{k.Model, k.First, k.Second, map[string]ComparedScore{}}
@@ -166,6 +167,24 @@ func (r *Results) Table(set string) *Table {
 		}
 	}
 	return t
+}
+
+// referenceNote says what the samples were compared with.
+func (r *Results) referenceNote() string {
+	var parts []string
+	for _, m := range r.Methods[:min(1, len(r.Methods))] {
+		for _, ref := range m.Top.References {
+			if ref.Name == metrics.Union {
+				continue
+			}
+			part := fmt.Sprintf("%d sentences of %s", ref.Sentences, ref.Name)
+			if ref.Excluded > 0 {
+				part += fmt.Sprintf(" (%d left out, the masked ones)", ref.Excluded)
+			}
+			parts = append(parts, part)
+		}
+	}
+	return "compared with " + strings.Join(parts, ", ")
 }
 
 const comparisonNote = "difference to the baseline, paired by sentence; p: two-sided approximate randomisation, after Holm's correction for the number of comparisons in the column"

@@ -240,7 +240,11 @@ func Read(name, path string, r io.Reader, o ReadOptions) (*Corpus, error) {
 		return fail(fmt.Errorf("%d of %d lines are not valid %s: name the encoding (%s, %s)", bad, texts, encoding, Windows1252, UTF16))
 	}
 	if len(c.Sentences) == 0 {
-		return fail(fmt.Errorf("no sentence left: %s", list(c.Skipped)))
+		hint := ""
+		if skipped.count(SkipControl) > 0 && encoding == UTF8 {
+			hint = "; text in UTF-16 without a byte order mark looks so: name the encoding (" + string(UTF16) + ")"
+		}
+		return fail(fmt.Errorf("no sentence left: %s%s", List(c.Skipped), hint))
 	}
 	return c, nil
 }
@@ -298,11 +302,11 @@ func unusable(raw string) string {
 	return ""
 }
 
-// list names the counts in one line.
-func list(skipped []Skip) string {
+// List names the counts in one line.
+func List(skipped []Skip) string {
 	parts := make([]string, len(skipped))
 	for i, s := range skipped {
-		parts[i] = fmt.Sprintf("%d × %s, as line %d", s.Count, s.Reason, s.Line)
+		parts[i] = fmt.Sprintf("%d × %s (such as line %d)", s.Count, s.Reason, s.Line)
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing was left out")
 }

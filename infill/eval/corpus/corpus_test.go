@@ -186,7 +186,8 @@ func TestReadRefusesBadInput(t *testing.T) {
 	}{
 		"empty":         {text: "", want: "corpus own (a.txt): the file is empty"},
 		"blank":         {text: "\n \n\t\n", want: "the file is empty"},
-		"only headings": {text: " = A = \n", want: "no sentence left: 1 × heading, as line 1"},
+		"only headings": {text: " = A = \n", want: "no sentence left: 1 × heading (such as line 1)"},
+		"no mark":       {text: "n\x00o\x00 \x00m\x00\n\x00", want: "text in UTF-16 without a byte order mark looks so: name the encoding (utf-16)"},
 		"mixed":         {text: "a\nb\xe9\nc\nd\n", want: "1 of 4 lines are not valid utf-8: name the encoding (windows-1252, utf-16)"},
 		"form":          {text: "a", o: ReadOptions{Form: "csv"}, want: "choose one of auto, lines, wikitext, prose"},
 		"encoding":      {text: "a", o: ReadOptions{Encoding: "ebcdic"}, want: "choose one of detect, utf-8, utf-16, windows-1252, iso-8859-1"},

@@ -58,7 +58,8 @@ func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	}
 }
 
-func (o SelectOptions) check() error {
+// Validate says what is wrong with the options, whatever the corpus.
+func (o SelectOptions) Validate() error {
 	switch {
 	case o.Sentences < 1:
 		return fmt.Errorf("%d sentences: choose at least 1", o.Sentences)
@@ -121,7 +122,7 @@ const (
 // Which words of a sentence are masked depends on the seed and the sentence alone, so that another number of sentences, or another corpus
 // beside this one, masks the same sentence alike. Fewer sentences than wanted is an error that tells why.
 func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
-	if err := o.check(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
 	}
 	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Skipped: []Skip{}, Replaced: map[string]int{}}
@@ -155,7 +156,7 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	}
 	s.Skipped = append(s.Skipped, skipped.list...)
 	if len(s.Prompts) < o.Sentences {
-		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, list(s.Skipped))
+		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, List(s.Skipped))
 	}
 	return s, nil
 }
