@@ -16,14 +16,14 @@ type chunkLimits struct {
 	queries int // queried positions of a call: each has a row of vocabulary size
 }
 
-// limits: the figures come from BenchmarkChunk. Queries are bounded by the
-// memory for their distributions, of which a few exist at once: 32 MiB each on
-// a CPU.
+// limits: the figures come from BenchmarkChunk. Large vocabularies bound the
+// queries by the memory for their distributions, of which a few exist at once:
+// 32 MiB each on a CPU.
 func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
-		return chunkLimits{tokens: 64 << 10, queries: max(1, (64<<20)/c.VocabularySize)}
+		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
 	}
-	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize), queries: max(1, (8<<20)/c.VocabularySize)}
+	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize), queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
 // rows is the number of rows for one call.
