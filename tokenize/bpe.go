@@ -65,7 +65,7 @@ func newBytePairs(vocabulary map[string]int, rules [][2]string) (*bytePairs, err
 	for b, r := range byteSymbols() {
 		id, ok := vocabulary[string(r)]
 		if !ok {
-			return nil, fmt.Errorf("model.vocab has no token for the byte 0x%02x", b)
+			return nil, fmt.Errorf("the vocabulary has no token for the byte 0x%02x", b)
 		}
 		m.bytes[b] = id
 	}
@@ -74,7 +74,7 @@ func newBytePairs(vocabulary map[string]int, rules [][2]string) (*bytePairs, err
 		right, rightOK := vocabulary[rule[1]]
 		token, ok := vocabulary[rule[0]+rule[1]]
 		if !leftOK || !rightOK || !ok {
-			return nil, fmt.Errorf("merge %d of %q and %q: model.vocab lacks one of them or what they make", rank, rule[0], rule[1])
+			return nil, fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or what they make", rank, rule[0], rule[1])
 		}
 		m.merges[[2]int{left, right}] = merge{rank, token}
 	}

@@ -1,7 +1,8 @@
 // Package tokenize turns text into the token ids of a BERT-style masked language model and fills back into text.
 //
 // A [Tokenizer] is WordPiece over a vocabulary, cased or uncased, or what a tokenizer.json of byte-level BPE (RoBERTa, ModernBERT)
-// or Unigram (ALBERT, XLM-RoBERTa) says. [Tokenizer.Encode] gives the ids that Hugging Face's tokenizers library gives.
+// or Unigram (ALBERT, XLM-RoBERTa) says, or the files that such models had before there was a tokenizer.json.
+// [Tokenizer.Encode] gives the ids that Hugging Face's tokenizers library gives.
 //
 // For WordPiece, the greedy longest-match model is github.com/sugarme/tokenizer/model/wordpiece; normalising and splitting are done
 // here, because that library loses accents, offsets and special tokens on the way (and panics on some text). The other two models

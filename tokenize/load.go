@@ -23,7 +23,10 @@ const (
 const maxFile = 64 << 20
 
 // Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load faster),
-// else tokenizer.json, whose model may be WordPiece, byte-level BPE or Unigram. A tokenizer whose ids this package would not
+// else tokenizer.json, whose model may be WordPiece, byte-level BPE or Unigram, else vocab.json with merges.txt or a SentencePiece
+// file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there, tokenizer_config.json,
+// special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2.
+// A tokenizer whose ids this package would not
 // reproduce is refused: another model, a step that is not known here; for WordPiece, further added tokens and other names of the
 // special tokens.
 // Errors are a [*VocabularyError], or the file system's own.
@@ -47,12 +50,22 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 		return loadTokenizer(content)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
+	}
+	var found []string
+	for _, name := range unconvertedFiles() {
+		if _, err := fs.Stat(fsys, name); err == nil {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return loadUnconverted(fsys, configuration, found)
 	case vocabularyErr == nil:
 		return nil, &VocabularyError{Fault: ErrMissingTokenizer, File: configurationFile,
 			Detail: "vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true or false"}
 	}
 	return nil, &VocabularyError{Fault: ErrMissingTokenizer,
-		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json"}
+		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and merges.txt, or a SentencePiece file"}
 }
 
 // readFile reads a file of the bundle, up to maxFile bytes.

@@ -33,7 +33,9 @@ type pipelineFile struct {
 
 type pipelineAdded struct {
 	added
-	Special bool `json:"special"`
+	Special  bool `json:"special"`
+	fillable bool // a piece of the vocabulary that is text like any other, and only looked for before the rest
+	early    bool // a normalized token that is looked for in the text as it is, too
 }
 
 type pipelineModel struct {
@@ -46,6 +48,9 @@ type pipelineModel struct {
 	Suffix       *string         `json:"end_of_word_suffix"`
 	ByteFallback bool            `json:"byte_fallback"`
 	IgnoreMerges bool            `json:"ignore_merges"`
+	// The vocabulary where it does not come as JSON.
+	ids    map[string]int
+	scored []scoredToken
 }
 
 // mergeRule is the two sides of a merge, written "a b" or ["a", "b"].
@@ -141,6 +146,20 @@ func loadPipeline(content, configurationContent []byte) (*Tokenizer, error) {
 			return nil, &VocabularyError{Fault: ErrMalformed, File: configurationFile, Detail: err.Error()}
 		}
 	}
+	t, err := file.tokenizer(&c.configuration, c.PrefixSpace)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "tokenizer.json 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown, t.classifier, t.separator, t.mask)
+	sum.Write(content)
+	t.sum = hex.EncodeToString(sum.Sum(nil))
+	return t, nil
+}
+
+// tokenizer makes a tokenizer, but for its sum. The configuration names special tokens; prefixSpace is what it says of the blank
+// before a text, or nil.
+func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	p := &pipeline{t: t}
 	t.scheme = p
@@ -153,22 +172,18 @@ func loadPipeline(content, configurationContent []byte) (*Tokenizer, error) {
 	if err := p.addNormalizer(file.Normalizer); err != nil {
 		return nil, err
 	}
-	if err := p.addSplitter(file.PreTokenizer, c.PrefixSpace); err != nil {
+	if err := p.addSplitter(file.PreTokenizer, prefixSpace); err != nil {
 		return nil, err
 	}
 	if p.byteLevel != (file.Model.Type == "BPE") {
 		return nil, pipelineFault(ErrUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel, Unigram Metaspace", file.Model.Type)
 	}
-	if err := p.loadSpecials(&file, &c.configuration); err != nil {
+	if err := p.loadSpecials(file, c); err != nil {
 		return nil, err
 	}
 	if err := p.setAdded(file.Added); err != nil {
 		return nil, err
 	}
-	sum := sha256.New()
-	fmt.Fprintf(sum, "tokenizer.json 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown, t.classifier, t.separator, t.mask)
-	sum.Write(content)
-	t.sum = hex.EncodeToString(sum.Sum(nil))
 	return t, nil
 }
 
@@ -189,9 +204,11 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 	if m.Type == "Unigram" {
 		return p.loadUnigram(m)
 	}
-	var vocabulary map[string]int
-	if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
-		return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+	vocabulary := m.ids
+	if vocabulary == nil {
+		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
+			return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+		}
 	}
 	if err := p.t.room(len(vocabulary)); err != nil {
 		return err
@@ -214,9 +231,11 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 }
 
 func (p *pipeline) loadUnigram(m *pipelineModel) error {
-	var list []scoredToken
-	if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
-		return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+	list := m.scored
+	if list == nil {
+		if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
+			return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+		}
 	}
 	if err := p.t.room(len(list)); err != nil {
 		return err
@@ -240,7 +259,7 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 func (t *Tokenizer) room(size int) error {
 	switch {
 	case size == 0:
-		return pipelineFault(ErrEmptyVocabulary, "model.vocab has no entry")
+		return pipelineFault(ErrEmptyVocabulary, "the vocabulary has no entry")
 	case size > MaxVocabulary:
 		return pipelineFault(ErrLargeVocabulary, "%d tokens, at most %d are taken", size, MaxVocabulary)
 	}
@@ -286,20 +305,22 @@ func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
 
 // setAdded makes the two searches: in the text as it is, and after normalising.
 func (p *pipeline) setAdded(tokens []pipelineAdded) error {
-	p.t.notWords = make([]bool, len(p.t.vocabulary))
+	p.t.notWords, p.t.silent = make([]bool, len(p.t.vocabulary)), make([]bool, len(p.t.vocabulary))
 	var raw, normalized []addedToken
 	for _, token := range tokens {
 		a := addedToken{text: token.Content, id: *token.ID, special: token.Special, stripLeft: token.StripLeft}
-		p.t.notWords[a.id] = true
-		if !token.Normalized {
+		p.t.notWords[a.id], p.t.silent[a.id] = !token.fillable, token.Special
+		if !token.Normalized || token.early {
 			raw = append(raw, a)
+		}
+		if !token.Normalized {
 			continue
 		}
-		if token.Special && token.ID != nil && *token.ID != p.t.unknown {
+		if token.Special && !token.early && a.id != p.t.unknown {
 			p.t.forbidden = append(p.t.forbidden, token.Content)
 		}
-		if token.StripLeft {
-			return pipelineFault(ErrUnsupported, "added token %q with lstrip and normalized", token.Content)
+		if a.id == p.t.mask {
+			p.t.maskStripsLeft = a.stripLeft
 		}
 		// The token is looked for in normalised text, and so in its own normalised form.
 		l := letters{}

@@ -3,6 +3,7 @@ package tokenize
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -152,6 +153,9 @@ type characterMap struct {
 
 var errCharacterMap = errors.New("precompiled_charsmap is cut short")
 
+// longestReplacement bounds what one character may become, in bytes: a damaged map could make much of little. NFKC's longest has 33.
+const longestReplacement = 128
+
 // parseCharacterMap reads the size of the trie, the trie, and the texts, each ended by a zero byte.
 func parseCharacterMap(data []byte) (*characterMap, error) {
 	if len(data) < 4 {
@@ -163,6 +167,11 @@ func parseCharacterMap(data []byte) (*characterMap, error) {
 		return nil, errCharacterMap
 	}
 	m := &characterMap{trie: make([]uint32, size/4), texts: string(data[size:])}
+	for text := range strings.SplitSeq(m.texts, "\x00") {
+		if len(text) > longestReplacement {
+			return nil, fmt.Errorf("precompiled_charsmap has a replacement of %d bytes, at most %d are taken", len(text), longestReplacement)
+		}
+	}
 	for i := range m.trie {
 		m.trie[i] = binary.LittleEndian.Uint32(data[4*i:])
 	}

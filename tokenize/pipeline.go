@@ -71,10 +71,9 @@ func (p *pipeline) encode(e *encoder, from, to int) error {
 	text := string(l.runes)
 	position := 0 // in characters, of the byte at
 	for at := 0; at < len(text); {
-		token, _, start, end := p.normalized.next(text, at, len(text))
-		before := utf8.RuneCountInString(text[at:start])
-		p.cut(e, l.part(position, position+before))
-		position += before
+		token, before, start, end := p.normalized.next(text, at, len(text))
+		p.cut(e, l.part(position, position+utf8.RuneCountInString(text[at:before])))
+		position += utf8.RuneCountInString(text[at:start])
 		if token == nil {
 			break
 		}
@@ -136,15 +135,18 @@ func (p *pipeline) apart(_, right string) bool {
 // decode joins tokens into a text.
 func (p *pipeline) decode(tokens []string) string {
 	var text strings.Builder
-	for _, token := range tokens {
-		if p.byteLevel {
+	for i, token := range tokens {
+		switch {
+		case p.byteLevel:
 			text.WriteString(decodeBytes(token))
-		} else {
+		case i == 0: // of which the reference drops every blank
+			text.WriteString(strings.ReplaceAll(token, string(metaspace), ""))
+		default:
 			text.WriteString(strings.ReplaceAll(token, string(metaspace), " "))
 		}
 	}
 	if p.byteLevel {
 		return strings.ToValidUTF8(text.String(), string(utf8.RuneError))
 	}
-	return strings.TrimPrefix(text.String(), " ")
+	return text.String()
 }

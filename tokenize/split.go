@@ -86,6 +86,7 @@ func splitGPT2(prependSpace bool) splitter {
 	return func(piece letters, list []letters) []letters {
 		if prependSpace && piece.runes[0] != ' ' {
 			piece = piece.prepend(' ')
+			piece.source[0][1] = piece.source[0][0] // a token that is only this blank stands for no text
 		}
 		for from := 0; from < len(piece.runes); {
 			to := from + gpt2Length(piece.runes[from:])

@@ -76,7 +76,8 @@ type Tokenizer struct {
 	scheme         scheme
 	cased          bool
 	added          matcher  // found in a text as it is
-	notWords       []bool   // per id: added tokens, which no slot takes
+	notWords       []bool   // per id: added tokens and others that no slot takes
+	silent         []bool   // per id: special tokens, which decoding leaves out
 	forbidden      []string // special tokens that a user's text may not hold
 	maskStripsLeft bool     // the white space before a slot belongs to it
 }
@@ -134,11 +135,12 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		}
 		*special.id = id
 	}
-	t.scheme, t.cased, t.notWords = wordPiece{t}, o.Cased, make([]bool, len(t.vocabulary))
+	t.scheme, t.cased = wordPiece{t}, o.Cased
+	t.notWords, t.silent = make([]bool, len(t.vocabulary)), make([]bool, len(t.vocabulary))
 	var specials []addedToken
 	for _, id := range []int{t.padding, t.unknown, t.classifier, t.separator, t.mask} {
 		specials = append(specials, addedToken{text: t.vocabulary[id], id: id, special: true})
-		t.notWords[id] = true
+		t.notWords[id], t.silent[id] = true, true
 	}
 	t.setSpecials(specials)
 	t.sum = t.digest()
@@ -230,11 +232,6 @@ func (t *Tokenizer) Fillable() []int {
 	return fillable
 }
 
-// special reports whether an id is one of the five special tokens.
-func (t *Tokenizer) special(id int) bool {
-	return id == t.padding || id == t.unknown || id == t.classifier || id == t.separator || id == t.mask
-}
-
 // unused reports whether a token is a reserved place of the vocabulary, [unusedN].
 func unused(token string) bool {
 	number, found := strings.CutPrefix(token, "[unused")
@@ -247,7 +244,7 @@ func unused(token string) bool {
 func (t *Tokenizer) Decode(ids []int) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
-		if id >= 0 && id < len(t.vocabulary) && !t.special(id) {
+		if id >= 0 && id < len(t.vocabulary) && !t.silent[id] {
 			tokens = append(tokens, t.vocabulary[id])
 		}
 	}

@@ -1,0 +1,211 @@
+"""Makes the tokenizer files and reference values in this folder.
+
+Each folder holds a tokenizer as a model without tokenizer.json publishes it:
+vocab.json and merges.txt, or a SentencePiece file, with config.json and whatever
+says which special tokens there are. The vocabularies are trained on the sentences
+of ../families. reference.json of each folder holds what transformers'
+AutoTokenizer, which converts those files into a fast tokenizer, makes of the texts
+in ../families/texts.json and of those below, in that order (every third of them
+where the folder is a variant of another):
+
+  tokens    the number of ids
+  special   ids of the first, the last, the mask, padding and the unknown token
+  ids       with the tokens around the text
+  offsets   in bytes, white space at either end left out; null where the text is
+            rewritten before it is cut, which shifts the reference's offsets
+  decoded   the ids decoded by the fast tokenizer, special tokens skipped
+
+The last release of transformers before version 5 is needed: from version 5 on
+the classes no longer convert these files by the rules of convert_slow_tokenizer.py.
+Python and its packages are needed to make these files, never to run the tests:
+  pip install transformers==4.57.6 tokenizers==0.22.2 sentencepiece==0.2.3 protobuf
+  python generate_reference.py
+"""
+
+import base64
+import json
+import pathlib
+import shutil
+import sys
+
+import sentencepiece
+import tokenizers
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+HERE = pathlib.Path(__file__).parent
+FAMILIES = HERE / ".." / "families"
+
+TEXTS = ["", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<mask>.", "a [MASK]", "a[MASK]b", "the  [MASK] , and\t[MASK].", "a.b-c (d) £5 - €7",
+         "well-known (so it was said) - in 3.5 ways", "14,000 people, 7,45", "9,", "<s>NOTUSED a </s>NOTUSED b <unk>NOTUSED c", "[UNK] and <unk>",
+         "the <pad> and [PAD]", "THE <MASK> [mask] [Mask]", "<0x0A> <0xE6>", "▁the ▁▁ the", "zażółć gęślą jaźń", "\u0415\u0308 e\u0323\u0301 ﬃ",
+         "@user replied <url> <USER> said <url>x", "x<special>y <special> z", " leading and trailing ", "``quoted'' and ''again``"]
+
+
+def training():
+    """The sentences and rules of the script in ../families, which makes its files when it is run."""
+    source = (FAMILIES / "generate_reference.py").read_text()
+    names = {}
+    exec(compile(source[source.index("SENTENCES ="):source.index("PIECES =")], "families", "exec"), names)
+    return names["SENTENCES"], names["RULES"]
+
+
+SENTENCES, RULES = training()
+
+
+def texts():
+    return [*(base64.b64decode(t).decode() for t in json.loads((FAMILIES / "texts.json").read_text())), *TEXTS]
+
+
+def sentencepiece_file(path, **options):
+    """Trains a model, and gives the number of its pieces."""
+    rules = HERE / "rules.tsv"
+    rules.write_text("".join(
+        f"{' '.join(f'{ord(c):X}' for c in k)}\t{' '.join(f'{ord(c):X}' for c in v)}\n" for k, v in sorted(RULES.items()) if "\x00" not in k))
+    if "normalization_rule_name" not in options:
+        options["normalization_rule_tsv"] = str(rules)
+    options = dict(vocab_size=260, model_type="unigram", minloglevel=2, hard_vocab_limit=False) | options
+    with open(path, "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(SENTENCES), model_writer=file, **options)
+    rules.unlink()
+    return sentencepiece.SentencePieceProcessor(model_file=str(path)).get_piece_size()
+
+
+def folder(name, **files):
+    path = HERE / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    write(path, **files)
+    return path
+
+
+def write(path, **files):
+    """JSON files, whose names have no ending here."""
+    for file, content in files.items():
+        (path / f"{file}.json").write_text(json.dumps(content, ensure_ascii=False) + "\n")
+
+
+def byte_level(path):
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    t.train_from_iterator(SENTENCES, trainers.BpeTrainer(
+        vocab_size=480, special_tokens=["<s>", "<pad>", "</s>", "<unk>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    t.add_special_tokens(["<mask>"])
+    t.model.save(str(path))
+    vocabulary = json.loads((path / "vocab.json").read_text())
+    vocabulary["<mask>"] = len(vocabulary)
+    (path / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False) + "\n")
+
+
+def blank(c):
+    return c.isspace() and c not in "\x1c\x1d\x1e\x1f"
+
+
+def store(path, rewritten, step=1):
+    t = transformers.AutoTokenizer.from_pretrained(str(path))
+    assert t.is_fast
+    ids, offsets, decoded = [], [], []
+    for text in texts()[::step]:
+        e = t.backend_tokenizer.encode(text)
+        spans = []
+        for start, end in e.offsets:
+            while start < end and blank(text[start]):
+                start += 1
+            while start < end and blank(text[end - 1]):
+                end -= 1
+            spans.append([len(text[:start].encode()), len(text[:end].encode())])
+        ids.append(e.ids)
+        offsets.append(None if rewritten(text) else spans)
+        decoded.append(t.backend_tokenizer.decode(e.ids, skip_special_tokens=True))
+    (path / "reference.json").write_text(json.dumps(dict(
+        made_by=f"transformers {transformers.__version__}, tokenizers {tokenizers.__version__}, {type(t).__name__}", step=step, tokens=len(t),
+        special=[t.cls_token_id, t.sep_token_id, t.mask_token_id, t.pad_token_id, t.unk_token_id],
+        ids=ids, offsets=offsets, decoded=decoded), separators=(",", ":"), ensure_ascii=False) + "\n")
+    print(path.name, type(t).__name__, len(t), "tokens")
+    return t
+
+
+PLAIN = set(" !\"'(),-.:;?_" + "".join(map(chr, [*range(48, 58), *range(65, 91), *range(97, 123)])))
+
+
+def changed(text):
+    return not set(text) <= PLAIN or "''" in text or "  " in text
+
+
+ALBERT = dict(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols="[CLS],[SEP],[MASK]", user_defined_symbols=["(", ")", '"', "-", ".", "–", "£", "€"])
+DEBERTA = dict(pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]", eos_piece="[SEP]", unk_piece="[UNK]")
+
+
+def bundles():
+    """Each folder, the texts whose offsets are the reference's own affair, and which texts it is held against."""
+    never = lambda text: False
+
+    path = folder("roberta", config=dict(model_type="roberta"))
+    byte_level(path)
+    yield path, never, 1
+
+    # With the files that a trained model is saved with.
+    path = folder("roberta-saved", config=dict(model_type="roberta"), tokenizer_config=dict(
+        tokenizer_class="RobertaTokenizer", add_prefix_space=True, errors="replace", model_max_length=512, unk_token={"__type": "AddedToken", "content": "<unk>",
+        "lstrip": False, "normalized": True, "rstrip": False, "single_word": False}, mask_token=dict(__type="AddedToken", content="<mask>", lstrip=True,
+        normalized=True, rstrip=False, single_word=False)),
+        special_tokens_map=dict(bos_token="<s>", eos_token="</s>", unk_token=dict(content="<unk>", lstrip=False, normalized=True, rstrip=False, single_word=False),
+        sep_token="</s>", pad_token="<pad>", cls_token="<s>", mask_token=dict(content="<mask>", lstrip=True, normalized=False, rstrip=False, single_word=False),
+        additional_special_tokens=["<special>"]), added_tokens={"<special>": 481, "<url>": 482, "@user": 483})
+    byte_level(path)
+    # The blank that is put before what follows a token in the text shifts the reference's offsets.
+    yield path, lambda text: any(t in text for t in ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<special>", "<url>", "@user")), 3
+
+    path = folder("xlm-roberta", config=dict(model_type="xlm-roberta"))
+    sentencepiece_file(path / "sentencepiece.bpe.model")
+    yield path, changed, 1
+
+    # A RoBERTa with the tokenizer of XLM-R, and special tokens listed by id. The conversion does not heed the two settings of white space.
+    def token(content, **flags):
+        return dict(dict(content=content, lstrip=False, normalized=False, rstrip=False, single_word=False, special=True), **flags)
+
+    path = folder("xlm-roberta-listed", config=dict(model_type="roberta", tokenizer_class="XLMRobertaTokenizer"))
+    size = sentencepiece_file(path / "sentencepiece.bpe.model", normalization_rule_name="identity", add_dummy_prefix=False,
+                              remove_extra_whitespaces=False)
+    write(path, tokenizer_config=dict(
+        bos_token="<s>", eos_token="</s>", sep_token="</s>", cls_token="<s>", unk_token="<unk>", pad_token="<pad>", mask_token="<mask>",
+        added_tokens_decoder={"0": token("<s>"), "1": token("<pad>"), "2": token("</s>"), "3": token("<unk>"), str(size + 1): token("<mask>", lstrip=True),
+                              str(size + 2): token("<url>", special=False, normalized=True)}))
+    yield path, changed, 3
+
+    path = folder("camembert", config=dict(model_type="camembert"), tokenizer_config=dict(tokenizer_class="CamembertTokenizer", model_max_length=512))
+    sentencepiece_file(path / "sentencepiece.bpe.model")
+    yield path, changed, 1
+
+    path = folder("albert", config=dict(model_type="albert"))
+    sentencepiece_file(path / "spiece.model", **ALBERT)
+    yield path, changed, 1
+
+    # As Japanese and Indic models have it: accents and case kept.
+    path = folder("albert-accents", config=dict(model_type="bert", tokenizer_class="AlbertTokenizer"), tokenizer_config=dict(
+        tokenizer_class="AlbertTokenizer", do_lower_case=False, keep_accents=True, remove_space=True, bos_token="[CLS]", eos_token="[SEP]"))
+    sentencepiece_file(path / "spiece.model", **ALBERT)
+    yield path, changed, 3
+
+    path = folder("deberta-v2", config=dict(model_type="deberta-v2"), tokenizer_config=dict(do_lower_case=False, vocab_type="spm"))
+    sentencepiece_file(path / "spm.model", **DEBERTA, byte_fallback=True, vocab_size=500)
+    yield path, changed, 1
+
+    path = folder("deberta-v2-lower", config=dict(model_type="deberta-v2"), tokenizer_config=dict(
+        tokenizer_class="DebertaV2Tokenizer", do_lower_case=True, split_by_punct=True, sp_model_kwargs={}),
+        special_tokens_map=dict(bos_token="[CLS]", eos_token="[SEP]", unk_token="[UNK]", sep_token="[SEP]", pad_token="[PAD]", cls_token="[CLS]",
+                                mask_token=dict(content="[MASK]", lstrip=True, rstrip=False, normalized=False, single_word=False)))
+    size = sentencepiece_file(path / "spm.model", **DEBERTA)
+    write(path, added_tokens={"[MASK]": size, "<USER>": size + 1})
+    yield path, changed, 3
+
+
+def main():
+    for path, rewritten, step in bundles():
+        t = store(path, rewritten, step)
+        if len(sys.argv) > 1:  # a folder for the converted tokenizers, to look at
+            t.backend_tokenizer.save(f"{sys.argv[1]}/{path.name}.json", pretty=True)
+
+
+if __name__ == "__main__":
+    main()
