@@ -26,9 +26,8 @@ const maxFile = 64 << 20
 // else tokenizer.json, whose model may be WordPiece, byte-level BPE or Unigram, else vocab.json with merges.txt or a SentencePiece
 // file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there, tokenizer_config.json,
 // special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2.
-// A tokenizer whose ids this package would not
-// reproduce is refused: another model, a step that is not known here; for WordPiece, further added tokens and other names of the
-// special tokens.
+// A tokenizer whose ids this package would not reproduce is refused: another model, a step that is not known here; for WordPiece,
+// further added tokens and other names of the special tokens.
 // Errors are a [*VocabularyError], or the file system's own.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)

@@ -20,7 +20,18 @@ type specialTokens struct {
 	Additional []specialValue `json:"additional_special_tokens"`
 }
 
-// roles gives the tokens of one each, in the order in which transformers adds them.
+// The roles of special tokens, in the order in which transformers adds them.
+const (
+	beginningRole = iota
+	endRole
+	unknownRole
+	separatorRole
+	paddingRole
+	classifierRole
+	maskRole
+)
+
+// roles gives the value of each role.
 func (s *specialTokens) roles() []*specialValue {
 	return []*specialValue{&s.Beginning, &s.End, &s.Unknown, &s.Separator, &s.Padding, &s.Classifier, &s.Mask}
 }
@@ -132,7 +143,6 @@ func values(list []*specialValue) []specialValue {
 // defaults are the class's names of the tokens of roles, and, per role, whether the class turns a bare name into a token with
 // flags of its own, and which.
 func (u *unconverted) defaults() (names []string, wrap func(role int, name string) *pipelineAdded) {
-	const unknown, mask = 2, 6
 	token := func(name string, stripLeft, normalized bool) *pipelineAdded {
 		return &pipelineAdded{added: added{Content: name, StripLeft: stripLeft, Normalized: normalized}}
 	}
@@ -146,11 +156,11 @@ func (u *unconverted) defaults() (names []string, wrap func(role int, name strin
 	}
 	return names, func(role int, name string) *pipelineAdded {
 		switch {
-		case u.class == debertaClass && role == unknown:
+		case u.class == debertaClass && role == unknownRole:
 			return token(name, false, true)
 		case u.class == debertaClass:
 			return nil
-		case role == mask:
+		case role == maskRole:
 			return token(name, true, false)
 		case u.class == robertaClass:
 			return token(name, false, true)
@@ -189,7 +199,7 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 				Detail: fmt.Sprintf("added token %.40q has id %d, but %d by its place", token.Content, id, got)}
 		}
 	}
-	before, seen := slices.Clone(u.file.Added), map[string]bool{}
+	before, seen := maps.Clone(u.places), map[string]bool{}
 	for i, value := range append(values(roles), additional...) {
 		if value.name == "" || seen[value.name] {
 			continue
@@ -203,7 +213,7 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 		case i < len(roles) && wrap(i, value.name) != nil:
 			token = *wrap(i, value.name)
 		default:
-			if slices.ContainsFunc(before, func(a pipelineAdded) bool { return a.Content == value.name }) {
+			if _, there := before[value.name]; there {
 				continue // a bare name changes no token that is there
 			}
 			token = pipelineAdded{added: added{Content: value.name}}
@@ -211,12 +221,15 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 		token.Special = true
 		u.add(token)
 	}
-	first, last := names[5], names[3] // the converters of SentencePiece files have them fixed
+	if len(u.file.Added) > maxAdded {
+		return nil, pipelineFault(ErrLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added), maxAdded)
+	}
+	first, last := names[classifierRole], names[separatorRole] // the converters of SentencePiece files have them fixed
 	if u.class == robertaClass {
 		first, last = u.settings.Classifier.name, u.settings.Separator.name
 	}
-	if u.class == camembertClass && u.settings.Padding.name != names[4] {
-		return nil, &VocabularyError{Fault: ErrUnsupported, File: configurationFile, Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[4])}
+	if u.class == camembertClass && u.settings.Padding.name != names[paddingRole] {
+		return nil, &VocabularyError{Fault: ErrUnsupported, File: configurationFile, Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])}
 	}
 	u.file.PostProcessor = &pipelineStep{Type: "RobertaProcessing", Classifier: []any{first, u.ids[first]}, Separator: []any{last, u.ids[last]}}
 	return &configuration{Mask: specialName(u.settings.Mask.name), Padding: specialName(u.settings.Padding.name), Unknown: specialName(u.settings.Unknown.name)}, nil
@@ -242,20 +255,20 @@ func (u *unconverted) add(token pipelineAdded) (id int) {
 		u.ids[token.Content] = id
 	}
 	token.ID = &id
-	for i, other := range u.file.Added {
-		if other.Content != token.Content {
-			continue
-		}
-		token.fillable = other.fillable && !token.Special
-		if other.Special {
-			token.Special, token.Normalized, token.early = true, other.Normalized, other.early
-		} else {
-			token.early = other.early || other.Normalized != token.Normalized
-			token.Normalized = token.Normalized || other.Normalized
-		}
-		u.file.Added[i] = token
+	place, there := u.places[token.Content]
+	if !there {
+		u.places[token.Content] = len(u.file.Added)
+		u.file.Added = append(u.file.Added, token)
 		return id
 	}
-	u.file.Added = append(u.file.Added, token)
+	other := u.file.Added[place]
+	token.fillable = other.fillable && !token.Special
+	if other.Special {
+		token.Special, token.Normalized, token.early = true, other.Normalized, other.early
+	} else {
+		token.early = other.early || other.Normalized != token.Normalized
+		token.Normalized = token.Normalized || other.Normalized
+	}
+	u.file.Added[place] = token
 	return id
 }

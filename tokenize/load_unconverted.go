@@ -50,9 +50,13 @@ type unconverted struct {
 	settings settings
 	file     pipelineFile
 	ids      map[string]int // of the vocabulary and the tokens added so far
+	places   map[string]int // in file.Added
 	next     int            // id of the next token that is not in the vocabulary
 	notWords []int          // pieces that are no text
 }
+
+// maxAdded bounds the tokens that a text is searched for, one by one. The largest lists of published models have about a thousand.
+const maxAdded = 1 << 13
 
 // settings is the part of tokenizer_config.json that changes ids.
 type settings struct {
@@ -69,7 +73,7 @@ type settings struct {
 // loadUnconverted makes a tokenizer of vocab.json and merges.txt or of a SentencePiece file, one of found, as the model's class
 // of tokenizer says. The content of tokenizer_config.json may be empty.
 func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*Tokenizer, error) {
-	u := &unconverted{ids: map[string]int{}}
+	u := &unconverted{ids: map[string]int{}, places: map[string]int{}}
 	if err := unmarshal(configurationFile, configurationContent, &u.settings); err != nil {
 		return nil, err
 	}
@@ -101,7 +105,7 @@ func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*
 	}
 	roles, err := u.addTokens(listed)
 	if err != nil {
-		return nil, err
+		return nil, nameFile(err, names[0])
 	}
 	t, err := u.file.tokenizer(roles, nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -380,6 +381,11 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 		{"score", "albert", add("spiece.model", piece("zz", float32(math.NaN()), 1)), tokenize.ErrMalformed, `"zz" has the score NaN`},
 		{"type", "albert", add("spiece.model", piece("zz", 0, 7)), tokenize.ErrMalformed, `"zz" has the type 7`},
 		{"wire type", "albert", add("spiece.model", number(1, 3)), tokenize.ErrMalformed, "wire type"},
+		{"too many control pieces", "albert", func(f fstest.MapFS) {
+			for i := range 9000 {
+				f["spiece.model"].Data = append(f["spiece.model"].Data, piece("<"+strconv.Itoa(i)+">", 0, 3)...)
+			}
+		}, tokenize.ErrLargeVocabulary, "added tokens, at most 8192"},
 		{"too many", "albert", add("spiece.model", []byte(strings.Repeat(string(piece("zz", 0, 1)), tokenize.MaxVocabulary))), tokenize.ErrMalformed, "more than"},
 		{"character map", "xlm-roberta", add("sentencepiece.bpe.model", message(3, message(2, []byte{1, 2, 3}))), tokenize.ErrMalformed, "sentencepiece.bpe.model: malformed tokenizer file: normalizer Precompiled: precompiled_charsmap is cut short"},
 		{"long replacement", "xlm-roberta", add("sentencepiece.bpe.model", message(3, message(2, append([]byte{4, 0, 0, 0, 0, 0, 0, 0}, strings.Repeat("x", 200)...)))), tokenize.ErrMalformed, "replacement of 200 bytes"},
