@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"infill/models/pytorch"
 	"infill/models/safetensors"
@@ -52,7 +54,7 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return b.files }
 
-// OpenDir opens the bundle in a folder: config.json, vocab.txt or tokenizer.json, and model.safetensors
+// OpenDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
 // or the files of a sharded model. Where it has a
 // manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *DamagedFileError
 // tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
@@ -127,8 +129,11 @@ func (b *Bundle) loadWith(unconverted opener) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", at(vocabulary), err)
 	default:
-		if _, err := fs.Stat(b.files, "tokenizer.json"); err != nil {
-			return b.absent("vocab.txt or tokenizer.json", err)
+		holdsVocabulary := func(name string) bool {
+			return name == "tokenizer.json" || name == "vocab.json" || strings.HasSuffix(name, ".model")
+		}
+		if !slices.ContainsFunc(used, holdsVocabulary) {
+			return b.absent("vocab.txt or tokenizer.json, nor vocab.json or a SentencePiece file", fs.ErrNotExist)
 		}
 	}
 	var weights []string
