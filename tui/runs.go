@@ -39,6 +39,19 @@ type (
 		Selection []struct {
 			Prompts []runPrompt `json:"prompts"`
 		} `json:"selection"`
+		Shard string `json:"shard"` // "I/N" for a part of a run
+	}
+	// runStatus is what a process tells while it is at work.
+	runStatus struct {
+		Model           string    `json:"model"`
+		Method          string    `json:"method"`
+		Sentence        int       `json:"sentence"`
+		Step            int       `json:"step"`
+		Steps           int       `json:"steps"`
+		LogLikelihood   *float64  `json:"log_likelihood"`
+		ChainsPerSecond float64   `json:"chains_per_second"`
+		SecondsLeft     *float64  `json:"seconds_left"`
+		Written         time.Time `json:"written"`
 	}
 	runPrompt struct {
 		Corpus   string   `json:"corpus"`
@@ -109,8 +122,10 @@ type runState struct {
 	bad     int // lines that could not be read, and the first of them
 	badLine int
 	metrics *runMetrics
-	fault   string // of the whole folder
-	note    string // of a part of it
+	status  *runStatus    // nil: no process tells that it is at work
+	silent  time.Duration // since it told so
+	fault   string        // of the whole folder
+	note    string        // of a part of it
 }
 
 type (
@@ -137,30 +152,54 @@ func (m *Model) loadRun() tea.Cmd {
 	}
 	m.runView.folder = m.config.Folder
 	folder, last := m.config.Folder, m.runView.state
-	return m.jobs.command(func(context.Context) tea.Msg { return runMsg{readRun(folder, last)} })
+	return m.jobs.command(func(context.Context) tea.Msg { return runMsg{readRun(folder, last, m.config.Now())} })
 }
 
 // watchRun looks again soon at a run that is not complete.
 func (m *Model) watchRun() tea.Cmd {
-	if s := m.runView.state; s != nil && s.fault == "" && s.metrics != nil && s.complete() {
+	if s := m.runView.state; s != nil && s.fault == "" && (s.metrics != nil || s.part()) && s.complete() {
 		return nil
 	}
 	const pause = time.Second
 	return m.jobs.after(pause, watchMsg{})
 }
 
+// total is the number of fills of the run, or of the part of it that the folder is
+// for: of N parts, part I has every Nth sentence from the Ith on.
+func (s *runState) total() int {
+	sentences := len(s.prompts)
+	var part, parts int
+	if n, err := fmt.Sscanf(s.header.Shard, "%d/%d", &part, &parts); err == nil && n == 2 && part >= 1 && part <= parts {
+		sentences = (len(s.prompts) - part + parts) / parts
+	}
+	return sentences * len(s.methods)
+}
+
 // complete tells that every sentence was infilled by every method.
-func (s *runState) complete() bool {
-	return s.header != nil && len(s.records) >= len(s.prompts)*len(s.methods)
+func (s *runState) complete() bool { return s.header != nil && len(s.records) >= s.total() }
+
+// part tells that the folder is for a part of a run, which has no scores.
+func (s *runState) part() bool { return s.header.Shard != "" }
+
+// patience is how long a process may be silent before it is no longer believed to
+// be at work. It tells of every second.
+const patience = 15 * time.Second
+
+// working is what a process does now, nil where none does.
+func (s *runState) working() *runStatus {
+	if s.status == nil || s.silent > patience {
+		return nil
+	}
+	return s.status
 }
 
 // mostBytes is the longest file that is read at a time, and mostLine the longest
 // line: what is longer is no run's.
 const mostBytes, mostLine = 64 << 20, 16 << 20
 
-// readRun reads what is new in a folder. Whatever is in it, the result can be
+// readRun reads what is new in a folder, at the time now. Whatever is in it, the result can be
 // shown; a run that is being written is read as far as it is whole.
-func readRun(folder string, last *runState) *runState {
+func readRun(folder string, last *runState, now time.Time) *runState {
 	s := &runState{records: map[runKey]*runRecord{}}
 	content, err := readWhole(filepath.Join(folder, "run.json"))
 	switch {
@@ -196,6 +235,12 @@ func readRun(folder string, last *runState) *runState {
 	}
 	if err := s.readSamples(filepath.Join(folder, "samples.jsonl")); err != nil {
 		s.note = "samples.jsonl: " + reason(err)
+	}
+	if content, err := readWhole(filepath.Join(folder, ".status.json")); err == nil {
+		// It is replaced as a whole, and one that cannot be read says nothing.
+		if status := (&runStatus{}); json.Unmarshal(content, status) == nil {
+			s.status, s.silent = status, now.Sub(status.Written)
+		}
 	}
 	if content, err := readWhole(filepath.Join(folder, "metrics.json")); err == nil {
 		s.metrics = &runMetrics{}
@@ -353,6 +398,9 @@ func (b *runBrowser) Render(s *styles, columns, rows int) string {
 		return stack(columns, rows, "", s.fault.Render(text), "", s.faint.Render("    looked at again every second"))
 	}
 	lines := []string{b.head(s, columns)}
+	if pace := b.pace(); pace != "" {
+		lines = append(lines, "  "+s.faint.Render(ansi.Truncate(pace, columns-2, "…")))
+	}
 	if note := b.note(); note != "" {
 		lines = append(lines, "  "+s.warning.Render(ansi.Truncate(harmless(note), columns-2, "…")))
 	}
@@ -365,16 +413,61 @@ func (b *runBrowser) Render(s *styles, columns, rows int) string {
 // head names the run and says how far it is.
 func (b *runBrowser) head(s *styles, columns int) string {
 	r := b.state
-	done, all := len(r.records), len(r.prompts)*len(r.methods)
+	done, all := len(r.records), r.total()
 	left := "  " + s.strong.Render(harmless(filepath.Base(b.folder))) + s.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d",
 		cmp.Or(harmless(r.header.Configuration.Preset), "own settings"), r.header.Configuration.Samples, r.header.Configuration.Seed))
 	state := s.good.Render("✓ ") + s.faint.Render("complete")
 	if done < all {
 		state = s.warmUp.Render(fmt.Sprintf("● %d of %d", done, all))
+	} else if r.part() {
+		state = s.good.Render("✓ ") + s.faint.Render("part "+harmless(r.header.Shard)+" is complete")
 	} else if r.metrics == nil {
 		state = s.warmUp.Render("● scores to come")
 	}
 	return between(left, state+" ", columns)
+}
+
+// pace says in a line what the process at work does, how fast, and how long still.
+func (b *runBrowser) pace() string {
+	r := b.state
+	if r.complete() {
+		return ""
+	}
+	w := r.working()
+	if w == nil {
+		text := "no process is at work here"
+		if r.status != nil {
+			text = "the process at work has been silent for " + roundTime(r.silent)
+		}
+		return text + "; the command that began the run goes on with it"
+	}
+	var facts []string
+	if w.ChainsPerSecond > 0 {
+		digits := 1
+		if w.ChainsPerSecond >= 10 {
+			digits = 0
+		}
+		facts = append(facts, fmt.Sprintf("%.*f chains/s", digits, w.ChainsPerSecond))
+	}
+	if w.SecondsLeft != nil {
+		facts = append(facts, roundTime(time.Duration(*w.SecondsLeft*float64(time.Second)))+" left")
+	}
+	now := fmt.Sprintf("%s at sentence %d, step %d of %d", w.Method, w.Sentence+1, w.Step, w.Steps)
+	if w.LogLikelihood != nil {
+		now += fmt.Sprintf(", mean log-likelihood %.1f", *w.LogLikelihood)
+	}
+	return harmless(strings.Join(append(facts, now), ", "))
+}
+
+// roundTime is a duration to two parts at most.
+func roundTime(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
 func (b *runBrowser) note() string {
@@ -462,6 +555,9 @@ func (b *runBrowser) column(s *styles, method runMethod, number, columns, rows i
 	}
 	record := r.records[runKey{method, b.sentence}]
 	if record == nil {
+		if w := r.working(); w != nil && (runKey{runMethod{w.Model, w.Method}, w.Sentence}) == (runKey{method, b.sentence}) {
+			return stack(columns, rows, head, s.warmUp.Render(fmt.Sprintf("● step %d of %d", w.Step, w.Steps)))
+		}
 		return stack(columns, rows, head, s.faint.Render("  not yet"))
 	}
 	facts := fmt.Sprintf("%.1f s, %d rows", record.Seconds, record.ModelRows)
@@ -515,7 +611,11 @@ func (b *runBrowser) column(s *styles, method runMethod, number, columns, rows i
 func (b *runBrowser) scores(s *styles, columns, rows int) string {
 	r := b.state
 	if r.metrics == nil {
-		return "\n" + s.faint.Render("    the scores come when every sentence is done")
+		text := "the scores come when every sentence is done"
+		if r.part() {
+			text = "the parts of a run have no scores: infill eval merge puts them together"
+		}
+		return "\n" + s.faint.Render("    "+ansi.Truncate(text, columns-4, "…"))
 	}
 	type column struct {
 		name string

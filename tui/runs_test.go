@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
@@ -116,20 +117,20 @@ func TestRunScreens(t *testing.T) {
 // end, and nothing is read twice.
 func TestRunInProgress(t *testing.T) {
 	e := newEvaluation(t)
-	s := readRun(e.folder, nil)
+	s := readRun(e.folder, nil, time.Unix(0, 0))
 	if s.fault != "" || len(s.records) != 0 || s.complete() {
 		t.Fatalf("a run without samples: %+v", s)
 	}
 	e.add(record("gibbs", 0, "door up"))
 	torn := record("dmala", 0, "window out")
 	e.add(torn[:20])
-	s = readRun(e.folder, s)
+	s = readRun(e.folder, s, time.Unix(0, 0))
 	if len(s.records) != 1 || s.bad != 0 {
 		t.Fatalf("%d records, %d bad lines after one and a torn one", len(s.records), s.bad)
 	}
 	before := s.offset
 	e.add(torn[20:])
-	next := readRun(e.folder, s)
+	next := readRun(e.folder, s, time.Unix(0, 0))
 	if len(next.records) != 2 || next.bad != 0 || next.lines != 2 {
 		t.Fatalf("%d records, %d bad, %d lines", len(next.records), next.bad, next.lines)
 	}
@@ -138,7 +139,7 @@ func TestRunInProgress(t *testing.T) {
 	}
 	// Begun anew with less: everything is read again.
 	e.write("samples.jsonl", record("dula:paper", 1, "dark"))
-	again := readRun(e.folder, next)
+	again := readRun(e.folder, next, time.Unix(0, 0))
 	if len(again.records) != 1 || again.records[runKey{runMethod{"toy", "dula:paper"}, 1}] == nil {
 		t.Errorf("after a new beginning: %d records", len(again.records))
 	}
@@ -149,6 +150,72 @@ func TestRunInProgress(t *testing.T) {
 	}
 	e.add(record("gibbs", 0, "door up"))
 	d.until("the next record", func() bool { return strings.Contains(ansi.Strip(d.model.View()), "● 2 of 6") })
+}
+
+// TestWatching looks at a run that another process is at work on: what it does, how
+// fast, how long still; that it has fallen silent; and that it is done.
+func TestWatching(t *testing.T) {
+	e := newEvaluation(t)
+	e.add(record("gibbs", 0, "door up"))
+	d := openRun(t, e.folder, 100, 28)
+	shows := func(texts ...string) {
+		t.Helper()
+		d.model.Update(runMsg{readRun(e.folder, d.model.runView.state, d.model.config.Now())})
+		frame := ansi.Strip(d.model.View())
+		for _, text := range texts {
+			if !strings.Contains(frame, text) {
+				t.Errorf("%q is missing:\n%s", text, frame)
+			}
+		}
+		exactly(t, d.model.View(), 100, 28)
+	}
+	shows("● 1 of 6", "not yet", "no process is at work here; the command that began the run goes on with it")
+	status := func(at time.Time) string {
+		return fmt.Sprintf(`{"model": "toy", "method": "dmala", "sentence": 0, "step": 20, "steps": 50, "log_likelihood": -12.34,
+			"chains_per_second": 31.4, "seconds_left": 130, "written": %q}`, at.Format(time.RFC3339Nano))
+	}
+	now := d.model.config.Now()
+	e.write(".status.json", status(now.Add(-2*time.Second)))
+	shows("31 chains/s, 2 min 10 s left, dmala at sentence 1, step 20 of 50, mean log-likelihood -12.3", "● step 20 of 50")
+	e.write(".status.json", status(now.Add(-3*time.Minute)))
+	shows("the process at work has been silent for 3 min 00 s; the command")
+	e.write(".status.json", "{")
+	shows("no process is at work here")
+	if err := os.Remove(filepath.Join(e.folder, ".status.json")); err != nil {
+		t.Fatal(err)
+	}
+	for sentence := range 2 {
+		for _, method := range []string{"gibbs", "dmala", "dula:paper"} {
+			e.add(record(method, sentence, "dark"))
+		}
+	}
+	shows("● scores to come")
+	e.write("metrics.json", runScores)
+	shows("✓ complete")
+}
+
+// TestPart: a part of a run is complete without the other parts' sentences.
+func TestPart(t *testing.T) {
+	e := newEvaluation(t)
+	header, err := os.ReadFile(filepath.Join(e.folder, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.write("run.json", strings.Replace(string(header), `"later"`, `"shard": "2/2", "later"`, 1))
+	for _, method := range []string{"gibbs", "dmala", "dula:paper"} {
+		if s := readRun(e.folder, nil, time.Unix(0, 0)); s.complete() || s.total() != 3 {
+			t.Errorf("complete: %t, total %d", s.complete(), s.total())
+		}
+		e.add(record(method, 1, "dark"))
+	}
+	d := openRun(t, e.folder, 100, 28)
+	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "✓ part 2/2 is complete") {
+		t.Errorf("%s", frame)
+	}
+	d.keys("s")
+	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "infill eval merge puts them together") {
+		t.Errorf("%s", frame)
+	}
 }
 
 func TestDamagedRuns(t *testing.T) {

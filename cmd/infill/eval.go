@@ -94,7 +94,8 @@ keys name, steps, warm-up, step-size, balance, gradient, candidates, energy,
 temperature and initial.
 
 The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
-that was interrupted or killed goes on when the same command is given again.
+that was interrupted or killed goes on when the same command is given again, and
+infill tui DIR watches it from another terminal.
 --shard I/N makes one of N parts, which infill eval merge puts together.`,
 		Example: `  $ infill eval --tbc tbc.5k.txt --wt103 wiki103.5k.txt -o run
   $ infill eval --preset discs --corpus novel=novel.txt --samplers gwg:paper,dmala:paper,dmala -o run
