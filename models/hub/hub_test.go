@@ -636,7 +636,7 @@ func TestPullRefusesRepositories(t *testing.T) {
 			delete(f, "model.safetensors")
 			f["model.safetensors.index.json"] = []byte(`{"weight_map":{"a":"../../../evil.safetensors"}}`)
 			f["../../../evil.safetensors"] = []byte("x")
-		}, `"../../../evil.safetensors" is not the name of a safetensors file beside the index`, false},
+		}, `"../../../evil.safetensors" is not the name of a .safetensors file beside the index`, false},
 		{"index names a file that is not there", func(f map[string][]byte) {
 			f["model.safetensors.index.json"] = []byte(`{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`)
 			delete(f, "model.safetensors")

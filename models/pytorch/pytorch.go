@@ -16,7 +16,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"infill/models/safetensors"
 )
@@ -144,43 +142,8 @@ func OpenShards(index string) (*File, error) {
 	return merged, nil
 }
 
-// maxShards bounds the files that are open at once.
-const maxShards = 256
-
 // ShardNames reads the weight_map of an index: the name of the file for every tensor.
-func ShardNames(index string) (map[string]string, error) {
-	file, err := os.Open(index)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxPickleBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > maxPickleBytes {
-		return nil, fmt.Errorf("%s: more than the %d bytes that are accepted for an index", index, maxPickleBytes)
-	}
-	var parsed struct {
-		WeightMap map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(content, &parsed); err != nil {
-		return nil, fmt.Errorf("%s: not a valid index: %w", index, err)
-	}
-	if len(parsed.WeightMap) == 0 {
-		return nil, fmt.Errorf("%s: not a valid index: weight_map is missing or empty", index)
-	}
-	shards := map[string]bool{}
-	for name, shard := range parsed.WeightMap {
-		if shard != filepath.Base(shard) || !filepath.IsLocal(shard) || strings.ContainsAny(shard, "/\\\n\x00") || !strings.HasSuffix(shard, ".bin") {
-			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a file beside the index that ends in .bin", index, name, shard)
-		}
-		if shards[shard] = true; len(shards) > maxShards {
-			return nil, fmt.Errorf("%s: more than the %d files that are accepted", index, maxShards)
-		}
-	}
-	return parsed.WeightMap, nil
-}
+func ShardNames(index string) (map[string]string, error) { return safetensors.WeightMap(index, ".bin") }
 
 // Tensors lists the tensors in the order of the state dict, of shards shard by shard. Callers must not modify it.
 func (f *File) Tensors() []Tensor { return f.tensors }

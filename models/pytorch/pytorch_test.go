@@ -163,8 +163,8 @@ func TestOpenShardsRefuses(t *testing.T) {
 	for _, c := range []struct{ name, index, want string }{
 		{"no JSON", "{", "not a valid index"},
 		{"no map", "{}", "weight_map is missing or empty"},
-		{"outside", `{"weight_map": {"w": "../small.bin"}}`, `"../small.bin" is not the name of a file beside the index`},
-		{"other kind", `{"weight_map": {"w": "small.safetensors"}}`, "that ends in .bin"},
+		{"outside", `{"weight_map": {"w": "../small.bin"}}`, `"../small.bin" is not the name of a .bin file beside the index`},
+		{"other kind", `{"weight_map": {"w": "small.safetensors"}}`, "is not the name of a .bin file"},
 		{"missing file", `{"weight_map": {"w": "absent.bin"}}`, "absent.bin"},
 		{"missing tensor", `{"weight_map": {"w": "small.bin", "v": "small.bin"}}`, `tensor "v" is not in small.bin, where the index has it`},
 		{"many files", func() string {

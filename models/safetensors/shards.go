@@ -45,7 +45,14 @@ func OpenShards(index string) (*File, error) {
 }
 
 // ShardNames reads the weight_map of an index: the name of the file for every tensor.
-func ShardNames(index string) (map[string]string, error) {
+func ShardNames(index string) (map[string]string, error) { return WeightMap(index, ".safetensors") }
+
+// maxShards bounds the files of one model.
+const maxShards = 256
+
+// WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index, and their
+// names end in suffix.
+func WeightMap(index, suffix string) (map[string]string, error) {
 	file, err := os.Open(index)
 	if err != nil {
 		return nil, err
@@ -67,9 +74,13 @@ func ShardNames(index string) (map[string]string, error) {
 	if len(parsed.WeightMap) == 0 {
 		return nil, fmt.Errorf("%s: not a valid index: weight_map is missing or empty", index)
 	}
+	shards := map[string]bool{}
 	for name, shard := range parsed.WeightMap {
-		if shard != filepath.Base(shard) || !filepath.IsLocal(shard) || strings.ContainsAny(shard, `/\`) || !strings.HasSuffix(shard, ".safetensors") {
-			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a safetensors file beside the index", index, name, shard)
+		if shard != filepath.Base(shard) || !filepath.IsLocal(shard) || strings.ContainsAny(shard, "/\\\n\x00") || !strings.HasSuffix(shard, suffix) {
+			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a %s file beside the index", index, name, shard, suffix)
+		}
+		if shards[shard] = true; len(shards) > maxShards {
+			return nil, fmt.Errorf("%s: more than the %d files that are accepted", index, maxShards)
 		}
 	}
 	return parsed.WeightMap, nil
