@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"infill/infill"
 )
 
 // barNats is the log-likelihood below the best fill, in nats, at which a bar is
@@ -113,6 +115,9 @@ func (t *fillTable) row(i, allowed, textWidth, barWidth, drawnWidth int) string 
 
 // percent writes a share with its standard error.
 func percent(share float64, standardError *float64, withError bool) string {
+	if math.IsNaN(share) {
+		return "–"
+	}
 	if withError && standardError != nil && !math.IsNaN(*standardError) {
 		return fmt.Sprintf("%.1f ± %.1f %%", 100*share, 100**standardError)
 	}
@@ -186,7 +191,14 @@ func (d *detail) Render(columns int) string {
 // summary tells of a run in a few lines.
 func summary(p *Snapshot) []string {
 	o := p.Options
-	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", o.Sampler, o.Samples, o.Steps, o.Seed)}
+	by := o.Sampler
+	switch o.Mode {
+	case infill.ModeBest:
+		by = "the best, by " + o.Sampler
+	case infill.ModeDecode:
+		by = "decoded"
+	}
+	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Samples, o.Steps, o.Seed)}
 	numbers := []string{}
 	if size := lastStepSize(p); size > 0 {
 		numbers = append(numbers, fmt.Sprintf("step size %.3g", size))

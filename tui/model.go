@@ -630,6 +630,7 @@ func (m *Model) apply() tea.Cmd {
 		shared := m.sides[1-i].options
 		shared.Samples, shared.Steps, shared.Candidates = options.Samples, options.Steps, options.Candidates
 		shared.Temperature, shared.Seed = options.Temperature, options.Seed
+		shared.Mode, shared.WarmUp, shared.Ladder, shared.Constraints = options.Mode, options.WarmUp, options.Ladder, options.Constraints
 		m.sides[1-i].options = shared
 	}
 	if model != m.config.Model {

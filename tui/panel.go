@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +45,9 @@ const (
 	chainsField
 	candidatesField
 	temperatureField
+	modeField
+	allowedField
+	bannedField
 	seedField
 	modelField
 )
@@ -63,6 +68,9 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 		chainsField:      {"chains", strconv.Itoa(o.Samples), []string{"1", "5", "10", "25", "50", "100"}, false, say("independent of each other: their spread is what the errors come from")},
 		candidatesField:  {"candidates", strconv.Itoa(o.Candidates), []string{"10", "50", "100", "250", "500", "1000", "0"}, false, say("a slot takes only the model's most probable words, this many; 0 is the whole vocabulary")},
 		temperatureField: {"temperature", strconv.FormatFloat(o.Temperature, 'g', -1, 64), []string{"0.5", "0.7", "0.8", "1", "1.2", "1.5", "2"}, false, say("above 1 bolder, below 1 safer: the distribution to the power 1/T")},
+		modeField:        {"mode", o.Mode, infill.Modes(), true, describeMode},
+		allowedField:     {"allowed", allowedText(o.Constraints), nil, false, say("what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything")},
+		bannedField:      {"forbidden", bannedText(o.Constraints), nil, false, say("words that no blank may hold: red,blue")},
 		seedField:        {"seed", strconv.FormatUint(o.Seed, 10), nil, false, say("the same seed gives the same run; r takes the next one")},
 		modelField:       {"model", model, models, false, say("the name of a model, or the folder of one")},
 	}}
@@ -77,6 +85,93 @@ func describeSampler(name string) string {
 	return ""
 }
 
+func describeMode(mode string) string {
+	return map[string]string{
+		infill.ModeSample: "draws from the distribution: the drawn shares mean something",
+		infill.ModeBest:   "looks for the likeliest fills while the temperature falls; how often one is met means nothing",
+		infill.ModeDecode: "fills the blanks one after the other, the surest first: quick, and no sampler is used",
+	}[mode]
+}
+
+// allowedText writes the lists of the blanks as the panel reads them.
+func allowedText(c *infill.Constraints) string {
+	if c == nil {
+		return ""
+	}
+	var lists []string
+	for _, blank := range slices.Sorted(maps.Keys(c.Slots)) {
+		lists = append(lists, strconv.Itoa(blank)+"="+strings.Join(c.Slots[blank], ","))
+	}
+	return strings.Join(lists, " ")
+}
+
+func bannedText(c *infill.Constraints) string {
+	if c == nil {
+		return ""
+	}
+	return strings.Join(c.Ban, ",")
+}
+
+// wordList cuts a list at its commas; the words may hold blanks.
+func wordList(text string) []string {
+	var list []string
+	for _, word := range strings.Split(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// readAllowed reads the lists of the blanks: each begins with its number and an
+// equals sign, and ends where the next one begins.
+func readAllowed(text string) (map[int][]string, error) {
+	starts := regexp.MustCompile(`(?:^|\s)(\d+)=`).FindAllStringSubmatchIndex(text, -1)
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	if len(starts) == 0 || strings.TrimSpace(text[:starts[0][0]]) != "" {
+		return nil, fmt.Errorf("%q does not begin with the number of a blank: write 1=red,blue", text)
+	}
+	lists := map[int][]string{}
+	for i, at := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		blank, err := strconv.Atoi(text[at[2]:at[3]])
+		words := wordList(text[at[1]:end])
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%q is the number of no blank", text[at[2]:at[3]])
+		case len(words) == 0:
+			return nil, fmt.Errorf("no word for blank %d", blank)
+		case lists[blank] != nil:
+			return nil, fmt.Errorf("blank %d has two lists", blank)
+		}
+		lists[blank] = words
+	}
+	return lists, nil
+}
+
+// constraints changes the lists of c, and leaves what the panel does not show.
+func (p *panel) constraints(c *infill.Constraints) (*infill.Constraints, error) {
+	lists, err := readAllowed(p.fields[allowedField].value)
+	if err != nil {
+		return nil, err
+	}
+	banned := wordList(p.fields[bannedField].value)
+	if c == nil {
+		if lists == nil && banned == nil {
+			return nil, nil
+		}
+		c = &infill.Constraints{}
+	}
+	changed := *c
+	changed.Slots, changed.Ban = lists, banned
+	return &changed, nil
+}
+
 // move chooses another field.
 func (p *panel) move(by int) {
 	p.at = (p.at + by + len(p.fields)) % len(p.fields)
@@ -88,6 +183,9 @@ func (p *panel) turn(by int) {
 	f := &p.fields[p.at]
 	p.typed, p.fault = false, ""
 	if f.choices == nil {
+		if p.at != seedField {
+			return
+		}
 		if n, err := strconv.ParseUint(f.value, 10, 64); err == nil && (by > 0 || n > 0) {
 			f.value = strconv.FormatUint(n+uint64(by), 10)
 		}
@@ -121,7 +219,8 @@ func (p *panel) typeText(text string) {
 	if f.closed {
 		return
 	}
-	if !p.typed {
+	// A list is added to; any other value is written anew.
+	if !p.typed && p.at != allowedField && p.at != bannedField {
 		f.value = ""
 	}
 	p.typed, p.fault = true, ""
@@ -151,7 +250,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 		p.at, p.typed, p.fault = at, false, fmt.Sprintf(format, args...)
 		return o, "", false
 	}
-	o.Sampler = p.fields[samplerField].value
+	o.Sampler, o.Mode = p.fields[samplerField].value, p.fields[modeField].value
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
 	o.StepSize = 0
@@ -179,8 +278,15 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	if o.Seed, err = strconv.ParseUint(p.fields[seedField].value, 10, 64); err != nil {
 		return fail(seedField, "%q is not a whole number of 0 or more", p.fields[seedField].value)
 	}
-	if o.WarmUp > o.Steps {
+	if o.Constraints, err = p.constraints(o.Constraints); err != nil {
+		return fail(allowedField, "%s", err)
+	}
+	if o.WarmUp > o.Steps || o.Mode != infill.ModeSample {
 		o.WarmUp = infill.HalfSteps
+	}
+	if o.Mode != infill.ModeSample {
+		// Nothing is drawn from, so that nothing is tempered.
+		o.Ladder = ""
 	}
 	if err := o.Validate(); err != nil {
 		return fail(p.at, "%s", explain(err))
@@ -201,7 +307,13 @@ func (p *panel) render(columns, rows int) string {
 	if roomy {
 		lines = append(lines, "")
 	}
+	// Where there is no room for all fields, those around the chosen one are shown.
+	shown := min(len(p.fields), max(rows-3, 1))
+	first := min(max(p.at-shown/2, 0), len(p.fields)-shown)
 	for i, f := range p.fields {
+		if i < first || i >= first+shown {
+			continue
+		}
 		marker, look := "  ", s.text
 		if i == p.at {
 			marker, look = s.marker.Render("▸ "), s.strong

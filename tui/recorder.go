@@ -158,7 +158,7 @@ func (r *recorder) add(p infill.Progress) {
 			}
 		}
 		r.accepted[chain] = append(r.accepted[chain], accepted)
-		if p.Changed != nil && p.Changed[chain] > 0 {
+		if r.tokens != nil && p.Changed != nil && p.Changed[chain] > 0 {
 			r.move(chain, p)
 		}
 	}
@@ -277,6 +277,18 @@ func (r *recorder) finish() {
 	r.draw(last)
 }
 
+// adopt takes in what the pipeline found where no step showed it: of the best of a
+// chain, its start may be the best.
+func (r *recorder) adopt(found []infill.Sample) {
+	for _, f := range found {
+		if _, known := r.index[string(r.bytes(f.TokenIDs))]; !known {
+			r.index[string(r.buffer)] = len(r.fills)
+			f.Count = 0
+			r.fills, r.squares = append(r.fills, Fill{Sample: f}), append(r.squares, 0)
+		}
+	}
+}
+
 // publish makes a snapshot the latest; one that was not fetched is dropped.
 func (r *recorder) publish(s *Snapshot) {
 	r.mutex.Lock()
@@ -309,6 +321,13 @@ func (r *recorder) snapshot() *Snapshot {
 			f.FrequencyStandardError = &e
 		}
 	}
+	// What was not drawn from the distribution has no share of draws.
+	drawn := r.options.Mode == infill.ModeSample || r.options.Mode == ""
+	if !drawn {
+		for i := range s.Fills {
+			s.Fills[i].Frequency, s.Fills[i].FrequencyStandardError = math.NaN(), nil
+		}
+	}
 	slices.SortFunc(s.Fills, func(a, b Fill) int {
 		return cmp.Or(
 			// NaN compares below all numbers: what is not known comes last.
@@ -338,6 +357,11 @@ func (r *recorder) snapshot() *Snapshot {
 		slices.SortFunc(s.Values[blank], func(a, b Value) int {
 			return cmp.Or(cmp.Compare(b.Frequency, a.Frequency), slices.Compare(a.TokenIDs, b.TokenIDs))
 		})
+		if !drawn {
+			for i := range s.Values[blank] {
+				s.Values[blank][i].Frequency, s.Values[blank][i].Error = math.NaN(), math.NaN()
+			}
+		}
 		s.Values[blank] = s.Values[blank][:min(len(s.Values[blank]), mostFills)]
 	}
 	for chain := range r.chains {
@@ -346,7 +370,7 @@ func (r *recorder) snapshot() *Snapshot {
 		}
 	}
 	s.RHat, s.ESS = math.NaN(), math.NaN()
-	if !r.warmUp && r.rounds > 1 {
+	if drawn && !r.warmUp && r.rounds > 1 {
 		draws := make([][]float64, r.chains)
 		for chain, history := range r.logLikelihoods {
 			for _, u := range history[max(len(history)-r.rounds, 0):] {

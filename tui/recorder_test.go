@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -362,6 +363,148 @@ func TestPanel(t *testing.T) {
 	o := m.sides[0].snapshot.Options
 	if o.Sampler != "gibbs" || o.StepSize != 0 || o.Steps != 16 {
 		t.Errorf("the run is of %+v", o)
+	}
+}
+
+// TestModes: the best and the decoded fills are those of the pipeline, and have no
+// shares of draws, of which nothing would follow.
+func TestModes(t *testing.T) {
+	for _, mode := range []string{infill.ModeBest, infill.ModeDecode} {
+		t.Run(mode, func(t *testing.T) {
+			c, _ := testConfig(t, two)
+			d := newDriver(t, c, 100, 30)
+			d.settle()
+			d.keys("o")
+			for d.model.panel.at != modeField {
+				d.keys("down")
+			}
+			for d.model.panel.fields[modeField].value != mode {
+				d.keys("right")
+			}
+			d.keys("enter")
+			d.settle()
+			m := d.model
+			p := m.sides[0].snapshot
+			if m.sides[0].fault != "" || p == nil || p.Result == nil || p.Result.Stats.Mode != mode {
+				t.Fatalf("fault %q, snapshot %+v", m.sides[0].fault, p)
+			}
+			for i, want := range p.Result.Samples {
+				if got := p.Fills[i]; got.Text != want.Text || got.LogLikelihood != want.LogLikelihood || !math.IsNaN(got.Frequency) {
+					t.Errorf("fill %d: %q %v, %v drawn; the pipeline found %q %v", i+1, got.Text, got.LogLikelihood, got.Frequency, want.Text, want.LogLikelihood)
+				}
+			}
+			for _, view := range []string{"1", "2", "3", "1"} {
+				d.keys(view)
+				frame := ansi.Strip(m.View())
+				if strings.Contains(frame, "NaN") {
+					t.Errorf("view %s:\n%s", view, frame)
+				}
+				exactly(t, m.View(), 100, 30)
+			}
+		})
+	}
+}
+
+// TestWordLists: blanks take what is allowed and nothing forbidden, and a list
+// that cannot be read stays in the panel.
+func TestWordLists(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	m := d.model
+	words := map[string]bool{}
+	for _, f := range m.sides[0].snapshot.Fills {
+		words[f.Fills[0]] = true
+	}
+	some := slices.Sorted(maps.Keys(words))
+	if len(some) < 4 {
+		t.Fatalf("only %q", some)
+	}
+	open := func(field int) {
+		d.keys("o")
+		for m.panel.at != field {
+			d.keys("down")
+		}
+	}
+	open(allowedField)
+	d.typeText("1=" + some[0] + "," + some[1])
+	d.keys("enter")
+	d.settle()
+	for _, f := range m.sides[0].snapshot.Fills {
+		if f.Fills[0] != some[0] && f.Fills[0] != some[1] {
+			t.Errorf("%q was not allowed", f.Text)
+		}
+	}
+	// What is forbidden comes beside what is allowed.
+	open(bannedField)
+	d.typeText(some[1])
+	d.keys("enter")
+	d.settle()
+	if m.sides[0].fault != "" {
+		t.Fatal(m.sides[0].fault)
+	}
+	for _, f := range m.sides[0].snapshot.Fills {
+		if f.Fills[0] != some[0] {
+			t.Errorf("%q holds a forbidden word", f.Text)
+		}
+	}
+	open(allowedField)
+	if got := m.panel.fields[allowedField].value; got != "1="+some[0]+","+some[1] {
+		t.Errorf("the panel shows %q", got)
+	}
+	d.keys("esc")
+	for _, wrong := range []string{"red,blue", "1=", "x 1=red", "1=red 1=blue", "99999999999999999999=red", "0=red"} {
+		open(allowedField)
+		for m.panel.fields[allowedField].value != "" {
+			d.keys("backspace")
+		}
+		d.typeText(wrong)
+		d.keys("enter")
+		if m.panel == nil || m.panel.fault == "" {
+			t.Errorf("%q was taken", wrong)
+		}
+		exactly(t, m.View(), 100, 30)
+		d.keys("esc")
+	}
+	// An empty list allows everything again.
+	for _, field := range []int{allowedField, bannedField} {
+		open(field)
+		for m.panel.fields[field].value != "" {
+			d.keys("backspace")
+		}
+		d.keys("enter")
+		d.settle()
+	}
+	if o := m.sides[0].options; o.Constraints != nil && (len(o.Constraints.Slots) > 0 || len(o.Constraints.Ban) > 0) {
+		t.Errorf("constraints are left: %+v", o.Constraints)
+	}
+}
+
+func TestReadAllowed(t *testing.T) {
+	got, err := readAllowed(" 1=red, blue  3=in the park,at home")
+	if diff := cmp.Diff(map[int][]string{1: {"red", "blue"}, 3: {"in the park", "at home"}}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	c := &infill.Constraints{Slots: got, Ban: []string{"no"}}
+	again, err := readAllowed(allowedText(c))
+	if diff := cmp.Diff(got, again); diff != "" || err != nil {
+		t.Errorf("what the panel writes is read as %v\n%s", err, diff)
+	}
+}
+
+// TestSmallPanel: where there is no room for all fields, the chosen one is shown.
+func TestSmallPanel(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 60, 16)
+	d.settle()
+	d.keys("o")
+	for range d.model.panel.fields {
+		f := d.model.panel.fields[d.model.panel.at]
+		if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "▸ "+f.name) {
+			t.Errorf("%s is not shown:\n%s", f.name, frame)
+		}
+		exactly(t, d.model.View(), 60, 16)
+		d.keys("down")
 	}
 }
 

@@ -174,6 +174,7 @@ func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time
 	})
 	r.finish()
 	if err == nil {
+		r.adopt(result.Samples)
 		entries, fills := r.unknown()
 		var known []float64
 		if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options.Energy, fills); err == nil {

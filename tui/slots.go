@@ -132,7 +132,7 @@ func (t *slotTable) Render(columns int) string {
 	end := min(t.offset+t.rows-2, len(t.values))
 	for _, v := range t.values[min(t.offset, end):end] {
 		wordWidth = max(wordWidth, width(v.Text))
-		scale = max(scale, v.Frequency+orZero(v.Error), orZero(v.model))
+		scale = max(scale, orZero(v.Frequency)+orZero(v.Error), orZero(v.model))
 	}
 	wordWidth = min(wordWidth, max(columns/3, 8))
 	barWidth := columns - 2 - wordWidth - 1 - 1 - numbers - model
@@ -181,7 +181,7 @@ func (t *slotTable) bullet(v slotRow, scale float64, columns int, row lipgloss.S
 	if !(scale > 0) {
 		return row.Render(strings.Repeat(" ", columns))
 	}
-	cells := []rune(bar(v.Frequency/scale, columns))
+	cells := []rune(bar(orZero(v.Frequency)/scale, columns))
 	looks := make([]*lipgloss.Style, columns)
 	for i, r := range cells {
 		looks[i] = &s.bar

@@ -29,6 +29,8 @@ type tuiOptions struct {
 	format    string
 	theme     string
 	seedGiven bool
+	// constraints are what Options.Constraints points to, where any is given.
+	constraints infill.Constraints
 	infill.Options
 	modelOptions
 
@@ -68,6 +70,9 @@ evaluation.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if constrained(&o.constraints) {
+				o.Constraints = &o.constraints
+			}
 			if err := o.take(args); err != nil {
 				return err
 			}
@@ -79,6 +84,8 @@ evaluation.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	addConstraints(cmd, &o.constraints)
+	addChoice(cmd, &o.Mode, "mode", "", infill.Modes(), "draw fills; search for the likeliest by annealing; or decode by confidence, without chains")
 	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move: see infill help samplers")
 	flags.VarP(whole{&o.Samples}, "samples", "n", "chains")
 	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,6 +30,8 @@ func TestTUIArguments(t *testing.T) {
 	tests := []struct {
 		args             []string
 		template, folder string
+		mode             string // "" for the default
+		constraints      *infill.Constraints
 		fault            string
 	}{
 		{args: nil},
@@ -37,6 +41,9 @@ func TestTUIArguments(t *testing.T) {
 		{args: []string{"runs/typo"}, fault: "no folder runs/typo"},
 		{args: []string{"he", "had"}, fault: "2 arguments"},
 		{args: []string{"--steps", "-1", "x"}, fault: "steps"},
+		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "--mode", "best", "a [MASK] door"}, template: "a [MASK] door", mode: "best",
+			constraints: &infill.Constraints{Slots: map[int][]string{1: {"red", "blue"}}, Ban: []string{"grey"}}},
+		{args: []string{"--mode", "guess", "x"}, fault: "one of sample, best, decode"},
 		{args: []string{"--theme", "pink"}, fault: "one of auto, dark, light"},
 		{args: []string{"--format", "csv"}, fault: "one of text, jsonl"},
 	}
@@ -56,8 +63,10 @@ func TestTUIArguments(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case got.template != test.template || got.folder != test.folder:
-				t.Errorf("template %q, folder %q", got.template, got.folder)
+			case got.template != test.template || got.folder != test.folder || got.Mode != cmp.Or(test.mode, infill.ModeSample):
+				t.Errorf("template %q, folder %q, mode %q", got.template, got.folder, got.Mode)
+			case !reflect.DeepEqual(got.Constraints, test.constraints):
+				t.Errorf("constraints %+v", got.Constraints)
 			}
 		})
 	}
