@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"infill/lm"
+	"infill/lm/imported"
 	"infill/models"
 	"infill/models/modelstest"
 	"infill/tokenize"
@@ -83,5 +84,21 @@ func TestUnconvertedTokenizers(t *testing.T) {
 				t.Errorf("filled: %q", text)
 			}
 		})
+	}
+}
+
+// An imported graph keeps what its tokenizer is read by.
+func TestUnconvertedTokenizerOfImported(t *testing.T) {
+	b, err := imported.Import(t.Context(), models.NewStore(t.TempDir()), filepath.Join(exportFixtures, "sdpa-14.onnx"),
+		imported.ImportOptions{Tokenizer: "../tokenize/testdata/unconverted/roberta", Name: "exported", Positions: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := tokenize.Load(b.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mask := tokenizer.Token(tokenizer.MaskID()); mask != "<mask>" {
+		t.Errorf("the mask is %q", mask)
 	}
 }

@@ -24,6 +24,9 @@ type Imported struct {
 	MaxPositions   int      `json:"max_position_embeddings"`
 	// GraphData lists the files that hold the graph's weights, beside the graph.
 	GraphData []string `json:"onnx_data"`
+	// ExportedType and TokenizerClass are what the exporter's config.json says; a tokenizer without tokenizer.json is read by them.
+	ExportedType   string `json:"exported_model_type,omitempty"`
+	TokenizerClass string `json:"tokenizer_class,omitempty"`
 	// Gradient tells whether the graph can be differentiated; where not, NoGradient says why.
 	Gradient   bool   `json:"gradient"`
 	NoGradient string `json:"no_gradient,omitempty"`

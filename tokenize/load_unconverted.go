@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -159,8 +160,9 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 		return err
 	}
 	var model struct {
-		Type  string  `json:"model_type"`
-		Class *string `json:"tokenizer_class"`
+		Type     string  `json:"model_type"`
+		Exported string  `json:"exported_model_type"` // of a graph that was imported
+		Class    *string `json:"tokenizer_class"`
 	}
 	if err := unmarshal(modelFile, content, &model); err != nil {
 		return err
@@ -172,7 +174,7 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 	if name == "" {
 		file = modelFile
 		families := map[string]tokenizerClass{"roberta": robertaClass, "xlm-roberta": xlmClass, "camembert": camembertClass, "albert": albertClass, "deberta-v2": debertaClass}
-		name = string(families[model.Type])
+		name = string(families[cmp.Or(model.Exported, model.Type)])
 	}
 	u.class = tokenizerClass(strings.TrimSuffix(name, "Fast"))
 	switch u.class {

@@ -107,7 +107,8 @@ func (m *model) settings(o ImportOptions) (*models.Imported, error) {
 		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no masked-language-model head, or is of another model", m.path, m.output.Name, vocabulary, given.tokens)
 	}
 	c := &models.Imported{
-		ModelType: models.ImportedFamily, Architectures: given.architectures, VocabularySize: vocabulary, MaxPositions: given.positions,
+		ModelType: models.ImportedFamily, ExportedType: given.modelType, TokenizerClass: given.class,
+		Architectures: given.architectures, VocabularySize: vocabulary, MaxPositions: given.positions,
 		GraphData: slices.Sorted(maps.Keys(m.Files(models.GraphName))), Gradient: true,
 	}
 	for name, least := range m.Files(models.GraphName) {
@@ -154,12 +155,14 @@ func (m *model) vocabulary() (int, error) {
 type given struct {
 	positions, tokens int
 	architectures     []string
+	modelType, class  string
 }
 
 func readSettings(dir string) (given, error) {
 	var g given
 	config := struct {
 		ModelType     string   `json:"model_type"`
+		Class         string   `json:"tokenizer_class"`
 		Architectures []string `json:"architectures"`
 		Positions     int      `json:"max_position_embeddings"`
 		Padding       int      `json:"pad_token_id"`
@@ -177,7 +180,7 @@ func readSettings(dir string) (given, error) {
 			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
 	}
-	g.architectures = config.Architectures
+	g.architectures, g.modelType, g.class = config.Architectures, config.ModelType, config.Class
 	switch {
 	case config.Positions > 0:
 		g.positions = config.Positions
