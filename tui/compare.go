@@ -79,7 +79,7 @@ func (c *comparison) side(i, columns int, shared map[string]int) string {
 			}
 			text := s.marked(list, s.text, c.pins)
 			text = ansi.Truncate(text, textWidth, "…")
-			lines = append(lines, mark+fit(text, textWidth)+right(number("%.2f", f.LogLikelihood), 9)+s.faint.Render(right(percent(f.Frequency, nil, false), 8)))
+			lines = append(lines, mark+fit(text, textWidth)+right(number("%.2f", f.rating()), 9)+s.faint.Render(right(percent(f.Frequency, nil, false), 8)))
 		}
 	} else if side.fault != "" {
 		lines = append(lines, s.fault.Render(ansi.Truncate("  "+side.fault, columns, "…")))
@@ -97,7 +97,7 @@ func (c *comparison) figures(side *side) [][2]string {
 	rate, rateError := p.acceptance()
 	best := math.NaN()
 	if len(p.Fills) > 0 {
-		best = p.Fills[0].LogLikelihood
+		best = p.Fills[0].rating()
 	}
 	figures := [][2]string{
 		{"mean log-likelihood", number2(mean, e)},

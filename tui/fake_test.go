@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -73,8 +72,13 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 	return rows, nil
 }
 
-func (m *fakeModel) Score(context.Context, []int, []infill.Query) ([]float64, error) {
-	return nil, fmt.Errorf("the screen scores nothing")
+// Score lets fills of several lengths be compared.
+func (m *fakeModel) Score(_ context.Context, ids []int, queries []infill.Query) ([]float64, error) {
+	scores := make([]float64, len(queries))
+	for i, q := range queries {
+		scores[i] = weight(ids[q.Position]) - 3
+	}
+	return scores, nil
 }
 
 func (m *fakeModel) NewTarget(_, _ []int, o infill.TargetOptions) (infill.Target, error) {

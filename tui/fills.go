@@ -53,6 +53,9 @@ func (t *fillTable) Render(columns int) string {
 	if barWidth+8 < len(likelihood)+1 {
 		likelihood = "log-lik."
 	}
+	if len(t.fills) > 0 && t.fills[0].Score != nil {
+		likelihood = "score"
+	}
 	lines := []string{s.title.Render("    " + fit("fill", textWidth) + "  " + right(likelihood, barWidth+8) + "  " + right(drawn, drawnWidth))}
 	if len(t.fills) == 0 {
 		lines = append(lines, "", "    "+s.faint.Render(ansi.Truncate(t.empty, columns-4, "…")))
@@ -100,9 +103,9 @@ func (t *fillTable) row(i, allowed, textWidth, barWidth, drawnWidth int) string 
 	}
 	pad := look.Render(strings.Repeat(" ", max(textWidth-length, 0)+2))
 	u, share := "?", 0.0
-	if !math.IsNaN(f.LogLikelihood) {
-		u = fmt.Sprintf("%.2f", f.LogLikelihood)
-		share = 1 - (t.best-f.LogLikelihood)/barNats
+	if rating := f.rating(); !math.IsNaN(rating) {
+		u = fmt.Sprintf("%.2f", rating)
+		share = 1 - (t.best-rating)/barNats
 	}
 	drawn := "kept"
 	if !f.Kept {
@@ -151,18 +154,31 @@ func (d *detail) Render(columns int) string {
 			if !math.IsNaN(f.LogLikelihood) {
 				row("log-likelihood", fmt.Sprintf("%.2f nats", f.LogLikelihood))
 			}
-			row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+s.faint.Render(fmt.Sprintf("  %d times", f.Count)))
+			if f.Score != nil {
+				row("score", fmt.Sprintf("%.2f nats a word", *f.Score))
+			}
+			if !math.IsNaN(f.Frequency) {
+				row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+s.faint.Render(fmt.Sprintf("  %d times", f.Count)))
+			}
 			row("last state of", fmt.Sprintf("%d of %d chains", f.FinalCount, d.snapshot.Chains))
 			if f.NewWords > 0 {
 				row("new words", fmt.Sprintf("%d of %d slots", f.NewWords, len(f.Fills)))
+			}
+			if d.snapshot.Several {
+				add(s.faint.Render(ansi.Wrap("log-likelihoods of several lengths do not compare: the list is by score", columns, "")))
 			}
 			add("")
 			wordWidth := 8
 			for _, fill := range f.Fills {
 				wordWidth = min(max(wordWidth, width(fill)), max(columns/2-8, 8))
 			}
-			add(s.title.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9)))
+			if !d.snapshot.Several {
+				add(s.title.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9)))
+			}
 			for blank, fill := range f.Fills {
+				if d.snapshot.Several {
+					break
+				}
 				value, model := Value{Error: math.NaN()}, "…"
 				for _, v := range d.snapshot.Values[blank] {
 					if v.Text == fill {
@@ -176,7 +192,9 @@ func (d *detail) Render(columns int) string {
 				add(s.faint.Render(fit(fmt.Sprintf("%d", blank+1), 4)) + s.slot(blank).Render(fit(harmless(fill), wordWidth)) +
 					right(percent(value.Frequency, &value.Error, true), 13) + right(model, 9))
 			}
-			add(s.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))
+			if !d.snapshot.Several {
+				add(s.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))
+			}
 		}
 		add("")
 	}
@@ -206,8 +224,16 @@ func summary(p *Snapshot) []string {
 	if rate, e := p.acceptance(); !math.IsNaN(rate) {
 		numbers = append(numbers, "acceptance "+withError("%.2f", rate, e))
 	}
-	numbers = append(numbers, fmt.Sprintf("%d distinct fills in %d draws", p.Distinct, p.Rounds*p.Chains))
-	lines = append(lines, strings.Join(numbers, ", "))
+	switch {
+	case p.Several && p.Result != nil:
+		numbers = append(numbers, fmt.Sprintf("the best %d fills", p.Distinct))
+	case p.Several:
+	default:
+		numbers = append(numbers, fmt.Sprintf("%d distinct fills in %d draws", p.Distinct, p.Rounds*p.Chains))
+	}
+	if len(numbers) > 0 {
+		lines = append(lines, strings.Join(numbers, ", "))
+	}
 	return append(lines, warnings(p)...)
 }
 

@@ -60,12 +60,16 @@ func (s *side) state() string {
 	switch {
 	case s.stream != nil && p == nil:
 		return "starting"
+	case s.stream != nil && p.Several:
+		return fmt.Sprintf("sampling %d/%d, each length by itself", p.Step, p.Steps)
 	case s.stream != nil && p.WarmUp:
 		return fmt.Sprintf("warm-up %d/%d", p.Step, p.Options.Steps)
 	case s.stream != nil:
 		return fmt.Sprintf("sampling %d/%d", p.Step, p.Options.Steps)
 	case s.stopped && p != nil:
-		return fmt.Sprintf("stopped at %d/%d", p.Step, p.Options.Steps)
+		return fmt.Sprintf("stopped at %d/%d", p.Step, max(p.Steps, p.Options.Steps))
+	case p != nil && p.Result != nil && len(p.Result.Stats.Lengths) > 1:
+		return fmt.Sprintf("%d lengths, %d × %d steps, %.1f s", len(p.Result.Stats.Lengths), p.Chains, p.Options.Steps, p.Result.Stats.Seconds)
 	case p != nil && p.Result != nil:
 		return fmt.Sprintf("%d × %d steps, %.1f s", p.Chains, p.Options.Steps, p.Result.Stats.Seconds)
 	}
@@ -436,7 +440,7 @@ func (m *Model) list() {
 			m.listed = append(m.listed, f)
 		}
 	}
-	likelihood := func(a, b Fill) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) }
+	likelihood := func(a, b Fill) int { return cmp.Compare(b.rating(), a.rating()) }
 	switch m.sort {
 	case byFrequency:
 		slices.SortStableFunc(m.listed, func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Count, a.Count), likelihood(a, b)) })
@@ -452,7 +456,7 @@ func (m *Model) list() {
 		}
 	}
 	if p := m.sides[0].snapshot; p != nil {
-		m.slot = min(m.slot, len(p.Values)-1)
+		m.slot = max(min(m.slot, len(p.Values)-1), 0)
 		m.rows = slotRows(p, m.slot, m.given, m.current(), m.byModel)
 		m.slotRow = max(min(m.slotRow, len(m.rows)-1), 0)
 	} else {
@@ -491,7 +495,7 @@ func (m *Model) ask() tea.Cmd {
 	s := &m.sides[0]
 	f := m.current()
 	shown := m.view == slotsView || m.view == fillsView && m.wide() && s.stream == nil
-	if f == nil || f.Kept || !shown || m.stale || m.filler == nil || m.opening || m.asked != "" || m.given.fill == f.key() && m.given.template == s.made.template {
+	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil || m.opening || m.asked != "" || m.given.fill == f.key() && m.given.template == s.made.template {
 		return nil
 	}
 	key, template, ids, filler := f.key(), s.made.template, f.TokenIDs, s.made.filler
@@ -787,6 +791,10 @@ func (m *Model) pin(f *Fill) tea.Cmd {
 		m.fail("this fill is of another template: pick one of the present run")
 		return nil
 	}
+	if p.Several {
+		m.fail("fills of several lengths cannot be pinned: give the blank one length, as in [MASK:2]")
+		return nil
+	}
 	blank := p.Template.Blanks[m.slot]
 	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Fills[m.slot]}
 	if m.view == slotsView && m.slotRow < len(m.rows) {
@@ -879,7 +887,7 @@ func (m *Model) turn(by int) {
 		return
 	}
 	if p := m.sides[0].snapshot; p != nil {
-		m.slot = min(max(m.slot+by, 0), len(p.Values)-1)
+		m.slot = max(min(m.slot+by, len(p.Values)-1), 0)
 		m.slotRow = 0
 		m.list()
 	}

@@ -49,6 +49,8 @@ type Snapshot struct {
 	Options  infill.Options
 	Pins     map[int]pin
 	Step     int
+	Steps    int  // of the whole run, where that is more than Options.Steps
+	Several  bool // lengths of fills: Fills are those of Result, and Values and chains are empty
 	WarmUp   bool // the fills are those of the warm-up, which are no draws
 	Rounds   int  // draws of each chain
 	Chains   int
@@ -293,11 +295,15 @@ func (r *recorder) adopt(found []infill.Sample) {
 func (r *recorder) publish(s *Snapshot) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	publish(r.latest, s)
+}
+
+func publish(latest chan *Snapshot, s *Snapshot) {
 	select {
-	case <-r.latest:
+	case <-latest:
 	default:
 	}
-	r.latest <- s
+	latest <- s
 }
 
 // snapshot copies what the screen needs.

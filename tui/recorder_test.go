@@ -386,7 +386,7 @@ func TestModes(t *testing.T) {
 			m := d.model
 			p := m.sides[0].snapshot
 			if m.sides[0].fault != "" || p == nil || p.Result == nil || p.Result.Stats.Mode != mode {
-				t.Fatalf("fault %q, snapshot %+v", m.sides[0].fault, p)
+				t.Fatalf("fault %q, a snapshot: %t", m.sides[0].fault, p != nil)
 			}
 			for i, want := range p.Result.Samples {
 				if got := p.Fills[i]; got.Text != want.Text || got.LogLikelihood != want.LogLikelihood || !math.IsNaN(got.Frequency) {
@@ -400,6 +400,69 @@ func TestModes(t *testing.T) {
 					t.Errorf("view %s:\n%s", view, frame)
 				}
 				exactly(t, m.View(), 100, 30)
+			}
+		})
+	}
+}
+
+// TestLengths: a template of several lengths, written as such or by a list of words
+// of several pieces, lists what the pipeline finds, by score, and every view says
+// what it can of it.
+func TestLengths(t *testing.T) {
+	for name, test := range map[string]struct {
+		template, allowed string
+	}{
+		"lengths": {template: "She opened the [MASK:1-2] and looked [MASK] ."},
+		"words":   {template: "She opened the [MASK] and looked [MASK] .", allowed: "1=door,window curtain"},
+		"longer":  {template: "She opened the [MASK] and looked [MASK] .", allowed: "1=window curtain,curtain window"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, filler := testConfig(t, test.template)
+			c.Options.Constraints = nil
+			d := newDriver(t, c, 130, 30)
+			d.settle()
+			m := d.model
+			if test.allowed != "" {
+				d.keys("o")
+				for m.panel.at != allowedField {
+					d.keys("down")
+				}
+				d.typeText(test.allowed)
+				d.keys("enter")
+				d.settle()
+			}
+			s := &m.sides[0]
+			if s.fault != "" || s.snapshot == nil || s.snapshot.Result == nil || !s.snapshot.Several {
+				t.Fatalf("fault %q, a snapshot: %t", s.fault, s.snapshot != nil)
+			}
+			o := s.options
+			o.Top = mostLengths
+			want, err := filler.Fill(t.Context(), test.template, o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(want.Samples) != len(m.listed) || len(m.listed) < 2 {
+				t.Fatalf("%d fills are listed, the pipeline finds %d", len(m.listed), len(want.Samples))
+			}
+			for i, sample := range want.Samples {
+				if got := m.listed[i]; got.Text != sample.Text || got.LogLikelihood != sample.LogLikelihood {
+					t.Errorf("fill %d is %q, %v; want %q, %v", i+1, got.Text, got.LogLikelihood, sample.Text, sample.LogLikelihood)
+				}
+			}
+			for _, keys := range [][]string{{"down"}, {"2", "right", "left", "s", "down"}, {"3", "down"}, {"4"}, {"1", "s", "s", "f"}} {
+				d.keys(keys...)
+				d.settle()
+				if frame := ansi.Strip(m.View()); strings.Contains(frame, "NaN") {
+					t.Errorf("after %q:\n%s", keys, frame)
+				}
+				exactly(t, m.View(), 130, 30)
+			}
+			d.keys("1", "p")
+			if !strings.Contains(m.notice, "cannot be pinned") || len(m.pins) > 0 {
+				t.Errorf("pinned: %q, %v", m.notice, m.pins)
+			}
+			if picked := m.pick(m.current()); picked.Result == nil || picked.Result.Samples[0].Text != picked.Text {
+				t.Errorf("picked %+v", picked)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,30 +149,65 @@ func (j *jobs) listen(s *stream) tea.Cmd {
 // was stopped.
 func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time.Time) (*Snapshot, error) {
 	template, err := q.filler.Template(q.template)
-	if err != nil {
+	var input *tokenize.InputError
+	open := errors.As(err, &input) && input.Fault == tokenize.ErrSlotLength
+	if err != nil && !open {
 		return nil, err
 	}
-	pins := make([]int, len(template.Slots))
-	for slot := range pins {
-		pins[slot] = infill.Free
-	}
-	for blank, p := range q.pins {
-		if blank < len(template.Blanks) && len(p.ids) == template.Blanks[blank].Slots {
-			copy(pins[template.Blanks[blank].First:], p.ids)
+	var pins []int
+	if len(q.pins) > 0 && !open {
+		pins = slices.Repeat([]int{infill.Free}, len(template.Slots))
+		for blank, p := range q.pins {
+			if blank < len(template.Blanks) && len(p.ids) == template.Blanks[blank].Slots {
+				copy(pins[template.Blanks[blank].First:], p.ids)
+			}
 		}
 	}
-	r := newRecorder(template, q.options, q.pins, now)
-	r.latest = frames
+	options := q.options
+	if open || options.Constraints != nil {
+		// Of several lengths the pipeline lists the fills, see lengths.
+		options.Top = max(options.Top, mostLengths)
+	}
+	var several *lengths // where the fills have several lengths, or another than the template's
+	var r *recorder
+	if open {
+		several = &lengths{request: q, start: now(), now: now}
+	} else {
+		r = newRecorder(template, q.options, q.pins, now)
+		r.latest = frames
+	}
 	next, cost := now(), time.Duration(0)
-	result, err := q.filler.FillPinned(ctx, q.template, pins, q.options, func(p infill.Progress) {
-		r.add(p)
-		if at := now(); !at.Before(next) {
-			r.publish(r.snapshot())
-			// A tenth of the run is spent on showing it, at most.
-			cost = now().Sub(at)
-			next = at.Add(max(frame, 10*cost))
+	result, err := q.filler.FillPinned(ctx, q.template, pins, options, func(p infill.Progress) {
+		if several == nil && !fitting(template, p.Pieces) {
+			several = &lengths{request: q, start: r.start, now: now}
 		}
+		at := now()
+		switch {
+		case several != nil:
+			several.last = p
+		default:
+			r.add(p)
+		}
+		if at.Before(next) {
+			return
+		}
+		if several != nil {
+			publish(frames, several.snapshot())
+		} else {
+			r.publish(r.snapshot())
+		}
+		// A tenth of the run is spent on showing it, at most.
+		cost = now().Sub(at)
+		next = at.Add(max(frame, 10*cost))
 	})
+	if several != nil {
+		if several.last.Steps == 0 {
+			return nil, err
+		}
+		last := several.snapshot()
+		last.take(result)
+		return last, err
+	}
 	r.finish()
 	if err == nil {
 		r.adopt(result.Samples)

@@ -193,7 +193,11 @@ func (m *Model) limits() string {
 			notes = append(notes, s.warning.Render("/"+harmless(ansi.Truncate(m.filter, 12, "…"))))
 		}
 		if m.sort != byLikelihood || m.width >= 84 {
-			notes = append(notes, s.faint.Render("by "+m.sort.String()))
+			by := m.sort.String()
+			if p := m.sides[0].snapshot; m.sort == byLikelihood && p != nil && p.Several {
+				by = "score"
+			}
+			notes = append(notes, s.faint.Render("by "+by))
 		}
 	case slotsView:
 		if m.byModel {
@@ -214,8 +218,9 @@ func (m *Model) rule() string {
 	if a.stream == nil || p == nil || p.Options.Steps == 0 || m.view == runsView {
 		return s.rule.Render(strings.Repeat("─", m.width))
 	}
-	done := m.width * p.Step / p.Options.Steps
-	warm := min(m.width*p.WarmUpSteps/p.Options.Steps, done)
+	steps := max(p.Steps, p.Options.Steps)
+	done := min(m.width*p.Step/steps, m.width)
+	warm := min(m.width*p.WarmUpSteps/steps, done)
 	return s.warmUp.Render(strings.Repeat("━", warm)) + s.done.Render(strings.Repeat("━", done-warm)) + s.rule.Render(strings.Repeat("─", m.width-done))
 }
 
@@ -238,6 +243,9 @@ func (m *Model) body(top, rows int) string {
 	case slotsView:
 		return m.slotsPage(top, rows)
 	case chainsView:
+		if p := m.sides[0].snapshot; p != nil && p.Several {
+			return stack(m.width, rows, "", m.styles.faint.Render(ansi.Truncate("    chains are shown where every blank has one length, as in [MASK:2]", m.width, "…")))
+		}
 		t := &chainTable{styles: m.styles, snapshot: m.sides[0].snapshot, offset: m.chainOffset, rows: rows}
 		text := t.Render(m.width - 1)
 		m.chainOffset = t.offset
@@ -275,7 +283,7 @@ func (m *Model) fillsPage(top, rows int) string {
 	}
 	t.best = math.Inf(-1)
 	if p != nil && len(p.Fills) > 0 {
-		t.best = p.Fills[0].LogLikelihood
+		t.best = p.Fills[0].rating()
 	}
 	for i := m.offset; i < len(m.listed) && i-m.offset < rows-1; i++ {
 		m.zone(0, top+1+i-m.offset, listWidth, 1, func(x, _ int) tea.Cmd {
@@ -312,6 +320,8 @@ func (m *Model) emptyList() string {
 		return "no favourites yet: f marks one; F lists all"
 	case m.filter != "":
 		return "no fill matches; esc drops the filter"
+	case m.sides[0].stream != nil && m.sides[0].snapshot != nil && m.sides[0].snapshot.Several:
+		return "the fills come when every length was sampled"
 	case m.opening || m.sides[0].stream != nil:
 		return "the chains are starting …"
 	}
@@ -320,6 +330,9 @@ func (m *Model) emptyList() string {
 
 func (m *Model) slotsPage(top, rows int) string {
 	s, p := m.styles, m.sides[0].snapshot
+	if p != nil && p.Several {
+		return stack(m.width, rows, "", s.faint.Render(ansi.Truncate("    slots are shown where every blank has one length, as in [MASK:2]", m.width, "…")))
+	}
 	if p == nil || len(p.Values) == 0 {
 		return stack(m.width, rows, "", s.faint.Render("    "+m.emptyList()))
 	}
