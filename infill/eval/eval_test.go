@@ -724,12 +724,19 @@ func TestTable(t *testing.T) {
 				}
 			}
 		}
+		if got := at(3, "signature"); got != results.Signature || got == "" {
+			t.Errorf("%s: signature %q", set, got)
+		}
 		markdown := table.Markdown()
+		if !strings.HasSuffix(markdown, "\nsignature `"+results.Signature+"`\n") {
+			t.Errorf("%s: no signature:\n%s", set, markdown)
+		}
 		if !strings.HasPrefix(markdown, "| method | self-BLEU ↓ | self 2 ↑ |") || strings.Count(markdown, "\n| dmala ") != 1+2*indicator(set == "top") {
 			t.Errorf("%s", markdown)
 		}
-		if _, err := json.Marshal(table); err != nil {
-			t.Error(err)
+		var fields struct{ Signature string }
+		if text, err := json.Marshal(table); err != nil || json.Unmarshal(text, &fields) != nil || fields.Signature != results.Signature {
+			t.Errorf("%s: signature %q, %v", set, fields.Signature, err)
 		}
 	}
 	if n := len(results.Comparisons); n != 3 { // dmala against gibbs and gwg, gwg against gibbs

@@ -26,6 +26,8 @@ type Table struct {
 	Comparisons []ComparisonRow
 	// Notes say how the numbers came about.
 	Notes []string
+	// Signature is that of the run.
+	Signature string
 }
 
 // Column is a number of every method.
@@ -79,7 +81,7 @@ func (m *MethodResult) report(set string) *metrics.Report {
 
 // Table makes the table of one of Sets().
 func (r *Results) Table(set string) *Table {
-	t := &Table{Set: set}
+	t := &Table{Set: set, Signature: r.Signature}
 	score := func(key, title string, better int) {
 		t.Columns = append(t.Columns, Column{Key: key, Title: title, Digits: 2, Score: true, Better: better})
 	}
@@ -380,6 +382,7 @@ func (t *Table) Markdown() string {
 	for _, note := range t.AllNotes() {
 		out.WriteString("\n" + note + "\n")
 	}
+	out.WriteString("\nsignature `" + t.Signature + "`\n")
 	return out.String()
 }
 
@@ -426,7 +429,9 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 		Methods []method `json:"methods"`
 		Tests   []test   `json:"tests"`
 		Notes   []string `json:"notes"`
-	}{t.Set, methods, tests, t.AllNotes()})
+		// Signature is that of the run.
+		Signature string `json:"signature"`
+	}{t.Set, methods, tests, t.AllNotes(), t.Signature})
 }
 
 // CSV has a row for each method, all digits, intervals in columns of their own.
@@ -435,7 +440,7 @@ func (t *Table) CSV() ([]byte, error) {
 	for _, c := range t.Columns {
 		head = append(head, c.Key, c.Key+"_low", c.Key+"_high")
 	}
-	rows := [][]string{head}
+	rows := [][]string{append(head, "signature")}
 	number := func(v metrics.Value) string {
 		if !v.Defined() {
 			return ""
@@ -447,7 +452,7 @@ func (t *Table) CSV() ([]byte, error) {
 		for _, c := range row.Cells {
 			line = append(line, number(c.Value), number(c.Low), number(c.High))
 		}
-		rows = append(rows, line)
+		rows = append(rows, append(line, t.Signature))
 	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
