@@ -620,7 +620,7 @@ func TestLeftOut(t *testing.T) {
 			t.Errorf("notes %q, want %q", notes, want)
 		}
 	}
-	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes, "3 sentences of ponds (5 left out, the masked ones)") {
+	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes, "3 sentences of ponds (5 left out: the masked ones and their copies)") {
 		t.Errorf("notes of the table: %s", notes)
 	}
 }

@@ -181,7 +181,7 @@ func (r *Results) referenceNote() string {
 			}
 			part := fmt.Sprintf("%d sentences of %s", ref.Sentences, ref.Name)
 			if ref.Excluded > 0 {
-				part += fmt.Sprintf(" (%d left out, the masked ones)", ref.Excluded)
+				part += fmt.Sprintf(" (%d left out: the masked ones and their copies)", ref.Excluded)
 			}
 			parts = append(parts, part)
 		}
