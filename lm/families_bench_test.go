@@ -60,16 +60,16 @@ const (
 // figure is one of the figures of a process that ran a model.
 type figure struct {
 	unit   string
-	form   string // in the table
+	digits int // behind the point, in the table
 	values []float64
 }
 
 // figures lists them in the order of a process's output.
 func figures() []figure {
 	return []figure{
-		{unit: "open-s", form: "%.2f"}, {unit: "first-energy-s", form: "%.2f"}, {unit: "first-gradient-s", form: "%.2f"},
-		{unit: "rows/s", form: "%.3g"}, {unit: "gradient-rows/s", form: "%.3g"},
-		{unit: "memory/weights", form: "%.2f"}, {unit: "gradient-memory/weights", form: "%.2f"},
+		{unit: "open-s", digits: 2}, {unit: "first-energy-s", digits: 2}, {unit: "first-gradient-s", digits: 2},
+		{unit: "rows/s"}, {unit: "gradient-rows/s"},
+		{unit: "memory/weights", digits: 2}, {unit: "gradient-memory/weights", digits: 2},
 	}
 }
 
@@ -109,7 +109,7 @@ func BenchmarkFamilies(b *testing.B) {
 			for _, f := range all {
 				mean, deviation := stat.MeanStdDev(f.values, nil)
 				b.ReportMetric(mean, f.unit)
-				fmt.Fprintf(&rows, " "+f.form+" ± %.1g |", mean, deviation/math.Sqrt(float64(len(f.values))))
+				fmt.Fprintf(&rows, " %.*f ± %.*f |", f.digits, mean, f.digits, deviation/math.Sqrt(float64(len(f.values))))
 			}
 			rows.WriteString("\n")
 		})
@@ -117,7 +117,7 @@ func BenchmarkFamilies(b *testing.B) {
 	if *update {
 		const head = "| shape | weights | open, s | first energy, s | first gradient, s | rows/s | rows/s with gradient | memory / weights | with gradient |\n" +
 			"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-		writeTable(b, "speed", "go test ./lm -run '^$' -bench Families -benchtime 3x -update", head+rows.String())
+		writeTable(b, "speed", "go test ./lm -run '^$' -bench Families -benchtime 5x -update", head+rows.String())
 	}
 }
 
