@@ -60,6 +60,9 @@ func (a *JumpAdaptation) Begin(kernel Kernel, state *State) error {
 	}
 	a.step = 0
 	a.logZ = math.Log(k.JumpWeight(state))
+	if !finite(a.logZ) {
+		return nil // there is nowhere to jump to, or one place far above all others
+	}
 	return k.SetLogTau(math.Log(a.Jumps) - a.logZ)
 }
 
@@ -72,6 +75,9 @@ func (a *JumpAdaptation) Adapt(kernel Kernel, state *State, info *Info) error {
 	a.step++
 	if a.step < a.Follow || a.step%a.Refresh == 0 {
 		a.logZ = math.Log(k.JumpWeight(state))
+	}
+	if !finite(a.logZ) {
+		return nil
 	}
 	n := math.Exp(k.LogTau()+a.logZ) + a.Jumps*(info.MeanAcceptance()-a.Acceptance)
 	return k.SetLogTau(math.Log(math.Max(n, 1)) - a.logZ)

@@ -412,6 +412,38 @@ func TestJumpAdaptation(t *testing.T) {
 	}
 }
 
+// Slots with a single category leave nowhere to jump to: there is nothing to
+// adapt, and no error.
+func TestJumpAdaptationWithoutJumps(t *testing.T) {
+	target, err := targets.NewTable([]int{1, 1}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Names() {
+		kernel, err := New(name, target, Options{})
+		if err != nil {
+			continue // it wants another target
+		}
+		adaptation, err := AdaptationFor(name, kernel)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		streams := Streams(2, name, 3)
+		state, err := kernel.Init(t.Context(), RandomPositions(target, streams))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if adaptation != nil {
+			if _, err := WarmUp(t.Context(), kernel, state, streams, 30, adaptation); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := Run(t.Context(), kernel, state, streams, 5, func(int, *State, *Info) error { return nil }); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // τ at and above 1, where no α reaches, is still exact.
 func TestAdaptiveDMALAWithLargeTau(t *testing.T) {
 	target := roughTable()(t)
