@@ -28,7 +28,7 @@ func pickledBundle(t testing.TB, s *hubtest.Server, name string) map[string][]by
 	}
 	delete(content, "expected.safetensors")
 	content["training_args.bin"] = []byte("not to be fetched")
-	s.Commits[hubtest.FirstCommit] = content
+	s.Hold(hubtest.FirstCommit, content)
 	return content
 }
 

@@ -104,6 +104,13 @@ func (s *Server) logged(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// Hold puts files in place of those of a commit.
+func (s *Server) Hold(commit string, files map[string][]byte) {
+	s.mu.Lock() // requests of other processes are ordered by nothing else
+	defer s.mu.Unlock()
+	s.Commits[commit] = files
+}
+
 // Answer sets what may answer in place of the server.
 func (s *Server) Answer(intercept func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
