@@ -739,6 +739,14 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: signature %q, %v", set, fields.Signature, err)
 		}
 	}
+	// The half of a normal's mass is within 0.6745 standard errors.
+	results.Configuration.Metrics.Confidence = 0.5
+	narrow := results.Table("top")
+	column := slices.IndexFunc(narrow.Columns, func(c Column) bool { return c.Key == "acceptance_rate" })
+	got, of := narrow.Rows[1].Cells[column], results.Methods[1].AcceptanceRate
+	if want := of.Mean - 0.674489750196082**of.StandardError; math.Abs(float64(got.Low)-want) > 1e-12 {
+		t.Errorf("the interval of 50 %% begins at %v, want %v", got.Low, want)
+	}
 	if n := len(results.Comparisons); n != 3 { // dmala against gibbs and gwg, gwg against gibbs
 		t.Errorf("%d comparisons", n)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"infill/metrics"
 )
 
@@ -55,19 +57,16 @@ type ComparisonRow struct {
 	Cells                map[string]ComparedScore // by Column.Key
 }
 
-// normal95 is how many standard errors an interval of 95 % of a mean over
-// sentences reaches to each side.
-const normal95 = 1.96
-
 func undefined() metrics.Value { return metrics.Value(math.NaN()) }
 
-func (e *Estimate) cell() Cell {
+// cell has an interval that reaches so many standard errors to each side.
+func (e *Estimate) cell(reach float64) Cell {
 	if e == nil {
 		return Cell{undefined(), undefined(), undefined()}
 	}
 	c := Cell{metrics.Value(e.Mean), undefined(), undefined()}
 	if e.StandardError != nil {
-		c.Low, c.High = metrics.Value(e.Mean-normal95**e.StandardError), metrics.Value(e.Mean+normal95**e.StandardError)
+		c.Low, c.High = metrics.Value(e.Mean-reach**e.StandardError), metrics.Value(e.Mean+reach**e.StandardError)
 	}
 	return c
 }
@@ -103,6 +102,8 @@ func (r *Results) Table(set string) *Table {
 		Column{Key: "seconds_per_sample", Title: "s/sample", Digits: 3},
 		Column{Key: "model_rows_per_sample", Title: "rows/sample", Digits: 1},
 	)
+	confidence := r.Configuration.Metrics.Confidence
+	reach := distuv.UnitNormal.Quantile((1 + confidence) / 2)
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		row := Row{Model: m.Model, Method: m.Method}
@@ -125,9 +126,9 @@ func (r *Results) Table(set string) *Table {
 					}
 				}
 			case c.Key == "acceptance_rate":
-				cell = bounded(m.AcceptanceRate.cell(), 1)
+				cell = bounded(m.AcceptanceRate.cell(reach), 1)
 			case c.Key == "changed_slots_per_step":
-				cell = bounded(m.ChangedSlotsPerStep.cell(), math.Inf(1))
+				cell = bounded(m.ChangedSlotsPerStep.cell(reach), math.Inf(1))
 			case c.Key == "log_likelihood" && set == "top":
 				if s, ok := report.Score(metrics.MetricLogLikelihoodMean); ok {
 					cell.Value = s.Value
@@ -136,9 +137,9 @@ func (r *Results) Table(set string) *Table {
 					}
 				}
 			case c.Key == "log_likelihood":
-				cell = m.LogLikelihood.cell()
+				cell = m.LogLikelihood.cell(reach)
 			case c.Key == "seconds_per_sample":
-				cell = bounded(m.SecondsPerSample.cell(), math.Inf(1))
+				cell = bounded(m.SecondsPerSample.cell(reach), math.Inf(1))
 			case c.Key == "model_rows_per_sample":
 				cell.Value = metrics.Value(m.ModelRowsPerSample)
 			}
@@ -153,7 +154,7 @@ func (r *Results) Table(set string) *Table {
 	}
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
-		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots and seconds: mean over sentences ± 1.96 standard errors", 100*c.Metrics.Confidence))
+		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots and seconds: mean over sentences ± %.2f standard errors", 100*confidence, reach))
 	t.Notes = append(t.Notes, r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
