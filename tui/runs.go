@@ -80,7 +80,7 @@ type (
 			Method        string       `json:"method"`
 			Acceptance    *runEstimate `json:"acceptance_rate"`
 			LogLikelihood runEstimate  `json:"log_likelihood"`
-			Rows          float64      `json:"model_rows_per_sample"`
+			Rows          runEstimate  `json:"model_rows_per_sample"`
 			Top           *struct {
 				Scores []runScore `json:"scores"`
 			} `json:"top"`
@@ -627,20 +627,20 @@ func (b *runBrowser) scores(s *styles, columns, rows int) string {
 		}
 		return fmt.Sprintf(format, *x)
 	}
-	estimate := func(e *runEstimate) string {
+	estimate := func(e *runEstimate, format string) string {
 		if e == nil {
 			return "–"
 		}
-		text := value(e.Mean, "%.2f")
+		text := value(e.Mean, format)
 		if e.StandardError != nil {
-			text += fmt.Sprintf(" ± %.2f", *e.StandardError)
+			text += " ± " + value(e.StandardError, format)
 		}
 		return text
 	}
 	list := []column{
-		{"log-likelihood", func(i int) string { return estimate(&r.metrics.Methods[i].LogLikelihood) }},
-		{"acceptance", func(i int) string { return estimate(r.metrics.Methods[i].Acceptance) }},
-		{"rows/sample", func(i int) string { return value(&r.metrics.Methods[i].Rows, "%.1f") }},
+		{"log-likelihood", func(i int) string { return estimate(&r.metrics.Methods[i].LogLikelihood, "%.2f") }},
+		{"acceptance", func(i int) string { return estimate(r.metrics.Methods[i].Acceptance, "%.2f") }},
+		{"rows/sample", func(i int) string { return estimate(&r.metrics.Methods[i].Rows, "%.1f") }},
 	}
 	var names []string
 	for _, method := range r.metrics.Methods {

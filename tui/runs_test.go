@@ -74,9 +74,9 @@ func record(method string, sentence int, fills ...string) string {
 }
 
 const runScores = `{"methods": [
-	{"model": "toy", "method": "gibbs", "acceptance_rate": null, "log_likelihood": {"mean": -4.5, "standard_error": 0.3}, "model_rows_per_sample": 12.5,
+	{"model": "toy", "method": "gibbs", "acceptance_rate": null, "log_likelihood": {"mean": -4.5, "standard_error": 0.3}, "model_rows_per_sample": {"mean": 12.5, "standard_error": 0.5},
 	 "top": {"scores": [{"metric": "self_bleu", "value": 84.2, "interval": {"low": 80.1, "high": 88}}, {"metric": "unique_ngrams", "reference": "self", "n": 2, "value": null}]}},
-	{"model": "toy", "method": "dmala", "acceptance_rate": {"mean": 0.61, "standard_error": null}, "log_likelihood": {"mean": -5, "standard_error": 0.25}, "model_rows_per_sample": 20, "top": null}]}`
+	{"model": "toy", "method": "dmala", "acceptance_rate": {"mean": 0.61, "standard_error": null}, "log_likelihood": {"mean": -5, "standard_error": 0.25}, "model_rows_per_sample": {"mean": 20, "standard_error": null}, "top": null}]}`
 
 func (e *evaluation) complete() {
 	for sentence, fills := range [][]string{{"door up", "door up", "window out"}, {"dark", "cold", "long"}} {

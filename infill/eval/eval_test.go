@@ -708,7 +708,7 @@ func TestTable(t *testing.T) {
 		report := results.Methods[1].report(set)
 		for name, want := range map[string]metrics.Value{
 			"self_bleu": report.SelfBLEU, "unique_ngrams/self/2": report.UniqueNGrams["self"][2], "unique_ngrams/ponds/3": report.UniqueNGrams["ponds"][3],
-			"corpus_bleu/all": report.CorpusBLEU["all"], "model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample),
+			"corpus_bleu/all": report.CorpusBLEU["all"], "model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample.Mean),
 		} {
 			if got := at(2, name); got != fmt.Sprint(float64(want)) {
 				t.Errorf("%s: %s is %s, want %v", set, name, got, want)
@@ -716,6 +716,9 @@ func TestTable(t *testing.T) {
 		}
 		if at(1, "acceptance_rate") != "" || at(2, "acceptance_rate") == "" || at(2, "acceptance_rate_low") == "" {
 			t.Errorf("acceptance: gibbs %q, dmala %q", at(1, "acceptance_rate"), at(2, "acceptance_rate"))
+		}
+		if at(2, "model_rows_per_sample_low") == "" || at(2, "model_rows_per_sample_high") == "" {
+			t.Error("model rows without an interval")
 		}
 		for _, width := range []int{0, 60, 80, 200} {
 			for _, line := range strings.Split(table.Text(width), "\n") {

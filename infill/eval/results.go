@@ -44,9 +44,9 @@ type MethodResult struct {
 	LogLikelihood Estimate `json:"log_likelihood"`
 	// What one sample took: evaluations are of one state, rows are token
 	// sequences that went through the model.
-	EnergyEvaluationsPerSample   float64 `json:"energy_evaluations_per_sample"`
-	GradientEvaluationsPerSample float64 `json:"gradient_evaluations_per_sample"`
-	ModelRowsPerSample           float64 `json:"model_rows_per_sample"`
+	EnergyEvaluationsPerSample   Estimate `json:"energy_evaluations_per_sample"`
+	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
+	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
 	// Trace is the mean over sentences and chains, by step.
 	Trace []Point `json:"trace"`
 	// Top holds the scores of the likeliest final states of each sentence, All
@@ -229,7 +229,7 @@ func summarise(m ModelVersion, v Variant, c Config, records []*Record) MethodRes
 	result := MethodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Samples,
 	}
-	var acceptance, changed, sizes, likelihood, seconds []float64
+	var acceptance, changed, sizes, likelihood, seconds, energies, gradients, rows []float64
 	samples := float64(c.Samples)
 	for _, r := range records {
 		if r.AcceptanceRate != nil {
@@ -245,13 +245,13 @@ func summarise(m ModelVersion, v Variant, c Config, records []*Record) MethodRes
 		}
 		likelihood = append(likelihood, u)
 		seconds = append(seconds, r.Seconds/samples)
-		n := samples * float64(len(records))
-		result.EnergyEvaluationsPerSample += float64(r.EnergyEvaluations) / n
-		result.GradientEvaluationsPerSample += float64(r.GradientEvaluations) / n
-		result.ModelRowsPerSample += float64(r.ModelRows) / n
+		energies = append(energies, float64(r.EnergyEvaluations)/samples)
+		gradients = append(gradients, float64(r.GradientEvaluations)/samples)
+		rows = append(rows, float64(r.ModelRows)/samples)
 	}
 	result.AcceptanceRate, result.StepSize, result.ChangedSlotsPerStep = estimateOf(acceptance), estimateOf(sizes), estimate(changed)
 	result.LogLikelihood, result.SecondsPerSample = estimate(likelihood), estimate(seconds)
+	result.EnergyEvaluationsPerSample, result.GradientEvaluationsPerSample, result.ModelRowsPerSample = estimate(energies), estimate(gradients), estimate(rows)
 	result.Trace = meanTrace(records)
 	return result
 }

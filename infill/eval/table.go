@@ -141,7 +141,7 @@ func (r *Results) Table(set string) *Table {
 			case c.Key == "seconds_per_sample":
 				cell = bounded(m.SecondsPerSample.cell(reach), math.Inf(1))
 			case c.Key == "model_rows_per_sample":
-				cell.Value = metrics.Value(m.ModelRowsPerSample)
+				cell = bounded(m.ModelRowsPerSample.cell(reach), math.Inf(1))
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -154,7 +154,7 @@ func (r *Results) Table(set string) *Table {
 	}
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
-		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots and seconds: mean over sentences ± %.2f standard errors", 100*confidence, reach))
+		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots, seconds and rows: mean over sentences ± %.2f standard errors", 100*confidence, reach))
 	t.Notes = append(t.Notes, r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
