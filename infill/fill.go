@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -82,8 +84,10 @@ type run struct {
 	options Options            // settled
 	adapt   bool               // tune the kernel in the warm-up
 	plan
-	label   string // of the random streams
-	target  Target
+	label  string // of the random streams
+	target Target
+	// near is the target of proposals in another precision, nil without.
+	near    Target
 	kernel  samplers.Kernel // nil in a decoding
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
@@ -128,14 +132,14 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 			support[slot] = v.supportOf(i)
 		}
 	}
-	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
-		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: presets()[o.Sampler].metric,
-	})
-	if err != nil {
+	if r.target, err = r.newTarget(support, ""); err != nil {
 		return nil, err
 	}
-	if r.together() != "" {
-		if r.target, err = newVariableTarget(r.target, r.variables, r.allowed); err != nil {
+	if precision := o.ProposalPrecision; precision != "" {
+		if own := cmp.Or(model.Description().Precision, lm.FP32); precision == own {
+			return nil, &OptionError{"proposal-precision", fmt.Sprintf("the model computes in %s itself: leave it out, or give another precision", own)}
+		}
+		if r.near, err = r.newTarget(support, precision); err != nil {
 			return nil, err
 		}
 	}
@@ -156,8 +160,22 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 	if settings.Ladder != nil {
 		settings.Temperature = 0 // the ladder's first
 	}
+	if r.near != nil {
+		settings.Surrogate, settings.SurrogateSteps = r.near, r.options.ProposalSteps
+	}
 	r.kernel, err = samplers.New(o.Sampler, r.target, settings)
 	return r, err
+}
+
+// newTarget is the distribution over the variables, in a precision.
+func (r *run) newTarget(support [][]int, precision string) (Target, error) {
+	target, err := r.model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
+		Energy: r.options.Energy, Gradient: r.options.Gradient, Support: support, Distances: presets()[r.options.Sampler].metric, Precision: precision,
+	})
+	if err != nil || r.together() == "" {
+		return target, err
+	}
+	return newVariableTarget(target, r.variables, r.allowed)
 }
 
 // settings are the kernel's, but for temperatures.
@@ -242,13 +260,19 @@ func (r *run) sample(ctx context.Context) error {
 	case ModeDecode:
 		return r.decode(ctx)
 	}
-	state, err := r.kernel.Init(ctx, r.start)
+	// In the warm-up, proposals in another precision are steps of their own.
+	warm := r.kernel
+	surrogate, _ := r.kernel.(*samplers.SurrogateTransition)
+	if surrogate != nil {
+		warm = surrogate.Kernel()
+	}
+	state, err := warm.Init(ctx, r.start)
 	if err != nil {
 		return err
 	}
 	r.report(0, state, nil, r.options.Temperature)
 
-	tuned := r.kernel
+	tuned := warm
 	ladder, _ := r.kernel.(*samplers.ParallelTempering)
 	if ladder != nil {
 		// The info of a step is that of the coldest rung, and so is what tunes.
@@ -272,7 +296,7 @@ func (r *run) sample(ctx context.Context) error {
 		}
 		r.pool.add(state.Positions, energy)
 	}
-	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps, func(step int, state *samplers.State, info *samplers.Info) error {
+	observe := func(step int, state *samplers.State, info *samplers.Info) error {
 		r.report(step, state, info, r.options.Temperature)
 		r.count(step, info)
 		if step <= r.options.WarmUp {
@@ -293,6 +317,18 @@ func (r *run) sample(ctx context.Context) error {
 			draw(state)
 		}
 		return nil
+	}
+	warmUp := min(r.options.WarmUp, r.options.Steps)
+	if err := samplers.Run(ctx, warm, state, r.streams, warmUp, observe); err != nil {
+		return err
+	}
+	if surrogate != nil {
+		if state, err = surrogate.Init(ctx, state.Positions); err != nil {
+			return err
+		}
+	}
+	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps-warmUp, func(step int, state *samplers.State, info *samplers.Info) error {
+		return observe(warmUp+step, state, info)
 	})
 	if err != nil {
 		return err
@@ -347,8 +383,11 @@ func (r *run) tokens(state []int) []int {
 // stepSize is α, 0 for samplers that have none.
 func (r *run) stepSize() float64 {
 	kernel := r.kernel
-	if ladder, ok := kernel.(*samplers.ParallelTempering); ok {
-		kernel = ladder.Rungs()[0]
+	switch k := kernel.(type) {
+	case *samplers.ParallelTempering:
+		kernel = k.Rungs()[0]
+	case *samplers.SurrogateTransition:
+		kernel = k.Kernel()
 	}
 	if sizer, ok := kernel.(samplers.StepSizer); ok {
 		return sizer.StepSize()
@@ -446,7 +485,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 		}
 		result.Samples = append(result.Samples, sample)
 	}
-	result.Stats.ModelRows = r.target.Counts().Rows + r.extraRows // with what scoring took
+	result.Stats.ModelRows = r.counts().Rows + r.extraRows // with what scoring took
 	result.Signature = r.signature(description)
 	result.Warnings = r.warnings(result)
 	return result, nil
@@ -510,10 +549,29 @@ func (r *run) stats(description Description) Stats {
 		s.WarmUp.ChangedSlotsPerStep = float64(r.warmChanged) / steps / chains
 	}
 	s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError = meanAndError(r.pool.meanEnergies())
-	counts := r.target.Counts()
+	if surrogate, ok := r.kernel.(*samplers.SurrogateTransition); ok {
+		s.Proposal = &ProposalStats{Precision: o.ProposalPrecision, Steps: o.ProposalSteps, ModelRows: r.near.Counts().Rows}
+		if p := surrogate.Proposals(); p.Tried > 0 {
+			rate := float64(p.Taken) / float64(p.Tried)
+			s.Proposal.AcceptanceRate = &rate
+		}
+	}
+	counts := r.counts()
 	s.EnergyEvaluations, s.GradientEvaluations = counts.EnergyEvaluations, counts.GradientEvaluations
 	s.ModelRows = counts.Rows + r.extraRows
 	return s
+}
+
+// counts is the work on all targets.
+func (r *run) counts() Counts {
+	counts := r.target.Counts()
+	if r.near != nil {
+		near := r.near.Counts()
+		counts.EnergyEvaluations += near.EnergyEvaluations
+		counts.GradientEvaluations += near.GradientEvaluations
+		counts.Rows += near.Rows
+	}
+	return counts
 }
 
 // finite is a step size as a result holds it: nil for none, and for +Inf, which JSON
@@ -527,13 +585,16 @@ func finite(size float64) *float64 {
 
 // adjusted tells whether a sampler accepts or rejects, so that a rate of
 // acceptance says something.
-func adjusted(sampler string) bool {
+func adjusted(sampler string) bool { return description(sampler).Exact }
+
+// description is that of a sampler, the zero value where it is not known.
+func description(sampler string) samplers.Description {
 	for _, d := range samplers.Descriptions() {
 		if d.Name == sampler {
-			return d.Exact
+			return d
 		}
 	}
-	return false
+	return samplers.Description{}
 }
 
 // warnings are what the numbers of a result ask the user to know.
@@ -549,7 +610,9 @@ func (r *run) warnings(result *Result) []string {
 	if unknown > 0 {
 		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which it reads as [UNK]", unknown))
 	}
-	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
+	if a := s.AcceptanceRate; a != nil && *a < 0.05 && s.Proposal != nil {
+		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the model is another in %s; make the proposals of fewer steps, or without it", 100**a, s.Proposal.Precision))
+	} else if a != nil && *a < 0.05 {
 		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
 	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")

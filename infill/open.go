@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -85,7 +86,11 @@ func (m languageModel) MaxPositions() int { return m.Positions() }
 
 // NewTarget implements Model.
 func (m languageModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
-	t, err := m.MaskedLM.NewTarget(ids, slots, lm.TargetOptions{
+	form, err := m.In(cmp.Or(o.Precision, m.Precision()))
+	if err != nil {
+		return nil, err
+	}
+	t, err := form.NewTarget(ids, slots, lm.TargetOptions{
 		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(o.Gradient), Support: o.Support,
 	})
 	if err != nil {

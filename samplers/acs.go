@@ -348,8 +348,9 @@ func cyclicalEntry() entry {
 			Paper: "Pynadath et al., Gradient-based Discrete Sampling with Automatic Cyclical Scheduling, NeurIPS 2024",
 			Exact: true, Target: onlyExp, Cost: oneForAll,
 		},
-		uses:   []option{stepSizeOption, preconditionerOption, termsOption, scheduleOption},
-		nature: "its schedule holds a balance for each step",
-		make:   func(t Target, o Options) (Kernel, error) { return NewCyclical(t, o) },
+		restless: true,
+		uses:     []option{stepSizeOption, preconditionerOption, termsOption, scheduleOption},
+		nature:   "its schedule holds a balance for each step",
+		make:     func(t Target, o Options) (Kernel, error) { return NewCyclical(t, o) },
 	}
 }

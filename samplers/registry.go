@@ -34,6 +34,10 @@ type Options struct {
 	// Ladder, when not nil, runs the kernel under parallel tempering at these
 	// temperatures, ascending; the first is sampled.
 	Ladder []float64
+	// Surrogate, when not nil, is a cheaper target, over which SurrogateSteps steps
+	// of the kernel make a proposal: see [SurrogateTransition].
+	Surrogate      Target
+	SurrogateSteps int
 	// Terms, when not 0, is the size of the random subset of the energy's
 	// terms that each step takes the gradient of. TermStream draws the
 	// subset; it must not be a chain's stream.
@@ -54,6 +58,9 @@ type Description struct {
 	Cost string
 	// Tunable tells whether the kernel is a [StepSizer].
 	Tunable bool
+	// Surrogate tells whether it can propose over a [SurrogateTransition]'s
+	// surrogate: its steps are reversible, and remember only where they are.
+	Surrogate bool
 }
 
 // entry is one kernel of the registry.
@@ -64,6 +71,9 @@ type entry struct {
 	uses   []option
 	nature string
 	make   func(Target, Options) (Kernel, error)
+	// restless kernels are exact, but no surrogate's: they change from step to
+	// step, or remember more than where they are.
+	restless bool
 	// adapt makes what tunes the kernel in a warm-up; nil for nothing.
 	adapt func(Kernel) (Adaptation, error)
 }
@@ -156,6 +166,7 @@ func Descriptions() []Description {
 	list := make([]Description, len(entries))
 	for i, e := range entries {
 		list[i] = e.Description
+		list[i].Surrogate = e.Exact && !e.restless
 	}
 	return list
 }
@@ -208,6 +219,9 @@ func New(name string, target Target, o Options) (Kernel, error) {
 		}
 		if err := checkTarget(target); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if o.Surrogate != nil {
+			return NewSurrogateTransition(name, target, o)
 		}
 		if o.Ladder != nil {
 			return NewParallelTempering(name, target, o)

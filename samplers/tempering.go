@@ -24,17 +24,11 @@ import (
 // rung; swaps are free. After an error the rungs may have moved.
 type ParallelTempering struct {
 	frame
-	rungs        []rung
+	rungs        []transitionKernel
 	temperatures []float64
 	infos        []Info // of the hotter rungs
 	before       []int
 	swaps        []SwapCount
-}
-
-// rung is a kernel of this package.
-type rung interface {
-	Kernel
-	transition
 }
 
 // SwapCount counts swaps of two neighbouring rungs over all chains and steps.
@@ -78,7 +72,7 @@ func NewParallelTempering(name string, target Target, o Options) (*ParallelTempe
 		if err != nil {
 			return nil, err
 		}
-		r, ok := kernel.(rung)
+		r, ok := kernel.(transitionKernel)
 		if _, together := kernel.(interface{ interacting() }); !ok || together {
 			return nil, fmt.Errorf("parallel tempering over %s: its chains move together and cannot be swapped one by one", name)
 		}
