@@ -143,11 +143,16 @@ func (m Manifest) converted(c *conversion) Manifest {
 	return m
 }
 
+// Convertible tells whether weights of torch.save are among the named files.
+func Convertible(files []string) bool {
+	return slices.Contains(files, pytorch.FileName) || slices.Contains(files, pytorch.IndexName)
+}
+
 // Convert turns weights of torch.save among the named files into model.safetensors and removes them. It gives the files that there
 // are now, and what the weights were converted from: nothing where the weights are no such ones. After an error what was filled
 // stays, to go on with, unless going on would end there again.
 func (p *Placement) Convert(ctx context.Context, files []string) (now []string, from []ManifestFile, err error) {
-	if !slices.Contains(files, pytorch.FileName) && !slices.Contains(files, pytorch.IndexName) {
+	if !Convertible(files) {
 		return files, nil, nil
 	}
 	defer func() {

@@ -141,7 +141,7 @@ func TestPullProgress(t *testing.T) {
 	}
 }
 
-// Waits are told in lines of their own, on a terminal.
+// Waits and conversions are told in lines of their own, on a terminal.
 func TestTransferTellsOfWaits(t *testing.T) {
 	var out bytes.Buffer
 	for _, onTerminal := range []bool{true, false} {
@@ -151,6 +151,7 @@ func TestTransferTellsOfWaits(t *testing.T) {
 		bar.Begin(1, 0, 1000)
 		bar.File("vocab.txt")
 		bar.Waiting(fmt.Errorf("the connection went silent"), 1500*time.Millisecond)
+		bar.Converting()
 		bar.clear()
 		if !onTerminal {
 			if out.Len() != 0 {
@@ -158,7 +159,8 @@ func TestTransferTellsOfWaits(t *testing.T) {
 			}
 			continue
 		}
-		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n", "\rinfill: the connection went silent; next try in 1.5s\n"} {
+		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n", "\rinfill: the connection went silent; next try in 1.5s\n",
+			"\rinfill: converting the weights of torch.save to safetensors\n"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("no %q in %q", want, out.String())
 			}

@@ -69,6 +69,15 @@ func (t *transfer) Waiting(reason error, wait time.Duration) {
 	fmt.Fprintf(t.out, "infill: %s; next try in %s\n", oneLine(reason.Error()), wait.Round(100*time.Millisecond))
 }
 
+// Converting implements hub.Progress.
+func (t *transfer) Converting() {
+	if t.out == nil {
+		return
+	}
+	t.clear()
+	fmt.Fprintln(t.out, "infill: converting the weights of torch.save to safetensors")
+}
+
 // clear takes the bar off the terminal.
 func (t *transfer) clear() {
 	if t.bar != nil {

@@ -64,6 +64,8 @@ type Progress interface {
 	Advance(bytes int64)
 	// Waiting tells why and for how long nothing will happen; also before Begin.
 	Waiting(reason error, wait time.Duration)
+	// Converting is called when all is fetched and the weights are to be converted, which takes seconds.
+	Converting()
 }
 
 // silent is the Progress of those who give none.
@@ -73,6 +75,7 @@ func (silent) Begin(int, int64, int64)      {}
 func (silent) File(string)                  {}
 func (silent) Advance(int64)                {}
 func (silent) Waiting(error, time.Duration) {}
+func (silent) Converting()                  {}
 
 var _ Progress = silent{}
 
@@ -201,6 +204,9 @@ func (c *client) pull(ctx context.Context, store *models.Store, revision string)
 	names, err := c.fetchAll(ctx, info, placement.Dir())
 	if err != nil {
 		return nil, roomError(store.Dir(), err)
+	}
+	if models.Convertible(names) {
+		c.Progress.Converting()
 	}
 	if names, manifest.ConvertedFrom, err = placement.Convert(ctx, names); err != nil {
 		return nil, roomError(store.Dir(), err)

@@ -86,6 +86,9 @@ func TestPull(t *testing.T) {
 	o.Progress = seen
 	o.Token = hubtest.Token
 	b := pull(t, store, "org/tiny", o)
+	if seen.Converted != 0 {
+		t.Error("a conversion is told of safetensors weights")
+	}
 
 	want := map[string]string{}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "README.md"} {

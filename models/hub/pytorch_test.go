@@ -46,7 +46,12 @@ func TestPullConverts(t *testing.T) {
 			s := hubtest.New(t)
 			content := pickledBundle(t, s, c.name)
 			store := newStore(t)
-			b := pull(t, store, "org/tiny", s.Options())
+			options, seen := s.Options(), &hubtest.Observer{}
+			options.Progress = seen
+			b := pull(t, store, "org/tiny", options)
+			if seen.Converted != 1 {
+				t.Errorf("told %d times of the conversion", seen.Converted)
+			}
 
 			if got, want := slices.Sorted(maps.Keys(files(t, b.Dir))), []string{"config.json", "manifest.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}; !slices.Equal(got, want) {
 				t.Errorf("stored %q, want %q", got, want)

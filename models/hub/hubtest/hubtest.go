@@ -311,6 +311,7 @@ type Observer struct {
 	Done        int64
 	Files       []string
 	Waits       []string
+	Converted   int
 }
 
 func (o *Observer) Begin(files int, have, total int64) {
@@ -320,5 +321,6 @@ func (o *Observer) Begin(files int, have, total int64) {
 func (o *Observer) File(name string)                      { o.Files = append(o.Files, name) }
 func (o *Observer) Advance(n int64)                       { o.Done += n }
 func (o *Observer) Waiting(reason error, _ time.Duration) { o.Waits = append(o.Waits, reason.Error()) }
+func (o *Observer) Converting()                           { o.Converted++ }
 
 var _ hub.Progress = (*Observer)(nil)
