@@ -260,24 +260,19 @@ func (r *run) sample(ctx context.Context) error {
 	case ModeDecode:
 		return r.decode(ctx)
 	}
-	// In the warm-up, proposals in another precision are steps of their own.
-	warm := r.kernel
+	tuned := r.tuned()
+	ladder, _ := r.kernel.(*samplers.ParallelTempering)
 	surrogate, _ := r.kernel.(*samplers.SurrogateTransition)
+	first := r.kernel
 	if surrogate != nil {
-		warm = surrogate.Kernel()
+		first = tuned // in the warm-up, what makes the proposals moves by itself
 	}
-	state, err := warm.Init(ctx, r.start)
+	state, err := first.Init(ctx, r.start)
 	if err != nil {
 		return err
 	}
 	r.report(0, state, nil, r.options.Temperature)
 
-	tuned := warm
-	ladder, _ := r.kernel.(*samplers.ParallelTempering)
-	if ladder != nil {
-		// The info of a step is that of the coldest rung, and so is what tunes.
-		tuned = ladder.Rungs()[0]
-	}
 	var adaptation samplers.Adaptation // nil: nothing to tune
 	if r.adapt {
 		if adaptation, err = samplers.AdaptationFor(r.options.Sampler, tuned); err != nil {
@@ -318,17 +313,18 @@ func (r *run) sample(ctx context.Context) error {
 		}
 		return nil
 	}
-	warmUp := min(r.options.WarmUp, r.options.Steps)
-	if err := samplers.Run(ctx, warm, state, r.streams, warmUp, observe); err != nil {
-		return err
-	}
+	done := 0
 	if surrogate != nil {
+		done = r.options.WarmUp
+		if err := samplers.Run(ctx, tuned, state, r.streams, done, observe); err != nil {
+			return err
+		}
 		if state, err = surrogate.Init(ctx, state.Positions); err != nil {
 			return err
 		}
 	}
-	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps-warmUp, func(step int, state *samplers.State, info *samplers.Info) error {
-		return observe(warmUp+step, state, info)
+	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps-done, func(step int, state *samplers.State, info *samplers.Info) error {
+		return observe(done+step, state, info)
 	})
 	if err != nil {
 		return err
@@ -380,16 +376,21 @@ func (r *run) tokens(state []int) []int {
 	return fillSlots(make([]int, len(r.template.Slots)), r.variables, state)
 }
 
+// tuned is the kernel that the warm-up adapts: of a ladder the coldest rung's, whose
+// info is that of a step; of proposals in another precision the one that makes them.
+func (r *run) tuned() samplers.Kernel {
+	switch k := r.kernel.(type) {
+	case *samplers.ParallelTempering:
+		return k.Rungs()[0]
+	case *samplers.SurrogateTransition:
+		return k.Kernel()
+	}
+	return r.kernel
+}
+
 // stepSize is α, 0 for samplers that have none.
 func (r *run) stepSize() float64 {
-	kernel := r.kernel
-	switch k := kernel.(type) {
-	case *samplers.ParallelTempering:
-		kernel = k.Rungs()[0]
-	case *samplers.SurrogateTransition:
-		kernel = k.Kernel()
-	}
-	if sizer, ok := kernel.(samplers.StepSizer); ok {
+	if sizer, ok := r.tuned().(samplers.StepSizer); ok {
 		return sizer.StepSize()
 	}
 	if r.options.Mode == ModeBest {
@@ -585,17 +586,7 @@ func finite(size float64) *float64 {
 
 // adjusted tells whether a sampler accepts or rejects, so that a rate of
 // acceptance says something.
-func adjusted(sampler string) bool { return description(sampler).Exact }
-
-// description is that of a sampler, the zero value where it is not known.
-func description(sampler string) samplers.Description {
-	for _, d := range samplers.Descriptions() {
-		if d.Name == sampler {
-			return d
-		}
-	}
-	return samplers.Description{}
-}
+func adjusted(sampler string) bool { return samplers.Describe(sampler).Exact }
 
 // warnings are what the numbers of a result ask the user to know.
 func (r *run) warnings(result *Result) []string {
@@ -610,10 +601,12 @@ func (r *run) warnings(result *Result) []string {
 	if unknown > 0 {
 		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which it reads as [UNK]", unknown))
 	}
-	if a := s.AcceptanceRate; a != nil && *a < 0.05 && s.Proposal != nil {
-		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the model is another in %s; make the proposals of fewer steps, or without it", 100**a, s.Proposal.Precision))
-	} else if a != nil && *a < 0.05 {
-		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
+	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
+		advice := "the chains hardly moved; leave the step size to auto, or take a smaller one"
+		if s.Proposal != nil {
+			advice = fmt.Sprintf("the model is another in %s; make the proposals of fewer steps, or without it", s.Proposal.Precision)
+		}
+		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: %s", 100**a, advice))
 	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}

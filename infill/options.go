@@ -381,7 +381,7 @@ func (o *Options) validateProposal() error {
 		return &OptionError{"proposal-precision", "replicas of a ladder move over one model: leave one of the two out"}
 	case o.Gradient == "stochastic":
 		return &OptionError{"proposal-precision", "a stochastic gradient is another in every step, which proposals of several steps cannot be: take gradient local or full"}
-	case !description(o.Sampler).Surrogate:
+	case !samplers.Describe(o.Sampler).Surrogate:
 		return &OptionError{"proposal-precision", fmt.Sprintf("several steps of %s are no reversible proposal: take one of %s", o.Sampler, strings.Join(proposers(), ", "))}
 	}
 	return nil
@@ -389,7 +389,7 @@ func (o *Options) validateProposal() error {
 
 // proposers lists the samplers that can propose over another model.
 func proposers() []string {
-	return slices.DeleteFunc(Samplers(), func(name string) bool { return !description(name).Surrogate })
+	return slices.DeleteFunc(Samplers(), func(name string) bool { return !samplers.Describe(name).Surrogate })
 }
 
 // maxRungs bounds the work that a slip of the finger can ask for.

@@ -165,20 +165,36 @@ func Descriptions() []Description {
 	entries := registry()
 	list := make([]Description, len(entries))
 	for i, e := range entries {
-		list[i] = e.Description
-		list[i].Surrogate = e.Exact && !e.restless
+		list[i] = e.description()
 	}
 	return list
+}
+
+// Describe gives the description of one registered kernel; the zero value where
+// none has the name.
+func Describe(name string) Description { return find(name).description() }
+
+func (e entry) description() Description {
+	e.Surrogate = e.Exact && !e.restless
+	return e.Description
+}
+
+// find is the entry of a name, the zero value where there is none.
+func find(name string) entry {
+	for _, e := range registry() {
+		if e.Name == name {
+			return e
+		}
+	}
+	return entry{}
 }
 
 // AdaptationFor returns what tunes the named kernel in [WarmUp], with its
 // defaults; nil when the kernel has nothing to tune. The kernel must be one
 // that [New] made under that name.
 func AdaptationFor(name string, kernel Kernel) (Adaptation, error) {
-	for _, e := range registry() {
-		if e.Name == name && e.adapt != nil {
-			return e.adapt(kernel)
-		}
+	if e := find(name); e.adapt != nil {
+		return e.adapt(kernel)
 	}
 	return nil, nil
 }
@@ -208,35 +224,33 @@ func NamesFor(target Target) []string {
 // ones; that of a setting the kernel has no use for says why; that of a target
 // that lacks what the kernel needs matches [ErrUnsupported].
 func New(name string, target Target, o Options) (Kernel, error) {
-	for _, e := range registry() {
-		if e.Name != name {
-			continue
-		}
-		for _, given := range o.given() {
-			if !slices.Contains(e.uses, given) {
-				return nil, fmt.Errorf("%s has no %s: %s", name, given, e.nature)
-			}
-		}
-		if err := checkTarget(target); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if o.Surrogate != nil {
-			return NewSurrogateTransition(name, target, o)
-		}
-		if o.Ladder != nil {
-			return NewParallelTempering(name, target, o)
-		}
-		if o.Temperature != 0 && o.Temperature != 1 {
-			tempered, err := NewTempered(target, o.Temperature)
-			if err != nil {
-				return nil, err
-			}
-			target = tempered
-		}
-		if math.IsNaN(o.Temperature) {
-			return nil, checkTemperature(o.Temperature)
-		}
-		return e.make(target, o)
+	e := find(name)
+	if e.make == nil {
+		return nil, fmt.Errorf("unknown sampler %q: valid are %s", name, strings.Join(Names(), ", "))
 	}
-	return nil, fmt.Errorf("unknown sampler %q: valid are %s", name, strings.Join(Names(), ", "))
+	for _, given := range o.given() {
+		if !slices.Contains(e.uses, given) {
+			return nil, fmt.Errorf("%s has no %s: %s", name, given, e.nature)
+		}
+	}
+	if err := checkTarget(target); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if o.Surrogate != nil {
+		return NewSurrogateTransition(name, target, o)
+	}
+	if o.Ladder != nil {
+		return NewParallelTempering(name, target, o)
+	}
+	if o.Temperature != 0 && o.Temperature != 1 {
+		tempered, err := NewTempered(target, o.Temperature)
+		if err != nil {
+			return nil, err
+		}
+		target = tempered
+	}
+	if math.IsNaN(o.Temperature) {
+		return nil, checkTemperature(o.Temperature)
+	}
+	return e.make(target, o)
 }

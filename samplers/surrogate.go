@@ -55,6 +55,9 @@ var (
 func NewSurrogateTransition(name string, target Target, o Options) (*SurrogateTransition, error) {
 	surrogate, steps := o.Surrogate, o.SurrogateSteps
 	o.Surrogate, o.SurrogateSteps = nil, 0
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
 	switch {
 	case surrogate == nil:
 		return nil, errors.New("no surrogate: give one")
@@ -67,14 +70,12 @@ func NewSurrogateTransition(name string, target Target, o Options) (*SurrogateTr
 	case !slices.Equal(target.Categories(), surrogate.Categories()):
 		return nil, errors.New("the surrogate's slots and categories are not the target's")
 	}
-	for _, d := range Descriptions() {
-		if d.Name == name && !d.Surrogate {
-			return nil, fmt.Errorf("%s over a surrogate: its steps are not reversible, or remember more than where they are", name)
-		}
-	}
 	kernel, err := New(name, surrogate, o)
 	if err != nil {
 		return nil, err
+	}
+	if !Describe(name).Surrogate {
+		return nil, fmt.Errorf("%s over a surrogate: its steps are not reversible, or remember more than where they are", name)
 	}
 	if o.Temperature != 0 && o.Temperature != 1 {
 		if target, err = NewTempered(target, o.Temperature); err != nil {

@@ -257,6 +257,9 @@ func TestSurrogateErrors(t *testing.T) {
 	if _, err := NewSurrogateTransition("gwg", target, Options{SurrogateSteps: 1}); err == nil || !strings.Contains(err.Error(), "give one") {
 		t.Errorf("no surrogate: error %v", err)
 	}
+	if _, err := NewSurrogateTransition("gwg", nil, Options{Surrogate: surrogate, SurrogateSteps: 1}); err == nil || !strings.Contains(err.Error(), "no target") {
+		t.Errorf("no target: error %v", err)
+	}
 	kernel, err := New("gwg", target, Options{Surrogate: surrogate, SurrogateSteps: 1})
 	if err != nil {
 		t.Fatal(err)

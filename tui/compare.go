@@ -132,12 +132,7 @@ func number2(mean, standardError float64) string {
 // hasRejections tells whether an acceptance rate of a sampler says something:
 // unadjusted ones and Gibbs take every proposal.
 func hasRejections(sampler string) bool {
-	for _, d := range samplers.Descriptions() {
-		if d.Name == sampler {
-			return d.Exact
-		}
-	}
-	return false
+	return samplers.Describe(sampler).Exact
 }
 
 // meanLogLikelihood is that of the draws, with its standard error between chains.

@@ -168,32 +168,8 @@ func (d *detail) Render(columns int) string {
 				add(s.faint.Render(ansi.Wrap("log-likelihoods of several lengths do not compare: the list is by score", columns, "")))
 			}
 			add("")
-			wordWidth := 8
-			for _, fill := range f.Fills {
-				wordWidth = min(max(wordWidth, width(fill)), max(columns/2-8, 8))
-			}
 			if !d.snapshot.Several {
-				add(s.title.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9)))
-			}
-			for blank, fill := range f.Fills {
-				if d.snapshot.Several {
-					break
-				}
-				value, model := Value{Error: math.NaN()}, "…"
-				for _, v := range d.snapshot.Values[blank] {
-					if v.Text == fill {
-						value = v
-						break
-					}
-				}
-				if p, known := d.given.probability(d.snapshot, blank, f); known {
-					model = fmt.Sprintf("%.1f %%", 100*p)
-				}
-				add(s.faint.Render(fit(fmt.Sprintf("%d", blank+1), 4)) + s.slot(blank).Render(fit(harmless(fill), wordWidth)) +
-					right(percent(value.Frequency, &value.Error, true), 13) + right(model, 9))
-			}
-			if !d.snapshot.Several {
-				add(s.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))
+				add(d.bySlot(f, columns))
 			}
 		}
 		add("")
@@ -204,6 +180,31 @@ func (d *detail) Render(columns int) string {
 		}
 	}
 	return stack(columns, d.rows, strings.Join(lines, "\n"))
+}
+
+// bySlot lists how often each slot of the fill held its word.
+func (d *detail) bySlot(f *Fill, columns int) string {
+	s := d.styles
+	wordWidth := 8
+	for _, fill := range f.Fills {
+		wordWidth = min(max(wordWidth, width(fill)), max(columns/2-8, 8))
+	}
+	lines := []string{s.title.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9))}
+	for blank, fill := range f.Fills {
+		value, model := Value{Error: math.NaN()}, "…"
+		for _, v := range d.snapshot.Values[blank] {
+			if v.Text == fill {
+				value = v
+				break
+			}
+		}
+		if p, known := d.given.probability(d.snapshot, blank, f); known {
+			model = fmt.Sprintf("%.1f %%", 100*p)
+		}
+		lines = append(lines, s.faint.Render(fit(fmt.Sprintf("%d", blank+1), 4))+s.slot(blank).Render(fit(harmless(fill), wordWidth))+
+			right(percent(value.Frequency, &value.Error, true), 13)+right(model, 9))
+	}
+	return strings.Join(append(lines, s.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, ""))), "\n")
 }
 
 // summary tells of a run in a few lines.

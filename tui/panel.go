@@ -77,12 +77,11 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 }
 
 func describeSampler(name string) string {
-	for _, d := range samplers.Descriptions() {
-		if d.Name == name {
-			return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
-		}
+	d := samplers.Describe(name)
+	if d.Name == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
 }
 
 func describeMode(mode string) string {

@@ -181,13 +181,12 @@ func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time
 		if several == nil && !fitting(template, p.Pieces) {
 			several = &lengths{request: q, start: r.start, now: now}
 		}
-		at := now()
-		switch {
-		case several != nil:
+		if several != nil {
 			several.last = p
-		default:
+		} else {
 			r.add(p)
 		}
+		at := now()
 		if at.Before(next) {
 			return
 		}

@@ -207,15 +207,11 @@ func helpSamplers() string {
 	var b strings.Builder
 	b.WriteString("Samplers, --sampler; the first is the default:\n")
 	for _, name := range infill.Samplers() {
-		for _, d := range samplers.Descriptions() {
-			if d.Name != name {
-				continue
-			}
-			b.WriteString("\n  " + d.Name + ": " + d.Title + "\n")
-			b.WriteString("    draws from  " + d.Target + "\n")
-			b.WriteString("    a step      " + d.Cost + " of each chain\n")
-			b.WriteString("    paper       " + d.Paper + "\n")
-		}
+		d := samplers.Describe(name)
+		b.WriteString("\n  " + d.Name + ": " + d.Title + "\n")
+		b.WriteString("    draws from  " + d.Target + "\n")
+		b.WriteString("    a step      " + d.Cost + " of each chain\n")
+		b.WriteString("    paper       " + d.Paper + "\n")
 	}
 	return b.String()
 }

@@ -274,12 +274,7 @@ func exact(p *Problem, name string) bool {
 	if name == "gibbs" {
 		return p.consistent
 	}
-	for _, d := range samplers.Descriptions() {
-		if d.Name == name {
-			return d.Exact
-		}
-	}
-	return false
+	return samplers.Describe(name).Exact
 }
 
 // measure runs one sampler.
