@@ -159,24 +159,22 @@ func (p *plan) together() string {
 }
 
 // plans reads a template as the options want it: one plan for each combination
-// of the lengths its blanks may have. text is the template as typed, in its first
-// combination of lengths.
+// of the lengths its blanks may have. text is the template as typed, each blank at
+// its shortest.
 func (f *Filler) plans(template string, pins []int, o Options) (text *tokenize.Template, plans []*plan, err error) {
-	typed, err := f.tokenizer.Expand(template)
+	text, err = f.tokenizer.Shortest(template)
 	if err != nil {
 		return nil, nil, err
 	}
-	text = typed[0]
 	rules, err := f.rules(text, o.Constraints)
 	if err != nil {
 		return nil, nil, err
 	}
-	if rewritten := rules.rewrite(text); rewritten != template {
-		if typed, err = f.tokenizer.Expand(rewritten); err != nil {
-			return nil, nil, err
-		}
+	templates, err := text.Expand(rules.lengths(text.Blanks))
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, t := range typed {
+	for _, t := range templates {
 		if rules.fits(t) {
 			plans = append(plans, &plan{template: t})
 		}
@@ -305,8 +303,8 @@ func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
 func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing map[string]int) error {
 	b := t.Blanks[blank]
 	low, high := 1, maxPieces
-	if explicit(t, b) {
-		low, high = lengths(t, b)
+	if b.High > 0 {
+		low, high = b.Low, b.High
 	}
 	if r.MaxPieces > 0 {
 		low, high = max(low, r.MinPieces), min(high, r.MaxPieces)
@@ -375,51 +373,24 @@ func (r *rules) named(t *tokenize.Template) error {
 	return nil
 }
 
-// explicit tells whether the user typed a length.
-func explicit(t *tokenize.Template, b tokenize.Blank) bool {
-	return strings.HasPrefix(t.Text[b.Start:b.End], "[MASK:")
-}
-
-// lengths reads the length that the user typed, which the tokenizer has checked.
-func lengths(t *tokenize.Template, b tokenize.Blank) (low, high int) {
-	inside := strings.TrimSuffix(strings.TrimPrefix(t.Text[b.Start:b.End], "[MASK:"), "]")
-	inside, _, _ = strings.Cut(inside, "=")
-	first, last, ranged := strings.Cut(inside, "-")
-	low, _ = strconv.Atoi(first)
-	if !ranged {
-		return low, low
-	}
-	high, _ = strconv.Atoi(last)
-	return low, high
-}
-
-// rewrite is the text with the lengths that constraints give to blanks without
-// one of their own. A fill's text does not hold the blanks, so it is the same.
-func (r *rules) rewrite(t *tokenize.Template) string {
-	var text strings.Builder
-	from := 0
-	for i, b := range t.Blanks {
-		text.WriteString(t.Text[from:b.Start])
-		from = b.End
+// lengths are the fewest and the most pieces of each blank, [blanks]: those that
+// were typed, or those of its list, or the bounds for all.
+func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
+	lengths := make([][2]int, len(blanks))
+	for i, b := range blanks {
 		low, high := max(r.MinPieces, 1), max(r.MaxPieces, 1)
-		if list := r.lists[i]; list != nil {
+		switch list := r.lists[i]; {
+		case b.High > 0:
+			low, high = b.Low, b.High
+		case list != nil:
 			low, high = len(list[0]), len(list[0])
 			for _, ids := range list {
 				low, high = min(low, len(ids)), max(high, len(ids))
 			}
 		}
-		switch {
-		case explicit(t, b) || high == 1:
-			text.WriteString(t.Text[b.Start:b.End])
-			continue
-		case b.Name != "":
-			fmt.Fprintf(&text, "[MASK:%d-%d=%s]", low, high, b.Name)
-		default:
-			fmt.Fprintf(&text, "[MASK:%d-%d]", low, high)
-		}
+		lengths[i] = [2]int{low, high}
 	}
-	text.WriteString(t.Text[from:])
-	return text.String()
+	return lengths
 }
 
 // fits tells whether every list has a fill of its blank's length.

@@ -45,11 +45,11 @@ func (f *Filler) fill(ctx context.Context, template string, pins []int, o Option
 	}
 	results := make([]*Result, len(plans))
 	for i, p := range plans {
-		r, err := newRun(ctx, f, model, typed, p, o, len(plans) > 1)
+		r, err := newRun(ctx, f, model, typed, p, o, i, len(plans))
 		if err != nil {
 			return nil, cancelled(ctx, err)
 		}
-		r.observe, r.place, r.places = observe, i, len(plans)
+		r.observe = observe
 		if err := r.sample(ctx); err != nil {
 			return nil, cancelled(ctx, err)
 		}
@@ -99,12 +99,12 @@ type run struct {
 	extraRows    int64 // model rows beside the target's
 }
 
-// newRun makes a run of a plan; several tells that the template has other
-// lengths as well, with random numbers of their own.
-func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, several bool) (*run, error) {
-	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text}
+// newRun makes a run of a plan, the one of that place among the plans of several
+// lengths, which have random numbers of their own.
+func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, place, places int) (*run, error) {
+	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text, place: place, places: places}
 	r.options, r.adapt = o.settled()
-	if several {
+	if places > 1 {
 		// No template holds a NUL, so no other run's streams are these.
 		r.label += "\x00" + fmt.Sprint(r.pieces())
 	}

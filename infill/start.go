@@ -130,7 +130,7 @@ func (r *run) given(text string) ([]int, error) {
 	if len(fills) != len(r.template.Blanks) {
 		return nil, misfit("initial", "%d fills given, the template has %d blanks", len(fills), len(r.template.Blanks))
 	}
-	if r.label != r.typed.Text {
+	if r.places > 1 {
 		return nil, misfit("initial", "a given fill has one length, and the template several: name one")
 	}
 	tokens := make([]int, len(r.template.Slots))
