@@ -14,7 +14,6 @@ import (
 	"infill/lm"
 	"infill/models"
 	"infill/models/modelstest"
-	"infill/models/safetensors"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -183,7 +182,7 @@ func effectivePerSecond(b *testing.B, kernel samplers.Kernel, target samplers.Ta
 // docs/models.md.
 func BenchmarkPrecisions(b *testing.B) {
 	base := b.TempDir()
-	if err := modelstest.WriteJSON(base, []byte(published[0].config), modelstest.Options{DType: safetensors.F32}); err != nil {
+	if err := modelstest.WriteJSON(base, []byte(published[0].config), modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	var table strings.Builder

@@ -17,7 +17,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/lm/ort"
+	"infill/lm"
 	"infill/tui"
 )
 
@@ -48,7 +48,7 @@ func themes() []string { return []string{"auto", "dark", "light"} }
 func newCmdTUI(s *terminal.Streams, runF func(context.Context, *tuiOptions) error) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
-			_, err := ort.Locate(ctx, o.device, libraryOptions(o.streams, o.quiet).Progress)
+			_, err := lm.LocateLibrary(ctx, o.device, fetchProgress(o.streams, o.quiet))
 			return err
 		}}
 	cmd := &cobra.Command{
