@@ -311,12 +311,6 @@ func footer(r *infill.Result) []string {
 			how += " (swapped " + strings.Join(rates, ", ") + ")"
 		}
 	}
-	if p := s.Proposal; p != nil {
-		how += fmt.Sprintf(", proposals of %s in %s", counted(p.Steps, "step"), p.Precision)
-		if p.AcceptanceRate != nil {
-			how += fmt.Sprintf(" (accepted there: %.2f)", *p.AcceptanceRate)
-		}
-	}
 	moves := []string{}
 	if s.AcceptanceRate != nil {
 		moves = append(moves, "acceptance "+withError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
