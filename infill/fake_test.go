@@ -125,19 +125,11 @@ func (t *fakeTarget) Counts() Counts {
 	return Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
 }
 
-// weight is another in another precision.
-func (t *fakeTarget) weight(token int) float64 {
-	if t.options.Precision != "" {
-		return weight(token) + 0.7*math.Cos(5*float64(token))
-	}
-	return weight(token)
-}
-
 // energyOf is U of the tokens of the slots.
 func (t *fakeTarget) energyOf(tokens []int) float64 {
 	u := 0.0
 	for slot, token := range tokens {
-		u += t.weight(token)
+		u += weight(token)
 		if slot > 0 {
 			u += t.model.bondOf(tokens[slot-1], token)
 		}
@@ -173,7 +165,7 @@ func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, g
 		tokens := t.tokens(states[c*slots : (c+1)*slots])
 		for slot := range tokens {
 			for category, token := range t.support[slot] {
-				g := t.weight(token)
+				g := weight(token)
 				if slot > 0 {
 					g += t.model.bondOf(tokens[slot-1], token)
 				}

@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -84,10 +82,8 @@ type run struct {
 	options Options            // settled
 	adapt   bool               // tune the kernel in the warm-up
 	plan
-	label  string // of the random streams
-	target Target
-	// near is the target of proposals in another precision, nil without.
-	near    Target
+	label   string // of the random streams
+	target  Target
 	kernel  samplers.Kernel // nil in a decoding
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
@@ -132,14 +128,14 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 			support[slot] = v.supportOf(i)
 		}
 	}
-	if r.target, err = r.newTarget(support, ""); err != nil {
+	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
+		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: presets()[o.Sampler].metric,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if precision := o.ProposalPrecision; precision != "" {
-		if own := cmp.Or(model.Description().Precision, lm.FP32); precision == own {
-			return nil, &OptionError{"proposal-precision", fmt.Sprintf("the model computes in %s itself: leave it out, or give another precision", own)}
-		}
-		if r.near, err = r.newTarget(support, precision); err != nil {
+	if r.together() != "" {
+		if r.target, err = newVariableTarget(r.target, r.variables, r.allowed); err != nil {
 			return nil, err
 		}
 	}
@@ -160,22 +156,8 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 	if settings.Ladder != nil {
 		settings.Temperature = 0 // the ladder's first
 	}
-	if r.near != nil {
-		settings.Surrogate, settings.SurrogateSteps = r.near, r.options.ProposalSteps
-	}
 	r.kernel, err = samplers.New(o.Sampler, r.target, settings)
 	return r, err
-}
-
-// newTarget is the distribution over the variables, in a precision.
-func (r *run) newTarget(support [][]int, precision string) (Target, error) {
-	target, err := r.model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
-		Energy: r.options.Energy, Gradient: r.options.Gradient, Support: support, Distances: presets()[r.options.Sampler].metric, Precision: precision,
-	})
-	if err != nil || r.together() == "" {
-		return target, err
-	}
-	return newVariableTarget(target, r.variables, r.allowed)
 }
 
 // settings are the kernel's, but for temperatures.
@@ -262,12 +244,7 @@ func (r *run) sample(ctx context.Context) error {
 	}
 	tuned := r.tuned()
 	ladder, _ := r.kernel.(*samplers.ParallelTempering)
-	surrogate, _ := r.kernel.(*samplers.SurrogateTransition)
-	first := r.kernel
-	if surrogate != nil {
-		first = tuned // in the warm-up, what makes the proposals moves by itself
-	}
-	state, err := first.Init(ctx, r.start)
+	state, err := r.kernel.Init(ctx, r.start)
 	if err != nil {
 		return err
 	}
@@ -291,7 +268,7 @@ func (r *run) sample(ctx context.Context) error {
 		}
 		r.pool.add(state.Positions, energy)
 	}
-	observe := func(step int, state *samplers.State, info *samplers.Info) error {
+	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps, func(step int, state *samplers.State, info *samplers.Info) error {
 		r.report(step, state, info, r.options.Temperature)
 		r.count(step, info)
 		if step <= r.options.WarmUp {
@@ -312,19 +289,6 @@ func (r *run) sample(ctx context.Context) error {
 			draw(state)
 		}
 		return nil
-	}
-	done := 0
-	if surrogate != nil {
-		done = r.options.WarmUp
-		if err := samplers.Run(ctx, tuned, state, r.streams, done, observe); err != nil {
-			return err
-		}
-		if state, err = surrogate.Init(ctx, state.Positions); err != nil {
-			return err
-		}
-	}
-	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps-done, func(step int, state *samplers.State, info *samplers.Info) error {
-		return observe(done+step, state, info)
 	})
 	if err != nil {
 		return err
@@ -377,13 +341,10 @@ func (r *run) tokens(state []int) []int {
 }
 
 // tuned is the kernel that the warm-up adapts: of a ladder the coldest rung's, whose
-// info is that of a step; of proposals in another precision the one that makes them.
+// info is that of a step.
 func (r *run) tuned() samplers.Kernel {
-	switch k := r.kernel.(type) {
-	case *samplers.ParallelTempering:
-		return k.Rungs()[0]
-	case *samplers.SurrogateTransition:
-		return k.Kernel()
+	if ladder, ok := r.kernel.(*samplers.ParallelTempering); ok {
+		return ladder.Rungs()[0]
 	}
 	return r.kernel
 }
@@ -486,7 +447,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 		}
 		result.Samples = append(result.Samples, sample)
 	}
-	result.Stats.ModelRows = r.counts().Rows + r.extraRows // with what scoring took
+	result.Stats.ModelRows = r.target.Counts().Rows + r.extraRows // with what scoring took
 	result.Signature = r.signature(description)
 	result.Warnings = r.warnings(result)
 	return result, nil
@@ -550,29 +511,10 @@ func (r *run) stats(description Description) Stats {
 		s.WarmUp.ChangedSlotsPerStep = float64(r.warmChanged) / steps / chains
 	}
 	s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError = meanAndError(r.pool.meanEnergies())
-	if surrogate, ok := r.kernel.(*samplers.SurrogateTransition); ok {
-		s.Proposal = &ProposalStats{Precision: o.ProposalPrecision, Steps: o.ProposalSteps, ModelRows: r.near.Counts().Rows}
-		if p := surrogate.Proposals(); p.Tried > 0 {
-			rate := float64(p.Taken) / float64(p.Tried)
-			s.Proposal.AcceptanceRate = &rate
-		}
-	}
-	counts := r.counts()
+	counts := r.target.Counts()
 	s.EnergyEvaluations, s.GradientEvaluations = counts.EnergyEvaluations, counts.GradientEvaluations
 	s.ModelRows = counts.Rows + r.extraRows
 	return s
-}
-
-// counts is the work on all targets.
-func (r *run) counts() Counts {
-	counts := r.target.Counts()
-	if r.near != nil {
-		near := r.near.Counts()
-		counts.EnergyEvaluations += near.EnergyEvaluations
-		counts.GradientEvaluations += near.GradientEvaluations
-		counts.Rows += near.Rows
-	}
-	return counts
 }
 
 // finite is a step size as a result holds it: nil for none, and for +Inf, which JSON
@@ -602,11 +544,7 @@ func (r *run) warnings(result *Result) []string {
 		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which it reads as [UNK]", unknown))
 	}
 	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
-		advice := "the chains hardly moved; leave the step size to auto, or take a smaller one"
-		if s.Proposal != nil {
-			advice = fmt.Sprintf("the model is another in %s; make the proposals of fewer steps, or without it", s.Proposal.Precision)
-		}
-		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: %s", 100**a, advice))
+		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
 	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}

@@ -85,9 +85,6 @@ func merge(plans []*plan, results []*Result, o Options) *Result {
 func sumUp(plans []*plan, results []*Result) Stats {
 	s := results[0].Stats
 	s.StepSize, s.SwapRates = nil, nil
-	if s.Proposal != nil {
-		s.Proposal = &ProposalStats{Precision: s.Proposal.Precision, Steps: s.Proposal.Steps}
-	}
 	s.Slots, s.Steps, s.Draws, s.DistinctFills, s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows = 0, 0, 0, 0, 0, 0, 0
 	for i, r := range results {
 		one := r.Stats
@@ -97,9 +94,6 @@ func sumUp(plans []*plan, results []*Result) Stats {
 		s.EnergyEvaluations += one.EnergyEvaluations
 		s.GradientEvaluations += one.GradientEvaluations
 		s.ModelRows += one.ModelRows
-		if s.Proposal != nil {
-			s.Proposal.ModelRows += one.Proposal.ModelRows
-		}
 		s.Lengths = append(s.Lengths, LengthStats{
 			Pieces: plans[i].pieces(), StepSize: one.StepSize, AcceptanceRate: one.AcceptanceRate, ChangedSlotsPerStep: one.ChangedSlotsPerStep,
 			SwapRates: one.SwapRates, Draws: one.Draws, DistinctFills: one.DistinctFills,
@@ -131,9 +125,6 @@ func sumUp(plans []*plan, results []*Result) Stats {
 	}
 	s.AcceptanceRate = over(func(s *Stats) *float64 { return s.AcceptanceRate })
 	s.AcceptanceStandardError = deviation(func(s *Stats) *float64 { return s.AcceptanceStandardError })
-	if s.Proposal != nil {
-		s.Proposal.AcceptanceRate = over(func(s *Stats) *float64 { return s.Proposal.AcceptanceRate })
-	}
 	s.ChangedSlotsPerStep = *over(func(s *Stats) *float64 { return &s.ChangedSlotsPerStep })
 	s.WarmUp.AcceptanceRate = over(func(s *Stats) *float64 { return s.WarmUp.AcceptanceRate })
 	s.WarmUp.ChangedSlotsPerStep = *over(func(s *Stats) *float64 { return &s.WarmUp.ChangedSlotsPerStep })

@@ -39,8 +39,6 @@ type TargetOptions struct {
 	Support  [][]int // token ids that each slot may take, ascending, [slots][categories]
 	// Distances asks for a samplers.MetricTarget.
 	Distances bool
-	// Precision, where not "", is another arithmetic than the model's own.
-	Precision string
 }
 
 // Target is the distribution over the slots of one template; category k of slot

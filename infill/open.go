@@ -1,7 +1,6 @@
 package infill
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -86,11 +85,7 @@ func (m languageModel) MaxPositions() int { return m.Positions() }
 
 // NewTarget implements Model.
 func (m languageModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
-	form, err := m.In(cmp.Or(o.Precision, m.Precision()))
-	if err != nil {
-		return nil, err
-	}
-	t, err := form.NewTarget(ids, slots, lm.TargetOptions{
+	t, err := m.MaskedLM.NewTarget(ids, slots, lm.TargetOptions{
 		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(o.Gradient), Support: o.Support,
 	})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"infill/lm"
 	"infill/samplers"
 )
 
@@ -112,15 +111,6 @@ type Options struct {
 	// commas and ascending. The first is Temperature, the one that is drawn from;
 	// the hotter replicas of each chain only swap with their neighbours.
 	Ladder string
-	// ProposalPrecision, where not "", lets the sampler move over the model in that
-	// precision, one of lm.Precisions(): ProposalSteps of its steps are one step of a
-	// chain, which the model's own precision accepts or rejects, so that the draws
-	// follow the model's own law (samplers.SurrogateTransition). In the warm-up the
-	// chains move over the proposals' model alone. Only for samplers whose steps are
-	// reversible.
-	ProposalPrecision string
-	// ProposalSteps is only for a ProposalPrecision; 0 is 4.
-	ProposalSteps int
 	// Initial is one of Initials(), or a given fill.
 	Initial string
 	// Rank is one of Ranks(): "distinct" keeps the Top distinct fills of highest
@@ -141,10 +131,7 @@ type Options struct {
 // HalfSteps, as Options.WarmUp, is half of Options.Steps.
 const HalfSteps = -1
 
-const (
-	defaultSampler       = "dmala"
-	defaultProposalSteps = 4
-)
+const defaultSampler = "dmala"
 
 // DefaultOptions returns what a user gets who names nothing but a template. The
 // seed is 0.
@@ -223,9 +210,6 @@ func (o Options) settled() (settled Options, adapt bool) {
 	if o.StepSize == 0 {
 		o.StepSize = p.stepSize
 	}
-	if o.ProposalPrecision != "" && o.ProposalSteps == 0 {
-		o.ProposalSteps = defaultProposalSteps
-	}
 	if o.Balance == "" {
 		o.Balance = p.balance
 	}
@@ -250,8 +234,6 @@ func NewSeed() (uint64, error) {
 const (
 	maxSamples = 1 << 16
 	maxSteps   = 1 << 24
-	// maxProposalSteps also keeps a proposal from being all there is of a run.
-	maxProposalSteps = 1 << 10
 )
 
 // OptionError is a value of Options that cannot be used.
@@ -276,7 +258,6 @@ func (o *Options) Validate() error {
 		{"gradient", o.Gradient, append(Gradients(), "")},
 		{"rank", o.Rank, Ranks()},
 		{"length-score", o.LengthScore, LengthScores()},
-		{"proposal-precision", o.ProposalPrecision, append(lm.Precisions(), "")},
 	}
 	for _, c := range choices {
 		if !slices.Contains(c.valid, c.value) {
@@ -298,7 +279,6 @@ func (o *Options) Validate() error {
 		{"steps", o.Steps >= 0 && o.Steps <= maxSteps, o.Steps, fmt.Sprintf("a whole number from 0 to %d", maxSteps)},
 		{"warm-up", o.WarmUp == HalfSteps || o.WarmUp >= 0 && o.WarmUp <= o.Steps, o.WarmUp, fmt.Sprintf("a whole number from 0 to the number of steps, %d", o.Steps)},
 		{"step-size", o.StepSize >= 0 && !math.IsInf(o.StepSize, 1), o.StepSize, "a number above 0, or auto"},
-		{"proposal-steps", o.ProposalSteps >= 0 && o.ProposalSteps <= maxProposalSteps, o.ProposalSteps, fmt.Sprintf("a whole number from 0 (%d) to %d", defaultProposalSteps, maxProposalSteps)},
 		{"candidates", o.Candidates >= 0, o.Candidates, "a whole number of 0 (the whole vocabulary) or more"},
 		{"temperature", o.Temperature > 0 && !math.IsInf(o.Temperature, 1), o.Temperature, "a number above 0"},
 	}
@@ -325,9 +305,6 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if _, err := o.ladder(); err != nil {
-		return err
-	}
-	if err := o.validateProposal(); err != nil {
 		return err
 	}
 	return o.Constraints.validate()
@@ -366,30 +343,6 @@ func (o *Options) validateMode() error {
 		return &OptionError{"initial", "decode always starts from slots that are all masked: leave it out"}
 	}
 	return nil
-}
-
-// validateProposal refuses what no proposals in another precision can be made of.
-func (o *Options) validateProposal() error {
-	switch {
-	case o.ProposalPrecision == "" && o.ProposalSteps != 0:
-		return &OptionError{"proposal-steps", "they are for proposals in another precision: give a proposal-precision too"}
-	case o.ProposalPrecision == "":
-		return nil
-	case o.Mode != ModeSample:
-		return &OptionError{"proposal-precision", o.Mode + " accepts by no distribution of its own: take mode sample"}
-	case o.Ladder != "":
-		return &OptionError{"proposal-precision", "replicas of a ladder move over one model: leave one of the two out"}
-	case o.Gradient == "stochastic":
-		return &OptionError{"proposal-precision", "a stochastic gradient is another in every step, which proposals of several steps cannot be: take gradient local or full"}
-	case !samplers.Describe(o.Sampler).Surrogate:
-		return &OptionError{"proposal-precision", fmt.Sprintf("several steps of %s are no reversible proposal: take one of %s", o.Sampler, strings.Join(proposers(), ", "))}
-	}
-	return nil
-}
-
-// proposers lists the samplers that can propose over another model.
-func proposers() []string {
-	return slices.DeleteFunc(Samplers(), func(name string) bool { return !samplers.Describe(name).Surrogate })
 }
 
 // maxRungs bounds the work that a slip of the finger can ask for.

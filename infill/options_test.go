@@ -53,16 +53,6 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Ladder = "2,3" }, "ladder", "it begins with 2, and what is drawn from is temperature 1"},
 		{func(o *Options) { o.Ladder, o.Sampler = "1,2", "gibbs" }, "ladder", "replicas swap by their energies"},
 		{func(o *Options) { o.Ladder, o.Gradient = "1,2", "stochastic" }, "ladder", "replicas with stochastic gradients"},
-		{func(o *Options) { o.ProposalPrecision = "int4" }, "proposal-precision", `"int4" is not one of fp32, fp16, int8`},
-		{func(o *Options) { o.ProposalSteps = 3 }, "proposal-steps", "they are for proposals in another precision"},
-		{func(o *Options) { o.ProposalPrecision, o.ProposalSteps = "int8", -1 }, "proposal-steps", "-1 is not a whole number from 0 (4) to 1024"},
-		{func(o *Options) { o.ProposalPrecision, o.ProposalSteps = "int8", 1025 }, "proposal-steps", "1025 is not"},
-		{func(o *Options) { o.ProposalPrecision, o.Sampler = "int8", "gibbs" }, "proposal-precision", "several steps of gibbs are no reversible proposal: take one of dmala, mlm-mh, gwg"},
-		{func(o *Options) { o.ProposalPrecision, o.Sampler = "int8", "acs" }, "proposal-precision", "several steps of acs are no reversible"},
-		{func(o *Options) { o.ProposalPrecision, o.Ladder = "int8", "1,2" }, "proposal-precision", "replicas of a ladder move over one model"},
-		{func(o *Options) { o.ProposalPrecision, o.Gradient = "int8", "stochastic" }, "proposal-precision", "a stochastic gradient is another in every step"},
-		{func(o *Options) { o.ProposalPrecision, o.Mode = "int8", ModeBest }, "proposal-precision", "best accepts by no distribution"},
-		{func(o *Options) { o.ProposalPrecision, o.Mode = "int8", ModeDecode }, "proposal-precision", "decode accepts by no distribution"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {

@@ -81,8 +81,6 @@ type Stats struct {
 	// of swaps taken between each two neighbours; nil without.
 	Ladder    []float64 `json:"ladder,omitempty"`
 	SwapRates []float64 `json:"swap_rates,omitempty"`
-	// Proposal tells of proposals in another precision; nil without.
-	Proposal *ProposalStats `json:"proposal,omitempty"`
 	// Draws is the number of states that were ranked, DistinctFills how many
 	// different ones were among them.
 	Draws         int `json:"draws"`
@@ -102,16 +100,6 @@ type Stats struct {
 	// several. The counts beside it are then sums, the rates and the mean
 	// log-likelihood means over the lengths, and Slots that of the longest.
 	Lengths []LengthStats `json:"lengths,omitempty"`
-}
-
-// ProposalStats are the numbers of proposals that are steps over the model in
-// another precision. AcceptanceRate of Stats is then that of whole proposals, and
-// the rate here that of their steps, after the warm-up; nil where there was none.
-type ProposalStats struct {
-	Precision      string   `json:"precision"`
-	Steps          int      `json:"steps"` // of each proposal
-	AcceptanceRate *float64 `json:"acceptance_rate"`
-	ModelRows      int64    `json:"model_rows"` // in this precision, of those of Stats
 }
 
 // NoLaw is the Stats.Law of fills that a search or a decoding found.

@@ -2,7 +2,6 @@ package infill
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -86,9 +85,6 @@ func (r *run) signature(d Description) string {
 	}
 	if o.Ladder != "" {
 		s.add("ladder", o.Ladder)
-	}
-	if o.ProposalPrecision != "" {
-		s.add("proposal", fmt.Sprintf("%d@%s", o.ProposalSteps, o.ProposalPrecision))
 	}
 	s.add("chains", strconv.Itoa(o.Samples))
 	s.add("steps", strconv.Itoa(o.Steps))

@@ -44,7 +44,6 @@ type MaskedLM struct {
 	chunk        chunkLimits
 	mask         int
 	precision    string
-	others       others
 	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
 	wordEmbeddings func() ([]float32, error)
 }
@@ -56,9 +55,8 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID, bundle.Config.VocabularySize)
 	}
-	precision := cmp.Or(o.Precision, FP32)
-	if err := checkPrecision(precision); err != nil {
-		return nil, err
+	if !slices.Contains(append(Precisions(), ""), o.Precision) {
+		return nil, fmt.Errorf("precision %q is not one of %s", o.Precision, strings.Join(Precisions(), ", "))
 	}
 	path := o.Library
 	if path == "" {
@@ -73,25 +71,10 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMaskedLM(bundle, runtime, o.MaskID, precision)
-	if err != nil {
-		return nil, errors.Join(err, runtime.Close())
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: cmp.Or(o.Precision, FP32)}
+	if m.precision == INT8 && runtime.Device() != "cpu" {
+		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
 	}
-	return m, nil
-}
-
-func checkPrecision(precision string) error {
-	if !slices.Contains(Precisions(), precision) {
-		return fmt.Errorf("precision %q is not one of %s", precision, strings.Join(Precisions(), ", "))
-	}
-	return nil
-}
-
-func newMaskedLM(bundle *models.Bundle, runtime *ort.Runtime, mask int, precision string) (*MaskedLM, error) {
-	if precision == INT8 && runtime.Device() != "cpu" {
-		return nil, fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device())
-	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: mask, precision: precision}
 	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
@@ -104,51 +87,9 @@ func newMaskedLM(bundle *models.Bundle, runtime *ort.Runtime, mask int, precisio
 	return m, nil
 }
 
-// others are a model's forms in other precisions, by precision.
-type others struct {
-	lock  sync.Mutex
-	forms map[string]*MaskedLM
-}
-
-// In is the model in a precision, on the same device, with sessions of its own.
-// Closing m closes it.
-func (m *MaskedLM) In(precision string) (*MaskedLM, error) {
-	if precision == m.precision {
-		return m, nil
-	}
-	if err := checkPrecision(precision); err != nil {
-		return nil, err
-	}
-	m.others.lock.Lock()
-	defer m.others.lock.Unlock()
-	if form := m.others.forms[precision]; form != nil {
-		return form, nil
-	}
-	form, err := newMaskedLM(m.bundle, m.runtime, m.mask, precision)
-	if err != nil {
-		return nil, err
-	}
-	if m.others.forms == nil {
-		m.others.forms = map[string]*MaskedLM{}
-	}
-	form.wordEmbeddings = m.wordEmbeddings
-	m.others.forms[precision] = form
-	return form, nil
-}
-
 // Close releases the sessions; running calls are waited for.
 func (m *MaskedLM) Close() error {
-	return errors.Join(m.closeSessions(), m.runtime.Close())
-}
-
-func (m *MaskedLM) closeSessions() error {
-	m.others.lock.Lock()
-	defer m.others.lock.Unlock()
-	err := errors.Join(m.conditionals.close(), m.gradient.close())
-	for _, form := range m.others.forms {
-		err = errors.Join(err, form.closeSessions())
-	}
-	return err
+	return errors.Join(m.conditionals.close(), m.gradient.close(), m.runtime.Close())
 }
 
 // Bundle is the model's bundle.

@@ -16,11 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"infill/lm"
 	"infill/lm/bert/berttest"
 	"infill/lm/ort/library"
 	"infill/models"
 	"infill/models/cache"
+	"infill/models/modelstest"
 	"infill/models/safetensors"
 	"infill/samplers"
 )
@@ -39,7 +42,7 @@ func ownCache(t *testing.T) string {
 	return root
 }
 
-func openPrecision(t *testing.T, bundle *models.Bundle, mask int, precision string) *lm.MaskedLM {
+func openPrecision(t testing.TB, bundle *models.Bundle, mask int, precision string) *lm.MaskedLM {
 	t.Helper()
 	m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: mask, Precision: precision})
 	if err != nil {
@@ -396,4 +399,56 @@ func rate(t *testing.T, m *lm.MaskedLM) float64 {
 		t.Fatal(err)
 	}
 	return float64(len(queries)) / time.Since(start).Seconds()
+}
+
+// BenchmarkPrecisions measures rows per second of energies in single precision and
+// in integers, of the built-in model and of one of BERT-base's shape: 25 chains, 5
+// slots in 24 tokens, 250 candidates. With -update it writes the table in
+// docs/models.md.
+func BenchmarkPrecisions(b *testing.B) {
+	base := b.TempDir()
+	if err := modelstest.WriteJSON(base, []byte(published[0].config), modelstest.Options{DType: safetensors.F32}); err != nil {
+		b.Fatal(err)
+	}
+	var table strings.Builder
+	for _, c := range []struct {
+		name, model string
+		mask        int
+	}{{"mini-uncased (built in)", "", maskID}, {"bert-base, random weights", base, publishedMask}} {
+		bundle, err := models.Open(c.model)
+		if err != nil {
+			b.Fatal(err)
+		}
+		fmt.Fprintf(&table, "| %s |", c.name)
+		var means []float64
+		for _, precision := range []string{lm.FP32, lm.INT8} {
+			m := openPrecision(b, bundle, c.mask, precision)
+			b.Run(strings.Fields(c.name)[0]+"/"+precision, func(b *testing.B) {
+				const chains, slots = 25, 5
+				w := newWorkload(chains, 24, slots, 250)
+				if err := w.run(b.Context(), m, false); err != nil { // makes the session
+					b.Fatal(err)
+				}
+				var rates []float64
+				for b.Loop() {
+					start := time.Now()
+					if err := w.run(b.Context(), m, false); err != nil {
+						b.Fatal(err)
+					}
+					rates = append(rates, chains*slots/time.Since(start).Seconds())
+				}
+				mean, deviation := stat.MeanStdDev(rates, nil)
+				b.ReportMetric(mean, "rows/s")
+				means = append(means, mean)
+				fmt.Fprintf(&table, " %.0f ± %.0f |", mean, stat.StdErr(deviation, float64(len(rates))))
+			})
+		}
+		if len(means) == 2 {
+			fmt.Fprintf(&table, " %.2f |\n", means[1]/means[0])
+		}
+	}
+	if *update {
+		writeTable(b, "integers", "go test ./lm -run '^$' -bench Precisions -benchtime 20x -update",
+			"| model | fp32, rows/s | int8, rows/s | ratio |\n| --- | ---: | ---: | ---: |\n"+table.String())
+	}
 }

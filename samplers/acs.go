@@ -22,8 +22,8 @@ import (
 // cycle. Cost: one energy and gradient a step.
 //
 // Step size: α_max, in the convention of the package, which is twice that of
-// the paper's binary formula. Not here: the warm-up by unadjusted steps as
-// part of sampling; [TuneCyclical] does it.
+// the paper's binary formula. Not here: the paper's search for a cycle
+// (algorithm 2).
 type Cyclical struct {
 	*DLP
 	schedule []Setting
@@ -67,17 +67,11 @@ func NewCyclical(target Target, o Options) (*Cyclical, error) {
 	if err != nil {
 		return nil, err
 	}
-	cyclical := &Cyclical{DLP: k}
-	cyclical.follow(slices.Clone(schedule))
-	return cyclical, nil
-}
-
-// follow takes a schedule.
-func (k *Cyclical) follow(schedule []Setting) {
-	k.schedule, k.scorers = schedule, nil
+	cyclical := &Cyclical{DLP: k, schedule: slices.Clone(schedule)}
 	for _, s := range schedule {
-		k.scorers = append(k.scorers, balanced{s.Balance})
+		cyclical.scorers = append(cyclical.scorers, balanced{s.Balance})
 	}
+	return cyclical, nil
 }
 
 // Step implements [Kernel].
@@ -154,193 +148,6 @@ func CyclicalSchedule(o CycleOptions) ([]Setting, error) {
 
 func cycle(k, length int) float64 { return math.Cos(math.Pi * float64(k) / float64(length)) }
 
-// CycleReport tells what the tuning of a cycle did.
-type CycleReport struct {
-	Max, Min float64 // the step sizes found
-	Steps    int     // steps taken, unadjusted ones included
-	Cost     Cost
-}
-
-// TuneCyclical finds a cycle by the paper's procedure (algorithm 2), as in the
-// authors' code. It moves chains that start at positions, within a budget of
-// steps (500 by default); o gives where the search starts. Acceptances are
-// means over the chains in ten steps; the aim is ½.
-//
-//	α_min: of 4 values between α and α(1 + ½|a - ½|), the one with the
-//	       acceptance a nearest to the aim at β = ½, again and again
-//	α_max: α or α(1 - ½|a - ½|), whichever is accepted more at β_0, until the
-//	       aim is reached
-//	β_k:   from small steps to large, of 3 values between the last β and 0.25
-//	       above it (at most β_0), the one that is accepted most; once β is 0.9
-//	       the rest rises linearly to β_0
-//
-// Positions of the cycle with α_k < α_min take (α_min, ½).
-func TuneCyclical(ctx context.Context, target Target, positions []int, streams []*rand.Rand, budget int, o CycleOptions) ([]Setting, *CycleReport, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, nil, err
-	}
-	if budget == 0 {
-		budget = 500
-	}
-	t := &cycleTuner{ctx: ctx, target: target, streams: streams, budget: budget}
-	greedy, err := Power(o.Exponent)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := t.start(positions, Setting{o.Max, greedy}); err != nil {
-		return nil, nil, err
-	}
-	low, err := t.smallest(o.Min, budget/3)
-	if err != nil {
-		return nil, nil, err
-	}
-	high, err := t.largest(o.Max, low, greedy, budget/3)
-	if err != nil {
-		return nil, nil, err
-	}
-	schedule, err := t.balances(low, high, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.report.Max, t.report.Min = high, low
-	return schedule, &t.report, nil
-}
-
-// cycleTuner measures acceptances along a run of its own.
-type cycleTuner struct {
-	ctx     context.Context
-	target  Target
-	streams []*rand.Rand
-	kernel  *Cyclical
-	state   *State
-	budget  int
-	report  CycleReport
-}
-
-const (
-	tuningAim      = 0.5
-	tuningRate     = 0.5
-	tuningSteps    = 10 // of one measurement
-	tuningUnfixed  = 50 // unadjusted steps at the start
-	tuningNearHigh = 0.9
-)
-
-// start moves the chains by unadjusted steps and makes the kernel to measure
-// with.
-func (t *cycleTuner) start(positions []int, s Setting) error {
-	unadjusted, err := NewDULA(t.target, Options{StepSize: s.StepSize, Balance: s.Balance})
-	if err != nil {
-		return err
-	}
-	state, err := unadjusted.Init(t.ctx, positions)
-	if err != nil {
-		return err
-	}
-	steps := min(tuningUnfixed, t.budget/4)
-	if err := Run(t.ctx, unadjusted, state, t.streams, steps, t.count); err != nil {
-		return err
-	}
-	if t.kernel, err = NewCyclical(t.target, Options{Schedule: []Setting{s}}); err != nil {
-		return err
-	}
-	t.state, err = t.kernel.Init(t.ctx, state.Positions)
-	return err
-}
-
-func (t *cycleTuner) count(_ int, _ *State, info *Info) error {
-	t.report.Steps++
-	t.report.Cost = t.report.Cost.Plus(info.Cost)
-	return nil
-}
-
-// acceptance measures one setting.
-func (t *cycleTuner) acceptance(s Setting) (float64, error) {
-	t.kernel.follow([]Setting{s})
-	sum := 0.0
-	err := Run(t.ctx, t.kernel, t.state, t.streams, tuningSteps, func(step int, state *State, info *Info) error {
-		sum += info.MeanAcceptance()
-		return t.count(step, state, info)
-	})
-	return sum / tuningSteps, err
-}
-
-func (t *cycleTuner) smallest(alpha float64, budget int) (float64, error) {
-	const tries = 4
-	reached := 1.0
-	for used := 0; used+tries*tuningSteps <= budget; used += tries * tuningSteps {
-		from, gap := alpha, math.Inf(1)
-		to := alpha * (1 + tuningRate*math.Abs(reached-tuningAim))
-		for i := range tries {
-			try := from + (to-from)*float64(i)/(tries-1)
-			a, err := t.acceptance(Setting{StepSize: try})
-			if err != nil {
-				return 0, err
-			}
-			// Where nothing moves all acceptances are alike: take the largest.
-			if g := math.Abs(a - tuningAim); g <= gap {
-				alpha, reached, gap = try, a, g
-			}
-		}
-	}
-	return alpha, nil
-}
-
-func (t *cycleTuner) largest(alpha, floor float64, balance Balance, budget int) (float64, error) {
-	reached := 0.0
-	for used := 0; used+2*tuningSteps <= budget && reached <= tuningAim-0.01; used += 2 * tuningSteps {
-		here, err := t.acceptance(Setting{alpha, balance})
-		if err != nil {
-			return 0, err
-		}
-		try := math.Max(floor, alpha*(1-tuningRate*math.Abs(here-tuningAim)))
-		there, err := t.acceptance(Setting{try, balance})
-		if err != nil {
-			return 0, err
-		}
-		if reached = here; there > here {
-			alpha, reached = try, there
-		}
-	}
-	return alpha, nil
-}
-
-func (t *cycleTuner) balances(low, high float64, o CycleOptions) ([]Setting, error) {
-	schedule := make([]Setting, o.Length)
-	beta := 0.5
-	for k := o.Length - 1; k >= 0; k-- {
-		schedule[k] = Setting{high / 2 * (1 + cycle(k, o.Length)), Sqrt()}
-		if schedule[k].StepSize < low {
-			schedule[k].StepSize = low
-			continue
-		}
-		if beta >= tuningNearHigh {
-			beta += (o.Exponent - beta) / float64(k+1)
-		} else {
-			from, best := beta, math.Inf(-1)
-			to := math.Min(o.Exponent, from+0.25)
-			for _, try := range []float64{from, (from + to) / 2, math.Max(from, to)} {
-				balance, err := Power(try)
-				if err != nil {
-					return nil, err
-				}
-				a, err := t.acceptance(Setting{schedule[k].StepSize, balance})
-				if err != nil {
-					return nil, err
-				}
-				if a > best {
-					beta, best = try, a
-				}
-			}
-		}
-		var err error
-		if schedule[k].Balance, err = Power(beta); err != nil {
-			return nil, err
-		}
-	}
-	return schedule, nil
-}
-
 func cyclicalEntry() entry {
 	return entry{
 		Description: Description{
@@ -348,9 +155,8 @@ func cyclicalEntry() entry {
 			Paper: "Pynadath et al., Gradient-based Discrete Sampling with Automatic Cyclical Scheduling, NeurIPS 2024",
 			Exact: true, Target: onlyExp, Cost: oneForAll,
 		},
-		restless: true,
-		uses:     []option{stepSizeOption, preconditionerOption, termsOption, scheduleOption},
-		nature:   "its schedule holds a balance for each step",
-		make:     func(t Target, o Options) (Kernel, error) { return NewCyclical(t, o) },
+		uses:   []option{stepSizeOption, preconditionerOption, termsOption, scheduleOption},
+		nature: "its schedule holds a balance for each step",
+		make:   func(t Target, o Options) (Kernel, error) { return NewCyclical(t, o) },
 	}
 }

@@ -22,9 +22,9 @@
 //
 // [Names] and [Descriptions] list the kernels; each kernel's type says what it
 // targets, what it costs and what its step size means. [Options] add a
-// temperature, a stochastic gradient, parallel tempering and proposals over a
-// surrogate to any kernel that can have them. [Anneal] and [MaskPredict] search
-// and decode instead of sampling; [FitFactorised] fits independent binary slots.
+// temperature, a stochastic gradient and parallel tempering to any kernel that
+// can have them. [Anneal] and [MaskPredict] search and decode instead of
+// sampling; [FitFactorised] fits independent binary slots.
 //
 // # Contracts
 //

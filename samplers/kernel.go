@@ -44,8 +44,6 @@ type State struct {
 	terms []int
 	// replicas are the hotter rungs of parallel tempering.
 	replicas []*State
-	// surrogate is the state over the surrogate target.
-	surrogate *State
 	// z are the real numbers behind the slots of the continuous relaxations,
 	// score ∇log s(z) of their surrogate, first and second the moments of
 	// Adam, all [chains × slots].
@@ -135,12 +133,6 @@ func (i *Info) proposal(chain int) []int {
 // decisions of each chain behind a source.
 type transition interface {
 	transition(ctx context.Context, state *State, sources []source, info *Info) error
-}
-
-// A transitionKernel is a kernel of this package, which another can advance.
-type transitionKernel interface {
-	Kernel
-	transition
 }
 
 // frame turns streams into sources and checks what every Step must check. Its

@@ -264,66 +264,13 @@ func TestCyclicalSteps(t *testing.T) {
 	}
 }
 
-// Tuning keeps to its budget and finds a cycle whose acceptances are near the
-// aim at both ends.
-func TestTuneCyclical(t *testing.T) {
-	ctx := context.Background()
-	target, err := targets.NewIsing(5, 5, 0.35, 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	streams := Streams(6, "tune", 20)
-	schedule, report, err := TuneCyclical(ctx, target, RandomPositions(target, streams), streams, 600, CycleOptions{Length: 6, Max: 8, Min: 0.05})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(schedule) != 6 || report.Steps > 600+3*6*tuningSteps || report.Cost.Gradients != 20*report.Steps {
-		t.Errorf("%d settings after %+v", len(schedule), report)
-	}
-	if !(report.Min > 0.05 && report.Min <= report.Max && report.Max < 8) {
-		t.Errorf("step sizes %v to %v: the search did not move", report.Min, report.Max)
-	}
-	for i, s := range schedule {
-		if i > 0 && s.StepSize > schedule[i-1].StepSize {
-			t.Errorf("step sizes rise within the cycle: %v", schedule)
-		}
-		if beta := s.Balance.exponent(); beta < 0.5 || beta > 0.85 {
-			t.Errorf("exponent %v", beta)
-		}
-	}
-	acceptance := func(s Setting) float64 {
-		kernel, err := NewDMALA(target, Options{StepSize: s.StepSize, Balance: s.Balance})
-		if err != nil {
-			t.Fatal(err)
-		}
-		state, err := kernel.Init(ctx, RandomPositions(target, streams))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var a Acceptance
-		err = Run(ctx, kernel, state, streams, 200, func(_ int, _ *State, info *Info) error { a.Observe(info); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		rate, _ := a.Rate()
-		return rate
-	}
-	if rate := acceptance(schedule[0]); !(rate > 0.35) {
-		t.Errorf("acceptance %v at the largest step", rate)
-	}
-}
-
 func TestCycleErrors(t *testing.T) {
-	ctx := context.Background()
 	target := lattice(t, 2, 2)
 	for name, o := range map[string]CycleOptions{
 		"length": {Length: -1}, "order": {Max: 1, Min: 2}, "exponent": {Exponent: 2}, "infinite": {Max: math.Inf(1)},
 	} {
 		if _, err := CyclicalSchedule(o); err == nil {
 			t.Errorf("%s: no error", name)
-		}
-		if _, _, err := TuneCyclical(ctx, target, []int{0, 0, 0, 0}, Streams(1, "", 1), 0, o); err == nil {
-			t.Errorf("tuning with %s: no error", name)
 		}
 	}
 	for name, o := range map[string]Options{
@@ -333,12 +280,6 @@ func TestCycleErrors(t *testing.T) {
 		if _, err := NewCyclical(target, o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-	}
-	if _, _, err := TuneCyclical(ctx, only{target}, []int{0, 0, 0, 0}, Streams(1, "", 1), 0, CycleOptions{}); err == nil {
-		t.Error("tuning without a gradient: no error")
-	}
-	if _, _, err := TuneCyclical(ctx, target, []int{0}, Streams(1, "", 1), 0, CycleOptions{}); err == nil {
-		t.Error("tuning from half a chain: no error")
 	}
 }
 

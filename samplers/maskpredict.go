@@ -35,9 +35,8 @@ type Prediction struct {
 // no law that is known, and it is here to be compared with.
 //
 // One round at temperature 1 draws every slot from its own conditional with all
-// slots open: a start for chains, see [ModelPositions]. Cost: one conditional
-// of all open slots a round and chain. The target must be a
-// [MaskedConditionalTarget].
+// slots open. Cost: one conditional of all open slots a round and chain. The
+// target must be a [MaskedConditionalTarget].
 func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o MaskPredictOptions) (*Prediction, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
@@ -111,15 +110,4 @@ func predict(logp, weight []float64, temperature float64, src source) (int, erro
 		weight[v] = math.Exp((l - largest) / temperature)
 	}
 	return src.categorical(weight[:len(logp)]), nil
-}
-
-// ModelPositions draws a start for each chain: every slot from the target's
-// conditional with all slots open, independently. The result is [chains ×
-// slots].
-func ModelPositions(ctx context.Context, target Target, streams []*rand.Rand) ([]int, error) {
-	p, err := MaskPredict(ctx, target, streams, MaskPredictOptions{Rounds: 1, Temperature: 1})
-	if err != nil {
-		return nil, err
-	}
-	return p.Positions, nil
 }

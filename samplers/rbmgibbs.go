@@ -108,8 +108,7 @@ func latentGibbsEntry() entry {
 			Paper: "Hinton, Training Products of Experts by Minimizing Contrastive Divergence, 2002",
 			Exact: true, Target: onlyExp, Cost: "2 passes over the weights",
 		},
-		restless: true,
-		nature:   "it draws both sides from their conditionals",
-		make:     func(t Target, o Options) (Kernel, error) { return NewLatentGibbs(t, o) },
+		nature: "it draws both sides from their conditionals",
+		make:   func(t Target, o Options) (Kernel, error) { return NewLatentGibbs(t, o) },
 	}
 }

@@ -34,10 +34,6 @@ type Options struct {
 	// Ladder, when not nil, runs the kernel under parallel tempering at these
 	// temperatures, ascending; the first is sampled.
 	Ladder []float64
-	// Surrogate, when not nil, is a cheaper target, over which SurrogateSteps steps
-	// of the kernel make a proposal: see [SurrogateTransition].
-	Surrogate      Target
-	SurrogateSteps int
 	// Terms, when not 0, is the size of the random subset of the energy's
 	// terms that each step takes the gradient of. TermStream draws the
 	// subset; it must not be a chain's stream.
@@ -58,9 +54,6 @@ type Description struct {
 	Cost string
 	// Tunable tells whether the kernel is a [StepSizer].
 	Tunable bool
-	// Surrogate tells whether it can propose over a [SurrogateTransition]'s
-	// surrogate: its steps are reversible, and remember only where they are.
-	Surrogate bool
 }
 
 // entry is one kernel of the registry.
@@ -71,9 +64,6 @@ type entry struct {
 	uses   []option
 	nature string
 	make   func(Target, Options) (Kernel, error)
-	// restless kernels are exact, but no surrogate's: they change from step to
-	// step, or remember more than where they are.
-	restless bool
 	// adapt makes what tunes the kernel in a warm-up; nil for nothing.
 	adapt func(Kernel) (Adaptation, error)
 }
@@ -165,19 +155,14 @@ func Descriptions() []Description {
 	entries := registry()
 	list := make([]Description, len(entries))
 	for i, e := range entries {
-		list[i] = e.description()
+		list[i] = e.Description
 	}
 	return list
 }
 
 // Describe gives the description of one registered kernel; the zero value where
 // none has the name.
-func Describe(name string) Description { return find(name).description() }
-
-func (e entry) description() Description {
-	e.Surrogate = e.Exact && !e.restless
-	return e.Description
-}
+func Describe(name string) Description { return find(name).Description }
 
 // find is the entry of a name, the zero value where there is none.
 func find(name string) entry {
@@ -235,9 +220,6 @@ func New(name string, target Target, o Options) (Kernel, error) {
 	}
 	if err := checkTarget(target); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if o.Surrogate != nil {
-		return NewSurrogateTransition(name, target, o)
 	}
 	if o.Ladder != nil {
 		return NewParallelTempering(name, target, o)

@@ -119,8 +119,7 @@ func relaxedHMCEntry() entry {
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
 			Exact: true, Target: onlyExp, Cost: "1 energy and L relaxed gradients", Tunable: true,
 		},
-		restless: true,
-		uses:     append(relaxedOptions(), leapfrogOption), nature: "it moves real numbers behind binary slots",
+		uses: append(relaxedOptions(), leapfrogOption), nature: "it moves real numbers behind binary slots",
 		make:  func(t Target, o Options) (Kernel, error) { return NewRelaxedHMC(t, o) },
 		adapt: tuneContinuous,
 	}

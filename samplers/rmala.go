@@ -86,8 +86,7 @@ func relaxedMALAEntry() entry {
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
 			Exact: true, Target: onlyExp, Cost: "1 energy and 1 relaxed gradient", Tunable: true,
 		},
-		restless: true,
-		uses:     relaxedOptions(), nature: "it moves real numbers behind binary slots",
+		uses: relaxedOptions(), nature: "it moves real numbers behind binary slots",
 		make:  func(t Target, o Options) (Kernel, error) { return NewRelaxedMALA(t, o) },
 		adapt: tuneContinuous,
 	}

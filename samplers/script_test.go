@@ -106,9 +106,6 @@ func (s *State) clone() *State {
 	for i, r := range c.replicas {
 		c.replicas[i] = r.clone()
 	}
-	if s.surrogate != nil {
-		c.surrogate = s.surrogate.clone()
-	}
 	if s.weights != nil {
 		w := *s.weights
 		w.logBlock, w.logTotal = slices.Clone(w.logBlock), slices.Clone(w.logTotal)

@@ -24,11 +24,17 @@ import (
 // rung; swaps are free. After an error the rungs may have moved.
 type ParallelTempering struct {
 	frame
-	rungs        []transitionKernel
+	rungs        []rung
 	temperatures []float64
 	infos        []Info // of the hotter rungs
 	before       []int
 	swaps        []SwapCount
+}
+
+// rung is a kernel of this package.
+type rung interface {
+	Kernel
+	transition
 }
 
 // SwapCount counts swaps of two neighbouring rungs over all chains and steps.
@@ -72,7 +78,7 @@ func NewParallelTempering(name string, target Target, o Options) (*ParallelTempe
 		if err != nil {
 			return nil, err
 		}
-		r, ok := kernel.(transitionKernel)
+		r, ok := kernel.(rung)
 		if _, together := kernel.(interface{ interacting() }); !ok || together {
 			return nil, fmt.Errorf("parallel tempering over %s: its chains move together and cannot be swapped one by one", name)
 		}

@@ -341,16 +341,16 @@ func (maskedNowhere) LogMaskedConditionals(_ context.Context, _ []int, _ []bool,
 	return nil
 }
 
-// A start from the model follows the conditionals with all slots open.
-func TestModelPositions(t *testing.T) {
+// One round at temperature 1 draws from the conditionals with all slots open.
+func TestMaskPredictDraws(t *testing.T) {
 	const chains = 20000
 	target := ordered{shaped{2, 2, 2}}
-	got, err := ModelPositions(context.Background(), target, Streams(6, "", chains))
+	got, err := MaskPredict(context.Background(), target, Streams(6, "", chains), MaskPredictOptions{Rounds: 1, Temperature: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts := [3]float64{}
-	for i, v := range got {
+	for i, v := range got.Positions {
 		counts[i%3] += float64(v) / chains
 	}
 	for j, p := range []float64{0.9, 0.8, 0.7} {

@@ -91,7 +91,7 @@ that benchmark does not have. Every flag changes the preset.
 defaults; NAME:paper has the papers' settings (the whole vocabulary, the square root
 of the whole gradient); further settings follow, NAME:KEY=VALUE,KEY=VALUE, with the
 keys name, steps, warm-up, step-size, balance, gradient, candidates, energy,
-temperature, initial, proposal-precision and proposal-steps.
+temperature and initial.
 
 The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
 that was interrupted or killed goes on when the same command is given again, and

@@ -115,8 +115,6 @@ JSON object a line with --input jsonl.`,
 	complete(cmd, "gradient", append([]string{"auto"}, infill.Gradients()...))
 	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
 	flags.Var(ladder{&o.Ladder}, "ladder", "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from")
-	addChoice(cmd, &o.ProposalPrecision, "proposal-precision", "", precisions(), "move over the model in this arithmetic, and accept in that of --precision; the draws follow the latter")
-	flags.Var(whole{&o.ProposalSteps}, "proposal-steps", "steps of the sampler that make a step with --proposal-precision; 0 is 4")
 	flags.Var(initial{&o.Initial}, "initial", "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, "+
 		"unmasked slot by slot, or at a fill; one of "+strings.Join(infill.Initials(), ", ")+", "+givenFill)
 	complete(cmd, "initial", infill.Initials())

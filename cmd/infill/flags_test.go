@@ -79,7 +79,6 @@ func TestFillFlags(t *testing.T) {
 		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.constraints.MaxCharacters = 8 }},
 		{line: `--mode best "a [MASK]"`, change: func(o *fillOptions) { o.Mode = "best" }},
 		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial = "1,2,4", "mask" }},
-		{line: `--proposal-precision int8 --proposal-steps 2 "a [MASK]"`, change: func(o *fillOptions) { o.ProposalPrecision, o.ProposalSteps = "int8", 2 }},
 		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) { o.Initial = "fill:dark blue,sky" }},
 
 		{line: `--slot red`, want: `--slot: "red" is not a blank's number and the words it may take, as in 1=red,dark blue`},

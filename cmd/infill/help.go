@@ -142,12 +142,6 @@ The fills of best and decode follow no known law, so they have no frequencies.
                    adapts to it, and the replicas take the same. Costs a step of
                    the sampler for each temperature
 
-  --proposal-precision int8   the chains move over the model in integers, and four
-                   of the sampler's steps, or --proposal-steps, make one that the
-                   model in --precision accepts or rejects: the draws follow the
-                   latter exactly, and it runs a quarter as often. The warm-up is
-                   in integers alone. For samplers that accept or reject
-
 Where chains start, --initial: model draws every slot from the model with all
 slots masked; shared does so once for all chains; mask draws slot by slot in a
 random order, each seeing those before it, as a Gibbs sampler that starts from
@@ -189,9 +183,7 @@ An object of json and jsonl:
               the others leave out; draws, distinct_fills, mean_log_likelihood;
               energy_evaluations, gradient_evaluations, model_rows; seconds;
               law ("none known") with --mode best and decode; ladder and
-              swap_rates with --ladder; proposal with --proposal-precision
-              (precision, steps, acceptance_rate of these, model_rows of all
-              that ran in it); lengths, the numbers of each, where
+              swap_rates with --ladder; lengths, the numbers of each, where
               blanks have several
   warnings    sentences about the result
 

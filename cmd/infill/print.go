@@ -187,8 +187,8 @@ type textPrinter struct {
 }
 
 // The styles: of slots and fills, and of what is not the result itself.
-func slotStyle() ansi.Style { return ansi.NewStyle(ansi.BoldAttr, ansi.CyanForegroundColorAttr) }
-func restStyle() ansi.Style { return ansi.NewStyle(ansi.FaintAttr) }
+func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
+func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
 // mark styles byte ranges of a text. The text itself is checked input or made by
 // the tokenizer, without control characters but white space, which becomes blanks.
@@ -309,12 +309,6 @@ func footer(r *infill.Result) []string {
 				rates[i] = fmt.Sprintf("%.2f", r)
 			}
 			how += " (swapped " + strings.Join(rates, ", ") + ")"
-		}
-	}
-	if p := s.Proposal; p != nil {
-		how += fmt.Sprintf(", proposals of %s in %s", counted(p.Steps, "step"), p.Precision)
-		if p.AcceptanceRate != nil {
-			how += fmt.Sprintf(" (accepted there: %.2f)", *p.AcceptanceRate)
 		}
 	}
 	moves := []string{}

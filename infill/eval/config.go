@@ -72,9 +72,6 @@ type Settings struct {
 	Energy      string  `json:"energy"`
 	Temperature float64 `json:"temperature"`
 	Initial     string  `json:"initial"`
-	// Of proposals in another precision; none where empty.
-	ProposalPrecision string `json:"proposal_precision,omitempty"`
-	ProposalSteps     int    `json:"proposal_steps,omitempty"`
 }
 
 // DefaultSettings are those of a sampler that is given by its name alone.
@@ -90,7 +87,6 @@ func (s Settings) options(c Config) infill.Options {
 	o := infill.DefaultOptions()
 	o.Sampler, o.Steps, o.WarmUp, o.StepSize, o.Balance, o.Gradient = s.Sampler, s.Steps, s.WarmUp, s.StepSize, s.Balance, s.Gradient
 	o.Candidates, o.Energy, o.Temperature, o.Initial = s.Candidates, s.Energy, s.Temperature, s.Initial
-	o.ProposalPrecision, o.ProposalSteps = s.ProposalPrecision, s.ProposalSteps
 	o.Samples, o.Top, o.Rank, o.Seed = c.Samples, c.Samples, "final", c.Seed
 	return o
 }
@@ -230,7 +226,7 @@ func parseVariant(group []string, base Settings) (Variant, error) {
 
 // settingKeys lists the keys of ParseVariants.
 func settingKeys() []string {
-	return []string{"name", "steps", "warm-up", "step-size", "balance", "gradient", "candidates", "energy", "temperature", "initial", "proposal-precision", "proposal-steps"}
+	return []string{"name", "steps", "warm-up", "step-size", "balance", "gradient", "candidates", "energy", "temperature", "initial"}
 }
 
 func (v *Variant) set(key, value string) error {
@@ -284,10 +280,6 @@ func (v *Variant) set(key, value string) error {
 		return decimal(&s.Temperature)
 	case "initial":
 		s.Initial = value
-	case "proposal-precision":
-		s.ProposalPrecision = value
-	case "proposal-steps":
-		return whole(&s.ProposalSteps)
 	default:
 		return fmt.Errorf("setting %q is not one of %s", key, strings.Join(settingKeys(), ", "))
 	}

@@ -507,9 +507,6 @@ func TestParseVariants(t *testing.T) {
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
-		{"gwg:proposal-precision=int8,proposal-steps=2", []Variant{
-			{"gwg:proposal-precision=int8,proposal-steps=2", with("gwg", func(s *Settings) { s.ProposalPrecision, s.ProposalSteps = "int8", 2 })},
-		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []Variant{
 			{"big", with("dmala", func(s *Settings) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
