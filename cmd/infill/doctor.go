@@ -95,10 +95,10 @@ func printFindings(s *terminal.Streams, format string, findings []finding) error
 		return err
 	}
 	styles := map[status]ansi.Style{
-		statusGood:    ansi.NewStyle(ansi.GreenForegroundColorAttr),
-		statusNote:    ansi.NewStyle(ansi.FaintAttr),
-		statusMissing: ansi.NewStyle(ansi.YellowForegroundColorAttr),
-		statusBad:     ansi.NewStyle(ansi.BoldAttr, ansi.RedForegroundColorAttr),
+		statusGood:    ansi.NewStyle(ansi.AttrGreenForegroundColor),
+		statusNote:    ansi.NewStyle(ansi.AttrFaint),
+		statusMissing: ansi.NewStyle(ansi.AttrYellowForegroundColor),
+		statusBad:     ansi.NewStyle(ansi.AttrBold, ansi.AttrRedForegroundColor),
 	}
 	widest := 0
 	for _, f := range findings {
