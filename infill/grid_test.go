@@ -7,7 +7,6 @@ import (
 
 	"infill/infill"
 	"infill/lm"
-	"infill/lm/ort/library"
 	"infill/models"
 	"infill/samplers"
 	"infill/tokenize"
@@ -33,7 +32,7 @@ func newGrid(t *testing.T) grid {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := library.Ensure(ctx, library.Options{})
+	found, err := lm.EnsureLibrary(ctx, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/bert/berttest"
-	"infill/lm/onnx"
-	"infill/lm/ort"
-	"infill/lm/ort/library"
+	"infill/lm/internal/bert/berttest"
+	"infill/lm/internal/onnx"
+	"infill/lm/internal/ort"
+	"infill/lm/internal/ort/library"
 	"infill/models"
+	"infill/models/modelstest"
 )
 
 // The workload of the benchmarks.
@@ -96,13 +97,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// writeBase fills dir with a bundle of BERT-base's shape.
+func writeBase(b *testing.B, dir string) *models.Bundle {
+	if err := modelstest.Write(dir, modelstest.Base(), modelstest.Options{}); err != nil {
+		b.Fatal(err)
+	}
+	bundle, err := models.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return bundle
+}
+
 func benchModel(b *testing.B, name string) *lm.MaskedLM {
 	if name == "built-in" {
 		return open(b)
 	}
 	bundle, err := models.Open(baseDir())
 	if err != nil {
-		bundle = berttest.Write(b, baseDir(), berttest.Base())
+		bundle = writeBase(b, baseDir())
 	}
 	return openBundle(b, bundle, berttest.MaskID)
 }

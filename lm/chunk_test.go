@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"infill/lm/bert/berttest"
 	"infill/models"
+	"infill/models/modelstest"
 )
 
 // BenchmarkChunk is where the figures of limits come from: the time of 25
@@ -19,11 +19,11 @@ func BenchmarkChunk(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	for _, name := range []string{"built-in", "base"} {
-		bundle, err := models.Open("")
-		if name == "base" {
-			bundle = berttest.Write(b, dir, berttest.Base())
-		}
+	if err := modelstest.Write(dir, modelstest.Base(), modelstest.Options{}); err != nil {
+		b.Fatal(err)
+	}
+	for name, place := range map[string]string{"built-in": "", "base": dir} {
+		bundle, err := models.Open(place)
 		if err != nil {
 			b.Fatal(err)
 		}

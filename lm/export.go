@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"infill/lm/bert"
-	"infill/lm/onnx"
+	"infill/lm/internal/bert"
+	"infill/lm/internal/onnx"
 	"infill/models"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/bert/berttest"
-	"infill/lm/ort"
-	"infill/lm/ort/library"
+	"infill/lm/internal/bert/berttest"
+	"infill/lm/internal/ort"
+	"infill/lm/internal/ort/library"
 	"infill/models"
 	"infill/models/modelstest"
 )
@@ -160,7 +160,7 @@ func TestExportedGraphsGiveEnergyAndGradient(t *testing.T) {
 			testExported(t, importGraph(t, filepath.Join(exportFixtures, file)), 4, want.Template, want.Slots, append([]int{6, 7, 8}, want.Fill...))
 		}
 	})
-	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+	for _, r := range berttest.References(t, filepath.Join("internal", "bert", "testdata")) {
 		t.Run(r.Name, func(t *testing.T) {
 			c := slices.MaxFunc(r.Cases, func(a, b berttest.ReferenceCase) int { return len(a.Slots) - len(b.Slots) })
 			var states []int

@@ -20,10 +20,7 @@ import (
 
 	"infill/lm"
 	"infill/models"
-	"infill/models/hub"
-	"infill/models/hub/hubtest"
 	"infill/models/modelstest"
-	"infill/models/safetensors"
 )
 
 // published are the shapes of well-known models, as their config.json has them.
@@ -92,7 +89,7 @@ func BenchmarkFamilies(b *testing.B) {
 	for _, p := range published {
 		b.Run(p.name, func(b *testing.B) {
 			dir := b.TempDir()
-			if err := modelstest.WriteJSON(dir, []byte(p.config), modelstest.Options{DType: safetensors.F32}); err != nil {
+			if err := modelstest.WriteJSON(dir, []byte(p.config), modelstest.Options{}); err != nil {
 				b.Fatal(err)
 			}
 			info, err := os.Stat(filepath.Join(dir, "model.safetensors"))
@@ -210,8 +207,8 @@ func resident(t *testing.T) float64 {
 // from a hub on this machine: until it is placed and verified, and until the
 // first energy.
 func BenchmarkPull(b *testing.B) {
-	dir, server, files := b.TempDir(), hubtest.New(b), map[string][]byte{}
-	if err := modelstest.WriteJSON(dir, []byte(published[0].config), modelstest.Options{DType: safetensors.F32}); err != nil {
+	dir, server, files := b.TempDir(), modelstest.NewHub(b), map[string][]byte{}
+	if err := modelstest.WriteJSON(dir, []byte(published[0].config), modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
@@ -221,14 +218,14 @@ func BenchmarkPull(b *testing.B) {
 		}
 		files[name] = content
 	}
-	server.Commits[hubtest.FirstCommit] = files
+	server.Commits[modelstest.FirstCommit] = files
 	b.SetBytes(int64(len(files["model.safetensors"])))
 	var pulled stopwatch
 	for b.Loop() {
 		var bundle *models.Bundle
 		var err error
 		pulled.time(func() {
-			bundle, err = hub.Pull(b.Context(), models.NewStore(b.TempDir()), "org/tiny", server.Options())
+			bundle, err = models.NewStore(b.TempDir()).Pull(b.Context(), "org/tiny", server.Options())
 		})
 		if err != nil {
 			b.Fatal(err)

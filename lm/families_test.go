@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/bert/berttest"
+	"infill/lm/internal/bert/berttest"
 	"infill/models"
 	"infill/tokenize"
 )
@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the tables of ../docs anew")
 // implementation in double precision: conditionals, energy and gradient.
 func TestFamilies(t *testing.T) {
 	const tolerance = 1e-4
-	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+	for _, r := range berttest.References(t, filepath.Join("internal", "bert", "testdata")) {
 		t.Run(r.Name, func(t *testing.T) {
 			m := openBundle(t, r.Bundle, r.Mask)
 			if worst := worstDifference(t, m, r); !(worst <= tolerance) {
@@ -39,7 +39,7 @@ func TestFamilies(t *testing.T) {
 // A bundle's tokenizer and its graph fit: a template of every family can be
 // filled, and its text comes back.
 func TestFamilyTemplates(t *testing.T) {
-	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+	for _, r := range berttest.References(t, filepath.Join("internal", "bert", "testdata")) {
 		t.Run(r.Name, func(t *testing.T) {
 			tokenizer, err := tokenize.Load(r.Bundle.FS())
 			if err != nil {
@@ -83,10 +83,7 @@ func TestFamilyTemplates(t *testing.T) {
 func worstDifference(t *testing.T, m *lm.MaskedLM, r berttest.Reference) float64 {
 	t.Helper()
 	ctx, v, width := context.Background(), m.Vocabulary(), r.Bundle.Config.EmbeddingSize
-	embedding, err := r.Bundle.Weights.Float64s(r.Bundle.Config.Layout().Words.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedding := r.Embeddings(t)
 	all := make([]int, v)
 	for k := range all {
 		all[k] = k
@@ -156,7 +153,7 @@ var described = []struct{ family, example, tokenizer, missing string }{
 func TestFamilyTable(t *testing.T) {
 	const name, command = "families", "go test ./lm -run TestFamilyTable -update"
 	double, single := map[string]float64{}, map[string]float64{}
-	for _, r := range berttest.References(t, filepath.Join("bert", "testdata")) {
+	for _, r := range berttest.References(t, filepath.Join("internal", "bert", "testdata")) {
 		family := r.Bundle.Config.ModelType
 		double[family] = max(double[family], r.Difference(t))
 		single[family] = max(single[family], worstDifference(t, openBundle(t, r.Bundle, r.Mask), r))

@@ -3,9 +3,9 @@ package lm
 import (
 	"fmt"
 
-	"infill/lm/bert"
-	"infill/lm/imported"
-	"infill/lm/onnx"
+	"infill/lm/internal/bert"
+	"infill/lm/internal/imported"
+	"infill/lm/internal/onnx"
 	"infill/models"
 )
 

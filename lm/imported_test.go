@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/imported"
-	"infill/lm/onnx"
+	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
@@ -41,7 +40,7 @@ func importedReference(t *testing.T) importedEnergy {
 func importGraph(t *testing.T, file string) *models.Bundle {
 	t.Helper()
 	store := models.NewStore(t.TempDir())
-	b, err := imported.Import(t.Context(), store, file, imported.ImportOptions{Tokenizer: filepath.Join(exportFixtures, "tokenizer"), Name: "exported", Positions: 24})
+	b, err := lm.Import(t.Context(), store, file, lm.ImportOptions{Tokenizer: filepath.Join(exportFixtures, "tokenizer"), Name: "exported", Positions: 24})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,21 +165,21 @@ func TestImportRefuses(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, file string
-		o          imported.ImportOptions
+		o          lm.ImportOptions
 		want       string
 	}{
-		{"no such file", "nowhere.onnx", imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "nowhere.onnx"},
-		{"no graph", filepath.Join(tokenizer, "vocab.txt"), imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "vocab.txt: onnx: "},
-		{"no length", good, imported.ImportOptions{Tokenizer: tokenizer}, "the longest text"},
-		{"another tokenizer", good, imported.ImportOptions{Tokenizer: larger, Positions: 24}, "64 columns, the tokenizer 100 tokens"},
-		{"no tokenizer", good, imported.ImportOptions{Tokenizer: t.TempDir(), Positions: 24}, "vocab.txt or tokenizer.json"},
-		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, `input "pixel_value_id" is not one of`},
-		{"weights that are missing", altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), imported.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "weights is missing"},
+		{"no such file", "nowhere.onnx", lm.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "nowhere.onnx"},
+		{"no graph", filepath.Join(tokenizer, "vocab.txt"), lm.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "vocab.txt: onnx: "},
+		{"no length", good, lm.ImportOptions{Tokenizer: tokenizer}, "the longest text"},
+		{"another tokenizer", good, lm.ImportOptions{Tokenizer: larger, Positions: 24}, "64 columns, the tokenizer 100 tokens"},
+		{"no tokenizer", good, lm.ImportOptions{Tokenizer: t.TempDir(), Positions: 24}, "vocab.txt or tokenizer.json"},
+		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), lm.ImportOptions{Tokenizer: tokenizer, Positions: 24}, `input "pixel_value_id" is not one of`},
+		{"weights that are missing", altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), lm.ImportOptions{Tokenizer: tokenizer, Positions: 24}, "weights is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Name = "exported"
 			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
-			_, err := imported.Import(t.Context(), store, c.file, c.o)
+			_, err := lm.Import(t.Context(), store, c.file, c.o)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("error %v, want one with %q", err, c.want)
 			}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 
-	"infill/lm/bert"
-	"infill/lm/onnx"
-	"infill/lm/ort"
+	"infill/lm/internal/bert"
+	"infill/lm/internal/onnx"
+	"infill/lm/internal/ort"
 	"infill/models"
 )
 

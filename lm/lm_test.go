@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/bert/berttest"
+	"infill/lm/internal/bert/berttest"
 )
 
 // The example: a template of the tiny random model with three slots.
@@ -267,7 +267,7 @@ func TestDistances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := m.Bundle().Weights.Float64s("bert.embeddings.word_embeddings.weight")
+	e, err := m.Bundle().Embeddings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestDistances(t *testing.T) {
 	for k, x := range got {
 		want, u, v := 0.0, exampleKinds[2][3], exampleKinds[2][1+k]
 		for i := range h {
-			want += math.Pow(e[u*h+i]-e[v*h+i], 2)
+			want += math.Pow(float64(e[u*h+i]-e[v*h+i]), 2)
 		}
 		if !close32(x, want) {
 			t.Errorf("distance from %d to %d is %g, want %g", u, v, x, want)

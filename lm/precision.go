@@ -16,10 +16,9 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/lm/bert"
-	"infill/lm/onnx"
+	"infill/lm/internal/bert"
+	"infill/lm/internal/onnx"
 	"infill/models"
-	"infill/models/cache"
 )
 
 // The precisions that a model can run in.
@@ -57,7 +56,7 @@ func (p *prepared) sumsPath() string    { return filepath.Join(p.dir, p.name+".j
 // prepare gives the encoded graph of a model in a precision other than FP32,
 // and the folder that its weights are in. name tells its graphs apart.
 func prepare(b *models.Bundle, precision, name string, build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
-	root, err := cache.Root()
+	root, err := models.CacheDir()
 	if err != nil {
 		return nil, "", err
 	}
@@ -66,7 +65,7 @@ func prepare(b *models.Bundle, precision, name string, build func(*models.Bundle
 		return graph, p.dir, nil
 	}
 	fail := func(err error) ([]byte, string, error) {
-		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be written", b.Name, precision, err, root, cache.Variable)
+		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be written", b.Name, precision, err, root, models.CacheVariable)
 	}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return fail(err)

@@ -3,7 +3,6 @@ package lm_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,12 +18,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/lm"
-	"infill/lm/bert/berttest"
-	"infill/lm/ort/library"
+	"infill/lm/internal/bert/berttest"
+	"infill/lm/internal/ort/library"
 	"infill/models"
-	"infill/models/cache"
 	"infill/models/modelstest"
-	"infill/models/safetensors"
 	"infill/samplers"
 )
 
@@ -38,7 +35,7 @@ func ownCache(t *testing.T) string {
 	}
 	root := t.TempDir()
 	t.Setenv(library.Variable, found.Path)
-	t.Setenv(cache.Variable, root)
+	t.Setenv(models.CacheVariable, root)
 	return root
 }
 
@@ -61,7 +58,7 @@ func openPrecision(t testing.TB, bundle *models.Bundle, mask int, precision stri
 // single precision, and so is the gradient.
 func TestInt8Energies(t *testing.T) {
 	ownCache(t)
-	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3, Hidden: 16, Intermediate: 32})
+	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.25, Hidden: 16, Intermediate: 32})
 	plain, integer := openPrecision(t, bundle, berttest.MaskID, lm.FP32), openPrecision(t, bundle, berttest.MaskID, lm.INT8)
 	if integer.Precision() != lm.INT8 || plain.Precision() != lm.FP32 {
 		t.Errorf("precisions %s and %s", integer.Precision(), plain.Precision())
@@ -165,7 +162,7 @@ func TestPrecisionRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs, []lm.Query{{Position: 1}})
-	if err == nil || !strings.Contains(err.Error(), cache.Variable) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), models.CacheVariable) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -175,43 +172,10 @@ func TestPrecisionRefuses(t *testing.T) {
 // than half of what half precision can tell apart.
 func withSinglePrecision(t *testing.T, from *models.Bundle) *models.Bundle {
 	t.Helper()
-	dir := t.TempDir()
-	random := rand.New(rand.NewPCG(11, 0))
-	var tensors []safetensors.Data
-	for _, shape := range from.Config.Tensors() {
-		tensor, ok := from.Tensor(shape.Name)
-		if !ok {
-			t.Fatalf("tensor %s is missing", shape.Name)
-		}
-		values, err := from.Weights.Float32s(tensor.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		content := make([]byte, 0, 4*len(values))
-		for _, x := range values {
-			x *= float32(1 + (random.Float64()-0.5)/2048)
-			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(x))
-		}
-		tensors = append(tensors, safetensors.Data{Name: shape.Name, DType: safetensors.F32, Shape: tensor.Shape, Content: bytes.NewReader(content)})
-	}
-	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	dir, random := t.TempDir(), rand.New(rand.NewPCG(11, 0))
+	err := modelstest.Alter(dir, from, func(x float32) float32 { return x * float32(1+(random.Float64()-0.5)/2048) })
 	if err != nil {
 		t.Fatal(err)
-	}
-	if err := safetensors.Write(file, nil, tensors); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
-		content, err := os.ReadFile(filepath.Join(from.Dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 	b, err := models.OpenDir(dir)
 	if err != nil {
@@ -407,7 +371,7 @@ func rate(t *testing.T, m *lm.MaskedLM) float64 {
 // docs/models.md.
 func BenchmarkPrecisions(b *testing.B) {
 	base := b.TempDir()
-	if err := modelstest.WriteJSON(base, []byte(published[0].config), modelstest.Options{DType: safetensors.F32}); err != nil {
+	if err := modelstest.WriteJSON(base, []byte(published[0].config), modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	var table strings.Builder

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"infill/lm/ort"
+	"infill/lm/internal/ort"
 	"infill/models"
 )
 

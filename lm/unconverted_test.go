@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/lm/imported"
 	"infill/models"
 	"infill/models/modelstest"
 	"infill/tokenize"
@@ -89,8 +88,8 @@ func TestUnconvertedTokenizers(t *testing.T) {
 
 // An imported graph keeps what its tokenizer is read by.
 func TestUnconvertedTokenizerOfImported(t *testing.T) {
-	b, err := imported.Import(t.Context(), models.NewStore(t.TempDir()), filepath.Join(exportFixtures, "sdpa-14.onnx"),
-		imported.ImportOptions{Tokenizer: "../tokenize/testdata/unconverted/roberta", Name: "exported", Positions: 24})
+	b, err := lm.Import(t.Context(), models.NewStore(t.TempDir()), filepath.Join(exportFixtures, "sdpa-14.onnx"),
+		lm.ImportOptions{Tokenizer: "../tokenize/testdata/unconverted/roberta", Name: "exported", Positions: 24})
 	if err != nil {
 		t.Fatal(err)
 	}

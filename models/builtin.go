@@ -13,8 +13,6 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
-
-	"infill/models/cache"
 )
 
 //go:generate go test -run TestBuiltInManifest -update .
@@ -77,7 +75,7 @@ func (s *Store) openBuiltIn(name string) (*Bundle, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set %s to a folder that can be written",
-			name, dir, err, (manifest.Size()+1<<20-1)>>20, cache.Variable)
+			name, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
 	// Small files are read from the program itself.
 	b := &Bundle{Name: name, Dir: dir, Manifest: manifest, files: files}

@@ -95,7 +95,7 @@ func TestOpenBuiltIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range b.Config.Tensors() {
-		tensor, ok := b.Tensor(want.Name)
+		tensor, ok := b.Stored(want.Name)
 		stored := want.Name
 		if stored == "cls.predictions.decoder.bias" {
 			stored = "cls.predictions.bias" // the built-in model's name for it

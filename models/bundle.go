@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"infill/models/pytorch"
-	"infill/models/safetensors"
+	"infill/models/internal/pytorch"
+	"infill/models/internal/safetensors"
 )
 
 const (
@@ -37,10 +37,8 @@ type Bundle struct {
 	// Description is one line about the model.
 	Description string
 	Config      Config
-	// Weights says where each weight lies. Look names up through Bundle.Tensor, which knows their older forms.
-	Weights *safetensors.File
-	// Graph is the path of an imported model's ONNX graph, and Imported its config.json. Such a model has no Weights, and of
-	// Config only what every model has. Empty and nil for all others.
+	// Graph is the path of an imported model's ONNX graph, and Imported its config.json. Such a model has no weights of its
+	// own, and of Config only what every model has. Empty and nil for all others.
 	Graph    string
 	Imported *Imported
 	// SHA256 identifies what the model computes, 64 hexadecimal digits: see Manifest.SHA256.
@@ -48,7 +46,8 @@ type Bundle struct {
 	// Manifest lists the files. Of a bundle that came without one it is made up, and covers the files in use.
 	Manifest *Manifest
 
-	files fs.FS
+	files   fs.FS
+	weights *safetensors.File // nil for an imported model
 }
 
 // FS holds the bundle's files, for the tokenizer.
@@ -147,7 +146,7 @@ func (b *Bundle) loadWith(unconverted opener) error {
 	}
 	used = append(used, weights...)
 	if b.Imported == nil {
-		if err := b.Config.checkTensors(b.Weights); err != nil {
+		if err := b.Config.checkTensors(b.weights); err != nil {
 			return err
 		}
 	}
@@ -178,7 +177,7 @@ func (b *Bundle) loadWith(unconverted opener) error {
 // openWeights opens model.safetensors or, where there is none, the files of a sharded model, and names what it read.
 func (b *Bundle) openWeights(unconverted opener) (used []string, err error) {
 	path, index := filepath.Join(b.Dir, weightsName), filepath.Join(b.Dir, indexName)
-	b.Weights, err = safetensors.Open(path)
+	b.weights, err = safetensors.Open(path)
 	if err == nil {
 		return []string{weightsName}, nil
 	}
@@ -193,11 +192,11 @@ func (b *Bundle) openWeights(unconverted opener) (used []string, err error) {
 		}
 		return nil, b.absent(weightsName, err)
 	}
-	if b.Weights, err = safetensors.OpenShards(index); err != nil {
+	if b.weights, err = safetensors.OpenShards(index); err != nil {
 		return nil, err
 	}
 	used = []string{indexName}
-	for _, path := range b.Weights.Paths() {
+	for _, path := range b.weights.Paths() {
 		used = append(used, filepath.Base(path))
 	}
 	return used, nil

@@ -12,15 +12,15 @@ import (
 	"testing"
 
 	"infill/models"
+	"infill/models/internal/safetensors"
 	"infill/models/modelstest"
-	"infill/models/safetensors"
 )
 
 // tiny writes the tiny bundle, with or without a manifest.
 func tiny(t testing.TB, manifest bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tiny")
-	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{DType: safetensors.F16}); err != nil {
+	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{DType: "F16"}); err != nil {
 		t.Fatal(err)
 	}
 	if manifest {
@@ -84,7 +84,7 @@ func TestOpenDir(t *testing.T) {
 		t.Errorf("FS gives %d bytes of vocab.txt, %v", len(words), err)
 	}
 	for _, want := range with.Config.Tensors() {
-		tensor, ok := with.Tensor(want.Name)
+		tensor, ok := with.Stored(want.Name)
 		if !ok || tensor.Path != filepath.Join(dir, "model.safetensors") {
 			t.Errorf("Tensor(%s) = %+v, %t", want.Name, tensor, ok)
 		}
@@ -95,8 +95,8 @@ func TestOpenDir(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Weights.Path) {
-			t.Errorf("Dir %s and weights %s are not absolute", b.Dir, b.Weights.Path)
+		if !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Weights().Path) {
+			t.Errorf("Dir %s and weights %s are not absolute", b.Dir, b.Weights().Path)
 		}
 	})
 	t.Run("tokenizer.json alone", func(t *testing.T) {
@@ -153,11 +153,11 @@ func TestOpenDirTakesOldNames(t *testing.T) {
 		"cls.predictions.decoder.bias":               "cls.predictions.bias",
 		"cls.predictions.transform.dense.bias":       "cls.predictions.transform.dense.bias",
 	} {
-		if tensor, ok := b.Tensor(name); !ok || tensor.Name != stored {
+		if tensor, ok := b.Stored(name); !ok || tensor.Name != stored {
 			t.Errorf("%s: found %+v, %t, want %s", name, tensor, ok, stored)
 		}
 	}
-	if _, ok := b.Tensor("bert.pooler.dense.weight"); ok {
+	if _, ok := b.Stored("bert.pooler.dense.weight"); ok {
 		t.Error("found a tensor that is not there")
 	}
 }
@@ -334,11 +334,11 @@ func BenchmarkOpenDir(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		config models.Config
-		dtype  safetensors.DType
+		dtype  string
 	}{
-		{"tiny", modelstest.Tiny(), safetensors.F16},
-		{"bert-base-F16", modelstest.Base(), safetensors.F16},
-		{"bert-base-F32", modelstest.Base(), safetensors.F32},
+		{"tiny", modelstest.Tiny(), "F16"},
+		{"bert-base-F16", modelstest.Base(), "F16"},
+		{"bert-base-F32", modelstest.Base(), "F32"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			dir := b.TempDir()

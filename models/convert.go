@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"infill/models/pytorch"
-	"infill/models/safetensors"
+	"infill/models/internal/pytorch"
+	"infill/models/internal/safetensors"
 )
 
 // refuseUnconverted is the opener of all who do not convert: a user's folder is not written to.
@@ -101,10 +101,10 @@ func openSource(ctx context.Context, dir string) (*Bundle, *conversion, error) {
 		if err := convert(ctx, b.Dir, names, b.Config, &t); err != nil {
 			return nil, err
 		}
-		if b.Weights, err = safetensors.Parse(bytes.NewReader(t.head), t.size); err != nil {
+		if b.weights, err = safetensors.Parse(bytes.NewReader(t.head), t.size); err != nil {
 			return nil, err
 		}
-		b.Weights.Path = filepath.Join(b.Dir, names[0])
+		b.weights.Path = filepath.Join(b.Dir, names[0])
 		converted = &conversion{names, ManifestFile{weightsName, t.size, hex.EncodeToString(t.hash.Sum(nil))}}
 		return names, nil
 	})
@@ -143,29 +143,26 @@ func (m Manifest) converted(c *conversion) Manifest {
 	return m
 }
 
-// Convertible tells whether weights of torch.save are among the named files.
-func Convertible(files []string) bool {
+// convertible tells whether weights of torch.save are among the named files.
+func convertible(files []string) bool {
 	return slices.Contains(files, pytorch.FileName) || slices.Contains(files, pytorch.IndexName)
 }
 
-// Convert turns weights of torch.save among the named files into model.safetensors and removes them. It gives the files that there
-// are now, and what the weights were converted from: nothing where the weights are no such ones. After an error what was filled
-// stays, to go on with, unless going on would end there again.
-func (p *Placement) Convert(ctx context.Context, files []string) (now []string, from []ManifestFile, err error) {
-	if !Convertible(files) {
-		return files, nil, nil
-	}
+// convert turns weights of torch.save among the named files into model.safetensors and removes them. It gives the files that there
+// are now, and what the weights were converted from. After an error what was filled stays, to go on with, unless going on would end
+// there again.
+func (p *draft) convert(ctx context.Context, files []string) (now []string, from []ManifestFile, err error) {
 	defer func() {
 		var system *fs.PathError
 		if err != nil && ctx.Err() == nil && !errors.As(err, &system) {
-			err = errors.Join(err, os.RemoveAll(p.Dir()))
+			err = errors.Join(err, os.RemoveAll(p.dir()))
 		}
 	}()
-	names, err := unconvertedFiles(p.Dir())
+	names, err := unconvertedFiles(p.dir())
 	if err != nil {
 		return nil, nil, err
 	}
-	content, err := readFile(os.DirFS(p.Dir()), configName, maxConfigBytes)
+	content, err := readFile(os.DirFS(p.dir()), configName, maxConfigBytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,15 +170,15 @@ func (p *Placement) Convert(ctx context.Context, files []string) (now []string, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", configName, err)
 	}
-	sources, err := NewManifest(os.DirFS(p.Dir()), Manifest{}, names...)
+	sources, err := NewManifest(os.DirFS(p.dir()), Manifest{}, names...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := convertFile(ctx, p.Dir(), names, config, filepath.Join(p.Dir(), weightsName)); err != nil {
+	if err := convertFile(ctx, p.dir(), names, config, filepath.Join(p.dir(), weightsName)); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range names {
-		if err := os.Remove(filepath.Join(p.Dir(), name)); err != nil {
+		if err := os.Remove(filepath.Join(p.dir(), name)); err != nil {
 			return nil, nil, err
 		}
 	}

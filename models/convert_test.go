@@ -14,15 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/models"
+	"infill/models/internal/safetensors"
 	"infill/models/modelstest"
-	"infill/models/safetensors"
 )
 
 // pickledBundle copies a bundle that torch.save wrote.
 func pickledBundle(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("pytorch", "testdata", name))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("internal", "pytorch", "testdata", name))); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "expected.safetensors")); err != nil {
@@ -48,11 +48,11 @@ func sums(t testing.TB, dir string) map[string]models.ManifestFile {
 
 // Weights in pytorch_model.bin become those that the reference implementation writes as safetensors, in every form, under every name.
 func TestImportConverts(t *testing.T) {
-	expected, err := safetensors.Open(filepath.Join("pytorch", "testdata", "bundle", "expected.safetensors"))
+	expected, err := safetensors.Open(filepath.Join("internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference := &models.Bundle{Weights: expected}
+	reference := models.WithWeights(expected)
 	revisions := map[string]string{}
 	for _, c := range []struct {
 		name string
@@ -71,11 +71,11 @@ func TestImportConverts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range b.Config.Tensors() {
-				tensor, ok := b.Tensor(want.Name)
+				tensor, ok := b.Stored(want.Name)
 				if !ok {
 					t.Fatalf("%s is not there", want.Name)
 				}
-				reference, ok := reference.Tensor(want.Name)
+				reference, ok := reference.Stored(want.Name)
 				if !ok {
 					t.Fatalf("the reference has no %s", want.Name)
 				}
@@ -91,7 +91,7 @@ func TestImportConverts(t *testing.T) {
 					t.Errorf("%s is not what the reference has", want.Name)
 				}
 			}
-			if _, ok := b.Weights.Tensor("cls.predictions.decoder.weight"); ok {
+			if _, ok := b.Weights().Tensor("cls.predictions.decoder.weight"); ok {
 				t.Error("the tied matrix is stored twice")
 			}
 
@@ -148,7 +148,7 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 	}
 	var matrices []string
 	for _, name := range []string{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"} {
-		tensor, ok := b.Tensor(name)
+		tensor, ok := b.Stored(name)
 		if !ok {
 			t.Fatalf("%s is not there", name)
 		}
@@ -166,7 +166,7 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 func TestImportRefusesPickles(t *testing.T) {
 	other := func(name string) func(testing.TB, string) {
 		return func(t testing.TB, dir string) {
-			write(t, dir, "pytorch_model.bin", read(t, filepath.Join("pytorch", "testdata"), name))
+			write(t, dir, "pytorch_model.bin", read(t, filepath.Join("internal", "pytorch", "testdata"), name))
 		}
 	}
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestImportRefusesPickles(t *testing.T) {
 			write(t, dir, "pytorch_model.bin", content[:len(content)/2])
 		}, []string{"pytorch_model.bin: damaged or cut short"}},
 		{"damaged", func(t testing.TB, dir string) {
-			content, weights := read(t, dir, "pytorch_model.bin"), read(t, filepath.Join("pytorch", "testdata", "bundle"), "expected.safetensors")
+			content, weights := read(t, dir, "pytorch_model.bin"), read(t, filepath.Join("internal", "pytorch", "testdata", "bundle"), "expected.safetensors")
 			content[bytes.Index(content, weights[len(weights)-32:])] ^= 1
 			write(t, dir, "pytorch_model.bin", content)
 		}, []string{"pytorch_model.bin: ", "/data/", "damaged or cut short"}},

@@ -6,7 +6,7 @@ import (
 )
 
 // A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors. What the
-// tensors then compute is said by lm/bert, in terms of the Config and the Layout.
+// tensors then compute is said by lm/internal/bert, in terms of the Config and the Layout.
 type family struct {
 	parse  func(r *configReader, c *Config)
 	layout func(c Config) Layout

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/models"
-	"infill/models/safetensors"
+	"infill/models/internal/safetensors"
 )
 
 // stored reads what the reference implementation wrote for a family, with keys altered; nil removes a key.
 func stored(t testing.TB, folder string, change map[string]any) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "lm", "bert", "testdata", folder, "config.json"))
+	data, err := os.ReadFile(filepath.Join("..", "lm", "internal", "bert", "testdata", folder, "config.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 // The tensors that a config asks for are those that the reference implementation stores, but for those that no graph reads.
 func TestTensorsOfFamilies(t *testing.T) {
 	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias"}
-	folders, err := filepath.Glob(filepath.Join("..", "lm", "bert", "testdata", "*", "config.json"))
+	folders, err := filepath.Glob(filepath.Join("..", "lm", "internal", "bert", "testdata", "*", "config.json"))
 	if err != nil || len(folders) == 0 {
 		t.Fatal(folders, err)
 	}
@@ -173,13 +173,13 @@ func TestTensorsOfFamilies(t *testing.T) {
 		}
 		read := map[string]bool{}
 		for _, want := range b.Config.Tensors() {
-			tensor, ok := b.Tensor(want.Name)
+			tensor, ok := b.Stored(want.Name)
 			if !ok {
 				t.Errorf("%s: no tensor %s", dir, want.Name)
 			}
 			read[tensor.Name] = true
 		}
-		for _, name := range b.Weights.Names() {
+		for _, name := range b.Weights().Names() {
 			if !read[name] && !slices.Contains(unread, name) {
 				t.Errorf("%s: tensor %s is stored and not read", dir, name)
 			}
@@ -203,7 +203,7 @@ func TestFamiliesWithoutHead(t *testing.T) {
 			}
 			belongs := map[string]bool{}
 			for _, tensor := range b.Config.Tensors() {
-				stored, _ := b.Tensor(tensor.Name)
+				stored, _ := b.Stored(tensor.Name)
 				belongs[stored.Name] = tensor.Head
 			}
 			rewrite(t, dir, func(d *safetensors.Data) bool {
@@ -226,7 +226,7 @@ func TestFamiliesWithoutHead(t *testing.T) {
 // copyOf copies a family's bundle.
 func copyOf(t testing.TB, folder string) string {
 	t.Helper()
-	from, dir := filepath.Join("..", "lm", "bert", "testdata", folder), t.TempDir()
+	from, dir := filepath.Join("..", "lm", "internal", "bert", "testdata", folder), t.TempDir()
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package models
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -80,15 +79,4 @@ func (b *Bundle) openGraph() ([]string, error) {
 	}
 	b.Graph = filepath.Join(b.Dir, GraphName)
 	return used, nil
-}
-
-// errNoTables tells that an imported model keeps its weights to itself.
-var errNoTables = errors.New("an imported model's word embeddings are part of its graph and cannot be read")
-
-// Embeddings reads the word embeddings, [vocabulary × width] row-major.
-func (b *Bundle) Embeddings() ([]float32, error) {
-	if b.Weights == nil {
-		return nil, errNoTables
-	}
-	return b.Weights.Float32s(b.Config.Layout().Words.Name)
 }

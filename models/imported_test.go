@@ -25,7 +25,7 @@ func TestOpenImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 2 || b.Config.MaxPositions != 8 || b.Weights != nil {
+	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 2 || b.Config.MaxPositions != 8 || b.weights != nil {
 		t.Errorf("bundle %+v", b)
 	}
 	if _, err := b.Embeddings(); err == nil {

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"infill/models/safetensors"
+	"infill/models/internal/safetensors"
 )
 
 // ManifestName is the file of a bundle that lists all others.

@@ -15,8 +15,6 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
-
-	"infill/models/cache"
 )
 
 // Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
@@ -38,7 +36,7 @@ func NewStore(dir string) *Store { return &Store{dir: dir} }
 
 // DefaultStore is the store in the user's cache folder (see package cache).
 func DefaultStore() (*Store, error) {
-	root, err := cache.Root()
+	root, err := CacheDir()
 	if err != nil {
 		return nil, err
 	}
@@ -315,17 +313,17 @@ func (s *Store) refPath(name, ref string) string {
 	return filepath.Join(s.folder(name), refsName, url.PathEscape(ref))
 }
 
-// Placement is a bundle on its way into a store. Its holder is the only one that changes the model's folder.
-type Placement struct {
+// draft is a bundle on its way into a store. Its holder is the only one that changes the model's folder.
+type draft struct {
 	store          *Store
 	lock           *flock.Flock
 	name, revision string
-	placed         bool
+	placed         bool // the revision is stored already and whole: there is nothing to fill
 }
 
-// Begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
-// damaged becomes such a start: what is whole of it need not be fetched again. Call Close at the end.
-func (s *Store) Begin(ctx context.Context, name, revision string) (*Placement, error) {
+// begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
+// damaged becomes such a start: what is whole of it need not be fetched again. Call close at the end.
+func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error) {
 	if _, ok := builtIn(name); ok {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
 	}
@@ -336,7 +334,7 @@ func (s *Store) Begin(ctx context.Context, name, revision string) (*Placement, e
 	if err != nil {
 		return nil, err
 	}
-	p := &Placement{store: s, lock: lock, name: name, revision: revision}
+	p := &draft{store: s, lock: lock, name: name, revision: revision}
 	if err := p.prepare(); err != nil {
 		lock.Close()
 		return nil, err
@@ -344,7 +342,7 @@ func (s *Store) Begin(ctx context.Context, name, revision string) (*Placement, e
 	return p, nil
 }
 
-func (p *Placement) prepare() error {
+func (p *draft) prepare() error {
 	final := p.final()
 	if _, err := os.Stat(final); err == nil {
 		manifest, err := readManifest(final)
@@ -355,9 +353,9 @@ func (p *Placement) prepare() error {
 			p.placed = true
 			return nil
 		}
-		return errors.Join(os.RemoveAll(p.Dir()), os.Rename(final, p.Dir()), removeIfThere(filepath.Join(p.Dir(), ManifestName)))
+		return errors.Join(os.RemoveAll(p.dir()), os.Rename(final, p.dir()), removeIfThere(filepath.Join(p.dir(), ManifestName)))
 	}
-	return os.MkdirAll(p.Dir(), 0o755)
+	return os.MkdirAll(p.dir(), 0o755)
 }
 
 func removeIfThere(path string) error {
@@ -367,37 +365,34 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-func (p *Placement) final() string { return filepath.Join(p.store.folder(p.name), p.revision) }
+func (p *draft) final() string { return filepath.Join(p.store.folder(p.name), p.revision) }
 
-// Dir is the folder to fill. What an earlier attempt left is there.
-func (p *Placement) Dir() string {
+// dir is the folder to fill. What an earlier attempt left is there.
+func (p *draft) dir() string {
 	return filepath.Join(p.store.folder(p.name), partialPrefix+p.revision)
 }
 
-// Placed tells that the revision is already stored and whole: there is nothing to fill.
-func (p *Placement) Placed() bool { return p.placed }
-
-// Commit checks the filled folder as a model, writes its manifest over the named files, and makes it the stored bundle
+// commit checks the filled folder as a model, writes its manifest over the named files, and makes it the stored bundle
 // of the revision in one step. Where ref is given, that name then points at the revision.
-func (p *Placement) Commit(m Manifest, ref string, files ...string) (*Bundle, error) {
+func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error) {
 	final := p.final()
 	if !p.placed {
 		m.Name, m.Revision = p.name, p.revision
-		manifest, err := NewManifest(os.DirFS(p.Dir()), m, files...)
+		manifest, err := NewManifest(os.DirFS(p.dir()), m, files...)
 		if err != nil {
 			return nil, err
 		}
 		// What is stored must open; the manifest was made a moment ago, so nothing is hashed again.
-		trial := &Bundle{Name: p.name, Dir: p.Dir(), Manifest: manifest, files: os.DirFS(p.Dir())}
+		trial := &Bundle{Name: p.name, Dir: p.dir(), Manifest: manifest, files: os.DirFS(p.dir())}
 		if err := trial.load(); err != nil {
 			// Going on would end here again: the space is better free.
-			return nil, errors.Join(err, os.RemoveAll(p.Dir()))
+			return nil, errors.Join(err, os.RemoveAll(p.dir()))
 		}
 		manifest.Family = trial.Config.ModelType
-		if err := maybe.WriteFile(filepath.Join(p.Dir(), ManifestName), manifest.Encode(), 0o644); err != nil {
+		if err := maybe.WriteFile(filepath.Join(p.dir(), ManifestName), manifest.Encode(), 0o644); err != nil {
 			return nil, err
 		}
-		if err := os.Rename(p.Dir(), final); err != nil {
+		if err := os.Rename(p.dir(), final); err != nil {
 			return nil, err
 		}
 		p.placed = true
@@ -422,8 +417,8 @@ func (p *Placement) Commit(m Manifest, ref string, files ...string) (*Bundle, er
 	return b, nil
 }
 
-// Close lets others at the model's folder. What was filled and not committed stays, to go on with.
-func (p *Placement) Close() error { return p.lock.Close() }
+// close lets others at the model's folder. What was filled and not committed stays, to go on with.
+func (p *draft) close() error { return p.lock.Close() }
 
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights in
 // pytorch_model.bin become model.safetensors on the way.
@@ -436,30 +431,30 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	if converted != nil {
 		m = m.converted(converted)
 	}
-	p, err := s.Begin(ctx, name, m.SHA256()[:12])
+	p, err := s.begin(ctx, name, m.SHA256()[:12])
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
-	if !p.Placed() {
+	defer p.close()
+	if !p.placed {
 		// Of a copy that broke off nothing is worth keeping, and what else lies there does not belong to the model.
-		if err := errors.Join(os.RemoveAll(p.Dir()), os.MkdirAll(p.Dir(), 0o755)); err != nil {
+		if err := errors.Join(os.RemoveAll(p.dir()), os.MkdirAll(p.dir(), 0o755)); err != nil {
 			return nil, err
 		}
 	}
 	var names []string
 	for _, f := range m.Files {
 		names = append(names, f.Path)
-		if p.Placed() {
+		if p.placed {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if converted != nil && f.Path == converted.to.Path {
-			err = convertFile(ctx, source.Dir, converted.from, source.Config, filepath.Join(p.Dir(), f.Path))
+			err = convertFile(ctx, source.Dir, converted.from, source.Config, filepath.Join(p.dir(), f.Path))
 		} else {
-			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)), filepath.Join(p.Dir(), filepath.FromSlash(f.Path)))
+			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)), filepath.Join(p.dir(), filepath.FromSlash(f.Path)))
 		}
 		if err != nil {
 			return nil, err
@@ -468,7 +463,7 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	if m.Source == "" {
 		m.Source = source.Dir
 	}
-	return p.Commit(m, DefaultRef, names...)
+	return p.commit(m, DefaultRef, names...)
 }
 
 var (

@@ -1,19 +1,43 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"infill/models/safetensors"
+	"infill/models/internal/safetensors"
 )
+
+// Tensor says where the elements of a weight lie, row-major and little-endian.
+type Tensor struct {
+	Type           string // F16, BF16, F32 or F64
+	Shape          []int
+	Path           string // of the file
+	Offset, Length int64  // bytes, from the start of the file
+}
 
 // Tensor finds a weight by the name that the reference implementation gives it today (see Config.Layout), also where the bundle
 // uses another one: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, and the head's name for
 // the bias that the decoder mostly shares with it. Where both are stored, the reference implementation adds the decoder's.
-func (b *Bundle) Tensor(name string) (safetensors.Tensor, bool) {
-	return findTensor(b.Weights, name)
+func (b *Bundle) Tensor(name string) (Tensor, bool) {
+	t, ok := findTensor(b.weights, name)
+	return Tensor{Type: string(t.DType), Shape: t.Shape, Path: t.Path, Offset: t.Offset, Length: t.Length}, ok
 }
+
+// Float32s reads a weight, row-major, rounded to the nearest 32-bit number where it is stored in 64 bits.
+func (b *Bundle) Float32s(name string) ([]float32, error) {
+	if b.weights == nil {
+		return nil, errors.New("an imported model's weights are part of its graph and cannot be read")
+	}
+	if t, ok := findTensor(b.weights, name); ok {
+		name = t.Name
+	}
+	return b.weights.Float32s(name)
+}
+
+// Embeddings reads the word embeddings, [vocabulary × width] row-major.
+func (b *Bundle) Embeddings() ([]float32, error) { return b.Float32s(b.Config.Layout().Words.Name) }
 
 func findTensor(weights *safetensors.File, name string) (safetensors.Tensor, bool) {
 	if t, ok := weights.Tensor(name); ok {

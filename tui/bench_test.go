@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"infill/infill"
 )
@@ -27,7 +27,7 @@ func BenchmarkView(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					m.frame = ""
-					m.View()
+					m.screen()
 				}
 			})
 		}
@@ -48,7 +48,7 @@ func BenchmarkResize(b *testing.B) {
 	for b.Loop() {
 		i++
 		m.Update(tea.WindowSizeMsg{Width: 60 + i%150, Height: 16 + i%50})
-		m.View()
+		m.screen()
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/bubbles/cursor"
-	"github.com/charmbracelet/bubbles/textinput"
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/rivo/uniseg"
 
@@ -46,55 +46,53 @@ type marking struct {
 }
 
 func newEditor(text string) editor {
-	input := textinput.New()
-	input.Prompt = ""
 	// One more than is taken, so that a text that is too long is told, not cut.
-	input.CharLimit = tokenize.MaxText + 1
-	input.Cursor.SetMode(cursor.CursorStatic)
+	return editor{input: newInput(text, tokenize.MaxText+1), pattern: blankPattern()}
+}
+
+// newInput makes a line of text to be edited.
+func newInput(text string, limit int) textinput.Model {
+	input := textinput.New()
+	input.CharLimit = limit
 	input.SetValue(text)
+	// ctrl+v would read the clipboard of the machine that runs the program;
+	// pasting is the terminal's business.
+	input.KeyMap.Paste.SetEnabled(false)
 	// The screen itself gives it the keys when it is time; the command would
 	// only make the cursor blink.
 	input.Focus()
-	return editor{input: input, pattern: blankPattern()}
+	return input
 }
 
 func (e *editor) text() string { return e.input.Value() }
 
-// edit gives a key to the text; changed tells whether it did anything to it.
-func (e *editor) edit(message tea.KeyMsg) (changed bool) {
+// edit gives a key or a paste to the text; changed tells whether it did anything to it.
+func (e *editor) edit(message tea.Msg) (changed bool) {
 	e.marking = nil
 	before := e.text()
-	if message.Type == tea.KeyRunes {
-		// What a terminal cannot have typed is a paste's, and the model would
-		// refuse it.
-		clean := strings.Map(func(r rune) rune {
-			switch {
-			case r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029':
-				return ' '
-			case unicode.IsControl(r):
-				return utf8.RuneError
-			}
-			return r
-		}, string(message.Runes))
-		message.Runes = []rune(clean)
+	times := 1
+	switch message := message.(type) {
+	case tea.KeyPressMsg:
+		times = e.reach(message)
+	case tea.PasteMsg:
+		// The input itself takes control characters out.
+		message.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(message.Content)
+		e.input, _ = e.input.Update(message)
+		return e.text() != before
 	}
-	// ctrl+v would read the clipboard of the machine that runs the program;
-	// pasting is the terminal's business.
-	if message.Type != tea.KeyCtrlV {
-		for range e.reach(message) {
-			e.input, _ = e.input.Update(message)
-		}
+	for range times {
+		e.input, _ = e.input.Update(message)
 	}
 	return e.text() != before
 }
 
 // reach is how often a key is to be given to the input, which works on runes, to
 // get past one character, such as a letter with its marks.
-func (e *editor) reach(message tea.KeyMsg) int {
-	kind := message.Type
-	back := kind == tea.KeyLeft || kind == tea.KeyBackspace || kind == tea.KeyCtrlH
-	forth := kind == tea.KeyRight || kind == tea.KeyDelete || kind == tea.KeyCtrlF
-	if !back && !forth || message.Alt {
+func (e *editor) reach(message tea.KeyPressMsg) int {
+	keys := e.input.KeyMap
+	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
+	forth := key.Matches(message, keys.CharacterForward, keys.DeleteCharacterForward)
+	if !back && !forth {
 		return 1
 	}
 	text := e.text()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
@@ -97,7 +97,7 @@ func TestClicks(t *testing.T) {
 	d := newDriver(t, c, 80, 24)
 	d.settle()
 	click := func(x, y int) {
-		d.send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
+		d.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 	}
 	origin := d.model.editorOrigin
 	click(origin[0]+16, origin[1]) // in "door"
@@ -106,7 +106,7 @@ func TestClicks(t *testing.T) {
 	}
 	d.settle()
 	if len(d.model.listed) == 0 {
-		t.Fatalf("no fills:\n%s", ansi.Strip(d.model.View()))
+		t.Fatalf("no fills:\n%s", ansi.Strip(d.model.screen()))
 	}
 	d.keys("esc", "i")
 	click(origin[0]+4, origin[1])
@@ -115,7 +115,7 @@ func TestClicks(t *testing.T) {
 	}
 	d.keys("esc")
 	// The third fill, then its star, then a tab.
-	row := strings.Split(ansi.Strip(d.model.View()), "\n")
+	row := strings.Split(ansi.Strip(d.model.screen()), "\n")
 	top := 0
 	for i, line := range row {
 		if strings.HasPrefix(line, "▸") {
@@ -130,13 +130,13 @@ func TestClicks(t *testing.T) {
 	if len(d.model.favourites) != 1 {
 		t.Error("the star was not set")
 	}
-	d.send(tea.MouseMsg{Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
+	d.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	if d.model.selected != 3 {
 		t.Error("the wheel does not move")
 	}
 	click(12, top-3)
 	if d.model.view != slotsView {
-		t.Errorf("view %d after a click on the second tab:\n%s", d.model.view, ansi.Strip(d.model.View()))
+		t.Errorf("view %d after a click on the second tab:\n%s", d.model.view, ansi.Strip(d.model.screen()))
 	}
 	d.settle()
 }
@@ -148,9 +148,9 @@ func TestPastedPage(t *testing.T) {
 	d := newDriver(t, c, 80, 24)
 	d.settle()
 	page := strings.Repeat("A line of a page,\r\n\twith \x1b[31mred\x1b[0m and \x07bells. ", 900) + "[MASK]"
-	d.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(page), Paste: true})
+	d.send(tea.PasteMsg{Content: page})
 	d.settle()
-	frame := d.model.View()
+	frame := d.model.screen()
 	exactly(t, frame, 80, 24)
 	plain := ansi.Strip(frame)
 	if strings.ContainsAny(plain, "\x1b\x07\r\t") || strings.Contains(frame, "\x1b[31m") {
@@ -163,7 +163,7 @@ func TestPastedPage(t *testing.T) {
 		t.Errorf("%d characters were kept", got)
 	}
 	d.keys("esc", "m", "right", " ")
-	exactly(t, d.model.View(), 80, 24)
+	exactly(t, d.model.screen(), 80, 24)
 	d.settle()
 }
 
@@ -192,7 +192,7 @@ func TestHostileTemplates(t *testing.T) {
 					d.keys(k)
 				}
 				d.settle()
-				frame := d.model.View()
+				frame := d.model.screen()
 				exactly(t, frame, 72, 20)
 				for _, r := range ansi.Strip(frame) {
 					if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || hides(r) {

@@ -3,12 +3,14 @@ package tui
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
@@ -232,8 +234,8 @@ func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	o := infill.DefaultOptions()
 	o.Seed, o.Steps = 11, 40
 	return Config{Template: template, Options: o, Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
-		Theme: Theme{Profile: colorprofile.ANSI256},
-		Open:  func(context.Context, string) (Filler, error) { return filler, nil }}, filler
+		Profile: colorprofile.ANSI256, Theme: "dark",
+		Open: func(context.Context, string) (Filler, error) { return filler, nil }}, filler
 }
 
 // driver runs a screen without a terminal: commands run beside it, and their
@@ -280,7 +282,7 @@ func (d *driver) send(message tea.Msg) {
 		_, command := d.model.Update(message)
 		d.run(command)
 	}
-	d.model.View()
+	d.model.screen()
 }
 
 // until takes messages until the condition holds, and settle until all is quiet.
@@ -292,7 +294,7 @@ func (d *driver) until(what string, condition func() bool) {
 			d.pending--
 			d.send(message)
 		case <-time.After(20 * time.Second):
-			d.t.Fatalf("%s never came; the screen:\n%s", what, d.model.View())
+			d.t.Fatalf("%s never came; the screen:\n%s", what, d.model.screen())
 		}
 	}
 }
@@ -310,17 +312,24 @@ func (d *driver) keys(names ...string) {
 	}
 }
 
-func keyOf(name string) tea.KeyMsg {
-	named := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "shift+tab": tea.KeyShiftTab, "up": tea.KeyUp, "down": tea.KeyDown,
+func keyOf(name string) tea.KeyPressMsg {
+	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
 		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "home": tea.KeyHome, "end": tea.KeyEnd,
-		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "ctrl+c": tea.KeyCtrlC, "ctrl+b": tea.KeyCtrlB, "ctrl+t": tea.KeyCtrlT, "ctrl+v": tea.KeyCtrlV}
-	if kind, ok := named[name]; ok {
-		return tea.KeyMsg{Type: kind}
+		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown}
+	if name == "shift+tab" {
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
 	}
-	if name == " " {
-		return tea.KeyMsg{Type: tea.KeySpace, Runes: []rune(" ")}
+	letter, control := strings.CutPrefix(name, "ctrl+")
+	switch code, ok := named[name]; {
+	case ok:
+		return tea.KeyPressMsg{Code: code}
+	case control:
+		return tea.KeyPressMsg{Code: rune(letter[0]), Mod: tea.ModCtrl}
+	case utf8.RuneCountInString(name) > 1:
+		return tea.KeyPressMsg{Code: tea.KeyExtended, Text: name}
 	}
-	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+	r, _ := utf8.DecodeRuneInString(name)
+	return tea.KeyPressMsg{Code: r, Text: name}
 }
 
 func (d *driver) typeText(text string) {

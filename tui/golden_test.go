@@ -2,10 +2,11 @@ package tui
 
 import (
 	"fmt"
+	"image/color"
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
@@ -37,7 +38,7 @@ func TestScreens(t *testing.T) {
 				d.settle()
 				act(d)
 				d.settle()
-				frame := d.model.View()
+				frame := d.model.screen()
 				exactly(t, frame, size[0], size[1])
 				golden.RequireEqual(t, []byte(ansi.Strip(frame)))
 			})
@@ -62,21 +63,19 @@ func exactly(t *testing.T, frame string, columns, rows int) {
 // TestColours stores one screen with its escape sequences for every kind of
 // terminal.
 func TestColours(t *testing.T) {
-	themes := map[string]Theme{
-		"true-dark":  {Profile: colorprofile.TrueColor},
-		"true-light": {Profile: colorprofile.TrueColor, Light: true},
-		"256":        {Profile: colorprofile.ANSI256},
-		"16":         {Profile: colorprofile.ANSI},
-		"none":       {Profile: colorprofile.Ascii},
-	}
-	for name, theme := range themes {
+	for name, profile := range map[string]colorprofile.Profile{
+		"true-dark": colorprofile.TrueColor, "true-light": colorprofile.TrueColor, "256": colorprofile.ANSI256, "16": colorprofile.ANSI, "none": colorprofile.Ascii,
+	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := testConfig(t, two)
-			c.Theme = theme
+			c.Profile, c.Theme = profile, "auto"
 			d := newDriver(t, c, 80, 20)
+			if name == "true-light" {
+				d.send(tea.BackgroundColorMsg{Color: color.White})
+			}
 			d.settle()
 			d.keys("down", "f")
-			frame := d.model.View()
+			frame := d.model.screen()
 			golden.RequireEqual(t, []byte(frame))
 			if name == "none" {
 				for _, colour := range []string{"[3", ";3", "[9", ";9", "[4m[", "48;"} {
@@ -100,10 +99,10 @@ func TestStages(t *testing.T) {
 			filler.holdAt = step
 			d := newDriver(t, c, 84, 18)
 			d.until(name, func() bool { p := d.model.sides[0].snapshot; return p != nil && p.Step == step })
-			golden.RequireEqual(t, []byte(ansi.Strip(d.model.View())))
+			golden.RequireEqual(t, []byte(ansi.Strip(d.model.screen())))
 			d.keys("x")
 			d.settle()
-			if !strings.Contains(ansi.Strip(d.model.View()), "stopped at") {
+			if !strings.Contains(ansi.Strip(d.model.screen()), "stopped at") {
 				t.Error("the stopped run is not called so")
 			}
 		})
@@ -116,10 +115,10 @@ func TestTooSmall(t *testing.T) {
 	d.settle()
 	for _, size := range [][2]int{{59, 16}, {60, 15}, {20, 5}, {1, 1}} {
 		d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-		exactly(t, d.model.View(), size[0], size[1])
+		exactly(t, d.model.screen(), size[0], size[1])
 	}
 	d.send(tea.WindowSizeMsg{Width: 40, Height: 10})
-	if frame := d.model.View(); !strings.Contains(frame, "infill needs 60 × 16") || !strings.Contains(frame, "40 × 10") {
+	if frame := d.model.screen(); !strings.Contains(frame, "infill needs 60 × 16") || !strings.Contains(frame, "40 × 10") {
 		t.Errorf("no polite message:\n%s", frame)
 	}
 }
@@ -139,7 +138,7 @@ func TestResizeStorm(t *testing.T) {
 			for columns := 1; columns < 260; columns += 19 {
 				for _, rows := range []int{1, 16, 21, 22, 70} {
 					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
-					exactly(t, d.model.View(), columns, rows)
+					exactly(t, d.model.screen(), columns, rows)
 				}
 			}
 			if open != "" {

@@ -3,7 +3,7 @@ package tui
 import (
 	"strings"
 
-	"github.com/charmbracelet/bubbles/key"
+	"charm.land/bubbles/v2/key"
 )
 
 // keyMap is every key of the screen; the help is written from it.
@@ -50,7 +50,7 @@ func newKeys() keyMap {
 		Left:           bind("←", "slot to the left", "left", "h"),
 		Right:          bind("→", "slot to the right", "right", "l"),
 		Pick:           bind("enter", "pick and leave", "enter"),
-		Favourite:      bind("f", "favourite", "f", " "),
+		Favourite:      bind("f", "favourite", "f", "space"),
 		Copy:           bind("y", "copy", "y", "c"),
 		Save:           bind("w", "save", "w", "ctrl+s"),
 		Pin:            bind("p", "pin the slot", "p"),
@@ -61,7 +61,7 @@ func newKeys() keyMap {
 		Sort:           bind("s", "sort", "s"),
 		OnlyFavourites: bind("F", "favourites only", "F"),
 		Settings:       bind("o", "options", "o"),
-		Toggle:         bind("space", "mark or unmark", " ", "x"),
+		Toggle:         bind("space", "mark or unmark", "space", "x"),
 		Apply:          bind("enter", "done", "enter"),
 		Dismiss:        bind("esc", "leave", "esc"),
 		Help:           bind("?", "help", "?"),

@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbles/key"
-	"github.com/charmbracelet/bubbles/textinput"
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
 	"infill/tokenize"
@@ -161,14 +160,13 @@ type (
 		exists bool
 		err    error
 	}
-	copiedMsg struct{ err error }
 )
 
 func newModel(ctx context.Context, c Config) *Model {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	m := &Model{config: c, styles: newStyles(c.Theme), keys: newKeys(), jobs: newJobs(ctx),
+	m := &Model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
 		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true, waiting: c.Template != ""}
 	m.sides[0].options, m.sides[1].options = c.Options, c.Options
 	m.sides[1].options.Sampler = other(c.Options.Sampler)
@@ -192,7 +190,12 @@ func (m *Model) close() error {
 
 // Init implements tea.Model.
 func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.open(m.config.Model), m.loadRun())
+	var ask tea.Cmd
+	if m.config.Theme == "auto" && m.config.Profile > colorprofile.Ascii {
+		// The answer comes among the keys, if the terminal has one.
+		ask = tea.RequestBackgroundColor
+	}
+	return tea.Batch(ask, m.open(m.config.Model), m.loadRun())
 }
 
 // open loads a model. The one before it is closed when nothing uses it any more.
@@ -220,22 +223,14 @@ func (m *Model) update(message tea.Msg) tea.Cmd {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = message.Width, message.Height
-	case tea.KeyMsg:
+	case tea.BackgroundColorMsg:
+		*m.styles = *newStyles(m.config.Profile, !message.IsDark())
+	case tea.KeyPressMsg:
 		m.notice = ""
-		if message.Type != tea.KeyRunes || message.Paste || len(message.Runes) < 2 {
-			return m.key(message)
-		}
-		// Letters that arrive together were still typed one by one.
-		var commands []tea.Cmd
-		for _, r := range message.Runes {
-			one := message
-			one.Runes = []rune{r}
-			if r == ' ' {
-				one.Type = tea.KeySpace
-			}
-			commands = append(commands, m.key(one))
-		}
-		return tea.Batch(commands...)
+		return m.key(message)
+	case tea.PasteMsg:
+		m.notice = ""
+		return m.paste(message)
 	case tea.MouseMsg:
 		return m.mouse(message)
 	case openedMsg:
@@ -260,11 +255,6 @@ func (m *Model) update(message tea.Msg) tea.Cmd {
 		m.list()
 	case savedMsg:
 		m.saved(message)
-	case copiedMsg:
-		m.say("copied, if the terminal allows it (OSC 52)")
-		if message.err != nil {
-			m.fail("not copied: " + explain(message.err))
-		}
 	case runMsg:
 		m.runView.take(message)
 		return m.watchRun()
@@ -510,12 +500,12 @@ func (m *Model) ask() tea.Cmd {
 }
 
 // key gives a key to what is in front.
-func (m *Model) key(k tea.KeyMsg) tea.Cmd {
+func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(k, m.keys.Interrupt):
 		m.interrupted = true
 		return tea.Quit
-	case k.Type == tea.KeyCtrlZ:
+	case k.String() == "ctrl+z":
 		return tea.Suspend
 	case m.tooSmall():
 		if key.Matches(k, m.keys.Quit) && !m.writing {
@@ -537,7 +527,7 @@ func (m *Model) key(k tea.KeyMsg) tea.Cmd {
 	return m.browseKey(k)
 }
 
-func (m *Model) helpKey(k tea.KeyMsg) {
+func (m *Model) helpKey(k tea.KeyPressMsg) {
 	switch {
 	case key.Matches(k, m.keys.Up):
 		m.helpOffset = max(m.helpOffset-1, 0)
@@ -548,20 +538,30 @@ func (m *Model) helpKey(k tea.KeyMsg) {
 	}
 }
 
-func (m *Model) writeKey(k tea.KeyMsg) tea.Cmd {
-	if !k.Paste {
-		switch {
-		case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
-			m.editor.insertBlank()
-			return m.edited()
-		case key.Matches(k, m.keys.MarkWhileWriting):
-			return m.mark()
-		case key.Matches(k, m.keys.Leave) && k.Type != tea.KeyRunes:
-			m.writing = false
-			return nil
-		}
+func (m *Model) writeKey(k tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
+		m.editor.insertBlank()
+		return m.edited()
+	case key.Matches(k, m.keys.MarkWhileWriting):
+		return m.mark()
+	case key.Matches(k, m.keys.Leave):
+		m.writing = false
+	case m.editor.edit(k):
+		return m.edited()
 	}
-	if m.editor.edit(k) {
+	return nil
+}
+
+// paste gives pasted text to what is being written.
+func (m *Model) paste(message tea.PasteMsg) tea.Cmd {
+	switch {
+	case m.tooSmall() || m.help:
+	case m.panel != nil:
+		m.panel.typeText(message.Content)
+	case m.prompt != nil:
+		m.promptEdit(message)
+	case m.writing && m.editor.edit(message):
 		return m.edited()
 	}
 	return nil
@@ -577,7 +577,7 @@ func (m *Model) mark() tea.Cmd {
 	return nil
 }
 
-func (m *Model) markKey(k tea.KeyMsg) tea.Cmd {
+func (m *Model) markKey(k tea.KeyPressMsg) tea.Cmd {
 	marking := m.editor.marking
 	switch {
 	case key.Matches(k, m.keys.Left):
@@ -597,25 +597,27 @@ func (m *Model) markKey(k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) panelKey(k tea.KeyMsg) tea.Cmd {
+func (m *Model) panelKey(k tea.KeyPressMsg) tea.Cmd {
 	p := m.panel
-	switch k.Type {
-	case tea.KeyUp, tea.KeyShiftTab:
+	switch k.String() {
+	case "up", "shift+tab":
 		p.move(-1)
-	case tea.KeyDown, tea.KeyTab:
+	case "down", "tab":
 		p.move(1)
-	case tea.KeyLeft:
+	case "left":
 		p.turn(-1)
-	case tea.KeyRight:
+	case "right":
 		p.turn(1)
-	case tea.KeyBackspace:
+	case "backspace":
 		p.erase()
-	case tea.KeyEsc:
+	case "esc":
 		m.panel = nil
-	case tea.KeyEnter:
+	case "enter":
 		return m.apply()
-	case tea.KeyRunes, tea.KeySpace:
-		p.typeText(string(k.Runes))
+	default:
+		if k.Text != "" {
+			p.typeText(k.Text)
+		}
 	}
 	return nil
 }
@@ -657,7 +659,7 @@ func (m *Model) panelSide() int {
 	return 0
 }
 
-func (m *Model) browseKey(k tea.KeyMsg) tea.Cmd {
+func (m *Model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 	keys := m.keys
 	switch {
 	case key.Matches(k, keys.Quit):
@@ -728,7 +730,7 @@ func (m *Model) browseKey(k tea.KeyMsg) tea.Cmd {
 }
 
 // fillKey handles what is done to the selected fill.
-func (m *Model) fillKey(k tea.KeyMsg) tea.Cmd {
+func (m *Model) fillKey(k tea.KeyPressMsg) tea.Cmd {
 	keys, f := m.keys, m.current()
 	switch {
 	case key.Matches(k, keys.Filter):
@@ -750,7 +752,7 @@ func (m *Model) fillKey(k tea.KeyMsg) tea.Cmd {
 			return nil
 		}
 		m.openPrompt("fills.txt", true)
-	case k.Type == tea.KeyEsc && m.filter != "":
+	case k.String() == "esc" && m.filter != "":
 		m.filter = ""
 		m.list()
 	case f == nil:
@@ -760,12 +762,9 @@ func (m *Model) fillKey(k tea.KeyMsg) tea.Cmd {
 	case key.Matches(k, keys.Favourite):
 		m.favour(f)
 	case key.Matches(k, keys.Copy):
-		text, out := f.Text, m.config.Output
-		return m.jobs.command(func(context.Context) tea.Msg {
-			// The words are not the screen's: a sequence cannot break out of base64.
-			_, err := io.WriteString(out, ansi.SetSystemClipboard(text))
-			return copiedMsg{err}
-		})
+		// The words are not the screen's: a sequence cannot break out of base64.
+		m.say("copied, if the terminal allows it (OSC 52)")
+		return tea.SetClipboard(f.Text)
 	case key.Matches(k, keys.Pin):
 		return m.pin(f)
 	}

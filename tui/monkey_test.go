@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -31,15 +31,20 @@ func TestMonkey(t *testing.T) {
 					columns, rows = 1+stream.IntN(200), 1+stream.IntN(60)
 					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
 				case 1, 2:
-					buttons := []tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonWheelUp, tea.MouseButtonWheelDown, tea.MouseButtonRight}
-					d.send(tea.MouseMsg{X: stream.IntN(columns + 2), Y: stream.IntN(rows + 2), Button: buttons[stream.IntN(len(buttons))], Action: tea.MouseActionPress})
+					buttons := []tea.MouseButton{tea.MouseLeft, tea.MouseWheelUp, tea.MouseWheelDown, tea.MouseRight}
+					mouse := tea.Mouse{X: stream.IntN(columns + 2), Y: stream.IntN(rows + 2), Button: buttons[stream.IntN(len(buttons))]}
+					if mouse.Button == tea.MouseWheelUp || mouse.Button == tea.MouseWheelDown {
+						d.send(tea.MouseWheelMsg(mouse))
+					} else {
+						d.send(tea.MouseClickMsg(mouse))
+					}
 				case 3:
 					d.settle()
 				default:
 					d.keys(keys[stream.IntN(len(keys))])
 				}
-				exactly(t, d.model.View(), columns, rows)
-				for _, r := range ansi.Strip(d.model.View()) {
+				exactly(t, d.model.screen(), columns, rows)
+				for _, r := range ansi.Strip(d.model.screen()) {
 					if r < ' ' && r != '\n' {
 						t.Fatalf("%U is on the screen", r)
 					}
@@ -54,7 +59,7 @@ func TestMonkey(t *testing.T) {
 			d.run(d.model.edited())
 			d.settle()
 			if len(d.model.listed) == 0 {
-				t.Errorf("no fills any more:\n%s", ansi.Strip(d.model.View()))
+				t.Errorf("no fills any more:\n%s", ansi.Strip(d.model.screen()))
 			}
 		})
 	}

@@ -275,7 +275,7 @@ func TestPinning(t *testing.T) {
 			t.Fatalf("%q with slot 2 pinned to %q", f.Text, word)
 		}
 	}
-	if frame := ansi.Strip(d.model.View()); !strings.Contains(strings.Split(frame, "\n")[2], "looked "+word+" .") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(strings.Split(frame, "\n")[2], "looked "+word+" .") {
 		t.Errorf("the template does not show the pinned word:\n%s", frame)
 	}
 	d.keys("left", "p")
@@ -317,8 +317,8 @@ func TestWarnings(t *testing.T) {
 	c, _ := testConfig(t, "she unfathomed the [MASK] .")
 	d := newDriver(t, c, 80, 24)
 	d.settle()
-	exactly(t, d.model.View(), 80, 24)
-	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "words outside the model's vocabulary") || strings.Contains(frame, "were asked for") {
+	exactly(t, d.model.screen(), 80, 24)
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "words outside the model's vocabulary") || strings.Contains(frame, "were asked for") {
 		t.Errorf("the screen:\n%s", frame)
 	}
 }
@@ -339,7 +339,7 @@ func TestPanel(t *testing.T) {
 		if m.panel == nil || m.panel.fault == "" {
 			t.Errorf("%q was taken for field %d", wrong, field)
 		}
-		exactly(t, m.View(), 100, 30)
+		exactly(t, m.screen(), 100, 30)
 		d.keys("esc")
 	}
 	d.keys("o", "down", "down")
@@ -395,11 +395,11 @@ func TestModes(t *testing.T) {
 			}
 			for _, view := range []string{"1", "2", "3", "1"} {
 				d.keys(view)
-				frame := ansi.Strip(m.View())
+				frame := ansi.Strip(m.screen())
 				if strings.Contains(frame, "NaN") {
 					t.Errorf("view %s:\n%s", view, frame)
 				}
-				exactly(t, m.View(), 100, 30)
+				exactly(t, m.screen(), 100, 30)
 			}
 		})
 	}
@@ -452,10 +452,10 @@ func TestLengths(t *testing.T) {
 			for _, keys := range [][]string{{"down"}, {"2", "right", "left", "s", "down"}, {"3", "down"}, {"4"}, {"1", "s", "s", "f"}} {
 				d.keys(keys...)
 				d.settle()
-				if frame := ansi.Strip(m.View()); strings.Contains(frame, "NaN") {
+				if frame := ansi.Strip(m.screen()); strings.Contains(frame, "NaN") {
 					t.Errorf("after %q:\n%s", keys, frame)
 				}
-				exactly(t, m.View(), 130, 30)
+				exactly(t, m.screen(), 130, 30)
 			}
 			d.keys("1", "p")
 			if !strings.Contains(m.notice, "cannot be pinned") || len(m.pins) > 0 {
@@ -526,7 +526,7 @@ func TestWordLists(t *testing.T) {
 		if m.panel == nil || m.panel.fault == "" {
 			t.Errorf("%q was taken", wrong)
 		}
-		exactly(t, m.View(), 100, 30)
+		exactly(t, m.screen(), 100, 30)
 		d.keys("esc")
 	}
 	// An empty list allows everything again.
@@ -563,10 +563,10 @@ func TestSmallPanel(t *testing.T) {
 	d.keys("o")
 	for range d.model.panel.fields {
 		f := d.model.panel.fields[d.model.panel.at]
-		if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "▸ "+f.name) {
+		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "▸ "+f.name) {
 			t.Errorf("%s is not shown:\n%s", f.name, frame)
 		}
-		exactly(t, d.model.View(), 60, 16)
+		exactly(t, d.model.screen(), 60, 16)
 		d.keys("down")
 	}
 }
@@ -596,7 +596,7 @@ func TestAnotherModel(t *testing.T) {
 	d.typeText("nowhere")
 	d.keys("enter")
 	d.settle()
-	frame := d.model.View()
+	frame := d.model.screen()
 	if !strings.Contains(ansi.Strip(frame), "there is no ␛[31mnowhere") || strings.Contains(frame, "\x1b[31m") || second.closed.Load() != 0 {
 		t.Errorf("a model that is not there:\n%s", ansi.Strip(frame))
 	}
@@ -609,7 +609,7 @@ func TestNoModel(t *testing.T) {
 	}
 	d := newDriver(t, c, 80, 24)
 	d.settle()
-	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "model.safetensors is damaged") || !strings.Contains(frame, "no model") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "model.safetensors is damaged") || !strings.Contains(frame, "no model") {
 		t.Errorf("the screen does not say so:\n%s", frame)
 	}
 	d.keys("4", "r", "2", "p", "1", "enter", "w", "y", "q")

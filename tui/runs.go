@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbles/key"
-	tea "github.com/charmbracelet/bubbletea"
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -332,7 +332,7 @@ func (s *runState) readSamples(path string) error {
 }
 
 // key handles what is this view's own, and tells whether it was.
-func (b *runBrowser) key(k tea.KeyMsg, keys keyMap) bool {
+func (b *runBrowser) key(k tea.KeyPressMsg, keys keyMap) bool {
 	if b.state == nil || b.state.fault != "" {
 		return false
 	}

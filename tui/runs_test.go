@@ -101,14 +101,14 @@ func TestRunScreens(t *testing.T) {
 	for _, size := range [][2]int{{60, 16}, {100, 28}, {180, 40}} {
 		t.Run(fmt.Sprintf("sentence-%dx%d", size[0], size[1]), func(t *testing.T) {
 			d := openRun(t, e.folder, size[0], size[1])
-			exactly(t, d.model.View(), size[0], size[1])
-			golden.RequireEqual(t, []byte(ansi.Strip(d.model.View())))
+			exactly(t, d.model.screen(), size[0], size[1])
+			golden.RequireEqual(t, []byte(ansi.Strip(d.model.screen())))
 		})
 		t.Run(fmt.Sprintf("scores-%dx%d", size[0], size[1]), func(t *testing.T) {
 			d := openRun(t, e.folder, size[0], size[1])
 			d.keys("s")
-			exactly(t, d.model.View(), size[0], size[1])
-			golden.RequireEqual(t, []byte(ansi.Strip(d.model.View())))
+			exactly(t, d.model.screen(), size[0], size[1])
+			golden.RequireEqual(t, []byte(ansi.Strip(d.model.screen())))
 		})
 	}
 }
@@ -145,11 +145,11 @@ func TestRunInProgress(t *testing.T) {
 	}
 
 	d := openRun(t, e.folder, 100, 28)
-	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "● 1 of 6") || !strings.Contains(frame, "not yet") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "● 1 of 6") || !strings.Contains(frame, "not yet") {
 		t.Errorf("a run in progress:\n%s", frame)
 	}
 	e.add(record("gibbs", 0, "door up"))
-	d.until("the next record", func() bool { return strings.Contains(ansi.Strip(d.model.View()), "● 2 of 6") })
+	d.until("the next record", func() bool { return strings.Contains(ansi.Strip(d.model.screen()), "● 2 of 6") })
 }
 
 // TestWatching looks at a run that another process is at work on: what it does, how
@@ -161,13 +161,13 @@ func TestWatching(t *testing.T) {
 	shows := func(texts ...string) {
 		t.Helper()
 		d.model.Update(runMsg{readRun(e.folder, d.model.runView.state, d.model.config.Now())})
-		frame := ansi.Strip(d.model.View())
+		frame := ansi.Strip(d.model.screen())
 		for _, text := range texts {
 			if !strings.Contains(frame, text) {
 				t.Errorf("%q is missing:\n%s", text, frame)
 			}
 		}
-		exactly(t, d.model.View(), 100, 28)
+		exactly(t, d.model.screen(), 100, 28)
 	}
 	shows("● 1 of 6", "not yet", "no process is at work here; the command that began the run goes on with it")
 	status := func(at time.Time) string {
@@ -209,11 +209,11 @@ func TestPart(t *testing.T) {
 		e.add(record(method, 1, "dark"))
 	}
 	d := openRun(t, e.folder, 100, 28)
-	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "✓ part 2/2 is complete") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "✓ part 2/2 is complete") {
 		t.Errorf("%s", frame)
 	}
 	d.keys("s")
-	if frame := ansi.Strip(d.model.View()); !strings.Contains(frame, "infill eval merge puts them together") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "infill eval merge puts them together") {
 		t.Errorf("%s", frame)
 	}
 }
@@ -245,7 +245,7 @@ func TestDamagedRuns(t *testing.T) {
 				if k != "" {
 					d.keys(k)
 				}
-				frame := d.model.View()
+				frame := d.model.screen()
 				exactly(t, frame, 100, 24)
 				for _, r := range ansi.Strip(frame) {
 					if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 {
@@ -277,7 +277,7 @@ func TestHarmlessRun(t *testing.T) {
 	}
 	e.add(string(line) + "\n")
 	d := openRun(t, e.folder, 100, 24)
-	frame := d.model.View()
+	frame := d.model.screen()
 	for _, sequence := range []string{"\x1b[2J", "\x1b]", "\x07", "\x1b[H", "\u009b", "\u202e"} {
 		if strings.Contains(frame, sequence) {
 			t.Errorf("%q is on the screen", sequence)

@@ -10,9 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/bubbles/cursor"
-	"github.com/charmbracelet/bubbles/textinput"
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/infill"
@@ -20,29 +18,23 @@ import (
 
 // openPrompt opens the prompt, to filter or to save.
 func (m *Model) openPrompt(value string, saving bool) {
-	input := textinput.New()
-	input.Prompt = ""
-	input.Cursor.SetMode(cursor.CursorStatic)
-	input.CharLimit = 400
 	if !saving {
 		value = m.filter
 	}
-	input.SetValue(value)
-	input.Focus()
-	m.prompt = &prompt{saving: saving, input: input}
+	m.prompt = &prompt{saving: saving, input: newInput(value, 400)}
 }
 
-func (m *Model) promptKey(k tea.KeyMsg) tea.Cmd {
+func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 	p := m.prompt
-	switch k.Type {
-	case tea.KeyEsc:
+	switch k.String() {
+	case "esc":
 		m.prompt = nil
 		if !p.saving {
 			m.filter = ""
 			m.list()
 		}
 		return nil
-	case tea.KeyEnter:
+	case "enter":
 		if !p.saving {
 			m.prompt = nil
 			return nil
@@ -53,11 +45,16 @@ func (m *Model) promptKey(k tea.KeyMsg) tea.Cmd {
 			return nil
 		}
 		return m.save(path, p.replace)
-	case tea.KeyCtrlV:
-		return nil
 	}
+	m.promptEdit(k)
+	return nil
+}
+
+// promptEdit gives a key or a paste to the prompt's text.
+func (m *Model) promptEdit(message tea.Msg) {
+	p := m.prompt
 	before := p.input.Value()
-	p.input, _ = p.input.Update(k)
+	p.input, _ = p.input.Update(message)
 	if p.input.Value() != before {
 		p.note, p.replace = "", false
 		if !p.saving {
@@ -65,7 +62,6 @@ func (m *Model) promptKey(k tea.KeyMsg) tea.Cmd {
 			m.list()
 		}
 	}
-	return nil
 }
 
 // chosenFills are what is saved: the favourites, or else what is listed.

@@ -1,27 +1,14 @@
 package tui
 
 import (
-	"bytes"
-	"io"
+	"image/color"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/lipgloss"
-	"github.com/muesli/termenv"
 )
-
-// Theme says which colours are readable on the terminal.
-type Theme struct {
-	// Profile is how many colours the terminal shows; colorprofile.Ascii shows
-	// none, but bold, underline and reverse (NO_COLOR).
-	Profile colorprofile.Profile
-	// Light is for a light background.
-	Light bool
-}
 
 // styles names every look by what it is for.
 type styles struct {
-	profile colorprofile.Profile
-
 	text, faint, strong       lipgloss.Style
 	brand, tab, activeTab     lipgloss.Style
 	rule, done, warmUp        lipgloss.Style
@@ -33,27 +20,15 @@ type styles struct {
 	slots                     []lipgloss.Style
 }
 
-func newStyles(t Theme) *styles {
-	r := lipgloss.NewRenderer(io.Discard)
-	switch t.Profile {
-	case colorprofile.TrueColor:
-		r.SetColorProfile(termenv.TrueColor)
-	case colorprofile.ANSI256:
-		r.SetColorProfile(termenv.ANSI256)
-	default:
-		// Without colours the attributes are still wanted; paint takes the
-		// colours away.
-		r.SetColorProfile(termenv.ANSI)
-	}
-	r.SetHasDarkBackground(!t.Light)
-	style := r.NewStyle
+// newStyles makes the looks that a terminal of a profile can show, on a light or
+// a dark background. Without colours (colorprofile.Ascii) the attributes are left.
+func newStyles(profile colorprofile.Profile, light bool) *styles {
+	style := lipgloss.NewStyle
+	complete, fitting := lipgloss.Complete(profile), lipgloss.LightDark(!light)
 	// The 16 colours are the terminal's own, so they suit its background; the
 	// finer ones are chosen for dark and light.
-	shade := func(darkTrue, dark256, lightTrue, light256, basic string) lipgloss.TerminalColor {
-		return lipgloss.CompleteAdaptiveColor{
-			Dark:  lipgloss.CompleteColor{TrueColor: darkTrue, ANSI256: dark256, ANSI: basic},
-			Light: lipgloss.CompleteColor{TrueColor: lightTrue, ANSI256: light256, ANSI: basic},
-		}
+	shade := func(darkTrue, dark256, lightTrue, light256, basic string) color.Color {
+		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)), fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))
 	}
 	var (
 		quiet  = shade("#8a93a5", "246", "#6b7280", "242", "8")
@@ -67,10 +42,9 @@ func newStyles(t Theme) *styles {
 		band   = shade("#262c3d", "236", "#e8f1fa", "255", "")
 	)
 	s := &styles{
-		profile: t.Profile,
-		text:    style(),
-		faint:   style().Foreground(quiet),
-		strong:  style().Bold(true),
+		text:   style(),
+		faint:  style().Foreground(quiet),
+		strong: style().Bold(true),
 
 		brand:     style().Bold(true).Foreground(accent),
 		tab:       style().Foreground(quiet),
@@ -83,6 +57,7 @@ func newStyles(t Theme) *styles {
 		bar:    style().Foreground(blue),
 		marker: style().Foreground(accent).Bold(true),
 
+		selected:  style().Bold(true).Background(band),
 		cursor:    style().Reverse(true),
 		good:      style().Foreground(green),
 		warning:   style().Foreground(amber),
@@ -95,15 +70,11 @@ func newStyles(t Theme) *styles {
 		title:      style().Foreground(quiet),
 		panelTitle: style().Bold(true).Foreground(accent),
 	}
-	if t.Profile < colorprofile.ANSI {
+	if profile < colorprofile.ANSI {
 		// What no colour can tell has to be told by the attributes that are left.
 		s.faint, s.tab, s.title = style().Faint(true), style().Faint(true), style().Faint(true)
 	}
-	s.selected = style().Bold(true)
-	if t.Profile >= colorprofile.ANSI256 {
-		s.selected = s.selected.Background(band)
-	}
-	for _, colour := range []lipgloss.TerminalColor{accent, amber, violet, green, red, blue} {
+	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {
 		s.slots = append(s.slots, style().Foreground(colour).Bold(true))
 	}
 	return s
@@ -111,18 +82,6 @@ func newStyles(t Theme) *styles {
 
 // slot is the look of a blank, the same wherever it stands.
 func (s *styles) slot(blank int) lipgloss.Style { return s.slots[blank%len(s.slots)] }
-
-// paint leaves out what the terminal cannot show.
-func (s *styles) paint(frame string) string {
-	if s.profile != colorprofile.Ascii && s.profile != colorprofile.NoTTY {
-		return frame
-	}
-	var b bytes.Buffer
-	w := colorprofile.Writer{Forward: &b, Profile: s.profile}
-	// A buffer takes everything.
-	_, _ = w.WriteString(frame)
-	return b.String()
-}
 
 // marked styles the parts of a text; row is the look of what they stand on.
 func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]pin) string {

@@ -16,7 +16,8 @@ import (
 	"io"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
 )
@@ -34,8 +35,12 @@ type Config struct {
 	Models []string
 	// Open opens a model by name. The screen closes what it opened.
 	Open func(ctx context.Context, model string) (Filler, error)
-	// Theme fits the terminal.
-	Theme Theme
+	// Profile is how many colours the terminal shows; colorprofile.Ascii shows
+	// none, but bold, underline and reverse (NO_COLOR).
+	Profile colorprofile.Profile
+	// Theme is the background that the colours are for: "dark", "light", or
+	// "auto", which asks the terminal, and is dark until it answers.
+	Theme string
 	// Input and Output are the terminal. Nothing else is written to Output.
 	Input  io.Reader
 	Output io.Writer
@@ -58,7 +63,7 @@ type Picked struct {
 func Run(ctx context.Context, c Config) (*Picked, error) {
 	m := newModel(ctx, c)
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.Input), tea.WithOutput(c.Output),
-		tea.WithAltScreen(), tea.WithMouseCellMotion(), tea.WithoutSignalHandler())
+		tea.WithColorProfile(c.Profile), tea.WithoutSignalHandler())
 	_, err := program.Run()
 	err = errors.Join(tidy(ctx, err), m.close())
 	switch {

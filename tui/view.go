@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/charmbracelet/bubbles/key"
-	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -22,9 +22,15 @@ func (m *Model) tooSmall() bool { return m.width < leastColumns || m.height < le
 func (m *Model) wide() bool     { return m.width >= wideColumns }
 
 // View implements tea.Model. A frame is drawn once for every change.
-func (m *Model) View() string {
+func (m *Model) View() tea.View {
+	v := tea.NewView(m.screen())
+	v.AltScreen, v.MouseMode = true, tea.MouseModeCellMotion
+	return v
+}
+
+func (m *Model) screen() string {
 	if m.frame == "" {
-		m.frame = m.styles.paint(m.draw())
+		m.frame = m.draw()
 	}
 	return m.frame
 }
@@ -519,20 +525,23 @@ func (m *Model) mouse(event tea.MouseMsg) tea.Cmd {
 	if m.tooSmall() || m.panel != nil || m.prompt != nil {
 		return nil
 	}
-	switch {
-	case event.Button == tea.MouseButtonWheelUp && m.help:
-		m.helpOffset = max(m.helpOffset-1, 0)
-	case event.Button == tea.MouseButtonWheelDown && m.help:
-		m.helpOffset++
-	case event.Button == tea.MouseButtonWheelUp:
-		m.move(-1)
-	case event.Button == tea.MouseButtonWheelDown:
-		m.move(1)
-	case event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress && !m.help:
+	mouse := event.Mouse()
+	switch event.(type) {
+	case tea.MouseWheelMsg:
+		by := map[tea.MouseButton]int{tea.MouseWheelUp: -1, tea.MouseWheelDown: 1}[mouse.Button]
+		if m.help {
+			m.helpOffset = max(m.helpOffset+by, 0)
+		} else {
+			m.move(by)
+		}
+	case tea.MouseClickMsg:
+		if mouse.Button != tea.MouseLeft || m.help {
+			return nil
+		}
 		m.notice = ""
 		for _, z := range m.zones {
-			if event.X >= z.x && event.X < z.x+z.width && event.Y >= z.y && event.Y < z.y+z.height {
-				return z.click(event.X-z.x, event.Y-z.y)
+			if mouse.X >= z.x && mouse.X < z.x+z.width && mouse.Y >= z.y && mouse.Y < z.y+z.height {
+				return z.click(mouse.X-z.x, mouse.Y-z.y)
 			}
 		}
 	}

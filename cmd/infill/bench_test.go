@@ -7,7 +7,6 @@ import (
 
 	"infill/infill"
 	"infill/lm"
-	"infill/lm/ort/library"
 	"infill/models"
 	"infill/tokenize"
 )
@@ -52,7 +51,7 @@ func BenchmarkStages(b *testing.B) {
 		lap("ms-bundle", err)
 		tokenizer, err := tokenize.Load(bundle.FS())
 		lap("ms-tokenizer", err)
-		found, err := library.Find(ctx, library.Options{})
+		found, err := lm.EnsureLibrary(ctx, false, nil)
 		lap("ms-library", err)
 		model, err := lm.Open(ctx, bundle, lm.Options{MaskID: tokenizer.MaskID(), Library: found.Path, Device: "cpu"})
 		lap("ms-onnxruntime", err)

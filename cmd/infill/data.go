@@ -8,7 +8,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/eval/corpus/wikitext"
-	"infill/models/hub"
+	"infill/models"
 )
 
 // newCmdData makes the commands that fetch evaluation text.
@@ -65,7 +65,7 @@ environment.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar := newTransfer(s, quiet)
-			options := hub.OptionsFromEnvironment()
+			options := models.HubOptionsFromEnvironment()
 			options.Progress = bar
 			path, err := wikitext.Pull(cmd.Context(), out, split, variant, options)
 			bar.clear()

@@ -13,10 +13,8 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/lm/ort"
-	"infill/lm/ort/library"
+	"infill/lm"
 	"infill/models"
-	"infill/models/cache"
 )
 
 // doctorOptions are the flags of the examination.
@@ -97,10 +95,10 @@ func printFindings(s *terminal.Streams, format string, findings []finding) error
 		return err
 	}
 	styles := map[status]ansi.Style{
-		statusGood:    ansi.NewStyle(ansi.GreenForegroundColorAttr),
-		statusNote:    ansi.NewStyle(ansi.FaintAttr),
-		statusMissing: ansi.NewStyle(ansi.YellowForegroundColorAttr),
-		statusBad:     ansi.NewStyle(ansi.BoldAttr, ansi.RedForegroundColorAttr),
+		statusGood:    ansi.NewStyle(ansi.AttrGreenForegroundColor),
+		statusNote:    ansi.NewStyle(ansi.AttrFaint),
+		statusMissing: ansi.NewStyle(ansi.AttrYellowForegroundColor),
+		statusBad:     ansi.NewStyle(ansi.AttrBold, ansi.AttrRedForegroundColor),
 	}
 	widest := 0
 	for _, f := range findings {
@@ -137,8 +135,8 @@ func examine(ctx context.Context, o *doctorOptions) []finding {
 
 // examineCache tells whether files can be placed in the cache folder.
 func examineCache() finding {
-	f := finding{Check: "cache folder", Mend: "set " + cache.Variable + " to a folder that can be written"}
-	root, err := cache.Root()
+	f := finding{Check: "cache folder", Mend: "set " + models.CacheVariable + " to a folder that can be written"}
+	root, err := models.CacheDir()
 	if err == nil {
 		f.Detail = root
 		err = os.MkdirAll(root, 0o755)
@@ -172,11 +170,11 @@ func examineModel(name string) (*models.Bundle, finding) {
 
 // examineLibraries looks for onnxruntime at every place; found is what serves.
 func examineLibraries(ctx context.Context) (found string, findings []finding) {
-	report, err := library.Survey(ctx, library.Options{})
+	places, serves, mend, err := lm.SurveyLibraries(ctx)
 	if err != nil {
 		return "", []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
 	}
-	for _, place := range report.Places {
+	for _, place := range places {
 		f := finding{Check: "onnxruntime: " + place.Name, Status: statusGood, Detail: place.Path, Mend: place.Mend}
 		switch {
 		case !place.Found:
@@ -191,16 +189,16 @@ func examineLibraries(ctx context.Context) (found string, findings []finding) {
 		}
 		findings = append(findings, f)
 	}
-	f := finding{Check: "onnxruntime", Status: statusGood, Detail: orUnknown(report.Library.Version) + ", " + report.Library.Path}
+	f := finding{Check: "onnxruntime", Status: statusGood, Detail: orUnknown(serves.Version) + ", " + serves.Path}
 	switch {
-	case report.Library.Path != "":
-	case os.Getenv(library.Variable) != "":
+	case serves.Path != "":
+	case os.Getenv(lm.LibraryVariable) != "":
 		// What the user names is taken or refused, never passed over.
-		f = finding{Check: f.Check, Status: statusBad, Detail: library.Variable + " names no library that serves", Mend: report.Mend}
+		f = finding{Check: f.Check, Status: statusBad, Detail: lm.LibraryVariable + " names no library that serves", Mend: mend}
 	default:
-		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: report.Mend}
+		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
 	}
-	return report.Library.Path, append(findings, f)
+	return serves.Path, append(findings, f)
 }
 
 // examineRun fills a template, which takes everything together.
@@ -226,15 +224,12 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 // examineCUDA tells whether a GPU could be used.
 func examineCUDA(ctx context.Context, libraryPath string) finding {
 	f := finding{Check: "CUDA"}
-	r, err := ort.Open(ctx, ort.Options{LibraryPath: libraryPath, Device: "cuda"})
+	device, err := lm.CUDADevice(ctx, libraryPath)
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.
 		f.Status, f.Detail = statusNote, "not usable: "+err.Error()
 		return f
 	}
-	f.Status, f.Detail = statusGood, r.Device()
-	if err := r.Close(); err != nil {
-		f.Status, f.Detail = statusNote, err.Error()
-	}
+	f.Status, f.Detail = statusGood, device
 	return f
 }

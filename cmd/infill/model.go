@@ -9,7 +9,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/lm"
-	"infill/lm/ort"
 	"infill/models"
 )
 
@@ -62,7 +61,7 @@ func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{
 		Model: o.model, Device: o.device, Threads: o.threads, Precision: o.precision,
 		FindLibrary: func(ctx context.Context) (string, error) {
-			path, err := ort.Locate(ctx, o.device, libraryOptions(s, o.quiet).Progress)
+			path, err := lm.LocateLibrary(ctx, o.device, fetchProgress(s, o.quiet))
 			if err == nil {
 				o.note(s, "onnxruntime library %s", path)
 			}

@@ -16,9 +16,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
-	"infill/lm/imported"
 	"infill/models"
-	"infill/models/hub"
 	"infill/tokenize"
 )
 
@@ -230,9 +228,9 @@ forbids the network: see infill help environment.`,
 
 func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, quiet bool) error {
 	bar := newTransfer(s, quiet)
-	options := hub.OptionsFromEnvironment()
+	options := models.HubOptionsFromEnvironment()
 	options.Progress = bar
-	bundle, err := hub.Pull(ctx, store, name, options)
+	bundle, err := store.Pull(ctx, name, options)
 	bar.clear()
 	if err != nil {
 		return err
@@ -568,7 +566,7 @@ func importRun(ctx context.Context, o *importOptions) error {
 		}
 		return printPlaced(o.streams, bundle, o.quiet)
 	}
-	bundle, err := imported.Import(ctx, store, o.from, imported.ImportOptions{Tokenizer: o.tokenizer, Name: name, Positions: o.positions})
+	bundle, err := lm.Import(ctx, store, o.from, lm.ImportOptions{Tokenizer: o.tokenizer, Name: name, Positions: o.positions})
 	if err != nil {
 		return err
 	}

@@ -15,16 +15,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/lm/ort/library"
-	"infill/models/cache"
-	"infill/models/hub"
-	"infill/models/hub/hubtest"
+	"infill/lm"
+	"infill/models"
 	"infill/models/modelstest"
 )
 
 // TestModelScripts runs scripts with a cache folder of their own and a hub on loopback.
 func TestModelScripts(t *testing.T) {
-	found, err := library.Find(t.Context(), library.Options{})
+	found, err := lm.EnsureLibrary(t.Context(), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +37,15 @@ func TestModelScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			server := hubtest.New(t)
+			server := modelstest.NewHub(t)
 			env.Values[serverKey{}] = server
-			env.Setenv(hub.EndpointVariable, server.URL)
-			env.Setenv(library.Variable, found.Path)
-			env.Setenv(cache.Variable, filepath.Join(env.WorkDir, "cache"))
+			env.Setenv("HF_ENDPOINT", server.URL)
+			env.Setenv(lm.LibraryVariable, found.Path)
+			env.Setenv(models.CacheVariable, filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("HF_TOKEN_PATH", filepath.Join(env.WorkDir, "token"))
-			env.Setenv("FIRST", hubtest.FirstCommit)
-			env.Setenv("SECOND", hubtest.SecondCommit)
-			env.Setenv("TOKEN", hubtest.Token)
+			env.Setenv("FIRST", modelstest.FirstCommit)
+			env.Setenv("SECOND", modelstest.SecondCommit)
+			env.Setenv("TOKEN", modelstest.Token)
 			env.Setenv("EXPORTS", exports)
 			return modelstest.Write(filepath.Join(env.WorkDir, "tiny"), modelstest.Tiny(), modelstest.Options{Seed: 5})
 		},
@@ -56,7 +54,7 @@ func TestModelScripts(t *testing.T) {
 			"compare": compare,
 			// hub STATE changes what the hub does from here on.
 			"hub": func(ts *testscript.TestScript, neg bool, args []string) {
-				server := ts.Value(serverKey{}).(*hubtest.Server)
+				server := ts.Value(serverKey{}).(*modelstest.Hub)
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: hub private|gated|wrong|cut|down|well|moved")
 				}
@@ -68,7 +66,7 @@ func TestModelScripts(t *testing.T) {
 						if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 							return false
 						}
-						_, err := w.Write(make([]byte, len(server.Commits[hubtest.FirstCommit]["model.safetensors"])))
+						_, err := w.Write(make([]byte, len(server.Commits[modelstest.FirstCommit]["model.safetensors"])))
 						return err == nil
 					})
 				case "cut":
@@ -79,8 +77,8 @@ func TestModelScripts(t *testing.T) {
 						return true
 					})
 				case "moved":
-					server.Commits[hubtest.SecondCommit] = hubtest.Bundle(t, 2)
-					server.Refs["main"] = hubtest.SecondCommit
+					server.Commits[modelstest.SecondCommit] = modelstest.HubFiles(t, 2)
+					server.Refs["main"] = modelstest.SecondCommit
 				}
 			},
 		},
@@ -109,7 +107,7 @@ func TestPullProgress(t *testing.T) {
 		{"quiet terminal", true, []string{"-q"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := hubtest.New(t)
+			s := modelstest.NewHub(t)
 			s.Private = true
 			// Slow enough for a bar that is drawn every 65 ms.
 			s.Answer(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -118,9 +116,9 @@ func TestPullProgress(t *testing.T) {
 				}
 				return false
 			})
-			t.Setenv(hub.EndpointVariable, s.URL)
-			t.Setenv(hub.TokenVariable, hubtest.Token)
-			t.Setenv(cache.Variable, t.TempDir())
+			t.Setenv("HF_ENDPOINT", s.URL)
+			t.Setenv("HF_TOKEN", modelstest.Token)
+			t.Setenv(models.CacheVariable, t.TempDir())
 			code, stdout, stderr := runModels(t, c.terminal, append([]string{"models", "pull", "org/tiny"}, c.args...)...)
 			if code != exitDone {
 				t.Fatalf("exit code %d: %s", code, stderr)
@@ -134,7 +132,7 @@ func TestPullProgress(t *testing.T) {
 			if quiet := c.args != nil; (stdout == "") != quiet || !quiet && strings.Count(stdout, "\n") != 1 {
 				t.Errorf("standard output %q", stdout)
 			}
-			if strings.Contains(stdout+stderr, hubtest.Token) {
+			if strings.Contains(stdout+stderr, modelstest.Token) {
 				t.Errorf("the token is printed: %q", stdout+stderr)
 			}
 		})
@@ -169,7 +167,7 @@ func TestTransferTellsOfWaits(t *testing.T) {
 }
 
 func TestModelsJSON(t *testing.T) {
-	t.Setenv(cache.Variable, t.TempDir())
+	t.Setenv(models.CacheVariable, t.TempDir())
 	code, stdout, stderr := runModels(t, false, "models", "list", "--format", "json")
 	var list []map[string]any
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitDone || stderr != "" {
@@ -195,7 +193,7 @@ func TestModelsJSON(t *testing.T) {
 }
 
 func TestModelCompletion(t *testing.T) {
-	t.Setenv(cache.Variable, t.TempDir())
+	t.Setenv(models.CacheVariable, t.TempDir())
 	_, stdout, _ := runModels(t, false, "__complete", "models", "show", "")
 	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "mini-uncased") || !slices.Contains(lines, ":4") {
 		t.Errorf("completion %q", stdout)

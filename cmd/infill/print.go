@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/lipgloss"
-	"github.com/charmbracelet/lipgloss/table"
+	"charm.land/lipgloss/v2"
+	"charm.land/lipgloss/v2/table"
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/terminal"
@@ -187,8 +187,8 @@ type textPrinter struct {
 }
 
 // The styles: of slots and fills, and of what is not the result itself.
-func slotStyle() ansi.Style { return ansi.NewStyle(ansi.BoldAttr, ansi.CyanForegroundColorAttr) }
-func restStyle() ansi.Style { return ansi.NewStyle(ansi.FaintAttr) }
+func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
+func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
 // mark styles byte ranges of a text. The text itself is checked input or made by
 // the tokenizer, without control characters but white space, which becomes blanks.

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/lm/ort/library"
+	"infill/lm"
 	"infill/models"
 )
 
@@ -18,12 +19,12 @@ type setupOptions struct {
 	quiet   bool
 
 	// ensure and place do the work; tests put fakes in their place.
-	ensure func(context.Context, library.Options) (library.Library, error)
+	ensure func(ctx context.Context, cuda bool, progress io.Writer) (lm.Library, error)
 	place  func(name string) (*models.Bundle, error)
 }
 
 func newCmdSetup(s *terminal.Streams, runF func(context.Context, *setupOptions) error) *cobra.Command {
-	o := &setupOptions{streams: s, ensure: library.Ensure, place: models.Open}
+	o := &setupOptions{streams: s, ensure: lm.EnsureLibrary, place: models.Open}
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Fetch the onnxruntime library ahead of time",
@@ -52,9 +53,7 @@ func setupRun(ctx context.Context, o *setupOptions) error {
 	if err != nil {
 		return err
 	}
-	options := libraryOptions(o.streams, o.quiet)
-	options.CUDA = o.cuda
-	found, err := o.ensure(ctx, options)
+	found, err := o.ensure(ctx, o.cuda, fetchProgress(o.streams, o.quiet))
 	if err != nil {
 		return err
 	}
@@ -73,10 +72,10 @@ func orUnknown(version string) string {
 	return version
 }
 
-// libraryOptions makes the fetching of the library tell of itself.
-func libraryOptions(s *terminal.Streams, quiet bool) library.Options {
+// fetchProgress is where fetching the library tells of itself; nil: nowhere.
+func fetchProgress(s *terminal.Streams, quiet bool) io.Writer {
 	if quiet {
-		return library.Options{}
+		return nil
 	}
-	return library.Options{Progress: s.Err}
+	return s.Err
 }

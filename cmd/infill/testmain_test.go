@@ -10,9 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"infill/lm/ort/library"
+	"infill/lm"
 	"infill/models"
-	"infill/models/cache"
 )
 
 var update = flag.Bool("update", false, "write the goldens and the scripts' expectations anew")
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 type prepared struct{ *testing.M }
 
 func (p prepared) Run() int {
-	if _, err := library.Ensure(context.Background(), library.Options{Progress: os.Stderr}); err != nil {
+	if _, err := lm.EnsureLibrary(context.Background(), false, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -39,7 +38,7 @@ func (p prepared) Run() int {
 // which have no home, find them.
 func userCache(t testing.TB) string {
 	t.Helper()
-	root, err := cache.Root()
+	root, err := models.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +51,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := library.Find(t.Context(), library.Options{})
+	found, err := lm.EnsureLibrary(t.Context(), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +61,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv(cache.Variable, root)
+			env.Setenv(models.CacheVariable, root)
 			env.Setenv("BUNDLE", bundle.Dir)
 			env.Setenv("LIBRARY", found.Path)
-			if named := os.Getenv(library.Variable); named != "" {
-				env.Setenv(library.Variable, named)
+			if named := os.Getenv(lm.LibraryVariable); named != "" {
+				env.Setenv(lm.LibraryVariable, named)
 			}
 			return nil
 		},

@@ -8,7 +8,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/models/hub"
+	"infill/models"
 )
 
 // transfer shows on a terminal how far a model has been fetched.
@@ -17,7 +17,7 @@ type transfer struct {
 	bar *progressbar.ProgressBar
 }
 
-var _ hub.Progress = (*transfer)(nil)
+var _ models.Progress = (*transfer)(nil)
 
 func newTransfer(s *terminal.Streams, quiet bool) *transfer {
 	if quiet || !s.ErrTerminal {
@@ -26,7 +26,7 @@ func newTransfer(s *terminal.Streams, quiet bool) *transfer {
 	return &transfer{out: s.Err}
 }
 
-// Begin implements hub.Progress.
+// Begin implements models.Progress.
 func (t *transfer) Begin(_ int, have, total int64) {
 	if t.out == nil {
 		return
@@ -44,21 +44,21 @@ func (t *transfer) Begin(_ int, have, total int64) {
 	_ = t.bar.Set64(have)
 }
 
-// File implements hub.Progress.
+// File implements models.Progress.
 func (t *transfer) File(name string) {
 	if t.bar != nil {
 		t.bar.Describe(name)
 	}
 }
 
-// Advance implements hub.Progress.
+// Advance implements models.Progress.
 func (t *transfer) Advance(bytes int64) {
 	if t.bar != nil {
 		_ = t.bar.Add64(bytes)
 	}
 }
 
-// Waiting implements hub.Progress. A wait can come before there is a bar; one that there is comes back when it goes on.
+// Waiting implements models.Progress. A wait can come before there is a bar; one that there is comes back when it goes on.
 func (t *transfer) Waiting(reason error, wait time.Duration) {
 	if t.out == nil {
 		return
@@ -69,7 +69,7 @@ func (t *transfer) Waiting(reason error, wait time.Duration) {
 	fmt.Fprintf(t.out, "infill: %s; next try in %s\n", oneLine(reason.Error()), wait.Round(100*time.Millisecond))
 }
 
-// Converting implements hub.Progress.
+// Converting implements models.Progress.
 func (t *transfer) Converting() {
 	if t.out == nil {
 		return

@@ -11,13 +11,12 @@ import (
 	"syscall"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/lipgloss"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/lm/ort"
+	"infill/lm"
 	"infill/tui"
 )
 
@@ -48,7 +47,7 @@ func themes() []string { return []string{"auto", "dark", "light"} }
 func newCmdTUI(s *terminal.Streams, runF func(context.Context, *tuiOptions) error) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
-			_, err := ort.Locate(ctx, o.device, libraryOptions(o.streams, o.quiet).Progress)
+			_, err := lm.LocateLibrary(ctx, o.device, fetchProgress(o.streams, o.quiet))
 			return err
 		}}
 	cmd := &cobra.Command{
@@ -145,7 +144,7 @@ func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
 			// What looks for the library would write into the screen: it keeps silent.
 			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads})
 		},
-		Theme: o.colours(out), Input: in, Output: out,
+		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
 	})
 	if err != nil || picked == nil {
 		return err
@@ -193,14 +192,10 @@ func console(s *terminal.Streams) (in io.Reader, out io.Writer, done func(), err
 	return in, out, done, nil
 }
 
-// colours are those that the terminal shows.
-func (o *tuiOptions) colours(out io.Writer) tui.Theme {
+// profile is of the colours that the terminal shows.
+func (o *tuiOptions) profile() colorprofile.Profile {
 	// The streams know the variables; that they are terminals was found out.
 	s := *o.streams
 	s.OutTerminal = true
-	t := tui.Theme{Profile: s.Colors(), Light: o.theme == "light"}
-	if o.theme == "auto" && t.Profile > colorprofile.Ascii {
-		t.Light = !lipgloss.NewRenderer(out).HasDarkBackground()
-	}
-	return t
+	return s.Colors()
 }

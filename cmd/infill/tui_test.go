@@ -251,6 +251,20 @@ func TestTerminalSession(t *testing.T) {
 	}
 }
 
+// TestTerminalTypedAhead types before the program is there: no key is lost to what
+// it asks the terminal.
+func TestTerminalTypedAhead(t *testing.T) {
+	s := newScreen(t, 100, 30, "while [ ! -e go ]; do sleep 0.02; done; infill tui --seed 3")
+	s.typeText("she opened the _ and looked _ .")
+	s.keys("Tab", "3")
+	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.await(" ▎ she opened the [MASK] and looked [MASK] .", "✓", "R-hat")
+	s.keys("q")
+	s.await("it ended with 0")
+}
+
 // TestTerminalPipe stands between two pipes: the keys come from the terminal.
 func TestTerminalPipe(t *testing.T) {
 	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --seed 3 'he had [MASK] me .' | cat > picked.txt")

@@ -3,17 +3,22 @@ package modelstest
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"infill/models"
-	"infill/models/safetensors"
+	"infill/models/internal/safetensors"
 )
 
 // Tiny is a BERT of about 5,000 weights.
@@ -34,8 +39,8 @@ func Base() models.Config {
 
 // Options say which weights a bundle gets.
 type Options struct {
-	DType  safetensors.DType // default F32
-	Spread float64           // standard deviation of the weights; default 0.02, BERT's own initialisation
+	DType  string  // F16, BF16, F32 or F64; default F32
+	Spread float64 // standard deviation of the weights; default 0.02, BERT's own initialisation
 	Seed   uint64
 }
 
@@ -55,7 +60,7 @@ func WriteJSON(dir string, config []byte, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.DType = cmp.Or(o.DType, safetensors.F32)
+	o.DType = cmp.Or(o.DType, "F32")
 	o.Spread = cmp.Or(o.Spread, 0.02)
 	random := rand.New(rand.NewPCG(o.Seed, 0))
 	var tensors []safetensors.Data
@@ -68,7 +73,7 @@ func WriteJSON(dir string, config []byte, o Options) error {
 		for _, d := range t.Shape {
 			n *= d
 		}
-		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: o.DType, Shape: t.Shape, Content: &normal{Options: o, mean: mean, left: n, random: random}})
+		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: safetensors.DType(o.DType), Shape: t.Shape, Content: &normal{Options: o, mean: mean, left: n, random: random}})
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -82,6 +87,10 @@ func WriteJSON(dir string, config []byte, o Options) error {
 			return err
 		}
 	}
+	return writeWeights(dir, tensors)
+}
+
+func writeWeights(dir string, tensors []safetensors.Data) error {
 	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
 	if err != nil {
 		return err
@@ -91,10 +100,33 @@ func WriteJSON(dir string, config []byte, o Options) error {
 	if err := safetensors.Write(buffered, map[string]string{"format": "pt"}, tensors); err != nil {
 		return err
 	}
-	if err := buffered.Flush(); err != nil {
-		return err
+	return errors.Join(buffered.Flush(), file.Close())
+}
+
+// Alter makes a bundle of another's configuration and vocabulary in dir, whose weights, in 32 bits, are the other's changed one by one.
+func Alter(dir string, from *models.Bundle, change func(float32) float32) error {
+	var tensors []safetensors.Data
+	for _, t := range from.Config.Tensors() {
+		values, err := from.Float32s(t.Name)
+		if err != nil {
+			return err
+		}
+		content := make([]byte, 0, 4*len(values))
+		for _, x := range values {
+			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(change(x)))
+		}
+		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: bytes.NewReader(content)})
 	}
-	return file.Close()
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
+		content, err := fs.ReadFile(from.FS(), name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return writeWeights(dir, tensors)
 }
 
 // ConfigJSON is the config.json of c, to be altered by tests.
@@ -142,7 +174,7 @@ func (r *normal) Read(p []byte) (int, error) {
 		}
 		r.left -= len(values)
 		var err error
-		if r.block, err = safetensors.Encode(r.DType, values); err != nil {
+		if r.block, err = safetensors.Encode(safetensors.DType(r.DType), values); err != nil {
 			return 0, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 	"github.com/parquet-go/parquet-go"
 
-	"infill/models/hub"
+	"infill/models"
 )
 
 // Dataset is the data set's name on the hub, Revision the branch that is fetched.
@@ -44,7 +44,7 @@ func File(split, variant string) string {
 
 // Pull makes sure that dir has a split of WikiText-103 and returns its path. What
 // is fetched is verified by the hub's checksums, and goes on where it stopped.
-func Pull(ctx context.Context, dir, split, variant string, o hub.Options) (path string, err error) {
+func Pull(ctx context.Context, dir, split, variant string, o models.HubOptions) (path string, err error) {
 	if !slices.Contains(Splits(), split) {
 		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(Splits(), ", "))
 	}
@@ -57,7 +57,7 @@ func Pull(ctx context.Context, dir, split, variant string, o hub.Options) (path 
 	}
 	folder := map[string]string{"tokens": "wikitext-103-v1", "raw": "wikitext-103-raw-v1"}[variant]
 	parts := filepath.Join(dir, "."+folder) // files of the two variants have the same names
-	files, _, err := hub.FetchDataset(ctx, parts, Dataset, Revision, []string{folder + "/" + split + "-*.parquet"}, o)
+	files, err := models.FetchDataset(ctx, parts, Dataset, Revision, []string{folder + "/" + split + "-*.parquet"}, o)
 	if err != nil {
 		return "", err
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"infill/infill/eval/corpus"
-	"infill/models/hub"
+	"infill/models"
 )
 
 const commit = "1111111111111111111111111111111111111111"
 
 // serve is the hub with one data set, on loopback.
-func serve(t *testing.T, files map[string][]byte) (hub.Options, *[]string) {
+func serve(t *testing.T, files map[string][]byte) (models.HubOptions, *[]string) {
 	t.Helper()
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func serve(t *testing.T, files map[string][]byte) (hub.Options, *[]string) {
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 	}))
 	t.Cleanup(server.Close)
-	return hub.Options{Endpoint: server.URL, Attempts: 2, WaitMin: time.Millisecond, Stall: 10 * time.Second}, &asked
+	return models.HubOptions{Endpoint: server.URL, Attempts: 2, WaitMin: time.Millisecond, Stall: 10 * time.Second}, &asked
 }
 
 func table(t *testing.T, texts ...string) []byte {
@@ -105,7 +105,7 @@ func TestPull(t *testing.T) {
 	offline.Offline = true
 	for name, test := range map[string]struct {
 		split, variant string
-		options        hub.Options
+		options        models.HubOptions
 		want           string
 	}{
 		"no parquet":      {"test", "tokens", options, "test-00000-of-00001.parquet: "},

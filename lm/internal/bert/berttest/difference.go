@@ -1,0 +1,110 @@
+package berttest
+
+import (
+	"math"
+	"testing"
+
+	"infill/lm/internal/bert"
+	"infill/lm/internal/onnx/reference"
+)
+
+// Difference is the largest |x − reference|/(1 + |reference|), in double
+// precision, over all log-probabilities of both graphs and over every row's
+// gradient at every other slot, as products with every token's embedding.
+func (r *Reference) Difference(t testing.TB) float64 {
+	t.Helper()
+	forward, err := bert.Conditionals(r.Bundle)
+	must(t, err)
+	backward, err := bert.Gradient(r.Bundle)
+	must(t, err)
+	embedding := r.Embeddings(t)
+	worst := 0.0
+	compare := func(got, want []float64) {
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d values, want %d", r.Name, len(got), len(want))
+		}
+		for i, x := range got {
+			if d := math.Abs(x-want[i]) / (1 + math.Abs(want[i])); !(d <= worst) {
+				worst = d
+			}
+		}
+	}
+	for _, c := range r.Cases {
+		var logProbability, gradient []float64
+		for i, row := range c.LogProbability {
+			logProbability = append(logProbability, row...)
+			for j := range c.Slots {
+				gradient = append(gradient, products(c.Gradient[i][j], embedding)...)
+			}
+		}
+		inputs := r.inputs(c)
+		values, err := reference.Evaluate(forward, inputs, Weights(r.Bundle.Dir))
+		must(t, err)
+		slopes, err := reference.Evaluate(backward, inputs, Weights(r.Bundle.Dir))
+		must(t, err)
+		for i, v := range forward.Outputs {
+			if v.Name == bert.OutputVocabulary {
+				compare(values[i].Data, logProbability)
+			}
+		}
+		for i, v := range backward.Outputs {
+			switch v.Name {
+			case bert.OutputVocabulary:
+				compare(slopes[i].Data, logProbability)
+			case bert.OutputSlotsVocabulary:
+				compare(slopes[i].Data, gradient)
+			}
+		}
+	}
+	return worst
+}
+
+// Embeddings are the word embeddings in double precision, [vocabulary × width].
+func (r *Reference) Embeddings(t testing.TB) []float64 {
+	t.Helper()
+	single, err := r.Bundle.Embeddings()
+	must(t, err)
+	double := make([]float64, len(single))
+	for i, x := range single {
+		double[i] = float64(x)
+	}
+	return double
+}
+
+// products is E·x for an embedding matrix E [vocabulary × width].
+func products(x, embedding []float64) []float64 {
+	out := make([]float64, len(embedding)/len(x))
+	for v := range out {
+		for d, y := range x {
+			out[v] += y * embedding[v*len(x)+d]
+		}
+	}
+	return out
+}
+
+// inputs ask for all distributions and all gradients: a chain for every row, of one term.
+func (r *Reference) inputs(c ReferenceCase) map[string]reference.Array {
+	m, n := len(c.Slots), len(c.IDs)
+	in := map[string]reference.Array{
+		bert.InputIDs: reference.New(m, n), bert.InputQueries: reference.New(m, 1), bert.InputTargets: reference.New(m, 1),
+		bert.InputCandidates: reference.New(m, 0), bert.InputChosen: reference.New(m), bert.InputSlots: reference.New(m, m),
+		bert.InputWeights: reference.New(m, 1, m, 1), bert.InputSlotCandidates: reference.New(m, 0), bert.InputChosenSlots: reference.New(m * m),
+	}
+	for i, s := range c.Slots {
+		for k, id := range c.IDs {
+			in[bert.InputIDs].Data[i*n+k] = float64(id)
+		}
+		in[bert.InputIDs].Data[i*n+s] = float64(r.Mask)
+		in[bert.InputQueries].Data[i] = float64(i*n + s)
+		in[bert.InputTargets].Data[i] = float64(c.IDs[s])
+		in[bert.InputChosen].Data[i] = float64(i)
+		for j, other := range c.Slots {
+			in[bert.InputSlots].Data[i*m+j] = float64(i*n + other)
+			in[bert.InputChosenSlots].Data[i*m+j] = float64(i*m + j)
+			if i != j {
+				in[bert.InputWeights].Data[i*m+j] = 1
+			}
+		}
+	}
+	return in
+}

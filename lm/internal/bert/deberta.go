@@ -1,0 +1,91 @@
+package bert
+
+import (
+	"math"
+
+	"infill/lm/internal/onnx"
+	"infill/models"
+)
+
+// disentangled is DeBERTa's attention (He et al. 2021, section 3.1) before its
+// output matrix: to the scores of content with content come those of a query's
+// content with the embedding of the key's distance, and of a key's content
+// with that of the query's. Both take the same row of the embeddings, since
+// the table of distances is odd.
+func (m *builder) disentangled(l models.Layer, all, asked span, in inputs) *onnx.Value {
+	a, heads := m.bundle.Config.Relative, onnx.Fixed(int64(m.bundle.Config.Heads))
+	parts := 1.0
+	for _, has := range []bool{a.ContentToPosition, a.PositionToContent} {
+		if has {
+			parts++
+		}
+	}
+	scale := m.scale() / math.Sqrt(parts)
+	q := m.split(m.linear(asked.hidden, l.Query, 1, scale), in.rows, asked.perRow, 0, 2, 1, 3)
+	k := m.split(m.linear(all.hidden, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
+	v := m.split(m.linear(all.hidden, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
+	scores := m.MatMul(q, k)
+
+	distances := m.normalize(m.weight(m.layout.Distances.Name), m.layout.DistanceNorm)
+	rows, one := onnx.Fixed(int64(m.layout.Distances.Rows)), onnx.Fixed(1)
+	at := m.Expand(m.distance(asked, in), onnx.Shape{in.rows, heads, asked.perRow, in.tokens})
+	if a.ContentToPosition {
+		key := m.split(m.linear(distances, l.PositionKey, 1, 1), one, rows, 0, 2, 3, 1)
+		scores = m.Add(scores, m.GatherElements(m.MatMul(q, key), at, 3))
+	}
+	if a.PositionToContent {
+		query := m.split(m.linear(distances, l.PositionQuery, 1, scale), one, rows, 0, 2, 1, 3)
+		scores = m.Add(scores, m.GatherElements(m.MatMul(query, k), at, 2))
+	}
+	return m.join(m.MatMul(m.Softmax(scores), v), in.rows, asked.perRow)
+}
+
+// distance is the rows of the distances' embeddings, int64 [rows or 1, 1,
+// asked, tokens], for asked position i and position j.
+func (m *builder) distance(asked span, in inputs) *onnx.Value {
+	one, most := onnx.Fixed(1), m.bundle.Config.MaxPositions
+	here, there := m.Reshape(m.Range(in.tokens), one, one, in.tokens, one), m.Reshape(m.Range(in.tokens), one, one, one, in.tokens)
+	if asked.at != nil {
+		here = m.Reshape(m.Mod(asked.at, m.Sizes(onnx.Shape{in.tokens})), in.rows, one, asked.perRow, one)
+	}
+	table := make([]int64, 2*most-1) // by i − j + most − 1
+	for k := range table {
+		table[k] = int64(bucket(k-most+1, m.bundle.Config.Relative))
+	}
+	index := m.Add(m.Sub(here, there), m.Ints(int64(most-1)))
+	return m.Gather(m.Ints(table...), index, 0)
+}
+
+// bucket is the row for a distance: one for each up to half of the buckets,
+// and then fewer and fewer. The arithmetic is the reference implementation's,
+// in single precision, so that the steps fall at the same distances.
+func bucket(distance int, a *models.RelativeAttention) int {
+	sign, n, middle := 1, distance, a.Buckets/2
+	if distance < 0 {
+		sign, n = -1, -distance
+	}
+	if a.Buckets > 0 && n > middle {
+		log := func(x float32) float32 { return float32(math.Log(float64(x))) }
+		part := log(float32(n)/float32(middle)) / log(float32(a.Farthest-1)/float32(middle))
+		n = int(math.Ceil(float64(part*float32(middle-1)))) + middle
+	}
+	return min(max(sign*n+a.Span, 0), 2*a.Span-1)
+}
+
+// convolved adds to the first layer's result a convolution over the positions
+// of what went into it, and normalises.
+func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in inputs) *onnx.Value {
+	l, a := m.layout.Convolution, m.bundle.Config.Relative
+	width := onnx.Fixed(int64(l.In))
+	text := m.Reshape(embedded, in.rows, in.tokens, width)
+	y := m.weight(l.Bias)
+	for tap := range l.Taps {
+		matrix := m.Reshape(m.Gather(m.weight(l.Weight), m.Ints(int64(tap)), 2), onnx.Fixed(int64(l.Out)), width)
+		shifted := m.Reshape(m.shift(text, tap-l.Taps/2, in), in.rows.Times(in.tokens), width)
+		y = m.Gemm(shifted, matrix, y, onnx.GemmOptions{TransB: true})
+	}
+	if asked.at != nil {
+		y = m.Gather(y, queries, 0)
+	}
+	return m.normalize(m.Add(x, m.activate(y, a.ConvolutionActivation)), m.layout.ConvolutionNorm)
+}

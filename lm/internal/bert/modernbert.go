@@ -1,0 +1,76 @@
+package bert
+
+import (
+	"math"
+
+	"infill/lm/internal/onnx"
+	"infill/models"
+)
+
+// modernLayer is a layer of ModernBERT (Warner et al. 2024): norms before the
+// blocks, positions as rotations of queries and keys, a window in some layers,
+// and a gated feed-forward block (Shazeer 2020).
+func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in inputs) *onnx.Value {
+	modern, c := m.bundle.Config.Modern, m.bundle.Config
+	theta := modern.GlobalTheta
+	if modern.Window[i] > 0 {
+		theta = modern.LocalTheta
+	}
+	keys := m.normalize(all.hidden, l.AttentionNorm)
+	queries := keys
+	if asked.at != nil {
+		queries = m.normalize(asked.hidden, l.AttentionNorm)
+	}
+	here, there := m.positionsOf(asked, in), m.positionsOf(span{perRow: in.tokens}, in)
+	q := m.rotate(m.split(m.linear(queries, l.Query, 1, m.scale()), in.rows, asked.perRow, 0, 2, 1, 3), here, theta)
+	k := m.rotate(m.split(m.linear(keys, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 1, 3), there, theta)
+	v := m.split(m.linear(keys, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
+	scores := m.MatMul(q, m.Transpose(k, 0, 1, 3, 2))
+	if w := modern.Window[i]; w > 0 {
+		scores = m.Add(scores, m.outside(here, there, w))
+	}
+	context := m.join(m.MatMul(m.Softmax(scores), v), in.rows, asked.perRow)
+
+	x := m.Add(asked.hidden, m.linear(context, l.Mixed, 1, 1))
+	normal := m.normalize(x, l.OutputNorm)
+	inner := m.Mul(m.activate(m.linear(normal, l.Up, 1, 1), c.Activation), m.linear(normal, l.Gate, 1, 1))
+	return m.Add(x, m.linear(inner, l.Down, 1, 1))
+}
+
+// positionsOf is a span's positions within the row, float [rows or 1, 1, perRow, 1].
+func (m *builder) positionsOf(s span, in inputs) *onnx.Value {
+	one := onnx.Fixed(1)
+	if s.at == nil {
+		return m.Reshape(m.Cast(m.Range(in.tokens), onnx.Float), one, one, in.tokens, one)
+	}
+	within := m.Mod(s.at, m.Sizes(onnx.Shape{in.tokens}))
+	return m.Reshape(m.Cast(within, onnx.Float), in.rows, one, s.perRow, one)
+}
+
+// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the
+// angle position·θ^(−2d/size) (Su et al. 2021): x∘cos + swap(x)∘sin, where swap
+// puts the negated second half before the first. As a product with a constant
+// matrix, swap needs no rule of its own in the backward pass.
+func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
+	size := m.headSize()
+	half := size / 2
+	frequency, swap := make([]float32, size), make([]float32, size*size)
+	for d := range half {
+		frequency[d] = 1 / float32(math.Pow(theta, 2*float64(d)/float64(size))) // rounded as the reference implementation rounds it
+		frequency[d+half] = frequency[d]
+		swap[(d+half)*size+d] = -1
+		swap[d*size+d+half] = 1
+	}
+	angles := m.Mul(positions, m.Constant("frequency", onnx.Tensor{Shape: []int64{int64(size)}, Floats: frequency}))
+	swapped := m.MatMul(x, m.Constant("swap", onnx.Tensor{Shape: []int64{int64(size), int64(size)}, Floats: swap}))
+	return m.Add(m.Mul(x, m.Cos(angles)), m.Mul(swapped, m.Sin(angles)))
+}
+
+// outside is 0 where |i − j| ≤ window, and so low elsewhere that softmax makes
+// it 0; [rows or 1, 1, here, there]. |i − j| > window makes (i − j)² − window²
+// at least 1.
+func (m *builder) outside(here, there *onnx.Value, window int) *onnx.Value {
+	distance := m.Sub(here, m.Transpose(there, 0, 1, 3, 2))
+	beyond := m.Relu(m.Sub(m.Mul(distance, distance), m.Scalar(float64(window*window))))
+	return m.Mul(beyond, m.Scalar(-1e6))
+}

@@ -1,0 +1,134 @@
+package bert
+
+import (
+	"math"
+
+	"infill/lm/internal/onnx"
+	"infill/models"
+)
+
+// transformer is the embeddings and the layers. It returns the word embeddings
+// [rows × tokens × width] and the last hidden state at the queries
+// [rows·queries × hidden]. Only the graph with a backward pass is split in a
+// way that is cheap to differentiate.
+func (m *builder) transformer(in inputs, differentiable bool) (words, hidden *onnx.Value) {
+	words = m.Gather(m.weight(m.layout.Words.Name), in.ids, 0)
+	x := m.embed(words, in)
+	queries := m.Reshape(in.queries, in.positions())
+	c, embedded := m.bundle.Config, x
+	for i, layer := range m.layout.Layers {
+		all := span{hidden: x, perRow: in.tokens}
+		asked := all
+		if i == c.Layers-1 {
+			// What the last layer computes elsewhere, nobody reads.
+			asked = span{hidden: m.Gather(x, queries, 0), perRow: in.perRow, at: in.queries}
+		}
+		switch {
+		case c.Modern != nil:
+			x = m.modernLayer(i, layer, all, asked, in)
+		case c.BottleneckSize > 0:
+			x = m.mobileLayer(layer, all, asked, in)
+		case c.Relative != nil:
+			x = m.layer(layer, asked, m.disentangled(layer, all, asked, in), differentiable)
+			if i == 0 && c.Relative.Convolution > 0 {
+				x = m.convolved(x, embedded, asked, queries, in)
+			}
+		default:
+			context := m.attend(layer, asked.hidden, all.hidden, all.hidden, in, asked.perRow)
+			x = m.layer(layer, asked, context, differentiable)
+		}
+	}
+	return words, m.normalize(x, m.layout.FinalNorm)
+}
+
+// span is hidden states [rows·perRow × hidden] at some positions of every row:
+// all of them, or those that at [rows × perRow] names.
+type span struct {
+	hidden *onnx.Value
+	perRow onnx.Dim
+	at     *onnx.Value
+}
+
+// embed adds what else an embedding has to the word's, and normalises.
+func (m *builder) embed(words *onnx.Value, in inputs) *onnx.Value {
+	var rest *onnx.Value
+	if t := m.layout.Positions; t.Name != "" {
+		rest = m.Prefix(m.rows(t.Name, t.First, t.Rows), in.tokens)
+	}
+	if t := m.layout.Segments; t.Name != "" {
+		segment := m.Gather(m.weight(t.Name), m.Ints(0), 0)
+		if rest != nil {
+			segment = m.Add(rest, segment)
+		}
+		rest = segment
+	}
+	x := words
+	if m.layout.Trigram.Weight != "" {
+		x = m.trigram(words, in)
+	}
+	if rest != nil {
+		x = m.Add(x, rest)
+	}
+	x = m.Reshape(m.normalize(x, m.layout.EmbeddingNorm), in.rows.Times(in.tokens), x.Shape[2])
+	if m.layout.Projection.Weight != "" {
+		x = m.linear(x, m.layout.Projection, 1, 1)
+	}
+	return x
+}
+
+// layer is a transformer layer after attention, which gave context, with layer
+// normalisation after each block, at the positions asked for.
+func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differentiable bool) *onnx.Value {
+	c := m.bundle.Config
+	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), asked.hidden), l.AttentionNorm)
+	var y *onnx.Value
+	if c.Activation == models.GELU && differentiable {
+		// gelu(x) = s(1 + erf s)/√2 with s = x/√2. The factors ride along with
+		// the matrix products, and erf s serves the derivative too.
+		s := m.linear(x, l.Up, 1, math.Sqrt(0.5))
+		y = m.linear(m.Mul(s, m.Add(m.Erf(s), m.Scalar(1))), l.Down, math.Sqrt(0.5), 1)
+	} else {
+		y = m.linear(m.activate(m.linear(x, l.Up, 1, 1), c.Activation), l.Down, 1, 1)
+	}
+	return m.normalize(m.Add(y, x), l.OutputNorm)
+}
+
+// attend is multi-head attention (Vaswani et al. 2017) before its output matrix.
+func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in inputs, perRow onnx.Dim) *onnx.Value {
+	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.rows, perRow, 0, 2, 1, 3)
+	k := m.split(m.linear(keys, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
+	v := m.split(m.linear(values, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
+	return m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.rows, perRow)
+}
+
+// shift gives every position what stands by positions after it in x [rows ×
+// tokens × width], zeros beyond the ends: a product with the matrix that has 1
+// where j = i + by, which is where 1 − (i + by − j)² is positive.
+func (m *builder) shift(x *onnx.Value, by int, in inputs) *onnx.Value {
+	if by == 0 {
+		return x
+	}
+	at, one := m.Cast(m.Range(in.tokens), onnx.Float), onnx.Fixed(1)
+	distance := m.Sub(m.Add(m.Reshape(at, in.tokens, one), m.Scalar(float64(by))), m.Reshape(at, one, in.tokens))
+	return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), x)
+}
+
+// headSize is the width of one attention head.
+func (m *builder) headSize() int { return m.bundle.Config.AttentionSize() / m.bundle.Config.Heads }
+
+// scale is what keeps attention scores from growing with the heads' size.
+func (m *builder) scale() float64 {
+	return 1 / math.Sqrt(float64(m.headSize()))
+}
+
+// split gives x [rows·perRow × hidden] a dimension for the heads, [rows perRow
+// heads size], and permutes.
+func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onnx.Value {
+	heads, size := onnx.Fixed(int64(m.bundle.Config.Heads)), onnx.Fixed(int64(m.headSize()))
+	return m.Transpose(m.Reshape(x, rows, perRow, heads, size), order...)
+}
+
+// join undoes split for x [rows heads perRow size].
+func (m *builder) join(x *onnx.Value, rows, perRow onnx.Dim) *onnx.Value {
+	return m.Reshape(m.Transpose(x, 0, 2, 1, 3), rows.Times(perRow), onnx.Fixed(int64(m.bundle.Config.AttentionSize())))
+}

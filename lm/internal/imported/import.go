@@ -1,0 +1,134 @@
+package imported
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"infill/lm/internal/onnx"
+	"infill/models"
+)
+
+// Settings makes the config.json of the graph in a file, which is to be named models.GraphName. tokenizer is the folder with the
+// tokenizer's files, positions the longest text in tokens; 0: as config.json or tokenizer_config.json there say.
+func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
+	m, err := open(file, models.GraphName)
+	if err != nil {
+		return nil, err
+	}
+	given, err := readSettings(tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	if positions > 0 {
+		given.positions = positions
+	}
+	if given.positions <= 0 {
+		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the model takes: say how many tokens", tokenizer)
+	}
+	vocabulary, err := m.vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	if given.tokens > vocabulary {
+		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no masked-language-model head, or is of another model", m.path, m.output.Name, vocabulary, given.tokens)
+	}
+	c := &models.Imported{
+		ModelType: models.ImportedFamily, ExportedType: given.modelType, TokenizerClass: given.class,
+		Architectures: given.architectures, VocabularySize: vocabulary, MaxPositions: given.positions,
+		GraphData: slices.Sorted(maps.Keys(m.Files(models.GraphName))), Gradient: true,
+	}
+	for name, least := range m.Files(models.GraphName) {
+		at := filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name))
+		info, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s: the file with its weights is missing: %s", m.path, at)
+		case err != nil:
+			return nil, err
+		case info.Size() < least:
+			return nil, fmt.Errorf("%s: damaged: %d bytes, the graph needs %d", at, info.Size(), least)
+		}
+	}
+	if _, err := m.conditionals("trial", vocabulary); err != nil {
+		return nil, err
+	}
+	if _, err := m.gradient("trial", vocabulary); err != nil {
+		c.Gradient, c.NoGradient = false, strings.TrimPrefix(err.Error(), "onnx: ")
+	}
+	return c, nil
+}
+
+// vocabulary is the number of columns of the logits.
+func (m *model) vocabulary() (int, error) {
+	g := onnx.New("trial")
+	in := inputs(g, onnx.Symbol("rows"))
+	logits, err := m.bind(g, in)
+	if err != nil {
+		return 0, err
+	}
+	if s := logits.Shape; !logits.Unranked && len(s) == 3 {
+		if n, ok := s[2].Size(); ok {
+			return int(n), nil
+		}
+	}
+	if s := m.output.Shape; len(s) == 3 && s[2] > 0 {
+		return int(s[2]), nil
+	}
+	return 0, fmt.Errorf("%s: output %s does not tell how many tokens it is over: a masked language model's is [rows × tokens × vocabulary]", m.path, m.output.Name)
+}
+
+// given is what the files beside the tokenizer tell.
+type given struct {
+	positions, tokens int
+	architectures     []string
+	modelType, class  string
+}
+
+func readSettings(dir string) (given, error) {
+	var g given
+	config := struct {
+		ModelType     string   `json:"model_type"`
+		Class         string   `json:"tokenizer_class"`
+		Architectures []string `json:"architectures"`
+		Positions     int      `json:"max_position_embeddings"`
+		Padding       int      `json:"pad_token_id"`
+		Longest       float64  `json:"model_max_length"`
+	}{}
+	for _, name := range []string{"tokenizer_config.json", "config.json"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = json.Unmarshal(content, &config)
+		}
+		if err != nil {
+			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		}
+	}
+	g.architectures, g.modelType, g.class = config.Architectures, config.ModelType, config.Class
+	switch {
+	case config.Positions > 0:
+		g.positions = config.Positions
+		if strings.Contains(config.ModelType, "roberta") {
+			// Its positions are counted from behind the padding's.
+			g.positions -= config.Padding + 1
+		}
+	case config.Longest > 0 && config.Longest < 1<<20: // "none" is written as 1e30
+		g.positions = int(config.Longest)
+	}
+	words, err := os.ReadFile(filepath.Join(dir, "vocab.txt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return g, err
+	}
+	g.tokens = len(bytes.Split(bytes.TrimRight(words, "\n"), []byte{'\n'}))
+	return g, nil
+}

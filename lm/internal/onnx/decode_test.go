@@ -1,0 +1,444 @@
+package onnx_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/x448/float16"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"infill/lm/internal/onnx"
+	"infill/lm/internal/onnx/reference"
+)
+
+const fixtures = "../../../testdata/import"
+
+// exports are the fixtures, and which of them compute in half precision.
+var exports = map[string]bool{
+	"eager-11.onnx": false, "sdpa-14.onnx": false, "eager-17.onnx": false, "ids-18.onnx": false, "external-14.onnx": false, "dynamo-18.onnx": false,
+	"float16-11.onnx": true,
+}
+
+func decodeFile(t testing.TB, path string) *onnx.Model {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Decode(file, info.Size(), filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// readExternal reads constants that lie in files of a folder.
+func readExternal(t testing.TB, dir string) func(onnx.Initializer) (reference.Array, error) {
+	return func(i onnx.Initializer) (reference.Array, error) {
+		content, err := os.ReadFile(filepath.Join(dir, i.Location.File))
+		if err != nil {
+			return reference.Array{}, err
+		}
+		content = content[i.Location.Offset:][:i.Location.Length]
+		var a reference.Array
+		for _, d := range i.Value.Shape {
+			n, _ := d.Size()
+			a.Shape = append(a.Shape, int(n))
+		}
+		switch i.Value.DType {
+		case onnx.Float:
+			for at := 0; at < len(content); at += 4 {
+				a.Data = append(a.Data, float64(math.Float32frombits(binary.LittleEndian.Uint32(content[at:]))))
+			}
+		case onnx.Float16:
+			for at := 0; at < len(content); at += 2 {
+				a.Data = append(a.Data, float64(float16.Frombits(binary.LittleEndian.Uint16(content[at:])).Float32()))
+			}
+		case onnx.Int64:
+			for at := 0; at < len(content); at += 8 {
+				a.Data = append(a.Data, float64(int64(binary.LittleEndian.Uint64(content[at:]))))
+			}
+		default:
+			t.Fatalf("%s has type %s", i.Value.Name, i.Value.DType)
+		}
+		return a, nil
+	}
+}
+
+type expectation struct {
+	IDs              [][]float64 `json:"ids"`
+	Positions        []int
+	Targets          []int
+	LogProbabilities [][]float64   `json:"log_probabilities"`
+	Gradient         [][][]float64 `json:"gradient"`
+}
+
+func expected(t testing.TB) expectation {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(fixtures, "reference.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e expectation
+	if err := json.Unmarshal(content, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// What common exporters write: read, differentiated, and evaluated in double
+// precision, against the exported model itself in double precision (see
+// testdata/import/generate.py).
+func TestExportersGraphs(t *testing.T) {
+	want := expected(t)
+	rows, tokens := len(want.IDs), len(want.IDs[0])
+	for file, half := range exports {
+		t.Run(file, func(t *testing.T) {
+			m := decodeFile(t, filepath.Join(fixtures, file))
+			g := onnx.New(file)
+			ids := g.Input("ids", onnx.Int64, onnx.Symbol("rows"), onnx.Symbol("tokens"))
+			same := map[string]*value{"input_ids": ids, "attention_mask": g.Input("ones", onnx.Int64, ids.Shape...), "token_type_ids": g.Input("zeros", onnx.Int64, ids.Shape...)}
+			outputs, err := g.Inline(m, same)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits := outputs["logits"]
+			if got := logits.Shape.String(); got != "[rows tokens 64]" || logits.DType != onnx.Float {
+				t.Fatalf("logits are %s", logits)
+			}
+			words := gatherOf(t, g, ids)
+			logp := g.LogSoftmax(logits)
+			seed := g.Input("seed", onnx.Float, logp.Shape...)
+			gradient, err := g.Differentiate([]*value{logp}, []*value{seed}, []*value{words})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Output("log probabilities", logp)
+			g.Output("gradient", gradient[0])
+			if _, err := g.Encode(); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range g.Nodes {
+				if n.Op == "NonZero" {
+					t.Errorf("a dimension was left to be found out by the run")
+				}
+			}
+			inputs := map[string]reference.Array{
+				"ids": reference.Of(slices.Concat(want.IDs...), rows, tokens), "ones": reference.Of(slices.Repeat([]float64{1}, rows*tokens), rows, tokens),
+				"zeros": reference.New(rows, tokens), "seed": reference.New(rows, tokens, 64),
+			}
+			for r, p := range want.Positions {
+				inputs["seed"].Data[(r*tokens+p)*64+want.Targets[r]] = 1
+			}
+			got, err := reference.Evaluate(g, inputs, readExternal(t, fixtures))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The weights are single precision in all, so only constants such as √2 differ; those of half precision do not.
+			tolerance := 1e-6
+			if half {
+				tolerance = 2e-2
+			}
+			worst := 0.0
+			check := func(what string, got, want float64) {
+				d := math.Abs(got-want) / (1 + math.Abs(want))
+				worst = max(worst, d)
+				if !(d <= tolerance) {
+					t.Errorf("%s is %.9g, want %.9g", what, got, want)
+				}
+			}
+			for r, p := range want.Positions {
+				for v, x := range want.LogProbabilities[r] {
+					check("a log-probability", got[0].Data[(r*tokens+p)*64+v], x)
+				}
+			}
+			for i, x := range slices.Concat(slices.Concat(want.Gradient...)...) {
+				check("a derivative", got[1].Data[i], x)
+			}
+			if half && worst < 1e-6 {
+				t.Errorf("worst error %g: this is not half precision", worst)
+			}
+		})
+	}
+}
+
+// gatherOf is what the one Gather at the ids gives.
+func gatherOf(t *testing.T, g *onnx.Graph, ids *value) *value {
+	t.Helper()
+	var found *value
+	for _, n := range g.Nodes {
+		if n.Op == "Gather" && n.Inputs[1] == ids {
+			if found != nil {
+				t.Fatal("several Gathers at the ids")
+			}
+			found = n.Outputs[0]
+		}
+	}
+	if found == nil {
+		t.Fatal("no Gather at the ids")
+	}
+	return found
+}
+
+// Graphs that were built and written are read back, and compute the same.
+func TestDecodeEncoded(t *testing.T) {
+	g := onnx.New("written")
+	x := g.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
+	scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+	y := g.LayerNormalization(g.Gelu(g.Gemm(x, scale44(g), nil, onnx.GemmOptions{TransB: true}), true), scale, nil, 1e-3)
+	g.Output("y", g.Reshape(g.Softmax(y), onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2))))
+	encoded, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), "written.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Producer != "infill" || m.Opsets[""] != 20 || len(m.Inputs) != 1 || !slices.Equal(m.Inputs[0].Shape, []int64{-1, 4}) || m.Inputs[0].DType != onnx.Float {
+		t.Errorf("model %+v", m)
+	}
+	again := onnx.New("again")
+	rows := again.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
+	out, err := again.Inline(m, map[string]*value{"x": rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Output("y", out["y"])
+	if got := out["y"].Shape.String(); got != "[2 2*rows]" {
+		t.Errorf("shape %s", got)
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	a := reference.New(3, 4)
+	for i := range a.Data {
+		a.Data[i] = random.NormFloat64()
+	}
+	want, got := evaluate(t, g, map[string]reference.Array{"x": a})[0], evaluate(t, again, map[string]reference.Array{"x": a})[0]
+	if !slices.Equal(got.Data, want.Data) || !slices.Equal(got.Shape, want.Shape) {
+		t.Errorf("computed %v, want %v", got, want)
+	}
+}
+
+func scale44(g *onnx.Graph) *value {
+	c := onnx.Tensor{Shape: []int64{4, 4}}
+	for i := range 16 {
+		c.Floats = append(c.Floats, float32(i%5)-1.5)
+	}
+	return g.Constant("w", c)
+}
+
+// node is a NodeProto; attributes are given encoded.
+func encodedModel(opset uint64, graph ...[]byte) []byte {
+	b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 8)
+	version := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), opset)
+	b = protowire.AppendBytes(protowire.AppendTag(b, 8, protowire.BytesType), version)
+	return protowire.AppendBytes(protowire.AppendTag(b, 7, protowire.BytesType), slices.Concat(graph...))
+}
+
+func field(number protowire.Number, parts ...[]byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), slices.Concat(parts...))
+}
+
+func named(number protowire.Number, text string) []byte { return field(number, []byte(text)) }
+
+func varint(number protowire.Number, x uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), x)
+}
+
+// What lies, is damaged or cannot be read is refused in one line.
+func TestDecodeRefuses(t *testing.T) {
+	tensor := func(parts ...[]byte) []byte { return field(5, parts...) }
+	for _, c := range []struct {
+		name  string
+		model []byte
+		want  string
+	}{
+		{"nothing", nil, "no graph"},
+		{"text", []byte("not a model at all, but a sentence"), "onnx"},
+		{"field past the end", protowire.AppendVarint(protowire.AppendTag(nil, 7, protowire.BytesType), 1<<40), "past the end"},
+		{"two graphs", slices.Concat(encodedModel(17), field(7)), "no graph"},
+		{"negative dimension", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<63), varint(2, 1))), "impossible shape"},
+		{"product that overflows", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(1, 1<<40), varint(2, 1))), "impossible shape"},
+		{"absurd size", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(2, 1), named(9, "abcd"))), "4 bytes of data"},
+		{"absurd size without data", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(2, 1))), "0 bytes of data"},
+		{"strings", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 8), named(6, "a"))), "strings"},
+		{"path out of the folder", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "../../etc/passwd")))), "not a path beside"},
+		{"absolute path", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "/etc/passwd")))), "not a path beside"},
+		{"external length that lies", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "w")), field(13, named(1, "length"), named(2, "5")))), "5 bytes where"},
+		{"negative offset", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "w")), field(13, named(1, "offset"), named(2, "-4")))), "offset"},
+		{"graph in a node", encodedModel(17, field(1, named(4, "If"), named(2, "y"), field(5, named(1, "then_branch"), field(6), varint(20, 5)))), `node 0 (If): attribute "then_branch": it holds a graph`},
+		{"deep nesting", encodedModel(17, field(11, named(1, "x"), field(2, field(1, field(2, field(1, field(1))))))), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := onnx.Decode(bytes.NewReader(c.model), int64(len(c.model)), "m.onnx")
+			if c.want == "" {
+				return // read or refused, without a panic
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestInlineRefuses(t *testing.T) {
+	x := field(11, named(1, "x"), field(2, field(1, varint(1, 1), field(2, field(1, varint(1, 4))))))
+	y := field(12, named(1, "y"))
+	node := func(op string, inputs ...string) []byte {
+		parts := [][]byte{named(4, op), named(2, "y")}
+		for _, in := range inputs {
+			parts = append(parts, named(1, in))
+		}
+		return field(1, parts...)
+	}
+	for _, c := range []struct {
+		name  string
+		model []byte
+		want  string
+	}{
+		{"old operators", encodedModel(9, node("Exp", "x"), x, y), "version 9; 11 or later"},
+		{"unknown input", encodedModel(17, node("Exp", "x"), field(11, named(1, "z")), x, y), `an input "z"`},
+		{"input from nowhere", encodedModel(17, node("Exp", "z"), x, y), `"z" is not computed before it`},
+		{"output from nowhere", encodedModel(17, x, y), `the output "y"`},
+		{"own function", append(encodedModel(17, node("Strange", "x"), x, y), field(25, named(1, "Strange"))...), "function of the model's own"},
+		{"cast like a mystery", encodedModel(17, field(1, named(4, "Mystery"), named(2, "z")), node("CastLike", "x", "z"), x, y), "type to cast to"},
+		{"twice computed", encodedModel(17, node("Exp", "x"), node("Exp", "x"), x, y), "computed twice"},
+		{"too few inputs", encodedModel(17, node("MatMul", "x"), x, y), "needs 2 inputs"},
+		{"constant without a value", encodedModel(17, node("Constant"), x, y), "not read"},
+		{"old softmax over many axes", encodedModel(11, field(1, named(4, "Softmax"), named(1, "x"), named(2, "y"), field(5, named(1, "axis"), varint(3, 0), varint(20, 2))), field(11, named(1, "x")), y), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := onnx.Decode(bytes.NewReader(c.model), int64(len(c.model)), "m.onnx")
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := onnx.New(c.name)
+			_, err = g.Inline(m, map[string]*value{"x": g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Fixed(4))})
+			if c.want == "" {
+				c.want = "not over the last axis"
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// An operator that is not known passes through; what depends on it has no
+// gradient, and the error names it.
+func TestUnknownOperatorPassesThrough(t *testing.T) {
+	model := encodedModel(17,
+		field(1, named(4, "Strange"), named(7, "com.example"), named(1, "x"), named(2, "h")), field(1, named(4, "Exp"), named(1, "h"), named(2, "y")),
+		field(11, named(1, "x")), field(12, named(1, "y")))
+	model = append(model, field(8, named(1, "com.example"), varint(2, 3))...)
+	m, err := onnx.Decode(bytes.NewReader(model), int64(len(model)), "m.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := onnx.New("strange")
+	x := g.Input("x", onnx.Float, onnx.Fixed(4))
+	out, err := g.Inline(m, map[string]*value{"x": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !out["y"].Unranked {
+		t.Errorf("the output has the shape %s", out["y"].Shape)
+	}
+	_, err = g.Differentiate([]*value{out["y"]}, []*value{x}, []*value{x})
+	var none *onnx.NoRuleError
+	if !errors.As(err, &none) || none.Op != "Strange" || none.Domain != "com.example" {
+		t.Errorf("error %v", err)
+	}
+	g.Output("out", out["y"])
+	encoded, err := g.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), ""); err != nil || again.Opsets["com.example"] != 3 {
+		t.Errorf("written anew: %+v, %v", again, err)
+	}
+}
+
+// Whatever the bytes are: no panic, no allocation beyond them.
+func FuzzDecode(f *testing.F) {
+	for file := range exports {
+		content, err := os.ReadFile(filepath.Join(fixtures, file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	f.Add(encodedModel(17, field(5, named(8, "w"), varint(1, 1<<40), varint(2, 1))))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		m, err := onnx.Decode(bytes.NewReader(content), int64(len(content)), "m.onnx")
+		if err != nil {
+			return
+		}
+		g := onnx.New("fuzzed")
+		inputs := map[string]*value{}
+		for _, v := range m.Inputs {
+			if len(inputs) < 100 && inputs[v.Name] == nil && !strings.HasPrefix(v.Name, "?") {
+				inputs[v.Name] = g.Input(v.Name, onnx.Int64, onnx.Symbol("rows"), onnx.Symbol("tokens"))
+			}
+		}
+		out, err := g.Inline(m, inputs)
+		if err != nil {
+			return
+		}
+		var outputs, wrt []*value
+		for _, v := range out {
+			if !v.Unranked {
+				outputs = append(outputs, v)
+			}
+		}
+		for _, n := range g.Nodes {
+			if n.Op == "Gather" {
+				wrt = append(wrt, n.Outputs[0])
+			}
+		}
+		if len(outputs) == 0 {
+			return
+		}
+		if _, err := g.Differentiate(outputs, outputs, wrt); err != nil {
+			return
+		}
+		g.Output("first", outputs[0])
+		_, _ = g.Encode()
+	})
+}
+
+// damagedReader fails after some bytes.
+type damagedReader struct{ io.ReaderAt }
+
+func (d damagedReader) ReadAt(p []byte, at int64) (int, error) {
+	if at > 100 {
+		return 0, errors.New("the disk is broken")
+	}
+	return d.ReaderAt.ReadAt(p[:min(len(p), 100)], at)
+}
+
+func TestDecodeTellsOfTheDisk(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(fixtures, "eager-11.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = onnx.Decode(damagedReader{bytes.NewReader(content)}, int64(len(content)), "m.onnx")
+	if err == nil || !strings.Contains(err.Error(), "the disk is broken") {
+		t.Errorf("error %v", err)
+	}
+}

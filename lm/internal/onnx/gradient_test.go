@@ -1,0 +1,222 @@
+package onnx_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"infill/lm/internal/onnx"
+	"infill/lm/internal/onnx/reference"
+)
+
+type value = onnx.Value
+
+// ruleCase builds y from its inputs; every input is differentiated by.
+type ruleCase struct {
+	name     string
+	op       string
+	inputs   [][]int // shapes; -1 stands for the symbol "rows", which is 3
+	positive bool    // inputs are drawn from (½, 2)
+	build    func(g *onnx.Graph, x []*value) *value
+}
+
+var ruleCases = []ruleCase{
+	{name: "add", op: "Add", inputs: [][]int{{-1, 4}, {-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
+	{name: "add broadcast", op: "Add", inputs: [][]int{{-1, 4}, {4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
+	{name: "add to itself", op: "Add", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[0]) }},
+	{name: "sub", op: "Sub", inputs: [][]int{{2, -1, 1}, {-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sub(x[0], x[1]) }},
+	{name: "mul", op: "Mul", inputs: [][]int{{2, -1, 4}, {4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[1]) }},
+	{name: "square", op: "Mul", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[0]) }},
+	{name: "div", op: "Div", inputs: [][]int{{-1, 4}, {1, 4}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Div(x[0], x[1]) }},
+	{name: "neg", op: "Neg", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Neg(x[0]) }},
+	{name: "exp", op: "Exp", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Exp(x[0]) }},
+	{name: "log", op: "Log", inputs: [][]int{{5}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Log(x[0]) }},
+	{name: "sqrt", op: "Sqrt", inputs: [][]int{{5}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Sqrt(x[0]) }},
+	{name: "erf", op: "Erf", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Erf(x[0]) }},
+	{name: "cos", op: "Cos", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Cos(x[0]) }},
+	{name: "sin", op: "Sin", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sin(x[0]) }},
+	{name: "tanh", op: "Tanh", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Tanh(x[0]) }},
+	{name: "sigmoid", op: "Sigmoid", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sigmoid(x[0]) }},
+	{name: "relu", op: "Relu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Relu(x[0]) }},
+	{name: "gelu", op: "Gelu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], false) }},
+	{name: "gelu tanh", op: "Gelu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], true) }},
+	{name: "identity", op: "Identity", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value {
+		g.Output("copy", x[0])
+		return g.Outputs[0]
+	}},
+	{name: "reshape", op: "Reshape", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Reshape(x[0], onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2)))
+	}},
+	{name: "softmax", op: "Softmax", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Softmax(x[0]) }},
+	{name: "log softmax", op: "LogSoftmax", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.LogSoftmax(x[0]) }},
+	{name: "matmul", op: "MatMul", inputs: [][]int{{2, -1, 4}, {2, 4, 5}}, build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
+	{name: "matmul by a matrix", op: "MatMul", inputs: [][]int{{2, -1, 4}, {4, 5}}, build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
+	{name: "gemm", op: "Gemm", inputs: [][]int{{-1, 4}, {4, 5}, {5}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{Alpha: 0.5, Beta: 2})
+	}},
+	{name: "gemm transposed b", op: "Gemm", inputs: [][]int{{-1, 4}, {5, 4}, {1, 5}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{TransB: true})
+	}},
+	{name: "gemm transposed a", op: "Gemm", inputs: [][]int{{4, -1}, {4, 5}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{Alpha: 3, TransA: true})
+	}},
+	{name: "gemm both transposed", op: "Gemm", inputs: [][]int{{4, -1}, {5, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{TransA: true, TransB: true})
+	}},
+	{name: "transpose", op: "Transpose", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Transpose(x[0], 2, 0, 1) }},
+	{name: "gather with repeats", op: "Gather", inputs: [][]int{{4, 5}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.Gather(x[0], g.Constant("i", onnx.Tensor{Shape: []int64{2, 2}, Ints: []int64{3, 0, 3, 1}}), 0)
+	}},
+	{name: "gather elements", op: "GatherElements", inputs: [][]int{{3, 5}}, build: func(g *onnx.Graph, x []*value) *value {
+		return g.GatherElements(x[0], g.Constant("i", onnx.Tensor{Shape: []int64{3, 2}, Ints: []int64{0, 0, 1, 4, 2, 0}}), 1)
+	}},
+	{name: "layer normalization", op: "LayerNormalization", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+		scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+		bias := g.Constant("bias", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, 2, 3, 4}})
+		return g.LayerNormalization(x[0], scale, bias, 1e-3)
+	}},
+	{name: "reduce sum", op: "ReduceSum", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.ReduceSum(x[0], false, 0, 2) }},
+	{name: "reduce mean", op: "ReduceMean", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], true, 2) }},
+	{name: "reduce mean over a symbol", op: "ReduceMean", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], false, 1) }},
+	{name: "product rule through shared values", op: "Mul", inputs: [][]int{{-1, 4}, {4, 4}}, build: func(g *onnx.Graph, x []*value) *value {
+		h := g.Tanh(g.MatMul(x[0], x[1]))
+		return g.Mul(g.Add(h, x[0]), g.Softmax(h))
+	}},
+}
+
+// Every rule against central differences of the double-precision evaluator.
+func TestRules(t *testing.T) {
+	const rows, step, tolerance = 3, 1e-5, 1e-6
+	for _, c := range slices.Concat(ruleCases, importedRuleCases) {
+		t.Run(c.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			g := onnx.New(c.name)
+			inputs := map[string]reference.Array{}
+			var x []*value
+			for i, sizes := range c.inputs {
+				var shape []onnx.Dim
+				concrete := slices.Clone(sizes)
+				for k, n := range sizes {
+					switch n {
+					case -1:
+						shape, concrete[k] = append(shape, onnx.Symbol("rows")), rows
+					case -2:
+						shape, concrete[k] = append(shape, onnx.Symbol("?n")), rows
+					case -3:
+						shape, concrete[k] = append(shape, onnx.Symbol("?one")), 1
+					default:
+						shape = append(shape, onnx.Fixed(int64(n)))
+					}
+				}
+				name := string(rune('a' + i))
+				x = append(x, g.Input(name, onnx.Float, shape...))
+				a := reference.New(concrete...)
+				for k := range a.Data {
+					a.Data[k] = rng.NormFloat64()
+					if c.positive {
+						a.Data[k] = 0.5 + 1.5*rng.Float64()
+					}
+				}
+				inputs[name] = a
+			}
+			y := c.build(g, x)
+			forward := slices.Clone(g.Nodes)
+			// The seed is an input like any other, so that it can be anything.
+			seed := g.Input("seed", onnx.Float, y.Shape...)
+			gradients, err := g.Differentiate([]*value{y}, []*value{seed}, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(g.Nodes, func(n *onnx.Node) bool { return n.Op == c.op }) {
+				t.Fatalf("the case does not use %s", c.op)
+			}
+			g.Outputs = nil
+			g.Output("y", y)
+			for i, d := range gradients {
+				g.Output("d"+string(rune('a'+i)), d)
+			}
+			if _, err := g.Encode(); err != nil {
+				t.Fatal(err)
+			}
+			inputs["seed"] = reference.New() // its shape is known once y's is
+			s := reference.New(evaluate(t, &onnx.Graph{Name: c.name, Inputs: g.Inputs, Initializers: g.Initializers, Nodes: forward, Outputs: []*value{y}}, inputs)[0].Shape...)
+			for k := range s.Data {
+				s.Data[k] = rng.NormFloat64()
+			}
+			inputs["seed"] = s
+			// weighted is Σ seed·y, whose derivative the rules must give.
+			weighted := func() float64 {
+				sum := 0.0
+				for k, v := range evaluate(t, g, inputs)[0].Data {
+					sum += v * s.Data[k]
+				}
+				return sum
+			}
+			got := evaluate(t, g, inputs)[1:]
+			for i := range x {
+				a := inputs[x[i].Name]
+				if !slices.Equal(got[i].Shape, a.Shape) {
+					t.Fatalf("gradient of input %d has shape %v, want %v", i, got[i].Shape, a.Shape)
+				}
+				for k, v := range a.Data {
+					a.Data[k] = v + step
+					up := weighted()
+					a.Data[k] = v - step
+					down := weighted()
+					a.Data[k] = v
+					want := (up - down) / (2 * step)
+					if d := math.Abs(got[i].Data[k] - want); !(d <= tolerance*(1+math.Abs(want))) {
+						t.Errorf("∂/∂x%d[%d] = %.9g, finite difference %.9g", i, k, got[i].Data[k], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func evaluate(t *testing.T, g *onnx.Graph, inputs map[string]reference.Array) []reference.Array {
+	t.Helper()
+	out, err := reference.Evaluate(g, inputs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A rule without a case above is not proven.
+func TestEveryRuleHasACase(t *testing.T) {
+	for _, op := range onnx.DifferentiableOperators() {
+		if !slices.ContainsFunc(slices.Concat(ruleCases, importedRuleCases), func(c ruleCase) bool { return c.op == op }) {
+			t.Errorf("operator %s has a rule and no case in TestRules", op)
+		}
+	}
+}
+
+func TestDifferentiateNamesWhatHasNoRule(t *testing.T) {
+	g := onnx.New("no rule")
+	x := g.Input("x", onnx.Float, onnx.Fixed(2), onnx.Fixed(3))
+	y := g.Apply("Softplus", 1, []*value{x})[0]
+	_, err := g.Differentiate([]*value{y}, []*value{y}, []*value{x})
+	var none *onnx.NoRuleError
+	if !errors.As(err, &none) || none.Op != "Softplus" || err.Error() != "onnx: operator Softplus (Softplus) has no differentiation rule" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestIndependentOutputHasZeroGradient(t *testing.T) {
+	g := onnx.New("independent")
+	x := g.Input("x", onnx.Float, onnx.Fixed(2))
+	y := g.Input("y", onnx.Float, onnx.Fixed(2))
+	d, err := g.Differentiate([]*value{g.Exp(y)}, []*value{y}, []*value{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Output("d", d[0])
+	two := reference.Of([]float64{1, 2}, 2)
+	out := evaluate(t, g, map[string]reference.Array{"x": two, "y": two})
+	if !slices.Equal(out[0].Data, []float64{0, 0}) {
+		t.Errorf("gradient %v, want zeros", out[0].Data)
+	}
+}

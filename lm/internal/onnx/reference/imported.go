@@ -1,0 +1,253 @@
+package reference
+
+import (
+	little "encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/x448/float16"
+
+	"infill/lm/internal/onnx"
+)
+
+// constant is the elements of a tensor.
+func constant(t *onnx.Tensor, shape ...int) Array {
+	a := Array{Shape: shape}
+	for _, x := range t.Floats {
+		a.Data = append(a.Data, float64(x))
+	}
+	for _, x := range t.Ints {
+		a.Data = append(a.Data, float64(x))
+	}
+	switch t.DType {
+	case onnx.Bool, onnx.Uint8:
+		for _, x := range t.Raw {
+			a.Data = append(a.Data, float64(x))
+		}
+	case onnx.Int32:
+		for at := 0; at+4 <= len(t.Raw); at += 4 {
+			a.Data = append(a.Data, float64(int32(little.LittleEndian.Uint32(t.Raw[at:]))))
+		}
+	case onnx.Float16:
+		for at := 0; at+2 <= len(t.Raw); at += 2 {
+			a.Data = append(a.Data, float64(float16.Frombits(little.LittleEndian.Uint16(t.Raw[at:])).Float32()))
+		}
+	case onnx.Double:
+		for at := 0; at+8 <= len(t.Raw); at += 8 {
+			a.Data = append(a.Data, math.Float64frombits(little.LittleEndian.Uint64(t.Raw[at:])))
+		}
+	}
+	return a
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// comparisons and the like, of two inputs.
+var imported = map[string]func(a, b float64) float64{
+	"Pow": math.Pow, "Max": math.Max, "Min": math.Min,
+	"Equal":          func(a, b float64) float64 { return truth(a == b) },
+	"Less":           func(a, b float64) float64 { return truth(a < b) },
+	"LessOrEqual":    func(a, b float64) float64 { return truth(a <= b) },
+	"Greater":        func(a, b float64) float64 { return truth(a > b) },
+	"GreaterOrEqual": func(a, b float64) float64 { return truth(a >= b) },
+	"And":            func(a, b float64) float64 { return truth(a != 0 && b != 0) },
+	"Or":             func(a, b float64) float64 { return truth(a != 0 || b != 0) },
+}
+
+// applyImported evaluates the operators that only imported graphs have.
+func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
+	if f, ok := imported[n.Op]; ok && len(in) == 2 {
+		return []Array{zip(in[0], in[1], f)}, nil
+	}
+	mapped := func(f func(float64) float64) ([]Array, error) {
+		out := New(in[0].Shape...)
+		for i, x := range in[0].Data {
+			out.Data[i] = f(x)
+		}
+		return []Array{out}, nil
+	}
+	switch n.Op {
+	case "Not":
+		return mapped(func(x float64) float64 { return truth(x == 0) })
+	case "IsNaN":
+		return mapped(func(x float64) float64 { return truth(math.IsNaN(x)) })
+	case "Abs":
+		return mapped(math.Abs)
+	case "Ceil":
+		return mapped(math.Ceil)
+	case "Floor":
+		return mapped(math.Floor)
+	case "Reciprocal":
+		return mapped(func(x float64) float64 { return 1 / x })
+	case "Where":
+		chosen := zip(in[0], in[1], func(c, a float64) float64 {
+			if c == 0 {
+				return math.Inf(1) // marks what the other fills; the inputs are finite
+			}
+			return a
+		})
+		return []Array{zip(chosen, in[2], func(c, b float64) float64 {
+			if math.IsInf(c, 1) {
+				return b
+			}
+			return c
+		})}, nil
+	case "Unsqueeze":
+		shape, axes := []int{}, whole(in[1])
+		rank, k := len(in[0].Shape)+len(axes), 0
+		for i := range rank {
+			if slices.Contains(axes, i) || slices.Contains(axes, i-rank) {
+				shape = append(shape, 1)
+			} else {
+				shape = append(shape, in[0].Shape[k])
+				k++
+			}
+		}
+		return []Array{Of(in[0].Data, shape...)}, nil
+	case "Squeeze":
+		shape, axes := []int{}, []int{}
+		if len(in) > 1 {
+			axes = whole(in[1])
+		}
+		for i, s := range in[0].Shape {
+			if !(slices.Contains(axes, i) || slices.Contains(axes, i-len(in[0].Shape)) || len(in) == 1 && s == 1) {
+				shape = append(shape, s)
+			}
+		}
+		return []Array{Of(in[0].Data, shape...)}, nil
+	case "Flatten":
+		axis := int(attribute(n, "axis", int64(1)))
+		return []Array{Of(in[0].Data, size(in[0].Shape[:axis]), size(in[0].Shape[axis:]))}, nil
+	case "NonZero":
+		rank := len(in[0].Shape)
+		found := make([][]float64, rank)
+		each(in[0].Shape, func(k int, c []int) {
+			if in[0].Data[k] != 0 {
+				for i := range rank {
+					found[i] = append(found[i], float64(c[i]))
+				}
+			}
+		})
+		return []Array{Of(slices.Concat(found...), rank, len(found[0]))}, nil
+	case "Split":
+		return split(n, in)
+	case "ReduceMax":
+		return []Array{largest(in[0], whole(in[1])[0])}, nil
+	case "QuantizeLinear": // uint8, a scale for each row
+		return []Array{zip(zip(in[0], Of(in[1].Data, len(in[1].Data), 1), func(x, scale float64) float64 { return math.RoundToEven(x / scale) }),
+			Of(in[2].Data, len(in[2].Data), 1), func(x, middle float64) float64 { return max(0, min(255, x+middle)) })}, nil
+	case "MatMulIntegerToFloat":
+		shifted := zip(in[0], in[4], func(x, zero float64) float64 { return x - zero })
+		scale := zip(in[3], in[2], func(a, b float64) float64 { return a * b })
+		return []Array{zip(matMul(shifted, in[1]), scale, func(y, s float64) float64 { return y * s })}, nil
+	}
+	return nil, fmt.Errorf("unknown operator")
+}
+
+func concat(in []Array, axis int) Array {
+	if axis < 0 {
+		axis += len(in[0].Shape)
+	}
+	out := Array{Shape: slices.Clone(in[0].Shape)}
+	out.Shape[axis] = 0
+	for _, a := range in {
+		out.Shape[axis] += a.Shape[axis]
+	}
+	for o := range size(in[0].Shape[:axis]) {
+		for _, a := range in {
+			block := size(a.Shape[axis:])
+			out.Data = append(out.Data, a.Data[o*block:(o+1)*block]...)
+		}
+	}
+	return out
+}
+
+// largest is the maxima along an axis, which goes.
+func largest(x Array, axis int) Array {
+	out := New(append(slices.Clone(x.Shape[:axis]), x.Shape[axis+1:]...)...)
+	inner := size(x.Shape[axis+1:])
+	for i := range out.Data {
+		at := i/inner*x.Shape[axis]*inner + i%inner
+		out.Data[i] = x.Data[at]
+		for k := range x.Shape[axis] {
+			out.Data[i] = max(out.Data[i], x.Data[at+k*inner])
+		}
+	}
+	return out
+}
+
+func split(n *onnx.Node, in []Array) ([]Array, error) {
+	axis := int(attribute(n, "axis", int64(0)))
+	x := in[0]
+	if axis < 0 {
+		axis += len(x.Shape)
+	}
+	sizes := make([]int, len(n.Outputs))
+	for i := range sizes {
+		sizes[i] = x.Shape[axis] / len(sizes)
+	}
+	if len(in) > 1 {
+		sizes = whole(in[1])
+	}
+	out, inner, at := make([]Array, len(sizes)), size(x.Shape[axis+1:]), 0
+	for i, s := range sizes {
+		out[i].Shape = slices.Clone(x.Shape)
+		out[i].Shape[axis] = s
+		for o := range size(x.Shape[:axis]) {
+			from := (o*x.Shape[axis] + at) * inner
+			out[i].Data = append(out[i].Data, x.Data[from:from+s*inner]...)
+		}
+		at += s
+	}
+	return out, nil
+}
+
+// bound is a start or an end clamped to n elements; negative ones count from
+// the end.
+func bound(at, n int) int {
+	if at < 0 {
+		at += n
+	}
+	return min(max(at, 0), n)
+}
+
+func slice(in []Array) Array {
+	x, starts, ends := in[0], whole(in[1]), whole(in[2])
+	for k := range starts {
+		axis, step := k, 1
+		if len(in) > 3 {
+			axis = whole(in[3])[k]
+		}
+		if len(in) > 4 {
+			step = whole(in[4])[k]
+		}
+		if axis < 0 {
+			axis += len(x.Shape)
+		}
+		n := x.Shape[axis]
+		var taken []float64
+		if from, to := starts[k], ends[k]; step > 0 {
+			for i := bound(from, n); i < bound(to, n); i += step {
+				taken = append(taken, float64(i))
+			}
+		} else {
+			if from < 0 {
+				from += n
+			}
+			if to < 0 {
+				to = max(to+n, -1)
+			}
+			for i := min(from, n-1); i > to; i += step {
+				taken = append(taken, float64(i))
+			}
+		}
+		x = gather(x, Of(taken, len(taken)), axis)
+	}
+	return x
+}

@@ -1,0 +1,137 @@
+package ort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"infill/lm/internal/ort/library"
+)
+
+// useCUDA switches the runtime to a GPU, or says exactly what is missing. It ends with a run on the GPU, because a provider that
+// registers may still not work (a driver too old for the toolkit, a GPU too old for the kernels, no free memory).
+func (r *Runtime) useCUDA(ctx context.Context, index int) error {
+	if err := diagnoseCUDA(r.library, index); err != nil {
+		return fmt.Errorf("cuda: %w", err)
+	}
+	on := r.settings
+	on.cudaDevice = index
+	trial := on
+	trial.requireOnlyProvider = true
+	s, err := r.newSession(trialModel(), SessionOptions{}, trial)
+	if err != nil {
+		return fmt.Errorf("cuda: onnxruntime refuses device %d: %w", index, err)
+	}
+	in, out := []float32{1, 2}, make([]float32, 2)
+	err = s.Run(ctx, []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)})
+	if err = errors.Join(err, s.Close()); err != nil {
+		return fmt.Errorf("cuda: device %d does not compute: %w", index, err)
+	}
+	if out[0] != 2 || out[1] != 4 {
+		return fmt.Errorf("cuda: device %d computes wrongly: 1+1, 2+2 gave %v", index, out)
+	}
+	r.settings = on
+	r.device = fmt.Sprintf("cuda:%d", index)
+	return nil
+}
+
+// diagnoseCUDA looks for all that onnxruntime's CUDA provider needs, and names everything that is missing at once: the driver, the
+// provider, CUDA, cuDNN. Learning of them one by one would cost a user a download each.
+func diagnoseCUDA(libraryPath string, index int) error {
+	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
+		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
+	}
+	var problems []string
+	if count, err := cudaDevices(); err != nil {
+		problems = append(problems, err.Error())
+	} else if index >= count {
+		problems = append(problems, fmt.Sprintf("no device %d: the driver shows %d", index, count))
+	}
+	missing, err := missingForProvider(libraryPath)
+	switch {
+	case err != nil:
+		problems = append(problems, err.Error())
+	case len(missing) > 0:
+		problems = append(problems, fmt.Sprintf("the CUDA provider needs libraries that the loader does not find: %s; install them, or name their folder in LD_LIBRARY_PATH (PATH on Windows)", strings.Join(missing, ", ")))
+	}
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// missingForProvider lists what the provider beside a library asks the loader for and would not get.
+func missingForProvider(libraryPath string) ([]string, error) {
+	provider, shared := "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_shared.so"
+	if runtime.GOOS == "windows" {
+		provider, shared = "onnxruntime_providers_cuda.dll", "onnxruntime_providers_shared.dll"
+	}
+	folder := filepath.Dir(libraryPath)
+	for _, name := range []string{provider, shared} {
+		if _, err := os.Stat(filepath.Join(folder, name)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`", libraryPath, name)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	info, err := library.Inspect(filepath.Join(folder, provider))
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, name := range info.Needs {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			continue
+		}
+		if err := loadable(name); err != nil {
+			missing = append(missing, fmt.Sprintf("%s (%s)", name, partOf(name)))
+		}
+	}
+	return missing, nil
+}
+
+// partOf names the product that a missing library belongs to.
+func partOf(name string) string {
+	name = strings.ToLower(name)
+	switch {
+	case strings.Contains(name, "cudnn"):
+		return "cuDNN"
+	case strings.HasPrefix(name, "libcuda.so"), strings.HasPrefix(name, "nvcuda"):
+		return "the NVIDIA driver"
+	case strings.Contains(name, "cublas"), strings.Contains(name, "cudart"), strings.Contains(name, "cufft"), strings.Contains(name, "curand"), strings.Contains(name, "nvrtc"), strings.Contains(name, "nvjitlink"):
+		return "the CUDA toolkit"
+	case strings.Contains(name, "nvinfer"), strings.Contains(name, "nvonnxparser"):
+		return "TensorRT"
+	}
+	return "the system"
+}
+
+// trialModel is the ONNX graph y = x + x over two float32.
+func trialModel() []byte {
+	text := func(b []byte, number protowire.Number, s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s)
+	}
+	message := func(b []byte, number protowire.Number, m []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), m)
+	}
+	varint := func(b []byte, number protowire.Number, v uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), v)
+	}
+	value := func(name string) []byte {
+		shape := message(nil, shapeDimension, varint(nil, dimensionValue, 2))
+		tensor := message(varint(nil, tensorTypeElement, 1), tensorTypeShape, shape)
+		return message(text(nil, valueName, name), valueType, message(nil, typeTensor, tensor))
+	}
+	node := text(text(text(text(nil, 1, "x"), 1, "x"), 2, "y"), 4, "Add") // NodeProto: inputs, output, operator
+	graph := text(message(nil, 1, node), 2, "trial")                      // GraphProto: node, name
+	graph = message(message(graph, graphInput, value("x")), graphOutput, value("y"))
+	model := message(varint(nil, 1, 8), modelGraph, graph) // ModelProto: IR version, graph
+	return message(model, 8, varint(nil, 2, 17))           // ModelProto: operator set
+}

@@ -1,0 +1,122 @@
+// Package library finds the onnxruntime shared library, and fetches it where there is none.
+//
+// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and among the system's libraries. A file
+// of a wrong version or platform is never taken: the error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is
+// the user's word; when it does not serve, that is an error, and nothing else is tried.
+//
+// Fetch brings release 1.24.1 from the first source that works, smallest first, so that a slow line waits least: onnxruntime's release
+// page (about 8 MB), the pip client (12 to 17 MB), the Go module of the binding where it carries the platform's library (23 MB; nothing
+// when it lies in the module cache already, which is then tried first), the npm client (86 MB). Every file is checked against a pinned
+// SHA-256 before it is unpacked, or, where the table has none, against the digest that the release publishes. No registry is named here:
+// the clients know theirs, and their mirrors and proxies.
+//
+// The cache holds one folder for each release, platform and variant:
+//
+//	<cache>/onnxruntime/1.24.1/linux-amd64/{libonnxruntime.so,manifest.json}
+//	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
+//
+// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all, and under a lock, so
+// that of several processes one fetches and the others wait for it.
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"runtime"
+
+	"infill/models"
+)
+
+// Variable names the environment variable that names a library.
+const Variable = "INFILL_ONNXRUNTIME"
+
+// ErrNotFound is wrapped by Find's error when no place has a library that serves.
+var ErrNotFound = errors.New("no usable onnxruntime library found")
+
+// Options say what to look for and where. The zero value is right for a command without a terminal.
+type Options struct {
+	// CUDA asks for a library with the CUDA provider's files beside it.
+	CUDA bool
+	// CacheDir is the cache folder; empty: INFILL_CACHE, or infill's folder in the user's cache folder.
+	CacheDir string
+	// Progress takes what Fetch tells the user: moving on a terminal, else a line at the start and at the end. Nil: nothing.
+	Progress io.Writer
+
+	// What the tests replace.
+	goos, goarch string
+	pins         []pin
+	sources      map[string]source
+	places       func(context.Context, Options) iter.Seq[place]
+}
+
+// Library is a library that serves.
+type Library struct {
+	Path    string // absolute
+	Version string // "1.24.1"; empty when a library named by the user records none
+	Place   string // where it was found: INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
+	Source  string // where Fetch had it from: "pip"; empty outside the cache
+}
+
+// Ensure finds a library, or fetches one. It fetches nothing when INFILL_ONNXRUNTIME names a library, good or bad.
+func Ensure(ctx context.Context, o Options) (Library, error) {
+	found, err := Find(ctx, o)
+	if !errors.Is(err, ErrNotFound) {
+		return found, err
+	}
+	return Fetch(ctx, o)
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.goos == "" {
+		o.goos, o.goarch = runtime.GOOS, runtime.GOARCH
+	}
+	if o.CacheDir == "" {
+		root, err := models.CacheDir()
+		if err != nil {
+			return o, err
+		}
+		o.CacheDir = root
+	}
+	var err error
+	if o.CacheDir, err = filepath.Abs(o.CacheDir); err != nil {
+		return o, err
+	}
+	if o.pins == nil {
+		o.pins = pins(o.goos, o.goarch, o.CUDA)
+	}
+	if o.sources == nil {
+		o.sources = sources()
+	}
+	if o.places == nil {
+		o.places = places
+	}
+	return o, nil
+}
+
+// folder is the cache folder of the variant asked for.
+func (o Options) folder() string {
+	name := o.goos + "-" + o.goarch
+	if o.CUDA {
+		name += "-cuda"
+	}
+	return filepath.Join(o.CacheDir, "onnxruntime", Version, name)
+}
+
+func (o Options) platform() string {
+	if o.CUDA {
+		return fmt.Sprintf("%s/%s with CUDA", o.goos, o.goarch)
+	}
+	return o.goos + "/" + o.goarch
+}
+
+// provider is the file that holds the CUDA provider.
+func (o Options) provider() string {
+	if o.goos == "windows" {
+		return "onnxruntime_providers_cuda.dll"
+	}
+	return "libonnxruntime_providers_cuda.so"
+}

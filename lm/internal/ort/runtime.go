@@ -1,0 +1,265 @@
+// Package ort runs ONNX graphs with onnxruntime: one environment per process, devices, sessions, cancellation.
+//
+// It is the only package that imports onnxruntime_go, and binding.go is its only file that does. Its subpackage library finds and
+// fetches the shared library.
+//
+// Memory: a session works on the caller's slices, which are pinned while C code sees them. A call comes back only when C code is done
+// with them, also when its context ends. Everything that onnxruntime allocates is released by Close and by the end of each run.
+package ort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"infill/lm/internal/ort/library"
+)
+
+// Options say which library runs graphs, and on what.
+type Options struct {
+	// LibraryPath is the onnxruntime shared library; empty: Locate chooses.
+	LibraryPath string
+	// Progress takes what fetching a library tells the user; nil: nothing.
+	Progress io.Writer
+	// Device is one of Devices: "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda" or "cuda:N" for the N-th GPU.
+	Device string
+	// Threads is how many threads work on one node of a graph; 0: as many as Go uses, which respects a container's limit.
+	// Every session has its own threads.
+	Threads int
+	// NoSpinning lets a session's threads sleep between the nodes of a running call. By default they spin, which saves some
+	// microseconds per node; between calls they never do.
+	NoSpinning bool
+	// NoArena makes onnxruntime allocate and free every intermediate value instead of keeping an arena for each session. Slower;
+	// resident memory falls back after each run.
+	NoArena bool
+	// MemoryPattern makes onnxruntime plan one block for all intermediate values and remember a plan for every set of input shapes.
+	// Off by default: a process that sees many shapes would collect plans for ever.
+	MemoryPattern bool
+	// TensorFloat32 lets CUDA round the factors of matrix products to 10 bits. Off by default: energies stay float32.
+	TensorFloat32 bool
+	// Log is the least severe of onnxruntime's messages written to standard error; LogFatal, the default, is in practice silence.
+	// The first Open of a process decides.
+	Log LogSeverity
+	// Configuration holds further session configuration entries, by onnxruntime's names; they win over what the fields above set.
+	Configuration map[string]string
+}
+
+// Devices are the values of Options.Device.
+func Devices() []string { return []string{"auto", "cpu", "cuda", "cuda:N"} }
+
+// Runtime is an onnxruntime library loaded into this process, with a device.
+type Runtime struct {
+	library  string
+	version  string
+	device   string
+	note     string
+	settings settings
+
+	// Making sessions holds it for reading, Close for writing.
+	open         sync.RWMutex
+	closed       bool
+	sessionsLock sync.Mutex
+	sessions     map[*Session]struct{}
+}
+
+// environment is the process's only state: onnxruntime allows one environment, and the binding one library, per process.
+// It is never destroyed, because nobody knows which goroutine still holds a session.
+var environment struct {
+	sync.Mutex
+	library string // absolute; empty: not made
+	version string
+}
+
+// Open loads the onnxruntime library, once per process, and chooses the device. A second Open may choose another device and other
+// options, but not another library. Errors say what was found and what is wanted; "cuda" never falls back to the CPU.
+func Open(ctx context.Context, o Options) (*Runtime, error) {
+	device, index, err := parseDevice(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	if o.Threads < 0 {
+		return nil, fmt.Errorf("threads %d: give 0 (as many as the machine has) or more", o.Threads)
+	}
+	if o.LibraryPath == "" {
+		if o.LibraryPath, err = Locate(ctx, o.Device, o.Progress); err != nil {
+			return nil, err
+		}
+	}
+	path, err := filepath.Abs(o.LibraryPath)
+	if err != nil {
+		return nil, err
+	}
+	version, err := load(path, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	threads := o.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	r := &Runtime{
+		library:  path,
+		version:  version,
+		sessions: map[*Session]struct{}{},
+		settings: settings{
+			threads:       threads,
+			cudaDevice:    -1,
+			tensorFloat32: o.TensorFloat32,
+			arena:         !o.NoArena,
+			memoryPattern: o.MemoryPattern,
+			severity:      o.Log,
+			// Threads that spin after a run would take the cores from the sampler and from other sessions' threads.
+			configuration: map[string]string{"session.force_spinning_stop": "1"},
+		},
+	}
+	if o.NoSpinning {
+		r.settings.configuration["session.intra_op.allow_spinning"] = "0"
+	}
+	for key, value := range o.Configuration {
+		r.settings.configuration[key] = value
+	}
+	if device == "cpu" {
+		r.device = "cpu"
+		return r, nil
+	}
+	if err := r.useCUDA(ctx, index); err == nil {
+		return r, nil
+	} else if device == "cuda" || ctx.Err() != nil {
+		return nil, err
+	} else {
+		r.device, r.note = "cpu", err.Error()
+	}
+	return r, nil
+}
+
+// Locate chooses the library for a device, one of Devices, and fetches the CPU's if there is none; progress takes what that tells the
+// user, nil: nothing. The CUDA build of onnxruntime is a file of its own, and a process can load only one: what it runs already stays.
+func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
+	device, index, err := parseDevice(device)
+	if err != nil {
+		return "", err
+	}
+	environment.Lock()
+	loaded := environment.library
+	environment.Unlock()
+	switch {
+	case loaded != "":
+		return loaded, nil
+	case device == "cuda":
+		found, err := library.Find(ctx, library.Options{CUDA: true})
+		if errors.Is(err, library.ErrNotFound) {
+			err = fmt.Errorf("cuda: %w; run `infill setup --cuda`, or use --device cpu", err)
+		}
+		return found.Path, err
+	case device == "auto":
+		// The driver first: where there is none, and that is nearly everywhere, nothing else need be looked for.
+		if count, err := cudaDevices(); err == nil && count > 0 {
+			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil && diagnoseCUDA(found.Path, index) == nil {
+				return found.Path, nil
+			}
+		}
+	}
+	found, err := library.Ensure(ctx, library.Options{Progress: progress})
+	return found.Path, err
+}
+
+// load makes the environment, or checks that it is the one asked for.
+func load(path string, severity LogSeverity) (version string, err error) {
+	environment.Lock()
+	defer environment.Unlock()
+	if environment.library == path {
+		return environment.version, nil
+	}
+	if environment.library != "" {
+		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path, environment.version, environment.library)
+	}
+	if err := checkLibrary(path); err != nil {
+		return "", fmt.Errorf("onnxruntime library: %w", err)
+	}
+	if err := createEnvironment(path, severity); err != nil {
+		return "", fmt.Errorf("onnxruntime library: %s: %w", path, err)
+	}
+	environment.library, environment.version = path, environmentVersion()
+	return environment.version, nil
+}
+
+// checkLibrary refuses a file that the binding could not use, or would crash on. A library that serves stays loaded.
+func checkLibrary(path string) error {
+	info, err := library.Inspect(path)
+	if err != nil {
+		return err
+	}
+	if info.OS != runtime.GOOS || info.Arch != runtime.GOARCH {
+		return fmt.Errorf("%s: made for %s/%s, this machine is %s/%s", path, info.OS, info.Arch, runtime.GOOS, runtime.GOARCH)
+	}
+	version, offers, err := probe(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if !offers {
+		return fmt.Errorf("%s: found version %s, wanted %s or newer (C interface %d); run `infill setup`, or name another in %s",
+			path, version, library.MinimumVersion, apiVersion, library.Variable)
+	}
+	return nil
+}
+
+func parseDevice(name string) (device string, index int, err error) {
+	device, number, numbered := strings.Cut(name, ":")
+	switch {
+	case name == "":
+		return "auto", 0, nil
+	case !numbered && (device == "auto" || device == "cpu" || device == "cuda"):
+		return device, 0, nil
+	case numbered && device == "cuda":
+		if index, err = strconv.Atoi(number); err == nil && index >= 0 && number == strconv.Itoa(index) {
+			return device, index, nil
+		}
+	}
+	return "", 0, fmt.Errorf("unknown device %q; valid are %s", name, strings.Join(Devices(), ", "))
+}
+
+// Version is onnxruntime's version, such as "1.24.1".
+func (r *Runtime) Version() string { return r.version }
+
+// Library is the absolute path of the library in use.
+func (r *Runtime) Library() string { return r.library }
+
+// Device is the device really used: "cpu" or "cuda:N".
+func (r *Runtime) Device() string { return r.device }
+
+// Note says in one line why "auto" did not take CUDA; empty when it did, or when the device was named.
+func (r *Runtime) Note() string { return r.note }
+
+// Threads is how many threads each session uses on the CPU.
+func (r *Runtime) Threads() int { return r.settings.threads }
+
+// Close closes every session that is still open, waiting for running calls. The library stays loaded for a later Open.
+func (r *Runtime) Close() error {
+	r.open.Lock()
+	r.closed = true
+	r.open.Unlock()
+
+	r.sessionsLock.Lock()
+	sessions := make([]*Session, 0, len(r.sessions))
+	for s := range r.sessions {
+		sessions = append(sessions, s)
+	}
+	r.sessionsLock.Unlock()
+	var err error
+	for _, s := range sessions {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+func (r *Runtime) forget(s *Session) {
+	r.sessionsLock.Lock()
+	defer r.sessionsLock.Unlock()
+	delete(r.sessions, s)
+}

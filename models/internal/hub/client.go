@@ -1,0 +1,268 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// Client asks one endpoint for the files of one repository.
+type Client struct {
+	Options
+	name     string
+	endpoint *url.URL
+	http     *retryablehttp.Client
+	// direct follows no redirect away from the endpoint: the hub's headers stand in the answer that redirects.
+	direct *retryablehttp.Client
+	begun  bool // Progress.Begin has been called
+}
+
+// maxInfoBytes bounds the answer about a repository.
+const maxInfoBytes = 16 << 20
+
+// New is a client for a model's repository, "org/name", or a data set's, "datasets/org/name".
+func New(name string, o Options) (*Client, error) {
+	o = o.withDefaults()
+	endpoint, err := url.Parse(o.Endpoint)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://", EndpointVariable, o.Endpoint)
+	}
+	c := &Client{Options: o, name: name, endpoint: endpoint}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = o.Stall
+	c.http = c.retrying(&http.Client{Transport: transport, CheckRedirect: c.checkRedirect})
+	c.direct = c.retrying(&http.Client{Transport: transport, CheckRedirect: func(request *http.Request, via []*http.Request) error {
+		if request.URL.Host != endpoint.Host {
+			return http.ErrUseLastResponse
+		}
+		return c.checkRedirect(request, via)
+	}})
+	return c, nil
+}
+
+func (c *Client) retrying(plain *http.Client) *retryablehttp.Client {
+	r := retryablehttp.NewClient()
+	r.HTTPClient = plain
+	r.Logger = nil
+	r.RetryMax = c.Attempts - 1
+	r.RetryWaitMin, r.RetryWaitMax = c.WaitMin, c.WaitMax
+	r.CheckRetry = c.retry
+	r.Backoff = c.backoff
+	// The last answer is wanted even when it is an error: its status says what to do.
+	r.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return r
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
+
+func (c *Client) retry(ctx context.Context, response *http.Response, err error) (bool, error) {
+	if errors.Is(err, errRedirect) {
+		return false, err
+	}
+	if response != nil && retryAfter(response) > c.WaitMax {
+		return false, nil
+	}
+	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
+}
+
+func (c *Client) backoff(shortest, longest time.Duration, attempt int, response *http.Response) time.Duration {
+	wait := retryablehttp.DefaultBackoff(shortest, longest, attempt, response)
+	reason := errors.New("the hub cannot be reached")
+	if response != nil {
+		reason = fmt.Errorf("the hub answers %s", response.Status)
+	}
+	c.Progress.Waiting(reason, wait)
+	return wait
+}
+
+// retryAfter is the wait that an answer asks for, 0 when it asks for none.
+func retryAfter(response *http.Response) time.Duration {
+	value := response.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return time.Until(date)
+	}
+	return 0
+}
+
+// get asks for an address, from byte offset on when that is not 0. Any answer but 200 and 206 is a *statusError.
+func (c *Client) get(ctx context.Context, address string, offset int64) (*http.Response, error) {
+	response, err := c.send(ctx, c.http, http.MethodGet, address, offset)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPartialContent {
+		return response, nil
+	}
+	response.Body.Close()
+	return nil, c.statusError(response)
+}
+
+func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, address string, offset int64) (*http.Response, error) {
+	request, err := retryablehttp.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", "infill")
+	// Sizes and ranges are those of the stored bytes.
+	request.Header.Set("Accept-Encoding", "identity")
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if offset > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	response, err := by.Do(request)
+	if err != nil {
+		var address *url.Error
+		if errors.As(err, &address) {
+			err = address.Err // it would repeat the address, which may carry a signature
+		}
+		if errors.Is(err, errRedirect) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("cannot reach %s: %w; check the connection, or set %s to a mirror", c.endpoint.Host, err, EndpointVariable)
+	}
+	return response, nil
+}
+
+// statusError is the error for an answer that is not a success.
+type statusError struct {
+	status  int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
+func (c *Client) statusError(response *http.Response) error {
+	// The hub says in a header which of several things is missing.
+	code := response.Header.Get("X-Error-Code")
+	e := &statusError{status: response.StatusCode}
+	switch {
+	case code == "GatedRepo":
+		e.message = fmt.Sprintf("access to this model has to be granted: ask for it on %s/%s, then set %s to your token", c.endpoint.Redacted(), c.name, TokenVariable)
+	case code == "RevisionNotFound":
+		e.message = "the model has no such revision"
+	case response.StatusCode == http.StatusUnauthorized && c.Token == "":
+		e.message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a token that may read it", TokenVariable)
+	case response.StatusCode == http.StatusUnauthorized:
+		e.message = fmt.Sprintf("the hub does not accept the token (401): check %s, and the name of the model", TokenVariable)
+	case response.StatusCode == http.StatusForbidden:
+		e.message = fmt.Sprintf("the hub refuses access (403): the token in %s may not read this model", TokenVariable)
+	case response.StatusCode == http.StatusNotFound:
+		e.message = fmt.Sprintf("the hub has no such model or file (404): check the name on %s", c.endpoint.Redacted())
+	case response.StatusCode == http.StatusTooManyRequests:
+		e.message = "the hub limits requests (429): try again later"
+		if wait := retryAfter(response); wait > 0 {
+			e.message = fmt.Sprintf("the hub limits requests (429): try again in %s", wait.Round(time.Second))
+		}
+	case response.StatusCode >= 500:
+		e.message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a mirror", response.Status, c.Attempts, EndpointVariable)
+	default:
+		e.message = fmt.Sprintf("unexpected answer of the hub: %s", response.Status)
+	}
+	return e
+}
+
+// Revision is what the hub tells about a revision of a repository.
+type Revision struct {
+	Commit   string   `json:"sha"`
+	Files    []File   `json:"siblings"`
+	Tags     []string `json:"tags"`
+	CardData struct {
+		Licence any `json:"license"` // text, or a list of texts
+	} `json:"cardData"`
+}
+
+// File is one file of a repository.
+type File struct {
+	Name   string `json:"rfilename"`
+	Listed *int64 `json:"size"`
+	// Blob is the git object name. Of a large file it names a pointer and says nothing of the content.
+	Blob  string `json:"blobId"`
+	Large *struct {
+		SHA256 string `json:"sha256"`
+		Size   int64  `json:"size"`
+	} `json:"lfs"`
+	// Size is the number of bytes, once Client.complete has found it.
+	Size int64 `json:"-"`
+}
+
+// Revision asks for the files of a branch, a tag or a commit.
+func (c *Client) Revision(ctx context.Context, revision string) (*Revision, error) {
+	kind := "models/"
+	if strings.HasPrefix(c.name, "datasets/") {
+		kind = "" // the name says it
+	}
+	address := c.Endpoint + "/api/" + kind + c.name + "/revision/" + url.PathEscape(revision) + "?blobs=true"
+	response, err := c.get(ctx, address, 0)
+	if err != nil {
+		var status *statusError
+		if errors.As(err, &status) && status.status == http.StatusNotFound {
+			return nil, fmt.Errorf("revision %q: %w", revision, err)
+		}
+		return nil, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the list of files: %w", err)
+	}
+	if len(content) > maxInfoBytes {
+		return nil, fmt.Errorf("the list of files is longer than %d bytes", maxInfoBytes)
+	}
+	var r Revision
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w", c.endpoint.Redacted(), err)
+	}
+	if !isHex(r.Commit, 40) {
+		return nil, fmt.Errorf("%s does not answer like a hub: %.60q is not a commit", c.endpoint.Redacted(), r.Commit)
+	}
+	return &r, nil
+}
+
+// Licence is the licence on the model's card, or that in its tags.
+func (r *Revision) Licence() string {
+	switch l := r.CardData.Licence.(type) {
+	case string:
+		return l
+	case []any:
+		var all []string
+		for _, one := range l {
+			all = append(all, fmt.Sprint(one))
+		}
+		return strings.Join(all, ", ")
+	}
+	for _, tag := range r.Tags {
+		if l, ok := strings.CutPrefix(tag, "license:"); ok {
+			return l
+		}
+	}
+	return ""
+}
+
+// Find finds a file by its name.
+func (r *Revision) Find(name string) (File, bool) {
+	i := slices.IndexFunc(r.Files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return File{}, false
+	}
+	return r.Files[i], true
+}
+
+func isHex(s string, digits int) bool {
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -1,0 +1,658 @@
+package pytorch_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/models/internal/pytorch"
+	"infill/models/internal/safetensors"
+)
+
+// tensor is what a file says of a tensor, with its bytes.
+type tensor struct {
+	DType   safetensors.DType
+	Shape   []int
+	Content string
+}
+
+func testdata(name string) string { return filepath.Join("testdata", name) }
+
+// contents reads a safetensors file.
+func contents(t testing.TB, path string) map[string]tensor {
+	t.Helper()
+	file, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]tensor{}
+	for _, name := range file.Names() {
+		stored, _ := file.Tensor(name)
+		raw, err := stored.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = tensor{stored.DType, stored.Shape, string(raw)}
+	}
+	return all
+}
+
+// converted reads what a file is converted to.
+func converted(t testing.TB, file *pytorch.File, wanted func(string) bool) map[string]tensor {
+	t.Helper()
+	defer file.Close()
+	if err := file.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Convert(t.Context(), out, wanted), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return contents(t, path)
+}
+
+func open(t testing.TB, name string) *pytorch.File {
+	t.Helper()
+	file, err := pytorch.Open(testdata(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// What torch.save wrote is, bit for bit, what torch.load makes of it.
+func TestConvert(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"kinds.bin", "kinds.safetensors"},
+		{"kinds-legacy.bin", "kinds.safetensors"},
+		{"module.bin", "module.safetensors"},
+		{"parameters.bin", "parameters.safetensors"},
+		{"views-legacy.bin", "views.safetensors"},
+		{"bundle/pytorch_model.bin", "bundle/expected.safetensors"},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			want := contents(t, testdata(c.want))
+			got := converted(t, open(t, c.file), nil)
+			if strings.HasPrefix(c.file, "bundle") {
+				// The reference leaves out what is tied; here it is written again.
+				for tied, first := range map[string]string{
+					"cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.bias": "cls.predictions.bias",
+				} {
+					if _, ok := want[tied]; ok {
+						t.Fatalf("%s is in %s: the test has nothing to show", tied, c.want)
+					}
+					want[tied] = want[first]
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTensors(t *testing.T) {
+	file := open(t, "kinds.bin")
+	defer file.Close()
+	var names []string
+	for _, tensor := range file.Tensors() {
+		names = append(names, tensor.Name)
+	}
+	want := strings.Fields(`float32 tied row column rest transposed steps permuted expanded float16 bfloat16 float64 int64 int32 int16 int8 uint8 bool
+		scalar empty parameter special`)
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("names in the order of the state dict (-want +got):\n%s", diff)
+	}
+}
+
+// Tied matrices are written once, and again where they are wanted; vectors always.
+func TestConvertTied(t *testing.T) {
+	const tied = "cls.predictions.decoder.weight"
+	for _, c := range []struct {
+		name   string
+		wanted func(string) bool
+		want   bool
+	}{
+		{"nothing wanted", func(string) bool { return false }, false},
+		{"wanted", func(name string) bool { return name == tied }, true},
+		{"everything", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := converted(t, open(t, "bundle/pytorch_model.bin"), c.wanted)
+			if _, ok := got[tied]; ok != c.want {
+				t.Errorf("%s is there: %t, want %t", tied, ok, c.want)
+			}
+			for _, name := range []string{"bert.embeddings.word_embeddings.weight", "cls.predictions.bias", "cls.predictions.decoder.bias"} {
+				if _, ok := got[name]; !ok {
+					t.Errorf("%s is not there", name)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenShards(t *testing.T) {
+	file, err := pytorch.OpenShards(testdata("bundle-sharded/" + pytorch.IndexName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, testdata("bundle/expected.safetensors"))
+	want["cls.predictions.decoder.bias"] = want["cls.predictions.bias"]
+	if diff := cmp.Diff(want, converted(t, file, func(string) bool { return false })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOpenShardsRefuses(t *testing.T) {
+	for _, c := range []struct{ name, index, want string }{
+		{"no JSON", "{", "not a valid index"},
+		{"no map", "{}", "weight_map is missing or empty"},
+		{"outside", `{"weight_map": {"w": "../small.bin"}}`, `"../small.bin" is not the name of a .bin file beside the index`},
+		{"other kind", `{"weight_map": {"w": "small.safetensors"}}`, "is not the name of a .bin file"},
+		{"missing file", `{"weight_map": {"w": "absent.bin"}}`, "absent.bin"},
+		{"missing tensor", `{"weight_map": {"w": "small.bin", "v": "small.bin"}}`, `tensor "v" is not in small.bin, where the index has it`},
+		{"many files", func() string {
+			var entries []string
+			for i := range 300 {
+				entries = append(entries, fmt.Sprintf(`"w%d": "s%d.bin"`, i, i))
+			}
+			return `{"weight_map": {` + strings.Join(entries, ",") + `}}`
+		}(), "more than the 256 files"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			index := filepath.Join(dir, pytorch.IndexName)
+			write(t, index, []byte(c.index))
+			write(t, filepath.Join(dir, "small.bin"), read(t, "small.bin"))
+			_, err := pytorch.OpenShards(index)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("error %v does not name the folder and say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func write(t testing.TB, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(testdata(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func parse(content []byte) (*pytorch.File, error) {
+	return pytorch.Parse(bytes.NewReader(content), int64(len(content)))
+}
+
+// Pieces of pickles of protocol 2.
+func global(class string) string {
+	i := strings.LastIndexByte(class, '.')
+	return "c" + class[:i] + "\n" + class[i+1:] + "\n"
+}
+
+func text(s string) string {
+	return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
+}
+
+// integer is pickled as a long of 9 bytes where it needs them.
+func integer(n uint64) string {
+	return "\x8a\x09" + string(binary.LittleEndian.AppendUint64(nil, n)) + "\x00"
+}
+
+func small(n int) string {
+	return "\x8a\x08" + string(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+}
+
+func tuple(items ...string) string { return "(" + strings.Join(items, "") + "t" }
+
+func call(class string, arguments ...string) string {
+	return global(class) + tuple(arguments...) + "R"
+}
+
+func storageOf(class, key string, elements int, more ...string) string {
+	return tuple(append([]string{text("storage"), global(class), text(key), text("cpu"), small(elements)}, more...)...) + "Q"
+}
+
+func tensorOf(storage string, offset int, shape, strides string) string {
+	return call("torch._utils._rebuild_tensor_v2", storage, small(offset), shape, strides, "\x89", global("collections.OrderedDict")+")R")
+}
+
+func dict(keysAndValues ...string) string { return "}(" + strings.Join(keysAndValues, "") + "u" }
+
+func pickled(value string) string { return "\x80\x02" + value + "." }
+
+// plain is a state dict of one tensor, [2] of 32-bit numbers.
+func plain() string {
+	return pickled(dict(text("w"), tensorOf(storageOf("torch.FloatStorage", "0", 2), 0, tuple(small(2)), tuple(small(1)))))
+}
+
+type entry struct {
+	zip.FileHeader
+	content string
+}
+
+func stored(name, content string) entry { return entry{zip.FileHeader{Name: name}, content} }
+
+func archive(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, e := range entries {
+		to, err := w.CreateHeader(&e.FileHeader)
+		if err == nil {
+			_, err = io.WriteString(to, e.content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// archiveOf is an archive of a pickle and a storage of 8 bytes.
+func archiveOf(t testing.TB, pickle string) []byte {
+	return archive(t, stored("m/data.pkl", pickle), stored("m/data/0", "\x00\x00\x80\x3f\x00\x00\x00\x40"))
+}
+
+// legacyOf is the legacy form of a pickle, a list of keys and what follows.
+func legacyOf(pickle, keys, rest string) []byte {
+	return []byte("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19." + "\x80\x02M\xe9\x03." +
+		pickled(dict(text("little_endian"), "\x88")) + pickle + keys + rest)
+}
+
+func eight(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
+
+// The pieces above make files that are read, so what the next test refuses is refused for what it changes.
+func TestParse(t *testing.T) {
+	legacyPickle := pickled(dict(text("w"), tensorOf(storageOf("torch.FloatStorage", "0", 2, "N"), 0, tuple(small(2)), tuple(small(1)))))
+	for name, content := range map[string][]byte{
+		"archive": archiveOf(t, plain()),
+		"legacy":  legacyOf(legacyPickle, pickled("]"+text("0")+"a"), eight(2)+"\x00\x00\x80\x3f\x00\x00\x00\x40"),
+	} {
+		file, err := parse(content)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := map[string]tensor{"w": {safetensors.F32, []int{2}, "\x00\x00\x80\x3f\x00\x00\x00\x40"}}
+		if diff := cmp.Diff(want, converted(t, file, nil)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	one := func(tensor string) []byte { return archiveOf(t, pickled(dict(text("w"), tensor))) }
+	float := storageOf("torch.FloatStorage", "0", 2)
+	shaped := func(offset int, shape, strides string) []byte { return one(tensorOf(float, offset, shape, strides)) }
+	legacyPickle := pickled(dict(text("w"), tensorOf(storageOf("torch.FloatStorage", "0", 2, "N"), 0, tuple(small(2)), tuple(small(1)))))
+	keys := pickled("]" + text("0") + "a")
+	raw := func(h zip.FileHeader) []byte {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		for _, e := range []entry{stored("m/data.pkl", plain()), {h, ""}} {
+			e.CRC32 = 0
+			if e.content != "" {
+				e.CompressedSize64, e.UncompressedSize64 = uint64(len(e.content)), uint64(len(e.content))
+			}
+			to, err := w.CreateRaw(&e.FileHeader)
+			if err == nil {
+				_, err = io.WriteString(to, e.content)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	big := strings.Repeat("x", 1<<16-1)
+	for _, c := range []struct {
+		name    string
+		content []byte
+		want    string
+	}{
+		{"empty", nil, "begins with neither"},
+		{"safetensors", read(t, "kinds.safetensors"), "begins with neither"},
+		{"pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "a pointer of Git LFS"},
+		{"tar", append(append(make([]byte, 257), "ustar\x0000"...), make([]byte, 1000)...), "the tar form"},
+		{"TorchScript", read(t, "script.bin"), "a TorchScript program"},
+		{"whole module", read(t, "whole.bin"), `the pickle names "torch.nn.modules.linear.Linear"`},
+		{"protocol 4", read(t, "protocol4.bin"), "pickle protocol 4 is not read"},
+		{"protocol 4, legacy", []byte("\x80\x04\x95"), "pickle protocol 4 is not read"},
+
+		{"os.system", archiveOf(t, pickled(call("os.system", text("true")))), `the pickle names "os.system", which is no part of a state dict of weights`},
+		{"os.system in a dict", one(call("posix.system", text("true"))), `"posix.system"`},
+		{"builtin of the library", one(call("__builtin__.object")), `"__builtin__.object"`},
+		{"reconstructor of the library", one(call("copy_reg._reconstructor")), `"copy_reg._reconstructor"`},
+		{"eval behind a dot", archiveOf(t, pickled("c__builtin__\nx.eval\n)R")), `"__builtin__.x.eval"`},
+		{"function of torch", one(call("torch._utils._rebuild_qtensor")), `"torch._utils._rebuild_qtensor"`},
+		{"instance", archiveOf(t, "\x80\x02(ios\nsystem\n."), "opcode 0x69"},
+		{"class from the stack", archiveOf(t, "\x80\x02"+text("os")+text("system")+"\x93."), "opcode 0x93"},
+		{"extension", archiveOf(t, "\x80\x02\x82\x01."), "opcode 0x82"},
+		{"opcode 255", archiveOf(t, "\x80\x02\xff."), "opcode 0xff"},
+
+		{"BINUNICODE claims 4 GiB", archiveOf(t, "\x80\x02X\xff\xff\xff\xff."), "claims 4294967295 bytes, 1 are left"},
+		{"BINBYTES8 claims all", archiveOf(t, "\x80\x02\x8e\xff\xff\xff\xff\xff\xff\xff\x7f."), "opcode 0x8e"},
+		{"BINUNICODE8 claims all", archiveOf(t, "\x80\x02\x8d\xff\xff\xff\xff\xff\xff\xff\x7f."), "opcode 0x8d"},
+		{"LONG4 claims 2 GiB", archiveOf(t, "\x80\x02\x8b\xff\xff\xff\x7f."), "opcode 0x8b"},
+		{"FRAME claims all", archiveOf(t, "\x80\x02\x95\xff\xff\xff\xff\xff\xff\xff\x7f."), "opcode 0x95"},
+		{"LONG1 of nothing", archiveOf(t, "\x80\x02\x8a\x00."), "an integer of 0 bytes"},
+		{"LONG1 cut", archiveOf(t, "\x80\x02\x8a\x09\x01."), "cut short"},
+		{"no end", archiveOf(t, "\x80\x02}"), "cut short"},
+		{"nothing", archiveOf(t, ""), "cut short"},
+		{"end at once", archiveOf(t, "."), "not that of a state dict"},
+		{"deep marks", archiveOf(t, "\x80\x02"+strings.Repeat("(", 1000)+"."), "more than 64 marks"},
+		{"no mark", archiveOf(t, "\x80\x02t."), "has no mark"},
+		{"deep tuples", archiveOf(t, "\x80\x02)"+strings.Repeat("\x85", 1<<18)+"."), "no state dict"},
+		{"many opcodes", archiveOf(t, "\x80\x02"+strings.Repeat("N", 1<<19)+"."), "more than the 524288 opcodes"},
+		{"tuples that double", one(")" + strings.Repeat("q\x00h\x00\x86", 1000)), "is not a tensor"},
+		{"list in itself", archiveOf(t, pickled("]q\x00h\x00a")), "no state dict"},
+		{"dict in itself", archiveOf(t, pickled("}q\x00"+text("w")+"h\x00s")), `"w" is not a tensor`},
+		{"odd items", archiveOf(t, pickled("}("+text("w")+"u")), "not well formed"},
+		{"long pickle", archiveOf(t, "\x80\x02X\x00\x00\x00\x01"+strings.Repeat("x", 1<<24)+"0."), "more than the 16777216 that are accepted"},
+
+		{"call of a long list", archiveOf(t, pickled("]("+strings.Repeat("N", 1<<18)+"e)R")), "REDUCE requires a Callable"},
+		{"call with many arguments", archiveOf(t, pickled(global("collections.OrderedDict")+"("+strings.Repeat("N", 1<<18)+"tR")), "args not supported"},
+
+		{"no dict", archiveOf(t, pickled("K\x01")), "no state dict"},
+		{"empty dict", archiveOf(t, pickled("}")), "no tensors"},
+		{"number", one("K\x01"), `"w" is not a tensor`},
+		{"nested", one(dict()), `"w" is not a tensor`},
+		{"key is a number", archiveOf(t, pickled(dict("K\x01", "K\x01"))), "not text"},
+		{"key is not UTF-8", archiveOf(t, pickled(dict(text("\xff"), "K\x01"))), "not text"},
+		{"storage as a value", one(float), `"w" is not a tensor`},
+		{"parameter of nothing", one(call("torch._utils._rebuild_parameter", "N", "\x88", "N")), "a parameter that is not made from a tensor"},
+		{"conjugate", one(call("torch._utils._rebuild_tensor_v2", float, small(0), ")", ")", "\x89", "N", dict(text("conj"), "\x88"))), "conjugated"},
+		{"few arguments", one(call("torch._utils._rebuild_tensor_v2", float)), "a tensor of 1 arguments"},
+		{"arguments in another order", one(call("torch._utils._rebuild_tensor_v2", small(0), float, ")", ")", "\x89", "N")), "whose arguments are not"},
+
+		{"storage of a module", one(tuple(text("module"), text("m")) + "Q"), "a whole module"},
+		{"persistent id of nothing", one(")Q"), "a persistent id is not"},
+		{"storage of no class", one(tuple(text("storage"), text("FloatStorage"), text("0"), text("cpu"), small(2)) + "Q"), "not that of a storage"},
+		{"elements below 0", one(storageOf("torch.FloatStorage", "0", -1)), "not that of a storage"},
+		{"more elements than 64 bits", one(tuple(text("storage"), global("torch.FloatStorage"), text("0"), text("cpu"), integer(1<<63)) + "Q"), "not that of a storage"},
+		{"more elements than the file", one(storageOf("torch.FloatStorage", "0", 1<<61)), "more than a file of"},
+		{"fewer elements than stored", one(tensorOf(storageOf("torch.FloatStorage", "0", 1), 0, ")", ")")), "has 8 bytes, its 1 elements of F32 take 4"},
+		{"storage absent", one(tensorOf(storageOf("torch.FloatStorage", "1", 2), 0, ")", ")")), `storage "1" is not in the archive`},
+		{"storage in two types", archiveOf(t, pickled(dict(text("v"), tensorOf(float, 0, ")", ")"), text("w"), tensorOf(storageOf("torch.IntStorage", "0", 2), 0, ")", ")")))), "described twice"},
+		{"path as a key", one(tensorOf(storageOf("torch.FloatStorage", "../data.pkl", 2), 0, ")", ")")), "is not in the archive"},
+
+		{"offset outside", shaped(3, ")", ")"), "offset 3 is outside"},
+		{"offset at the end", shaped(2, ")", ")"), "outside the storage"},
+		{"offset below 0", shaped(-1, ")", ")"), "offset -1 is outside"},
+		{"shape outside", shaped(0, tuple(small(3)), tuple(small(1))), "reaches outside the storage, which has 2 elements"},
+		{"offset and shape outside", shaped(1, tuple(small(2)), tuple(small(1))), "reaches outside"},
+		{"stride outside", shaped(0, tuple(small(2)), tuple(small(2))), "reaches outside"},
+		{"stride overflows", shaped(1, tuple(small(3)), tuple(small(1<<62))), "reaches outside"},
+		{"sum of strides overflows", shaped(0, tuple(small(3), small(3), small(3)), tuple(small(1<<62), small(1<<62), small(1<<62))), "reaches outside"},
+		{"stride below 0", shaped(1, tuple(small(2)), tuple(small(-1))), "that cannot be one"},
+		{"dimension below 0", shaped(0, tuple(small(-2)), tuple(small(1))), "that cannot be one"},
+		{"dimension is text", shaped(0, tuple(text("2")), tuple(small(1))), "that cannot be one"},
+		{"fewer strides", shaped(0, tuple(small(1), small(1)), tuple(small(1))), "2 dimensions and 1 strides"},
+		{"many dimensions", shaped(0, tuple(slices.Repeat([]string{"K\x01"}, 33)...), tuple(slices.Repeat([]string{"K\x01"}, 33)...)), "33 dimensions"},
+		{"elements beyond count", shaped(0, tuple(small(1<<40), small(1<<40)), tuple(small(0), small(0))), "more elements than can be counted"},
+
+		{"archive of something else", archive(t, stored("readme.txt", "x")), "has no data.pkl"},
+		{"pickle in no folder", archive(t, stored("data.pkl", plain())), "in no folder"},
+		{"two pickles", archive(t, stored("a/data.pkl", plain()), stored("b/data.pkl", plain())), "two pickles"},
+		{"a name twice", archive(t, stored("m/data.pkl", plain()), stored("m/data/0", "12345678"), stored("m/data/0", "12345678")), "in the archive twice"},
+		{"big-endian", archive(t, stored("m/data.pkl", plain()), stored("m/byteorder", "big"), stored("m/data/0", "12345678")), `byte order "big"`},
+		{"compressed pickle", archive(t, entry{zip.FileHeader{Name: "m/data.pkl", Method: zip.Deflate}, plain()}), "is compressed"},
+		{"compressed storage", archive(t, stored("m/data.pkl", plain()), entry{zip.FileHeader{Name: "m/data/0", Method: zip.Deflate}, "12345678"}), "is compressed"},
+		{"bomb", archive(t, entry{zip.FileHeader{Name: "m/data.pkl", Method: zip.Deflate}, strings.Repeat("N", 15<<20)}), "is compressed"},
+		{"storage of absurd size", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 1 << 60, UncompressedSize64: 1 << 60}), "claims 1152921504606846976 bytes"},
+		{"storage of two sizes", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 1, UncompressedSize64: 8}), "is compressed or encrypted"},
+		{"storage past the end", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 4096, UncompressedSize64: 4096}), "claims 4096 bytes"},
+		{"directory", archive(t, slices.Repeat([]entry{stored(big, "")}, 600)...), "directory is larger than"},
+
+		{"legacy: other version", []byte("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xea\x03."), "a version of the legacy form"},
+		{"legacy: big-endian", bytes.Replace(legacyOf(legacyPickle, keys, ""), []byte("\x88"), []byte("\x89"), 1), "little-endian"},
+		{"legacy: os.system", legacyOf(pickled(call("os.system", text("true"))), keys, ""), `"os.system"`},
+		{"legacy: no list", legacyOf(legacyPickle, pickled("}"), ""), "is not a list"},
+		{"legacy: empty list", legacyOf(legacyPickle, pickled("]"), ""), `storage "0" is not in the file`},
+		{"legacy: other key", legacyOf(legacyPickle, pickled("]"+text("1")+"a"), ""), "an entry that no tensor uses"},
+		{"legacy: key twice", legacyOf(legacyPickle, pickled("]"+text("0")+"a"+text("0")+"a"), eight(2)+"12345678"+eight(2)+"12345678"), "or one twice"},
+		{"legacy: storages absent", legacyOf(legacyPickle, keys, ""), "begins outside the file"},
+		{"legacy: other number of elements", legacyOf(legacyPickle, keys, eight(3)+"123456789012"), "has 3 elements, the pickle says 2"},
+		{"legacy: storage cut", legacyOf(legacyPickle, keys, eight(2)+"1234567"), "takes 8 bytes, the file has 7 more"},
+		{"legacy: form of the archive", legacyOf(plain(), keys, eight(2)+"12345678"), "not that of a storage"},
+		{"legacy: view outside", legacyOf(pickled(dict(text("w"), tensorOf(storageOf("torch.FloatStorage", "0", 2, tuple(text("v"), small(1), small(2))), 0, ")", ")"))), keys, ""), "a view is outside"},
+		{"legacy: view of nothing", legacyOf(pickled(dict(text("w"), tensorOf(storageOf("torch.FloatStorage", "0", 2, tuple()), 0, ")", ")"))), keys, ""), "not well formed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parse(c.content)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 400 {
+				t.Errorf("error %v does not say %q in one line", err, c.want)
+			}
+		})
+	}
+}
+
+// A file that has been cut anywhere is refused.
+func TestParseCut(t *testing.T) {
+	for _, name := range []string{"small.bin", "small-legacy.bin", "views-legacy.bin", "module.bin"} {
+		content := read(t, name)
+		if _, err := parse(content); err != nil {
+			t.Fatal(err)
+		}
+		for n := range content {
+			if _, err := parse(content[:n]); err == nil {
+				t.Errorf("%s: the first %d of %d bytes are read without an error", name, n, len(content))
+			}
+		}
+	}
+}
+
+// Any byte may be any other: what is read then is whole, or refused.
+func TestParseAltered(t *testing.T) {
+	for _, name := range []string{"small.bin", "small-legacy.bin", "views-legacy.bin"} {
+		content := read(t, name)
+		for i := range content {
+			for _, other := range []byte{0, 1, '.', '(', 'R', 't', 'u', 'b', 'h', 0x7f, 0x80, 0x95, 0xff, content[i] ^ 1, content[i] ^ 0x80} {
+				altered := slices.Clone(content)
+				altered[i] = other
+				use(t, altered)
+			}
+		}
+	}
+}
+
+// use reads and converts a file. Nothing but an error or a valid safetensors file may come of it.
+func use(t *testing.T, content []byte) {
+	t.Helper()
+	file, err := parse(content)
+	if err != nil {
+		return
+	}
+	if file.Verify(t.Context()) != nil {
+		return
+	}
+	var b bytes.Buffer
+	if err := file.Convert(t.Context(), &b, nil); err != nil {
+		return
+	}
+	if b.Len() > 4*len(content)+1<<20 {
+		t.Errorf("%d bytes became %d", len(content), b.Len())
+	}
+	result, err := safetensors.Parse(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(result.Names()), len(file.Tensors()); got != want {
+		t.Errorf("%d tensors became %d", want, got)
+	}
+}
+
+// What a file claims is not allocated. Each of these claims gigabytes.
+func TestParseAllocates(t *testing.T) {
+	one := func(tensor string) []byte { return archiveOf(t, pickled(dict(text("w"), tensor))) }
+	for name, content := range map[string][]byte{
+		"BINUNICODE":        archiveOf(t, "\x80\x02X\xff\xff\xff\x7f."),
+		"LONG4":             archiveOf(t, "\x80\x02\x8b\xff\xff\xff\x7f."),
+		"FRAME":             archiveOf(t, "\x80\x02\x95\xff\xff\xff\xff\x00\x00\x00\x00."),
+		"legacy BINUNICODE": legacyOf("\x80\x02X\xff\xff\xff\x7f.", "", ""),
+		"storage":           one(tensorOf(storageOf("torch.FloatStorage", "0", 1<<30), 0, tuple(small(1<<30)), tuple(small(1)))),
+		"shape":             one(tensorOf(storageOf("torch.FloatStorage", "0", 2), 0, tuple(small(1<<30)), tuple(small(1)))),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := parse(content); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
+			t.Errorf("%s: %d bytes were allocated", name, allocated)
+		}
+	}
+}
+
+// A small file must not fill the disk.
+func TestConvertRefuses(t *testing.T) {
+	storage := storageOf("torch.FloatStorage", "0", 2)
+	var many []string
+	for i := range 20000 {
+		many = append(many, text(fmt.Sprint("w", i)), "h\x01")
+	}
+	for _, c := range []struct{ name, pickle string }{
+		{"strides of 0", dict(text("w"), tensorOf(storage, 0, tuple(small(1<<30), small(2)), tuple(small(0), small(1))))},
+		{"many names", dict(append([]string{text("w"), tensorOf(storage, 0, tuple(small(1<<13), small(2)), tuple(small(0), small(1))) + "q\x01"}, many...)...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file, err := parse(archiveOf(t, pickled(c.pickle)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := file.Convert(t.Context(), &b, nil); err == nil || !strings.Contains(err.Error(), "more than 4 times as much as the file") || b.Len() > 0 {
+				t.Errorf("error %v, %d bytes written", err, b.Len())
+			}
+		})
+	}
+}
+
+// The archive's checksums tell of damage that leaves all sizes as they are.
+func TestVerify(t *testing.T) {
+	content := read(t, "bundle/pytorch_model.bin")
+	file, err := parse(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	weights := contents(t, testdata("bundle/expected.safetensors"))["bert.encoder.layer.1.output.dense.weight"].Content
+	at := bytes.Index(content, []byte(weights))
+	if at < 0 {
+		t.Fatal("the weights are not where they are looked for")
+	}
+	content[at+100] ^= 1
+	if file, err = parse(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "/data/") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	file := open(t, "bundle/pytorch_model.bin")
+	defer file.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := file.Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify: %v", err)
+	}
+	if err := file.Convert(ctx, io.Discard, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Convert: %v", err)
+	}
+}
+
+func TestOpenNamesTheFile(t *testing.T) {
+	for _, path := range []string{testdata("generate.py"), testdata("absent.bin"), "testdata"} {
+		if _, err := pytorch.Open(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("error %v does not name %s", err, path)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"*.bin", "*/*.bin"} {
+		names, err := filepath.Glob(testdata(pattern))
+		if err != nil || names == nil {
+			f.Fatal(names, err)
+		}
+		for _, name := range names {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			if len(content) < 6000 {
+				f.Add(content)
+			}
+		}
+	}
+	f.Add(archiveOf(f, plain()))
+	f.Add(archiveOf(f, pickled(call("os.system", text("true")))))
+	f.Fuzz(use)
+}
+
+// FuzzPickle alters the pickle alone, which checksums would hide from FuzzParse.
+func FuzzPickle(f *testing.F) {
+	f.Add([]byte(plain()))
+	for _, name := range []string{"small.bin", "module.bin", "parameters.bin", "kinds.bin"} {
+		archive, err := zip.OpenReader(testdata(name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range archive.File {
+			if strings.HasSuffix(file.Name, "data.pkl") {
+				content, err := file.Open()
+				if err != nil {
+					f.Fatal(err)
+				}
+				data, err := io.ReadAll(content)
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(data)
+			}
+		}
+		archive.Close()
+	}
+	f.Fuzz(func(t *testing.T, pickle []byte) {
+		entries := []entry{stored("m/data.pkl", string(pickle))}
+		for i := range 24 {
+			entries = append(entries, stored(fmt.Sprint("m/data/", i), "12345678"))
+		}
+		use(t, archive(t, entries...))
+	})
+}

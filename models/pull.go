@@ -1,0 +1,310 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"infill/models/internal/hub"
+	"infill/models/internal/pytorch"
+	"infill/models/internal/safetensors"
+)
+
+// HubOptions say where from and how to fetch. The zero value is the public Hugging Face hub.
+type HubOptions struct {
+	Endpoint string // of a mirror; empty: the public hub
+	Token    string // for private and gated models; sent to the endpoint alone, never to where it redirects
+	Offline  bool   // only what is stored already
+	Progress Progress
+
+	Attempts int           // without any progress, before giving up; default 5
+	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
+	WaitMax  time.Duration // longest wait, also when the hub asks for more; default 60 s
+	Stall    time.Duration // a connection that yields nothing for so long is given up; default 60 s
+}
+
+// Progress observes what is fetched. Calls come from one goroutine.
+type Progress interface {
+	// Begin is called at most once: files in all, bytes already on disk, bytes in all. A model that is stored already
+	// and one that is refused for its config need none.
+	Begin(files int, have, total int64)
+	// File is called before each file that is fetched.
+	File(name string)
+	// Advance tells bytes fetched; they are negative when bytes told before are thrown away.
+	Advance(bytes int64)
+	// Waiting tells why and for how long nothing will happen; also before Begin.
+	Waiting(reason error, wait time.Duration)
+	// Converting is called when all is fetched and the weights are to be converted, which takes seconds.
+	Converting()
+}
+
+// HubOptionsFromEnvironment reads HF_ENDPOINT, HF_TOKEN (or the file that the hub's command line leaves the token in)
+// and HF_HUB_OFFLINE, the variables of the hub's own clients.
+func HubOptionsFromEnvironment() HubOptions {
+	o := HubOptions{Endpoint: os.Getenv(hub.EndpointVariable), Token: strings.TrimSpace(os.Getenv(hub.TokenVariable))}
+	switch strings.ToLower(os.Getenv("HF_HUB_OFFLINE")) {
+	case "1", "true", "yes", "on":
+		o.Offline = true
+	}
+	if o.Token == "" {
+		o.Token = storedToken()
+	}
+	return o
+}
+
+// storedToken reads the token file; without a readable one there is no token.
+func storedToken() string {
+	path := os.Getenv("HF_TOKEN_PATH")
+	if path == "" {
+		home := os.Getenv("HF_HOME")
+		if home == "" {
+			user, err := os.UserHomeDir()
+			if err != nil {
+				return ""
+			}
+			home = filepath.Join(user, ".cache", "huggingface")
+		}
+		path = filepath.Join(home, "token")
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(content))
+}
+
+func (o HubOptions) client(repository string) (*hub.Client, error) {
+	return hub.New(repository, hub.Options{Endpoint: o.Endpoint, Token: o.Token, Progress: o.Progress,
+		Attempts: o.Attempts, WaitMin: o.WaitMin, WaitMax: o.WaitMax, Stall: o.Stall})
+}
+
+// errOffline reports that something would have to be fetched, and that this was not allowed.
+var errOffline = errors.New("the network may not be used (offline)")
+
+// Pull makes sure that the store has a model, "org/name" or "org/name@revision", whole and verified, and opens it. The
+// revision is a branch, a tag or a commit of the model's repository; without one it is "main". A commit that is stored
+// already is not asked for again, and a pull that broke off goes on where it stopped. Weights are fetched as
+// safetensors; where a repository has none, as pytorch_model.bin, which is converted once.
+//
+// Each failure is one line that tells what was asked for, what came back and what to do.
+func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, error) {
+	base, revision, err := SplitName(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.pull(ctx, base, revision, o)
+	return b, fetchError(ctx, "pull", base, err)
+}
+
+// fetchError says what was to be fetched, and what an interruption leaves.
+func fetchError(ctx context.Context, verb, name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // the request's own error tells only where it was interrupted
+		return fmt.Errorf("%s %s: %w; what was fetched is kept, and the next %s goes on with it", verb, name, context.Cause(ctx), verb)
+	}
+	return fmt.Errorf("%s %s: %w", verb, name, err)
+}
+
+func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (*Bundle, error) {
+	if _, ok := builtIn(name); ok {
+		return nil, errors.New("the model is part of the program: there is nothing to fetch")
+	}
+	if revision == "" {
+		revision = DefaultRef
+	}
+	stored, err := s.Find(name + "@" + revision)
+	if err == nil && (o.Offline || stored.Revision == revision) {
+		var b *Bundle
+		if b, err = s.Open(name + "@" + stored.Revision); err == nil {
+			return b, nil
+		}
+	}
+	if o.Offline {
+		return nil, fmt.Errorf("%w, and %w", err, errOffline)
+	}
+	client, err := o.client(name)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	found, err := client.Revision(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	ref := revision
+	if ref == found.Commit {
+		ref = ""
+	}
+	b, err := s.fetch(ctx, client, found, name, ref, o.Progress)
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.dir, CacheVariable)
+	}
+	return b, err
+}
+
+// fetch stores a revision of a repository under the name of the model, and has ref point at it.
+func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Revision, name, ref string, progress Progress) (*Bundle, error) {
+	p, err := s.begin(ctx, name, revision.Commit)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	manifest := Manifest{Licence: revision.Licence(), Source: client.Address()}
+	if p.placed {
+		return p.commit(manifest, ref)
+	}
+	files, err := fetchFiles(ctx, client, revision, name, p.dir())
+	if err != nil {
+		return nil, err
+	}
+	if convertible(files) {
+		if progress != nil {
+			progress.Converting()
+		}
+		if files, manifest.ConvertedFrom, err = p.convert(ctx, files); err != nil {
+			return nil, err
+		}
+	}
+	return p.commit(manifest, ref, files...)
+}
+
+// fetchFiles fetches what a bundle needs of a repository into dir and names it.
+func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name, dir string) ([]string, error) {
+	config, ok := revision.Find(configName)
+	if !ok {
+		return nil, fmt.Errorf("the repository is not a model: it has no %s", configName)
+	}
+	// Small files first: they may say that there is no use in fetching the large ones.
+	if err := client.Fetch(ctx, revision.Commit, config, filepath.Join(dir, configName)); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(filepath.Join(dir, configName))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ParseConfig(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", configName, err)
+	}
+	var wanted []hub.File
+	for _, name := range append(TokenizerFiles(), "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md") {
+		if f, ok := revision.Find(name); ok {
+			wanted = append(wanted, f)
+		}
+	}
+	weights, err := weightFiles(ctx, client, revision, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	wanted = append(wanted, weights...)
+	names, paths := []string{configName}, make([]string, len(wanted))
+	for i, f := range wanted {
+		names, paths[i] = append(names, f.Name), filepath.Join(dir, f.Name)
+	}
+	return names, client.FetchAll(ctx, revision.Commit, wanted, paths)
+}
+
+// weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards; where there is
+// none, those that torch.save wrote.
+func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name, dir string) ([]hub.File, error) {
+	for _, form := range []struct {
+		whole, index string
+		shards       func(index string) (map[string]string, error)
+	}{
+		{weightsName, indexName, safetensors.ShardNames},
+		{pytorch.FileName, pytorch.IndexName, pytorch.ShardNames},
+	} {
+		if f, ok := revision.Find(form.whole); ok {
+			return []hub.File{f}, nil
+		}
+		index, ok := revision.Find(form.index)
+		if !ok {
+			continue
+		}
+		path := filepath.Join(dir, index.Name)
+		if err := client.Fetch(ctx, revision.Commit, index, path); err != nil {
+			return nil, err
+		}
+		shards, err := form.shards(path)
+		if err != nil {
+			return nil, err
+		}
+		files := []hub.File{index}
+		for _, shard := range slices.Compact(slices.Sorted(maps.Values(shards))) {
+			f, ok := revision.Find(shard)
+			if !ok {
+				return nil, fmt.Errorf("the repository has no %.100q, which %s names", shard, index.Name)
+			}
+			files = append(files, f)
+		}
+		return files, nil
+	}
+	var others []string
+	for _, f := range revision.Files {
+		switch filepath.Ext(f.Name) {
+		case ".bin", ".h5", ".msgpack", ".onnx", ".safetensors", ".pt", ".ckpt":
+			others = append(others, f.Name)
+		}
+	}
+	if others == nil {
+		return nil, errors.New("the repository has no weights")
+	}
+	return nil, fmt.Errorf("the repository has neither %s nor %s, and its other weights are not read (%.200s); a revision that has one may exist, often a pull request: %s@refs/pr/NUMBER",
+		weightsName, pytorch.FileName, strings.Join(others, ", "), name)
+}
+
+// FetchDataset fetches the files of a data set of the hub, "org/name", that match one of the patterns (path.Match) into
+// dir, each whole and verified, under the last element of its name. It returns them in the order of their names in the
+// data set. A file that is there already is not fetched again, and a fetch that broke off goes on where it stopped. The
+// revision is a branch, a tag or a commit.
+func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string, o HubOptions) (files []string, err error) {
+	files, err = fetchDataset(ctx, dir, name, revision, patterns, o)
+	return files, fetchError(ctx, "fetch", name, err)
+}
+
+func fetchDataset(ctx context.Context, dir, name, revision string, patterns []string, o HubOptions) ([]string, error) {
+	if o.Offline {
+		return nil, errOffline
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	client, err := o.client("datasets/" + name)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	found, err := client.Revision(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []hub.File
+	for _, f := range found.Files {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
+			wanted = append(wanted, f)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("the data set has no file like %s at revision %s", strings.Join(patterns, ", "), revision)
+	}
+	slices.SortFunc(wanted, func(a, b hub.File) int { return strings.Compare(a.Name, b.Name) })
+	var files []string
+	for _, f := range wanted {
+		local := path.Base(f.Name)
+		if local == "." || local == ".." || strings.ContainsAny(local, `\:`) || slices.Contains(files, filepath.Join(dir, local)) {
+			return nil, fmt.Errorf("the data set has a file that cannot be placed: %.100q", f.Name)
+		}
+		files = append(files, filepath.Join(dir, local))
+	}
+	return files, client.FetchAll(ctx, found.Commit, wanted, files)
+}

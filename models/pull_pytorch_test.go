@@ -1,0 +1,167 @@
+package models_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/models"
+	"infill/models/modelstest"
+)
+
+// holdPickled puts a bundle that torch.save wrote in place of the hub's model.
+func holdPickled(t testing.TB, s *modelstest.Hub, name string) map[string][]byte {
+	t.Helper()
+	content := map[string][]byte{}
+	for name, text := range files(t, filepath.Join("internal", "pytorch", "testdata", name)) {
+		content[name] = []byte(text)
+	}
+	delete(content, "expected.safetensors")
+	content["training_args.bin"] = []byte("not to be fetched")
+	s.Hold(modelstest.FirstCommit, content)
+	return content
+}
+
+// A repository that has only pytorch_model.bin is fetched, converted, stored, opened, verified and listed.
+func TestPullConverts(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		sources []string
+	}{
+		{"bundle", []string{"pytorch_model.bin"}},
+		{"bundle-legacy", []string{"pytorch_model.bin"}},
+		{"bundle-sharded", []string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin", "pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			content := holdPickled(t, s, c.name)
+			store := newStore(t)
+			options, seen := s.Options(), &observer{}
+			options.Progress = seen
+			b := pull(t, store, "org/tiny", options)
+			if seen.Converted != 1 {
+				t.Errorf("told %d times of the conversion", seen.Converted)
+			}
+
+			if got, want := slices.Sorted(maps.Keys(files(t, b.Dir))), []string{"config.json", "manifest.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}; !slices.Equal(got, want) {
+				t.Errorf("stored %q, want %q", got, want)
+			}
+			var from []models.ManifestFile
+			for _, name := range c.sources {
+				from = append(from, models.ManifestFile{Path: name, Size: int64(len(content[name])), SHA256: fmt.Sprintf("%x", sha256.Sum256(content[name]))})
+			}
+			if diff := cmp.Diff(from, b.Manifest.ConvertedFrom); diff != "" {
+				t.Errorf("converted from (-want +got):\n%s", diff)
+			}
+			if len(s.Seen("training_args.bin")) > 0 {
+				t.Error("training_args.bin was asked for")
+			}
+
+			// As an import of the same folder makes it.
+			source := filepath.Join(t.TempDir(), "source")
+			if err := os.CopyFS(source, os.DirFS(filepath.Join("internal", "pytorch", "testdata", c.name))); err != nil {
+				t.Fatal(err)
+			}
+			imported, err := newStore(t).Import(t.Context(), source, "org/tiny")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if imported.SHA256 != b.SHA256 {
+				t.Errorf("SHA-256 %s, of an import %s", b.SHA256, imported.SHA256)
+			}
+
+			opened, err := store.Open("org/tiny")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problems, err := store.Verify(t.Context(), "org/tiny"); err != nil || len(problems) > 0 {
+				t.Errorf("verified: %v, %v", problems, err)
+			}
+			entries, err := store.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := entries[len(entries)-1]
+			if last.Name != "org/tiny" || last.Problem != nil || last.Manifest.SHA256() != opened.SHA256 || !slices.Equal(last.Refs, []string{"main"}) {
+				t.Errorf("listed %+v", last)
+			}
+			s.Forget()
+			pull(t, store, "org/tiny", s.Options())
+			if seen := s.Seen(".bin"); len(seen) > 0 {
+				t.Errorf("fetched again: %v", seen)
+			}
+		})
+	}
+}
+
+// What is damaged after conversion is fetched and converted once more.
+func TestPullConvertsAgain(t *testing.T) {
+	s := modelstest.NewHub(t)
+	holdPickled(t, s, "bundle")
+	store := newStore(t)
+	b := pull(t, store, "org/tiny", s.Options())
+	path := filepath.Join(b.Dir, "model.safetensors")
+	whole := files(t, b.Dir)["model.safetensors"]
+	if err := os.WriteFile(path, []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open("org/tiny"); err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged") {
+		t.Errorf("error %v", err)
+	}
+	b = pull(t, store, "org/tiny", s.Options())
+	if files(t, b.Dir)["model.safetensors"] != whole {
+		t.Error("the second conversion is not the first")
+	}
+}
+
+func TestPullPrefersSafetensors(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Commits[modelstest.FirstCommit]["pytorch_model.bin"] = []byte("not to be fetched")
+	b := pull(t, newStore(t), "org/tiny", s.Options())
+	if len(s.Seen(".bin")) > 0 || b.Manifest.ConvertedFrom != nil {
+		t.Errorf("requests %v, converted from %v", s.Seen(".bin"), b.Manifest.ConvertedFrom)
+	}
+}
+
+func TestPullRefusesPickles(t *testing.T) {
+	s := modelstest.NewHub(t)
+	content := holdPickled(t, s, "bundle")
+	whole, err := os.ReadFile(filepath.Join("internal", "pytorch", "testdata", "whole.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content["pytorch_model.bin"] = whole
+	store := newStore(t)
+	_, err = store.Pull(t.Context(), "org/tiny", s.Options())
+	refused(t, err, `pytorch_model.bin: the pickle names "torch.nn.modules.linear.Linear", which is no part of a state dict`)
+	if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
+		t.Errorf("error %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(store.Dir(), "*", ".partial-*")); err != nil || len(left) > 0 {
+		t.Errorf("what was refused still takes room: %v, %v", left, err)
+	}
+}
+
+// Where there is room for the files fetched and not for the one that they become, nothing is fetched a second time.
+func TestPullConvertsWithoutRoom(t *testing.T) {
+	s := modelstest.NewHub(t)
+	holdPickled(t, s, "bundle-sharded")
+	store := newStore(t)
+	err := modelstest.RunInLittleRoom(t, "TestPullInLittleRoom", 20000, storeVariable+"="+store.Dir(), endpointVariable+"="+s.URL)
+	refused(t, err, "model.safetensors.converting: file too large", "make room in "+store.Dir())
+	s.Forget()
+	pull(t, store, "org/tiny", s.Options())
+	for name := range s.Commits[modelstest.FirstCommit] {
+		if sent := s.SentOf(name); sent > 0 {
+			t.Errorf("%d bytes of %s were sent again", sent, name)
+		}
+	}
+}

@@ -1,0 +1,850 @@
+package models_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/models"
+	"infill/models/internal/safetensors"
+	"infill/models/modelstest"
+)
+
+func newStore(t testing.TB) *models.Store {
+	return models.NewStore(filepath.Join(t.TempDir(), "models"))
+}
+
+// pull expects success.
+func pull(t testing.TB, store *models.Store, name string, o models.HubOptions) *models.Bundle {
+	t.Helper()
+	b, err := store.Pull(t.Context(), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// refused expects an error of one line with all parts.
+func refused(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error; want one that says %q", parts)
+		return
+	}
+	if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "pull ") {
+		t.Errorf("error %q is not one line that begins with what was asked for", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+	for _, secret := range []string{"Signature", modelstest.Token} {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("error %q gives away %q", err, secret)
+		}
+	}
+}
+
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[e.Name()] = string(content)
+	}
+	return found
+}
+
+func TestPull(t *testing.T) {
+	s := modelstest.NewHub(t)
+	store := newStore(t)
+	seen := &observer{}
+	o := s.Options()
+	o.Progress = seen
+	o.Token = modelstest.Token
+	b := pull(t, store, "org/tiny", o)
+	if seen.Converted != 0 {
+		t.Error("a conversion is told of safetensors weights")
+	}
+
+	want := map[string]string{}
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "README.md"} {
+		want[name] = string(s.Commits[modelstest.FirstCommit][name])
+	}
+	found := files(t, b.Dir)
+	delete(found, "manifest.json")
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("stored files (-want +found):\n%s", diff)
+	}
+	if b.Dir != filepath.Join(store.Dir(), "org--tiny", modelstest.FirstCommit) {
+		t.Errorf("stored in %s", b.Dir)
+	}
+	m := *b.Manifest
+	m.Files = nil
+	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: modelstest.FirstCommit}, m); diff != "" {
+		t.Errorf("manifest (-want +got):\n%s", diff)
+	}
+	if err := b.Manifest.Verify(b.Dir); err != nil {
+		t.Error(err)
+	}
+	for _, r := range s.Seen("") {
+		stranger := strings.HasPrefix(r.Host, "localhost")
+		if stranger != (r.Authorization == "") {
+			t.Errorf("%s %s on %s carried %q", r.Method, r.Path, r.Host, r.Authorization)
+		}
+	}
+	if len(s.Seen("/model.safetensors")) != 2 { // the hub's redirect and the content
+		t.Errorf("requests for the weights: %v", s.Seen("/model.safetensors"))
+	}
+	if seen.Begun != 1 || seen.Done != seen.Total || seen.Total == 0 || seen.Have != 0 || len(seen.Waits) != 0 ||
+		!slices.Equal(seen.Files, []string{"vocab.txt", "tokenizer_config.json", "README.md", "model.safetensors"}) {
+		t.Errorf("progress %+v", seen)
+	}
+
+	opened, err := store.Open("org/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened.SHA256 != b.SHA256 || opened.Name != "org/tiny" || opened.Config.VocabularySize != 64 {
+		t.Errorf("opened %+v", opened)
+	}
+
+	t.Run("again", func(t *testing.T) {
+		s.Forget()
+		pull(t, store, "org/tiny", o)
+		if r := s.Seen(""); len(r) != 1 {
+			t.Errorf("%d requests, want the one for the list of files: %v", len(r), r)
+		}
+	})
+	t.Run("again by commit", func(t *testing.T) {
+		s.Forget()
+		if again := pull(t, store, "org/tiny@"+modelstest.FirstCommit, o); again.Name != "org/tiny" || again.Dir != b.Dir {
+			t.Errorf("pulled %s in %s", again.Name, again.Dir)
+		}
+		if r := s.Seen(""); len(r) != 0 {
+			t.Errorf("requests for a commit that is stored: %v", r)
+		}
+	})
+	t.Run("damaged", func(t *testing.T) {
+		if err := os.Truncate(filepath.Join(b.Dir, "model.safetensors"), 100); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Open("org/tiny")
+		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") || !strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+modelstest.FirstCommit) {
+			t.Errorf("error %v does not tell the damage and how to mend it", err)
+		}
+		s.Forget()
+		mended := pull(t, store, "org/tiny", o)
+		if err := mended.Manifest.Verify(mended.Dir); err != nil {
+			t.Error(err)
+		}
+		if len(s.Seen("/vocab.txt")) != 0 || len(s.Seen("/model.safetensors")) != 2 {
+			t.Errorf("want the weights fetched alone: %v", s.Seen(""))
+		}
+	})
+}
+
+func TestPullRevisions(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Commits[modelstest.SecondCommit] = modelstest.HubFiles(t, 2)
+	s.Refs["refs/pr/1"] = modelstest.SecondCommit
+	store := newStore(t)
+	first := pull(t, store, "org/tiny", s.Options())
+	second := pull(t, store, "org/tiny@refs/pr/1", s.Options())
+	if first.SHA256 == second.SHA256 || first.Dir == second.Dir {
+		t.Fatalf("two revisions, one bundle: %s and %s", first.Dir, second.Dir)
+	}
+	for name, want := range map[string]string{
+		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256, "org/tiny@" + modelstest.FirstCommit: first.SHA256,
+		"org/tiny@refs/pr/1": second.SHA256, "org/tiny@22222222": second.SHA256,
+	} {
+		b, err := store.Open(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if b.SHA256 != want {
+			t.Errorf("%s opens %s, want %s", name, b.SHA256, want)
+		}
+	}
+	if _, err := store.Open("org/tiny@3333"); err == nil || !strings.Contains(err.Error(), modelstest.FirstCommit+" = main, "+modelstest.SecondCommit+" = refs/pr/1") {
+		t.Errorf("error %v does not list what is stored", err)
+	}
+	// The branch moves on.
+	s.Refs["main"] = modelstest.SecondCommit
+	s.Forget()
+	if b := pull(t, store, "org/tiny", s.Options()); b.SHA256 != second.SHA256 {
+		t.Errorf("main gives %s, want the second commit", b.Dir)
+	}
+	if r := s.Seen(""); len(r) != 1 {
+		t.Errorf("a stored commit was fetched again: %v", r)
+	}
+	if b, err := store.Open("org/tiny"); err != nil || b.SHA256 != second.SHA256 {
+		t.Errorf("main opens %v, %v, want the second commit", b, err)
+	}
+}
+
+func TestPullResumes(t *testing.T) {
+	size := func(s *modelstest.Hub) int64 {
+		return int64(len(s.Commits[modelstest.FirstCommit]["model.safetensors"]))
+	}
+	t.Run("cut connections", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		s.Answer(s.Cut(6000))
+		seen := &observer{}
+		o := s.Options()
+		o.Progress = seen
+		pull(t, newStore(t), "org/tiny", o)
+		var ranges []string
+		for _, r := range s.Seen("/model.safetensors") {
+			if strings.HasPrefix(r.Path, "/blobs/") {
+				ranges = append(ranges, r.Bytes)
+			}
+		}
+		if want := []string{"", "bytes=6000-", "bytes=12000-"}; !slices.Equal(ranges, want) {
+			t.Errorf("ranges %q, want %q", ranges, want)
+		}
+		if s.SentOf("model.safetensors") != size(s) {
+			t.Errorf("%d bytes were sent of a file of %d", s.SentOf("model.safetensors"), size(s))
+		}
+		if seen.Done != seen.Total || len(seen.Waits) != 2 || !strings.Contains(seen.Waits[0], "unexpected EOF") {
+			t.Errorf("progress %+v", seen)
+		}
+	})
+	t.Run("in a later pull", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		store := newStore(t)
+		var served atomic.Bool
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
+				return false
+			}
+			if served.Swap(true) { // nothing more comes
+				panic(http.ErrAbortHandler)
+			}
+			return s.Cut(5000)(w, r)
+		})
+		_, err := store.Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "cannot reach ", "check the connection")
+		if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
+			t.Errorf("half a model opens: %v", err)
+		}
+		s.Answer(nil)
+		s.Forget()
+		seen := &observer{}
+		o := s.Options()
+		o.Progress = seen
+		pull(t, store, "org/tiny", o)
+		if s.SentOf("model.safetensors") != size(s)-5000 || s.SentOf("vocab.txt") != 0 {
+			t.Errorf("sent again: %d, want the weights from byte 5000 on", s.SentOf("model.safetensors"))
+		}
+		if seen.Have < 5000 || seen.Done != seen.Total {
+			t.Errorf("progress %+v", seen)
+		}
+	})
+	t.Run("after Ctrl-C", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		store := newStore(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		s.Answer(s.Hang(4000))
+		o := s.Options()
+		o.Progress = &canceller{cancel: cancel}
+		_, err := store.Pull(ctx, "org/tiny", o)
+		refused(t, err, "pull org/tiny: context canceled; what was fetched is kept")
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v is not that of the context", err)
+		}
+		s.Answer(nil)
+		s.Forget()
+		part, err := os.Stat(filepath.Join(store.Dir(), "org--tiny", ".partial-"+modelstest.FirstCommit, "model.safetensors.part"))
+		if err != nil || part.Size() == 0 {
+			t.Fatalf("nothing was kept: %v", err)
+		}
+		pull(t, store, "org/tiny", s.Options())
+		if want := size(s) - part.Size(); s.SentOf("model.safetensors") != want {
+			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
+		}
+	})
+	t.Run("silent connection", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		var later atomic.Bool
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			return strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) && s.Hang(4000)(w, r)
+		})
+		o := s.Options()
+		o.Stall = 200 * time.Millisecond
+		seen := &observer{}
+		o.Progress = seen
+		pull(t, newStore(t), "org/tiny", o)
+		if len(seen.Waits) != 1 || seen.Waits[0] != "the connection went silent" {
+			t.Errorf("waits %q", seen.Waits)
+		}
+	})
+	t.Run("server without ranges", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		var later atomic.Bool
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			r.Header.Del("Range")
+			if strings.HasPrefix(r.URL.Path, "/blobs/") && !later.Swap(true) {
+				return s.Cut(5000)(w, r)
+			}
+			return false
+		})
+		seen := &observer{}
+		o := s.Options()
+		o.Progress = seen
+		pull(t, newStore(t), "org/tiny", o)
+		if seen.Done != seen.Total {
+			t.Errorf("progress %+v", seen)
+		}
+	})
+	// What lies on the disk from an earlier attempt need not be right.
+	for _, c := range []struct {
+		name string
+		part func(content []byte) []byte
+	}{
+		{"part with other bytes", func(c []byte) []byte { return bytes.Repeat([]byte("x"), 5000) }},
+		{"part as long as the file, with other bytes", func(c []byte) []byte { return bytes.Repeat([]byte("x"), len(c)) }},
+		{"part longer than the file", func(c []byte) []byte { return append(slices.Clone(c), 'x') }},
+		{"part that is the whole file", func(c []byte) []byte { return c }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			store := newStore(t)
+			dir := filepath.Join(store.Dir(), "org--tiny", ".partial-"+modelstest.FirstCommit)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"), c.part(s.Commits[modelstest.FirstCommit]["model.safetensors"]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			seen := &observer{}
+			o := s.Options()
+			o.Progress = seen
+			b := pull(t, store, "org/tiny", o)
+			if err := b.Manifest.Verify(b.Dir); err != nil {
+				t.Error(err)
+			}
+			if seen.Done != seen.Total {
+				t.Errorf("progress %+v", seen)
+			}
+		})
+	}
+}
+
+// canceller stops a pull when the first bytes of the weights are there.
+type canceller struct {
+	observer
+	cancel  context.CancelFunc
+	weights bool
+}
+
+func (c *canceller) File(name string) { c.weights = name == "model.safetensors" }
+func (c *canceller) Advance(n int64) {
+	if c.observer.Advance(n); c.weights {
+		c.cancel()
+	}
+}
+
+func TestPullTellsWhatTheHubSays(t *testing.T) {
+	answer := func(status int, headers ...string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			for i := 0; i < len(headers); i += 2 {
+				w.Header().Set(headers[i], headers[i+1])
+			}
+			http.Error(w, "no", status)
+			return true
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		pull   string
+		change func(*modelstest.Hub)
+		token  string
+		want   string
+	}{
+		{"no such model", "org/other", nil, "", "has no such model or file (404): check the name on http://"},
+		{"no such revision", "org/tiny@v9", nil, "", `revision "v9": the model has no such revision`},
+		{"private, no token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "", "no such model, or it is private (401): check the name, or set HF_TOKEN"},
+		{"private, wrong token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "hf_other", "does not accept the token (401): check HF_TOKEN"},
+		{"gated", "org/tiny", func(s *modelstest.Hub) { s.Gated = true }, "", "access to this model has to be granted: ask for it on http://"},
+		{"forbidden", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(403)) }, modelstest.Token, "the token in HF_TOKEN may not read this model"},
+		{"too many requests for an hour", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429, "Retry-After", "3600")) }, "", "limits requests (429): try again in 1h0m0s"},
+		{"too many requests, always", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429)) }, "", "limits requests (429): try again later"},
+		{"out of order", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(502)) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
+		{"teapot", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(418)) }, "", "unexpected answer of the hub: 418"},
+		{"page of a hotel", "org/tiny", func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>sign in</html>"); return true })
+		}, "", "does not answer like a hub: the list of files is not valid JSON"},
+		{"no commit", "org/tiny", func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha":"../../x"}`); return true })
+		}, "", `"../../x" is not a commit`},
+		{"endless redirects", "org/tiny", func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				http.Redirect(w, r, r.URL.Path, http.StatusFound)
+				return true
+			})
+		}, "", "refused a redirect: more than 10 in a row"},
+		{"name", "org/../tiny", nil, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			if c.change != nil {
+				c.change(s)
+			}
+			store := newStore(t)
+			o := s.Options()
+			o.Token = c.token
+			_, err := store.Pull(t.Context(), c.pull, o)
+			if c.want == "" {
+				if err == nil || !strings.Contains(err.Error(), "is not the name of a model") || len(s.Seen("")) > 0 {
+					t.Errorf("error %v, requests %v", err, s.Seen(""))
+				}
+				return
+			}
+			refused(t, err, c.want)
+			if strings.Contains(err.Error(), "hf_other") {
+				t.Errorf("error %q gives the token away", err)
+			}
+			if found, err := store.List(); err != nil || len(found) != 1 {
+				t.Errorf("the store lists %v, %v; want the built-in model alone", found, err)
+			}
+		})
+	}
+	t.Run("private, with the token", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		s.Private = true
+		o := s.Options()
+		o.Token = modelstest.Token
+		pull(t, newStore(t), "org/tiny", o)
+	})
+	for _, status := range []int{429, 500, 503} {
+		t.Run(fmt.Sprintf("%d once", status), func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			failed := map[string]bool{}
+			var mu sync.Mutex
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if failed[r.URL.Path] {
+					return false
+				}
+				failed[r.URL.Path] = true
+				if strings.HasSuffix(r.URL.Path, "main") {
+					w.Header().Set("Retry-After", "1")
+				}
+				http.Error(w, "wait", status)
+				return true
+			})
+			seen := &observer{}
+			o := s.Options()
+			o.Progress = seen
+			pull(t, newStore(t), "org/tiny", o)
+			if len(seen.Waits) < 6 || !strings.Contains(seen.Waits[0], fmt.Sprint(status)) {
+				t.Errorf("waits %q", seen.Waits)
+			}
+		})
+	}
+	t.Run("nobody there", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		s.Server.Close()
+		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "cannot reach 127.0.0.1:", "connection refused", "or set HF_ENDPOINT to a mirror")
+	})
+	t.Run("built in", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		_, err := newStore(t).Pull(t.Context(), "mini-uncased", s.Options())
+		refused(t, err, "part of the program")
+		if len(s.Seen("")) != 0 {
+			t.Errorf("requests %v", s.Seen(""))
+		}
+	})
+	t.Run("password of a mirror", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		o := s.Options()
+		o.Endpoint = strings.Replace(s.URL, "http://", "http://user:"+modelstest.Token+"@", 1)
+		_, err := newStore(t).Pull(t.Context(), "org/other", o)
+		refused(t, err, "has no such model")
+		if b := pull(t, newStore(t), "org/tiny", o); strings.Contains(string(b.Manifest.Encode()), modelstest.Token) {
+			t.Error("the manifest gives the password away")
+		}
+	})
+	for _, endpoint := range []string{"huggingface.co", "ftp://x", "https://", "http://\x00"} {
+		o := models.HubOptions{Endpoint: endpoint}
+		if _, err := newStore(t).Pull(t.Context(), "org/tiny", o); err == nil || !strings.Contains(err.Error(), "is not the address of a hub") {
+			t.Errorf("endpoint %q: error %v", endpoint, err)
+		}
+	}
+}
+
+func TestPullVerifies(t *testing.T) {
+	for _, name := range []string{"model.safetensors", "vocab.txt", "config.json"} {
+		t.Run(name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			store := newStore(t)
+			good := s.Commits[modelstest.FirstCommit][name]
+			bad := slices.Clone(good)
+			bad[len(bad)/2] ^= 1
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, name) || (filepath.Ext(name) == ".safetensors" && !strings.HasPrefix(r.URL.Path, "/blobs/")) {
+					return false
+				}
+				w.Write(bad)
+				return true
+			})
+			_, err := store.Pull(t.Context(), "org/tiny", s.Options())
+			refused(t, err, name+": wrong content: expected ", ", found ")
+			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
+				t.Errorf("it opens: %v", err)
+			}
+			// What was wrong is gone, so the next pull is a clean one.
+			s.Answer(nil)
+			pull(t, store, "org/tiny", s.Options())
+		})
+	}
+	t.Run("other length", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "vocab.txt") {
+				return false
+			}
+			fmt.Fprint(w, "short")
+			return true
+		})
+		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "vocab.txt: expected ", "bytes, the answer has 5")
+	})
+	t.Run("another part than asked for", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		var later atomic.Bool
+		s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasPrefix(r.URL.Path, "/blobs/") {
+				return false
+			}
+			if !later.Swap(true) {
+				return s.Cut(5000)(w, r)
+			}
+			r.Header.Set("Range", "bytes=4000-")
+			return false
+		})
+		_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "model.safetensors: asked for bytes 5000-", `the answer holds "bytes 4000-`)
+	})
+}
+
+func TestPullFromPlainMirror(t *testing.T) {
+	t.Run("checksums in headers", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		s.Bare = true
+		b := pull(t, newStore(t), "org/tiny", s.Options())
+		if err := b.Manifest.Verify(b.Dir); err != nil {
+			t.Error(err)
+		}
+		heads := 0
+		for _, r := range s.Seen("/model.safetensors") {
+			if r.Method == http.MethodHead {
+				heads++
+			}
+			if r.Method == http.MethodHead && strings.HasPrefix(r.Host, "localhost") {
+				t.Error("the headers were asked for behind the redirect, where the hub's are lost")
+			}
+		}
+		if heads == 0 {
+			t.Error("no request for headers")
+		}
+	})
+	for _, c := range []struct{ name, header, value, want string }{
+		{"no checksum", "Etag", `"5d41402abc4b2a76b9719d911017c592"`, "config.json: the hub tells no checksum"},
+		{"another commit", "X-Repo-Commit", modelstest.SecondCommit, `config.json: the hub answers for commit "` + modelstest.SecondCommit + `", not ` + modelstest.FirstCommit},
+		{"no size", "Content-Length", "many", "config.json: the hub does not tell the size"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			s.Bare = true
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodHead {
+					s.ServeHub(&overriding{w, c.header, c.value}, r)
+					return true
+				}
+				return false
+			})
+			_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
+			refused(t, err, c.want)
+		})
+	}
+}
+
+// overriding sets a header at the last moment.
+type overriding struct {
+	http.ResponseWriter
+	header, value string
+}
+
+func (o *overriding) WriteHeader(status int) {
+	if o.value == "many" {
+		o.Header().Del(o.header)
+	} else {
+		o.Header().Set(o.header, o.value)
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+func TestPullRefusesRepositories(t *testing.T) {
+	// reconfigure changes one key of config.json.
+	reconfigure := func(files map[string][]byte, key string, value any) {
+		var config map[string]any
+		if err := json.Unmarshal(files["config.json"], &config); err != nil {
+			t.Fatal(err)
+		}
+		config[key] = value
+		files["config.json"], _ = json.Marshal(config)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(files map[string][]byte)
+		want   string
+		weigh  bool // the weights have to be fetched to see it
+	}{
+		{"no config", func(f map[string][]byte) { delete(f, "config.json") }, "not a model: it has no config.json", false},
+		{"another family", func(f map[string][]byte) { reconfigure(f, "model_type", "llama") }, `config.json: model_type "llama" is not supported`, false},
+		{"no weights", func(f map[string][]byte) {
+			delete(f, "model.safetensors")
+			delete(f, "tf_model.h5")
+			delete(f, "onnx/model.onnx")
+		}, "the repository has no weights", false},
+		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") }, "has neither model.safetensors nor pytorch_model.bin, and its other weights are not read (", false},
+		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "it has no vocab.txt or tokenizer.json", true},
+		{"config and weights disagree", func(f map[string][]byte) { reconfigure(f, "vocab_size", 65) }, "has shape [64 16], config.json asks for [65 16]", true},
+		{"weights are no safetensors", func(f map[string][]byte) { f["model.safetensors"] = []byte("PK\x03\x04 a zip archive") }, "not a safetensors file", true},
+		{"index leaves the folder", func(f map[string][]byte) {
+			delete(f, "model.safetensors")
+			f["model.safetensors.index.json"] = []byte(`{"weight_map":{"a":"../../../evil.safetensors"}}`)
+			f["../../../evil.safetensors"] = []byte("x")
+		}, `"../../../evil.safetensors" is not the name of a .safetensors file beside the index`, false},
+		{"index names a file that is not there", func(f map[string][]byte) {
+			f["model.safetensors.index.json"] = []byte(`{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`)
+			delete(f, "model.safetensors")
+		}, `has no "model-00001-of-00002.safetensors", which model.safetensors.index.json names`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			c.change(s.Commits[modelstest.FirstCommit])
+			store := newStore(t)
+			_, err := store.Pull(t.Context(), "org/tiny", s.Options())
+			refused(t, err, c.want)
+			if weighed := len(s.Seen("model.safetensors")) > 0; weighed != c.weigh {
+				t.Errorf("weights fetched: %t, want %t", weighed, c.weigh)
+			}
+			if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
+				t.Errorf("it opens: %v", err)
+			}
+		})
+	}
+}
+
+func TestPullShards(t *testing.T) {
+	s := modelstest.NewHub(t)
+	content := s.Commits[modelstest.FirstCommit]
+	path := filepath.Join(t.TempDir(), "whole.safetensors")
+	if err := os.WriteFile(path, content["model.safetensors"], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(content, "model.safetensors")
+	shards := map[string][]safetensors.Data{}
+	weightMap := map[string]string{}
+	for i, name := range whole.Names() {
+		tensor, _ := whole.Tensor(name)
+		raw, err := tensor.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shard := fmt.Sprintf("model-%05d-of-00003.safetensors", i%3+1)
+		shards[shard] = append(shards[shard], safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: bytes.NewReader(raw)})
+		weightMap[name] = shard
+	}
+	for name, tensors := range shards {
+		var b bytes.Buffer
+		if err := safetensors.Write(&b, nil, tensors); err != nil {
+			t.Fatal(err)
+		}
+		content[name] = b.Bytes()
+	}
+	content["model.safetensors.index.json"], _ = json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weightMap})
+	store := newStore(t)
+	b := pull(t, store, "org/tiny", s.Options())
+	if len(b.Weights().Paths()) != 3 {
+		t.Errorf("weights in %q", b.Weights().Paths())
+	}
+	for _, name := range whole.Names() {
+		want, err := whole.Float64s(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Weights().Float64s(name)
+		if err != nil || !slices.Equal(want, got) {
+			t.Errorf("%s differs in its shard: %v", name, err)
+		}
+	}
+	shard := filepath.Join(b.Dir, "model-00002-of-00003.safetensors")
+	if err := os.Remove(shard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open("org/tiny"); err == nil || !strings.Contains(err.Error(), shard+": the file is missing") {
+		t.Errorf("error %v does not name the shard", err)
+	}
+}
+
+func TestPullOffline(t *testing.T) {
+	s := modelstest.NewHub(t)
+	store := newStore(t)
+	o := s.Options()
+	o.Offline = true
+	_, err := store.Pull(t.Context(), "org/tiny", o)
+	refused(t, err, "model org/tiny: not in the cache, and the network may not be used (offline)")
+	if !errors.Is(err, models.ErrOffline) || len(s.Seen("")) != 0 {
+		t.Errorf("error %v, requests %v", err, s.Seen(""))
+	}
+	b := pull(t, store, "org/tiny", s.Options())
+	s.Forget()
+	if again := pull(t, store, "org/tiny", o); again.SHA256 != b.SHA256 || len(s.Seen("")) != 0 {
+		t.Errorf("offline gives %s with requests %v", again.SHA256, s.Seen(""))
+	}
+	_, err = store.Pull(t.Context(), "org/tiny@v2", o)
+	refused(t, err, `revision "v2": not in the cache`, "offline")
+	if err := os.WriteFile(filepath.Join(b.Dir, "vocab.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Pull(t.Context(), "org/tiny", o)
+	refused(t, err, "vocab.txt: damaged", "offline")
+}
+
+func TestPullAtOnce(t *testing.T) {
+	s := modelstest.NewHub(t)
+	store := newStore(t)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if _, err := store.Pull(context.Background(), "org/tiny", s.Options()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if got, want := s.SentOf("model.safetensors"), int64(len(s.Commits[modelstest.FirstCommit]["model.safetensors"])); got != want {
+		t.Errorf("%d bytes of weights were sent, want them once, %d", got, want)
+	}
+}
+
+func TestPullWithoutRoom(t *testing.T) {
+	t.Run("store under a file", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "cache"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := models.NewStore(filepath.Join(dir, "cache", "models")).Pull(t.Context(), "org/tiny", s.Options())
+		refused(t, err, "not a directory", "or set INFILL_CACHE to a folder that can be written")
+	})
+	t.Run("full", func(t *testing.T) {
+		s := modelstest.NewHub(t)
+		store := newStore(t)
+		err := modelstest.RunInLittleRoom(t, "TestPullInLittleRoom", 8192, storeVariable+"="+store.Dir(), endpointVariable+"="+s.URL)
+		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir())
+		// With room again, the pull goes on.
+		s.Forget()
+		pull(t, store, "org/tiny", s.Options())
+		if want := int64(len(s.Commits[modelstest.FirstCommit]["model.safetensors"])) - 8192; s.SentOf("model.safetensors") != want {
+			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
+		}
+	})
+}
+
+const (
+	storeVariable    = "INFILL_TEST_STORE"
+	endpointVariable = "INFILL_TEST_ENDPOINT"
+)
+
+// TestPullInLittleRoom is the other process of TestPullWithoutRoom.
+func TestPullInLittleRoom(t *testing.T) {
+	modelstest.LittleRoom(t, func() error {
+		_, err := models.NewStore(os.Getenv(storeVariable)).Pull(t.Context(), "org/tiny", models.HubOptions{Endpoint: os.Getenv(endpointVariable)})
+		return err
+	})
+}
+
+func TestOptionsFromEnvironment(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "token"), []byte("hf_file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		want models.HubOptions
+	}{
+		{"nothing", nil, models.HubOptions{}},
+		{"all", map[string]string{"HF_ENDPOINT": "https://mirror.example", "HF_TOKEN": " hf_env ", "HF_HUB_OFFLINE": "1"},
+			models.HubOptions{Endpoint: "https://mirror.example", Token: "hf_env", Offline: true}},
+		{"offline off", map[string]string{"HF_HUB_OFFLINE": "0"}, models.HubOptions{}},
+		{"token in the home of the hub's clients", map[string]string{"HF_HOME": home}, models.HubOptions{Token: "hf_file"}},
+		{"token file", map[string]string{"HF_TOKEN_PATH": filepath.Join(home, "token")}, models.HubOptions{Token: "hf_file"}},
+		{"variable before file", map[string]string{"HF_HOME": home, "HF_TOKEN": "hf_env"}, models.HubOptions{Token: "hf_env"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"} {
+				t.Setenv(name, c.env[name])
+			}
+			t.Setenv("HF_HOME", t.TempDir())
+			if dir := c.env["HF_HOME"]; dir != "" {
+				t.Setenv("HF_HOME", dir)
+			}
+			if diff := cmp.Diff(c.want, models.HubOptionsFromEnvironment()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// observer records a pull.
+type observer struct {
+	Begun       int
+	Have, Total int64
+	Done        int64
+	Files       []string
+	Waits       []string
+	Converted   int
+}
+
+func (o *observer) Begin(files int, have, total int64) {
+	o.Begun++
+	o.Have, o.Total, o.Done = have, total, have
+}
+func (o *observer) File(name string)                      { o.Files = append(o.Files, name) }
+func (o *observer) Advance(n int64)                       { o.Done += n }
+func (o *observer) Waiting(reason error, _ time.Duration) { o.Waits = append(o.Waits, reason.Error()) }
+func (o *observer) Converting()                           { o.Converted++ }
+
+var _ models.Progress = (*observer)(nil)
