@@ -21,8 +21,8 @@ import (
 // A template whose blanks have several possible lengths is filled once for each
 // combination of them, see Result.Lengths.
 //
-// Errors: *OptionError for the options, *MisfitError for options that do not fit
-// the template, *tokenize.InputError for the template; ctx.Err() when the run was
+// Errors: *OptionError for the options, those that do not fit the template among
+// them, *tokenize.InputError for the template; ctx.Err() when the run was
 // cancelled, which stops a running call of the model. The same options, template,
 // model, machine and number of threads give the same result but for its Seconds,
 // whatever was filled before.
