@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -130,7 +131,7 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template, energy string, fi
 		slices.Sort(support[slot])
 		support[slot] = slices.Compact(support[slot])
 	}
-	target, err := model.NewTarget(parsed.IDs, parsed.Slots, TargetOptions{Energy: energy, Gradient: Gradients()[0], Support: support})
+	target, err := model.NewTarget(parsed.IDs, parsed.Slots, TargetOptions{Energy: lm.Energy(energy), Gradient: lm.Local, Support: support})
 	if err != nil {
 		return nil, err
 	}

@@ -127,10 +127,10 @@ func examine(ctx context.Context, o *doctorOptions) []finding {
 	bundle, model := examineModel(o.model)
 	found, libraries := examineLibraries(ctx)
 	findings = append(append(findings, model), libraries...)
-	if bundle == nil || found == "" {
+	if bundle == nil || !found.Usable {
 		return findings
 	}
-	return append(findings, examineRun(ctx, o.model, found), examineCUDA(ctx, found))
+	return append(findings, examineRun(ctx, o.model, found.Path), examineCUDA(ctx, found))
 }
 
 // examineCache tells whether files can be placed in the cache folder.
@@ -169,13 +169,13 @@ func examineModel(name string) (*models.Bundle, finding) {
 }
 
 // examineLibraries looks for onnxruntime at every place; found is what serves.
-func examineLibraries(ctx context.Context) (found string, findings []finding) {
+func examineLibraries(ctx context.Context) (found lm.Library, findings []finding) {
 	places, serves, mend, err := lm.SurveyLibraries(ctx)
 	if err != nil {
-		return "", []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
+		return found, []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
 	}
 	for _, place := range places {
-		f := finding{Check: "onnxruntime: " + place.Name, Status: statusGood, Detail: place.Path, Mend: place.Mend}
+		f := finding{Check: "onnxruntime: " + place.Place, Status: statusGood, Detail: place.Path, Mend: place.Mend}
 		switch {
 		case !place.Found:
 			f.Status, f.Detail = statusNote, "none in "+place.Path
@@ -192,13 +192,13 @@ func examineLibraries(ctx context.Context) (found string, findings []finding) {
 	f := finding{Check: "onnxruntime", Status: statusGood, Detail: orUnknown(serves.Version) + ", " + serves.Path}
 	switch {
 	case serves.Path != "":
-	case os.Getenv(lm.LibraryVariable) != "":
+	case places[0].Named:
 		// What the user names is taken or refused, never passed over.
-		f = finding{Check: f.Check, Status: statusBad, Detail: lm.LibraryVariable + " names no library that serves", Mend: mend}
+		f = finding{Check: f.Check, Status: statusBad, Detail: places[0].Place + " names no library that serves", Mend: mend}
 	default:
 		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
 	}
-	return serves.Path, append(findings, f)
+	return serves, append(findings, f)
 }
 
 // examineRun fills a template, which takes everything together.
@@ -222,9 +222,9 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 }
 
 // examineCUDA tells whether a GPU could be used.
-func examineCUDA(ctx context.Context, libraryPath string) finding {
+func examineCUDA(ctx context.Context, library lm.Library) finding {
 	f := finding{Check: "CUDA"}
-	device, err := lm.CUDADevice(ctx, libraryPath)
+	device, err := library.CUDADevice(ctx)
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.
 		f.Status, f.Detail = statusNote, "not usable: "+err.Error()

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -29,7 +28,7 @@ func run(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stder
 // TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
 // code 2, nothing on standard output, and onnxruntime never looked for.
 func TestBadInput(t *testing.T) {
-	t.Setenv(lm.LibraryVariable, "/nonexistent/so-that-a-use-fails")
+	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
 	tests := []struct{ name, template, want string }{
 		{"no slot", "he had told me", "infill: no slot in the template: write [MASK] where a word is wanted\n"},
 		{"lower case", "he had [mask] me", "infill: no slot in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},

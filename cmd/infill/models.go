@@ -566,7 +566,7 @@ func importRun(ctx context.Context, o *importOptions) error {
 		}
 		return printPlaced(o.streams, bundle, o.quiet)
 	}
-	bundle, err := lm.Import(ctx, store, o.from, lm.ImportOptions{Tokenizer: o.tokenizer, Name: name, Positions: o.positions})
+	bundle, err := lm.Import(ctx, store, o.from, name, o.tokenizer, o.positions)
 	if err != nil {
 		return err
 	}
@@ -601,11 +601,9 @@ not at all.`,
 			if err != nil {
 				return err
 			}
-			err = lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
-			var none *lm.NoGradientError
-			if errors.As(err, &none) {
-				fmt.Fprintf(s.Err, "infill: warning: there is no %s: %s\n", lm.GradientFile, oneLine(none.Reason.Error()))
-				err = nil
+			note, err := lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
+			if note != "" {
+				fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(note))
 			}
 			if err != nil || quiet {
 				return err

@@ -64,8 +64,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv(models.CacheVariable, root)
 			env.Setenv("BUNDLE", bundle.Dir)
 			env.Setenv("LIBRARY", found.Path)
-			if named := os.Getenv(lm.LibraryVariable); named != "" {
-				env.Setenv(lm.LibraryVariable, named)
+			if named := os.Getenv("INFILL_ONNXRUNTIME"); named != "" {
+				env.Setenv("INFILL_ONNXRUNTIME", named)
 			}
 			return nil
 		},
