@@ -10,7 +10,6 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/samplers"
 )
 
 // fillOptions are the flags and arguments of filling.
@@ -22,7 +21,6 @@ type fillOptions struct {
 	seedGiven bool
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
-	constraints infill.Constraints
 	modelOptions
 
 	// open gives the filler; a test puts a fake in its place.
@@ -83,10 +81,7 @@ JSON object a line with --input jsonl.`,
   $ infill --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.templates, o.root = args, cmd.Root()
-			if constrained(&o.constraints) {
-				o.Constraints = &o.constraints
-			}
+			o.templates, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -99,28 +94,7 @@ JSON object a line with --input jsonl.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addConstraints(cmd, &o.constraints)
-	addChoice(cmd, &o.Mode, "mode", "", infill.Modes(), "draw fills; search for the likeliest by annealing; or decode by confidence, without chains")
-	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move, see infill help samplers")
-	flags.VarP(whole{&o.Samples}, "samples", "n", "chains, each of which ends in one sample")
-	flags.VarP(whole{&o.Top}, "top", "k", "fills to print")
-	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")
-	flags.Var(warmUp{&o.WarmUp}, "warm-up", "first steps that are not drawn from; half is half of the steps")
-	flags.Var(decimal{&o.StepSize, "auto", "{auto|ALPHA}"}, "step-size", "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up")
-	flags.Var(balance{&o.Balance}, "balance", "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of "+strings.Join(samplers.BalanceNames(), ", "))
-	complete(cmd, "balance", append([]string{"auto"}, samplers.BalanceNames()...))
-	flags.Var(whole{&o.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary")
-	addChoice(cmd, &o.Energy, "energy", "", infill.Energies(), "what is likelihood: each slot masked in turn, or nothing masked")
-	flags.Var(gradient{&o.Gradient}, "gradient", "what proposals look at; auto is the sampler's own choice")
-	complete(cmd, "gradient", append([]string{"auto"}, infill.Gradients()...))
-	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
-	flags.Var(ladder{&o.Ladder}, "ladder", "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from")
-	flags.Var(initial{&o.Initial}, "initial", "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, "+
-		"unmasked slot by slot, or at a fill; one of "+strings.Join(infill.Initials(), ", ")+", "+givenFill)
-	complete(cmd, "initial", infill.Initials())
-	addChoice(cmd, &o.Rank, "rank", "", infill.Ranks(), "rank the distinct fills of all draws, or the chains' final states with repeats")
-	addChoice(cmd, &o.LengthScore, "length-score", "", infill.LengthScores(), "what compares fills of several lengths, see infill help templates")
-	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn and printed when not given")
+	addOptions(cmd, &o.Options)
 	addChoice(cmd, &o.input, "input", "", inputs(), `form of standard input; jsonl: {"template": "...", "id": ...}`)
 	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")
 	o.modelOptions.register(cmd)

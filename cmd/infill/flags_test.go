@@ -36,9 +36,6 @@ func fillDefaults(change func(o *fillOptions)) fillOptions {
 	if change != nil {
 		change(&o)
 	}
-	if constrained(&o.constraints) {
-		o.Constraints = &o.constraints
-	}
 	return o
 }
 
@@ -53,33 +50,35 @@ func TestFillFlags(t *testing.T) {
 		{line: `"a [MASK]" "b [MASK]"`, change: func(o *fillOptions) { o.templates = []string{"a [MASK]", "b [MASK]"} }},
 		{line: ``, change: func(o *fillOptions) { o.templates = nil }},
 		{line: `-- "a [MASK]"`},
-		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`, change: func(o *fillOptions) { o.model, o.Samples, o.Top, o.quiet = "DIR", 3, 2, true }},
+		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`, change: func(o *fillOptions) { o.model, o.Chains, o.Top, o.quiet = "DIR", 3, 2, true }},
 		{line: `--sampler gibbs --steps 9 --warm-up 4 "a [MASK]"`, change: func(o *fillOptions) { o.Sampler, o.Steps, o.WarmUp = "gibbs", 9, 4 }},
 		{line: `--steps 9 --warm-up half "a [MASK]"`, change: func(o *fillOptions) { o.Steps = 9 }},
 		{line: `--step-size 0.25 --balance 0.5 --candidates 0 "a [MASK]"`, change: func(o *fillOptions) { o.StepSize, o.Balance, o.Candidates = 0.25, "0.5", 0 }},
 		{line: `--step-size auto --balance auto --gradient auto "a [MASK]"`},
 		{line: `--balance ratio --energy filled --gradient full "a [MASK]"`, change: func(o *fillOptions) { o.Balance, o.Energy, o.Gradient = "ratio", "filled", "full" }},
-		{line: `--temperature 1.5 --initial random --rank final "a [MASK]"`, change: func(o *fillOptions) { o.Temperature, o.Initial, o.Rank = 1.5, "random", "final" }},
+		{line: `--temperature 1.5 --initial random --rank final "a [MASK]"`, change: func(o *fillOptions) { o.Temperature, o.Initial.Kind, o.Rank = 1.5, "random", "final" }},
 		{line: `--seed 0 "a [MASK]"`, change: func(o *fillOptions) { o.seedGiven = true }},
 		{line: `--seed 18446744073709551615 "a [MASK]"`, change: func(o *fillOptions) { o.Seed, o.seedGiven = 1<<64-1, true }},
 		{line: `--device cuda:1 --threads 2 --precision fp32 "a [MASK]"`, change: func(o *fillOptions) { o.device, o.threads = "cuda:1", 2 }},
 		{line: `--input jsonl --format csv -v`, change: func(o *fillOptions) { o.templates, o.input, o.format, o.verbose = nil, "jsonl", "csv", true }},
 		{line: `--slot 2=red,green --slot "1=dark blue" "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.Slots = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
+			o.Words = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
 		}},
 		{line: `--ban red,green --ban blue --whole-words "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.Ban, o.constraints.WholeWords = []string{"red", "green", "blue"}, true
+			o.Ban, o.WholeWords = []string{"red", "green", "blue"}, true
 		}},
 		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.MinCharacters, o.constraints.MaxCharacters, o.constraints.MinPieces, o.constraints.MaxPieces = 3, 8, 1, 3
+			o.MinCharacters, o.MaxCharacters, o.MinPieces, o.MaxPieces = 3, 8, 1, 3
 		}},
 		{line: `--characters 3- --pieces 2 "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.MinCharacters, o.constraints.MinPieces, o.constraints.MaxPieces = 3, 2, 2
+			o.MinCharacters, o.MinPieces, o.MaxPieces = 3, 2, 2
 		}},
-		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.constraints.MaxCharacters = 8 }},
+		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.MaxCharacters = 8 }},
 		{line: `--mode best "a [MASK]"`, change: func(o *fillOptions) { o.Mode = "best" }},
-		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial = "1,2,4", "mask" }},
-		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) { o.Initial = "fill:dark blue,sky" }},
+		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial.Kind = []float64{1, 2, 4}, "mask" }},
+		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) {
+			o.Initial = infill.Start{Kind: infill.StartGiven, Fill: []string{"dark blue", "sky"}}
+		}},
 
 		{line: `--slot red`, want: `--slot: "red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
 		{line: `--slot 0=red`, want: `--slot: "0=red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
@@ -242,18 +241,18 @@ func TestChoices(t *testing.T) {
 		valid   []string
 	}{
 		{"", "sampler", infill.Samplers()},
-		{"", "energy", infill.Energies()},
+		{"", "energy", []string{"pll", "filled"}},
 		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
-		{"", "gradient", append([]string{"auto"}, infill.Gradients()...)},
-		{"", "initial", infill.Initials()},
-		{"", "mode", infill.Modes()},
-		{"", "length-score", infill.LengthScores()},
-		{"", "rank", infill.Ranks()},
+		{"", "gradient", []string{"auto", "local", "full", "stochastic"}},
+		{"", "initial", []string{"model", "random", "shared", "mask"}},
+		{"", "mode", []string{"sample", "best", "decode"}},
+		{"", "length-score", []string{"blank-l2r", "word-l2r"}},
+		{"", "rank", []string{"distinct", "final"}},
 		{"", "input", inputs()},
 		{"", "format", formats()},
 		{"", "device", devices()},
 		{"", "precision", precisions()},
-		{"score", "method", infill.Methods()},
+		{"score", "method", []string{"l2r", "original"}},
 		{"score", "format", formats()},
 		{"doctor", "format", []string{"text", "json"}},
 	}

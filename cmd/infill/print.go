@@ -134,9 +134,9 @@ func (p *csvPrinter) print(id json.RawMessage, r *infill.Result) error {
 		p.headed = true
 		rows = append(rows, []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score"})
 	}
-	for _, s := range r.Samples {
+	for _, s := range r.Fills {
 		// A fill may hold any character, so lists are JSON.
-		fills, err := encode(s.Fills, "", "")
+		fills, err := encode(s.Values, "", "")
 		if err != nil {
 			return err
 		}
@@ -228,8 +228,8 @@ func (p *textPrinter) print(_ json.RawMessage, r *infill.Result) error {
 	if r.Stats.Law == "" {
 		headers = append(headers, "drawn")
 	}
-	rows := make([][]string, len(r.Samples))
-	for i, s := range r.Samples {
+	rows := make([][]string, len(r.Fills))
+	for i, s := range r.Fills {
 		row := []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans)}
 		if r.Stats.Lengths != nil {
 			row = append(row, joined(s.Pieces), fmt.Sprintf("%.2f", *s.Score))
@@ -274,7 +274,7 @@ func joined(pieces []int) string {
 
 // share is how often a fill was drawn, with its standard error between chains
 // where it is wanted and known.
-func share(s infill.Sample, withError bool) string {
+func share(s infill.Fill, withError bool) string {
 	if e := s.FrequencyStandardError; e != nil && withError {
 		return fmt.Sprintf("%.1f ± %.1f %%", 100*s.Frequency, 100**e)
 	}

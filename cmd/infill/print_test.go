@@ -35,10 +35,10 @@ func results() []*infill.Result {
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: 7,
-			Samples: []infill.Sample{
-				{Rank: 1, Text: "He had\ntold me", Fills: []string{"He", "told"}, Spans: [][2]int{{0, 2}, {7, 11}}, TokenIDs: []int{1, 2},
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "He had\ntold me", Values: []string{"He", "told"}, Spans: [][2]int{{0, 2}, {7, 11}}, TokenIDs: []int{1, 2},
 					LogLikelihood: -1.5, Count: 312, Frequency: 0.4992, FrequencyStandardError: pointer(0.0171), FinalCount: 13},
-				{Rank: 2, Text: "She had\n<&>\"'; me", Fills: []string{"She", "<&>\"';"}, Spans: [][2]int{{0, 3}, {8, 14}}, TokenIDs: []int{3, 4},
+				{Rank: 2, Text: "She had\n<&>\"'; me", Values: []string{"She", "<&>\"';"}, Spans: [][2]int{{0, 3}, {8, 14}}, TokenIDs: []int{3, 4},
 					LogLikelihood: -11.25, Count: 1, Frequency: 0.0016, FrequencyStandardError: pointer(0.0016), FinalCount: 0},
 			},
 			Stats: infill.Stats{
@@ -50,19 +50,19 @@ func results() []*infill.Result {
 		},
 		{
 			Template: long, Blanks: [][2]int{{10, 16}, {strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}, Model: model, Signature: "sampler:gibbs|seed:8", Seed: 8,
-			Samples: []infill.Sample{
-				{Rank: 1, Text: first, Fills: []string{"waited", "left behind"}, Spans: firstSpans, TokenIDs: []int{5, 6, 7}, LogLikelihood: -20, Count: 1, Frequency: 1, FinalCount: 1},
-				{Rank: 10, Text: second, Fills: []string{"東京", "sold off"}, Spans: secondSpans, TokenIDs: []int{8, 9, 10}, LogLikelihood: -120.123, Count: 1, Frequency: 1, FinalCount: 1},
+			Fills: []infill.Fill{
+				{Rank: 1, Text: first, Values: []string{"waited", "left behind"}, Spans: firstSpans, TokenIDs: []int{5, 6, 7}, LogLikelihood: -20, Count: 1, Frequency: 1, FinalCount: 1},
+				{Rank: 10, Text: second, Values: []string{"東京", "sold off"}, Spans: secondSpans, TokenIDs: []int{8, 9, 10}, LogLikelihood: -120.123, Count: 1, Frequency: 1, FinalCount: 1},
 			},
 			Stats:    infill.Stats{Sampler: "gibbs", Slots: 3, Chains: 1, Steps: 0, Draws: 1, DistinctFills: 1, MeanLogLikelihood: -20, ModelRows: 4, Device: "cpu", Seconds: 0.01},
 			Warnings: []string{"1 fill was asked for"},
 		},
 		{
 			Template: "a [MASK:1-2] house", Blanks: [][2]int{{2, 12}}, Model: model, Signature: "lengths:word-l2r|sampler:dmala|seed:9", Seed: 9,
-			Samples: []infill.Sample{
-				{Rank: 1, Text: "a red house", Fills: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "a red house", Values: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
 					Count: 50, Frequency: 0.5, FrequencyStandardError: pointer(0.02), FinalCount: 3},
-				{Rank: 2, Text: "a dark blue house", Fills: []string{"dark blue"}, Spans: [][2]int{{2, 11}}, TokenIDs: []int{12, 13}, LogLikelihood: -7.25, Pieces: []int{2}, Score: pointer(-3.625),
+				{Rank: 2, Text: "a dark blue house", Values: []string{"dark blue"}, Spans: [][2]int{{2, 11}}, TokenIDs: []int{12, 13}, LogLikelihood: -7.25, Pieces: []int{2}, Score: pointer(-3.625),
 					Count: 25, Frequency: 0.25, FrequencyStandardError: pointer(0.01), FinalCount: 1},
 			},
 			Stats: infill.Stats{
@@ -77,7 +77,7 @@ func results() []*infill.Result {
 		},
 		{
 			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "mode:best|sampler:gwg|seed:3", Seed: 3,
-			Samples: []infill.Sample{{Rank: 1, Text: "a cat", Fills: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
 			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9, AcceptanceRate: pointer(0.5),
 				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1, Device: "cpu", Seconds: 0.1},
 			Warnings: []string{},

@@ -23,7 +23,7 @@ import (
 type scoreOptions struct {
 	streams *terminal.Streams
 	texts   []string
-	method  string
+	method  infill.ScoreMethod
 	input   string
 	format  string
 	modelOptions
@@ -35,7 +35,7 @@ type scoreOptions struct {
 // scorer is what scoring needs of an *infill.Filler.
 type scorer interface {
 	Plain(text string) (*tokenize.Encoding, error)
-	Score(ctx context.Context, text, method string) (*infill.Score, error)
+	Score(ctx context.Context, text string, method infill.ScoreMethod) (*infill.Score, error)
 	Close() error
 }
 
@@ -43,7 +43,7 @@ var _ scorer = (*infill.Filler)(nil)
 
 func newCmdScore(s *terminal.Streams, runF func(context.Context, *scoreOptions) error) *cobra.Command {
 	o := &scoreOptions{
-		streams: s, method: infill.Methods()[0], input: inputs()[0], format: formats()[0],
+		streams: s, method: infill.WordScore, input: inputs()[0], format: formats()[0],
 		open: func(o *scoreOptions) (scorer, error) { return o.modelOptions.open(o.streams) },
 	}
 	cmd := &cobra.Command{
@@ -75,7 +75,7 @@ a line with --input jsonl.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().SortFlags = false
-	addChoice(cmd, &o.method, "method", "", infill.Methods(), "what is masked beside a token")
+	addChoice(cmd, (*string)(&o.method), "method", "", texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
 	addChoice(cmd, &o.input, "input", "", inputs(), `form of standard input; jsonl: {"text": "...", "id": ...}`)
 	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")
 	o.modelOptions.register(cmd)
@@ -187,7 +187,7 @@ func (p *csvScorePrinter) print(id json.RawMessage, s *infill.Score) error {
 	for i, t := range s.Tokens {
 		rows = append(rows, []string{
 			plainID(id), s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), strconv.FormatFloat(t.LogProb, 'g', -1, 64),
-			strconv.FormatFloat(s.LogLikelihood, 'g', -1, 64), s.Method, s.Signature,
+			strconv.FormatFloat(s.LogLikelihood, 'g', -1, 64), string(s.Method), s.Signature,
 		})
 	}
 	if err := w.WriteAll(rows); err != nil {
