@@ -37,7 +37,7 @@ func BenchmarkThousandFills(b *testing.B) {
 	}
 	defer f.Close()
 	o := infill.DefaultOptions()
-	o.Samples, o.Steps = 5, 4
+	o.Chains, o.Steps = 5, 4
 	var early, late float64
 	for b.Loop() {
 		for i := range 1000 {

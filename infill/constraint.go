@@ -2,7 +2,6 @@ package infill
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,10 +15,10 @@ import (
 // draw from the same distribution, conditional on the fills that are left, and
 // log-likelihoods compare with those of a run without them.
 type Constraints struct {
-	// Slots lists, by the number of a blank from 1, the fills it may take. A fill
+	// Words lists, by the number of a blank from 1, the fills it may take. A fill
 	// is one word or several, of one piece or several; a blank without a length
 	// of its own takes each at the number of its pieces.
-	Slots map[int][]string
+	Words map[int][]string
 	// Ban lists words that no blank may hold: their pieces side by side.
 	Ban []string
 	// WholeWords keeps a blank from beginning with a piece that continues the
@@ -34,94 +33,9 @@ type Constraints struct {
 	MinPieces, MaxPieces int
 }
 
-// The largest bounds: a blank of more pieces cannot be written, and no word of a
-// vocabulary comes near the number of characters.
-const (
-	maxPieces     = 16
-	maxCharacters = 1 << 16
-)
-
-// validate returns an *OptionError for what no template could be filled with.
-func (c *Constraints) validate() error {
-	if c == nil {
-		return nil
-	}
-	for number, words := range c.Slots {
-		switch {
-		case number < 1:
-			return &OptionError{"slot", fmt.Sprintf("%d is no blank: they count from 1", number)}
-		case len(words) == 0 || slices.ContainsFunc(words, blankText):
-			return &OptionError{"slot", fmt.Sprintf("an empty word for blank %d: list words, as in %d=red,blue", number, number)}
-		}
-	}
-	if slices.ContainsFunc(c.Ban, blankText) {
-		return &OptionError{"ban", "an empty word: list words, as in red,blue"}
-	}
-	ranges := []struct {
-		option             string
-		low, high, largest int
-		open               bool // above
-	}{
-		{"characters", c.MinCharacters, c.MaxCharacters, maxCharacters, true},
-		{"pieces", c.MinPieces, c.MaxPieces, maxPieces, false},
-	}
-	for _, r := range ranges {
-		switch {
-		case r.low < 0 || r.low > r.largest || r.high < 0 || r.high > r.largest:
-			return &OptionError{r.option, fmt.Sprintf("%d to %d is not within 1 to %d", r.low, r.high, r.largest)}
-		case r.high < r.low && !(r.open && r.high == 0):
-			return &OptionError{r.option, fmt.Sprintf("%d to %d runs backwards", r.low, r.high)}
-		}
-	}
-	return nil
-}
-
-func blankText(text string) bool { return strings.TrimSpace(text) == "" }
-
-// signature adds what is set.
-func (c *Constraints) signature(s *signature) {
-	if c == nil {
-		return
-	}
-	for _, number := range slices.Sorted(maps.Keys(c.Slots)) {
-		s.add("slot", strconv.Itoa(number)+"="+strings.Join(c.Slots[number], ","))
-	}
-	if len(c.Ban) > 0 {
-		s.add("ban", strings.Join(c.Ban, ","))
-	}
-	if c.WholeWords {
-		s.add("whole-words", "true")
-	}
-	if c.MinCharacters > 0 || c.MaxCharacters > 0 {
-		s.add("characters", bounds(c.MinCharacters, c.MaxCharacters))
-	}
-	if c.MaxPieces > 0 {
-		s.add("pieces", bounds(c.MinPieces, c.MaxPieces))
-	}
-}
-
-// bounds writes a range; an upper bound of 0 is none.
-func bounds(low, high int) string {
-	switch {
-	case high == 0:
-		return strconv.Itoa(low) + "-"
-	case low == high:
-		return strconv.Itoa(low)
-	}
-	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
-}
-
-// MisfitError is an option that one template cannot be filled with, while others
-// may be.
-type MisfitError struct{ *OptionError }
-
-var _ error = (*MisfitError)(nil)
-
-// Unwrap returns the *OptionError.
-func (e *MisfitError) Unwrap() error { return e.OptionError }
-
-func misfit(option, format string, args ...any) error {
-	return &MisfitError{&OptionError{option, fmt.Sprintf(format, args...)}}
+// Any tells whether there is a constraint.
+func (c *Constraints) Any() bool {
+	return len(c.Words) > 0 || len(c.Ban) > 0 || c.WholeWords || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
 }
 
 // plan is a template of known lengths with what its slots may take.
@@ -159,33 +73,31 @@ func (p *plan) together() string {
 }
 
 // plans reads a template as the options want it: one plan for each combination
-// of the lengths its blanks may have. text is the template as typed, in its first
-// combination of lengths.
-func (f *Filler) plans(template string, pins []int, o Options) (text *tokenize.Template, plans []*plan, err error) {
-	typed, err := f.tokenizer.Expand(template)
+// of the lengths its blanks may have. text is the template as typed, each blank at
+// its shortest.
+func (f *Filler) plans(template string, o Options) (text *tokenize.Template, plans []*plan, err error) {
+	text, err = f.tokenizer.Shortest(template)
 	if err != nil {
 		return nil, nil, err
 	}
-	text = typed[0]
 	rules, err := f.rules(text, o.Constraints)
 	if err != nil {
 		return nil, nil, err
 	}
-	if rewritten := rules.rewrite(text); rewritten != template {
-		if typed, err = f.tokenizer.Expand(rewritten); err != nil {
-			return nil, nil, err
-		}
+	templates, err := text.Expand(rules.lengths(text.Blanks))
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, t := range typed {
+	for _, t := range templates {
 		if rules.fits(t) {
 			plans = append(plans, &plan{template: t})
 		}
 	}
-	if pins != nil {
+	if o.Pins != nil {
 		if len(plans) != 1 {
-			return nil, nil, &OptionError{"pins", fmt.Sprintf("the template has %d combinations of lengths: name one", len(plans))}
+			return nil, nil, misfit("pins", "the template has %d combinations of lengths: name one", len(plans))
 		}
-		if err := f.checkPins(plans[0].template, pins); err != nil {
+		if err := f.checkPins(plans[0].template, o.Pins); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -193,7 +105,7 @@ func (f *Filler) plans(template string, pins []int, o Options) (text *tokenize.T
 		if err := f.checkLength(len(p.template.IDs)); err != nil {
 			return nil, nil, err
 		}
-		if err := rules.compile(p, pins); err != nil {
+		if err := rules.compile(p, o.Pins); err != nil {
 			return nil, nil, err
 		}
 		if err := checkTogether(p, o); err != nil {
@@ -209,7 +121,7 @@ func (f *Filler) Check(template string, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	_, _, err := f.plans(template, nil, o)
+	_, _, err := f.plans(template, o)
 	return err
 }
 
@@ -225,7 +137,7 @@ func checkTogether(p *plan, o Options) error {
 		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
 	case kind.conditional || kind.metric:
 		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
-	case o.Initial == "mask":
+	case o.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
 	}
 	return nil
@@ -233,7 +145,7 @@ func checkTogether(p *plan, o Options) error {
 
 // rules are constraints in terms of one vocabulary.
 type rules struct {
-	*Constraints
+	Constraints
 	filler *Filler
 	lists  [][][]int // token ids of the fills, [blanks][fills]; nil without a list
 	plain  bans      // as words stand by themselves
@@ -265,11 +177,8 @@ func (b *bans) begin(ids []int) bool {
 	})
 }
 
-// rules reads the constraints, which may be nil, for the blanks of a template.
-func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
-	if c == nil {
-		c = &Constraints{}
-	}
+// rules reads the constraints for the blanks of a template.
+func (f *Filler) rules(t *tokenize.Template, c Constraints) (*rules, error) {
 	r := &rules{Constraints: c, filler: f, lists: make([][][]int, len(t.Blanks))}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, f.tokenizer.VocabularySize())
@@ -278,7 +187,7 @@ func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
 		}
 	}
 	var continuing map[string]int
-	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) && (len(c.Slots) > 0 || len(c.Ban) > 0) {
+	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) && (len(c.Words) > 0 || len(c.Ban) > 0) {
 		continuing = f.continuations()
 	}
 	for _, word := range c.Ban {
@@ -290,11 +199,11 @@ func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
 			r.joined.add(ids)
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(c.Slots)) {
+	for _, number := range slices.Sorted(maps.Keys(c.Words)) {
 		if number > len(t.Blanks) {
 			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
 		}
-		if err := r.list(t, number-1, c.Slots[number], continuing); err != nil {
+		if err := r.list(t, number-1, c.Words[number], continuing); err != nil {
 			return nil, err
 		}
 	}
@@ -305,8 +214,8 @@ func (f *Filler) rules(t *tokenize.Template, c *Constraints) (*rules, error) {
 func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing map[string]int) error {
 	b := t.Blanks[blank]
 	low, high := 1, maxPieces
-	if explicit(t, b) {
-		low, high = lengths(t, b)
+	if b.High > 0 {
+		low, high = b.Low, b.High
 	}
 	if r.MaxPieces > 0 {
 		low, high = max(low, r.MinPieces), min(high, r.MaxPieces)
@@ -375,51 +284,24 @@ func (r *rules) named(t *tokenize.Template) error {
 	return nil
 }
 
-// explicit tells whether the user typed a length.
-func explicit(t *tokenize.Template, b tokenize.Blank) bool {
-	return strings.HasPrefix(t.Text[b.Start:b.End], "[MASK:")
-}
-
-// lengths reads the length that the user typed, which the tokenizer has checked.
-func lengths(t *tokenize.Template, b tokenize.Blank) (low, high int) {
-	inside := strings.TrimSuffix(strings.TrimPrefix(t.Text[b.Start:b.End], "[MASK:"), "]")
-	inside, _, _ = strings.Cut(inside, "=")
-	first, last, ranged := strings.Cut(inside, "-")
-	low, _ = strconv.Atoi(first)
-	if !ranged {
-		return low, low
-	}
-	high, _ = strconv.Atoi(last)
-	return low, high
-}
-
-// rewrite is the text with the lengths that constraints give to blanks without
-// one of their own. A fill's text does not hold the blanks, so it is the same.
-func (r *rules) rewrite(t *tokenize.Template) string {
-	var text strings.Builder
-	from := 0
-	for i, b := range t.Blanks {
-		text.WriteString(t.Text[from:b.Start])
-		from = b.End
+// lengths are the fewest and the most pieces of each blank, [blanks]: those that
+// were typed, or those of its list, or the bounds for all.
+func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
+	lengths := make([][2]int, len(blanks))
+	for i, b := range blanks {
 		low, high := max(r.MinPieces, 1), max(r.MaxPieces, 1)
-		if list := r.lists[i]; list != nil {
+		switch list := r.lists[i]; {
+		case b.High > 0:
+			low, high = b.Low, b.High
+		case list != nil:
 			low, high = len(list[0]), len(list[0])
 			for _, ids := range list {
 				low, high = min(low, len(ids)), max(high, len(ids))
 			}
 		}
-		switch {
-		case explicit(t, b) || high == 1:
-			text.WriteString(t.Text[b.Start:b.End])
-			continue
-		case b.Name != "":
-			fmt.Fprintf(&text, "[MASK:%d-%d=%s]", low, high, b.Name)
-		default:
-			fmt.Fprintf(&text, "[MASK:%d-%d]", low, high)
-		}
+		lengths[i] = [2]int{low, high}
 	}
-	text.WriteString(t.Text[from:])
-	return text.String()
+	return lengths
 }
 
 // fits tells whether every list has a fill of its blank's length.

@@ -26,8 +26,8 @@ func TestWordsOnModel(t *testing.T) {
 	f := open(t)
 	const template = "the [MASK:2] stood by the [MASK] ."
 	o := infill.DefaultOptions()
-	o.Samples, o.Steps, o.Top, o.Seed = 100, 300, 1000, 3
-	o.Constraints = &infill.Constraints{Slots: map[int][]string{
+	o.Chains, o.Steps, o.Top, o.Seed = 100, 300, 1000, 3
+	o.Constraints = infill.Constraints{Words: map[int][]string{
 		1: {"old man", "young woman", "dark house", "white horse", "stone wall"},
 		2: {"river", "door", "window", "sea", "fire"},
 	}}
@@ -38,7 +38,7 @@ func TestWordsOnModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var fills [][]int
-	for _, s := range all.Samples {
+	for _, s := range all.Fills {
 		fills = append(fills, s.TokenIDs)
 	}
 	if len(fills) != 25 {
@@ -63,12 +63,12 @@ func TestWordsOnModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			distance, found := 0.0, 0.0
-			for _, s := range result.Samples {
+			for _, s := range result.Fills {
 				u := energy[fmt.Sprint(s.TokenIDs)]
 				distance += math.Abs(s.Frequency-math.Exp(u)/total) / 2
 				found += math.Exp(u) / total
 				if math.Abs(s.LogLikelihood-u) > 1e-5 {
-					t.Errorf("%v: U %v, want %v", s.Fills, s.LogLikelihood, u)
+					t.Errorf("%v: U %v, want %v", s.Values, s.LogLikelihood, u)
 				}
 			}
 			if distance += (1 - found) / 2; distance > 0.05 {
@@ -84,16 +84,16 @@ func TestScoreOnModel(t *testing.T) {
 	f := open(t)
 	o := infill.DefaultOptions()
 	o.Seed, o.LengthScore = 2, "word-l2r"
-	o.Constraints = &infill.Constraints{Slots: map[int][]string{1: {"london", "new york", "a small hooligan", "hooligan"}}}
+	o.Constraints = infill.Constraints{Words: map[int][]string{1: {"london", "new york", "a small hooligan", "hooligan"}}}
 	result, err := f.Fill(t.Context(), "they lived in [MASK] .", o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Samples) != 4 {
-		t.Fatalf("%d fills, want 4", len(result.Samples))
+	if len(result.Fills) != 4 {
+		t.Fatalf("%d fills, want 4", len(result.Fills))
 	}
 	pieces := 0
-	for _, s := range result.Samples {
+	for _, s := range result.Fills {
 		whole, err := f.Score(t.Context(), s.Text, "l2r")
 		if err != nil {
 			t.Fatal(err)
@@ -105,8 +105,8 @@ func TestScoreOnModel(t *testing.T) {
 				pieces++
 			}
 		}
-		if want := sum / float64(len(strings.Fields(s.Fills[0]))); math.Abs(*s.Score-want) > 1e-4 {
-			t.Errorf("%v: score %v, want %v", s.Fills, *s.Score, want)
+		if want := sum / float64(len(strings.Fields(s.Values[0]))); math.Abs(*s.Score-want) > 1e-4 {
+			t.Errorf("%v: score %v, want %v", s.Values, *s.Score, want)
 		}
 	}
 	if pieces < 10 {

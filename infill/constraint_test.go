@@ -41,10 +41,10 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 	o.Top, o.Candidates = 100000, 0
 	result := fill(t, f, template, o)
 	found, distance := 0.0, 0.0
-	for _, s := range result.Samples {
+	for _, s := range result.Fills {
 		p, ok := law[fmt.Sprint(s.TokenIDs)]
 		if !ok {
-			t.Errorf("%v is not allowed", s.Fills)
+			t.Errorf("%v is not allowed", s.Values)
 			continue
 		}
 		p /= total
@@ -52,10 +52,10 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 		distance += math.Abs(p-s.Frequency) / 2
 		// A fill that few chains saw has no error to speak of.
 		if e := *s.FrequencyStandardError; p > 0.005 && math.Abs(s.Frequency-p) > 5*e {
-			t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Fills, s.Frequency, e, p)
+			t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, s.Frequency, e, p)
 		}
 		if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
-			t.Errorf("%v: log-likelihood %v, want %v", s.Fills, s.LogLikelihood, u)
+			t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
 		}
 	}
 	distance += (1 - found) / 2
@@ -76,58 +76,58 @@ func TestConstraints(t *testing.T) {
 		name, template string
 		slots          int
 		sampler        string
-		constraints    *Constraints
+		constraints    Constraints
 		allowed        func(tokens []string) bool
 	}{
-		{"list", "the [MASK] [MASK] .", 2, "dmala", &Constraints{Slots: map[int][]string{2: {"cat", "Dog", "cat", "rug"}}},
+		{"list", "the [MASK] [MASK] .", 2, "dmala", Constraints{Words: map[int][]string{2: {"cat", "Dog", "cat", "rug"}}},
 			func(w []string) bool { return slices.Contains([]string{"cat", "dog", "rug"}, w[1]) }},
-		{"list and Gibbs", "the [MASK] [MASK] .", 2, "gibbs", &Constraints{Slots: map[int][]string{1: {"cat"}, 2: {"ran", "##seen"}}},
+		{"list and Gibbs", "the [MASK] [MASK] .", 2, "gibbs", Constraints{Words: map[int][]string{1: {"cat"}, 2: {"ran", "##seen"}}},
 			func(w []string) bool { return w[0] == "cat" && (w[1] == "ran" || w[1] == "##seen") }},
-		{"ban", "the [MASK] [MASK] .", 2, "gwg", &Constraints{Ban: []string{"cat", "SAT", "zebra"}},
+		{"ban", "the [MASK] [MASK] .", 2, "gwg", Constraints{Ban: []string{"cat", "SAT", "zebra"}},
 			func(w []string) bool { return !slices.Contains(w, "cat") && !slices.Contains(w, "sat") }},
-		{"banned word of two pieces", "the [MASK:2] .", 2, "dmala", &Constraints{Ban: []string{"unseen", "mat"}},
+		{"banned word of two pieces", "the [MASK:2] .", 2, "dmala", Constraints{Ban: []string{"unseen", "mat"}},
 			func(w []string) bool {
 				return !slices.Contains(w, "mat") && !(w[0] == "un" && w[1] == "##seen")
 			}},
-		{"whole words", "the [MASK] [MASK] .", 2, "dmala", &Constraints{WholeWords: true},
+		{"whole words", "the [MASK] [MASK] .", 2, "dmala", Constraints{WholeWords: true},
 			func(w []string) bool { return !piece(w[0]) && !piece(w[1]) }},
-		{"whole words of two pieces", "the [MASK:2] .", 2, "dmala", &Constraints{WholeWords: true},
+		{"whole words of two pieces", "the [MASK:2] .", 2, "dmala", Constraints{WholeWords: true},
 			func(w []string) bool { return !piece(w[0]) }},
-		{"a word goes on", "un[MASK] [MASK]", 2, "dmala", nil, func(w []string) bool { return piece(w[0]) }},
-		{"a word goes on, whole", "un[MASK] [MASK]", 2, "gibbs", &Constraints{WholeWords: true},
+		{"a word goes on", "un[MASK] [MASK]", 2, "dmala", Constraints{}, func(w []string) bool { return piece(w[0]) }},
+		{"a word goes on, whole", "un[MASK] [MASK]", 2, "gibbs", Constraints{WholeWords: true},
 			func(w []string) bool { return piece(w[0]) && !piece(w[1]) }},
-		{"a word goes on in two pieces", "the un[MASK:2]", 2, "dmala", nil, func(w []string) bool { return piece(w[0]) }},
-		{"a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala", &Constraints{Slots: map[int][]string{1: {"seen", "##known"}}},
+		{"a word goes on in two pieces", "the un[MASK:2]", 2, "dmala", Constraints{}, func(w []string) bool { return piece(w[0]) }},
+		{"a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala", Constraints{Words: map[int][]string{1: {"seen", "##known"}}},
 			func(w []string) bool { return piece(w[0]) }},
-		{"a ban in a word that goes on", "un[MASK] [MASK]", 2, "dmala", &Constraints{Ban: []string{"seen"}},
+		{"a ban in a word that goes on", "un[MASK] [MASK]", 2, "dmala", Constraints{Ban: []string{"seen"}},
 			func(w []string) bool { return w[0] == "##known" && w[1] != "seen" }},
-		{"a ban in a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala", &Constraints{Slots: map[int][]string{1: {"seen", "known"}}, Ban: []string{"seen"}},
+		{"a ban in a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala", Constraints{Words: map[int][]string{1: {"seen", "known"}}, Ban: []string{"seen"}},
 			func(w []string) bool { return w[0] == "##known" && w[1] != "seen" }},
-		{"characters", "the [MASK] [MASK] .", 2, "dmala", &Constraints{MinCharacters: 2, MaxCharacters: 3},
+		{"characters", "the [MASK] [MASK] .", 2, "dmala", Constraints{MinCharacters: 2, MaxCharacters: 3},
 			func(w []string) bool {
 				a, b := len(readable(w[0])), len(readable(w[1]))
 				return 2 <= a && a <= 3 && 2 <= b && b <= 3
 			}},
-		{"characters of two pieces", "the [MASK:2] .", 2, "dmala", &Constraints{MinCharacters: 5, MaxCharacters: 6},
+		{"characters of two pieces", "the [MASK:2] .", 2, "dmala", Constraints{MinCharacters: 5, MaxCharacters: 6},
 			func(w []string) bool {
 				n := len(readable(w[0])) + len(readable(w[1]))
 				return 5 <= n && n <= 6
 			}},
-		{"exact differences under limits", "the [MASK:2] .", 2, "lb-1", &Constraints{MinCharacters: 7},
+		{"exact differences under limits", "the [MASK:2] .", 2, "lb-1", Constraints{MinCharacters: 7},
 			func(w []string) bool { return len(readable(w[0]))+len(readable(w[1])) >= 7 }},
-		{"words of two pieces", "the [MASK:2] [MASK] .", 3, "dmala", &Constraints{Slots: map[int][]string{1: {"unseen", "unknown", "the cat", "mat rug"}}},
+		{"words of two pieces", "the [MASK:2] [MASK] .", 3, "dmala", Constraints{Words: map[int][]string{1: {"unseen", "unknown", "the cat", "mat rug"}}},
 			func(w []string) bool {
 				return slices.Contains([]string{"un##seen", "un##known", "thecat", "matrug"}, w[0]+w[1])
 			}},
-		{"words of two pieces by GWG", "the [MASK] [MASK] .", 3, "gwg", &Constraints{Slots: map[int][]string{1: {"unseen", "unknown", "the cat", "mat rug"}}},
+		{"words of two pieces by GWG", "the [MASK] [MASK] .", 3, "gwg", Constraints{Words: map[int][]string{1: {"unseen", "unknown", "the cat", "mat rug"}}},
 			func(w []string) bool {
 				return slices.Contains([]string{"un##seen", "un##known", "thecat", "matrug"}, w[0]+w[1])
 			}},
-		{"words and a name", "the [MASK=x] on [MASK=x] .", 4, "gwg", &Constraints{Slots: map[int][]string{2: {"unseen", "mat rug", "dog cat"}}},
+		{"words and a name", "the [MASK=x] on [MASK=x] .", 4, "gwg", Constraints{Words: map[int][]string{2: {"unseen", "mat rug", "dog cat"}}},
 			func(w []string) bool {
 				return w[0] == w[2] && w[1] == w[3] && slices.Contains([]string{"un##seen", "matrug", "dogcat"}, w[0]+w[1])
 			}},
-		{"words and limits", "the [MASK] [MASK:2] .", 3, "dmala", &Constraints{Slots: map[int][]string{1: {"cat"}, 2: {"unseen", "the cat", "mat rug"}}, MaxCharacters: 6, Ban: []string{"mat"}},
+		{"words and limits", "the [MASK] [MASK:2] .", 3, "dmala", Constraints{Words: map[int][]string{1: {"cat"}, 2: {"unseen", "the cat", "mat rug"}}, MaxCharacters: 6, Ban: []string{"mat"}},
 			func(w []string) bool {
 				return w[0] == "cat" && slices.Contains([]string{"un##seen", "thecat"}, w[1]+w[2])
 			}},
@@ -137,7 +137,7 @@ func TestConstraints(t *testing.T) {
 			f, model := newFake(t)
 			o := DefaultOptions()
 			o.Sampler, o.Constraints = test.sampler, test.constraints
-			o.Samples, o.Steps, o.Seed = 150, 400, 5
+			o.Chains, o.Steps, o.Seed = 150, 400, 5
 			checkLaw(t, f, model, test.template, test.slots, o, test.allowed)
 		})
 	}
@@ -145,38 +145,38 @@ func TestConstraints(t *testing.T) {
 
 func TestConstraintErrors(t *testing.T) {
 	f, _ := newFake(t)
-	one := func(words ...string) *Constraints { return &Constraints{Slots: map[int][]string{1: words}} }
+	one := func(words ...string) Constraints { return Constraints{Words: map[int][]string{1: words}} }
 	tests := []struct {
 		template string
 		change   func(*Options)
 		want     string
 		misfit   bool // others templates may do
 	}{
-		{twoSlots, func(o *Options) { o.Constraints = &Constraints{Slots: map[int][]string{0: {"cat"}}} }, "slot: 0 is no blank: they count from 1", false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{0: {"cat"}}} }, "slot: 0 is no blank: they count from 1", false},
 		{twoSlots, func(o *Options) { o.Constraints = one("cat", " ") }, "slot: an empty word for blank 1: list words, as in 1=red,blue", false},
-		{twoSlots, func(o *Options) { o.Constraints = &Constraints{Ban: []string{""}} }, "ban: an empty word", false},
-		{twoSlots, func(o *Options) { o.Constraints = &Constraints{MinCharacters: 4, MaxCharacters: 3} }, "characters: 4 to 3 runs backwards", false},
-		{twoSlots, func(o *Options) { o.Constraints = &Constraints{MinPieces: 1, MaxPieces: 17} }, "pieces: 1 to 17 is not within 1 to 16", false},
-		{twoSlots, func(o *Options) { o.Constraints = &Constraints{Slots: map[int][]string{3: {"cat"}}} }, "slot: there is no blank 3: the template has 2", true},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{Ban: []string{""}} }, "ban: an empty word", false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinCharacters: 4, MaxCharacters: 3} }, "characters: 4 to 3 runs backwards", false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinPieces: 1, MaxPieces: 17} }, "pieces: 1 to 17 is not within 1 to 16", false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{3: {"cat"}}} }, "slot: there is no blank 3: the template has 2", true},
 		{twoSlots, func(o *Options) { o.Constraints = one("zebra") }, `slot: blank 1 cannot take "zebra": word outside the vocabulary`, true},
 		{twoSlots, func(o *Options) { o.Constraints = one("[MASK]") }, `slot: blank 1 cannot take "[MASK]": slot in a whole text`, true},
 		{"the [MASK:1]", func(o *Options) { o.Constraints = one("cat", "unseen") }, `slot: blank 1 cannot take "unseen": it has 2 pieces, [MASK:1] has 1`, true},
 		{"the [MASK:2-3]", func(o *Options) { o.Constraints = one("cat") }, `slot: blank 1 cannot take "cat": it has 1 piece, [MASK:2-3] has 2-3`, true},
 		{"un[MASK]", func(o *Options) { o.Constraints = one("cat") }, `slot: blank 1 cannot take "cat": the vocabulary has no pieces that continue a word with it`, true},
-		{twoSlots, func(o *Options) { o.Constraints = one("cat"); o.Constraints.Ban = []string{"cat"} }, "slot: the other constraints leave blank 1 no word of its list", true},
-		{twoSlots, func(o *Options) { o.Constraints = &Constraints{MinCharacters: 40} }, "slot: nothing is left for blank 1: loosen its constraints", true},
-		{"the [MASK:2]", func(o *Options) { o.Constraints = &Constraints{MinCharacters: 40} }, "initial: none of 1000 starts that model draws keeps to the constraints", true},
+		{twoSlots, func(o *Options) { o.Constraints = one("cat"); o.Ban = []string{"cat"} }, "slot: the other constraints leave blank 1 no word of its list", true},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinCharacters: 40} }, "slot: nothing is left for blank 1: loosen its constraints", true},
+		{"the [MASK:2]", func(o *Options) { o.Constraints = Constraints{MinCharacters: 40} }, "initial: none of 1000 starts that model draws keeps to the constraints", true},
 		{"the [MASK=x] and un[MASK=x]", nil, "slot: blanks 1 and 2 have one name, but only one of them continues a word", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) {
-			o.Constraints = &Constraints{Slots: map[int][]string{1: {"cat"}, 2: {"dog"}}}
+			o.Constraints = Constraints{Words: map[int][]string{1: {"cat"}, 2: {"dog"}}}
 		}, "slot: blanks 1 and 2 have one name and different lists", true},
 		{"the [MASK]", func(o *Options) { o.Sampler, o.Constraints = "gibbs", one("unseen", "the cat") },
 			"sampler: gibbs cannot move slots together, which words of several pieces need: take dmala", true},
-		{"the [MASK:2]", func(o *Options) { o.Sampler, o.Constraints = "mlm-mh", &Constraints{MinCharacters: 4} },
+		{"the [MASK:2]", func(o *Options) { o.Sampler, o.Constraints = "mlm-mh", Constraints{MinCharacters: 4} },
 			"sampler: mlm-mh cannot move slots together, which limits on a fill of several pieces need: take dmala", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Mode = ModeDecode },
 			"mode: decode fills slot by slot, and slots of one name need several at once: take sample or best", true},
-		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Initial = "mask" },
+		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Initial = Start{Kind: StartMask} },
 			"initial: mask fills slot by slot, and slots of one name need several at once: take model or random", true},
 	}
 	for _, test := range tests {
@@ -190,8 +190,7 @@ func TestConstraintErrors(t *testing.T) {
 			if !errors.As(err, &option) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("got %v, want %q", err, test.want)
 			}
-			var misfit *MisfitError
-			if errors.As(err, &misfit) != test.misfit {
+			if option.Misfit != test.misfit {
 				t.Errorf("%q: is it of this template alone? want %t", err, test.misfit)
 			}
 			if err := f.Check(test.template, o); err == nil && option.Option != "initial" {
@@ -204,8 +203,8 @@ func TestConstraintErrors(t *testing.T) {
 func TestConstraintSignature(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Constraints = &Constraints{
-		Slots: map[int][]string{2: {"cat", "dog"}, 1: {"mat"}}, Ban: []string{"rug", "ran"}, WholeWords: true, MinCharacters: 2, MinPieces: 1, MaxPieces: 1,
+	o.Constraints = Constraints{
+		Words: map[int][]string{2: {"cat", "dog"}, 1: {"mat"}}, Ban: []string{"rug", "ran"}, WholeWords: true, MinCharacters: 2, MinPieces: 1, MaxPieces: 1,
 	}
 	_, got, _ := strings.Cut(fill(t, f, twoSlots, o).Signature, "|seed:0|")
 	got, _, _ = strings.Cut(got, "|model:")
@@ -219,8 +218,9 @@ func TestPinnedWords(t *testing.T) {
 	f, _ := newFake(t)
 	id := func(token string) int { id, _ := f.tokenizer.ID(token); return id }
 	o := DefaultOptions()
-	o.Constraints = &Constraints{Slots: map[int][]string{1: {"unseen", "unknown", "the cat"}}}
-	_, err := f.FillPinned(t.Context(), "a [MASK:2] [MASK]", []int{id("un"), Free, Free}, o, func(p Progress) {
+	o.Constraints = Constraints{Words: map[int][]string{1: {"unseen", "unknown", "the cat"}}}
+	o.Pins = []int{id("un"), Free, Free}
+	_, err := f.Fill(t.Context(), "a [MASK:2] [MASK]", o, func(p Progress) {
 		for at := 0; at < len(p.TokenIDs); at += 3 {
 			if w := p.TokenIDs[at : at+2]; !slices.Equal(w, []int{id("un"), id("##seen")}) && !slices.Equal(w, []int{id("un"), id("##known")}) {
 				t.Fatalf("step %d: the pinned blank holds %v", p.Step, w)
@@ -230,10 +230,13 @@ func TestPinnedWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = f.FillPinned(t.Context(), "a [MASK:2] [MASK]", []int{id("cat"), Free, Free}, o, nil); err == nil || !strings.Contains(err.Error(), "nothing is left for blank 1") {
+	o.Pins = []int{id("cat"), Free, Free}
+	if _, err = f.Fill(t.Context(), "a [MASK:2] [MASK]", o, nil); err == nil || !strings.Contains(err.Error(), "nothing is left for blank 1") {
 		t.Errorf("got %v", err)
 	}
-	if _, err = f.FillPinned(t.Context(), "a [MASK:1-2] [MASK]", []int{id("cat"), Free}, DefaultOptions(), nil); err == nil || !strings.Contains(err.Error(), "pins: the template has 2 combinations of lengths") {
+	o = DefaultOptions()
+	o.Pins = []int{id("cat"), Free}
+	if _, err = f.Fill(t.Context(), "a [MASK:1-2] [MASK]", o, nil); err == nil || !strings.Contains(err.Error(), "pins: the template has 2 combinations of lengths") {
 		t.Errorf("got %v", err)
 	}
 }

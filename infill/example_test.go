@@ -21,7 +21,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, s := range result.Samples {
+	for _, s := range result.Fills {
 		fmt.Printf("%s (%.2f nats)\n", s.Text, s.LogLikelihood)
 	}
 	// Output:

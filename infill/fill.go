@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -20,22 +21,17 @@ import (
 // A template whose blanks have several possible lengths is filled once for each
 // combination of them, see Result.Lengths.
 //
-// Errors: *OptionError for the options, *MisfitError for options that do not fit
-// the template, *tokenize.InputError for the template; ctx.Err() when the run was
+// Errors: *OptionError for the options, those that do not fit the template among
+// them, *tokenize.InputError for the template; ctx.Err() when the run was
 // cancelled, which stops a running call of the model. The same options, template,
 // model, machine and number of threads give the same result but for its Seconds,
 // whatever was filled before.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
-	return f.fill(ctx, template, nil, o, observe)
-}
-
-// fill is Fill with pinned slots, see [Filler.FillPinned].
-func (f *Filler) fill(ctx context.Context, template string, pins []int, o Options, observe func(Progress)) (*Result, error) {
 	start := time.Now()
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	typed, plans, err := f.plans(template, pins, o)
+	typed, plans, err := f.plans(template, o)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +41,11 @@ func (f *Filler) fill(ctx context.Context, template string, pins []int, o Option
 	}
 	results := make([]*Result, len(plans))
 	for i, p := range plans {
-		r, err := newRun(ctx, f, model, typed, p, o, len(plans) > 1)
+		r, err := newRun(ctx, f, model, typed, p, o, i, len(plans))
 		if err != nil {
 			return nil, cancelled(ctx, err)
 		}
-		r.observe, r.place, r.places = observe, i, len(plans)
+		r.observe = observe
 		if err := r.sample(ctx); err != nil {
 			return nil, cancelled(ctx, err)
 		}
@@ -99,16 +95,16 @@ type run struct {
 	extraRows    int64 // model rows beside the target's
 }
 
-// newRun makes a run of a plan; several tells that the template has other
-// lengths as well, with random numbers of their own.
-func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, several bool) (*run, error) {
-	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text}
+// newRun makes a run of a plan, the one of that place among the plans of several
+// lengths, which have random numbers of their own.
+func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, place, places int) (*run, error) {
+	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text, place: place, places: places}
 	r.options, r.adapt = o.settled()
-	if several {
+	if places > 1 {
 		// No template holds a NUL, so no other run's streams are these.
 		r.label += "\x00" + fmt.Sprint(r.pieces())
 	}
-	r.streams = samplers.Streams(o.Seed, r.label, o.Samples)
+	r.streams = samplers.Streams(o.Seed, r.label, o.Chains)
 
 	logp, err := model.MaskedLogProbabilities(ctx, r.template.IDs, r.template.Slots)
 	if err != nil {
@@ -150,10 +146,7 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 		return nil, err
 	}
 	settings.Temperature = o.Temperature
-	if settings.Ladder, err = o.ladder(); err != nil {
-		return nil, err
-	}
-	if settings.Ladder != nil {
+	if settings.Ladder = o.Ladder; settings.Ladder != nil {
 		settings.Temperature = 0 // the ladder's first
 	}
 	r.kernel, err = samplers.New(o.Sampler, r.target, settings)
@@ -165,10 +158,10 @@ func (r *run) settings() (settings samplers.Options, err error) {
 	settings.StepSize = r.options.StepSize
 	if r.options.Balance != "" {
 		if settings.Balance, err = samplers.ParseBalance(r.options.Balance); err != nil {
-			return settings, &OptionError{"balance", err.Error()}
+			return settings, &OptionError{Option: "balance", Reason: err.Error()}
 		}
 	}
-	if r.options.Gradient == "stochastic" {
+	if r.options.Gradient == lm.Stochastic {
 		settings.Terms = (len(r.template.Slots) + 1) / 2
 		settings.TermStream = samplers.Streams(r.options.Seed, r.label+"\x00terms", 1)[0]
 	}
@@ -234,8 +227,8 @@ func (h *leastOnTop) Pop() any {
 
 // sample runs the chains and fills the pool.
 func (r *run) sample(ctx context.Context) error {
-	r.pool = newPool(r.options.Samples, len(r.variables))
-	r.accepted = make([]float64, r.options.Samples)
+	r.pool = newPool(r.options.Chains, len(r.variables))
+	r.accepted = make([]float64, r.options.Chains)
 	switch r.options.Mode {
 	case ModeBest:
 		return r.anneal(ctx)
@@ -285,7 +278,7 @@ func (r *run) sample(ctx context.Context) error {
 			}
 			return follow(ladder)
 		}
-		if r.options.Rank == "distinct" || step == r.options.Steps {
+		if r.options.Rank == RankDistinct || step == r.options.Steps {
 			draw(state)
 		}
 		return nil
@@ -410,7 +403,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 		top = max(4*top, 50)
 	}
 	var order []ranked
-	if r.options.Rank == "final" {
+	if r.options.Rank == RankFinal {
 		order = r.pool.finals(top)
 	} else {
 		order = r.legible(r.pool.distinct(), top)
@@ -425,8 +418,8 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	for i, entry := range order {
 		ids := r.tokens(r.pool.state(entry.fill))
 		filled := r.template.Fill(ids)
-		sample := Sample{
-			Rank: i + 1, Text: filled.Text, Fills: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
+		fill := Fill{
+			Rank: i + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
 			LogLikelihood: r.pool.energy[entry.fill],
 			Count:         counts[entry.fill],
 			FinalCount:    finalCounts[entry.fill],
@@ -435,17 +428,17 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 			for c := range frequencies[i] {
 				frequencies[i][c] /= rounds
 			}
-			sample.Frequency = float64(sample.Count) / float64(len(r.pool.draws))
-			_, sample.FrequencyStandardError = meanAndError(frequencies[i])
+			fill.Frequency = float64(fill.Count) / float64(len(r.pool.draws))
+			_, fill.FrequencyStandardError = meanAndError(frequencies[i])
 		}
 		if r.places > 1 {
 			score, err := r.score(ctx, ids)
 			if err != nil {
 				return nil, err
 			}
-			sample.Pieces, sample.Score = r.pieces(), &score
+			fill.Pieces, fill.Score = r.pieces(), &score
 		}
-		result.Samples = append(result.Samples, sample)
+		result.Fills = append(result.Fills, fill)
 	}
 	result.Stats.ModelRows = r.target.Counts().Rows + r.extraRows // with what scoring took
 	result.Signature = r.signature(description)
@@ -473,7 +466,7 @@ func (r *run) legible(order []ranked, top int) []ranked {
 func (r *run) stats(description Description) Stats {
 	o := r.options
 	s := Stats{
-		Mode: o.Mode, Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Samples, Steps: o.Steps,
+		Mode: o.Mode, Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Chains, Steps: o.Steps,
 		WarmUp: WarmUp{Steps: o.WarmUp},
 		Draws:  len(r.pool.draws), DistinctFills: len(r.pool.energy),
 		Device: description.Device,
@@ -483,7 +476,7 @@ func (r *run) stats(description Description) Stats {
 		s.Law = NoLaw
 	}
 	if ladder, ok := r.kernel.(*samplers.ParallelTempering); ok {
-		s.Ladder, _ = o.ladder()
+		s.Ladder = o.Ladder
 		for _, swaps := range ladder.Swaps() {
 			s.SwapRates = append(s.SwapRates, float64(swaps.Taken)/float64(max(1, swaps.Tried)))
 		}
@@ -491,7 +484,7 @@ func (r *run) stats(description Description) Stats {
 	if o.Mode == ModeDecode {
 		s.Sampler, s.Steps = "mask-predict", r.rounds()
 	}
-	chains := float64(o.Samples)
+	chains := float64(o.Chains)
 	if steps := float64(o.Steps - o.WarmUp); steps > 0 && o.Mode != ModeDecode {
 		rates := slices.Clone(r.accepted)
 		for c := range rates {
@@ -548,7 +541,7 @@ func (r *run) warnings(result *Result) []string {
 	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}
-	if w := tooFew(len(result.Samples), r.options.Top); w != "" && r.places == 1 {
+	if w := tooFew(len(result.Fills), r.options.Top); w != "" && r.places == 1 {
 		warnings = append(warnings, w)
 	}
 	return warnings

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -49,7 +50,7 @@ func TestDistribution(t *testing.T) {
 				f, model := newFake(t)
 				o := DefaultOptions()
 				o.Sampler, o.Temperature = sampler, temperature
-				o.Samples, o.Steps, o.Top, o.Candidates, o.Seed = 200, 300, 1000, 4, 11
+				o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = 200, 300, 1000, 4, 11
 				result := fill(t, f, twoSlots, o)
 
 				fillable := f.tokenizer.Fillable()
@@ -71,7 +72,7 @@ func TestDistribution(t *testing.T) {
 					}
 				}
 				found := 0.0
-				for _, s := range result.Samples {
+				for _, s := range result.Fills {
 					ids := [2]int{s.TokenIDs[0], s.TokenIDs[1]}
 					p, ok := exact[ids]
 					if !ok {
@@ -82,10 +83,10 @@ func TestDistribution(t *testing.T) {
 					// 16 fills, 3 samplers, 2 temperatures: 4.5 standard errors
 					// are passed by chance once in some thousand runs; the seed is fixed.
 					if e := *s.FrequencyStandardError; math.Abs(s.Frequency-p) > 4.5*e {
-						t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Fills, s.Frequency, e, p)
+						t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, s.Frequency, e, p)
 					}
 					if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
-						t.Errorf("%v: log-likelihood %v, want %v", s.Fills, s.LogLikelihood, u)
+						t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
 					}
 				}
 				if found < 0.999 {
@@ -107,11 +108,11 @@ func TestRanking(t *testing.T) {
 			result := fill(t, f, twoSlots, o)
 			seen := map[string]bool{}
 			count, finals := 0, 0
-			for i, s := range result.Samples {
+			for i, s := range result.Fills {
 				if s.Rank != i+1 {
 					t.Errorf("entry %d has rank %d", i, s.Rank)
 				}
-				if i > 0 && s.LogLikelihood > result.Samples[i-1].LogLikelihood {
+				if i > 0 && s.LogLikelihood > result.Fills[i-1].LogLikelihood {
 					t.Errorf("rank %d is better than the one before", s.Rank)
 				}
 				if seen[s.Text] {
@@ -124,8 +125,8 @@ func TestRanking(t *testing.T) {
 				count += s.Count
 				finals += s.FinalCount
 				for slot, span := range s.Spans {
-					if got := s.Text[span[0]:span[1]]; got != s.Fills[slot] {
-						t.Errorf("%q: span of slot %d holds %q, want %q", s.Text, slot, got, s.Fills[slot])
+					if got := s.Text[span[0]:span[1]]; got != s.Values[slot] {
+						t.Errorf("%q: span of slot %d holds %q, want %q", s.Text, slot, got, s.Values[slot])
 					}
 				}
 			}
@@ -135,8 +136,8 @@ func TestRanking(t *testing.T) {
 			if finals != 25 {
 				t.Errorf("final counts sum to %d, want 25", finals)
 			}
-			if len(result.Samples) != result.Stats.DistinctFills {
-				t.Errorf("%d fills ranked of %d distinct ones", len(result.Samples), result.Stats.DistinctFills)
+			if len(result.Fills) != result.Stats.DistinctFills {
+				t.Errorf("%d fills ranked of %d distinct ones", len(result.Fills), result.Stats.DistinctFills)
 			}
 		})
 	}
@@ -159,11 +160,11 @@ func TestAlike(t *testing.T) {
 		return id
 	}
 	o := DefaultOptions()
-	o.Top, o.Samples, o.Seed = 100, 60, 3
-	o.Constraints = &Constraints{Slots: map[int][]string{1: {"un", "uns"}, 2: {"##seen", "##een"}}}
+	o.Top, o.Chains, o.Seed = 100, 60, 3
+	o.Constraints = Constraints{Words: map[int][]string{1: {"un", "uns"}, 2: {"##seen", "##een"}}}
 	seen, best := map[string]bool{}, math.Inf(-1)
 	result := fill(t, f, "the [MASK] [MASK] cat", o)
-	for _, s := range result.Samples {
+	for _, s := range result.Fills {
 		if seen[s.Text] {
 			t.Errorf("%q comes twice", s.Text)
 		}
@@ -176,8 +177,8 @@ func TestAlike(t *testing.T) {
 	if want := math.Max(target.energyOf([]int{id("un"), id("##seen")}), target.energyOf([]int{id("uns"), id("##een")})); math.Abs(best-want) > 1e-9 {
 		t.Errorf("kept the one of log-likelihood %v, want %v", best, want)
 	}
-	if result.Stats.DistinctFills != len(result.Samples)+1 {
-		t.Errorf("%d entries of %d fills, of which two read alike", len(result.Samples), result.Stats.DistinctFills)
+	if result.Stats.DistinctFills != len(result.Fills)+1 {
+		t.Errorf("%d entries of %d fills, of which two read alike", len(result.Fills), result.Stats.DistinctFills)
 	}
 }
 
@@ -196,7 +197,7 @@ func TestFinalRanking(t *testing.T) {
 			}
 			target := &fakeTarget{model: model}
 			var want, got []float64
-			for chain := range o.Samples {
+			for chain := range o.Chains {
 				want = append(want, target.energyOf(last.TokenIDs[2*chain:2*chain+2]))
 			}
 			slices.SortFunc(want, func(a, b float64) int {
@@ -205,7 +206,7 @@ func TestFinalRanking(t *testing.T) {
 				}
 				return 1
 			})
-			for _, s := range result.Samples {
+			for _, s := range result.Fills {
 				got = append(got, s.LogLikelihood)
 			}
 			if diff := cmp.Diff(want[:12], got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
@@ -232,8 +233,8 @@ func withoutTime(t *testing.T, r *Result) string {
 
 func TestReproducible(t *testing.T) {
 	const other = "the dog ran on the [MASK] ."
-	for _, gradient := range []string{"full", "stochastic"} {
-		t.Run(gradient, func(t *testing.T) {
+	for _, gradient := range []lm.Gradient{lm.Full, lm.Stochastic} {
+		t.Run(string(gradient), func(t *testing.T) {
 			o := DefaultOptions()
 			o.Gradient, o.Seed = gradient, 7
 			f, _ := newFake(t)
@@ -261,7 +262,7 @@ func TestChainsStandAlone(t *testing.T) {
 	f, _ := newFake(t)
 	path := func(chains int) (ids []int) {
 		o := DefaultOptions()
-		o.Samples, o.StepSize, o.Seed = chains, 3, 2
+		o.Chains, o.StepSize, o.Seed = chains, 3, 2
 		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { ids = append(ids, p.TokenIDs[:4]...) })
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +278,7 @@ func TestObserver(t *testing.T) {
 	f, model := newFake(t)
 	target := &fakeTarget{model: model}
 	o := DefaultOptions()
-	o.Steps, o.WarmUp, o.Temperature, o.Samples = 6, 2, 2, 3
+	o.Steps, o.WarmUp, o.Temperature, o.Chains = 6, 2, 2, 3
 	var seen, frozen []Progress
 	_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
 		seen = append(seen, p)
@@ -325,7 +326,7 @@ func TestObserver(t *testing.T) {
 func TestStats(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Steps, o.WarmUp, o.Samples, o.Candidates = 20, 5, 4, 6
+	o.Steps, o.WarmUp, o.Chains, o.Candidates = 20, 5, 4, 6
 	var accepted, changed, warmAccepted, warmChanged float64
 	result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
 		for c, a := range p.Accepted {
@@ -365,7 +366,7 @@ func TestStats(t *testing.T) {
 	}
 	mean := 0.0
 	o.Top = 1000
-	for _, sample := range fill(t, f, twoSlots, o).Samples {
+	for _, sample := range fill(t, f, twoSlots, o).Fills {
 		mean += sample.Frequency * sample.LogLikelihood
 	}
 	close("mean log-likelihood", s.MeanLogLikelihood, mean)
@@ -409,7 +410,7 @@ func TestFewSteps(t *testing.T) {
 func TestOneChain(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Samples = 1
+	o.Chains = 1
 	result := fill(t, f, twoSlots, o)
 	if e := result.Stats.AcceptanceStandardError; e != nil {
 		t.Errorf("one chain has no standard error, got %v", *e)
@@ -440,11 +441,11 @@ func TestInitial(t *testing.T) {
 	// exp of these underflows in float64 unless it is shifted.
 	logp := [][]float32{{-1000, 5, -1001, -1002, 9}, {9, -1, -2, 9, float32(math.Inf(-1))}}
 	const chains = 20000
-	for how, want := range map[string][2][3]float64{
+	for how, want := range map[StartKind][2][3]float64{
 		"model":  {softmax(-1000, -1001, -1002), softmax(-1, -2, math.Inf(-1))},
 		"random": {{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}},
 	} {
-		r := &run{options: Options{Initial: how, Samples: chains}, streams: samplers.Streams(1, "initial", chains)}
+		r := &run{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: chains}, streams: samplers.Streams(1, "initial", chains)}
 		var weights [][]float32
 		for slot := range support {
 			v := variable{slots: []int{slot}, support: support[slot]}
@@ -495,7 +496,7 @@ func TestFillErrors(t *testing.T) {
 		{"no slot", "the cat", nil, "no slot"},
 		{"only slots", "[MASK] [MASK]", nil, "nothing but slots"},
 		{"too long", long, nil, "23 tokens found, the model takes 16"},
-		{"bad option", twoSlots, func(o *Options) { o.Samples = 0 }, "samples: 0 is not a whole number from 1 to"},
+		{"bad option", twoSlots, func(o *Options) { o.Chains = 0 }, "samples: 0 is not a whole number from 1 to"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// score rates the fills of a template, see Sample.Score.
+// score rates the fills of a template, see Fill.Score.
 func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
 	ids := slices.Clone(r.template.IDs)
 	for slot, position := range r.template.Slots {
@@ -17,7 +17,7 @@ func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
 	words := 0
 	for i, position := range r.template.Slots {
 		masked := []int{position}
-		for next := position + 1; next < r.blankEnd(i) && r.options.LengthScore == "blank-l2r" || r.filler.tokenizer.Continues(ids[next]); next++ {
+		for next := position + 1; next < r.blankEnd(i) && r.options.LengthScore == BlankLeftToRight || r.filler.tokenizer.Continues(ids[next]); next++ {
 			masked = append(masked, next)
 		}
 		queries = append(queries, Query{Position: position, Masked: masked})
@@ -51,10 +51,10 @@ func (r *run) blankEnd(slot int) int {
 // merge makes one result of those of several lengths: the fills of highest score.
 func merge(plans []*plan, results []*Result, o Options) *Result {
 	merged := *results[0]
-	merged.Samples = nil
+	merged.Fills = nil
 	merged.Stats = sumUp(plans, results)
 	for i, r := range results {
-		merged.Samples = append(merged.Samples, r.Samples...)
+		merged.Fills = append(merged.Fills, r.Fills...)
 		for _, w := range r.Warnings {
 			if i > 0 && !slices.Contains(merged.Warnings, w) {
 				merged.Warnings = append(merged.Warnings, w)
@@ -62,20 +62,20 @@ func merge(plans []*plan, results []*Result, o Options) *Result {
 		}
 	}
 	// Stable, so that of equal scores the shorter fill comes first.
-	slices.SortStableFunc(merged.Samples, func(a, b Sample) int { return cmp.Compare(*b.Score, *a.Score) })
-	if o.Rank == "distinct" {
+	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
+	if o.Rank == RankDistinct {
 		seen := map[string]bool{}
-		merged.Samples = slices.DeleteFunc(merged.Samples, func(s Sample) bool {
+		merged.Fills = slices.DeleteFunc(merged.Fills, func(s Fill) bool {
 			again := seen[s.Text]
 			seen[s.Text] = true
 			return again
 		})
 	}
-	merged.Samples = merged.Samples[:min(o.Top, len(merged.Samples))]
-	for i := range merged.Samples {
-		merged.Samples[i].Rank = i + 1
+	merged.Fills = merged.Fills[:min(o.Top, len(merged.Fills))]
+	for i := range merged.Fills {
+		merged.Fills[i].Rank = i + 1
 	}
-	if w := tooFew(len(merged.Samples), o.Top); w != "" {
+	if w := tooFew(len(merged.Fills), o.Top); w != "" {
 		merged.Warnings = append(merged.Warnings, w)
 	}
 	return &merged

@@ -36,8 +36,8 @@ func TestLengths(t *testing.T) {
 	target := &fakeTarget{model: model}
 	for _, template := range []string{"a [MASK] .", "a [MASK:1-3] ."} {
 		o := DefaultOptions()
-		o.Samples, o.Steps, o.Seed, o.LengthScore = 100, 300, 8, "word-l2r"
-		o.Constraints = &Constraints{Slots: map[int][]string{1: {"cat", "unseen", "dog", "the cat", "un"}}}
+		o.Chains, o.Steps, o.Seed, o.LengthScore = 100, 300, 8, "word-l2r"
+		o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "unseen", "dog", "the cat", "un"}}}
 		last := 0
 		result, err := f.Fill(t.Context(), template, o, func(p Progress) {
 			if p.Step < last || p.Steps != 600 || len(p.TokenIDs) != 100*p.Pieces[0] {
@@ -52,24 +52,24 @@ func TestLengths(t *testing.T) {
 			t.Errorf("the last step is %d", last)
 		}
 		total := map[int]float64{}
-		for _, s := range result.Samples {
+		for _, s := range result.Fills {
 			total[s.Pieces[0]] += math.Exp(target.energyOf(s.TokenIDs))
 		}
 		var fills []string
-		for i, s := range result.Samples {
-			fills = append(fills, s.Fills[0])
+		for i, s := range result.Fills {
+			fills = append(fills, s.Values[0])
 			if want := scoreOf(f, s.TokenIDs); math.Abs(*s.Score-want) > 1e-9 {
-				t.Errorf("%v: score %v, want %v", s.Fills, *s.Score, want)
+				t.Errorf("%v: score %v, want %v", s.Values, *s.Score, want)
 			}
-			if i > 0 && *s.Score > *result.Samples[i-1].Score || s.Rank != i+1 || len(s.TokenIDs) != s.Pieces[0] {
+			if i > 0 && *s.Score > *result.Fills[i-1].Score || s.Rank != i+1 || len(s.TokenIDs) != s.Pieces[0] {
 				t.Errorf("rank %d: %+v", i+1, s)
 			}
 			u := target.energyOf(s.TokenIDs)
 			if math.Abs(u-s.LogLikelihood) > 1e-9 {
-				t.Errorf("%v: U %v, want %v", s.Fills, s.LogLikelihood, u)
+				t.Errorf("%v: U %v, want %v", s.Values, s.LogLikelihood, u)
 			}
 			if p := math.Exp(u) / total[s.Pieces[0]]; math.Abs(p-s.Frequency) > 5**s.FrequencyStandardError {
-				t.Errorf("%v: drawn %.4f ± %.4f within its length, exact %.4f", s.Fills, s.Frequency, *s.FrequencyStandardError, p)
+				t.Errorf("%v: drawn %.4f ± %.4f within its length, exact %.4f", s.Values, s.Frequency, *s.FrequencyStandardError, p)
 			}
 		}
 		slices.Sort(fills)
@@ -96,21 +96,21 @@ func TestLengths(t *testing.T) {
 func TestBlankScore(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Constraints = &Constraints{Slots: map[int][]string{1: {"cat", "unseen dog rug", "the cat"}}}
+	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "unseen dog rug", "the cat"}}}
 	result := fill(t, f, "a [MASK] . [MASK] .", o)
-	for _, s := range result.Samples {
-		sum, words := 0.0, len(strings.Fields(s.Fills[0]))+1
+	for _, s := range result.Fills {
+		sum, words := 0.0, len(strings.Fields(s.Values[0]))+1
 		first := s.TokenIDs[:s.Pieces[0]]
 		for i, id := range first {
 			sum -= float64(id) + float64(len(first)-i)/8
 		}
 		sum -= float64(s.TokenIDs[len(first)]) + 1./8
 		if want := sum / float64(words); math.Abs(*s.Score-want) > 1e-9 {
-			t.Errorf("%v: score %v, want %v", s.Fills, *s.Score, want)
+			t.Errorf("%v: score %v, want %v", s.Values, *s.Score, want)
 		}
 	}
-	if len(result.Samples) != 5 || !strings.HasPrefix(result.Signature, "lengths:blank-l2r|") {
-		t.Errorf("%d fills, signature %s", len(result.Samples), result.Signature)
+	if len(result.Fills) != 5 || !strings.HasPrefix(result.Signature, "lengths:blank-l2r|") {
+		t.Errorf("%d fills, signature %s", len(result.Fills), result.Signature)
 	}
 }
 
@@ -120,16 +120,16 @@ func TestLengthCombinations(t *testing.T) {
 	f, _ := newFake(t)
 	tests := []struct {
 		template string
-		c        *Constraints
+		c        Constraints
 		want     string
 	}{
-		{"a [MASK:1-2] or [MASK:2-3]", nil, "[[1 2] [1 3] [2 2] [2 3]]"},
-		{"a [MASK] or [MASK:3] or [MASK=x] or [MASK=x]", &Constraints{MinPieces: 1, MaxPieces: 2}, "[[1 3 1 1] [1 3 2 2] [2 3 1 1] [2 3 2 2]]"},
-		{"a [MASK] or [MASK]", &Constraints{Slots: map[int][]string{1: {"cat", "un cat dog"}}}, "[[1 1] [3 1]]"},
+		{"a [MASK:1-2] or [MASK:2-3]", Constraints{}, "[[1 2] [1 3] [2 2] [2 3]]"},
+		{"a [MASK] or [MASK:3] or [MASK=x] or [MASK=x]", Constraints{MinPieces: 1, MaxPieces: 2}, "[[1 3 1 1] [1 3 2 2] [2 3 1 1] [2 3 2 2]]"},
+		{"a [MASK] or [MASK]", Constraints{Words: map[int][]string{1: {"cat", "un cat dog"}}}, "[[1 1] [3 1]]"},
 	}
 	for _, test := range tests {
 		o := DefaultOptions()
-		o.Samples, o.Steps, o.Constraints = 2, 2, test.c
+		o.Chains, o.Steps, o.Constraints = 2, 2, test.c
 		result := fill(t, f, test.template, o)
 		var got [][]int
 		for _, l := range result.Stats.Lengths {
@@ -138,16 +138,16 @@ func TestLengthCombinations(t *testing.T) {
 		if fmt.Sprint(got) != test.want {
 			t.Errorf("%s: %v, want %s", test.template, got, test.want)
 		}
-		for _, s := range result.Samples {
-			if len(s.Fills) != len(s.Pieces) || len(s.Spans) != len(s.Fills) {
-				t.Errorf("%s: %d fills of %v pieces", test.template, len(s.Fills), s.Pieces)
+		for _, s := range result.Fills {
+			if len(s.Values) != len(s.Pieces) || len(s.Spans) != len(s.Values) {
+				t.Errorf("%s: %d fills of %v pieces", test.template, len(s.Values), s.Pieces)
 			}
 		}
 	}
 	o := DefaultOptions()
-	o.Constraints = &Constraints{MinPieces: 2, MaxPieces: 2}
-	if s := fill(t, f, "a [MASK]", o); s.Stats.Lengths != nil || s.Samples[0].Score != nil || len(s.Samples[0].TokenIDs) != 2 {
-		t.Errorf("one length of two pieces: %+v", s.Samples[0])
+	o.Constraints = Constraints{MinPieces: 2, MaxPieces: 2}
+	if s := fill(t, f, "a [MASK]", o); s.Stats.Lengths != nil || s.Fills[0].Score != nil || len(s.Fills[0].TokenIDs) != 2 {
+		t.Errorf("one length of two pieces: %+v", s.Fills[0])
 	}
 }
 
@@ -163,14 +163,14 @@ func TestLengthsAlike(t *testing.T) {
 	f := New(model, tokenizer)
 	o := DefaultOptions()
 	o.Top, o.Steps = 1000, 300
-	o.Constraints = &Constraints{WholeWords: true, MinCharacters: 6, MaxCharacters: 6}
+	o.Constraints = Constraints{WholeWords: true, MinCharacters: 6, MaxCharacters: 6}
 	seen, scores := map[string]bool{}, 0
-	for _, s := range fill(t, f, "a [MASK:1-2] .", o).Samples {
+	for _, s := range fill(t, f, "a [MASK:1-2] .", o).Fills {
 		if seen[s.Text] {
 			t.Errorf("%q comes twice", s.Text)
 		}
 		seen[s.Text] = true
-		if s.Fills[0] == "unseen" {
+		if s.Values[0] == "unseen" {
 			scores++
 			one, _ := tokenizer.ID("unseen")
 			un, _ := tokenizer.ID("un")
@@ -183,9 +183,9 @@ func TestLengthsAlike(t *testing.T) {
 	if scores != 1 || len(seen) < 5 {
 		t.Errorf("%d of %d fills are unseen", scores, len(seen))
 	}
-	o.Rank, o.Samples = "final", 5
+	o.Rank, o.Chains = "final", 5
 	result := fill(t, f, "a [MASK:1-2] .", o)
-	if len(result.Samples) != 10 {
-		t.Errorf("%d final states of two lengths of 5 chains", len(result.Samples))
+	if len(result.Fills) != 10 {
+		t.Errorf("%d final states of two lengths of 5 chains", len(result.Fills))
 	}
 }

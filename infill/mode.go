@@ -22,14 +22,14 @@ func (r *run) anneal(ctx context.Context) error {
 		return err
 	}
 	o := r.options
-	energy := make([]float64, o.Samples)
+	energy := make([]float64, o.Chains)
 	best, err := samplers.Anneal(ctx, o.Sampler, r.target, settings, r.start, r.streams,
 		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest},
 		func(step int, state *samplers.State, info *samplers.Info) error {
 			temperature := hottest * math.Pow(coldest/hottest, float64(step-1)/float64(max(1, o.Steps-1)))
 			r.report(step, state, info, temperature)
 			r.count(step, info)
-			if o.Rank == "distinct" {
+			if o.Rank == RankDistinct {
 				for c, u := range state.Energy {
 					energy[c] = u * temperature
 				}
@@ -55,7 +55,7 @@ func (r *run) decode(ctx context.Context) error {
 	for _, part := range []struct {
 		from, to    int
 		temperature float64
-	}{{0, 1, 0}, {1, r.options.Samples, r.options.Temperature}} {
+	}{{0, 1, 0}, {1, r.options.Chains, r.options.Temperature}} {
 		if part.from == part.to {
 			continue
 		}
@@ -65,7 +65,7 @@ func (r *run) decode(ctx context.Context) error {
 		}
 		positions = append(positions, p.Positions...)
 	}
-	r.pool.add(positions, slices.Repeat([]float64{math.NaN()}, r.options.Samples))
+	r.pool.add(positions, slices.Repeat([]float64{math.NaN()}, r.options.Chains))
 	if err := r.pool.evaluate(ctx, r.target); err != nil || r.observe == nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package infill
 import (
 	"context"
 
+	"infill/lm"
 	"infill/samplers"
 )
 
@@ -34,8 +35,8 @@ type Description struct {
 
 // TargetOptions says which distribution over the slots is meant.
 type TargetOptions struct {
-	Energy   string  // one of Energies()
-	Gradient string  // one of Gradients()
+	Energy   lm.Energy
+	Gradient lm.Gradient
 	Support  [][]int // token ids that each slot may take, ascending, [slots][categories]
 	// Distances asks for a samplers.MetricTarget.
 	Distances bool

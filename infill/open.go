@@ -86,7 +86,7 @@ func (m languageModel) MaxPositions() int { return m.Positions() }
 // NewTarget implements Model.
 func (m languageModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
 	t, err := m.MaskedLM.NewTarget(ids, slots, lm.TargetOptions{
-		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(o.Gradient), Support: o.Support,
+		Energy: o.Energy, Gradient: o.Gradient, Support: o.Support,
 	})
 	if err != nil {
 		return nil, err

@@ -3,9 +3,11 @@ package infill
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"infill/lm"
 	"infill/samplers"
 )
 
@@ -15,8 +17,8 @@ func TestValidate(t *testing.T) {
 		option, want string
 	}{
 		{func(o *Options) { o.Sampler = "metropolis" }, "sampler", `"metropolis" is not one of dmala, `},
-		{func(o *Options) { o.Samples = 0 }, "samples", "0 is not"},
-		{func(o *Options) { o.Samples = 1 << 20 }, "samples", "1048576 is not"},
+		{func(o *Options) { o.Chains = 0 }, "samples", "0 is not"},
+		{func(o *Options) { o.Chains = 1 << 20 }, "samples", "1048576 is not"},
 		{func(o *Options) { o.Top = 0 }, "top", "0 is not"},
 		{func(o *Options) { o.Steps = -1 }, "steps", "-1 is not"},
 		{func(o *Options) { o.WarmUp = 51 }, "warm-up", "51 is not a whole number from 0 to the number of steps, 50"},
@@ -34,25 +36,25 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
 		{func(o *Options) { o.Temperature = 0 }, "temperature", "0 is not a number above 0"},
 		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
-		{func(o *Options) { o.Initial = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, or fill:WORD,...`},
+		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, or fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
 		{func(o *Options) { o.Mode = "guess" }, "mode", `"guess" is not one of sample, best, decode`},
 		{func(o *Options) { o.Mode, o.WarmUp = ModeBest, 3 }, "warm-up", "best has none"},
 		{func(o *Options) { o.Mode, o.Steps = ModeDecode, 0 }, "steps", "decode needs at least one"},
-		{func(o *Options) { o.Mode, o.Ladder = ModeBest, "1,2" }, "ladder", "best draws from no distribution"},
+		{func(o *Options) { o.Mode, o.Ladder = ModeBest, []float64{1, 2} }, "ladder", "best draws from no distribution"},
 		{func(o *Options) { o.Mode, o.Temperature = ModeBest, 2 }, "temperature", "best lowers it itself"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeBest, "stochastic" }, "gradient", "best needs the same gradient"},
 		{func(o *Options) { o.Mode, o.StepSize = ModeDecode, 2 }, "step-size", "decode has none"},
 		{func(o *Options) { o.Mode, o.Balance = ModeDecode, "sqrt" }, "balance", "decode has none"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeDecode, "full" }, "gradient", "decode uses none"},
-		{func(o *Options) { o.Mode, o.Initial = ModeDecode, "random" }, "initial", "decode always starts from slots that are all masked"},
-		{func(o *Options) { o.Ladder = "1" }, "ladder", "one temperature alone"},
-		{func(o *Options) { o.Ladder = "1,x" }, "ladder", `"x" is not a temperature`},
-		{func(o *Options) { o.Ladder = "1,NaN" }, "ladder", `"NaN" is not a temperature`},
-		{func(o *Options) { o.Ladder = "1,3,2" }, "ladder", "2 after 3: temperatures must ascend"},
-		{func(o *Options) { o.Ladder = "2,3" }, "ladder", "it begins with 2, and what is drawn from is temperature 1"},
-		{func(o *Options) { o.Ladder, o.Sampler = "1,2", "gibbs" }, "ladder", "replicas swap by their energies"},
-		{func(o *Options) { o.Ladder, o.Gradient = "1,2", "stochastic" }, "ladder", "replicas with stochastic gradients"},
+		{func(o *Options) { o.Mode, o.Initial = ModeDecode, Start{Kind: StartRandom} }, "initial", "decode always starts from slots that are all masked"},
+		{func(o *Options) { o.Ladder = []float64{1} }, "ladder", "one temperature alone"},
+		{func(o *Options) { o.Ladder = []float64{} }, "ladder", "one temperature alone"},
+		{func(o *Options) { o.Ladder = []float64{1, math.NaN()} }, "ladder", "NaN is not a temperature"},
+		{func(o *Options) { o.Ladder = []float64{1, 3, 2} }, "ladder", "2 after 3: temperatures must ascend"},
+		{func(o *Options) { o.Ladder = []float64{2, 3} }, "ladder", "it begins with 2, and what is drawn from is temperature 1"},
+		{func(o *Options) { o.Ladder, o.Sampler = []float64{1, 2}, "gibbs" }, "ladder", "replicas swap by their energies"},
+		{func(o *Options) { o.Ladder, o.Gradient = []float64{1, 2}, lm.Stochastic }, "ladder", "replicas with stochastic gradients"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {
@@ -114,5 +116,68 @@ func TestNewSeed(t *testing.T) {
 	// Two equal ones among 64 have probability 5e-7.
 	if len(seen) < 63 {
 		t.Errorf("%d different seeds among 64", len(seen))
+	}
+}
+
+// TestTable: what an option writes, it reads again, and its values can be set.
+func TestTable(t *testing.T) {
+	texts := map[string]string{
+		"slot": "1=red,dark blue 2=sky", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
+		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
+	}
+	seen := map[string]bool{}
+	for _, option := range Table() {
+		if seen[option.Name] || option.Help == "" {
+			t.Errorf("%s: twice, or its help is %q", option.Name, option.Help)
+		}
+		seen[option.Name] = true
+		defaults := DefaultOptions()
+		if option.check != nil && option.check(&defaults) != "" {
+			t.Errorf("%s: the default is refused: %s", option.Name, option.check(&defaults))
+		}
+		list := option.Values
+		if text, ok := texts[option.Name]; ok {
+			list = append(slices.Clone(list), text)
+			delete(texts, option.Name)
+		}
+		for _, text := range list {
+			o := DefaultOptions()
+			if err := option.Set(&o, text); err != nil {
+				t.Errorf("%s %s: %v", option.Name, text, err)
+			}
+			if got := option.Get(&o); got != text {
+				t.Errorf("%s %s reads %s", option.Name, text, got)
+			}
+		}
+		o := DefaultOptions()
+		if err := option.Set(&o, "?"); err == nil && option.Name != "ban" {
+			t.Errorf("%s takes ?", option.Name)
+		}
+	}
+	if len(texts) > 0 {
+		t.Errorf("no options: %v", texts)
+	}
+	o := DefaultOptions()
+	o.Sampler = "gibbs"
+	if why := Find("step-size").Unfit(&o); why != "gibbs has none: leave it out" {
+		t.Errorf("a step size for gibbs: %q", why)
+	}
+}
+
+// TestSigned: every option that changes the numbers is in the signature.
+func TestSigned(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, WholeWords: true, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
+	o.Ladder = []float64{1, 2}
+	signature := "|" + fill(t, f, twoSlots, o).Signature
+	for _, option := range Table() {
+		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}[option.Name]
+		if key == "" {
+			key = option.Name
+		}
+		if in := strings.Contains(signature, "|"+key+":"); in == (option.Name == "top" || option.Name == "mode") {
+			t.Errorf("%s: %t in %s", option.Name, in, signature)
+		}
 	}
 }

@@ -4,52 +4,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
+	"infill/lm"
 	"infill/tokenize"
 )
 
-// Free, as a pin, leaves a slot to the sampler.
-const Free = -1
-
-// FillPinned is [Filler.Fill] with some slots pinned: pins holds, for every slot
-// of the template, the id of the one token it may take, or Free. A pinned slot
-// stays part of the energy, so the chains draw from the same distribution as
-// without pins, conditional on the pinned tokens, and log-likelihoods compare.
-//
-// Errors: those of Fill, and an *OptionError ("pins") for a wrong number of
-// pins, a token that no slot may take, or no free slot.
-func (f *Filler) FillPinned(ctx context.Context, template string, pins []int, o Options, observe func(Progress)) (*Result, error) {
-	result, err := f.fill(ctx, template, pins, o, observe)
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(pins, func(pin int) bool { return pin != Free }) {
-		fields := make([]string, len(pins))
-		for slot, pin := range pins {
-			fields[slot] = "-"
-			if pin != Free {
-				fields[slot] = strconv.Itoa(pin)
-			}
-		}
-		result.Signature += "|pins:" + strings.Join(fields, ",")
-	}
-	return result, nil
-}
-
 // checkPins returns an *OptionError for pins that do not fit the template.
 func (f *Filler) checkPins(template *tokenize.Template, pins []int) error {
-	if pins == nil {
-		return nil
-	}
 	if len(pins) != len(template.Slots) {
-		return &OptionError{"pins", fmt.Sprintf("%d given, the template has %d slots", len(pins), len(template.Slots))}
+		return misfit("pins", "%d given, the template has %d slots", len(pins), len(template.Slots))
 	}
 	for _, tie := range template.Ties {
 		for _, slot := range tie {
 			if pins[slot] != pins[tie[0]] {
-				return &OptionError{"pins", fmt.Sprintf("slots %d and %d have one name and different pins", tie[0]+1, slot+1)}
+				return misfit("pins", "slots %d and %d have one name and different pins", tie[0]+1, slot+1)
 			}
 		}
 	}
@@ -58,11 +26,11 @@ func (f *Filler) checkPins(template *tokenize.Template, pins []int) error {
 		if pin == Free {
 			free = true
 		} else if _, ok := slices.BinarySearch(f.fillable, pin); !ok {
-			return &OptionError{"pins", fmt.Sprintf("slot %d cannot take token %d", slot+1, pin)}
+			return misfit("pins", "slot %d cannot take token %d", slot+1, pin)
 		}
 	}
 	if !free {
-		return &OptionError{"pins", "every slot is pinned: leave one to the sampler"}
+		return misfit("pins", "every slot is pinned: leave one to the sampler")
 	}
 	return nil
 }
@@ -103,11 +71,11 @@ func (f *Filler) LogConditionals(ctx context.Context, template string, ids []int
 }
 
 // LogLikelihoods returns U in nats of given fills of a template, [fills], each
-// fill being the token ids of its slots; energy is one of Energies(). It serves
+// fill being the token ids of its slots. It serves
 // samplers that move without knowing U. Errors are those of Fill.
-func (f *Filler) LogLikelihoods(ctx context.Context, template, energy string, fills [][]int) ([]float64, error) {
-	if !slices.Contains(Energies(), energy) {
-		return nil, &OptionError{"energy", fmt.Sprintf("%q is not one of %s", energy, strings.Join(Energies(), ", "))}
+func (f *Filler) LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error) {
+	if reason := Find("energy").check(&Options{Sampling: Sampling{Energy: energy}}); reason != "" {
+		return nil, &OptionError{Option: "energy", Reason: reason}
 	}
 	parsed, err := f.Template(template)
 	if err != nil || len(fills) == 0 {
@@ -130,7 +98,7 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template, energy string, fi
 		slices.Sort(support[slot])
 		support[slot] = slices.Compact(support[slot])
 	}
-	target, err := model.NewTarget(parsed.IDs, parsed.Slots, TargetOptions{Energy: energy, Gradient: Gradients()[0], Support: support})
+	target, err := model.NewTarget(parsed.IDs, parsed.Slots, TargetOptions{Energy: energy, Gradient: lm.Local, Support: support})
 	if err != nil {
 		return nil, err
 	}

@@ -10,16 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFillPinned(t *testing.T) {
+func TestPins(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	f := New(&fakeModel{positions: 32, bond: 1.5}, tokenizer)
 	dog, _ := tokenizer.ID("dog")
 	for _, sampler := range Samplers() {
 		t.Run(sampler, func(t *testing.T) {
 			o := DefaultOptions()
-			o.Sampler, o.Steps, o.Samples, o.Candidates, o.Top = sampler, 400, 40, 0, 1000
+			o.Sampler, o.Steps, o.Chains, o.Candidates, o.Top = sampler, 400, 40, 0, 1000
 			observed := 0
-			result, err := f.FillPinned(t.Context(), "the [MASK] [MASK] .", []int{dog, Free}, o, func(p Progress) {
+			o.Pins = []int{dog, Free}
+			result, err := f.Fill(t.Context(), "the [MASK] [MASK] .", o, func(p Progress) {
 				observed++
 				for i, token := range p.TokenIDs {
 					if i%2 == 0 && token != dog {
@@ -46,7 +47,7 @@ func TestFillPinned(t *testing.T) {
 				return // not exact: its law is its own
 			}
 			distance := 1.0
-			for _, s := range result.Samples {
+			for _, s := range result.Fills {
 				distance -= math.Min(s.Frequency, law[s.TokenIDs[1]]/total)
 				want := weight(dog) + weight(s.TokenIDs[1]) + 1.5*math.Cos(float64(dog*s.TokenIDs[1]))
 				if math.Abs(s.LogLikelihood-want) > 1e-9 {
@@ -61,7 +62,7 @@ func TestFillPinned(t *testing.T) {
 	}
 }
 
-func TestFillPinnedRefuses(t *testing.T) {
+func TestPinsRefused(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	f := New(&fakeModel{positions: 32}, tokenizer)
 	dog, _ := tokenizer.ID("dog")
@@ -72,7 +73,9 @@ func TestFillPinnedRefuses(t *testing.T) {
 		"every slot is pinned":              {dog},
 	}
 	for want, pins := range tests {
-		_, err := f.FillPinned(t.Context(), "the [MASK] .", pins, DefaultOptions(), nil)
+		o := DefaultOptions()
+		o.Pins = pins
+		_, err := f.Fill(t.Context(), "the [MASK] .", o, nil)
 		var option *OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("pins %v: got %v, want %q", pins, err, want)
@@ -80,13 +83,15 @@ func TestFillPinnedRefuses(t *testing.T) {
 	}
 }
 
-func TestFillPinnedWithoutPinsIsFill(t *testing.T) {
+func TestFreePins(t *testing.T) {
 	f := New(&fakeModel{positions: 32, bond: 1}, newTokenizer(t))
 	want, err := f.Fill(t.Context(), "the [MASK] [MASK] .", DefaultOptions(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.FillPinned(t.Context(), "the [MASK] [MASK] .", []int{Free, Free}, DefaultOptions(), nil)
+	o := DefaultOptions()
+	o.Pins = []int{Free, Free}
+	got, err := f.Fill(t.Context(), "the [MASK] [MASK] .", o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

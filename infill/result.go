@@ -7,7 +7,7 @@ type Result struct {
 	Model     ModelInfo `json:"model"`
 	Signature string    `json:"signature"`
 	Seed      uint64    `json:"seed"`
-	Samples   []Sample  `json:"samples"`
+	Fills     []Fill    `json:"samples"`
 	Stats     Stats     `json:"stats"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
@@ -22,13 +22,13 @@ type ModelInfo struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Sample is one ranked fill.
-type Sample struct {
+// Fill is one ranked fill: what all blanks hold.
+type Fill struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the slots filled
-	// Fills holds each blank's fill as it stands in Text, [blanks].
-	Fills []string `json:"fills"`
-	// Spans holds the byte range of each blank's fill in Text, [blanks].
+	// Values holds what each blank holds as it stands in Text, [blanks].
+	Values []string `json:"fills"`
+	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
 	// LogLikelihood is U of the fill, in nats; the temperature does not enter.
@@ -58,7 +58,7 @@ type Sample struct {
 
 // Stats tells how a result was sampled and what it took.
 type Stats struct {
-	Mode    string `json:"mode,omitempty"`
+	Mode    Mode   `json:"mode,omitempty"`
 	Sampler string `json:"sampler"`
 	// Law is NoLaw where the fills are the finds of a search, "" where they are
 	// draws from what the sampler targets.

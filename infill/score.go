@@ -4,24 +4,27 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
 	"infill/tokenize"
 )
 
-// Methods lists the values of Score's method, the default first: "l2r" masks a
-// piece together with the pieces to its right in the same word (Kauf and
-// Ivanova, ACL 2023), so that a long word does not give itself away; "original"
-// masks one piece at a time (Salazar et al., ACL 2020).
-func Methods() []string { return []string{"l2r", "original"} }
+// ScoreMethod says what is masked together with a piece when a text is scored.
+type ScoreMethod string
+
+const (
+	// WordScore masks it together with the pieces to its right in the same word
+	// (Kauf and Ivanova, ACL 2023), so that a long word does not give itself away.
+	WordScore ScoreMethod = "l2r"
+	// PieceScore masks one piece at a time (Salazar et al., ACL 2020).
+	PieceScore ScoreMethod = "original"
+)
 
 // Score is the pseudo-log-likelihood of one text. Its JSON is part of the
 // command's contract: fields may be added, never renamed.
 type Score struct {
 	Text          string       `json:"text"`
 	LogLikelihood float64      `json:"log_likelihood"` // the sum over Tokens, nats
-	Method        string       `json:"method"`
+	Method        ScoreMethod  `json:"method"`
 	Tokens        []TokenScore `json:"tokens"`
 	// PseudoPerplexity is exp(-LogLikelihood / number of tokens).
 	PseudoPerplexity float64   `json:"pseudo_perplexity"`
@@ -40,14 +43,14 @@ type TokenScore struct {
 
 // Score rates a whole text by its pseudo-log-likelihood,
 //
-//	Σ_t log f(w_t | text with w_t masked, and with "l2r" the rest of its word)
+//	Σ_t log f(w_t | text with w_t masked, and by WordScore the rest of its word)
 //
 // where f is the model's probability over the whole vocabulary; [CLS] and [SEP]
 // are not scored. Errors: *OptionError for the method, *tokenize.InputError for
 // the text.
-func (f *Filler) Score(ctx context.Context, text, method string) (*Score, error) {
-	if !slices.Contains(Methods(), method) {
-		return nil, &OptionError{"method", fmt.Sprintf("%q is not one of %s", method, strings.Join(Methods(), ", "))}
+func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*Score, error) {
+	if method != WordScore && method != PieceScore {
+		return nil, &OptionError{Option: "method", Reason: fmt.Sprintf("%q is not one of %s, %s", method, WordScore, PieceScore)}
 	}
 	encoding, err := f.Plain(text)
 	if err != nil {
@@ -72,7 +75,7 @@ func (f *Filler) Score(ctx context.Context, text, method string) (*Score, error)
 	}
 	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(queries)))
 	var s signature
-	s.add("method", method)
+	s.add("method", string(method))
 	s.model(d, f.tokenizer.SHA256())
 	score.Signature = s.String()
 	return score, nil
@@ -92,14 +95,14 @@ func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 }
 
 // scoreQueries asks for every token of a text but [CLS] and [SEP], in order.
-func scoreQueries(encoding *tokenize.Encoding, method string) []Query {
+func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []Query {
 	var queries []Query
 	for position, word := range encoding.Words {
 		if word < 0 {
 			continue
 		}
 		masked := []int{position}
-		if method == "l2r" {
+		if method == WordScore {
 			for next := position + 1; encoding.Words[next] == word; next++ {
 				masked = append(masked, next)
 			}

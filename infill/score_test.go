@@ -14,14 +14,14 @@ import (
 func TestScore(t *testing.T) {
 	const text = "The cat was unseen."
 	tests := []struct {
-		method string
+		method ScoreMethod
 		want   []Query
 	}{
 		{"original", []Query{{1, []int{1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4}}, {5, []int{5}}, {6, []int{6}}}},
 		{"l2r", []Query{{1, []int{1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4, 5}}, {5, []int{5}}, {6, []int{6}}}},
 	}
 	for _, test := range tests {
-		t.Run(test.method, func(t *testing.T) {
+		t.Run(string(test.method), func(t *testing.T) {
 			f, model := newFake(t)
 			score, err := f.Score(t.Context(), text, test.method)
 			if err != nil {
@@ -42,7 +42,7 @@ func TestScore(t *testing.T) {
 			if math.Abs(sum-score.LogLikelihood) > 1e-12 || math.Abs(math.Log(score.PseudoPerplexity)+sum/6) > 1e-12 {
 				t.Errorf("log-likelihood %v, pseudo-perplexity %v, sum %v", score.LogLikelihood, score.PseudoPerplexity, sum)
 			}
-			want := "method:" + test.method + "|model:fake@0123456789ab|tokenizer:" + f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+			want := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" + f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
 			if score.Signature != want {
 				t.Errorf("signature %q, want %q", score.Signature, want)
 			}

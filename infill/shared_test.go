@@ -11,10 +11,10 @@ func TestSharedStart(t *testing.T) {
 	starts := map[[2]int]bool{}
 	for seed := range uint64(20) {
 		o := DefaultOptions()
-		o.Initial, o.Seed, o.Samples = "shared", seed, 6
+		o.Initial.Kind, o.Seed, o.Chains = StartShared, seed, 6
 		parted := false
 		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
-			for c := range o.Samples {
+			for c := range o.Chains {
 				same := p.TokenIDs[2*c] == p.TokenIDs[0] && p.TokenIDs[2*c+1] == p.TokenIDs[1]
 				if p.Step == 0 && !same {
 					t.Errorf("seed %d: chain %d starts at %v, chain 0 at %v", seed, c, p.TokenIDs[2*c:2*c+2], p.TokenIDs[:2])

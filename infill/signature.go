@@ -2,6 +2,8 @@ package infill
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +28,6 @@ const digits = 12
 
 func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
 // model adds what every number of a model hangs on.
 func (s *signature) model(d Description, tokenizer string) {
 	s.add("model", d.Name+"@"+short(d.SHA256))
@@ -38,61 +38,77 @@ func (s *signature) model(d Description, tokenizer string) {
 	s.add("version", Version())
 }
 
+// signature writes down the options that were used, settled, and the model.
 func (r *run) signature(d Description) string {
-	o := r.options
+	const order = "length-score mode sampler step-size balance energy gradient candidates temperature ladder samples steps warm-up initial rank seed slot ban whole-words characters pieces"
+	keys := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}
+	o := &r.options
+	decode := o.Mode == ModeDecode
 	var s signature
-	if r.places > 1 {
-		s.add("lengths", o.LengthScore)
-	}
-	if o.Mode != ModeSample {
-		s.add("mode", o.Mode)
-	}
-	if o.Mode == ModeDecode {
-		s.add("rounds", strconv.Itoa(r.rounds()))
-		s.add("energy", o.Energy)
-		s.add("candidates", strconv.Itoa(o.Candidates))
-		s.add("temperature", number(o.Temperature))
-		s.add("chains", strconv.Itoa(o.Samples))
-		s.add("rank", o.Rank)
-		s.add("seed", strconv.FormatUint(o.Seed, 10))
-		o.Constraints.signature(&s)
-		s.model(d, r.filler.tokenizer.SHA256())
-		return s.String()
-	}
-	s.add("sampler", o.Sampler)
-	if presets()[o.Sampler].stepped {
-		value := number(o.StepSize)
-		switch {
-		case r.adapt && adjusted(o.Sampler):
-			value = "auto"
-		case o.StepSize == 0:
-			value = "default"
+	for name := range strings.FieldsSeq(order) {
+		value := Find(name).Get(o)
+		switch name {
+		case "length-score":
+			if r.places == 1 {
+				continue
+			}
+		case "mode":
+			if o.Mode == ModeSample {
+				continue
+			}
+		case "sampler":
+			if decode {
+				s.add("rounds", strconv.Itoa(r.rounds()))
+				continue
+			}
+		case "step-size":
+			switch {
+			case decode || !presets()[o.Sampler].stepped:
+				continue
+			case r.adapt && adjusted(o.Sampler):
+				value = "auto"
+			case o.StepSize == 0:
+				value = "default"
+			}
+		case "balance", "gradient":
+			if decode || value == auto {
+				continue
+			}
+		case "temperature":
+			if o.Mode == ModeBest {
+				value = number(hottest) + "-" + number(coldest)
+			}
+		case "steps", "warm-up", "initial":
+			if decode {
+				continue
+			}
+		case "slot":
+			for _, n := range slices.Sorted(maps.Keys(o.Words)) {
+				s.add(name, strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
+			}
+			continue
+		case "whole-words":
+			if !o.WholeWords {
+				continue
+			}
+		case "characters":
+			if value != "" {
+				value = bounds(o.MinCharacters, o.MaxCharacters)
+			}
 		}
-		s.add("alpha", value)
+		if value != "" {
+			s.add(cmp.Or(keys[name], name), value)
+		}
 	}
-	if o.Balance != "" {
-		s.add("beta", o.Balance)
-	}
-	s.add("energy", o.Energy)
-	if o.Gradient != "" {
-		s.add("gradient", o.Gradient)
-	}
-	s.add("candidates", strconv.Itoa(o.Candidates))
-	if o.Mode == ModeBest {
-		s.add("temperature", number(hottest)+"-"+number(coldest))
-	} else {
-		s.add("temperature", number(o.Temperature))
-	}
-	if o.Ladder != "" {
-		s.add("ladder", o.Ladder)
-	}
-	s.add("chains", strconv.Itoa(o.Samples))
-	s.add("steps", strconv.Itoa(o.Steps))
-	s.add("warm-up", strconv.Itoa(o.WarmUp))
-	s.add("initial", o.Initial)
-	s.add("rank", o.Rank)
-	s.add("seed", strconv.FormatUint(o.Seed, 10))
-	o.Constraints.signature(&s)
 	s.model(d, r.filler.tokenizer.SHA256())
+	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
+		fields := make([]string, len(o.Pins))
+		for slot, pin := range o.Pins {
+			if fields[slot] = "-"; pin != Free {
+				fields[slot] = strconv.Itoa(pin)
+			}
+		}
+		s.add("pins", strings.Join(fields, ","))
+	}
 	return s.String()
 }

@@ -18,18 +18,17 @@ const maxTries = 1000
 // model's log-probabilities of each variable's categories with all slots masked.
 func (r *run) initial(ctx context.Context, weights [][]float32) ([]int, error) {
 	o := r.options
-	if given, ok := strings.CutPrefix(o.Initial, InitialFill); ok {
-		start, err := r.given(given)
-		return slices.Repeat(start, o.Samples), err
-	}
-	switch o.Initial {
-	case "random":
+	switch o.Initial.Kind {
+	case StartGiven:
+		start, err := r.given(o.Initial.Fill)
+		return slices.Repeat(start, o.Chains), err
+	case StartRandom:
 		return r.drawn(nil, r.streams)
-	case "shared":
+	case StartShared:
 		// Its own stream: the chains' are for their steps alone.
 		start, err := r.drawn(weights, samplers.Streams(o.Seed, r.label+"\x00start", 1))
-		return slices.Repeat(start, o.Samples), err
-	case "mask":
+		return slices.Repeat(start, o.Chains), err
+	case StartMask:
 		return r.unmasked(ctx)
 	}
 	return r.drawn(weights, r.streams)
@@ -57,7 +56,7 @@ func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 		state := start[chain*len(r.variables):][:len(r.variables)]
 		for try := 0; ; try++ {
 			if try == maxTries {
-				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen them, or give a fill as %sWORD,...", maxTries, r.options.Initial, InitialFill)
+				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen them, or give a fill as fill:WORD,...", maxTries, r.options.Initial)
 			}
 			for n := range state {
 				if weights == nil {
@@ -124,13 +123,12 @@ func (r *run) unmasked(ctx context.Context) ([]int, error) {
 	return start, nil
 }
 
-// given reads a fill, one for each blank, joined by commas.
-func (r *run) given(text string) ([]int, error) {
-	fills := strings.Split(text, ",")
+// given reads a fill, what each blank holds.
+func (r *run) given(fills []string) ([]int, error) {
 	if len(fills) != len(r.template.Blanks) {
 		return nil, misfit("initial", "%d fills given, the template has %d blanks", len(fills), len(r.template.Blanks))
 	}
-	if r.label != r.typed.Text {
+	if r.places > 1 {
 		return nil, misfit("initial", "a given fill has one length, and the template several: name one")
 	}
 	tokens := make([]int, len(r.template.Slots))
@@ -167,7 +165,7 @@ func (r *run) given(text string) ([]int, error) {
 		}
 	}
 	if r.allowed != nil && !r.allowed(tokens) {
-		return nil, misfit("initial", "the constraints forbid %q", text)
+		return nil, misfit("initial", "the constraints forbid %q", strings.Join(fills, ","))
 	}
 	return state, nil
 }

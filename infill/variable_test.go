@@ -2,7 +2,6 @@ package infill
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -35,14 +34,14 @@ func TestTied(t *testing.T) {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
 			o := DefaultOptions()
-			o.Sampler, o.Samples, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 300, 400, 1000, 3, 4
+			o.Sampler, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 300, 400, 1000, 3, 4
 			result := fill(t, f, "the [MASK=x] sat on [MASK] and the [MASK=x]", o)
 			if result.Stats.Slots != 2 {
 				t.Errorf("%d slots move, want 2", result.Stats.Slots)
 			}
 			// Each slot has the same weights, so each variable has the same candidates.
 			var best []int
-			for _, s := range result.Samples {
+			for _, s := range result.Fills {
 				for _, id := range s.TokenIDs {
 					if len(best) < 3 && !slices.Contains(best, id) {
 						best = append(best, id)
@@ -56,19 +55,19 @@ func TestTied(t *testing.T) {
 					total += math.Exp(target.energyOf([]int{x, y, x}))
 				}
 			}
-			if len(result.Samples) != 9 {
-				t.Fatalf("%d fills, want all 9", len(result.Samples))
+			if len(result.Fills) != 9 {
+				t.Fatalf("%d fills, want all 9", len(result.Fills))
 			}
-			for _, s := range result.Samples {
-				if s.TokenIDs[0] != s.TokenIDs[2] || s.Fills[0] != s.Fills[2] {
-					t.Errorf("%v: slots of one name differ", s.Fills)
+			for _, s := range result.Fills {
+				if s.TokenIDs[0] != s.TokenIDs[2] || s.Values[0] != s.Values[2] {
+					t.Errorf("%v: slots of one name differ", s.Values)
 				}
 				u := target.energyOf(s.TokenIDs)
 				if math.Abs(u-s.LogLikelihood) > 1e-9 {
-					t.Errorf("%v: log-likelihood %v, want %v", s.Fills, s.LogLikelihood, u)
+					t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
 				}
 				if p, e := math.Exp(u)/total, *s.FrequencyStandardError; math.Abs(s.Frequency-p) > 4.5*e {
-					t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Fills, s.Frequency, e, p)
+					t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, s.Frequency, e, p)
 				}
 			}
 		})
@@ -182,8 +181,10 @@ func TestTiedErrors(t *testing.T) {
 			t.Errorf("%s: got %v", sampler, err)
 		}
 	}
-	_, err := f.FillPinned(t.Context(), "the [MASK=x] and the [MASK=x] [MASK]", []int{6, 7, Free}, DefaultOptions(), nil)
-	if want := fmt.Sprint(&OptionError{"pins", "slots 1 and 2 have one name and different pins"}); err == nil || err.Error() != want {
+	o := DefaultOptions()
+	o.Pins = []int{6, 7, Free}
+	_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x] [MASK]", o, nil)
+	if want := "pins: slots 1 and 2 have one name and different pins"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

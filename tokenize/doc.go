@@ -13,7 +13,7 @@
 //
 //	[MASK]        one token
 //	[MASK:3]      three consecutive tokens, a blank of three slots
-//	[MASK:1-3]    one to three tokens, see [Tokenizer.Expand]
+//	[MASK:1-3]    one to three tokens, see [Template.Expand]
 //	[MASK=x]      named: every [MASK=x] of the template takes the same fill
 //	[MASK:2=x]    both
 //

@@ -64,12 +64,16 @@ func ExampleTokenizer_Template() {
 	// true
 }
 
-func ExampleTokenizer_Expand() {
+func ExampleTemplate_Expand() {
 	tokenizer, err := tokenize.Load(os.DirFS("../models/mini-uncased"))
 	if err != nil {
 		panic(err)
 	}
-	templates, err := tokenizer.Expand("it was [MASK:1-3] cold")
+	template, err := tokenizer.Shortest("it was [MASK:1-3] cold")
+	if err != nil {
+		panic(err)
+	}
+	templates, err := template.Expand(nil)
 	if err != nil {
 		panic(err)
 	}

@@ -148,7 +148,7 @@ func TestTemplateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		tokenizer := rapid.SampledFrom(tokenizers).Draw(t, "tokenizer")
-		templates, err := tokenizer.Expand(text)
+		templates, err := expand(tokenizer, text)
 		var inputErr *tokenize.InputError
 		if err != nil && !errors.As(err, &inputErr) {
 			t.Fatalf("%q: error %v is a %T", text, err, err)
@@ -286,7 +286,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	tokenizer := newTokenizer(f, tokenize.Options{})
 	f.Fuzz(func(t *testing.T, text string, content []byte) {
-		templates, err := tokenizer.Expand(text)
+		templates, err := expand(tokenizer, text)
 		if err != nil {
 			var inputErr *tokenize.InputError
 			if !errors.As(err, &inputErr) || inputErr.Offset >= max(len(text), 1) || strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error()) {

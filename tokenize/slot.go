@@ -20,6 +20,7 @@ type notation struct {
 	start, end       int // bytes of the text
 	name             string
 	minimum, maximum int // tokens
+	low, high        int // the same where a length is typed, else 0
 }
 
 const slotHelp = "write [MASK], [MASK:3], [MASK:1-3] or [MASK=name]"
@@ -74,6 +75,7 @@ func parseSlot(inside string) (slot notation, problem string) {
 		case slot.minimum > slot.maximum:
 			return slot, "a length that runs backwards"
 		}
+		slot.low, slot.high = slot.minimum, slot.maximum
 	}
 	if named {
 		nameRune := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text, in bytes, that Template, Expand, Plain and Candidate take. It is many times what the 512
+// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take. It is many times what the 512
 // positions of a BERT model hold; the word that the WordPiece model is slowest on, a hundred letters of nonsense, repeated
 // to that length takes it less than a second.
 const MaxText = 32 << 10
 
-// Template is a text with slots, made by [Tokenizer.Template] or [Tokenizer.Expand]; callers must not change it.
+// Template is a text with slots, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must not change it.
 //
 // A blank is what the user typed, "[MASK]" or "[MASK:3]"; a slot is one token of it. Most blanks have one slot.
 type Template struct {
@@ -24,8 +24,7 @@ type Template struct {
 	Blanks  []Blank  // leftmost first
 	Ties    [][]int  // sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
 
-	tokenizer *Tokenizer
-	cased     bool // the user's own text holds a capital
+	*draft
 }
 
 // Blank is one blank of a template.
@@ -34,79 +33,92 @@ type Blank struct {
 	Name       string // of [MASK=name]; "" without one
 	First      int    // index into Template.Slots of its first slot
 	Slots      int    // how many slots it has
+	// Low and High are the numbers of slots as typed: 1 and 3 of [MASK:1-3], 3 and 3 of [MASK:3], 0 and 0 of [MASK], which has one.
+	Low, High int
 	// TouchesLeft and TouchesRight: a letter or digit of the user stands directly beside it, as in "high[MASK]" and "[MASK]ing".
 	TouchesLeft, TouchesRight bool
 }
 
 // Template reads a text with slots. The text must be valid UTF-8 and hold at least one slot and one other token, no control
 // character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a slot of unknown length, which
-// [Tokenizer.Expand] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the caller's to check.
+// [Tokenizer.Shortest] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the caller's to check.
 //
 // The ids are those of [Tokenizer.Encode] for [MASK]; a text directly beside a slot is cut into tokens by itself: "[MASK]ing"
 // is [MASK] and "ing", not "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
+	template, err := t.Shortest(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range template.Blanks {
+		if b.Low != b.High {
+			return nil, &InputError{Fault: ErrSlotLength, Offset: b.Start,
+				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[b.Start:b.End], b.Low)}
+		}
+	}
+	return template, nil
+}
+
+// Shortest reads a text whose blanks may have several lengths, "[MASK:1-3]", and gives each its smallest.
+func (t *Tokenizer) Shortest(text string) (*Template, error) {
 	draft, err := t.draft(text)
 	if err != nil {
 		return nil, err
 	}
 	lengths := make([]int, len(draft.slots))
 	for i, slot := range draft.slots {
-		if slot.minimum != slot.maximum {
-			return nil, &InputError{Fault: ErrSlotLength, Offset: slot.start,
-				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[slot.start:slot.end], slot.minimum)}
-		}
 		lengths[i] = slot.minimum
 	}
 	return draft.template(lengths), nil
 }
 
-// Expand reads a text whose slots may be of unknown length, "[MASK:1-3]", and returns one template per combination of lengths,
-// shortest first, the last slot's length changing fastest; one template where every length is known. Blanks of one name have
-// one length. More than 64 combinations are refused.
-func (t *Tokenizer) Expand(text string) ([]*Template, error) {
-	draft, err := t.draft(text)
-	if err != nil {
-		return nil, err
-	}
-	slots := draft.slots
-	// choice[i] is the slot that decides the length of slot i: itself, or the first of its name.
-	choice := make([]int, len(slots))
-	combinations := 1
-	for i, slot := range slots {
-		choice[i] = i
-		if slot.name != "" {
-			choice[i] = slices.IndexFunc(slots, func(other notation) bool { return other.name == slot.name })
+// Expand returns the same text once for each combination of lengths, shortest first, the last blank's length changing fastest.
+// lengths holds the fewest and the most slots of each blank [blanks]; nil takes those that were typed. Blanks of one name have
+// one length, that of the first. More than 64 combinations give an [*InputError].
+func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
+	if lengths == nil {
+		for _, slot := range tpl.slots {
+			lengths = append(lengths, [2]int{slot.minimum, slot.maximum})
 		}
-		if choice[i] == i {
-			combinations *= slot.maximum - slot.minimum + 1
+	}
+	// first[i] is the blank that decides the length of blank i: itself, or the first of its name.
+	first := make([]int, len(lengths))
+	combinations := 1
+	for i, b := range tpl.Blanks {
+		first[i] = i
+		if b.Name != "" {
+			first[i] = slices.IndexFunc(tpl.Blanks, func(other Blank) bool { return other.Name == b.Name })
+		}
+		if first[i] == i {
+			combinations *= lengths[i][1] - lengths[i][0] + 1
 		}
 		if combinations > maxAlternatives {
-			return nil, &InputError{Fault: ErrTooManyLengths, Offset: slot.start, Detail: fmt.Sprintf("more than %d; narrow a slot", maxAlternatives)}
+			return nil, &InputError{Fault: ErrTooManyLengths, Offset: b.Start, Detail: fmt.Sprintf("more than %d; narrow a slot", maxAlternatives)}
 		}
 	}
-	lengths := make([]int, len(slots))
-	for i, slot := range slots {
-		lengths[i] = slot.minimum
+	chosen := make([]int, len(lengths))
+	for i := range chosen {
+		chosen[i] = lengths[first[i]][0]
 	}
 	templates := make([]*Template, 0, combinations)
 	for {
-		templates = append(templates, draft.template(lengths))
-		// Count up, the last deciding slot being the lowest digit.
-		digit := len(slots) - 1
+		templates = append(templates, tpl.template(chosen))
+		// Count up, the last deciding blank being the lowest digit.
+		digit := len(chosen) - 1
 		for ; digit >= 0; digit-- {
-			if choice[digit] != digit {
+			if first[digit] != digit {
 				continue
 			}
-			if lengths[digit]++; lengths[digit] <= slots[digit].maximum {
+			if chosen[digit]++; chosen[digit] <= lengths[digit][1] {
 				break
 			}
-			lengths[digit] = slots[digit].minimum
+			chosen[digit] = lengths[digit][0]
 		}
 		if digit < 0 {
 			return templates, nil
 		}
-		for i := range lengths {
-			lengths[i] = lengths[choice[i]]
+		for i := range chosen {
+			chosen[i] = chosen[first[i]]
 		}
 	}
 }
@@ -213,9 +225,9 @@ func (t *Tokenizer) checkText(text string) error {
 	return t.refuseSpecial(text)
 }
 
-// template gives each blank its number of slots. Template and Expand share it; the text is not cut again.
+// template gives each blank its number of slots; the text is not cut again.
 func (d *draft) template(lengths []int) *Template {
-	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.slots)), tokenizer: d.tokenizer, cased: d.cased}
+	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.slots)), draft: d}
 	named := map[string][]int{} // the blanks of a name
 	from := 0
 	for i, slot := range d.slots {
@@ -226,7 +238,7 @@ func (d *draft) template(lengths []int) *Template {
 		after, _ := utf8.DecodeRuneInString(d.text[slot.end:])
 		template.Blanks[i] = Blank{
 			Start: slot.start, End: slot.end, Name: slot.name,
-			First: len(template.Slots), Slots: lengths[i],
+			First: len(template.Slots), Slots: lengths[i], Low: slot.low, High: slot.high,
 			TouchesLeft: wordRune(before), TouchesRight: wordRune(after),
 		}
 		for range lengths[i] {

@@ -73,7 +73,7 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			text: "é[MASK:3]é [MASK]", tokens: "[CLS] [UNK] [MASK] [MASK] [MASK] [UNK] [MASK] [SEP]", slots: []int{2, 3, 4, 6},
-			blanks: []tokenize.Blank{{Start: 2, End: 10, Slots: 3, TouchesLeft: true, TouchesRight: true}, {Start: 13, End: 19, First: 3, Slots: 1}},
+			blanks: []tokenize.Blank{{Start: 2, End: 10, Slots: 3, Low: 3, High: 3, TouchesLeft: true, TouchesRight: true}, {Start: 13, End: 19, First: 3, Slots: 1}},
 		},
 		{
 			text: "[MASK=x] and [MASK] and [MASK=x]", tokens: "[CLS] [MASK] and [MASK] and [MASK] [SEP]", slots: []int{1, 3, 5},
@@ -83,8 +83,8 @@ func TestTemplate(t *testing.T) {
 		{
 			text: "[MASK:2=a] [MASK=b] is [MASK=b] [MASK:2=a] [MASK=c]", tokens: "[CLS] [MASK] [MASK] [MASK] is [MASK] [MASK] [MASK] [MASK] [SEP]", slots: []int{1, 2, 3, 5, 6, 7, 8},
 			blanks: []tokenize.Blank{
-				{End: 10, Name: "a", Slots: 2}, {Start: 11, End: 19, Name: "b", First: 2, Slots: 1}, {Start: 23, End: 31, Name: "b", First: 3, Slots: 1},
-				{Start: 32, End: 42, Name: "a", First: 4, Slots: 2}, {Start: 43, End: 51, Name: "c", First: 6, Slots: 1},
+				{End: 10, Name: "a", Slots: 2, Low: 2, High: 2}, {Start: 11, End: 19, Name: "b", First: 2, Slots: 1}, {Start: 23, End: 31, Name: "b", First: 3, Slots: 1},
+				{Start: 32, End: 42, Name: "a", First: 4, Slots: 2, Low: 2, High: 2}, {Start: 43, End: 51, Name: "c", First: 6, Slots: 1},
 			},
 			ties: [][]int{{0, 4}, {1, 5}, {2, 3}},
 		},
@@ -132,6 +132,15 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
+// expand reads a text in every combination of lengths.
+func expand(tokenizer *tokenize.Tokenizer, text string) ([]*tokenize.Template, error) {
+	template, err := tokenizer.Shortest(text)
+	if err != nil {
+		return nil, err
+	}
+	return template.Expand(nil)
+}
+
 func TestExpand(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
 	tests := []struct {
@@ -148,7 +157,7 @@ func TestExpand(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.text, func(t *testing.T) {
-			templates, err := tokenizer.Expand(test.text)
+			templates, err := expand(tokenizer, test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,6 +181,33 @@ func TestExpand(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestExpandGiven: lengths that are given take the place of those that were typed.
+func TestExpandGiven(t *testing.T) {
+	tokenizer := newTokenizer(t, tokenize.Options{})
+	template, err := tokenizer.Shortest("the [MASK=x] or [MASK:2-3] or [MASK=x]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var typed [][2]int
+	for _, b := range template.Blanks {
+		typed = append(typed, [2]int{b.Low, b.High})
+	}
+	if fmt.Sprint(typed) != "[[0 0] [2 3] [0 0]]" {
+		t.Errorf("lengths as typed: %v", typed)
+	}
+	templates, err := template.Expand([][2]int{{1, 2}, {3, 3}, {9, 9}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tpl := range templates {
+		got = append(got, fmt.Sprint(tpl.Blanks[0].Slots, tpl.Blanks[1].Slots, tpl.Blanks[2].Slots, tpl.Ties))
+	}
+	if diff := cmp.Diff([]string{"1 3 1 [[0 4]]", "2 3 2 [[0 5] [1 6]]"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -231,13 +267,13 @@ func TestTemplateErrors(t *testing.T) {
 				t.Error("a template beside the error")
 			}
 			if test.fault != tokenize.ErrSlotLength {
-				_, err = tokenizer.Expand(test.text)
+				_, err = expand(tokenizer, test.text)
 				checkInputError(t, err, test.fault, test.offset, test.says)
 			}
 		})
 	}
 	t.Run("too many lengths", func(t *testing.T) {
-		_, err := tokenizer.Expand("[MASK:1-8] is [MASK:1-8] is [MASK:1-2]")
+		_, err := expand(tokenizer, "[MASK:1-8] is [MASK:1-8] is [MASK:1-2]")
 		checkInputError(t, err, tokenize.ErrTooManyLengths, 28, "64")
 	})
 }

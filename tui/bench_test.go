@@ -65,7 +65,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			o := infill.DefaultOptions()
 			o.Steps = steps
 			r := newRecorder(template, o, nil, time.Now)
-			if _, err := filler.FillPinned(b.Context(), slots, nil, o, func(p infill.Progress) { r.add(p) }); err != nil {
+			if _, err := filler.Fill(b.Context(), slots, o, func(p infill.Progress) { r.add(p) }); err != nil {
 				b.Fatal(err)
 			}
 			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, len(r.fills)), func(b *testing.B) {

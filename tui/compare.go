@@ -170,7 +170,7 @@ func other(sampler string) string {
 // fillsAlone is a fill without the text around it, for where that has no room.
 func fillsAlone(f *Fill) []part {
 	var list []part
-	for blank, fill := range f.Fills {
+	for blank, fill := range f.Values {
 		if blank > 0 {
 			list = append(list, part{" … ", -1})
 		}

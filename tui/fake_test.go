@@ -203,8 +203,8 @@ func newFakeFiller(t testing.TB, m *fakeModel) *fakeFiller {
 	return &fakeFiller{Filler: infill.New(m, tokenizer), holdAt: -1, held: make(chan struct{}), gone: make(chan struct{})}
 }
 
-func (f *fakeFiller) FillPinned(ctx context.Context, template string, pins []int, o infill.Options, observe func(infill.Progress)) (*infill.Result, error) {
-	result, err := f.Filler.FillPinned(ctx, template, pins, o, func(p infill.Progress) {
+func (f *fakeFiller) Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error) {
+	result, err := f.Filler.Fill(ctx, template, o, func(p infill.Progress) {
 		f.clock.minutes.Add(1)
 		observe(p)
 		if p.Step == f.holdAt {

@@ -162,7 +162,7 @@ func (d *detail) Render(columns int) string {
 			}
 			row("last state of", fmt.Sprintf("%d of %d chains", f.FinalCount, d.snapshot.Chains))
 			if f.NewWords > 0 {
-				row("new words", fmt.Sprintf("%d of %d slots", f.NewWords, len(f.Fills)))
+				row("new words", fmt.Sprintf("%d of %d slots", f.NewWords, len(f.Values)))
 			}
 			if d.snapshot.Several {
 				add(s.faint.Render(ansi.Wrap("log-likelihoods of several lengths do not compare: the list is by score", columns, "")))
@@ -186,11 +186,11 @@ func (d *detail) Render(columns int) string {
 func (d *detail) bySlot(f *Fill, columns int) string {
 	s := d.styles
 	wordWidth := 8
-	for _, fill := range f.Fills {
+	for _, fill := range f.Values {
 		wordWidth = min(max(wordWidth, width(fill)), max(columns/2-8, 8))
 	}
 	lines := []string{s.title.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9))}
-	for blank, fill := range f.Fills {
+	for blank, fill := range f.Values {
 		value, model := Value{Error: math.NaN()}, "…"
 		for _, v := range d.snapshot.Values[blank] {
 			if v.Text == fill {
@@ -217,7 +217,7 @@ func summary(p *Snapshot) []string {
 	case infill.ModeDecode:
 		by = "decoded"
 	}
-	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Samples, o.Steps, o.Seed)}
+	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Chains, o.Steps, o.Seed)}
 	numbers := []string{}
 	if size := lastStepSize(p); size > 0 {
 		numbers = append(numbers, fmt.Sprintf("step size %.3g", size))

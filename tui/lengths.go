@@ -39,7 +39,7 @@ func fitting(t *tokenize.Template, pieces []int) bool {
 func (l *lengths) snapshot() *Snapshot {
 	return &Snapshot{
 		Template: &tokenize.Template{Text: l.request.template}, Options: l.options, Several: true,
-		Step: l.last.Step, Steps: l.last.Steps, Chains: l.options.Samples, RHat: math.NaN(), ESS: math.NaN(), Elapsed: l.now().Sub(l.start),
+		Step: l.last.Step, Steps: l.last.Steps, Chains: l.options.Chains, RHat: math.NaN(), ESS: math.NaN(), Elapsed: l.now().Sub(l.start),
 	}
 }
 
@@ -51,10 +51,10 @@ func (s *Snapshot) take(result *infill.Result) {
 		return
 	}
 	seen := map[int]map[string]bool{}
-	for _, sample := range result.Samples {
-		f := Fill{Sample: sample}
+	for _, sample := range result.Fills {
+		f := Fill{Fill: sample}
 		f.Frequency, f.FrequencyStandardError = math.NaN(), nil
-		for blank, fill := range f.Fills {
+		for blank, fill := range f.Values {
 			if seen[blank] == nil {
 				seen[blank] = map[string]bool{}
 			}

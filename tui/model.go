@@ -458,11 +458,11 @@ func (m *Model) list() {
 // fill's own words, or "2:word" in those of the second slot.
 func (m *Model) matches(f *Fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(m.filter)) {
-		in := strings.ToLower(strings.Join(f.Fills, "\n"))
+		in := strings.ToLower(strings.Join(f.Values, "\n"))
 		if number, word, ok := strings.Cut(want, ":"); ok && len(number) > 0 && strings.Trim(number, "0123456789") == "" {
 			blank := 0
-			if _, err := fmt.Sscan(number, &blank); err == nil && blank >= 1 && blank <= len(f.Fills) {
-				in, want = strings.ToLower(f.Fills[blank-1]), word
+			if _, err := fmt.Sscan(number, &blank); err == nil && blank >= 1 && blank <= len(f.Values) {
+				in, want = strings.ToLower(f.Values[blank-1]), word
 			}
 		}
 		if !strings.Contains(in, want) {
@@ -634,7 +634,7 @@ func (m *Model) apply() tea.Cmd {
 	if i == 0 && m.sides[1].options.Sampler != options.Sampler || i == 1 {
 		// What both have in common stays common: the same chains, steps and seed.
 		shared := m.sides[1-i].options
-		shared.Samples, shared.Steps, shared.Candidates = options.Samples, options.Steps, options.Candidates
+		shared.Chains, shared.Steps, shared.Candidates = options.Chains, options.Steps, options.Candidates
 		shared.Temperature, shared.Seed = options.Temperature, options.Seed
 		shared.Mode, shared.WarmUp, shared.Ladder, shared.Constraints = options.Mode, options.WarmUp, options.Ladder, options.Constraints
 		m.sides[1-i].options = shared
@@ -795,7 +795,7 @@ func (m *Model) pin(f *Fill) tea.Cmd {
 		return nil
 	}
 	blank := p.Template.Blanks[m.slot]
-	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Fills[m.slot]}
+	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Values[m.slot]}
 	if m.view == slotsView && m.slotRow < len(m.rows) {
 		v := m.rows[m.slotRow]
 		want = pin{v.TokenIDs, v.Text}

@@ -19,7 +19,7 @@ func TestMonkey(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			stream := rand.New(rand.NewPCG(seed, 7))
 			c, _ := testConfig(t, two)
-			c.Options.Steps, c.Options.Samples = 12, 6
+			c.Options.Steps, c.Options.Chains = 12, 6
 			c.Output = discard{}
 			// Whatever is typed as a model is one.
 			c.Open = func(context.Context, string) (Filler, error) { return newFakeFiller(t, &fakeModel{}), nil }

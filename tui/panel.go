@@ -65,10 +65,10 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 		samplerField:     {"sampler", o.Sampler, infill.Samplers(), true, describeSampler},
 		stepSizeField:    {"step size", stepSize, []string{auto, "0.1", "0.2", "0.5", "1", "2", "5", "10", "50"}, false, say("changing a slot costs 1/α nats; auto adapts α in the warm-up, the first half of the steps")},
 		stepsField:       {"steps", strconv.Itoa(o.Steps), []string{"0", "10", "20", "50", "100", "200", "500", "1000"}, false, say("of each chain, the warm-up included: its first half is not drawn from")},
-		chainsField:      {"chains", strconv.Itoa(o.Samples), []string{"1", "5", "10", "25", "50", "100"}, false, say("independent of each other: their spread is what the errors come from")},
+		chainsField:      {"chains", strconv.Itoa(o.Chains), []string{"1", "5", "10", "25", "50", "100"}, false, say("independent of each other: their spread is what the errors come from")},
 		candidatesField:  {"candidates", strconv.Itoa(o.Candidates), []string{"10", "50", "100", "250", "500", "1000", "0"}, false, say("a slot takes only the model's most probable words, this many; 0 is the whole vocabulary")},
 		temperatureField: {"temperature", strconv.FormatFloat(o.Temperature, 'g', -1, 64), []string{"0.5", "0.7", "0.8", "1", "1.2", "1.5", "2"}, false, say("above 1 bolder, below 1 safer: the distribution to the power 1/T")},
-		modeField:        {"mode", o.Mode, infill.Modes(), true, describeMode},
+		modeField:        {"mode", string(o.Mode), infill.Find("mode").Values, true, describeMode},
 		allowedField:     {"allowed", allowedText(o.Constraints), nil, false, say("what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything")},
 		bannedField:      {"forbidden", bannedText(o.Constraints), nil, false, say("words that no blank may hold: red,blue")},
 		seedField:        {"seed", strconv.FormatUint(o.Seed, 10), nil, false, say("the same seed gives the same run; r takes the next one")},
@@ -85,31 +85,23 @@ func describeSampler(name string) string {
 }
 
 func describeMode(mode string) string {
-	return map[string]string{
+	return map[infill.Mode]string{
 		infill.ModeSample: "draws from the distribution: the drawn shares mean something",
 		infill.ModeBest:   "looks for the likeliest fills while the temperature falls; how often one is met means nothing",
 		infill.ModeDecode: "fills the blanks one after the other, the surest first: quick, and no sampler is used",
-	}[mode]
+	}[infill.Mode(mode)]
 }
 
 // allowedText writes the lists of the blanks as the panel reads them.
-func allowedText(c *infill.Constraints) string {
-	if c == nil {
-		return ""
-	}
+func allowedText(c infill.Constraints) string {
 	var lists []string
-	for _, blank := range slices.Sorted(maps.Keys(c.Slots)) {
-		lists = append(lists, strconv.Itoa(blank)+"="+strings.Join(c.Slots[blank], ","))
+	for _, blank := range slices.Sorted(maps.Keys(c.Words)) {
+		lists = append(lists, strconv.Itoa(blank)+"="+strings.Join(c.Words[blank], ","))
 	}
 	return strings.Join(lists, " ")
 }
 
-func bannedText(c *infill.Constraints) string {
-	if c == nil {
-		return ""
-	}
-	return strings.Join(c.Ban, ",")
-}
+func bannedText(c infill.Constraints) string { return strings.Join(c.Ban, ",") }
 
 // wordList cuts a list at its commas; the words may hold blanks.
 func wordList(text string) []string {
@@ -154,21 +146,10 @@ func readAllowed(text string) (map[int][]string, error) {
 }
 
 // constraints changes the lists of c, and leaves what the panel does not show.
-func (p *panel) constraints(c *infill.Constraints) (*infill.Constraints, error) {
-	lists, err := readAllowed(p.fields[allowedField].value)
-	if err != nil {
-		return nil, err
-	}
-	banned := wordList(p.fields[bannedField].value)
-	if c == nil {
-		if lists == nil && banned == nil {
-			return nil, nil
-		}
-		c = &infill.Constraints{}
-	}
-	changed := *c
-	changed.Slots, changed.Ban = lists, banned
-	return &changed, nil
+func (p *panel) constraints(c infill.Constraints) (_ infill.Constraints, err error) {
+	c.Words, err = readAllowed(p.fields[allowedField].value)
+	c.Ban = wordList(p.fields[bannedField].value)
+	return c, err
 }
 
 // move chooses another field.
@@ -249,7 +230,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 		p.at, p.typed, p.fault = at, false, fmt.Sprintf(format, args...)
 		return o, "", false
 	}
-	o.Sampler, o.Mode = p.fields[samplerField].value, p.fields[modeField].value
+	o.Sampler, o.Mode = p.fields[samplerField].value, infill.Mode(p.fields[modeField].value)
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
 	o.StepSize = 0
@@ -263,7 +244,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	for _, whole := range []struct {
 		at    int
 		value *int
-	}{{stepsField, &o.Steps}, {chainsField, &o.Samples}, {candidatesField, &o.Candidates}} {
+	}{{stepsField, &o.Steps}, {chainsField, &o.Chains}, {candidatesField, &o.Candidates}} {
 		n, err := strconv.Atoi(p.fields[whole.at].value)
 		if err != nil {
 			return fail(whole.at, "%q is not a whole number", p.fields[whole.at].value)
@@ -285,12 +266,12 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 	}
 	if o.Mode != infill.ModeSample {
 		// Nothing is drawn from, so that nothing is tempered.
-		o.Ladder = ""
+		o.Ladder = nil
 	}
 	if err := o.Validate(); err != nil {
 		return fail(p.at, "%s", explain(err))
 	}
-	if o.Steps > mostStates/o.Samples {
+	if o.Steps > mostStates/o.Chains {
 		return fail(stepsField, "chains × steps is above %d: run longer ones with the command", mostStates)
 	}
 	return o, p.fields[modelField].value, true

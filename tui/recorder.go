@@ -15,7 +15,7 @@ import (
 
 // Fill is a distinct fill that the chains drew.
 type Fill struct {
-	infill.Sample
+	infill.Fill
 	// NewWords is the number of blanks whose fill no fill of higher
 	// log-likelihood has: the novelty.
 	NewWords int
@@ -123,8 +123,8 @@ type valueCount struct {
 }
 
 func newRecorder(template *tokenize.Template, o infill.Options, pins map[int]pin, now func() time.Time) *recorder {
-	r := &recorder{template: template, options: o, pins: pins, now: now, start: now(), chains: o.Samples, slots: len(template.Slots),
-		moves: make([]Move, o.Samples), latest: make(chan *Snapshot, 1)}
+	r := &recorder{template: template, options: o, pins: pins, now: now, start: now(), chains: o.Chains, slots: len(template.Slots),
+		moves: make([]Move, o.Chains), latest: make(chan *Snapshot, 1)}
 	r.logLikelihoods = make([][]float32, r.chains)
 	r.accepted = make([][]float32, r.chains)
 	r.forget()
@@ -183,7 +183,7 @@ func (r *recorder) draw(logLikelihoods []float64) {
 			entry = len(r.fills)
 			r.index[string(r.buffer)] = entry
 			filled := r.template.Fill(ids)
-			r.fills = append(r.fills, Fill{Sample: infill.Sample{Text: filled.Text, Fills: filled.Fills, Spans: filled.Spans,
+			r.fills = append(r.fills, Fill{Fill: infill.Fill{Text: filled.Text, Values: filled.Fills, Spans: filled.Spans,
 				TokenIDs: slices.Clone(ids), LogLikelihood: logLikelihoods[chain]}})
 			r.squares = append(r.squares, 0)
 		}
@@ -198,7 +198,7 @@ func (r *recorder) draw(logLikelihoods []float64) {
 			part := ids[b.First : b.First+b.Slots]
 			v := r.values[blank][string(r.bytes(part))]
 			if v == nil {
-				v = &valueCount{entry: len(r.values[blank]), ids: slices.Clone(part), text: f.Fills[blank]}
+				v = &valueCount{entry: len(r.values[blank]), ids: slices.Clone(part), text: f.Values[blank]}
 				r.values[blank][string(r.buffer)] = v
 			}
 			v.count++
@@ -281,12 +281,12 @@ func (r *recorder) finish() {
 
 // adopt takes in what the pipeline found where no step showed it: of the best of a
 // chain, its start may be the best.
-func (r *recorder) adopt(found []infill.Sample) {
+func (r *recorder) adopt(found []infill.Fill) {
 	for _, f := range found {
 		if _, known := r.index[string(r.bytes(f.TokenIDs))]; !known {
 			r.index[string(r.buffer)] = len(r.fills)
 			f.Count = 0
-			r.fills, r.squares = append(r.fills, Fill{Sample: f}), append(r.squares, 0)
+			r.fills, r.squares = append(r.fills, Fill{Fill: f}), append(r.squares, 0)
 		}
 	}
 }
@@ -348,7 +348,7 @@ func (r *recorder) snapshot() *Snapshot {
 	}
 	for i := range s.Fills {
 		s.Fills[i].Rank = i + 1
-		for blank, fill := range s.Fills[i].Fills {
+		for blank, fill := range s.Fills[i].Values {
 			if !seen[blank][fill] {
 				seen[blank][fill] = true
 				s.Fills[i].NewWords++

@@ -28,7 +28,7 @@ func TestSnapshotEqualsResult(t *testing.T) {
 			c, filler := testConfig(t, two)
 			o := c.Options
 			o.Sampler, o.Top = sampler, 1<<20
-			want, err := filler.FillPinned(t.Context(), two, nil, o, func(infill.Progress) {})
+			want, err := filler.Fill(t.Context(), two, o, func(infill.Progress) {})
 			if errors.Is(err, samplers.ErrUnsupported) {
 				t.Skip(err)
 			}
@@ -43,13 +43,13 @@ func TestSnapshotEqualsResult(t *testing.T) {
 			if got.Distinct != want.Stats.DistinctFills || got.Rounds*got.Chains != want.Stats.Draws {
 				t.Errorf("%d fills of %d draws, want %d of %d", got.Distinct, got.Rounds*got.Chains, want.Stats.DistinctFills, want.Stats.Draws)
 			}
-			var samples []infill.Sample
+			var samples []infill.Fill
 			for _, f := range got.Fills {
-				samples = append(samples, f.Sample)
+				samples = append(samples, f.Fill)
 			}
 			// Ties may stand in another order.
-			if diff := cmp.Diff(want.Samples, samples, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreFields(infill.Sample{}, "Rank"),
-				cmpopts.SortSlices(func(a, b infill.Sample) bool { return a.Text < b.Text })); diff != "" {
+			if diff := cmp.Diff(want.Fills, samples, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreFields(infill.Fill{}, "Rank"),
+				cmpopts.SortSlices(func(a, b infill.Fill) bool { return a.Text < b.Text })); diff != "" {
 				t.Error(diff)
 			}
 			if !slices.IsSortedFunc(got.Fills, func(a, b Fill) int { return -compare(a.LogLikelihood, b.LogLikelihood) }) {
@@ -90,7 +90,7 @@ func TestSlotFrequencies(t *testing.T) {
 	}
 	const chains, rounds = 4, 9
 	o := infill.DefaultOptions()
-	o.Samples, o.Steps = chains, rounds+2
+	o.Chains, o.Steps = chains, rounds+2
 	r := newRecorder(template, o, nil, time.Now)
 	stream := rand.New(rand.NewPCG(5, 6))
 	counts := map[string][]float64{}
@@ -138,7 +138,7 @@ func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	o.Sampler = "gibbs"
 	r := newRecorder(template, o, nil, filler.clock.now)
 	var snapshots, copies []*Snapshot
-	if _, err := filler.FillPinned(t.Context(), two, nil, o, func(p infill.Progress) {
+	if _, err := filler.Fill(t.Context(), two, o, func(p infill.Progress) {
 		r.add(p)
 		s := r.snapshot()
 		kept := *s
@@ -205,7 +205,7 @@ func TestModelColumn(t *testing.T) {
 				t.Errorf("pinned %q, want %q", got, row.Text)
 			}
 			for _, f := range m.listed {
-				if f.Fills[0] != row.Text {
+				if f.Values[0] != row.Text {
 					t.Fatalf("%q with slot 1 pinned to %q", f.Text, row.Text)
 				}
 			}
@@ -232,7 +232,7 @@ func TestListing(t *testing.T) {
 	d.typeText("2:book wind")
 	d.keys("enter")
 	for _, f := range m.listed {
-		if f.Fills[1] != "book" || !strings.Contains(strings.Join(f.Fills, " "), "wind") {
+		if f.Values[1] != "book" || !strings.Contains(strings.Join(f.Values, " "), "wind") {
 			t.Errorf("%q passes the filter", f.Text)
 		}
 	}
@@ -271,7 +271,7 @@ func TestPinning(t *testing.T) {
 	word := d.model.pins[1].text
 	d.settle()
 	for _, f := range d.model.listed {
-		if f.Fills[1] != word {
+		if f.Values[1] != word {
 			t.Fatalf("%q with slot 2 pinned to %q", f.Text, word)
 		}
 	}
@@ -301,7 +301,7 @@ func TestPinningNamed(t *testing.T) {
 		t.Fatalf("pinned %+v", m.pins)
 	}
 	for _, f := range m.listed {
-		if f.Fills[0] != m.pins[0].text || f.Fills[1] != m.pins[1].text {
+		if f.Values[0] != m.pins[0].text || f.Values[1] != m.pins[1].text {
 			t.Fatalf("%q with the name pinned to %s", f.Text, m.pins[0].text)
 		}
 	}
@@ -369,7 +369,7 @@ func TestPanel(t *testing.T) {
 // TestModes: the best and the decoded fills are those of the pipeline, and have no
 // shares of draws, of which nothing would follow.
 func TestModes(t *testing.T) {
-	for _, mode := range []string{infill.ModeBest, infill.ModeDecode} {
+	for _, mode := range []string{string(infill.ModeBest), string(infill.ModeDecode)} {
 		t.Run(mode, func(t *testing.T) {
 			c, _ := testConfig(t, two)
 			d := newDriver(t, c, 100, 30)
@@ -385,10 +385,10 @@ func TestModes(t *testing.T) {
 			d.settle()
 			m := d.model
 			p := m.sides[0].snapshot
-			if m.sides[0].fault != "" || p == nil || p.Result == nil || p.Result.Stats.Mode != mode {
+			if m.sides[0].fault != "" || p == nil || p.Result == nil || string(p.Result.Stats.Mode) != mode {
 				t.Fatalf("fault %q, a snapshot: %t", m.sides[0].fault, p != nil)
 			}
-			for i, want := range p.Result.Samples {
+			for i, want := range p.Result.Fills {
 				if got := p.Fills[i]; got.Text != want.Text || got.LogLikelihood != want.LogLikelihood || !math.IsNaN(got.Frequency) {
 					t.Errorf("fill %d: %q %v, %v drawn; the pipeline found %q %v", i+1, got.Text, got.LogLikelihood, got.Frequency, want.Text, want.LogLikelihood)
 				}
@@ -418,7 +418,7 @@ func TestLengths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, filler := testConfig(t, test.template)
-			c.Options.Constraints = nil
+			c.Options.Constraints = infill.Constraints{}
 			d := newDriver(t, c, 130, 30)
 			d.settle()
 			m := d.model
@@ -437,14 +437,14 @@ func TestLengths(t *testing.T) {
 			}
 			o := s.options
 			o.Top = mostLengths
-			want, err := filler.Fill(t.Context(), test.template, o, nil)
+			want, err := filler.Filler.Fill(t.Context(), test.template, o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(want.Samples) != len(m.listed) || len(m.listed) < 2 {
-				t.Fatalf("%d fills are listed, the pipeline finds %d", len(m.listed), len(want.Samples))
+			if len(want.Fills) != len(m.listed) || len(m.listed) < 2 {
+				t.Fatalf("%d fills are listed, the pipeline finds %d", len(m.listed), len(want.Fills))
 			}
-			for i, sample := range want.Samples {
+			for i, sample := range want.Fills {
 				if got := m.listed[i]; got.Text != sample.Text || got.LogLikelihood != sample.LogLikelihood {
 					t.Errorf("fill %d is %q, %v; want %q, %v", i+1, got.Text, got.LogLikelihood, sample.Text, sample.LogLikelihood)
 				}
@@ -461,7 +461,7 @@ func TestLengths(t *testing.T) {
 			if !strings.Contains(m.notice, "cannot be pinned") || len(m.pins) > 0 {
 				t.Errorf("pinned: %q, %v", m.notice, m.pins)
 			}
-			if picked := m.pick(m.current()); picked.Result == nil || picked.Result.Samples[0].Text != picked.Text {
+			if picked := m.pick(m.current()); picked.Result == nil || picked.Result.Fills[0].Text != picked.Text {
 				t.Errorf("picked %+v", picked)
 			}
 		})
@@ -477,7 +477,7 @@ func TestWordLists(t *testing.T) {
 	m := d.model
 	words := map[string]bool{}
 	for _, f := range m.sides[0].snapshot.Fills {
-		words[f.Fills[0]] = true
+		words[f.Values[0]] = true
 	}
 	some := slices.Sorted(maps.Keys(words))
 	if len(some) < 4 {
@@ -494,7 +494,7 @@ func TestWordLists(t *testing.T) {
 	d.keys("enter")
 	d.settle()
 	for _, f := range m.sides[0].snapshot.Fills {
-		if f.Fills[0] != some[0] && f.Fills[0] != some[1] {
+		if f.Values[0] != some[0] && f.Values[0] != some[1] {
 			t.Errorf("%q was not allowed", f.Text)
 		}
 	}
@@ -507,7 +507,7 @@ func TestWordLists(t *testing.T) {
 		t.Fatal(m.sides[0].fault)
 	}
 	for _, f := range m.sides[0].snapshot.Fills {
-		if f.Fills[0] != some[0] {
+		if f.Values[0] != some[0] {
 			t.Errorf("%q holds a forbidden word", f.Text)
 		}
 	}
@@ -538,7 +538,7 @@ func TestWordLists(t *testing.T) {
 		d.keys("enter")
 		d.settle()
 	}
-	if o := m.sides[0].options; o.Constraints != nil && (len(o.Constraints.Slots) > 0 || len(o.Constraints.Ban) > 0) {
+	if o := m.sides[0].options; len(o.Words) > 0 || len(o.Ban) > 0 {
 		t.Errorf("constraints are left: %+v", o.Constraints)
 	}
 }
@@ -548,7 +548,7 @@ func TestReadAllowed(t *testing.T) {
 	if diff := cmp.Diff(map[int][]string{1: {"red", "blue"}, 3: {"in the park", "at home"}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	c := &infill.Constraints{Slots: got, Ban: []string{"no"}}
+	c := infill.Constraints{Words: got, Ban: []string{"no"}}
 	again, err := readAllowed(allowedText(c))
 	if diff := cmp.Diff(got, again); diff != "" || err != nil {
 		t.Errorf("what the panel writes is read as %v\n%s", err, diff)

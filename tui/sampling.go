@@ -10,15 +10,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"infill/infill"
+	"infill/lm"
 	"infill/tokenize"
 )
 
 // Filler is what the screen asks of the pipeline.
 type Filler interface {
 	Template(text string) (*tokenize.Template, error)
-	FillPinned(ctx context.Context, template string, pins []int, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
+	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error)
-	LogLikelihoods(ctx context.Context, template, energy string, fills [][]int) ([]float64, error)
+	LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error)
 	Close() error
 }
 
@@ -154,17 +155,16 @@ func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time
 	if err != nil && !open {
 		return nil, err
 	}
-	var pins []int
+	options := q.options
 	if len(q.pins) > 0 && !open {
-		pins = slices.Repeat([]int{infill.Free}, len(template.Slots))
+		options.Pins = slices.Repeat([]int{infill.Free}, len(template.Slots))
 		for blank, p := range q.pins {
 			if blank < len(template.Blanks) && len(p.ids) == template.Blanks[blank].Slots {
-				copy(pins[template.Blanks[blank].First:], p.ids)
+				copy(options.Pins[template.Blanks[blank].First:], p.ids)
 			}
 		}
 	}
-	options := q.options
-	if open || options.Constraints != nil {
+	if open || options.Constraints.Any() {
 		// Of several lengths the pipeline lists the fills, see lengths.
 		options.Top = max(options.Top, mostLengths)
 	}
@@ -177,7 +177,7 @@ func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time
 		r.latest = frames
 	}
 	next, cost := now(), time.Duration(0)
-	result, err := q.filler.FillPinned(ctx, q.template, pins, options, func(p infill.Progress) {
+	result, err := q.filler.Fill(ctx, q.template, options, func(p infill.Progress) {
 		if several == nil && !fitting(template, p.Pieces) {
 			several = &lengths{request: q, start: r.start, now: now}
 		}
@@ -209,7 +209,7 @@ func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time
 	}
 	r.finish()
 	if err == nil {
-		r.adopt(result.Samples)
+		r.adopt(result.Fills)
 		entries, fills := r.unknown()
 		var known []float64
 		if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options.Energy, fills); err == nil {

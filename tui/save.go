@@ -138,9 +138,9 @@ func resultOf(p *Snapshot, model string, fills []Fill) *infill.Result {
 			result.Stats.Slots, result.Stats.Draws, result.Stats.DistinctFills = len(p.Template.Slots), p.Rounds*p.Chains, p.Distinct
 		}
 	}
-	result.Samples = nil
+	result.Fills = nil
 	for _, f := range fills {
-		result.Samples = append(result.Samples, f.Sample)
+		result.Fills = append(result.Fills, f.Fill)
 	}
 	return result
 }

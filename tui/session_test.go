@@ -203,7 +203,7 @@ func TestPick(t *testing.T) {
 		d.keys("down", "enter")
 		d.settle()
 		p := d.model.picked
-		if !d.quit || p == nil || len(p.Result.Samples) != 1 || p.Result.Samples[0].Text != p.Text || p.Result.Samples[0].Rank != 2 || p.Result.Signature == "" {
+		if !d.quit || p == nil || len(p.Result.Fills) != 1 || p.Result.Fills[0].Text != p.Text || p.Result.Fills[0].Rank != 2 || p.Result.Signature == "" {
 			t.Errorf("picked %+v", p)
 		}
 	})
@@ -263,7 +263,7 @@ func TestSave(t *testing.T) {
 	if err := json.Unmarshal(line, &result); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Samples) != 2 || result.Samples[1].Rank != 3 || result.Template != two || result.Signature == "" || bytes.Count(line, []byte("\n")) != 1 {
+	if len(result.Fills) != 2 || result.Fills[1].Rank != 3 || result.Template != two || result.Signature == "" || bytes.Count(line, []byte("\n")) != 1 {
 		t.Errorf("saved %s", line)
 	}
 	// A file that is there is replaced only when told twice.

@@ -382,7 +382,7 @@ func (m *Model) slotsPage(top, rows int) string {
 	}
 	told := "━ sampled  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
 	if f != nil {
-		told = "━ sampled  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Fills, " … "))
+		told = "━ sampled  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Values, " … "))
 	}
 	if hidden := len(p.Values) - number; hidden > 0 {
 		which := fmt.Sprintf("slots %d to %d of %d", from+1, from+number, len(p.Values))

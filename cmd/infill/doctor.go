@@ -192,10 +192,10 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 	if err == nil {
 		defer filler.Close()
 		options := infill.DefaultOptions()
-		options.Samples, options.Steps = 2, 2
+		options.Chains, options.Steps = 2, 2
 		var result *infill.Result
 		if result, err = filler.Fill(ctx, "this is a [MASK] .", options, nil); err == nil {
-			f.Status, f.Detail = statusGood, fmt.Sprintf("%q in %.2f s on %s", result.Samples[0].Text, result.Stats.Seconds, result.Stats.Device)
+			f.Status, f.Detail = statusGood, fmt.Sprintf("%q in %.2f s on %s", result.Fills[0].Text, result.Stats.Seconds, result.Stats.Device)
 			return f
 		}
 	}

@@ -136,12 +136,12 @@ func flagError(command string, err error) error {
 // optionError gives a refused option the form of a flag's error; other errors
 // pass.
 func optionError(err error) error {
-	var misfit *infill.MisfitError
 	var option *infill.OptionError
 	switch {
-	case errors.As(err, &misfit):
+	case !errors.As(err, &option):
+	case option.Misfit:
 		return &misfitError{flagged(err)}
-	case errors.As(err, &option):
+	default:
 		return &usageError{flagged(err), ""}
 	}
 	return err

@@ -44,7 +44,7 @@ type evalOptions struct {
 	out          string
 	seedGiven    bool
 	table        tableOptions
-	base         eval.Settings // what the samplers share
+	base         infill.Sampling // what the samplers share
 	config       eval.Config
 	modelOptions
 }
@@ -138,13 +138,13 @@ infill tui DIR watches it from another terminal.
 	flags.Var(whole{&o.slots}, "slots", "words to mask in every sentence, instead of a fraction")
 	flags.Var(whole{&o.config.Select.MinimumTokens}, "min-tokens", "fewest white-space tokens of a sentence")
 	flags.Var(whole{&o.config.Select.MaximumTokens}, "max-tokens", "most white-space tokens of a sentence; 0 is no limit")
-	flags.VarP(whole{&o.config.Samples}, "samples", "n", "chains of each sentence, each of which ends in one sample")
+	flags.VarP(whole{&o.config.Chains}, "samples", "n", "chains of each sentence, each of which ends in one sample")
 	flags.VarP(whole{&o.config.Top}, "top", "k", "likeliest samples of each sentence to score")
 	flags.Var(whole{&o.base.Steps}, "steps", "steps of each chain, the warm-up included")
 	flags.Var(whole{&o.base.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; not for NAME:paper")
-	addChoice(cmd, &o.base.Energy, "energy", "", infill.Energies(), "what is likelihood")
+	addChoice(cmd, (*string)(&o.base.Energy), "energy", "", infill.Find("energy").Values, "what is likelihood")
 	flags.Var(decimal{&o.base.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
-	addChoice(cmd, &o.base.Initial, "initial", "", infill.Initials(), "where chains start")
+	addChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values, "where chains start")
 	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how text becomes the tokens that are scored")
 	flags.Var(whole{&o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
 	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
@@ -185,7 +185,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		keep("max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
 		keep("sentences", &o.config.Sentences, c.Sentences)
 		keep("tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
-		keep("initial", &o.base.Initial, base.Initial)
+		keep("initial", (*string)(&o.base.Initial.Kind), string(base.Initial.Kind))
 		o.config.Preset, o.config.Select.Mask = o.preset, c.Select.Mask
 		if !flags.Changed("samplers") {
 			o.samplers.list = []string{samplers}

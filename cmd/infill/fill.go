@@ -11,7 +11,6 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/samplers"
 )
 
 // fillOptions are the flags and arguments of filling.
@@ -20,7 +19,6 @@ type fillOptions struct {
 	seedGiven bool
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
-	constraints infill.Constraints
 	modelOptions
 }
 
@@ -62,10 +60,7 @@ JSON object a line with --input jsonl.`,
   $ infill --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.texts, o.root = args, cmd.Root()
-			if constrained(&o.constraints) {
-				o.Constraints = &o.constraints
-			}
+			o.texts, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -75,28 +70,7 @@ JSON object a line with --input jsonl.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addConstraints(cmd, &o.constraints)
-	addChoice(cmd, &o.Mode, "mode", "", infill.Modes(), "draw fills; search for the likeliest by annealing; or decode by confidence, without chains")
-	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move, see infill help samplers")
-	flags.VarP(whole{&o.Samples}, "samples", "n", "chains, each of which ends in one sample")
-	flags.VarP(whole{&o.Top}, "top", "k", "fills to print")
-	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")
-	flags.Var(warmUp{&o.WarmUp}, "warm-up", "first steps that are not drawn from; half is half of the steps")
-	flags.Var(decimal{&o.StepSize, "auto", "{auto|ALPHA}"}, "step-size", "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up")
-	flags.Var(balance{&o.Balance}, "balance", "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of "+strings.Join(samplers.BalanceNames(), ", "))
-	complete(cmd, "balance", append([]string{"auto"}, samplers.BalanceNames()...))
-	flags.Var(whole{&o.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary")
-	addChoice(cmd, &o.Energy, "energy", "", infill.Energies(), "what is likelihood: each slot masked in turn, or nothing masked")
-	flags.Var(gradient{&o.Gradient}, "gradient", "what proposals look at; auto is the sampler's own choice")
-	complete(cmd, "gradient", append([]string{"auto"}, infill.Gradients()...))
-	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
-	flags.Var(ladder{&o.Ladder}, "ladder", "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from")
-	flags.Var(initial{&o.Initial}, "initial", "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, "+
-		"unmasked slot by slot, or at a fill; one of "+strings.Join(infill.Initials(), ", ")+", "+givenFill)
-	complete(cmd, "initial", infill.Initials())
-	addChoice(cmd, &o.Rank, "rank", "", infill.Ranks(), "rank the distinct fills of all draws, or the chains' final states with repeats")
-	addChoice(cmd, &o.LengthScore, "length-score", "", infill.LengthScores(), "what compares fills of several lengths, see infill help templates")
-	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn and printed when not given")
+	addOptions(cmd, &o.Options)
 	o.inputOptions.register(cmd)
 	o.modelOptions.register(cmd)
 	return cmd
@@ -166,7 +140,7 @@ func resultForm() form[*infill.Result] {
 	return form[*infill.Result]{
 		header: []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score"},
 		rows: func(id string, r *infill.Result) (rows [][]string) {
-			for _, s := range r.Samples {
+			for _, s := range r.Fills {
 				pieces, frequency, score := "", allDigits(s.Frequency), ""
 				if r.Stats.Law != "" {
 					frequency = ""
@@ -175,7 +149,7 @@ func resultForm() form[*infill.Result] {
 					pieces, score = list(s.Pieces), allDigits(*s.Score)
 				}
 				rows = append(rows, []string{
-					id, r.Template, strconv.Itoa(s.Rank), s.Text, list(s.Fills), list(s.TokenIDs), allDigits(s.LogLikelihood),
+					id, r.Template, strconv.Itoa(s.Rank), s.Text, list(s.Values), list(s.TokenIDs), allDigits(s.LogLikelihood),
 					strconv.Itoa(s.Count), frequency, strconv.FormatUint(r.Seed, 10), r.Signature, pieces, score,
 				})
 			}
@@ -214,7 +188,7 @@ func resultText(r *infill.Result, width int) string {
 		headers = append(headers, "drawn")
 	}
 	var rows [][]string
-	for _, s := range r.Samples {
+	for _, s := range r.Fills {
 		row := []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans)}
 		if r.Stats.Lengths != nil {
 			row = append(row, joined(s.Pieces, "%d", "+"), fmt.Sprintf("%.2f", *s.Score))
@@ -232,7 +206,7 @@ func resultText(r *infill.Result, width int) string {
 
 // share is how often a fill was drawn, with its standard error between chains
 // where it is wanted and known.
-func share(s infill.Sample, withError bool) string {
+func share(s infill.Fill, withError bool) string {
 	if e := s.FrequencyStandardError; e != nil && withError {
 		return fmt.Sprintf("%.1f ± %.1f %%", 100*s.Frequency, 100**e)
 	}

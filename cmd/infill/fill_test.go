@@ -18,9 +18,6 @@ func fillDefaults(change func(o *fillOptions)) fillOptions {
 	if change != nil {
 		change(&o)
 	}
-	if constrained(&o.constraints) {
-		o.Constraints = &o.constraints
-	}
 	return o
 }
 
@@ -35,33 +32,35 @@ func TestFillFlags(t *testing.T) {
 		{line: `"a [MASK]" "b [MASK]"`, change: func(o *fillOptions) { o.texts = []string{"a [MASK]", "b [MASK]"} }},
 		{line: ``, change: func(o *fillOptions) { o.texts = nil }},
 		{line: `-- "a [MASK]"`},
-		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`, change: func(o *fillOptions) { o.model, o.Samples, o.Top, o.quiet = "DIR", 3, 2, true }},
+		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`, change: func(o *fillOptions) { o.model, o.Chains, o.Top, o.quiet = "DIR", 3, 2, true }},
 		{line: `--sampler gibbs --steps 9 --warm-up 4 "a [MASK]"`, change: func(o *fillOptions) { o.Sampler, o.Steps, o.WarmUp = "gibbs", 9, 4 }},
 		{line: `--steps 9 --warm-up half "a [MASK]"`, change: func(o *fillOptions) { o.Steps = 9 }},
 		{line: `--step-size 0.25 --balance 0.5 --candidates 0 "a [MASK]"`, change: func(o *fillOptions) { o.StepSize, o.Balance, o.Candidates = 0.25, "0.5", 0 }},
 		{line: `--step-size auto --balance auto --gradient auto "a [MASK]"`},
 		{line: `--balance ratio --energy filled --gradient full "a [MASK]"`, change: func(o *fillOptions) { o.Balance, o.Energy, o.Gradient = "ratio", "filled", "full" }},
-		{line: `--temperature 1.5 --initial random --rank final "a [MASK]"`, change: func(o *fillOptions) { o.Temperature, o.Initial, o.Rank = 1.5, "random", "final" }},
+		{line: `--temperature 1.5 --initial random --rank final "a [MASK]"`, change: func(o *fillOptions) { o.Temperature, o.Initial.Kind, o.Rank = 1.5, "random", "final" }},
 		{line: `--seed 0 "a [MASK]"`, change: func(o *fillOptions) { o.seedGiven = true }},
 		{line: `--seed 18446744073709551615 "a [MASK]"`, change: func(o *fillOptions) { o.Seed, o.seedGiven = 1<<64-1, true }},
 		{line: `--device cuda:1 --threads 2 --precision fp32 "a [MASK]"`, change: func(o *fillOptions) { o.device, o.threads = "cuda:1", 2 }},
 		{line: `--input jsonl --format csv -v`, change: func(o *fillOptions) { o.texts, o.input, o.format, o.verbose = nil, "jsonl", "csv", true }},
 		{line: `--slot 2=red,green --slot "1=dark blue" "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.Slots = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
+			o.Words = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
 		}},
 		{line: `--ban red,green --ban blue --whole-words "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.Ban, o.constraints.WholeWords = []string{"red", "green", "blue"}, true
+			o.Ban, o.WholeWords = []string{"red", "green", "blue"}, true
 		}},
 		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.MinCharacters, o.constraints.MaxCharacters, o.constraints.MinPieces, o.constraints.MaxPieces = 3, 8, 1, 3
+			o.MinCharacters, o.MaxCharacters, o.MinPieces, o.MaxPieces = 3, 8, 1, 3
 		}},
 		{line: `--characters 3- --pieces 2 "a [MASK]"`, change: func(o *fillOptions) {
-			o.constraints.MinCharacters, o.constraints.MinPieces, o.constraints.MaxPieces = 3, 2, 2
+			o.MinCharacters, o.MinPieces, o.MaxPieces = 3, 2, 2
 		}},
-		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.constraints.MaxCharacters = 8 }},
+		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.MaxCharacters = 8 }},
 		{line: `--mode best "a [MASK]"`, change: func(o *fillOptions) { o.Mode = "best" }},
-		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial = "1,2,4", "mask" }},
-		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) { o.Initial = "fill:dark blue,sky" }},
+		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial.Kind = []float64{1, 2, 4}, "mask" }},
+		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) {
+			o.Initial = infill.Start{Kind: infill.StartGiven, Fill: []string{"dark blue", "sky"}}
+		}},
 
 		{line: `--slot red`, want: `--slot: "red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
 		{line: `--slot 0=red`, want: `--slot: "0=red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
@@ -149,10 +148,10 @@ func results() []*infill.Result {
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: 7,
-			Samples: []infill.Sample{
-				{Rank: 1, Text: "He had\ntold me", Fills: []string{"He", "told"}, Spans: [][2]int{{0, 2}, {7, 11}}, TokenIDs: []int{1, 2},
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "He had\ntold me", Values: []string{"He", "told"}, Spans: [][2]int{{0, 2}, {7, 11}}, TokenIDs: []int{1, 2},
 					LogLikelihood: -1.5, Count: 312, Frequency: 0.4992, FrequencyStandardError: pointer(0.0171), FinalCount: 13},
-				{Rank: 2, Text: "She had\n<&>\"'; me", Fills: []string{"She", "<&>\"';"}, Spans: [][2]int{{0, 3}, {8, 14}}, TokenIDs: []int{3, 4},
+				{Rank: 2, Text: "She had\n<&>\"'; me", Values: []string{"She", "<&>\"';"}, Spans: [][2]int{{0, 3}, {8, 14}}, TokenIDs: []int{3, 4},
 					LogLikelihood: -11.25, Count: 1, Frequency: 0.0016, FrequencyStandardError: pointer(0.0016), FinalCount: 0},
 			},
 			Stats: infill.Stats{
@@ -164,19 +163,19 @@ func results() []*infill.Result {
 		},
 		{
 			Template: long, Blanks: [][2]int{{10, 16}, {strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}, Model: model, Signature: "sampler:gibbs|seed:8", Seed: 8,
-			Samples: []infill.Sample{
-				{Rank: 1, Text: first, Fills: []string{"waited", "left behind"}, Spans: firstSpans, TokenIDs: []int{5, 6, 7}, LogLikelihood: -20, Count: 1, Frequency: 1, FinalCount: 1},
-				{Rank: 10, Text: second, Fills: []string{"東京", "sold off"}, Spans: secondSpans, TokenIDs: []int{8, 9, 10}, LogLikelihood: -120.123, Count: 1, Frequency: 1, FinalCount: 1},
+			Fills: []infill.Fill{
+				{Rank: 1, Text: first, Values: []string{"waited", "left behind"}, Spans: firstSpans, TokenIDs: []int{5, 6, 7}, LogLikelihood: -20, Count: 1, Frequency: 1, FinalCount: 1},
+				{Rank: 10, Text: second, Values: []string{"東京", "sold off"}, Spans: secondSpans, TokenIDs: []int{8, 9, 10}, LogLikelihood: -120.123, Count: 1, Frequency: 1, FinalCount: 1},
 			},
 			Stats:    infill.Stats{Sampler: "gibbs", Slots: 3, Chains: 1, Steps: 0, Draws: 1, DistinctFills: 1, MeanLogLikelihood: -20, ModelRows: 4, Device: "cpu", Seconds: 0.01},
 			Warnings: []string{"1 fill was asked for"},
 		},
 		{
 			Template: "a [MASK:1-2] house", Blanks: [][2]int{{2, 12}}, Model: model, Signature: "lengths:word-l2r|sampler:dmala|seed:9", Seed: 9,
-			Samples: []infill.Sample{
-				{Rank: 1, Text: "a red house", Fills: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "a red house", Values: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
 					Count: 50, Frequency: 0.5, FrequencyStandardError: pointer(0.02), FinalCount: 3},
-				{Rank: 2, Text: "a dark blue house", Fills: []string{"dark blue"}, Spans: [][2]int{{2, 11}}, TokenIDs: []int{12, 13}, LogLikelihood: -7.25, Pieces: []int{2}, Score: pointer(-3.625),
+				{Rank: 2, Text: "a dark blue house", Values: []string{"dark blue"}, Spans: [][2]int{{2, 11}}, TokenIDs: []int{12, 13}, LogLikelihood: -7.25, Pieces: []int{2}, Score: pointer(-3.625),
 					Count: 25, Frequency: 0.25, FrequencyStandardError: pointer(0.01), FinalCount: 1},
 			},
 			Stats: infill.Stats{
@@ -191,7 +190,7 @@ func results() []*infill.Result {
 		},
 		{
 			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "mode:best|sampler:gwg|seed:3", Seed: 3,
-			Samples: []infill.Sample{{Rank: 1, Text: "a cat", Fills: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
 			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9, AcceptanceRate: pointer(0.5),
 				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1, Device: "cpu", Seconds: 0.1},
 			Warnings: []string{},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/infill"
-	"infill/samplers"
 )
 
 // The values below are pflag.Values whose errors complete the sentence
@@ -179,102 +179,55 @@ func (d device) String() string {
 
 func (d device) Type() string { return "{auto|cpu|cuda[:N]}" }
 
-// auto is the word that leaves an option to the sampler; Options has "" for it.
+// auto is the word that leaves an option to the sampler.
 const auto = "auto"
 
-func orAuto(value *string) string {
-	if value == nil || *value == "" {
-		return auto
-	}
-	return *value
+// optionFlag is an option of [infill.Table].
+type optionFlag struct {
+	infill.Option
+	options *infill.Options
+	given   *bool
 }
 
-// balance is a name or a power.
-type balance struct{ value *string }
+var _ pflag.Value = optionFlag{}
 
-var _ pflag.Value = balance{}
-
-func (b balance) Set(text string) error {
-	if text == auto {
-		*b.value = ""
-		return nil
+// Set adds to what earlier uses of the flag have given, where it takes several.
+func (f optionFlag) Set(text string) error {
+	if *f.given && f.Join != "" {
+		text = f.Get(f.options) + f.Join + text
 	}
-	if _, err := samplers.ParseBalance(text); err != nil {
-		return fmt.Errorf("one of auto, %s, or a number from 0.5 to 1", strings.Join(samplers.BalanceNames(), ", "))
-	}
-	*b.value = text
-	return nil
+	*f.given = true
+	return f.Option.Set(f.options, text)
 }
 
-func (b balance) String() string { return orAuto(b.value) }
-func (b balance) Type() string   { return "{auto|BETA|NAME}" }
-
-// gradient is one of infill.Gradients.
-type gradient struct{ value *string }
-
-var _ pflag.Value = gradient{}
-
-func (g gradient) Set(text string) error {
-	switch {
-	case text == auto:
-		text = ""
-	case !slices.Contains(infill.Gradients(), text):
-		return fmt.Errorf("one of auto, %s", strings.Join(infill.Gradients(), ", "))
-	}
-	*g.value = text
-	return nil
-}
-
-func (g gradient) String() string { return orAuto(g.value) }
-func (g gradient) Type() string   { return "{auto|" + strings.Join(infill.Gradients(), "|") + "}" }
-
-// warmUp is a number of steps.
-type warmUp struct{ value *int }
-
-var _ pflag.Value = warmUp{}
-
-const half = "half"
-
-func (w warmUp) Set(text string) error {
-	if text == half {
-		*w.value = infill.HalfSteps
-		return nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return errors.New("a whole number of 0 or more, or half")
-	}
-	*w.value = n
-	return nil
-}
-
-func (w warmUp) String() string {
-	if w.value == nil || *w.value == infill.HalfSteps {
-		return half
-	}
-	return strconv.Itoa(*w.value)
-}
-
-func (w warmUp) Type() string { return "{half|N}" }
-
-// ladder is a list of temperatures, which infill.Options checks.
-type ladder struct{ value *string }
-
-var _ pflag.Value = ladder{}
-
-func (l ladder) Set(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return errors.New("a list of temperatures, as in 1,2,4")
-	}
-	*l.value = text
-	return nil
-}
-
-func (l ladder) String() string {
-	if l.value == nil {
+// String is empty for a seed, whose default is drawn.
+func (f optionFlag) String() string {
+	if f.options == nil || f.Name == "seed" {
 		return ""
 	}
-	return *l.value
+	return f.Get(f.options)
 }
 
-func (l ladder) Type() string { return "T,T,..." }
+// Type is "bool" for a switch, which pflag then writes without a value.
+func (f optionFlag) Type() string { return cmp.Or(f.Kind, "bool") }
+
+// addOptions defines a flag for each option of a fill, or for those that are named.
+func addOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
+	shorthands := map[string]string{"samples": "n", "top": "k"}
+	for _, option := range infill.Table() {
+		if names != nil && !slices.Contains(names, option.Name) {
+			continue
+		}
+		usage := option.Help
+		if option.Closed && option.Kind == "NAME" {
+			usage += "; one of " + strings.Join(option.Values, ", ")
+		}
+		flag := cmd.Flags().VarPF(optionFlag{option, o, new(bool)}, option.Name, shorthands[option.Name], usage)
+		if option.Kind == "" {
+			flag.NoOptDefVal = "true"
+		}
+		if option.Values != nil && option.Kind != "" {
+			complete(cmd, option.Name, option.Values)
+		}
+	}
+}

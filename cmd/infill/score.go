@@ -16,12 +16,12 @@ import (
 // scoreOptions are the flags and arguments of scoring.
 type scoreOptions struct {
 	inputOptions
-	method string
+	method infill.ScoreMethod
 	modelOptions
 }
 
 func newCmdScore(s *terminal.Streams, run func(context.Context, *scoreOptions) error) *cobra.Command {
-	o := &scoreOptions{inputOptions: inputOptions{streams: s, key: "text"}, method: infill.Methods()[0]}
+	o := &scoreOptions{inputOptions: inputOptions{streams: s, key: "text"}, method: infill.WordScore}
 	cmd := &cobra.Command{
 		Use:   "score [TEXT...]",
 		Short: "Rate whole texts by their pseudo-log-likelihood, per token",
@@ -48,7 +48,7 @@ a line with --input jsonl.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().SortFlags = false
-	addChoice(cmd, &o.method, "method", "", infill.Methods(), "what is masked beside a token")
+	addChoice(cmd, (*string)(&o.method), "method", "", texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
 	o.inputOptions.register(cmd)
 	o.modelOptions.register(cmd)
 	return cmd
@@ -83,7 +83,7 @@ func scoreForm() form[*infill.Score] {
 		header: []string{"id", "text", "position", "token", "token_id", "log_prob", "log_likelihood", "method", "signature"},
 		rows: func(id string, s *infill.Score) (rows [][]string) {
 			for i, t := range s.Tokens {
-				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), allDigits(t.LogProb), allDigits(s.LogLikelihood), s.Method, s.Signature})
+				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), allDigits(t.LogProb), allDigits(s.LogLikelihood), string(s.Method), s.Signature})
 			}
 			return rows
 		},

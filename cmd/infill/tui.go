@@ -28,8 +28,6 @@ type tuiOptions struct {
 	format    string
 	theme     string
 	seedGiven bool
-	// constraints are what Options.Constraints points to, where any is given.
-	constraints infill.Constraints
 	infill.Options
 	modelOptions
 
@@ -69,9 +67,7 @@ evaluation.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if constrained(&o.constraints) {
-				o.Constraints = &o.constraints
-			}
+			o.seedGiven = cmd.Flags().Changed("seed")
 			if err := o.take(args); err != nil {
 				return err
 			}
@@ -83,15 +79,7 @@ evaluation.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addConstraints(cmd, &o.constraints)
-	addChoice(cmd, &o.Mode, "mode", "", infill.Modes(), "draw fills; search for the likeliest by annealing; or decode by confidence, without chains")
-	addChoice(cmd, &o.Sampler, "sampler", "", infill.Samplers(), "how the chains move: see infill help samplers")
-	flags.VarP(whole{&o.Samples}, "samples", "n", "chains")
-	flags.Var(whole{&o.Steps}, "steps", "steps of each chain, the warm-up included")
-	flags.Var(decimal{&o.StepSize, "auto", "{auto|ALPHA}"}, "step-size", "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up")
-	flags.Var(whole{&o.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary")
-	flags.Var(decimal{&o.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
-	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of all random numbers; drawn when not given")
+	addOptions(cmd, &o.Options, "slot", "ban", "whole-words", "characters", "pieces", "mode", "sampler", "samples", "steps", "step-size", "candidates", "temperature", "seed")
 	addChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	addChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
 	o.modelOptions.register(cmd)

@@ -30,8 +30,8 @@ func TestTUIArguments(t *testing.T) {
 	tests := []struct {
 		args             []string
 		template, folder string
-		mode             string // "" for the default
-		constraints      *infill.Constraints
+		mode             infill.Mode // "" for the default
+		constraints      infill.Constraints
 		fault            string
 	}{
 		{args: nil},
@@ -42,7 +42,7 @@ func TestTUIArguments(t *testing.T) {
 		{args: []string{"he", "had"}, fault: "2 arguments"},
 		{args: []string{"--steps", "-1", "x"}, fault: "steps"},
 		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "--mode", "best", "a [MASK] door"}, template: "a [MASK] door", mode: "best",
-			constraints: &infill.Constraints{Slots: map[int][]string{1: {"red", "blue"}}, Ban: []string{"grey"}}},
+			constraints: infill.Constraints{Words: map[int][]string{1: {"red", "blue"}}, Ban: []string{"grey"}}},
 		{args: []string{"--mode", "guess", "x"}, fault: "one of sample, best, decode"},
 		{args: []string{"--theme", "pink"}, fault: "one of auto, dark, light"},
 		{args: []string{"--format", "csv"}, fault: "one of text, jsonl"},
@@ -75,7 +75,7 @@ func TestTUIArguments(t *testing.T) {
 // TestTUIResult checks what comes to standard output, with a screen that picks at
 // once.
 func TestTUIResult(t *testing.T) {
-	result := &infill.Result{Template: "a [MASK] .", Samples: []infill.Sample{{Text: "a dog ."}}, Warnings: []string{}}
+	result := &infill.Result{Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}}, Warnings: []string{}}
 	tests := []struct {
 		name, format string
 		picked       *tui.Picked
@@ -275,7 +275,7 @@ func TestTerminalPipe(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.read("picked.txt")), &result); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Samples) != 1 || result.Samples[0].Rank != 2 || result.Seed != 3 || result.Signature == "" {
+	if len(result.Fills) != 1 || result.Fills[0].Rank != 2 || result.Seed != 3 || result.Signature == "" {
 		t.Errorf("standard output got %+v", result)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +34,7 @@ type Config struct {
 	// Select is what is taken of each corpus; its number of sentences is that of
 	// the corpus in CorpusInfo, its seed is Seed.
 	Select  corpus.SelectOptions `json:"select"`
-	Samples int                  `json:"samples"` // chains per sentence
+	Chains  int                  `json:"samples"` // of each sentence
 	Top     int                  `json:"top"`     // the likeliest final states that the first set of scores is taken of
 	Metrics MetricsConfig        `json:"metrics"`
 	// Baselines are the names of the methods that the others are tested against.
@@ -55,39 +54,14 @@ type MetricsConfig struct {
 
 // Variant is a sampler with its settings, under the name it has in tables.
 type Variant struct {
-	Name     string   `json:"name"`
-	Settings Settings `json:"settings"`
-}
-
-// Settings are those fields of infill.Options in which methods may differ; zero
-// values mean what they mean there.
-type Settings struct {
-	Sampler     string  `json:"sampler"`
-	Steps       int     `json:"steps"`
-	WarmUp      int     `json:"warm_up"`
-	StepSize    float64 `json:"step_size"`
-	Balance     string  `json:"balance"`
-	Gradient    string  `json:"gradient"`
-	Candidates  int     `json:"candidates"`
-	Energy      string  `json:"energy"`
-	Temperature float64 `json:"temperature"`
-	Initial     string  `json:"initial"`
-}
-
-// DefaultSettings are those of a sampler that is given by its name alone.
-func DefaultSettings(sampler string) Settings {
-	o := infill.DefaultOptions()
-	return Settings{
-		Sampler: sampler, Steps: o.Steps, WarmUp: o.WarmUp, Candidates: o.Candidates, Energy: o.Energy, Temperature: o.Temperature, Initial: o.Initial,
-	}
+	Name     string          `json:"name"`
+	Settings infill.Sampling `json:"settings"`
 }
 
 // options are those of one fill: every final state is kept, repeats included.
-func (s Settings) options(c Config) infill.Options {
+func (c Config) options(v Variant) infill.Options {
 	o := infill.DefaultOptions()
-	o.Sampler, o.Steps, o.WarmUp, o.StepSize, o.Balance, o.Gradient = s.Sampler, s.Steps, s.WarmUp, s.StepSize, s.Balance, s.Gradient
-	o.Candidates, o.Energy, o.Temperature, o.Initial = s.Candidates, s.Energy, s.Temperature, s.Initial
-	o.Samples, o.Top, o.Rank, o.Seed = c.Samples, c.Samples, "final", c.Seed
+	o.Sampling, o.Chains, o.Top, o.Rank, o.Seed = v.Settings, c.Chains, c.Chains, infill.RankFinal, c.Seed
 	return o
 }
 
@@ -95,7 +69,7 @@ func (s Settings) options(c Config) infill.Options {
 // whole vocabulary, proposals from the square root of the whole gradient, no
 // adaptation. The step sizes are those of the authors' code for categorical
 // variables; the paper names none for text.
-func (s *Settings) paper() {
+func paper(s *infill.Sampling) {
 	s.Candidates = 0
 	switch s.Sampler {
 	case "gibbs", "mlm-mh":
@@ -120,11 +94,11 @@ func Presets() []string { return []string{"dlp", "discs", "none"} }
 // Preset returns the configuration of one of Presets(), without models, samplers
 // and corpora, the settings that its samplers share, and the samplers as
 // ParseVariants reads them.
-func Preset(name string) (c Config, base Settings, samplers string, err error) {
-	base = DefaultSettings("")
+func Preset(name string) (c Config, base infill.Sampling, samplers string, err error) {
 	o := infill.DefaultOptions()
+	base = o.Sampling
 	c = Config{
-		Preset: name, Sentences: 20, Samples: o.Samples, Top: o.Top, Seed: 1,
+		Preset: name, Sentences: 20, Chains: o.Chains, Top: o.Top, Seed: 1,
 		Metrics: MetricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultResamples, Confidence: metrics.DefaultConfidence},
 	}
 	switch name {
@@ -134,7 +108,7 @@ func Preset(name string) (c Config, base Settings, samplers string, err error) {
 	case "discs":
 		c.Select = corpus.DISCSProtocol(0, 0)
 		c.Metrics.Tokenisation = metrics.DISCS
-		base.Initial = "shared"
+		base.Initial.Kind = infill.StartShared
 		samplers = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
 	case "none":
 		c.Select = corpus.DLP(0, 0)
@@ -163,7 +137,7 @@ func (c Config) ReadOptions(form corpus.Form, encoding corpus.Encoding) corpus.R
 // The settings are those of base where the text does not say otherwise, and keys
 // are spelt as the command's flags. A method is called as it is written, or by
 // its setting name.
-func ParseVariants(text string, base Settings) ([]Variant, error) {
+func ParseVariants(text string, base infill.Sampling) ([]Variant, error) {
 	var groups [][]string
 	for _, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)
@@ -194,7 +168,7 @@ func ParseVariants(text string, base Settings) ([]Variant, error) {
 	return variants, nil
 }
 
-func parseVariant(group []string, base Settings) (Variant, error) {
+func parseVariant(group []string, base infill.Sampling) (Variant, error) {
 	sampler, first, colon := strings.Cut(group[0], ":")
 	if !slices.Contains(infill.Samplers(), sampler) {
 		return Variant{}, fmt.Errorf("%q is not one of %s", sampler, strings.Join(infill.Samplers(), ", "))
@@ -204,7 +178,7 @@ func parseVariant(group []string, base Settings) (Variant, error) {
 	settings := group[1:]
 	switch {
 	case colon && first == "paper":
-		v.Settings.paper()
+		paper(&v.Settings)
 	case colon:
 		settings = append([]string{first}, settings...)
 	}
@@ -217,80 +191,37 @@ func parseVariant(group []string, base Settings) (Variant, error) {
 			return Variant{}, err
 		}
 	}
-	o := v.Settings.options(Config{Samples: 1})
+	o := Config{Chains: 1}.options(v)
 	if err := o.Validate(); err != nil {
 		return Variant{}, err
 	}
 	return v, nil
 }
 
-// settingKeys lists the keys of ParseVariants.
-func settingKeys() []string {
-	return []string{"name", "steps", "warm-up", "step-size", "balance", "gradient", "candidates", "energy", "temperature", "initial"}
-}
-
 func (v *Variant) set(key, value string) error {
-	whole := func(to *int) error {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%s: %q is not a whole number of 0 or more", key, value)
-		}
-		*to = n
-		return nil
-	}
-	decimal := func(to *float64) error {
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(x > 0) || math.IsInf(x, 1) {
-			return fmt.Errorf("%s: %q is not a number above 0", key, value)
-		}
-		*to = x
-		return nil
-	}
-	s := &v.Settings
-	const auto = "auto"
-	switch key {
-	case "name":
+	if key == "name" {
 		if strings.ContainsAny(value, "|:\"") || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("name: %q may hold neither a bar, a colon, quotes nor control characters", value)
 		}
 		v.Name = value
-	case "steps":
-		return whole(&s.Steps)
-	case "warm-up":
-		if value == "half" {
-			s.WarmUp = infill.HalfSteps
-			return nil
-		}
-		return whole(&s.WarmUp)
-	case "step-size":
-		if value == auto {
-			s.StepSize = 0
-			return nil
-		}
-		return decimal(&s.StepSize)
-	case "balance":
-		s.Balance = orNothing(value, auto)
-	case "gradient":
-		s.Gradient = orNothing(value, auto)
-	case "candidates":
-		return whole(&s.Candidates)
-	case "energy":
-		s.Energy = value
-	case "temperature":
-		return decimal(&s.Temperature)
-	case "initial":
-		s.Initial = value
-	default:
-		return fmt.Errorf("setting %q is not one of %s", key, strings.Join(settingKeys(), ", "))
+		return nil
 	}
+	option := infill.Find(key)
+	if !option.Sampling || key == "sampler" {
+		keys := []string{"name"}
+		for _, option := range infill.Table() {
+			if option.Sampling && option.Name != "sampler" {
+				keys = append(keys, option.Name)
+			}
+		}
+		return fmt.Errorf("setting %q is not one of %s", key, strings.Join(keys, ", "))
+	}
+	o := infill.Options{Sampling: v.Settings}
+	if err := option.Set(&o, value); err != nil {
+		return fmt.Errorf("%s: %q is not %w", key, value, err)
+	}
+	v.Settings = o.Sampling
 	return nil
-}
-
-func orNothing(value, nothing string) string {
-	if value == nothing {
-		return ""
-	}
-	return value
 }
 
 // Validate refuses what no run can be made of.
@@ -302,10 +233,10 @@ func (c Config) Validate() error {
 		return errors.New("no sampler: name at least one")
 	case c.Sentences < 1:
 		return fmt.Errorf("%d sentences: choose at least 1", c.Sentences)
-	case c.Samples < 1:
-		return fmt.Errorf("%d samples: choose at least 1", c.Samples)
-	case c.Top < 1 || c.Top > c.Samples:
-		return fmt.Errorf("top %d: choose a number from 1 to that of the samples, %d", c.Top, c.Samples)
+	case c.Chains < 1:
+		return fmt.Errorf("%d samples: choose at least 1", c.Chains)
+	case c.Top < 1 || c.Top > c.Chains:
+		return fmt.Errorf("top %d: choose a number from 1 to that of the samples, %d", c.Top, c.Chains)
 	}
 	selection := c.Select
 	selection.Sentences = c.Sentences
@@ -329,7 +260,7 @@ func (c Config) Validate() error {
 		}
 	}
 	for _, v := range c.Samplers {
-		o := v.Settings.options(c)
+		o := c.options(v)
 		if err := o.Validate(); err != nil {
 			return fmt.Errorf("sampler %s: %w", v.Name, err)
 		}

@@ -487,13 +487,14 @@ type failing struct{ Filler }
 func (failing) Close() error { return errors.New("closing fails") }
 
 func TestParseVariants(t *testing.T) {
-	base := DefaultSettings("")
-	with := func(sampler string, change func(s *Settings)) Settings {
-		s := DefaultSettings(sampler)
+	base := infill.DefaultOptions().Sampling
+	with := func(sampler string, change func(s *infill.Sampling)) infill.Sampling {
+		s := base
+		s.Sampler = sampler
 		change(&s)
 		return s
 	}
-	none := func(*Settings) {}
+	none := func(*infill.Sampling) {}
 	tests := []struct {
 		text string
 		want []Variant
@@ -502,16 +503,16 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs", []Variant{{"gibbs", with("gibbs", none)}}, ""},
 		{"gibbs, dmala", []Variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
 		{"dmala:paper,gwg", []Variant{
-			{"dmala:paper", with("dmala", func(s *Settings) {
+			{"dmala:paper", with("dmala", func(s *infill.Sampling) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
 		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []Variant{
-			{"big", with("dmala", func(s *Settings) {
+			{"big", with("dmala", func(s *infill.Sampling) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
 			})},
-			{"dmala:candidates=50,steps=9,warm-up=3", with("dmala", func(s *Settings) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
+			{"dmala:candidates=50,steps=9,warm-up=3", with("dmala", func(s *infill.Sampling) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
 		}, ""},
 		{"", nil, "a sampler is missing"},
 		{"gibbs,,dmala", nil, "a sampler is missing"},
@@ -520,7 +521,7 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs,steps=3", nil, `write NAME:steps=3`},
 		{"gibbs:papers", nil, `"papers" is neither paper nor KEY=VALUE`},
 		{"dmala:speed=3", nil, `setting "speed" is not one of name, steps`},
-		{"dmala:steps=-1", nil, `steps: "-1" is not a whole number`},
+		{"dmala:steps=-1", nil, `steps: -1 is not a whole number`},
 		{"dmala:step-size=0", nil, `step-size: "0" is not a number above 0`},
 		{"dmala:step-size=NaN", nil, "step-size"},
 		{"gibbs:step-size=1", nil, "step-size: gibbs has none"},
@@ -556,7 +557,7 @@ func TestPresets(t *testing.T) {
 		if err := c.WithBaselines().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if shared := c.Samplers[0].Settings.Initial == "shared"; shared != (name == "discs") {
+		if shared := c.Samplers[0].Settings.Initial.Kind == infill.StartShared; shared != (name == "discs") {
 			t.Errorf("%s: all chains from one start is %t", name, shared)
 		}
 	}

@@ -289,7 +289,7 @@ func readRecords(r io.Reader, h *Header, do func(*Record) error) (whole int64, e
 			return whole, fmt.Errorf("line %d: %w", number, err)
 		}
 		if !models[record.Model] || !methods[record.Method] || record.Sentence < 0 || record.Sentence >= sentences ||
-			len(record.Chains) != h.Configuration.Samples {
+			len(record.Chains) != h.Configuration.Chains {
 			return whole, fmt.Errorf("line %d: not of this run (%s, %s, sentence %d)", number, record.Model, record.Method, record.Sentence)
 		}
 		if err := do(&record); err != nil {

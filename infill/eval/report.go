@@ -126,13 +126,13 @@ func Report(h *Header, r *Results, records map[key]*Record) ([]byte, error) {
 	}
 	p.Facts = []string{
 		"model " + strings.Join(models, ", "), "corpora " + strings.Join(texts, ", "),
-		fmt.Sprintf("%d sentences, %s", c.Sentences, masked), fmt.Sprintf("%d samples of each", c.Samples), fmt.Sprintf("seed %d", c.Seed),
+		fmt.Sprintf("%d sentences, %s", c.Sentences, masked), fmt.Sprintf("%d samples of each", c.Chains), fmt.Sprintf("seed %d", c.Seed),
 	}
 	for i, set := range Sets() {
 		t := r.Table(set)
 		title := fmt.Sprintf("The %d likeliest samples of each sentence", c.Top)
 		if set == "all" {
-			title = fmt.Sprintf("All %d samples of each sentence", c.Samples)
+			title = fmt.Sprintf("All %d samples of each sentence", c.Chains)
 		}
 		p.Tables = append(p.Tables, pageTable{title, i == 0, t, p.lines(t)})
 		if len(t.Comparisons) > 0 {

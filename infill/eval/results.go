@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/infill"
 	"infill/metrics"
 )
 
@@ -29,12 +30,12 @@ type Results struct {
 
 // MethodResult is one sampler with one model, over all sentences.
 type MethodResult struct {
-	Model     string   `json:"model"`
-	Method    string   `json:"method"`
-	Settings  Settings `json:"settings"`
-	Signature string   `json:"signature"` // of package infill
-	Sentences int      `json:"sentences"`
-	Samples   int      `json:"samples"` // of each sentence
+	Model     string          `json:"model"`
+	Method    string          `json:"method"`
+	Settings  infill.Sampling `json:"settings"`
+	Signature string          `json:"signature"` // of package infill
+	Sentences int             `json:"sentences"`
+	Samples   int             `json:"samples"` // of each sentence
 	// AcceptanceRate and the others are means over sentences. The rate is null for
 	// samplers that accept always, the step size for those that have none.
 	AcceptanceRate      *Estimate `json:"acceptance_rate"`
@@ -165,7 +166,7 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 				of = append(of, record)
 			}
 			result := summarise(m, v, c, of)
-			all, best := hypotheses(h, m, of, c.Samples), hypotheses(h, m, of, c.Top)
+			all, best := hypotheses(h, m, of, c.Chains), hypotheses(h, m, of, c.Top)
 			top[[2]string{m.Name, v.Name}] = best
 			var err error
 			if result.All, err = metrics.Evaluate(ctx, all, references, options); err != nil {
@@ -227,10 +228,10 @@ func (r *Record) likeliest(number int) []int {
 // summarise takes what is no score of text from the records.
 func summarise(m ModelVersion, v Variant, c Config, records []*Record) MethodResult {
 	result := MethodResult{
-		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Samples,
+		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Chains,
 	}
 	var acceptance, changed, sizes, likelihood, seconds, energies, gradients, rows []float64
-	samples := float64(c.Samples)
+	samples := float64(c.Chains)
 	for _, r := range records {
 		if r.AcceptanceRate != nil {
 			acceptance = append(acceptance, *r.AcceptanceRate)

@@ -16,6 +16,7 @@ import (
 
 	"infill/infill"
 	"infill/infill/eval/corpus"
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -24,7 +25,7 @@ type Filler interface {
 	// Template reads a template without running the model.
 	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
-	LogLikelihoods(ctx context.Context, template, energy string, fills [][]int) ([]float64, error)
+	LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error)
 	Close() error
 }
 
@@ -233,7 +234,7 @@ func (h *Header) signature() string {
 		add("mask", c.Select.Mask.Fraction)
 	}
 	add("tokens", fmt.Sprintf("%d-%d", c.Select.MinimumTokens, c.Select.MaximumTokens))
-	add("samples", c.Samples)
+	add("samples", c.Chains)
 	add("top", c.Top)
 	add("seed", c.Seed)
 	add("version", h.Program.Version)
@@ -307,7 +308,7 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 		return nil, nil
 	}
 	if o.Observe != nil {
-		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total, Samples: o.Config.Samples, Scoring: true})
+		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total, Samples: o.Config.Chains, Scoring: true})
 	}
 	return f.evaluate(ctx, o.Corpora)
 }
@@ -421,8 +422,8 @@ func grid(step, steps, points int) bool {
 
 // fill makes one record.
 func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
-	options := j.variant.Settings.options(r.options.Config)
-	chains := options.Samples
+	options := r.options.Config.options(j.variant)
+	chains := options.Chains
 	record := &Record{Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]Chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // after the warm-up
@@ -471,8 +472,8 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 			record.Trace[m.point].LogLikelihood = &average
 		}
 	}
-	fills := map[string]infill.Sample{}
-	for _, s := range result.Samples {
+	fills := map[string]infill.Fill{}
+	for _, s := range result.Fills {
 		fills[fmt.Sprint(s.TokenIDs)] = s
 	}
 	slots := len(last.TokenIDs) / chains
@@ -482,7 +483,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 		if !ok {
 			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
 		}
-		record.Chains[c] = Chain{Text: s.Text, Fills: s.Fills, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
+		record.Chains[c] = Chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
 		if steps > 0 {
 			if result.Stats.AcceptanceRate != nil {
 				record.Chains[c].AcceptanceRate = mean(accepted[c], steps)
@@ -502,7 +503,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 }
 
 // score is U of fills, [fills]; each different one goes through the model once.
-func (r *runner) score(ctx context.Context, j job, energy string, fills [][]int) ([]float64, error) {
+func (r *runner) score(ctx context.Context, j job, energy lm.Energy, fills [][]int) ([]float64, error) {
 	place := map[string]int{}
 	var different [][]int
 	for _, fill := range fills {
@@ -529,7 +530,7 @@ func (r *runner) observe(j job, p infill.Progress) {
 	r.options.Observe(Progress{
 		Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Sentences: r.options.Config.Sentences,
 		Step: p.Step, Steps: p.Steps, Done: r.kept + r.done, Kept: r.kept, Total: r.total,
-		Samples: r.options.Config.Samples, ChainsPerSecond: rate, Left: left, Moment: p,
+		Samples: r.options.Config.Chains, ChainsPerSecond: rate, Left: left, Moment: p,
 	})
 }
 

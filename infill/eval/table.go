@@ -148,9 +148,9 @@ func (r *Results) Table(set string) *Table {
 		t.Rows = append(t.Rows, row)
 	}
 	c := r.Configuration
-	which := fmt.Sprintf("the %d likeliest of %d samples of each of %d sentences", c.Top, c.Samples, c.Sentences)
+	which := fmt.Sprintf("the %d likeliest of %d samples of each of %d sentences", c.Top, c.Chains, c.Sentences)
 	if set == "all" {
-		which = fmt.Sprintf("all %d samples of each of %d sentences", c.Samples, c.Sentences)
+		which = fmt.Sprintf("all %d samples of each of %d sentences", c.Chains, c.Sentences)
 	}
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
