@@ -17,14 +17,6 @@ import (
 	"infill/tokenize"
 )
 
-// run calls Main as a process would be called, with the given standard input.
-func run(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, err bytes.Buffer
-	code = Main(t.Context(), &terminal.Streams{In: stdin, Out: &out, Err: &err}, args)
-	return code, out.String(), err.String()
-}
-
 // TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
 // code 2, nothing on standard output, and onnxruntime never looked for.
 func TestBadInput(t *testing.T) {
@@ -163,7 +155,7 @@ func FuzzParseObject(f *testing.F) {
 			return
 		}
 		// What was taken can be written back.
-		if _, err := encode(identified[map[string]string]{id, map[string]string{"template": text}}, "", ""); err != nil {
+		if _, err := encode(identified{id, map[string]string{"template": text}}, "", ""); err != nil {
 			t.Error(err)
 		}
 		if id != nil && !json.Valid(id) {

@@ -91,7 +91,5 @@ func (o *modelOptions) note(s *terminal.Streams, format string, args ...any) {
 
 // warn prints a line for those who did not ask for silence.
 func (o *modelOptions) warn(s *terminal.Streams, format string, args ...any) {
-	if !o.quiet {
-		fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(fmt.Sprintf(format, args...)))
-	}
+	warn(s, o.quiet, format, args...)
 }

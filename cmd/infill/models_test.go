@@ -207,3 +207,5 @@ func TestBytesText(t *testing.T) {
 		}
 	}
 }
+
+func TestBundleScripts(t *testing.T) { scripts(t, "bundle") }
