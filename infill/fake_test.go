@@ -45,7 +45,7 @@ func (m *fakeModel) Description() Description {
 	return Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
 }
 
-func (m *fakeModel) MaxPositions() int { return m.positions }
+func (m *fakeModel) Positions() int { return m.positions }
 
 func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	if err := m.check(ctx); err != nil {

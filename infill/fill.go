@@ -125,7 +125,7 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 		}
 	}
 	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
-		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: presets()[o.Sampler].metric,
+		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(r.options.Gradient), Support: support, Distances: presets()[o.Sampler].metric,
 	})
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type Filler struct {
 // New makes a filler of a model and the tokenizer of the same bundle. Closing
 // the model stays with the caller.
 func New(model Model, tokenizer *tokenize.Tokenizer) *Filler {
-	return newFiller(tokenizer, model.MaxPositions(), func(context.Context) (Model, error) { return model, nil })
+	return newFiller(tokenizer, model.Positions(), func(context.Context) (Model, error) { return model, nil })
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (Model, error)) *Filler {

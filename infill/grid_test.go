@@ -53,14 +53,11 @@ func newGrid(t *testing.T) grid {
 	for j := range support {
 		support[j] = infill.Candidates(tokenizer.Fillable(), logp[j], gridSide)
 	}
-	plain, err := m.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Gradient: lm.Local, Support: support})
+	made, err := m.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Gradient: lm.Local, Support: support, Distances: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := plain.WithDistances()
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := made.(samplers.MetricTarget)
 	var states []int
 	for a := range gridSide {
 		for b := range gridSide {

@@ -6,7 +6,6 @@ import (
 
 	"infill/lm"
 	"infill/models"
-	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -20,7 +19,7 @@ type OpenOptions struct {
 	// Threads is the number of threads of one model call on a CPU; 0 is as many
 	// as there are cores.
 	Threads int
-	// Precision is one of lm.Precisions(); "" is fp32.
+	// Precision is an lm.Precision; "" is fp32.
 	Precision string
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
@@ -46,7 +45,7 @@ func Open(o OpenOptions) (*Filler, error) {
 		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of different models", bundle.Name, found, want)
 	}
 	return newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (Model, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision}
+		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision)}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {
@@ -58,72 +57,11 @@ func Open(o OpenOptions) (*Filler, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := FromLM(model)
 		if o.Loaded != nil {
-			o.Loaded(m.Description(), model.Note())
+			o.Loaded(model.Description(), model.Description().Note)
 		}
-		return m, nil
+		return model, nil
 	}), nil
 }
 
-// languageModel is an lm.MaskedLM as a Model.
-type languageModel struct{ *lm.MaskedLM }
-
-var _ Model = languageModel{}
-
-// FromLM makes a masked language model usable with New.
-func FromLM(m *lm.MaskedLM) Model { return languageModel{m} }
-
-// Description implements Model.
-func (m languageModel) Description() Description {
-	bundle := m.Bundle()
-	return Description{Name: bundle.Name, SHA256: bundle.SHA256, Runtime: m.RuntimeVersion(), Device: m.Device(), Precision: m.Precision()}
-}
-
-// MaxPositions implements Model.
-func (m languageModel) MaxPositions() int { return m.Positions() }
-
-// NewTarget implements Model.
-func (m languageModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
-	t, err := m.MaskedLM.NewTarget(ids, slots, lm.TargetOptions{
-		Energy: o.Energy, Gradient: o.Gradient, Support: o.Support,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !o.Distances {
-		return languageTarget{t}, nil
-	}
-	metric, err := t.WithDistances()
-	if err != nil {
-		return nil, err
-	}
-	return languageMetric{metric}, nil
-}
-
-// Score implements Model.
-func (m languageModel) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
-	asked := make([]lm.Query, len(queries))
-	for i, q := range queries {
-		asked[i] = lm.Query(q)
-	}
-	return m.MaskedLM.Score(ctx, ids, asked)
-}
-
-// languageTarget is an lm.Target as a Target.
-type languageTarget struct{ *lm.Target }
-
-// Counts implements Target.
-func (t languageTarget) Counts() Counts { return Counts(t.Target.Counts()) }
-
-// languageMetric is an lm.MetricTarget as a Target.
-type languageMetric struct{ *lm.MetricTarget }
-
-var (
-	_ Target                = languageTarget{}
-	_ Target                = languageMetric{}
-	_ samplers.MetricTarget = languageMetric{}
-)
-
-// Counts implements Target.
-func (t languageMetric) Counts() Counts { return Counts(t.MetricTarget.Counts()) }
+var _ Model = (*lm.MaskedLM)(nil)

@@ -17,8 +17,8 @@ func TestScore(t *testing.T) {
 		method ScoreMethod
 		want   []Query
 	}{
-		{"original", []Query{{1, []int{1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4}}, {5, []int{5}}, {6, []int{6}}}},
-		{"l2r", []Query{{1, []int{1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4, 5}}, {5, []int{5}}, {6, []int{6}}}},
+		{"original", []Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
+		{"l2r", []Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.method), func(t *testing.T) {

@@ -35,7 +35,7 @@ func (s *signature) model(d Description, tokenizer string) {
 	s.add("tokenizer", short(tokenizer))
 	s.add("onnxruntime", d.Runtime)
 	s.add("device", d.Device)
-	s.add("precision", cmp.Or(d.Precision, lm.FP32))
+	s.add("precision", string(cmp.Or(d.Precision, lm.FP32)))
 	s.add("version", Version())
 }
 

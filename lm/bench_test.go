@@ -175,10 +175,7 @@ func benchmarkEnergy(b *testing.B, m *lm.MaskedLM, gradient bool) {
 		for i := range states { // fresh states: nothing is remembered
 			states[i] = rng.IntN(250)
 		}
-		target, err := m.NewTarget(ids, slots, lm.TargetOptions{Support: support})
-		if err != nil {
-			b.Fatal(err)
-		}
+		target := targetOf(b, m, ids, slots, lm.TargetOptions{Support: support})
 		if gradient {
 			err = target.EnergyGradient(ctx, states, value, slopes)
 		} else {

@@ -9,6 +9,7 @@ import (
 
 	"infill/models"
 	"infill/models/modelstest"
+	"infill/samplers"
 )
 
 // BenchmarkChunk is where the figures of limits come from: the time of 25
@@ -66,7 +67,7 @@ func benchmarkChunk(b *testing.B, m *MaskedLM, chains int, gradient bool) {
 			b.Fatal(err)
 		}
 		if gradient {
-			err = target.EnergyGradient(ctx, states, energy, slopes)
+			err = target.(samplers.GradientTarget).EnergyGradient(ctx, states, energy, slopes)
 		} else {
 			err = target.Energy(ctx, states, energy)
 		}

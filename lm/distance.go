@@ -6,29 +6,28 @@ import (
 	"infill/samplers"
 )
 
-// MetricTarget is a [Target] that also knows how far apart tokens are: by the
+// metricTarget is a target that also knows how far apart tokens are: by the
 // squared Euclidean distance of their word embeddings, as p-NCG and GwL take
 // it (Du et al., "Principled Gradient-Based MCMC for Conditional Sampling of
 // Text", ICML 2024).
-type MetricTarget struct {
-	*Target
+type metricTarget struct {
+	*target
 	embeddings []float32 // [vocabulary × hidden]
 }
 
-var _ samplers.MetricTarget = (*MetricTarget)(nil)
+var _ samplers.MetricTarget = (*metricTarget)(nil)
 
-// WithDistances reads the word embeddings into memory, once for each model.
-func (t *Target) WithDistances() (*MetricTarget, error) {
+func (t *target) withDistances() (Target, error) {
 	embeddings, err := t.m.wordEmbeddings()
 	if err != nil {
 		return nil, fmt.Errorf("word embeddings: %w", err)
 	}
-	return &MetricTarget{t, embeddings}, nil
+	return &metricTarget{t, embeddings}, nil
 }
 
 // Distances writes the squared distance from category from to the categories
 // first, first+1, … of a slot.
-func (t *MetricTarget) Distances(slot, from, first int, distance []float64) {
+func (t *metricTarget) Distances(slot, from, first int, distance []float64) {
 	width := len(t.embeddings) / t.m.Vocabulary()
 	row := func(category int) []float32 {
 		return t.embeddings[t.support[slot][category]*width:][:width]

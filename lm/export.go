@@ -16,8 +16,8 @@ import (
 	"infill/models"
 )
 
-// ExportWeights is the file that exported graphs read their weights from.
-const ExportWeights = "weights.bin"
+// exportWeights is the file that exported graphs read their weights from.
+const exportWeights = "weights.bin"
 
 // graphFile is a graph that Export writes.
 type graphFile struct {
@@ -30,13 +30,9 @@ func graphFiles() []graphFile {
 		{"conditionals.onnx", "log-probabilities of tokens at queried positions",
 			func(b *models.Bundle, _ int) (*onnx.Graph, error) { return conditionals(b) }},
 		{"energy.onnx", "the energy of fills", energy},
-		{GradientFile, "the energy of fills and its gradient", energyGradient},
+		{"gradient.onnx", "the energy of fills and its gradient", energyGradient},
 	}
 }
-
-// GradientFile is the exported graph that a model whose operators cannot be
-// differentiated has not.
-const GradientFile = "gradient.onnx"
 
 // Export writes a model as plain ONNX files into dir, which must not exist or
 // be empty: conditionals.onnx, energy.onnx and gradient.onnx (see
@@ -44,93 +40,88 @@ const GradientFile = "gradient.onnx"
 // in weights.bin, the tokenizer's files, and a README.md that documents inputs
 // and outputs. mask is [MASK]'s token id. All of dir appears in one step, or
 // nothing does. For an imported model that cannot be differentiated,
-// everything but gradient.onnx is written, and a *NoGradientError returned.
-func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (err error) {
+// everything but gradient.onnx is written, and the note says why.
+func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
 	if mask <= 0 || mask >= b.Config.VocabularySize {
-		return fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask, b.Config.VocabularySize)
+		return "", fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask, b.Config.VocabularySize)
 	}
 	final, err := filepath.Abs(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if entries, err := os.ReadDir(final); err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty: name a folder that does not exist yet", dir)
+		return "", fmt.Errorf("%s is not empty: name a folder that does not exist yet", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
-		return err
+		return "", err
 	}
 	// Beside the final place: a rename stays on one file system.
 	partial, err := os.MkdirTemp(filepath.Dir(final), "."+filepath.Base(final)+".partial-")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(partial))
 		}
 	}()
-	none, err := exportInto(ctx, b, mask, partial)
-	if err != nil {
-		return fmt.Errorf("export %s: %w", b.Name, err)
+	if note, err = exportInto(ctx, b, mask, partial); err != nil {
+		return "", fmt.Errorf("export %s: %w", b.Name, err)
 	}
 	if err := os.Chmod(partial, 0o755); err != nil {
-		return err
+		return "", err
 	}
 	if err := os.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return "", err
 	}
-	if err := os.Rename(partial, final); err != nil {
-		return err
-	}
-	if none != nil {
-		return none
-	}
-	return nil
+	return note, os.Rename(partial, final)
 }
 
 // exportInto writes the files, and tells why there is no gradient.
-func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (none *NoGradientError, err error) {
-	weights, err := os.Create(filepath.Join(dir, ExportWeights))
+func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
+	weights, err := os.Create(filepath.Join(dir, exportWeights))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer weights.Close()
 	buffer := bufio.NewWriterSize(weights, 1<<20)
-	packer := onnx.NewPacker(b.Dir, ExportWeights, buffer)
+	packer := onnx.NewPacker(b.Dir, exportWeights, buffer)
 	var readme strings.Builder
 	readme.WriteString(exportHead(b, mask))
 	for _, e := range graphFiles() {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return "", err
 		}
 		graph, err := e.build(b, mask)
+		var none *noGradientError
 		if errors.As(err, &none) {
-			fmt.Fprintf(&readme, "There is no %s: %v.\n\n", e.file, none.Reason)
+			note = fmt.Sprintf("there is no %s: %v", e.file, none.reason)
+			readme.WriteString("T" + note[1:] + ".\n\n")
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if err := packer.Pack(graph); err != nil {
-			return nil, err
+			return "", err
 		}
 		encoded, err := graph.Encode()
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if err := writeSynced(filepath.Join(dir, e.file), encoded); err != nil {
-			return nil, err
+			return "", err
 		}
 		text, err := exportTables(e.file, e.about, graph)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		readme.WriteString(text)
 	}
 	if err := errors.Join(buffer.Flush(), weights.Sync(), weights.Close()); err != nil {
-		return nil, err
+		return "", err
 	}
 	for _, name := range models.TokenizerFiles() {
 		content, err := fs.ReadFile(b.FS(), name)
@@ -138,13 +129,13 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if err := writeSynced(filepath.Join(dir, name), content); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	return none, writeSynced(filepath.Join(dir, "README.md"), []byte(readme.String()))
+	return note, writeSynced(filepath.Join(dir, "README.md"), []byte(readme.String()))
 }
 
 func writeSynced(path string, content []byte) error {
@@ -161,7 +152,7 @@ func exportHead(b *models.Bundle, mask int) string {
 	fmt.Fprintf(&s, "# %s as ONNX graphs\n\n", b.Name)
 	fmt.Fprintf(&s, "%s. Bundle SHA-256 `%s`. Vocabulary of %d tokens, texts of at most %d tokens, special tokens included.\n\n",
 		b.Description, b.SHA256, b.Config.VocabularySize, b.Config.MaxPositions)
-	s.WriteString(`Written by infill. The graphs hold no weights: they read them from ` + "`" + ExportWeights + "`" + `, which must lie beside them. Any onnxruntime of version 1.17
+	s.WriteString(`Written by infill. The graphs hold no weights: they read them from ` + "`" + exportWeights + "`" + `, which must lie beside them. Any onnxruntime of version 1.17
 or later runs them; the operators are those of the ONNX standard, opset 20. The tokenizer's files are copies of the model's own.
 
 All texts of a call are equally long, token ids without padding; positions count from 0. Logarithms are natural (nats), probabilities

@@ -21,7 +21,7 @@ func exportTiny(t *testing.T) (*models.Bundle, string) {
 	t.Helper()
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.3})
 	dir := filepath.Join(t.TempDir(), "exported")
-	if err := lm.Export(t.Context(), bundle, berttest.MaskID, dir); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, dir); err != nil {
 		t.Fatal(err)
 	}
 	return bundle, dir
@@ -66,16 +66,13 @@ func exportedRun(t *testing.T, r *ort.Runtime, dir, file string, inputs, outputs
 // model's own target, and the graph of conditionals against the energies.
 func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots []int, states []int) {
 	dir := filepath.Join(t.TempDir(), "exported")
-	if err := lm.Export(t.Context(), bundle, mask, dir); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, mask, dir); err != nil {
 		t.Fatal(err)
 	}
 	m := openBundle(t, bundle, mask)
 	v, n := bundle.Config.VocabularySize, len(slots)
 	chains := len(states) / n
-	target, err := m.NewTarget(template, slots, lm.TargetOptions{Support: vocabularySupport(v, n)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := targetOf(t, m, template, slots, lm.TargetOptions{Support: vocabularySupport(v, n)})
 	wantEnergy, wantGradient := make([]float64, chains), make([]float64, len(states)*v)
 	if err := target.EnergyGradient(t.Context(), states, wantEnergy, wantGradient); err != nil {
 		t.Fatal(err)
@@ -134,10 +131,7 @@ func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots
 		}
 	}
 	// The direct part alone would not do.
-	local, err := m.NewTarget(template, slots, lm.TargetOptions{Support: vocabularySupport(v, n), Gradient: lm.Local})
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := targetOf(t, m, template, slots, lm.TargetOptions{Support: vocabularySupport(v, n), Gradient: lm.Local})
 	direct := make([]float64, len(wantGradient))
 	if err := local.EnergyGradient(t.Context(), states, wantEnergy, direct); err != nil {
 		t.Fatal(err)
@@ -231,45 +225,37 @@ func TestExportRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := lm.Export(t.Context(), bundle, berttest.MaskID, full); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, full); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a folder with files: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	parent := t.TempDir()
-	if err := lm.Export(cancelled, bundle, berttest.MaskID, filepath.Join(parent, "exported")); err == nil {
+	if _, err := lm.Export(cancelled, bundle, berttest.MaskID, filepath.Join(parent, "exported")); err == nil {
 		t.Error("no error when cancelled")
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// An empty folder is taken.
-	if err := lm.Export(t.Context(), bundle, berttest.MaskID, parent); err != nil {
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, parent); err != nil {
 		t.Error(err)
 	}
 }
 
 // A disk that is full leaves nothing behind.
 func TestExportInLittleRoom(t *testing.T) {
-	parent := t.TempDir()
-	err := modelstest.RunInLittleRoom(t, "TestExportWithLimit", 1024, "INFILL_TEST_EXPORT_DIR="+parent)
+	bundle, parent := berttest.Write(t, t.TempDir(), berttest.Shape{}), t.TempDir()
+	err := modelstest.InLittleRoom(t, 1024, parent, func(parent string) error {
+		_, err := lm.Export(t.Context(), bundle, berttest.MaskID, filepath.Join(parent, "exported"))
+		return err
+	})
 	if !strings.Contains(err.Error(), "exported.partial") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q does not name the file in one line", err)
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-}
-
-func TestExportWithLimit(t *testing.T) {
-	parent := os.Getenv("INFILL_TEST_EXPORT_DIR")
-	if parent == "" {
-		t.Skip("runs in a process of its own")
-	}
-	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{})
-	modelstest.LittleRoom(t, func() error {
-		return lm.Export(t.Context(), bundle, berttest.MaskID, filepath.Join(parent, "exported"))
-	})
 }
 
 // The standard's own checker accepts the files, shapes and types included.

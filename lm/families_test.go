@@ -53,10 +53,7 @@ func TestFamilyTemplates(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, fillable := openBundle(t, r.Bundle, r.Mask), tokenizer.Fillable()
-			target, err := m.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{fillable, fillable}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := targetOf(t, m, template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{fillable, fillable}})
 			logp := make([]float64, 2*len(fillable))
 			if err := target.LogMaskedConditionals(context.Background(), []int{0, 0}, []bool{true, true}, logp); err != nil {
 				t.Fatal(err)
@@ -100,10 +97,7 @@ func worstDifference(t *testing.T, m *lm.MaskedLM, r berttest.Reference) float64
 		for j, s := range c.Slots {
 			support[j], state[j], each[j] = all, c.IDs[s], j
 		}
-		target, err := m.NewTarget(c.IDs, c.Slots, lm.TargetOptions{Support: support})
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := targetOf(t, m, c.IDs, c.Slots, lm.TargetOptions{Support: support})
 		var states []int // the same state for each slot
 		for range slots {
 			states = append(states, state...)

@@ -110,10 +110,7 @@ func TestGolden(t *testing.T) {
 		for energy, want := range map[lm.Energy]goldenEnergy{lm.PLL: c.PLL, lm.Filled: c.Filled} {
 			t.Run(fmt.Sprintf("%s/%s", energy, c.Template), func(t *testing.T) {
 				slots, v := len(c.Slots), m.Vocabulary()
-				target, err := m.NewTarget(c.IDs[0], c.Slots, lm.TargetOptions{Energy: energy, Support: vocabulary(m, slots)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				target := targetOf(t, m, c.IDs[0], c.Slots, lm.TargetOptions{Energy: energy, Support: vocabulary(m, slots)})
 				var states []int
 				for _, ids := range c.IDs {
 					for _, s := range c.Slots {

@@ -43,25 +43,24 @@ func energyGradient(b *models.Bundle, mask int) (*onnx.Graph, error) {
 	return g, withoutGradient(b, err)
 }
 
-// withoutGradient makes what import already knew a *NoGradientError.
+// withoutGradient makes what import already knew a *noGradientError.
 func withoutGradient(b *models.Bundle, err error) error {
 	if err != nil && !b.Imported.Gradient {
-		return &NoGradientError{Model: b.Name, Reason: err}
+		return &noGradientError{b.Name, err}
 	}
 	return err
 }
 
-// NoGradientError says that an imported model cannot be
-// differentiated.
-type NoGradientError struct {
-	Model  string
-	Reason error
+// noGradientError says that an imported model cannot be differentiated.
+type noGradientError struct {
+	model  string
+	reason error
 }
 
 // Error is one line that names the operator and says what works all the same.
-func (e *NoGradientError) Error() string {
-	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.Model, e.Reason)
+func (e *noGradientError) Error() string {
+	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model, e.reason)
 }
 
 // Unwrap gives the reason.
-func (e *NoGradientError) Unwrap() error { return e.Reason }
+func (e *noGradientError) Unwrap() error { return e.reason }

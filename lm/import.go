@@ -12,22 +12,18 @@ import (
 	"infill/models"
 )
 
-// ImportOptions say what a graph alone does not.
-type ImportOptions struct {
-	Tokenizer string // folder with the tokenizer's files, and perhaps the model's own config.json; required
-	Name      string // of the model in the store; required
-	Positions int    // longest text in tokens; 0: as config.json or tokenizer_config.json in Tokenizer say
-}
-
 // Import copies an exported graph, the files that hold its weights and its
 // tokenizer into the store. A graph that cannot be differentiated is imported
-// too: Imported.NoGradient of the bundle names the operator.
-func Import(ctx context.Context, store *models.Store, file string, o ImportOptions) (*models.Bundle, error) {
+// too: Imported.NoGradient of the bundle names the operator. name is the
+// model's in the store. tokenizer is the folder with the tokenizer's files, and
+// perhaps the model's own config.json; positions is the longest text in tokens,
+// 0: as config.json or tokenizer_config.json there say.
+func Import(ctx context.Context, store *models.Store, file, name, tokenizer string, positions int) (*models.Bundle, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
 	}
-	settings, err := imported.Settings(path, o.Tokenizer, o.Positions)
+	settings, err := imported.Settings(path, tokenizer, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +48,7 @@ func Import(ctx context.Context, store *models.Store, file string, o ImportOptio
 			return nil, err
 		}
 	}
-	tokenizer, err := filepath.Abs(o.Tokenizer)
+	tokenizer, err = filepath.Abs(tokenizer)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +66,7 @@ func Import(ctx context.Context, store *models.Store, file string, o ImportOptio
 	if err := os.WriteFile(filepath.Join(staging, "config.json"), append(config, '\n'), 0o644); err != nil {
 		return nil, err
 	}
-	b, err := store.Import(ctx, staging, o.Name)
+	b, err := store.Import(ctx, staging, name)
 	if err != nil {
 		// The staging folder is nothing to the user.
 		return nil, errors.New(strings.ReplaceAll(err.Error(), staging+string(filepath.Separator), tokenizer+string(filepath.Separator)))

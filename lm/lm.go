@@ -22,11 +22,10 @@ import (
 // Options say where and how a model runs. The zero value finds or fetches the
 // onnxruntime library and takes the best device there is.
 type Options struct {
-	Device  string // "auto" (default), "cpu", "cuda" or "cuda:N"
-	Threads int    // on the CPU; 0 takes all cores
-	MaskID  int    // [MASK]'s token id, from the bundle's tokenizer; required
-	// Precision is one of Precisions(); empty is FP32.
-	Precision string
+	Device    string    // "auto" (default), "cpu", "cuda" or "cuda:N"
+	Threads   int       // on the CPU; 0 takes all cores
+	MaskID    int       // [MASK]'s token id, from the bundle's tokenizer; required
+	Precision Precision // FP32 when empty
 	// Library is the path of the onnxruntime shared library; empty: that of the
 	// device is found, or the CPU's is fetched.
 	Library string
@@ -43,7 +42,7 @@ type MaskedLM struct {
 	gradient     lazySession
 	chunk        chunkLimits
 	mask         int
-	precision    string
+	precision    Precision
 	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
 	wordEmbeddings func() ([]float32, error)
 }
@@ -55,12 +54,12 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID, bundle.Config.VocabularySize)
 	}
-	if !slices.Contains(append(Precisions(), ""), o.Precision) {
-		return nil, fmt.Errorf("precision %q is not one of %s", o.Precision, strings.Join(Precisions(), ", "))
+	precision, err := oneOf("precision", cmp.Or(o.Precision, FP32))
+	if err != nil {
+		return nil, err
 	}
 	path := o.Library
 	if path == "" {
-		var err error
 		if path, err = ort.Locate(ctx, o.Device, o.Progress); err != nil {
 			return nil, err
 		}
@@ -71,7 +70,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: cmp.Or(o.Precision, FP32)}
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: precision}
 	if m.precision == INT8 && runtime.Device() != "cpu" {
 		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
 	}
@@ -95,20 +94,22 @@ func (m *MaskedLM) Close() error {
 // Bundle is the model's bundle.
 func (m *MaskedLM) Bundle() *models.Bundle { return m.bundle }
 
-// Device is the device really used, "cpu" or "cuda:N".
-func (m *MaskedLM) Device() string { return m.runtime.Device() }
+// Description says which model runs, and with what.
+type Description struct {
+	Name      string // of the bundle
+	SHA256    string // of the bundle, 64 hexadecimal digits
+	Runtime   string // onnxruntime's version
+	Device    string // that is really used, "cpu" or "cuda:N"
+	Note      string // why "auto" did not take CUDA; empty when it did, or was not asked
+	Threads   int    // that one model call uses on the CPU
+	Precision Precision
+}
 
-// Precision is the arithmetic that the model runs in, one of Precisions().
-func (m *MaskedLM) Precision() string { return m.precision }
-
-// Note says why "auto" did not take CUDA; empty when it did, or was not asked.
-func (m *MaskedLM) Note() string { return m.runtime.Note() }
-
-// Threads is the number of threads that one model call uses on the CPU.
-func (m *MaskedLM) Threads() int { return m.runtime.Threads() }
-
-// RuntimeVersion is onnxruntime's version.
-func (m *MaskedLM) RuntimeVersion() string { return m.runtime.Version() }
+// Description tells what runs.
+func (m *MaskedLM) Description() Description {
+	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(), Device: m.runtime.Device(),
+		Note: m.runtime.Note(), Threads: m.runtime.Threads(), Precision: m.precision}
+}
 
 // Positions is the longest text that the model takes, in tokens, [CLS] and
 // [SEP] included.
@@ -120,18 +121,10 @@ func (m *MaskedLM) Vocabulary() int { return m.bundle.Config.VocabularySize }
 // MaskID is [MASK]'s token id.
 func (m *MaskedLM) MaskID() int { return m.mask }
 
-// TooLongError says that a text has more tokens than the model has positions.
-type TooLongError struct{ Tokens, Positions int }
-
-// Error is one line.
-func (e *TooLongError) Error() string {
-	return fmt.Sprintf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", e.Tokens, e.Positions)
-}
-
 // check refuses ids that the model has no embedding for.
 func (m *MaskedLM) check(ids []int) error {
 	if len(ids) > m.Positions() {
-		return &TooLongError{len(ids), m.Positions()}
+		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids), m.Positions())
 	}
 	for i, id := range ids {
 		if id < 0 || id >= m.Vocabulary() {
@@ -139,6 +132,17 @@ func (m *MaskedLM) check(ids []int) error {
 		}
 	}
 	return nil
+}
+
+// oneOf refuses a value that is not one of its type's.
+func oneOf[T interface {
+	~string
+	Values() []T
+}](what string, value T) (T, error) {
+	if !slices.Contains(value.Values(), value) {
+		return "", fmt.Errorf("%s %q is not one of %s", what, value, strings.Trim(strings.ReplaceAll(fmt.Sprint(value.Values()), " ", ", "), "[]"))
+	}
+	return value, nil
 }
 
 // lazySession is made when it is first used.

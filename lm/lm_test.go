@@ -10,6 +10,7 @@ import (
 
 	"infill/lm"
 	"infill/lm/internal/bert/berttest"
+	"infill/samplers"
 )
 
 // The example: a template of the tiny random model with three slots.
@@ -25,16 +26,29 @@ func tiny(t testing.TB) *lm.MaskedLM {
 	return openBundle(t, bundle, berttest.MaskID)
 }
 
-func newTarget(t testing.TB, m *lm.MaskedLM, o lm.TargetOptions) *lm.Target {
+// target is all that a model's target can do, but for distances.
+type target interface {
+	lm.Target
+	samplers.StochasticGradientTarget
+	samplers.ConditionalTarget
+	samplers.MaskedConditionalTarget
+}
+
+func newTarget(t testing.TB, m *lm.MaskedLM, o lm.TargetOptions) target {
 	t.Helper()
 	if o.Support == nil {
 		o.Support = exampleKinds
 	}
-	target, err := m.NewTarget(exampleIDs, exampleSlots, o)
+	return targetOf(t, m, exampleIDs, exampleSlots, o)
+}
+
+func targetOf(t testing.TB, m *lm.MaskedLM, ids, slots []int, o lm.TargetOptions) target {
+	t.Helper()
+	made, err := m.NewTarget(ids, slots, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return target
+	return made.(target)
 }
 
 // manyStates is every combination of categories, one after the other.
@@ -54,7 +68,7 @@ func close32(a, b float64) bool { return math.Abs(a-b) <= 2e-5*(1+math.Abs(b)) }
 
 // evaluateAll is energies and gradients of states, in calls of the given
 // number of chains.
-func evaluateAll(t *testing.T, target *lm.Target, states []int, chains int) (energy, gradient []float64) {
+func evaluateAll(t *testing.T, target target, states []int, chains int) (energy, gradient []float64) {
 	t.Helper()
 	m, width := len(exampleSlots), 5
 	for from := 0; from < len(states); from += chains * m {
@@ -263,10 +277,7 @@ func TestLogMaskedConditionals(t *testing.T) {
 // Distances are those of the stored embeddings.
 func TestDistances(t *testing.T) {
 	m := tiny(t)
-	target, err := newTarget(t, m, lm.TargetOptions{}).WithDistances()
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := newTarget(t, m, lm.TargetOptions{Distances: true}).(samplers.MetricTarget)
 	e, err := m.Bundle().Embeddings()
 	if err != nil {
 		t.Fatal(err)
@@ -375,8 +386,8 @@ func TestBadTargets(t *testing.T) {
 		"no support":    {exampleIDs, exampleSlots, lm.TargetOptions{}, "supports for 0"},
 		"empty support": {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {}, {5}}}, "slot 1 may take no token"},
 		"bad token":     {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {30}, {5}}}, "token 30 is outside"},
-		"energy":        {exampleIDs, exampleSlots, lm.TargetOptions{Energy: "raw", Support: exampleKinds}, "(valid: pll, filled)"},
-		"gradient":      {exampleIDs, exampleSlots, lm.TargetOptions{Gradient: "half", Support: exampleKinds}, "(valid: full, local, stochastic)"},
+		"energy":        {exampleIDs, exampleSlots, lm.TargetOptions{Energy: "raw", Support: exampleKinds}, `energy "raw" is not one of pll, filled`},
+		"gradient":      {exampleIDs, exampleSlots, lm.TargetOptions{Gradient: "half", Support: exampleKinds}, `gradient "half" is not one of local, full, stochastic`},
 	} {
 		_, err := m.NewTarget(c.ids, c.slots, c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
@@ -21,21 +20,24 @@ import (
 	"infill/models"
 )
 
-// The precisions that a model can run in.
+// Precision names the arithmetic that a model runs in.
+type Precision string
+
+// The precisions.
 const (
 	// FP32 is single-precision arithmetic on the weights as they are stored.
-	FP32 = "fp32"
+	FP32 Precision = "fp32"
 	// FP16 is single-precision arithmetic on weights rounded to half precision.
-	FP16 = "fp16"
+	FP16 Precision = "fp16"
 	// INT8 is integer arithmetic in the matrix products of the forward pass, with
 	// a scale for each output channel and for each row of activations. The
 	// backward pass stays in single precision: its gradient, at the integer
 	// pass's activations, is a proposal's, and needs only to be the same each time.
-	INT8 = "int8"
+	INT8 Precision = "int8"
 )
 
-// Precisions lists the precisions; the first is the default.
-func Precisions() []string { return []string{FP32, FP16, INT8} }
+// Values lists the precisions.
+func (Precision) Values() []Precision { return []Precision{FP32, FP16, INT8} }
 
 // preparedFormat changes when what is prepared changes.
 const preparedFormat = 1
@@ -55,7 +57,7 @@ func (p *prepared) sumsPath() string    { return filepath.Join(p.dir, p.name+".j
 
 // prepare gives the encoded graph of a model in a precision other than FP32,
 // and the folder that its weights are in. name tells its graphs apart.
-func prepare(b *models.Bundle, precision, name string, build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
+func prepare(b *models.Bundle, precision Precision, name string, build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
 	root, err := models.CacheDir()
 	if err != nil {
 		return nil, "", err
@@ -120,7 +122,7 @@ func (p *prepared) read() ([]byte, error) {
 }
 
 // write makes the files; the sums come last, and tell that all is there.
-func (p *prepared) write(b *models.Bundle, precision string, g *onnx.Graph) (graph []byte, err error) {
+func (p *prepared) write(b *models.Bundle, precision Precision, g *onnx.Graph) (graph []byte, err error) {
 	partial, err := os.CreateTemp(p.dir, "."+p.name+".partial-")
 	if err != nil {
 		return nil, err
@@ -145,8 +147,6 @@ func (p *prepared) write(b *models.Bundle, precision string, g *onnx.Graph) (gra
 			}
 		}
 		err = change.Quantize(g, outputs)
-	default:
-		err = fmt.Errorf("precision %q is not one of %s", precision, strings.Join(Precisions(), ", "))
 	}
 	if err == nil {
 		err = change.Pack(g)

@@ -39,7 +39,7 @@ func ownCache(t *testing.T) string {
 	return root
 }
 
-func openPrecision(t testing.TB, bundle *models.Bundle, mask int, precision string) *lm.MaskedLM {
+func openPrecision(t testing.TB, bundle *models.Bundle, mask int, precision lm.Precision) *lm.MaskedLM {
 	t.Helper()
 	m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: mask, Precision: precision})
 	if err != nil {
@@ -60,8 +60,8 @@ func TestInt8Energies(t *testing.T) {
 	ownCache(t)
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.25, Hidden: 16, Intermediate: 32})
 	plain, integer := openPrecision(t, bundle, berttest.MaskID, lm.FP32), openPrecision(t, bundle, berttest.MaskID, lm.INT8)
-	if integer.Precision() != lm.INT8 || plain.Precision() != lm.FP32 {
-		t.Errorf("precisions %s and %s", integer.Precision(), plain.Precision())
+	if integer.Description().Precision != lm.INT8 || plain.Description().Precision != lm.FP32 {
+		t.Errorf("%+v and %+v", integer.Description(), plain.Description())
 	}
 	states := manyStates()
 	wantEnergy, wantGradient := evaluateAll(t, newTarget(t, plain, lm.TargetOptions{}), states, 60)
@@ -203,8 +203,8 @@ func TestPrecisionTable(t *testing.T) {
 	}
 	bundle := withSinglePrecision(t, builtIn)
 	var reference measured
-	rows, opened, rates := map[string]precisionRow{}, map[string]*lm.MaskedLM{}, map[string]float64{}
-	for _, p := range lm.Precisions() {
+	rows, opened, rates := map[lm.Precision]precisionRow{}, map[lm.Precision]*lm.MaskedLM{}, map[lm.Precision]float64{}
+	for _, p := range lm.FP32.Values() {
 		m := openPrecision(t, bundle, maskID, p)
 		got := measure(t, m)
 		if p == lm.FP32 {
@@ -215,7 +215,7 @@ func TestPrecisionTable(t *testing.T) {
 		row.meanEnergy, row.worstE = distance(got.energy, reference.energy, func(int) bool { return true })
 		path := filepath.Join(bundle.Dir, "model.safetensors")
 		if p != lm.FP32 {
-			found, err := filepath.Glob(filepath.Join(root, "precision", "*-"+p+"-*", "conditionals.bin"))
+			found, err := filepath.Glob(filepath.Join(root, "precision", "*-"+string(p)+"-*", "conditionals.bin"))
 			if err != nil || len(found) != 1 {
 				t.Fatalf("weights in %s: %q, %v", p, found, err)
 			}
@@ -230,13 +230,13 @@ func TestPrecisionTable(t *testing.T) {
 	}
 	if *update {
 		for range 10 { // in turn: what else the machine does meets all of them
-			for _, p := range lm.Precisions() {
+			for _, p := range lm.FP32.Values() {
 				rates[p] = max(rates[p], rate(t, opened[p]))
 			}
 		}
 		var content strings.Builder
 		content.WriteString("| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error | acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
-		for _, p := range lm.Precisions() {
+		for _, p := range lm.FP32.Values() {
 			r := rows[p]
 			fmt.Fprintf(&content, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g × |\n", p, r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, rates[p]/rates[lm.FP32])
 		}
@@ -244,8 +244,8 @@ func TestPrecisionTable(t *testing.T) {
 		return
 	}
 	written := table(t, name, command)
-	for _, p := range lm.Precisions() {
-		line := regexp.MustCompile(`(?m)^\| ` + p + ` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ × \|$`).FindStringSubmatch(written)
+	for _, p := range lm.FP32.Values() {
+		line := regexp.MustCompile(`(?m)^\| ` + string(p) + ` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ × \|$`).FindStringSubmatch(written)
 		if line == nil {
 			t.Errorf("the row of %s is missing or old; run with -update", p)
 			continue
@@ -282,10 +282,7 @@ func measure(t *testing.T, m *lm.MaskedLM) measured {
 				out.logp = append(out.logp, float64(x))
 			}
 		}
-		target, err := m.NewTarget(c.IDs[0], c.Slots, lm.TargetOptions{Support: vocabulary(m, len(c.Slots)), Gradient: lm.Local})
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := targetOf(t, m, c.IDs[0], c.Slots, lm.TargetOptions{Support: vocabulary(m, len(c.Slots)), Gradient: lm.Local})
 		var states []int
 		for _, ids := range c.IDs {
 			for _, s := range c.Slots {
@@ -310,10 +307,7 @@ func acceptance(t *testing.T, m *lm.MaskedLM, c goldenCase) float64 {
 	for j := range support {
 		support[j] = support[j][2000:2250]
 	}
-	target, err := m.NewTarget(c.IDs[0], c.Slots, lm.TargetOptions{Support: support, Gradient: lm.Local})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := targetOf(t, m, c.IDs[0], c.Slots, lm.TargetOptions{Support: support, Gradient: lm.Local})
 	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.3})
 	if err != nil {
 		t.Fatal(err)
@@ -385,9 +379,9 @@ func BenchmarkPrecisions(b *testing.B) {
 		}
 		fmt.Fprintf(&table, "| %s |", c.name)
 		var means []float64
-		for _, precision := range []string{lm.FP32, lm.INT8} {
+		for _, precision := range []lm.Precision{lm.FP32, lm.INT8} {
 			m := openPrecision(b, bundle, c.mask, precision)
-			b.Run(strings.Fields(c.name)[0]+"/"+precision, func(b *testing.B) {
+			b.Run(strings.Fields(c.name)[0]+"/"+string(precision), func(b *testing.B) {
 				const chains, slots = 25, 5
 				w := newWorkload(chains, 24, slots, 250)
 				if err := w.run(b.Context(), m, false); err != nil { // makes the session

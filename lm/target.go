@@ -1,12 +1,12 @@
 package lm
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -26,8 +26,8 @@ const (
 	Filled Energy = "filled"
 )
 
-// Energies lists the energies.
-func Energies() []string { return []string{string(PLL), string(Filled)} }
+// Values lists the energies.
+func (Energy) Values() []Energy { return []Energy{PLL, Filled} }
 
 // Gradient names how the gradient of the energy over one-hot slots is taken.
 type Gradient string
@@ -44,8 +44,8 @@ const (
 	Stochastic Gradient = "stochastic"
 )
 
-// Gradients lists the gradients.
-func Gradients() []string { return []string{string(Full), string(Local), string(Stochastic)} }
+// Values lists the gradients.
+func (Gradient) Values() []Gradient { return []Gradient{Local, Full, Stochastic} }
 
 // TargetOptions choose a target.
 type TargetOptions struct {
@@ -54,6 +54,9 @@ type TargetOptions struct {
 	// Support is the token ids that each slot may take: category k of slot j
 	// is token Support[j][k].
 	Support [][]int
+	// Distances asks for a samplers.MetricTarget: the word embeddings are read
+	// into memory, once for each model.
+	Distances bool
 }
 
 // Counts is what a target has cost so far.
@@ -66,12 +69,22 @@ type Counts struct {
 }
 
 // Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's
-// slots. It is not safe for concurrent use; the model below it is.
+// slots. A model's is a samplers.GradientTarget, StochasticGradientTarget,
+// ConditionalTarget and MaskedConditionalTarget too, and a MetricTarget where
+// distances are asked for. It is not safe for concurrent use; the model below
+// it is.
+type Target interface {
+	samplers.Target
+	// Counts is what the target has cost so far.
+	Counts() Counts
+}
+
+// target is the Target of a model.
 //
 // In a masked row everything but the slot's own token is visible, so that its
 // distribution serves every value of the slot: rows are computed once for all
 // chains that share them and kept, up to a bound.
-type Target struct {
+type target struct {
 	m          *MaskedLM
 	energy     Energy
 	gradient   Gradient
@@ -94,10 +107,11 @@ type Target struct {
 }
 
 var (
-	_ samplers.GradientTarget           = (*Target)(nil)
-	_ samplers.StochasticGradientTarget = (*Target)(nil)
-	_ samplers.ConditionalTarget        = (*Target)(nil)
-	_ samplers.MaskedConditionalTarget  = (*Target)(nil)
+	_ Target                            = (*target)(nil)
+	_ samplers.GradientTarget           = (*target)(nil)
+	_ samplers.StochasticGradientTarget = (*target)(nil)
+	_ samplers.ConditionalTarget        = (*target)(nil)
+	_ samplers.MaskedConditionalTarget  = (*target)(nil)
 )
 
 const (
@@ -110,23 +124,17 @@ const (
 
 // NewTarget is the target over the fills of ids (with [CLS] and [SEP]) at the
 // positions slots; what ids hold there is not looked at.
-func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (*Target, error) {
+func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
 	template, err := m.template(ids, slots)
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{m: m, energy: o.Energy, gradient: o.Gradient, template: template, slots: slices.Clone(slots), support: o.Support}
-	if t.energy == "" {
-		t.energy = PLL
+	t := &target{m: m, template: template, slots: slices.Clone(slots), support: o.Support}
+	if t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL)); err != nil {
+		return nil, err
 	}
-	if t.gradient == "" {
-		t.gradient = Full
-	}
-	if !slices.Contains(Energies(), string(t.energy)) {
-		return nil, fmt.Errorf("energy %q is not known (valid: %s)", t.energy, strings.Join(Energies(), ", "))
-	}
-	if !slices.Contains(Gradients(), string(t.gradient)) {
-		return nil, fmt.Errorf("gradient %q is not known (valid: %s)", t.gradient, strings.Join(Gradients(), ", "))
+	if t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full)); err != nil {
+		return nil, err
 	}
 	if len(o.Support) != len(slots) {
 		return nil, fmt.Errorf("there are %d slots and supports for %d", len(slots), len(o.Support))
@@ -149,20 +157,25 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (*Target, error)
 		perEntry *= len(slots)
 	}
 	t.capacity = max(len(slots), rememberedBytes/perEntry)
-	t.remembered, err = simplelru.NewLRU[string, []float32](t.capacity, nil)
+	if t.remembered, err = simplelru.NewLRU[string, []float32](t.capacity, nil); err != nil {
+		return nil, err
+	}
 	t.found = map[string][]float32{}
-	return t, err
+	if o.Distances {
+		return t.withDistances()
+	}
+	return t, nil
 }
 
 // Categories is the number of tokens that each slot may take.
-func (t *Target) Categories() []int { return t.categories }
+func (t *target) Categories() []int { return t.categories }
 
 // Counts is what the target has cost so far.
-func (t *Target) Counts() Counts { return t.counts }
+func (t *target) Counts() Counts { return t.counts }
 
 // Terms is the number of terms of the energy that a stochastic gradient draws
 // from: the masked rows of PLL; Filled has a single row.
-func (t *Target) Terms() int {
+func (t *target) Terms() int {
 	if t.energy == Filled {
 		return 1
 	}
@@ -171,7 +184,7 @@ func (t *Target) Terms() int {
 
 // Energy writes U of every chain into energy [chains], nats. states is
 // [chains × slots], row-major, categories.
-func (t *Target) Energy(ctx context.Context, states []int, energy []float64) error {
+func (t *target) Energy(ctx context.Context, states []int, energy []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	if err := t.evaluate(ctx, states); err != nil {
 		return err
@@ -180,10 +193,10 @@ func (t *Target) Energy(ctx context.Context, states []int, energy []float64) err
 	return nil
 }
 
-// EnergyGradient is [Target.Energy] together with ∂U/∂θ_j[v] over one-hot θ
+// EnergyGradient is Energy together with ∂U/∂θ_j[v] over one-hot θ
 // into gradient [chains × slots × max(Categories())], as far as the target's
 // Gradient goes: Stochastic here means all terms.
-func (t *Target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if t.gradient == Local {
 		return t.local(ctx, states, energy, gradient)
 	}
@@ -194,10 +207,10 @@ func (t *Target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 	return t.EnergyGradientOf(ctx, all, states, energy, gradient)
 }
 
-// EnergyGradientOf is [Target.EnergyGradient] with the part of the gradient
+// EnergyGradientOf is EnergyGradient with the part of the gradient
 // that goes through the context estimated from the given terms, scaled by
 // Terms()/len(terms). The energy and the direct part are exact.
-func (t *Target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
+func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
 	if len(terms) == 0 {
 		return fmt.Errorf("a stochastic gradient needs at least one term")
 	}
@@ -235,7 +248,7 @@ func (t *Target) EnergyGradientOf(ctx context.Context, terms, states []int, ener
 // over the slot's categories, into logp [chains × max(Categories())]. slots is
 // [chains]. They are the model's own conditionals, whatever the energy; those
 // of a masked language model belong to no joint distribution.
-func (t *Target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
+func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
 	m := len(t.slots)
 	clear(t.found)
 	t.pending = t.pending[:0]
@@ -255,7 +268,7 @@ func (t *Target) LogConditionals(ctx context.Context, states, slots []int, logp 
 // LogMaskedConditionals writes log f(· | X with every open slot masked),
 // normalised over the slot's categories, to the rows of logp [chains × slots ×
 // max(Categories())] that belong to open slots. open is [chains × slots].
-func (t *Target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	m := len(t.slots)
 	clear(t.found)
 	t.pending = t.pending[:0]
@@ -292,7 +305,7 @@ func normalize(out []float64, row []float32) {
 }
 
 // local is the energy and the direct term of the gradient, log p_j(v).
-func (t *Target) local(ctx context.Context, states []int, energy, gradient []float64) error {
+func (t *target) local(ctx context.Context, states []int, energy, gradient []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	t.counts.GradientEvaluations += int64(len(energy))
 	if err := t.evaluate(ctx, states); err != nil {
@@ -312,7 +325,7 @@ func (t *Target) local(ctx context.Context, states []int, energy, gradient []flo
 }
 
 // sum adds up the energies of states whose rows have been found.
-func (t *Target) sum(states []int, energy []float64) {
+func (t *target) sum(states []int, energy []float64) {
 	m := len(t.slots)
 	for c := range energy {
 		energy[c] = 0
@@ -323,7 +336,7 @@ func (t *Target) sum(states []int, energy []float64) {
 }
 
 // row is log p_j over slot j's categories in the row that scores the slot.
-func (t *Target) row(state []int, j int) []float32 {
+func (t *target) row(state []int, j int) []float32 {
 	if t.energy == Filled {
 		return t.found[string(t.openKey(state, nil))][j*t.width:][:t.width]
 	}
@@ -339,7 +352,7 @@ const (
 )
 
 // maskedKey names the row that scores slot j, in which it alone is masked.
-func (t *Target) maskedKey(state []int, j int) []byte {
+func (t *target) maskedKey(state []int, j int) []byte {
 	t.key = append(t.key[:0], oneMasked)
 	for i, k := range state {
 		if i == j {
@@ -351,7 +364,7 @@ func (t *Target) maskedKey(state []int, j int) []byte {
 }
 
 // openKey names the row in which the open slots are masked; nil opens none.
-func (t *Target) openKey(state []int, open []bool) []byte {
+func (t *target) openKey(state []int, open []bool) []byte {
 	t.key = append(t.key[:0], anyMasked)
 	for i, k := range state {
 		if open != nil && open[i] {
@@ -373,7 +386,7 @@ func decode(key string, slots int) []int {
 }
 
 // want looks a row up, and makes it pending when it is not remembered.
-func (t *Target) want(key []byte) {
+func (t *target) want(key []byte) {
 	if _, ok := t.found[string(key)]; ok {
 		return
 	}
@@ -385,7 +398,7 @@ func (t *Target) want(key []byte) {
 }
 
 // evaluate finds the rows that score the states.
-func (t *Target) evaluate(ctx context.Context, states []int) error {
+func (t *target) evaluate(ctx context.Context, states []int) error {
 	clear(t.found)
 	t.pending = t.pending[:0]
 	m := len(t.slots)
@@ -408,12 +421,12 @@ func (t *Target) evaluate(ctx context.Context, states []int) error {
 }
 
 // runMasked computes the pending rows with one masked slot.
-func (t *Target) runMasked(ctx context.Context) error {
+func (t *target) runMasked(ctx context.Context) error {
 	return t.runPending(ctx, 1, func(state []int) { t.query(&t.batch, slices.Index(state, -1)) })
 }
 
 // runOpen computes the pending rows that give every slot's distribution.
-func (t *Target) runOpen(ctx context.Context) error {
+func (t *target) runOpen(ctx context.Context) error {
 	return t.runPending(ctx, len(t.slots), func(state []int) {
 		for j := range state {
 			t.query(&t.batch, j)
@@ -423,7 +436,7 @@ func (t *Target) runOpen(ctx context.Context) error {
 
 // runPending computes the pending rows, asking each for perRow distributions,
 // and remembers them.
-func (t *Target) runPending(ctx context.Context, perRow int, ask func(state []int)) error {
+func (t *target) runPending(ctx context.Context, perRow int, ask func(state []int)) error {
 	if len(t.pending) == 0 {
 		return nil
 	}
@@ -448,7 +461,7 @@ func (t *Target) runPending(ctx context.Context, perRow int, ask func(state []in
 	return nil
 }
 
-func (t *Target) gathered() int {
+func (t *target) gathered() int {
 	if t.everything {
 		return 0
 	}
@@ -456,7 +469,7 @@ func (t *Target) gathered() int {
 }
 
 // query asks for slot j's distribution over its categories.
-func (t *Target) query(b *batch, j int) {
+func (t *target) query(b *batch, j int) {
 	b.queries = append(b.queries, int64(t.slots[j]))
 	b.targets = append(b.targets, int64(t.support[j][0]))
 	if !t.everything {
@@ -470,7 +483,7 @@ func (t *Target) query(b *batch, j int) {
 }
 
 // remember keeps row r of a batch under its name.
-func (t *Target) remember(key string, b *batch, r, perRow int) {
+func (t *target) remember(key string, b *batch, r, perRow int) {
 	row := make([]float32, perRow*t.width)
 	for q := range perRow {
 		out := row[q*t.width:][:t.width]
@@ -494,7 +507,7 @@ type distinctStates struct {
 	index  []int // [chains]: which of them each chain is in
 }
 
-func (t *Target) distinct(states []int) distinctStates {
+func (t *target) distinct(states []int) distinctStates {
 	m := len(t.slots)
 	d := distinctStates{index: make([]int, len(states)/m)}
 	seen := map[string]int{}
@@ -513,7 +526,7 @@ func (t *Target) distinct(states []int) distinctStates {
 
 // backward runs the rows of the given terms, forth and back, for every
 // distinct state. The rows' distributions are remembered on the way.
-func (t *Target) backward(ctx context.Context, d distinctStates, terms []int) error {
+func (t *target) backward(ctx context.Context, d distinctStates, terms []int) error {
 	m := len(t.slots)
 	b := &t.back
 	perRow := 1

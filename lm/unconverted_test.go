@@ -71,10 +71,7 @@ func TestUnconvertedTokenizers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target, err := m.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{tokenizer.Fillable()}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := targetOf(t, m, template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{tokenizer.Fillable()}})
 			energy := make([]float64, 1)
 			if err := target.Energy(t.Context(), []int{3}, energy); err != nil || !(energy[0] < 0) {
 				t.Errorf("energy %g, %v", energy[0], err)
@@ -88,8 +85,8 @@ func TestUnconvertedTokenizers(t *testing.T) {
 
 // An imported graph keeps what its tokenizer is read by.
 func TestUnconvertedTokenizerOfImported(t *testing.T) {
-	b, err := lm.Import(t.Context(), models.NewStore(t.TempDir()), filepath.Join(exportFixtures, "sdpa-14.onnx"),
-		lm.ImportOptions{Tokenizer: "../tokenize/testdata/unconverted/roberta", Name: "exported", Positions: 24})
+	b, err := lm.Import(t.Context(), models.NewStore(t.TempDir()), filepath.Join(exportFixtures, "sdpa-14.onnx"), "exported",
+		"../tokenize/testdata/unconverted/roberta", 24)
 	if err != nil {
 		t.Fatal(err)
 	}

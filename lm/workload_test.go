@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"infill/lm"
+	"infill/samplers"
 )
 
 // workload is energies, or gradients, of fresh states of a random text.
@@ -44,7 +45,7 @@ func (w *workload) run(ctx context.Context, m *lm.MaskedLM, gradient bool) error
 		w.states[k] = w.rng.IntN(len(w.support[0]))
 	}
 	if gradient {
-		return target.EnergyGradient(ctx, w.states, w.energy, w.gradient)
+		return target.(samplers.GradientTarget).EnergyGradient(ctx, w.states, w.energy, w.gradient)
 	}
 	return target.Energy(ctx, w.states, w.energy)
 }

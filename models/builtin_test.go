@@ -303,7 +303,10 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 	})
 	t.Run("full", func(t *testing.T) {
 		root := t.TempDir()
-		err := modelstest.RunInLittleRoom(t, "TestPlaceInLittleRoom", 1<<20, "INFILL_CACHE="+root)
+		err := modelstest.InLittleRoom(t, 1<<20, root, func(root string) error {
+			_, err := models.NewStore(filepath.Join(root, "models")).Open("")
+			return err
+		})
 		check(t, err, root, "file too large")
 		leftovers, err := filepath.Glob(filepath.Join(root, "models", "mini-uncased", "*", ".*"))
 		if err != nil || len(leftovers) > 0 {
@@ -313,14 +316,6 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		if _, err := models.NewStore(filepath.Join(root, "models")).Open(""); err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-// TestPlaceInLittleRoom is the other process of TestOpenBuiltInWithoutRoom.
-func TestPlaceInLittleRoom(t *testing.T) {
-	modelstest.LittleRoom(t, func() error {
-		_, err := models.Open("")
-		return err
 	})
 }
 

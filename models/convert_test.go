@@ -222,16 +222,14 @@ func TestImportCancelled(t *testing.T) {
 	}
 }
 
-const (
-	roomStore  = "INFILL_TEST_STORE"
-	roomSource = "INFILL_TEST_SOURCE"
-)
-
 // A disk that fills up leaves nothing that would be taken for weights, and the next import works.
 func TestImportConvertsWithoutRoom(t *testing.T) {
 	dir := pickledBundle(t, "bundle")
 	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
-	err := modelstest.RunInLittleRoom(t, "TestImportInLittleRoom", 8192, roomStore+"="+store.Dir(), roomSource+"="+dir)
+	err := modelstest.InLittleRoom(t, 8192, store.Dir(), func(stored string) error {
+		_, err := models.NewStore(stored).Import(t.Context(), dir, "org/tiny")
+		return err
+	})
 	if !strings.Contains(err.Error(), "model.safetensors.converting: file too large") {
 		t.Errorf("error %v", err)
 	}
@@ -250,12 +248,4 @@ func TestImportConvertsWithoutRoom(t *testing.T) {
 	if _, err := store.Import(t.Context(), dir, "org/tiny"); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestImportInLittleRoom is the other process of TestImportConvertsWithoutRoom.
-func TestImportInLittleRoom(t *testing.T) {
-	modelstest.LittleRoom(t, func() error {
-		_, err := models.NewStore(os.Getenv(roomStore)).Import(t.Context(), os.Getenv(roomSource), "org/tiny")
-		return err
-	})
 }

@@ -155,7 +155,7 @@ func TestPullConvertsWithoutRoom(t *testing.T) {
 	s := modelstest.NewHub(t)
 	holdPickled(t, s, "bundle-sharded")
 	store := newStore(t)
-	err := modelstest.RunInLittleRoom(t, "TestPullInLittleRoom", 20000, storeVariable+"="+store.Dir(), endpointVariable+"="+s.URL)
+	err := pullInLittleRoom(t, s, store, 20000)
 	refused(t, err, "model.safetensors.converting: file too large", "make room in "+store.Dir())
 	s.Forget()
 	pull(t, store, "org/tiny", s.Options())

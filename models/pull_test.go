@@ -771,7 +771,7 @@ func TestPullWithoutRoom(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		s := modelstest.NewHub(t)
 		store := newStore(t)
-		err := modelstest.RunInLittleRoom(t, "TestPullInLittleRoom", 8192, storeVariable+"="+store.Dir(), endpointVariable+"="+s.URL)
+		err := pullInLittleRoom(t, s, store, 8192)
 		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir())
 		// With room again, the pull goes on.
 		s.Forget()
@@ -782,15 +782,10 @@ func TestPullWithoutRoom(t *testing.T) {
 	})
 }
 
-const (
-	storeVariable    = "INFILL_TEST_STORE"
-	endpointVariable = "INFILL_TEST_ENDPOINT"
-)
-
-// TestPullInLittleRoom is the other process of TestPullWithoutRoom.
-func TestPullInLittleRoom(t *testing.T) {
-	modelstest.LittleRoom(t, func() error {
-		_, err := models.NewStore(os.Getenv(storeVariable)).Pull(t.Context(), "org/tiny", models.HubOptions{Endpoint: os.Getenv(endpointVariable)})
+// pullInLittleRoom gives the error of a pull that can make no file longer than limit bytes.
+func pullInLittleRoom(t *testing.T, s *modelstest.Hub, store *models.Store, limit uint64) error {
+	return modelstest.InLittleRoom(t, limit, store.Dir(), func(dir string) error {
+		_, err := models.NewStore(dir).Pull(t.Context(), "org/tiny", s.Options())
 		return err
 	})
 }

@@ -47,7 +47,7 @@ func (m *fakeModel) Description() infill.Description {
 	return infill.Description{Name: "toy", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
 }
 
-func (m *fakeModel) MaxPositions() int { return 64 }
+func (m *fakeModel) Positions() int { return 64 }
 
 func (m *fakeModel) enter(ctx context.Context) error {
 	m.calls.Add(1)

@@ -60,7 +60,7 @@ func BenchmarkStages(b *testing.B) {
 			_, err = model.MaskedLogProbabilities(ctx, template.IDs, template.Slots)
 		}
 		lap("ms-session-and-first-call", err)
-		_, err = infill.New(infill.FromLM(model), tokenizer).Fill(ctx, template.Text, infill.DefaultOptions(), nil)
+		_, err = infill.New(model, tokenizer).Fill(ctx, template.Text, infill.DefaultOptions(), nil)
 		lap("ms-sampling", err)
 		lap("ms-closing", model.Close())
 	}

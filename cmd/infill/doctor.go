@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -22,9 +23,6 @@ type doctorOptions struct {
 	streams *terminal.Streams
 	format  string
 	model   string
-
-	// checks are what is examined; a test puts fakes in their place.
-	checks func(ctx context.Context, o *doctorOptions) []finding
 }
 
 // finding is one thing that was looked at.
@@ -46,8 +44,8 @@ const (
 	statusBad     status = "bad"     // infill cannot work like this
 )
 
-func newCmdDoctor(s *terminal.Streams, runF func(context.Context, *doctorOptions) error) *cobra.Command {
-	o := &doctorOptions{streams: s, format: "text", checks: examine}
+func newCmdDoctor(s *terminal.Streams, run func(context.Context, *doctorOptions) error) *cobra.Command {
+	o := &doctorOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is installed, found and usable, and how to mend what is not",
@@ -56,12 +54,7 @@ fetched or changed, but for the built-in model, which is placed in the cache
 folder and tried. The exit code is 1 where infill cannot work as it is.`,
 		Example: "  $ infill doctor\n  $ infill doctor --format json",
 		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return doctorRun(cmd.Context(), o)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	addChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
 	cmd.Flags().StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of the model to try, or the folder of a bundle")
@@ -70,7 +63,7 @@ folder and tried. The exit code is 1 where infill cannot work as it is.`,
 }
 
 func doctorRun(ctx context.Context, o *doctorOptions) error {
-	findings := o.checks(ctx, o)
+	findings := examine(ctx, o.model)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -87,12 +80,7 @@ func doctorRun(ctx context.Context, o *doctorOptions) error {
 
 func printFindings(s *terminal.Streams, format string, findings []finding) error {
 	if format == "json" {
-		text, err := encode(findings, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = s.Out.Write(append(text, '\n'))
-		return err
+		return writeJSON(s.Out, findings)
 	}
 	styles := map[status]ansi.Style{
 		statusGood:    ansi.NewStyle(ansi.AttrGreenForegroundColor),
@@ -100,37 +88,32 @@ func printFindings(s *terminal.Streams, format string, findings []finding) error
 		statusMissing: ansi.NewStyle(ansi.AttrYellowForegroundColor),
 		statusBad:     ansi.NewStyle(ansi.AttrBold, ansi.AttrRedForegroundColor),
 	}
-	widest := 0
+	var rows [][]string
 	for _, f := range findings {
-		widest = max(widest, ansi.StringWidth(f.Check))
-	}
-	var b strings.Builder
-	for _, f := range findings {
-		pad := strings.Repeat(" ", widest-ansi.StringWidth(f.Check))
-		state := styles[f.Status].Styled(string(f.Status)) + strings.Repeat(" ", len(statusMissing)-len(f.Status))
-		fmt.Fprintf(&b, "%s%s  %s  %s\n", f.Check, pad, state, oneLine(f.Detail))
+		pad := strings.Repeat(" ", len(statusMissing)-len(f.Status))
+		rows = append(rows, []string{f.Check, styles[f.Status].Styled(string(f.Status)) + pad, oneLine(f.Detail)})
 		if f.Mend != "" {
-			fmt.Fprintf(&b, "%s  to mend: %s\n", strings.Repeat(" ", widest+2+len(statusMissing)), oneLine(f.Mend))
+			rows = append(rows, []string{"", "", "to mend: " + oneLine(f.Mend)})
 		}
 	}
-	_, err := s.Styled().Write([]byte(b.String()))
+	_, err := io.WriteString(s.Styled(), renderTable(0, nil, rows, -1))
 	return err
 }
 
 // examine looks at everything that infill needs, in the order it needs it.
-func examine(ctx context.Context, o *doctorOptions) []finding {
+func examine(ctx context.Context, name string) []finding {
 	findings := []finding{
 		{Check: "program", Status: statusGood, Detail: fmt.Sprintf("infill %s, %s, %s/%s", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		{Check: "cores", Status: statusGood, Detail: fmt.Sprintf("%d in use of %d", runtime.GOMAXPROCS(0), runtime.NumCPU())},
 		examineCache(),
 	}
-	bundle, model := examineModel(o.model)
+	bundle, model := examineModel(name)
 	found, libraries := examineLibraries(ctx)
 	findings = append(append(findings, model), libraries...)
-	if bundle == nil || found == "" {
+	if bundle == nil || !found.Usable {
 		return findings
 	}
-	return append(findings, examineRun(ctx, o.model, found), examineCUDA(ctx, found))
+	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found))
 }
 
 // examineCache tells whether files can be placed in the cache folder.
@@ -169,13 +152,13 @@ func examineModel(name string) (*models.Bundle, finding) {
 }
 
 // examineLibraries looks for onnxruntime at every place; found is what serves.
-func examineLibraries(ctx context.Context) (found string, findings []finding) {
+func examineLibraries(ctx context.Context) (found lm.Library, findings []finding) {
 	places, serves, mend, err := lm.SurveyLibraries(ctx)
 	if err != nil {
-		return "", []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
+		return found, []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
 	}
 	for _, place := range places {
-		f := finding{Check: "onnxruntime: " + place.Name, Status: statusGood, Detail: place.Path, Mend: place.Mend}
+		f := finding{Check: "onnxruntime: " + place.Place, Status: statusGood, Detail: place.Path, Mend: place.Mend}
 		switch {
 		case !place.Found:
 			f.Status, f.Detail = statusNote, "none in "+place.Path
@@ -189,16 +172,16 @@ func examineLibraries(ctx context.Context) (found string, findings []finding) {
 		}
 		findings = append(findings, f)
 	}
-	f := finding{Check: "onnxruntime", Status: statusGood, Detail: orUnknown(serves.Version) + ", " + serves.Path}
+	f := finding{Check: "onnxruntime", Status: statusGood, Detail: versionOf(serves) + ", " + serves.Path}
 	switch {
 	case serves.Path != "":
-	case os.Getenv(lm.LibraryVariable) != "":
+	case places[0].Named:
 		// What the user names is taken or refused, never passed over.
-		f = finding{Check: f.Check, Status: statusBad, Detail: lm.LibraryVariable + " names no library that serves", Mend: mend}
+		f = finding{Check: f.Check, Status: statusBad, Detail: places[0].Place + " names no library that serves", Mend: mend}
 	default:
 		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
 	}
-	return serves.Path, append(findings, f)
+	return serves, append(findings, f)
 }
 
 // examineRun fills a template, which takes everything together.
@@ -222,9 +205,9 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 }
 
 // examineCUDA tells whether a GPU could be used.
-func examineCUDA(ctx context.Context, libraryPath string) finding {
+func examineCUDA(ctx context.Context, library lm.Library) finding {
 	f := finding{Check: "CUDA"}
-	device, err := lm.CUDADevice(ctx, libraryPath)
+	device, err := library.CUDADevice(ctx)
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.
 		f.Status, f.Detail = statusNote, "not usable: "+err.Error()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/tokenize"
 )
@@ -103,6 +104,13 @@ func printError(w io.Writer, err error, hint string) {
 	fmt.Fprintf(w, "infill: %s\n", oneLine(err.Error()))
 	if hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", oneLine(hint))
+	}
+}
+
+// warn prints a line for those who did not ask for silence.
+func warn(s *terminal.Streams, quiet bool, format string, args ...any) {
+	if !quiet {
+		fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 )
 
@@ -39,21 +38,5 @@ func TestReport(t *testing.T) {
 				t.Errorf("got %d and %q, want %d and %q", code, out.String(), test.code, test.want)
 			}
 		})
-	}
-}
-
-func TestMisspelt(t *testing.T) {
-	root := newRoot(&terminal.Streams{})
-	for template, want := range map[string]string{
-		"scroe":            "did you mean infill score?",
-		"docter":           "did you mean infill doctor?",
-		"hello":            "",
-		"":                 "",
-		"he had told me":   "",
-		"a score of [UNK]": "",
-	} {
-		if got := misspelt(root, template); got != want {
-			t.Errorf("%q: got %q, want %q", template, got, want)
-		}
 	}
 }

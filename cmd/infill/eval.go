@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -377,20 +376,13 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 
 // printEval prints a table and where the rest is.
 func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results, quiet bool) error {
-	if !quiet {
-		for _, w := range r.Warnings {
-			fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(w))
-		}
+	for _, w := range r.Warnings {
+		warn(s, quiet, "%s", w)
 	}
 	t := r.Table(o.set)
 	switch o.format {
 	case "json":
-		text, err := encode(t, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = s.Out.Write(append(text, '\n'))
-		return err
+		return writeJSON(s.Out, t)
 	case "csv":
 		text, err := t.CSV()
 		if err != nil {
@@ -402,18 +394,8 @@ func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results,
 		_, err := io.WriteString(s.Out, t.Markdown())
 		return err
 	}
-	var b strings.Builder
-	b.WriteString(t.Text(s.Width) + "\n")
-	for _, note := range append(t.AllNotes(), "signature "+r.Signature, "report "+filepath.Join(dir, eval.ReportFile)) {
-		note = oneLine(note)
-		if s.Width > 0 {
-			note = ansi.Wrap(note, s.Width, "|")
-		}
-		for _, line := range strings.Split(note, "\n") {
-			b.WriteString(restStyle().Styled(line) + "\n")
-		}
-	}
-	_, err := io.WriteString(s.Styled(), b.String())
+	lines := append(t.AllNotes(), "signature "+r.Signature, "report "+filepath.Join(dir, eval.ReportFile))
+	_, err := io.WriteString(s.Styled(), t.Text(s.Width)+"\n"+notes(s.Width, lines...))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,38 +15,16 @@ import (
 
 // fillOptions are the flags and arguments of filling.
 type fillOptions struct {
-	streams   *terminal.Streams
-	templates []string
-	input     string
-	format    string
+	inputOptions
 	seedGiven bool
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
 	modelOptions
-
-	// open gives the filler; a test puts a fake in its place.
-	open func(o *fillOptions) (filler, error)
 }
 
-// filler is what filling needs of an *infill.Filler.
-type filler interface {
-	Check(template string, o infill.Options) error
-	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
-	Close() error
-}
-
-var _ filler = (*infill.Filler)(nil)
-
-// formats lists the forms of a result.
-func formats() []string { return []string{"text", "json", "jsonl", "csv"} }
-
-// newCmdFill makes the root command. runF, when not nil, takes the place of
-// running it.
-func newCmdFill(s *terminal.Streams, runF func(context.Context, *fillOptions) error) *cobra.Command {
-	o := &fillOptions{
-		streams: s, Options: infill.DefaultOptions(), input: inputs()[0], format: formats()[0],
-		open: func(o *fillOptions) (filler, error) { return o.modelOptions.open(o.streams) },
-	}
+// newCmdFill makes the root command.
+func newCmdFill(s *terminal.Streams, run func(context.Context, *fillOptions) error) *cobra.Command {
+	o := &fillOptions{inputOptions: inputOptions{streams: s, key: "template"}, Options: infill.DefaultOptions()}
 	cmd := &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
@@ -81,22 +60,18 @@ JSON object a line with --input jsonl.`,
   $ infill --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.templates, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")
+			o.texts, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")
 			if err := o.validate(); err != nil {
 				return err
 			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return fillRun(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	addOptions(cmd, &o.Options)
-	addChoice(cmd, &o.input, "input", "", inputs(), `form of standard input; jsonl: {"template": "...", "id": ...}`)
-	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")
+	o.inputOptions.register(cmd)
 	o.modelOptions.register(cmd)
 	return cmd
 }
@@ -109,41 +84,30 @@ func (o *fillOptions) validate() error {
 	if err := o.Options.Validate(); err != nil {
 		return optionError(err)
 	}
-	if len(o.templates) == 0 && o.streams.InTerminal {
-		return &usageError{errors.New("no template: give one, or pipe templates to standard input"), `infill "he had [MASK] me", or infill --help`}
-	}
-	return nil
+	return o.inputOptions.validate(`infill "he had [MASK] me", or infill --help`)
 }
 
-// fillRun fills every template. A wrong template among the arguments ends the
-// command before anything is printed; one on standard input, where the lines
-// before it may be answered already, is reported with its line and the others
-// are filled.
 func fillRun(ctx context.Context, o *fillOptions) (err error) {
 	if !o.seedGiven {
 		if o.Seed, err = infill.NewSeed(); err != nil {
 			return err
 		}
 	}
-	f, err := o.open(o)
+	f, err := o.open(o.streams)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-
-	for i, template := range o.templates {
-		if err := f.Check(template, o.Options); err != nil {
-			err = flagged(err)
-			if len(o.templates) > 1 {
-				err = fmt.Errorf("template %d: %w", i+1, err)
-			}
-			return &usageError{err, misspelt(o.root, template)}
-		}
-	}
-	p := newResultPrinter(o.format, o.streams)
+	p := &printer[*infill.Result]{form: resultForm(), format: o.format, streams: o.streams}
 	bar := newProgress(o.streams, o.quiet)
 	defer bar.clear()
-	print := func(e entry) error {
+	check := func(template string) *usageError {
+		if err := f.Check(template, o.Options); err != nil {
+			return &usageError{flagged(err), misspelt(o.root, template)}
+		}
+		return nil
+	}
+	return o.each(ctx, check, p.end, func(e entry) error {
 		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
 		bar.clear()
 		if err != nil {
@@ -154,58 +118,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		}
 		o.note(o.streams, "signature %s", result.Signature)
 		return p.print(e.id, result)
-	}
-	if len(o.templates) > 0 {
-		for _, template := range o.templates {
-			if err := print(entry{text: template}); err != nil {
-				return err
-			}
-		}
-		return p.end()
-	}
-	err = eachEntry(ctx, o.streams, o.input, "template", print)
-	if err != nil && !errors.Is(err, errReported) {
-		return err
-	}
-	return errors.Join(p.end(), err)
-}
-
-// eachEntry calls do for every line of standard input. Lines without a text and
-// inputs that do refuses are reported and passed over; errReported tells of them
-// at the end.
-func eachEntry(ctx context.Context, s *terminal.Streams, format, key string, do func(entry) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	entries := make(chan entry)
-	go readEntries(ctx, s.In, format, key, entries)
-	seen, failed := false, false
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e, open := <-entries:
-			switch {
-			case !open && !seen:
-				return &usageError{fmt.Errorf("no %s on standard input", key), "give one as an argument, or one a line"}
-			case !open && failed:
-				return errReported
-			case !open:
-				return nil
-			}
-			seen = true
-			err := e.err
-			if err == nil {
-				err = do(e)
-				if err != nil && !isInput(err) {
-					return err
-				}
-			}
-			if err != nil {
-				failed = true
-				printError(s.Err, fmt.Errorf("line %d: %w", e.line, err), "")
-			}
-		}
-	}
+	})
 }
 
 // misspelt gives a hint for a template that is rather a mistyped command.
@@ -220,4 +133,131 @@ func misspelt(root *cobra.Command, template string) string {
 		}
 	}
 	return ""
+}
+
+// resultForm writes a row of CSV for each fill.
+func resultForm() form[*infill.Result] {
+	return form[*infill.Result]{
+		header: []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score"},
+		rows: func(id string, r *infill.Result) (rows [][]string) {
+			for _, s := range r.Fills {
+				pieces, frequency, score := "", allDigits(s.Frequency), ""
+				if r.Stats.Law != "" {
+					frequency = ""
+				}
+				if s.Score != nil {
+					pieces, score = list(s.Pieces), allDigits(*s.Score)
+				}
+				rows = append(rows, []string{
+					id, r.Template, strconv.Itoa(s.Rank), s.Text, list(s.Values), list(s.TokenIDs), allDigits(s.LogLikelihood),
+					strconv.Itoa(s.Count), frequency, strconv.FormatUint(r.Seed, 10), r.Signature, pieces, score,
+				})
+			}
+			return rows
+		},
+		text: resultText,
+	}
+}
+
+// list is a cell of CSV with several values, which may hold any character: JSON.
+func list[T int | string](values []T) string {
+	text, err := encode(values, "", "")
+	if err != nil {
+		panic(err) // there is JSON for every number and every text
+	}
+	return string(text)
+}
+
+func resultText(r *infill.Result, width int) string {
+	// The text needs the room of a narrow terminal more than the numbers do.
+	narrow := width > 0 && width < 60
+	headers := []string{"#", "fill"}
+	if r.Stats.Lengths != nil {
+		headers = append(headers, "pieces", "score")
+	}
+	likelihood := true
+	switch {
+	case narrow && r.Stats.Lengths != nil:
+		likelihood = false // the score is what ranks
+	case narrow:
+		headers = append(headers, "log-lik.")
+	default:
+		headers = append(headers, "log-likelihood")
+	}
+	if r.Stats.Law == "" {
+		headers = append(headers, "drawn")
+	}
+	var rows [][]string
+	for _, s := range r.Fills {
+		row := []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans)}
+		if r.Stats.Lengths != nil {
+			row = append(row, joined(s.Pieces, "%d", "+"), fmt.Sprintf("%.2f", *s.Score))
+		}
+		if likelihood {
+			row = append(row, fmt.Sprintf("%.2f", s.LogLikelihood))
+		}
+		if r.Stats.Law == "" {
+			row = append(row, share(s, !narrow))
+		}
+		rows = append(rows, row)
+	}
+	return wrap(mark(r.Template, r.Blanks), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + notes(width, footer(r)...)
+}
+
+// share is how often a fill was drawn, with its standard error between chains
+// where it is wanted and known.
+func share(s infill.Fill, withError bool) string {
+	if e := s.FrequencyStandardError; e != nil && withError {
+		return fmt.Sprintf("%.1f ± %.1f %%", 100*s.Frequency, 100**e)
+	}
+	return fmt.Sprintf("%.1f %%", 100*s.Frequency)
+}
+
+// footer tells how a result was made.
+func footer(r *infill.Result) []string {
+	s := r.Stats
+	how := fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"))
+	switch s.Mode {
+	case infill.ModeBest:
+		how = "annealing with " + how
+	case infill.ModeDecode:
+		how = fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "decoding"), counted(s.Steps, "round"))
+	}
+	if s.WarmUp.Steps > 0 {
+		how += fmt.Sprintf(" (%d warm-up)", s.WarmUp.Steps)
+	}
+	if s.StepSize != nil {
+		how += fmt.Sprintf(", step size %.3g", *s.StepSize)
+	}
+	if s.Ladder != nil {
+		how += ", temperatures " + joined(s.Ladder, "%g", ", ")
+		if s.SwapRates != nil {
+			how += " (swapped " + joined(s.SwapRates, "%.2f", ", ") + ")"
+		}
+	}
+	moves := []string{}
+	if s.AcceptanceRate != nil {
+		moves = append(moves, "acceptance "+withError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
+	}
+	if s.Steps > s.WarmUp.Steps && s.Mode != infill.ModeDecode {
+		moves = append(moves, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, counted(s.Slots, "slot")))
+	}
+	noun := "draw"
+	if s.Law != "" {
+		noun = "state"
+	}
+	moves = append(moves, fmt.Sprintf("%s in %s", counted(s.DistinctFills, "distinct fill"), counted(s.Draws, noun)))
+	lines := []string{how}
+	switch s.Mode {
+	case infill.ModeBest, infill.ModeDecode:
+		lines = append(lines, "the fills are finds, not draws: they follow no known law and have no frequencies")
+	}
+	if s.Lengths != nil {
+		lines = append(lines, fmt.Sprintf("%s, score: nats a word; log-likelihoods compare, and draws are counted, within a length", counted(len(s.Lengths), "length")))
+	}
+	return append(lines,
+		strings.Join(moves, ", "),
+		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s, seed %d",
+			withError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), counted(s.ModelRows, "model row"), s.Seconds, r.Seed),
+	)
 }

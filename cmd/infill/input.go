@@ -9,6 +9,10 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
 )
 
 // entry is one template or text of the user.
@@ -17,6 +21,95 @@ type entry struct {
 	id   json.RawMessage // the user's own, nil without one
 	line int             // of standard input, from 1; 0 for an argument
 	err  error           // why the line holds no text
+}
+
+// inputOptions are the texts of a command and the form of its result.
+type inputOptions struct {
+	streams *terminal.Streams
+	key     string   // of a text in JSONL, and the word for one
+	texts   []string // the arguments
+	input   string
+	format  string
+}
+
+func (o *inputOptions) register(cmd *cobra.Command) {
+	o.input, o.format = inputs()[0], formats()[0]
+	addChoice(cmd, &o.input, "input", "", inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.key))
+	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")
+}
+
+// validate refuses to wait for texts that are typed on a terminal.
+func (o *inputOptions) validate(hint string) error {
+	if len(o.texts) == 0 && o.streams.InTerminal {
+		return &usageError{fmt.Errorf("no %s: give one, or pipe %[1]ss to standard input", o.key), hint}
+	}
+	return nil
+}
+
+// each calls do for every text, and end after the last. A wrong one among the
+// arguments ends the command before anything is done; one on standard input,
+// where the lines before it may be answered already, is reported with its line
+// and the others are done.
+func (o *inputOptions) each(ctx context.Context, check func(text string) *usageError, end func() error, do func(entry) error) error {
+	for i, text := range o.texts {
+		if wrong := check(text); wrong != nil {
+			if len(o.texts) > 1 {
+				wrong.err = fmt.Errorf("%s %d: %w", o.key, i+1, wrong.err)
+			}
+			return wrong
+		}
+	}
+	for _, text := range o.texts {
+		if err := do(entry{text: text}); err != nil {
+			return err
+		}
+	}
+	if len(o.texts) > 0 {
+		return end()
+	}
+	err := eachEntry(ctx, o.streams, o.input, o.key, do)
+	if err != nil && !errors.Is(err, errReported) {
+		return err
+	}
+	return errors.Join(end(), err)
+}
+
+// eachEntry calls do for every line of standard input. Lines without a text and
+// inputs that do refuses are reported and passed over; errReported tells of them
+// at the end.
+func eachEntry(ctx context.Context, s *terminal.Streams, format, key string, do func(entry) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	entries := make(chan entry)
+	go readEntries(ctx, s.In, format, key, entries)
+	seen, failed := false, false
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, open := <-entries:
+			switch {
+			case !open && !seen:
+				return &usageError{fmt.Errorf("no %s on standard input", key), "give one as an argument, or one a line"}
+			case !open && failed:
+				return errReported
+			case !open:
+				return nil
+			}
+			seen = true
+			err := e.err
+			if err == nil {
+				err = do(e)
+				if err != nil && !isInput(err) {
+					return err
+				}
+			}
+			if err != nil {
+				failed = true
+				printError(s.Err, fmt.Errorf("line %d: %w", e.line, err), "")
+			}
+		}
+	}
 }
 
 // maxLine is the longest line that is read, in bytes, far above what a model

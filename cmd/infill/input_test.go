@@ -14,22 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/lm"
 	"infill/tokenize"
 )
-
-// run calls Main as a process would be called, with the given standard input.
-func run(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, err bytes.Buffer
-	code = Main(t.Context(), &terminal.Streams{In: stdin, Out: &out, Err: &err}, args)
-	return code, out.String(), err.String()
-}
 
 // TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
 // code 2, nothing on standard output, and onnxruntime never looked for.
 func TestBadInput(t *testing.T) {
-	t.Setenv(lm.LibraryVariable, "/nonexistent/so-that-a-use-fails")
+	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
 	tests := []struct{ name, template, want string }{
 		{"no slot", "he had told me", "infill: no slot in the template: write [MASK] where a word is wanted\n"},
 		{"lower case", "he had [mask] me", "infill: no slot in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},
@@ -164,7 +155,7 @@ func FuzzParseObject(f *testing.F) {
 			return
 		}
 		// What was taken can be written back.
-		if _, err := encode(identified[map[string]string]{id, map[string]string{"template": text}}, "", ""); err != nil {
+		if _, err := encode(identified{id, map[string]string{"template": text}}, "", ""); err != nil {
 			t.Error(err)
 		}
 		if id != nil && !json.Valid(id) {

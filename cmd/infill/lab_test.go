@@ -241,3 +241,5 @@ func TestLabFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestLabScripts(t *testing.T) { scripts(t, "lab") }

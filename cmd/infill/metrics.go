@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -204,7 +201,7 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 		}
 	}
 	for _, w := range report.Warnings {
-		o.warn("%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
+		warn(o.streams, o.quiet, "%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
 	}
 	return result.print(o)
 }
@@ -228,7 +225,7 @@ func (o *metricsOptions) read(what, file string) (*metrics.Hypotheses, error) {
 		return nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), ""}
 	}
 	if blank > 0 {
-		o.warn("%s (%s): %s left out", what, nameOf(file), counted(blank, "blank line"))
+		warn(o.streams, o.quiet, "%s (%s): %s left out", what, nameOf(file), counted(blank, "blank line"))
 	}
 	return &metrics.Hypotheses{Sentences: sentences}, nil
 }
@@ -294,16 +291,10 @@ func (o *metricsOptions) reference(r namedFile) ([]string, error) {
 	}
 	for _, skip := range c.Skipped {
 		if skip.Reason != corpus.SkipHeading {
-			o.warn("%s (%s): %s left out: %s (the first is line %d)", what, nameOf(r.file), counted(skip.Count, "line"), skip.Reason, skip.Line)
+			warn(o.streams, o.quiet, "%s (%s): %s left out: %s (the first is line %d)", what, nameOf(r.file), counted(skip.Count, "line"), skip.Reason, skip.Line)
 		}
 	}
 	return c.Raw(), nil
-}
-
-func (o *metricsOptions) warn(format string, args ...any) {
-	if !o.quiet {
-		fmt.Fprintf(o.streams.Err, "infill: warning: %s\n", oneLine(fmt.Sprintf(format, args...)))
-	}
 }
 
 func nameOf(file string) string {
@@ -323,12 +314,7 @@ type metricsResult struct {
 func (r metricsResult) print(o *metricsOptions) error {
 	switch o.format {
 	case "json":
-		text, err := encode(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = o.streams.Out.Write(append(text, '\n'))
-		return err
+		return writeJSON(o.streams.Out, r)
 	case "csv":
 		return r.csv(o.streams.Out)
 	}
@@ -342,14 +328,12 @@ func decimalText(v metrics.Value, digits int) string {
 		return ""
 	}
 	if digits < 0 {
-		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+		return allDigits(float64(v))
 	}
 	return strconv.FormatFloat(float64(v), 'f', digits, 64)
 }
 
 func (r metricsResult) csv(out io.Writer) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
 	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "second", "difference", "difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
 	for _, s := range r.Scores {
 		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "", s.Signature.String()}
@@ -368,11 +352,7 @@ func (r metricsResult) csv(out io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	_, err := out.Write(b.Bytes())
-	return err
+	return writeCSV(out, rows)
 }
 
 // scoreTitle is a score's name for people.
@@ -431,27 +411,17 @@ func (r metricsResult) text(o *metricsOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	var b strings.Builder
-	b.WriteString(renderTable(o.streams.Width, headers, rows, 0) + "\n")
-	notes := []string{fmt.Sprintf("%s, %s", counted(r.Sentences, "sentence"), counted(r.Tokens, "token"))}
+	lines := []string{fmt.Sprintf("%s, %s", counted(r.Sentences, "sentence"), counted(r.Tokens, "token"))}
 	for _, ref := range r.References {
 		if ref.Name != metrics.Union {
-			notes = append(notes, fmt.Sprintf("%s: %s, %s", ref.Name, counted(ref.Sentences, "sentence"), counted(ref.Tokens, "token")))
+			lines = append(lines, fmt.Sprintf("%s: %s, %s", ref.Name, counted(ref.Sentences, "sentence"), counted(ref.Tokens, "token")))
 		}
 	}
 	if r.Comparison != nil {
-		notes = append(notes, "p: two-sided approximate randomisation, each of a single test, not corrected for their number")
+		lines = append(lines, "p: two-sided approximate randomisation, each of a single test, not corrected for their number")
 	}
-	notes = append(notes, "signature "+r.Signature.String())
-	for _, note := range notes {
-		if o.streams.Width > 0 {
-			note = ansi.Wrap(note, o.streams.Width, "|")
-		}
-		for _, line := range strings.Split(note, "\n") {
-			b.WriteString(restStyle().Styled(line) + "\n")
-		}
-	}
-	_, err := io.WriteString(o.streams.Styled(), b.String())
+	lines = append(lines, "signature "+r.Signature.String())
+	_, err := io.WriteString(o.streams.Styled(), renderTable(o.streams.Width, headers, rows, 0)+"\n"+notes(o.streams.Width, lines...))
 	return err
 }
 
@@ -515,11 +485,7 @@ func (w wholes) String() string {
 
 // joinWholes writes a list as the flags that hold one read it.
 func joinWholes(numbers []int) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.Itoa(n)
-	}
-	return strings.Join(texts, ",")
+	return joined(numbers, "%d", ",")
 }
 
 func (w wholes) Type() string { return "N,..." }

@@ -31,7 +31,13 @@ func completeModel(cmd *cobra.Command) {
 }
 
 // precisions lists the arithmetics that a model can run in.
-func precisions() []string { return lm.Precisions() }
+func precisions() []string {
+	var names []string
+	for _, p := range lm.FP32.Values() {
+		names = append(names, string(p))
+	}
+	return names
+}
 
 func (o *modelOptions) register(cmd *cobra.Command) {
 	o.device, o.precision = devices()[0], precisions()[0]
@@ -85,7 +91,5 @@ func (o *modelOptions) note(s *terminal.Streams, format string, args ...any) {
 
 // warn prints a line for those who did not ask for silence.
 func (o *modelOptions) warn(s *terminal.Streams, format string, args ...any) {
-	if !o.quiet {
-		fmt.Fprintf(s.Err, "infill: warning: %s\n", oneLine(fmt.Sprintf(format, args...)))
-	}
+	warn(s, o.quiet, format, args...)
 }

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
@@ -125,13 +125,11 @@ No file is read but the manifests: infill models verify does that.`,
 
 func printModels(s *terminal.Streams, format string, entries []models.Entry) error {
 	if format == "json" {
-		array := jsonArray{out: s.Out}
-		for _, e := range entries {
-			if err := array.add(describe(e)); err != nil {
-				return err
-			}
+		list := make([]modelEntry, len(entries))
+		for i, e := range entries {
+			list[i] = describe(e)
 		}
-		return array.end()
+		return writeJSON(s.Out, list)
 	}
 	rows := [][]string{{"NAME", "REVISION", "FAMILY", "SIZE", "LICENCE", ""}}
 	for _, e := range entries {
@@ -154,22 +152,12 @@ func printModels(s *terminal.Streams, format string, entries []models.Entry) err
 
 // printColumns aligns rows; what it is given may hold anything.
 func printColumns(s *terminal.Streams, rows [][]string) error {
-	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i := range row {
 			row[i] = oneLine(row[i])
-			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
 		}
 	}
-	var b strings.Builder
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString(cell + strings.Repeat(" ", widths[i]-ansi.StringWidth(cell)+2))
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	_, err := s.Out.Write([]byte(b.String()))
+	_, err := io.WriteString(s.Out, renderTable(0, nil, rows, -1))
 	return err
 }
 
@@ -432,15 +420,8 @@ func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, 
 	if len(problems) > 0 || quiet {
 		return len(problems) == 0, nil
 	}
-	_, err = fmt.Fprintf(s.Out, "%s: whole, %s, %s\n", m.full(), count(len(entry.Manifest.Files), "file"), bytesText(m.Size))
+	_, err = fmt.Fprintf(s.Out, "%s: whole, %s, %s\n", m.full(), counted(len(entry.Manifest.Files), "file"), bytesText(m.Size))
 	return true, err
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func newCmdModelsRemove(s *terminal.Streams) *cobra.Command {
@@ -566,12 +547,12 @@ func importRun(ctx context.Context, o *importOptions) error {
 		}
 		return printPlaced(o.streams, bundle, o.quiet)
 	}
-	bundle, err := lm.Import(ctx, store, o.from, lm.ImportOptions{Tokenizer: o.tokenizer, Name: name, Positions: o.positions})
+	bundle, err := lm.Import(ctx, store, o.from, name, o.tokenizer, o.positions)
 	if err != nil {
 		return err
 	}
-	if why := bundle.Imported.NoGradient; why != "" && !o.quiet {
-		fmt.Fprintf(o.streams.Err, "infill: warning: the model has no gradient: %s; samplers without one work\n", oneLine(why))
+	if why := bundle.Imported.NoGradient; why != "" {
+		warn(o.streams, o.quiet, "the model has no gradient: %s; samplers without one work", why)
 	}
 	return printPlaced(o.streams, bundle, o.quiet)
 }
@@ -601,11 +582,9 @@ not at all.`,
 			if err != nil {
 				return err
 			}
-			err = lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
-			var none *lm.NoGradientError
-			if errors.As(err, &none) {
-				fmt.Fprintf(s.Err, "infill: warning: there is no %s: %s\n", lm.GradientFile, oneLine(none.Reason.Error()))
-				err = nil
+			note, err := lm.Export(cmd.Context(), bundle, tokenizer.MaskID(), dir)
+			if note != "" {
+				warn(s, false, "%s", note)
 			}
 			if err != nil || quiet {
 				return err

@@ -40,7 +40,7 @@ func TestModelScripts(t *testing.T) {
 			server := modelstest.NewHub(t)
 			env.Values[serverKey{}] = server
 			env.Setenv("HF_ENDPOINT", server.URL)
-			env.Setenv(lm.LibraryVariable, found.Path)
+			env.Setenv("INFILL_ONNXRUNTIME", found.Path)
 			env.Setenv(models.CacheVariable, filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("HF_TOKEN_PATH", filepath.Join(env.WorkDir, "token"))
 			env.Setenv("FIRST", modelstest.FirstCommit)
@@ -207,3 +207,5 @@ func TestBytesText(t *testing.T) {
 		}
 	}
 }
+
+func TestBundleScripts(t *testing.T) { scripts(t, "bundle") }

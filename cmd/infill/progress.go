@@ -14,6 +14,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/eval"
+	"infill/models"
 )
 
 // patience is how long a run may take before it shows a bar: one that only
@@ -41,15 +42,20 @@ func (b *bar) due() bool {
 	return b.out != nil && (b.drawn != nil || time.Since(b.start) >= patience)
 }
 
+// begin makes a bar, with the options beside those of all.
+func (b *bar) begin(total int64, options ...progressbar.Option) {
+	b.drawn = progressbar.NewOptions64(total, append([]progressbar.Option{
+		progressbar.OptionSetWriter(b.out),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionThrottle(65 * time.Millisecond),
+	}, options...)...)
+}
+
 // draw shows done of total after a description, with a bar made with the options
 // if there is none yet.
 func (b *bar) draw(description string, done, total int, options ...progressbar.Option) {
 	if b.drawn == nil {
-		b.drawn = progressbar.NewOptions(total, append([]progressbar.Option{
-			progressbar.OptionSetWriter(b.out),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionThrottle(65 * time.Millisecond),
-		}, options...)...)
+		b.begin(int64(total), options...)
 	}
 	b.drawn.Describe(description)
 	// A bar that cannot be drawn is no reason to stop the run.
@@ -75,6 +81,58 @@ func (p *progress) observe(step infill.Progress) {
 	if p.due() {
 		p.draw("sampling", step.Step, step.Steps, progressbar.OptionSetWidth(24),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
+	}
+}
+
+// transfer shows how far a model has been fetched.
+type transfer struct{ bar }
+
+var _ models.Progress = (*transfer)(nil)
+
+func newTransfer(s *terminal.Streams, quiet bool) *transfer { return &transfer{newBar(s, quiet)} }
+
+// Begin implements models.Progress.
+func (t *transfer) Begin(_ int, have, total int64) {
+	if t.out != nil {
+		t.clear()
+		t.begin(total, progressbar.OptionSetWidth(24), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true), progressbar.OptionSetPredictTime(true))
+		_ = t.drawn.Set64(have)
+	}
+}
+
+// File implements models.Progress.
+func (t *transfer) File(name string) {
+	if t.drawn != nil {
+		t.drawn.Describe(name)
+	}
+}
+
+// Advance implements models.Progress.
+func (t *transfer) Advance(bytes int64) {
+	if t.drawn != nil {
+		_ = t.drawn.Add64(bytes)
+	}
+}
+
+// Waiting implements models.Progress. A wait can come before there is a bar; one
+// that there is comes back when it goes on.
+func (t *transfer) Waiting(reason error, wait time.Duration) {
+	if t.drawn != nil {
+		_ = t.drawn.Clear()
+	}
+	t.tell("%s; next try in %s", reason, wait.Round(100*time.Millisecond))
+}
+
+// Converting implements models.Progress.
+func (t *transfer) Converting() {
+	t.clear()
+	t.tell("converting the weights of torch.save to safetensors")
+}
+
+// tell prints a line where a bar would stand.
+func (t *transfer) tell(format string, args ...any) {
+	if t.out != nil {
+		fmt.Fprintf(t.out, "infill: %s\n", oneLine(fmt.Sprintf(format, args...)))
 	}
 }
 

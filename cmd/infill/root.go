@@ -41,17 +41,17 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 
 // newRoot makes the whole tree of commands. The root itself fills templates.
 func newRoot(s *terminal.Streams) *cobra.Command {
-	root := newCmdFill(s, nil)
+	root := newCmdFill(s, fillRun)
 	root.AddCommand(
-		newCmdScore(s, nil),
+		newCmdScore(s, scoreRun),
 		newCmdMetrics(s, nil),
 		newCmdEval(s, nil),
 		newCmdData(s),
 		newCmdLab(s, nil),
 		newCmdModels(s),
-		newCmdSetup(s, nil),
-		newCmdDoctor(s, nil),
-		newCmdVersion(s, nil),
+		newCmdSetup(s, setupRun),
+		newCmdDoctor(s, doctorRun),
+		newCmdVersion(s, versionRun),
 		newCmdTUI(s, nil),
 	)
 	for _, topic := range helpTopics() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,14 +18,10 @@ type setupOptions struct {
 	streams *terminal.Streams
 	cuda    bool
 	quiet   bool
-
-	// ensure and place do the work; tests put fakes in their place.
-	ensure func(ctx context.Context, cuda bool, progress io.Writer) (lm.Library, error)
-	place  func(name string) (*models.Bundle, error)
 }
 
-func newCmdSetup(s *terminal.Streams, runF func(context.Context, *setupOptions) error) *cobra.Command {
-	o := &setupOptions{streams: s, ensure: lm.EnsureLibrary, place: models.Open}
+func newCmdSetup(s *terminal.Streams, run func(context.Context, *setupOptions) error) *cobra.Command {
+	o := &setupOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Fetch the onnxruntime library ahead of time",
@@ -36,12 +33,7 @@ With --cuda the library that runs on NVIDIA GPUs is fetched, a large download.
 CUDA and cuDNN themselves are the system's: infill doctor tells what is missing.`,
 		Example: "  $ infill setup\n  $ infill setup --cuda",
 		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return setupRun(cmd.Context(), o)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
@@ -49,11 +41,11 @@ CUDA and cuDNN themselves are the system's: infill doctor tells what is missing.
 }
 
 func setupRun(ctx context.Context, o *setupOptions) error {
-	bundle, err := o.place(models.DefaultName)
+	bundle, err := models.Open(models.DefaultName)
 	if err != nil {
 		return err
 	}
-	found, err := o.ensure(ctx, o.cuda, fetchProgress(o.streams, o.quiet))
+	found, err := lm.EnsureLibrary(ctx, o.cuda, fetchProgress(o.streams, o.quiet))
 	if err != nil {
 		return err
 	}
@@ -61,16 +53,12 @@ func setupRun(ctx context.Context, o *setupOptions) error {
 		return nil
 	}
 	_, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n",
-		orUnknown(found.Version), found.Path, found.Place, bundle.Name, bundle.Dir)
+		versionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir)
 	return err
 }
 
-func orUnknown(version string) string {
-	if version == "" {
-		return "of unknown version"
-	}
-	return version
-}
+// versionOf is a library's version in words.
+func versionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }
 
 // fetchProgress is where fetching the library tells of itself; nil: nowhere.
 func fetchProgress(s *terminal.Streams, quiet bool) io.Writer {

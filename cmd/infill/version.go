@@ -16,7 +16,7 @@ type versionOptions struct {
 	format  string
 }
 
-func newCmdVersion(s *terminal.Streams, runF func(context.Context, *versionOptions) error) *cobra.Command {
+func newCmdVersion(s *terminal.Streams, run func(context.Context, *versionOptions) error) *cobra.Command {
 	o := &versionOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -24,18 +24,13 @@ func newCmdVersion(s *terminal.Streams, runF func(context.Context, *versionOptio
 		Long: `Print the version of the program, the Go release that built it and the platform.
 The versions of onnxruntime and of the models are infill doctor's to tell.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return versionRun(o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	addChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
 	return cmd
 }
 
-func versionRun(o *versionOptions) error {
+func versionRun(_ context.Context, o *versionOptions) error {
 	if o.format == "json" {
 		return writeLine(o.streams.Out, map[string]string{
 			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,

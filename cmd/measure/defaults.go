@@ -266,6 +266,7 @@ func draw(stream *rand.Rand, tokens []int, logp []float32) int {
 }
 
 func header(w io.Writer, p protocol, model *lm.MaskedLM) {
+	d := model.Description()
 	fmt.Fprintf(w, `# How the defaults were chosen
 
 Written by `+"`go run ./cmd/measure defaults -o docs/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
@@ -283,7 +284,7 @@ slots, the more rows are shared.
 
 | sampler | β | α | candidates | gradient | ESS per row | relative | ESS per second | mean U | best U | distinct | acceptance | slots changed per step | rows | seconds |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-`, model.Bundle().Name, model.Bundle().SHA256[:12], model.RuntimeVersion(), model.Device(), model.Threads(),
+`, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads,
 		len(templates), p.seeds, p.chains, p.steps, p.warmUp, len(templates)*p.seeds, p.chains)
 }
 

@@ -57,7 +57,7 @@ func places(model *lm.MaskedLM, tokenizer *tokenize.Tokenizer, ctx context.Conte
 }
 
 // textTarget is a template on the model, each slot with its most probable tokens.
-func textTarget(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokenizer, text string, candidates int) (*lm.MetricTarget, error) {
+func textTarget(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokenizer, text string, candidates int) (lm.Target, error) {
 	template, err := tokenizer.Template(text)
 	if err != nil {
 		return nil, err
@@ -70,11 +70,7 @@ func textTarget(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tok
 	for j := range support {
 		support[j] = infill.Candidates(tokenizer.Fillable(), logp[j], candidates)
 	}
-	target, err := model.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Gradient: lm.Local, Support: support})
-	if err != nil {
-		return nil, err
-	}
-	return target.WithDistances()
+	return model.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Gradient: lm.Local, Support: support, Distances: true})
 }
 
 // cell is what one sampler shows on one target.
@@ -90,6 +86,7 @@ func writeSamplers(ctx context.Context, w io.Writer, o options) error {
 		return err
 	}
 	defer model.Close()
+	d := model.Description()
 	fmt.Fprintf(w, `# Samplers
 
 Written by `+"`go run ./cmd/measure samplers -o docs/samplers.md`"+`; do not edit. onnxruntime %s, %s with %d threads, model %s (%s).
@@ -106,7 +103,7 @@ sampler does not suit the target (binary only, say). Settings are the samplers' 
 
 | sampler | paper | draws from | exact | cost of a step and chain | Ising 5 × 5 | table 8³ | text | rows |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-`, model.RuntimeVersion(), model.Device(), model.Threads(), model.Bundle().Name, model.Bundle().SHA256[:12], o.seeds, stepsSmall, stepsText)
+`, d.Runtime, d.Device, d.Threads, d.Name, d.SHA256[:12], o.seeds, stepsSmall, stepsText)
 	for _, d := range samplers.Descriptions() {
 		cells := make([]cell, 3)
 		for i := range cells {

@@ -47,7 +47,7 @@ func (m *fakeModel) Description() infill.Description {
 	return infill.Description{Name: "fake", SHA256: strings.Repeat("ab", 32), Runtime: "1.2.3", Device: m.device}
 }
 
-func (m *fakeModel) MaxPositions() int { return m.positions }
+func (m *fakeModel) Positions() int { return m.positions }
 
 func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	m.begun.Add(1)

@@ -13,43 +13,42 @@ import (
 )
 
 const (
-	limitVariable = "INFILL_TEST_FILE_SIZE_LIMIT"
-	failed        = "failed: "
+	limitVariable  = "INFILL_TEST_FILE_SIZE_LIMIT"
+	folderVariable = "INFILL_TEST_FOLDER"
+	failed         = "failed: "
+	unlimited      = "this system has no limit on the size of files"
 )
 
-// RunInLittleRoom runs a test of this test program in a new process that can make no file longer than limit bytes, as
-// if the disk were full there, and gives the error that it tells. The test must call LittleRoom.
-func RunInLittleRoom(t *testing.T, test string, limit int, environment ...string) error {
+// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full there, and gives
+// its error. That process runs the same test up to this call, and gets the same dir.
+func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) error) error {
 	t.Helper()
-	command := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
-	command.Env = append(append(os.Environ(), environment...), limitVariable+"="+strconv.Itoa(limit))
+	if text := os.Getenv(limitVariable); text != "" {
+		limit, err := strconv.ParseUint(text, 10, 63)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limitFileSize(limit) != nil {
+			t.Skip(unlimited)
+		}
+		if err := do(os.Getenv(folderVariable)); err != nil {
+			fmt.Printf("\n%s%v\n", failed, err)
+		}
+		t.SkipNow() // the rest is the first process's
+	}
+	parts := strings.Split(t.Name(), "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	command := exec.Command(os.Args[0], "-test.run="+strings.Join(parts, "/"), "-test.v")
+	command.Env = append(os.Environ(), limitVariable+"="+strconv.FormatUint(limit, 10), folderVariable+"="+dir)
 	out, err := command.CombinedOutput()
-	if bytes.Contains(out, []byte("--- SKIP")) {
-		t.Skip("this system has no limit on the size of files")
+	if bytes.Contains(out, []byte(unlimited)) {
+		t.Skip(unlimited)
 	}
 	line, found := strings.CutPrefix(string(regexp.MustCompile(`(?m)^`+failed+`.*$`).Find(out)), failed)
 	if err != nil || !found {
 		t.Fatalf("the process gave %v and:\n%s", err, out)
 	}
 	return errors.New(line)
-}
-
-// LittleRoom limits the size of files and tells the error of do, in the process that RunInLittleRoom started. Elsewhere
-// it skips the test.
-func LittleRoom(t *testing.T, do func() error) {
-	t.Helper()
-	text := os.Getenv(limitVariable)
-	if text == "" {
-		t.Skip("runs in a process of its own")
-	}
-	limit, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := limitFileSize(limit); err != nil {
-		t.Skip(err)
-	}
-	if err := do(); err != nil {
-		fmt.Printf("\n%s%v\n", failed, err)
-	}
 }

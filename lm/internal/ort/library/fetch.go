@@ -38,8 +38,8 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	defer lock.Unlock()
 
 	cached := place{name: "cache", path: filepath.Join(folder, FileName(o.goos)), cached: true}
-	if seen, found := o.examine(cached, true); seen.Usable {
-		return found, nil
+	if seen := o.examine(cached, true); seen.Usable {
+		return seen, nil
 	}
 	sweep(shelf)
 
@@ -56,13 +56,13 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, oneLine(err.Error())))
 			continue
 		}
-		seen, found := o.examine(cached, false)
+		seen := o.examine(cached, false)
 		if !seen.Usable {
 			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, seen.Reason))
 			continue
 		}
 		show.line("onnxruntime %s from %s is in %s (%.1f s)", Version, pin.source, folder, time.Since(start).Seconds())
-		return found, nil
+		return seen, nil
 	}
 	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill setup`, or name a library of version %s or newer in %s",
 		Version, o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)

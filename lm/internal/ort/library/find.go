@@ -14,26 +14,6 @@ import (
 	"strings"
 )
 
-// Place is one place that was looked at.
-type Place struct {
-	Name    string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
-	Path    string // the file; where there is none, the folder, or the file that is missing
-	Found   bool
-	Version string // as the file records it
-	Usable  bool
-	Reason  string // why it is not usable, one line; empty when it is
-	Mend    string // what the user can do about it, one line; empty when there is nothing to do
-}
-
-// Report is what every place has, for `infill doctor`.
-type Report struct {
-	Places []Place
-	// Library is what Find returns, the zero Library when it fails.
-	Library Library
-	// Mend says in one line how to get a library; empty when there is one.
-	Mend string
-}
-
 // Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was passed over.
 func Find(ctx context.Context, o Options) (Library, error) {
 	o, err := o.withDefaults()
@@ -45,10 +25,10 @@ func Find(ctx context.Context, o Options) (Library, error) {
 		if err := ctx.Err(); err != nil {
 			return Library{}, err
 		}
-		seen, found := o.examine(place, false)
+		seen := o.examine(place, false)
 		switch {
 		case seen.Usable:
-			return found, nil
+			return seen, nil
 		case place.commanded:
 			return Library{}, fmt.Errorf("%s=%s: %s; %s", place.name, place.path, seen.Reason, seen.Mend)
 		case seen.Found:
@@ -61,32 +41,31 @@ func Find(ctx context.Context, o Options) (Library, error) {
 	return Library{}, fmt.Errorf("%w for %s", ErrNotFound, o.platform())
 }
 
-// Survey looks at every place, also behind the first that serves, and verifies the cached files whole.
-func Survey(ctx context.Context, o Options) (Report, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return Report{}, err
+// Survey looks at every place, also behind the first that serves, and verifies the cached files whole. serves is what Find returns, the
+// zero Library when it fails; mend says then in one line how to get a library.
+func Survey(ctx context.Context, o Options) (places []Library, serves Library, mend string, err error) {
+	if o, err = o.withDefaults(); err != nil {
+		return nil, serves, "", err
 	}
-	var report Report
 	stopped := false
 	for place := range o.places(ctx, o) {
 		if err := ctx.Err(); err != nil {
-			return report, err
+			return places, serves, "", err
 		}
-		seen, found := o.examine(place, true)
-		report.Places = append(report.Places, seen)
-		if seen.Usable && report.Library.Path == "" && !stopped {
-			report.Library = found
+		seen := o.examine(place, true)
+		places = append(places, seen)
+		if seen.Usable && !serves.Usable && !stopped {
+			serves = seen
 		}
 		if place.commanded && !seen.Usable {
 			stopped = true
-			report.Mend = seen.Mend
+			mend = seen.Mend
 		}
 	}
-	if report.Library.Path == "" && report.Mend == "" {
-		report.Mend = o.mend()
+	if !serves.Usable && mend == "" {
+		mend = o.mend()
 	}
-	return report, nil
+	return places, serves, mend, nil
 }
 
 func (o Options) mend() string {
@@ -203,8 +182,8 @@ func configured(ctx context.Context) []string {
 
 // examine decides whether a candidate serves, without loading it. Thorough compares every cached file's digest, else only the
 // library's: the CUDA provider alone has 370 MB.
-func (o Options) examine(p place, thorough bool) (Place, Library) {
-	seen := Place{Name: p.name, Path: p.path}
+func (o Options) examine(p place, thorough bool) Library {
+	seen := Library{Place: p.name, Path: p.path, Named: p.commanded}
 	status, err := os.Stat(p.path)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && status.IsDir() && !p.commanded) {
 		seen.Reason = "no onnxruntime library there"
@@ -215,10 +194,10 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 			seen.Reason = "there is no such file"
 			seen.Mend = "correct the variable, or unset it"
 		}
-		return seen, Library{}
+		return seen
 	}
 	seen.Found = true
-	fail := func(reason string) (Place, Library) {
+	fail := func(reason string) Library {
 		seen.Reason = strings.TrimPrefix(reason, seen.Path+": ") // the place has the path
 		switch {
 		case p.commanded:
@@ -226,7 +205,7 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 		case p.cached:
 			seen.Mend = o.mend()
 		}
-		return seen, Library{}
+		return seen
 	}
 	if err != nil {
 		return fail(err.Error())
@@ -236,13 +215,10 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 		return fail(err.Error())
 	}
 	seen.Path = path
-	source := ""
 	if p.cached {
-		manifest, err := verify(filepath.Dir(path), thorough)
-		if err != nil {
+		if _, err := verify(filepath.Dir(path), thorough); err != nil {
 			return fail(err.Error())
 		}
-		source = manifest.Source
 	}
 	info, err := Inspect(path)
 	if err != nil {
@@ -264,5 +240,5 @@ func (o Options) examine(p place, thorough bool) (Place, Library) {
 		}
 	}
 	seen.Usable = true
-	return seen, Library{Path: path, Version: info.Version, Place: p.name, Source: source}
+	return seen
 }

@@ -246,29 +246,28 @@ func TestSurvey(t *testing.T) {
 	absent := filepath.Join(folder, "absent.so")
 	o := Options{CacheDir: folder, places: at(
 		place{name: "system", path: old}, place{name: "cache", path: absent, cached: true}, place{name: "system", path: good}, place{name: "system", path: old})}
-	report, err := Survey(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
+	places, serves, mend, err := Survey(context.Background(), o)
+	if err != nil || mend != "" {
+		t.Fatal(mend, err)
 	}
-	passed := Place{Name: "system", Path: old, Found: true, Version: "1.18.0", Reason: "found version 1.18.0, wanted 1.24.1 or newer"}
-	want := Report{
-		Places: []Place{passed, {Name: "cache", Path: absent, Reason: "nothing fetched yet"}, {Name: "system", Path: good, Found: true, Version: "1.25.2", Usable: true}, passed},
-		Library: Library{
-			Path: good, Version: "1.25.2", Place: "system",
-		},
-	}
-	if diff := cmp.Diff(want, report); diff != "" {
+	passed := Library{Place: "system", Path: old, Found: true, Version: "1.18.0", Reason: "found version 1.18.0, wanted 1.24.1 or newer"}
+	found := Library{Place: "system", Path: good, Found: true, Version: "1.25.2", Usable: true}
+	if diff := cmp.Diff([]Library{passed, {Place: "cache", Path: absent, Reason: "nothing fetched yet"}, found, passed}, places); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if serves != found {
+		t.Errorf("%+v serves", serves)
 	}
 
 	o.places = at(place{name: "system", path: old})
-	if report, err = Survey(context.Background(), o); err != nil || report.Library.Path != "" || !strings.Contains(report.Mend, "infill setup") {
-		t.Errorf("%+v, %v", report, err)
+	if _, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable || !strings.Contains(mend, "infill setup") {
+		t.Errorf("%+v, %q, %v", serves, mend, err)
 	}
 	// As for Find, a library that the user named wins, and a bad one hides the good ones.
 	o.places = at(place{name: Variable, path: old, commanded: true}, place{name: "system", path: good})
-	if report, err = Survey(context.Background(), o); err != nil || report.Library.Path != "" || !strings.Contains(report.Mend, "correct the variable") || !report.Places[1].Usable {
-		t.Errorf("%+v, %v", report, err)
+	if places, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable || !strings.Contains(mend, "correct the variable") ||
+		!places[0].Named || !places[1].Usable {
+		t.Errorf("%+v, %+v, %q, %v", places, serves, mend, err)
 	}
 }
 

@@ -53,12 +53,16 @@ type Options struct {
 	places       func(context.Context, Options) iter.Seq[place]
 }
 
-// Library is a library that serves.
+// Library is what a place has: a library that serves, or what was found instead of one.
 type Library struct {
-	Path    string // absolute
-	Version string // "1.24.1"; empty when a library named by the user records none
-	Place   string // where it was found: INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
-	Source  string // where Fetch had it from: "pip"; empty outside the cache
+	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
+	Path    string // of the file; where there is none, of the folder, or of the file that is missing
+	Found   bool
+	Version string // "1.24.1", as the file records it; empty when a library named by the user records none
+	Usable  bool
+	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
+	Reason  string // why it is not usable, one line; empty when it is
+	Mend    string // what the user can do about it, one line; empty when there is nothing to do
 }
 
 // Ensure finds a library, or fetches one. It fetches nothing when INFILL_ONNXRUNTIME names a library, good or bad.

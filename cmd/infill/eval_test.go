@@ -108,3 +108,5 @@ func TestInterruptedEval(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestEvalScripts(t *testing.T) { scripts(t, "eval") }

@@ -1,0 +1,5 @@
+package main
+
+import "testing"
+
+func TestDataScripts(t *testing.T) { scripts(t, "data") }

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/lm"
+	"infill/models"
+)
+
+var update = flag.Bool("update", false, "write the goldens and the scripts' expectations anew")
+
+// TestMain makes the test binary stand for the command, so that scripts and the
+// tests with real processes run it as `infill`.
+func TestMain(m *testing.M) {
+	testscript.Main(prepared{m}, map[string]func(){"infill": main})
+}
+
+// prepared fetches what the command needs before the tests run: on a fresh
+// machine `go test ./...` is the first to ask for it.
+type prepared struct{ *testing.M }
+
+func (p prepared) Run() int {
+	if _, err := lm.EnsureLibrary(context.Background(), false, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return p.M.Run()
+}
+
+// userCache is the folder with the library and the built-in model, where scripts,
+// which have no home, find them.
+func userCache(t testing.TB) string {
+	t.Helper()
+	root, err := models.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// scripts runs those of testdata/script that belong to a command.
+func scripts(t *testing.T, names ...string) {
+	var files []string
+	for _, name := range names {
+		files = append(files, filepath.Join("testdata", "script", name+".txtar"))
+	}
+	root := userCache(t)
+	bundle, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := lm.EnsureLibrary(t.Context(), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Files:               files,
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(models.CacheVariable, root)
+			env.Setenv("BUNDLE", bundle.Dir)
+			env.Setenv("LIBRARY", found.Path)
+			if named := os.Getenv("INFILL_ONNXRUNTIME"); named != "" {
+				env.Setenv("INFILL_ONNXRUNTIME", named)
+			}
+			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "cuda" {
+				_, err := os.Stat("/dev/nvidia0")
+				return err == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", condition)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"alter":   alter,
+			"compare": compare,
+		},
+	})
+}
+
+// TestScriptsAreRun: every script belongs to the test of a command.
+func TestScriptsAreRun(t *testing.T) {
+	tests, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, test := range tests {
+		content, err := os.ReadFile(test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, content...)
+	}
+	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(err, scripts)
+	}
+	for _, script := range scripts {
+		if name := strings.TrimSuffix(filepath.Base(script), ".txtar"); !regexp.MustCompile(`scripts\(t,[^)]*"` + name + `"`).Match(source) {
+			t.Errorf("no test runs %s", script)
+		}
+	}
+}
+
+// run calls Main as a process would be called, with the given standard input.
+func run(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = Main(t.Context(), &terminal.Streams{In: stdin, Out: &out, Err: &err}, args)
+	return code, out.String(), err.String()
+}
+
+// splitLine cuts a command line at blanks; quotes keep them.
+func splitLine(line string) (args []string) {
+	for i, quoted := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			args = append(args, quoted)
+		} else {
+			args = append(args, strings.Fields(quoted)...)
+		}
+	}
+	return args
+}
+
+// parse runs a command as the tree of commands would.
+func parse(t *testing.T, cmd *cobra.Command, line string) error {
+	t.Helper()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError("infill", err) })
+	cmd.SetArgs(splitLine(line))
+	cmd.SetOut(new(bytes.Buffer))
+	return cmd.ExecuteContext(t.Context())
+}
+
+func checkUsage(t *testing.T, err error, want string) {
+	t.Helper()
+	var usage *usageError
+	if !errors.As(err, &usage) || err.Error() != want {
+		t.Errorf("got %v, want the usage error %q", err, want)
+	}
+}
+
+func compareOptions[T any](t *testing.T, want, got T) {
+	t.Helper()
+	unexported := cmp.AllowUnexported(fillOptions{}, inputOptions{}, scoreOptions{}, modelOptions{}, setupOptions{}, doctorOptions{}, versionOptions{})
+	ignored := cmpopts.IgnoreTypes(&terminal.Streams{}, &cobra.Command{})
+	functions := cmp.FilterPath(func(p cmp.Path) bool {
+		return p.Last().Type() != nil && p.Last().Type().Kind().String() == "func"
+	}, cmp.Ignore())
+	if diff := cmp.Diff(want, got, unexported, ignored, functions, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,5 @@
+package main
+
+import "testing"
+
+func TestMetricsScripts(t *testing.T) { scripts(t, "metrics") }
