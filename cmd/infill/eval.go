@@ -145,7 +145,7 @@ infill tui DIR watches it from another terminal.
 	addChoice(cmd, (*string)(&o.base.Energy), "energy", "", infill.Find("energy").Values, "what is likelihood")
 	flags.Var(decimal{&o.base.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
 	addChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values, "where chains start")
-	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how text becomes the tokens that are scored")
+	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
 	flags.Var(whole{&o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
 	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
 	flags.Var(whole{&o.config.Metrics.Resamples}, "resamples", "bootstrap samples, and exchanges of the paired tests")
