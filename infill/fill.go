@@ -73,13 +73,13 @@ func cancelled(ctx context.Context, err error) error {
 // run is one template of known lengths on its way through the pipeline.
 type run struct {
 	filler  *Filler
-	model   Model
+	model   LanguageModel
 	typed   *tokenize.Template // as the user wrote it
 	options Options            // settled
 	adapt   bool               // tune the kernel in the warm-up
 	plan
 	label   string // of the random streams
-	target  Target
+	target  lm.Target
 	kernel  samplers.Kernel // nil in a decoding
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
@@ -97,7 +97,7 @@ type run struct {
 
 // newRun makes a run of a plan, the one of that place among the plans of several
 // lengths, which have random numbers of their own.
-func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, place, places int) (*run, error) {
+func newRun(ctx context.Context, f *Filler, model LanguageModel, typed *tokenize.Template, p *plan, o Options, place, places int) (*run, error) {
 	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text, place: place, places: places}
 	r.options, r.adapt = o.settled()
 	if places > 1 {
@@ -124,7 +124,7 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 			support[slot] = v.supportOf(i)
 		}
 	}
-	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
+	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, lm.TargetOptions{
 		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(r.options.Gradient), Support: support, Distances: presets()[o.Sampler].metric,
 	})
 	if err != nil {
@@ -384,19 +384,19 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	if err := r.pool.evaluate(ctx, r.target); err != nil {
 		return nil, err
 	}
-	description := r.model.Description()
+	model := r.filler.Model()
 	result := &Result{
 		Template: r.typed.Text,
-		Model:    ModelInfo{Name: description.Name, SHA256: description.SHA256},
+		Model:    model,
 		Seed:     r.options.Seed,
-		Stats:    r.stats(description),
+		Stats:    r.stats(model.Device),
 		Blanks:   make([][2]int, len(r.typed.Blanks)),
 	}
 	for i, blank := range r.typed.Blanks {
 		result.Blanks[i] = [2]int{blank.Start, blank.End}
 	}
 	if math.IsNaN(result.Stats.MeanLogLikelihood) || math.IsInf(result.Stats.MeanLogLikelihood, 0) {
-		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", description.Name, result.Stats.MeanLogLikelihood)
+		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", model.Name, result.Stats.MeanLogLikelihood)
 	}
 	top := r.options.Top
 	if r.places > 1 {
@@ -441,7 +441,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 		result.Fills = append(result.Fills, fill)
 	}
 	result.Stats.ModelRows = r.target.Counts().Rows + r.extraRows // with what scoring took
-	result.Signature = r.signature(description)
+	result.Signature = r.signature(model)
 	result.Warnings = r.warnings(result)
 	return result, nil
 }
@@ -463,13 +463,13 @@ func (r *run) legible(order []ranked, top int) []ranked {
 	return kept
 }
 
-func (r *run) stats(description Description) Stats {
+func (r *run) stats(device string) Stats {
 	o := r.options
 	s := Stats{
 		Mode: o.Mode, Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Chains, Steps: o.Steps,
 		WarmUp: WarmUp{Steps: o.WarmUp},
 		Draws:  len(r.pool.draws), DistinctFills: len(r.pool.energy),
-		Device: description.Device,
+		Device: device,
 	}
 	s.StepSize = finite(r.stepSize())
 	if o.Mode != ModeSample {
