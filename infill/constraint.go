@@ -231,7 +231,7 @@ func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing
 			}
 		}
 		if len(ids) < low || len(ids) > high {
-			return misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", blank+1, word, countPieces(len(ids)), t.Text[b.Start:b.End], bounds(low, high))
+			return misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", blank+1, word, countPieces(len(ids)), t.Text[b.Start:b.End], span(low, high))
 		}
 		if !r.banned(b, ids) && r.rightLength(ids) && r.begins(b, ids[0]) {
 			r.lists[blank] = append(r.lists[blank], ids)

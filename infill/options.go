@@ -294,16 +294,8 @@ func misfit(option, format string, args ...any) error {
 
 // Validate returns an *OptionError for the first value that cannot be used.
 func (o *Options) Validate() error {
-	defaults := DefaultOptions()
 	for _, option := range table() {
-		reason := ""
-		if option.check != nil {
-			reason = option.check(o)
-		}
-		if reason == "" && option.Unfit != nil && option.Get(o) != option.Get(&defaults) {
-			reason = option.Unfit(o)
-		}
-		if reason != "" {
+		if reason := option.fault(o); reason != "" {
 			return &OptionError{Option: option.Name, Reason: reason}
 		}
 	}

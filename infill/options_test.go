@@ -28,15 +28,15 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.StepSize = math.Inf(1) }, "step-size", "+Inf is not"},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gibbs" }, "step-size", "gibbs has none"},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
-		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of sqrt, `},
+		{func(o *Options) { o.Balance = "0.4" }, "balance", `0.4 is not one of auto, sqrt, `},
 		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs has none to choose"},
 		{func(o *Options) { o.Candidates = -1 }, "candidates", "-1 is not"},
 		{func(o *Options) { o.Energy = "mle" }, "energy", `"mle" is not one of pll, filled`},
-		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of local, full, stochastic`},
+		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of auto, local, full, stochastic`},
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
 		{func(o *Options) { o.Temperature = 0 }, "temperature", "0 is not a number above 0"},
 		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
-		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, or fill:WORD,...`},
+		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
 		{func(o *Options) { o.Mode = "guess" }, "mode", `"guess" is not one of sample, best, decode`},
 		{func(o *Options) { o.Mode, o.WarmUp = ModeBest, 3 }, "warm-up", "best has none"},
@@ -132,8 +132,8 @@ func TestTable(t *testing.T) {
 		}
 		seen[option.Name] = true
 		defaults := DefaultOptions()
-		if option.check != nil && option.check(&defaults) != "" {
-			t.Errorf("%s: the default is refused: %s", option.Name, option.check(&defaults))
+		if option.fault(&defaults) != "" {
+			t.Errorf("%s: the default is refused: %s", option.Name, option.fault(&defaults))
 		}
 		list := option.Values
 		if text, ok := texts[option.Name]; ok {

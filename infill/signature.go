@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -76,7 +77,7 @@ func (r *run) signature(d Description) string {
 			}
 		case "temperature":
 			if o.Mode == ModeBest {
-				value = number(hottest) + "-" + number(coldest)
+				value = fmt.Sprint(hottest, "-", coldest)
 			}
 		case "steps", "warm-up", "initial":
 			if decode {
@@ -92,8 +93,8 @@ func (r *run) signature(d Description) string {
 				continue
 			}
 		case "characters":
-			if value != "" {
-				value = bounds(o.MinCharacters, o.MaxCharacters)
+			if value != "" && o.MinCharacters == 0 {
+				value = "0" + value
 			}
 		}
 		if value != "" {
