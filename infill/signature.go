@@ -62,7 +62,7 @@ func (r *run) signature(m Model) string {
 			}
 		case "step-size":
 			switch {
-			case decode || !presets()[o.Sampler].stepped:
+			case decode || !o.has("step-size"):
 				continue
 			case r.adapt && adjusted(o.Sampler):
 				value = "auto"
