@@ -86,10 +86,11 @@ var table = sync.OnceValue(func() []Option {
 		choice("mode", "draw fills; search for the likeliest by annealing; or decode by confidence, without chains",
 			func(o *Options) *Mode { return &o.Mode }, "", ModeSample, ModeBest, ModeDecode),
 		choice("sampler", "how the chains move, see infill help samplers", func(o *Options) *string { return &o.Sampler }, "", Samplers()...).sampling(),
-		whole("samples", "chains, each of which ends in one sample", "chains", 1, maxChains, "", func(o *Options) *int { return &o.Chains }),
+		whole("samples", "chains, each of which ends in one sample", "chains", 1, maxChains, "", func(o *Options) *int { return &o.Chains },
+			"1", "5", "10", "25", "50", "100"),
 		whole("top", "fills to print", "fills", 1, math.MaxInt, "", func(o *Options) *int { return &o.Top }),
 		whole("steps", "steps of each chain, the warm-up included", "steps", 0, maxSteps, "", func(o *Options) *int { return &o.Steps },
-			"10", "20", "50", "100", "200", "500", "1000").sampling().checked(func(o *Options) string {
+			"0", "10", "20", "50", "100", "200", "500", "1000").sampling().checked(func(o *Options) string {
 			if o.Mode != ModeSample && o.Steps == 0 {
 				return string(o.Mode) + " needs at least one"
 			}
