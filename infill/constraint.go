@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -131,11 +132,11 @@ func checkTogether(p *plan, o Options) error {
 	if why == "" {
 		return nil
 	}
-	kind := presets()[o.Sampler]
+	kind := samplers.Describe(o.Sampler)
 	switch {
 	case o.Mode == ModeDecode:
 		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
-	case kind.conditional || kind.metric:
+	case kind.Conditionals || kind.Distances:
 		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
 	case o.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
@@ -231,7 +232,7 @@ func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing
 			}
 		}
 		if len(ids) < low || len(ids) > high {
-			return misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", blank+1, word, countPieces(len(ids)), t.Text[b.Start:b.End], bounds(low, high))
+			return misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", blank+1, word, countPieces(len(ids)), t.Text[b.Start:b.End], span(low, high))
 		}
 		if !r.banned(b, ids) && r.rightLength(ids) && r.begins(b, ids[0]) {
 			r.lists[blank] = append(r.lists[blank], ids)

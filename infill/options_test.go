@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/samplers"
 )
 
 func TestValidate(t *testing.T) {
@@ -28,15 +27,15 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.StepSize = math.Inf(1) }, "step-size", "+Inf is not"},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gibbs" }, "step-size", "gibbs has none"},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
-		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of sqrt, `},
+		{func(o *Options) { o.Balance = "0.4" }, "balance", `0.4 is not one of auto, sqrt, `},
 		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs has none to choose"},
 		{func(o *Options) { o.Candidates = -1 }, "candidates", "-1 is not"},
 		{func(o *Options) { o.Energy = "mle" }, "energy", `"mle" is not one of pll, filled`},
-		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of local, full, stochastic`},
+		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of auto, local, full, stochastic`},
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
 		{func(o *Options) { o.Temperature = 0 }, "temperature", "0 is not a number above 0"},
 		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
-		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, or fill:WORD,...`},
+		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
 		{func(o *Options) { o.Mode = "guess" }, "mode", `"guess" is not one of sample, best, decode`},
 		{func(o *Options) { o.Mode, o.WarmUp = ModeBest, 3 }, "warm-up", "best has none"},
@@ -69,31 +68,17 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestPresets walks every sampler that fills text: one whose preset does not
-// fit its kernel could not run.
-func TestPresets(t *testing.T) {
+// TestSamplers walks every sampler that fills text: one whose defaults on text do
+// not fit its kernel could not run.
+func TestSamplers(t *testing.T) {
 	f, _ := newFake(t)
 	names := Samplers()
 	if names[0] != DefaultOptions().Sampler {
 		t.Errorf("the default sampler %s is not the first of %v", DefaultOptions().Sampler, names)
 	}
-	if len(names) != len(presets()) {
-		t.Errorf("%d samplers offered, %d presets: one names no kernel", len(names), len(presets()))
-	}
-	for _, d := range samplers.Descriptions() {
-		p, ok := presets()[d.Name]
-		if !ok {
-			continue
-		}
-		target := fakeMetric{&fakeTarget{model: &fakeModel{}, support: [][]int{{6, 7}}, categories: []int{2}, width: 2}}
-		if _, err := samplers.New(d.Name, target, samplers.Options{StepSize: 1}); (err == nil) != p.stepped {
-			t.Errorf("%s: preset %+v, and with a step size the kernel says %v", d.Name, p, err)
-		}
-		if _, err := samplers.New(d.Name, target, samplers.Options{Balance: samplers.Ratio()}); (err == nil) != (p.balance != "") {
-			t.Errorf("%s: preset %+v, and with a balance the kernel says %v", d.Name, p, err)
-		}
+	for _, name := range names {
 		o := DefaultOptions()
-		o.Sampler = d.Name
+		o.Sampler = name
 		if err := o.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -132,8 +117,8 @@ func TestTable(t *testing.T) {
 		}
 		seen[option.Name] = true
 		defaults := DefaultOptions()
-		if option.check != nil && option.check(&defaults) != "" {
-			t.Errorf("%s: the default is refused: %s", option.Name, option.check(&defaults))
+		if option.fault(&defaults) != "" {
+			t.Errorf("%s: the default is refused: %s", option.Name, option.fault(&defaults))
 		}
 		list := option.Values
 		if text, ok := texts[option.Name]; ok {

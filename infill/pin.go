@@ -74,7 +74,7 @@ func (f *Filler) LogConditionals(ctx context.Context, template string, ids []int
 // fill being the token ids of its slots. It serves
 // samplers that move without knowing U. Errors are those of Fill.
 func (f *Filler) LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error) {
-	if reason := Find("energy").check(&Options{Sampling: Sampling{Energy: energy}}); reason != "" {
+	if reason := Find("energy").fault(&Options{Sampling: Sampling{Energy: energy}}); reason != "" {
 		return nil, &OptionError{Option: "energy", Reason: reason}
 	}
 	parsed, err := f.Template(template)
@@ -98,7 +98,7 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, energy lm.
 		slices.Sort(support[slot])
 		support[slot] = slices.Compact(support[slot])
 	}
-	target, err := model.NewTarget(parsed.IDs, parsed.Slots, TargetOptions{Energy: energy, Gradient: lm.Local, Support: support})
+	target, err := model.NewTarget(parsed.IDs, parsed.Slots, lm.TargetOptions{Energy: energy, Gradient: lm.Local, Support: support})
 	if err != nil {
 		return nil, err
 	}

@@ -34,15 +34,68 @@ type Option struct {
 	Join string
 	// Sampling tells that it is one of [Sampling].
 	Sampling bool
-	// Get writes the value, and Set reads it. Set's errors complete the sentence
-	// `"x" is not …`; what only Validate can refuse passes.
-	Get func(o *Options) string
-	Set func(o *Options, text string) error
-	// Unfit, where not nil, says why the sampler or the mode has no use for the
-	// option, "" where it has.
-	Unfit func(o *Options) string
 
-	check func(o *Options) string // what is wrong with the value, "" for nothing
+	want  string // what every value is: the end of the sentence `"x" is not …`
+	get   func(o *Options) string
+	set   func(o *Options, text string) bool
+	valid func(o *Options) bool   // nil: whatever set takes
+	check func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
+	// useless says of what the option is none: a sampler's or a mode's name is put before it.
+	useless []useless
+}
+
+// useless is a reason to leave an option out.
+type useless struct {
+	when   func(o *Options) bool
+	reason string
+}
+
+// Get writes the value.
+func (t Option) Get(o *Options) string { return t.get(o) }
+
+// Set reads a value. An error completes the sentence `"x" is not …`; what only
+// Validate can refuse passes.
+func (t Option) Set(o *Options, text string) error {
+	changed := *o
+	if !t.set(&changed, text) {
+		return errors.New(t.want)
+	}
+	*o = changed
+	return nil
+}
+
+// Unfit says why the sampler or the mode has no use for the option, "" where it has.
+func (t Option) Unfit(o *Options) string {
+	for _, u := range t.useless {
+		switch {
+		case !u.when(o):
+		case o.Mode != ModeSample:
+			return string(o.Mode) + " " + u.reason
+		default:
+			return o.Sampler + " " + u.reason
+		}
+	}
+	return ""
+}
+
+// fault says what is wrong with an option, "" for nothing.
+func (t Option) fault(o *Options) string {
+	if t.valid != nil && !t.valid(o) {
+		value := t.get(o)
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			value = strconv.Quote(value)
+		}
+		return value + " is not " + t.want
+	}
+	if t.check != nil {
+		if reason := t.check(o); reason != "" {
+			return reason
+		}
+	}
+	if defaults := DefaultOptions(); t.get(o) != t.get(&defaults) {
+		return t.Unfit(o)
+	}
+	return ""
 }
 
 // The largest counts that are taken. They only keep a slip of the finger from
@@ -55,10 +108,7 @@ const (
 	maxCharacters = 1 << 16
 )
 
-const (
-	auto = "auto"
-	half = "half"
-)
+const auto = "auto"
 
 // Find is the row of an option, the zero value where there is none.
 func Find(name string) Option {
@@ -74,427 +124,271 @@ func Find(name string) Option {
 func Table() []Option { return slices.Clone(table()) }
 
 var table = sync.OnceValue(func() []Option {
-	preset := func(o *Options) preset { return presets()[o.Sampler] }
+	decodes := func(o *Options) bool { return o.Mode == ModeDecode }
+	searches := func(o *Options) bool { return o.Mode == ModeBest }
+	balances := strings.Join(samplers.BalanceNames(), ", ")
+	starts := []StartKind{StartModel, StartRandom, StartShared, StartMask}
 	return []Option{
 		listsOption(),
 		bannedOption(),
-		switchOption("whole-words", "no blank begins with a piece that continues the word on its left", func(o *Options) *bool { return &o.WholeWords }),
-		boundsOption("characters", "bounds on the characters of a fill: 3-8, 3-, -8 or 3", "characters", maxCharacters, true,
+		{
+			Name: "whole-words", Help: "no blank begins with a piece that continues the word on its left", Values: []string{"false", "true"}, Closed: true,
+			want: "true or false",
+			get:  func(o *Options) string { return strconv.FormatBool(o.WholeWords) },
+			set: func(o *Options, text string) bool {
+				whole, err := strconv.ParseBool(text)
+				o.WholeWords = whole
+				return err == nil
+			},
+		},
+		bounds(Option{Name: "characters", Unit: "characters", Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
+			want: "a number or a range of 1 or more, as in 3, 3-8, 3- or -8"}, maxCharacters, true,
 			func(o *Options) (low, high *int) { return &o.MinCharacters, &o.MaxCharacters }),
-		boundsOption("pieces", "number of pieces of every blank without a length of its own: 2 or 1-3; bounds --slot as well", "pieces", maxPieces, false,
+		bounds(Option{Name: "pieces", Unit: "pieces", Help: "number of pieces of every blank without a length of its own: 2 or 1-3; bounds --slot as well",
+			want: "a number or a range of 1 or more, as in 2 or 1-3"}, maxPieces, false,
 			func(o *Options) (low, high *int) { return &o.MinPieces, &o.MaxPieces }),
-		choice("mode", "draw fills; search for the likeliest by annealing; or decode by confidence, without chains",
-			func(o *Options) *Mode { return &o.Mode }, "", ModeSample, ModeBest, ModeDecode),
-		choice("sampler", "how the chains move, see infill help samplers", func(o *Options) *string { return &o.Sampler }, "", Samplers()...).sampling(),
-		whole("samples", "chains, each of which ends in one sample", "chains", 1, maxChains, "", func(o *Options) *int { return &o.Chains },
-			"1", "5", "10", "25", "50", "100"),
-		whole("top", "fills to print", "fills", 1, math.MaxInt, "", func(o *Options) *int { return &o.Top }),
-		whole("steps", "steps of each chain, the warm-up included", "steps", 0, maxSteps, "", func(o *Options) *int { return &o.Steps },
-			"0", "10", "20", "50", "100", "200", "500", "1000").sampling().checked(func(o *Options) string {
-			if o.Mode != ModeSample && o.Steps == 0 {
-				return string(o.Mode) + " needs at least one"
-			}
-			return ""
-		}),
-		warmUpOption().sampling(),
-		decimal("step-size", "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up", "{auto|ALPHA}", auto,
-			func(o *Options) *float64 { return &o.StepSize }, auto, "0.1", "0.2", "0.5", "1", "2", "5", "10", "50").sampling().
-			unfit(func(o *Options) bool { return !preset(o).stepped || o.Mode == ModeDecode }, "has none: leave it out"),
-		balanceOption().sampling().
-			unfit(func(o *Options) bool { return o.Mode == ModeDecode }, "has none: leave it out").
-			unfit(func(o *Options) bool { return preset(o).balance == "" }, "has none to choose: leave it out"),
-		whole("candidates", "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary", "tokens", 0, math.MaxInt, " (the whole vocabulary)",
-			func(o *Options) *int { return &o.Candidates }, "10", "50", "100", "250", "500", "1000", "0").sampling(),
-		choice("energy", "what is likelihood: each slot masked in turn, or nothing masked", func(o *Options) *lm.Energy { return &o.Energy }, "", lm.PLL, lm.Filled).sampling(),
-		choice("gradient", "what proposals look at; auto is the sampler's own choice", func(o *Options) *lm.Gradient { return &o.Gradient }, auto, lm.Local, lm.Full, lm.Stochastic).sampling().
-			unfit(func(o *Options) bool { return preset(o).gradient == "" || o.Mode == ModeDecode }, "uses none: leave it out").
-			checked(func(o *Options) string {
-				if o.Mode == ModeBest && o.Gradient == lm.Stochastic {
+		choice(Option{Name: "mode", Help: "draw fills; search for the likeliest by annealing; or decode by confidence, without chains"},
+			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
+		choice(Option{Name: "sampler", Sampling: true, Help: "how the chains move, see infill help samplers"},
+			func(o *Options) *string { return &o.Sampler }, Samplers()...),
+		numeric(Option{Name: "samples", Kind: "N", Unit: "chains", Help: "chains, each of which ends in one sample",
+			Values: strings.Fields("1 5 10 25 50 100"), want: fmt.Sprintf("a whole number from 1 to %d", maxChains)},
+			func(o *Options) *int { return &o.Chains }, "", 0, 1, maxChains),
+		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: "a whole number of 1 or more"},
+			func(o *Options) *int { return &o.Top }, "", 0, 1, math.MaxInt),
+		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true, Help: "steps of each chain, the warm-up included",
+			Values: strings.Fields("0 10 20 50 100 200 500 1000"), want: fmt.Sprintf("a whole number from 0 to %d", maxSteps),
+			check: func(o *Options) string {
+				if o.Mode != ModeSample && o.Steps == 0 {
+					return string(o.Mode) + " needs at least one"
+				}
+				return ""
+			}}, func(o *Options) *int { return &o.Steps }, "", 0, 0, maxSteps),
+		numeric(Option{Name: "warm-up", Kind: "{half|N}", Unit: "steps", Sampling: true, Help: "first steps that are not drawn from; half is half of the steps",
+			Values: []string{"half"}, want: "a whole number of 0 or more, or half",
+			check: func(o *Options) string {
+				if o.WarmUp > o.Steps {
+					return fmt.Sprintf("%d is not a whole number from 0 to the number of steps, %d", o.WarmUp, o.Steps)
+				}
+				return ""
+			},
+			useless: []useless{{func(o *Options) bool { return o.Mode != ModeSample }, "has none: leave it out"}},
+		}, func(o *Options) *int { return &o.WarmUp }, "half", HalfSteps, 0, math.MaxInt),
+		numeric(Option{Name: "step-size", Kind: "{auto|ALPHA}", Sampling: true, Help: "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up",
+			Values: strings.Fields("auto 0.1 0.2 0.5 1 2 5 10 50"), want: "a number above 0, or auto",
+			useless: []useless{{func(o *Options) bool { return decodes(o) || !o.has("step-size") }, "has none: leave it out"}},
+		}, func(o *Options) *float64 { return &o.StepSize }, auto, 0, math.SmallestNonzeroFloat64, math.MaxFloat64),
+		{
+			Name: "balance", Kind: "{auto|BETA|NAME}", Sampling: true, Values: append([]string{auto}, samplers.BalanceNames()...),
+			Help: "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " + balances,
+			want: "one of auto, " + balances + ", or a number from 0.5 to 1",
+			useless: []useless{{decodes, "has none: leave it out"},
+				{func(o *Options) bool { return !o.has("balance") }, "has none to choose: leave it out"}},
+			get:   func(o *Options) string { return orAuto(o.Balance) },
+			set:   func(o *Options, text string) bool { o.Balance = orEmpty(text); return balanced(o) },
+			valid: balanced,
+		},
+		numeric(Option{Name: "candidates", Kind: "N", Unit: "tokens", Sampling: true, Help: "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
+			Values: strings.Fields("10 50 100 250 500 1000 0"), want: "a whole number of 0 (the whole vocabulary) or more"},
+			func(o *Options) *int { return &o.Candidates }, "", 0, 0, math.MaxInt),
+		choice(Option{Name: "energy", Sampling: true, Help: "what is likelihood: each slot masked in turn, or nothing masked"},
+			func(o *Options) *lm.Energy { return &o.Energy }, lm.PLL, lm.Filled),
+		choice(Option{Name: "gradient", Sampling: true, Values: []string{auto}, Help: "what proposals look at; auto is the sampler's own choice",
+			useless: []useless{{func(o *Options) bool { return decodes(o) || o.onText().Gradient == "" }, "uses none: leave it out"}},
+			check: func(o *Options) string {
+				if searches(o) && o.Gradient == lm.Stochastic {
 					return "best needs the same gradient at every temperature: take local or full"
 				}
 				return ""
-			}),
-		decimal("temperature", "draw from the distribution to the power 1/T", "T", "", func(o *Options) *float64 { return &o.Temperature },
-			"0.5", "0.7", "0.8", "1", "1.2", "1.5", "2").sampling().
-			unfit(func(o *Options) bool { return o.Mode == ModeBest }, "lowers it itself: leave it out"),
-		ladderOption(),
-		startOption().sampling().
-			unfit(func(o *Options) bool { return o.Mode == ModeDecode }, "always starts from slots that are all masked: leave it out"),
-		choice("rank", "rank the distinct fills of all draws, or the chains' final states with repeats", func(o *Options) *Rank { return &o.Rank }, "", RankDistinct, RankFinal),
-		choice("length-score", "what compares fills of several lengths, see infill help templates",
-			func(o *Options) *LengthScore { return &o.LengthScore }, "", BlankLeftToRight, WordLeftToRight),
-		seedOption(),
+			}}, func(o *Options) *lm.Gradient { return &o.Gradient }, lm.Local, lm.Full, lm.Stochastic),
+		numeric(Option{Name: "temperature", Kind: "T", Sampling: true, Help: "draw from the distribution to the power 1/T",
+			Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), want: "a number above 0", useless: []useless{{searches, "lowers it itself: leave it out"}},
+		}, func(o *Options) *float64 { return &o.Temperature }, "", 0, math.SmallestNonzeroFloat64, math.MaxFloat64),
+		{
+			Name: "ladder", Kind: "T,T,...", Help: "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from",
+			want: "a list of temperatures, as in 1,2,4",
+			get: func(o *Options) string {
+				return strings.ReplaceAll(strings.Trim(fmt.Sprint(o.Ladder), "[]"), " ", ",")
+			},
+			set: func(o *Options, text string) bool {
+				o.Ladder = nil
+				for field := range strings.SplitSeq(text, ",") {
+					t, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+					if err != nil {
+						return false
+					}
+					o.Ladder = append(o.Ladder, t)
+				}
+				return true
+			},
+			check: ladderFault,
+		},
+		{
+			Name: "initial", Kind: "NAME", Sampling: true, Values: texts(starts),
+			Help: "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, " +
+				"unmasked slot by slot, or at a fill; one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
+			want:    "one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
+			useless: []useless{{decodes, "always starts from slots that are all masked: leave it out"}},
+			get:     func(o *Options) string { return o.Initial.String() },
+			set: func(o *Options, text string) bool {
+				return o.Initial.UnmarshalText([]byte(text)) == nil && (o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind))
+			},
+			valid: func(o *Options) bool { return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind) },
+		},
+		choice(Option{Name: "rank", Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
+			func(o *Options) *Rank { return &o.Rank }, RankDistinct, RankFinal),
+		choice(Option{Name: "length-score", Help: "what compares fills of several lengths, see infill help templates"},
+			func(o *Options) *LengthScore { return &o.LengthScore }, BlankLeftToRight, WordLeftToRight),
+		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given", want: "a whole number of 0 or more, below 2^64"},
+			func(o *Options) *uint64 { return &o.Seed }, "", 0, 0, math.MaxUint64),
 	}
 })
 
-// sampling marks a part of [Sampling].
-func (t Option) sampling() Option {
-	t.Sampling = true
-	return t
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
 }
 
-// checked adds a check behind those there are.
-func (t Option) checked(check func(o *Options) string) Option {
-	first := t.check
-	t.check = func(o *Options) string {
-		if reason := first(o); reason != "" {
-			return reason
-		}
-		return check(o)
+// orAuto and orEmpty translate the empty value, which leaves a choice to the sampler.
+func orAuto(text string) string {
+	if text == "" {
+		return auto
 	}
-	return t
+	return text
 }
 
-// unfit says, behind the name of the mode or the sampler, what makes the option
-// useless when it is so.
-func (t Option) unfit(when func(o *Options) bool, reason string) Option {
-	first := t.Unfit
-	t.Unfit = func(o *Options) string {
-		switch {
-		case first != nil && first(o) != "":
-			return first(o)
-		case !when(o):
-			return ""
-		case o.Mode != ModeSample:
-			return string(o.Mode) + " " + reason
-		}
-		return o.Sampler + " " + reason
+func orEmpty(text string) string {
+	if text == auto {
+		return ""
 	}
-	return t
+	return text
 }
 
-// choice is an enumeration; word, where not "", stands for the empty value.
-func choice[T ~string](name, help string, field func(*Options) *T, word string, values ...T) Option {
-	t := Option{Name: name, Help: help, Closed: true}
-	if word != "" {
-		t.Values = []string{word}
-	}
-	var names []string // without the word
-	for _, v := range values {
-		names = append(names, string(v))
-	}
-	t.Values = append(t.Values, names...)
+// choice is an enumeration; the empty value is one of it where t has the value auto.
+func choice[T ~string](t Option, field func(*Options) *T, values ...T) Option {
+	t.Closed, t.Values = true, append(t.Values, texts(values)...)
 	// A long list would push the descriptions of all flags to the right.
 	if t.Kind = "{" + strings.Join(t.Values, "|") + "}"; len(t.Kind) > 36 {
 		t.Kind = "NAME"
 	}
-	t.Get = func(o *Options) string {
-		if *field(o) == "" {
+	t.want = "one of " + strings.Join(t.Values, ", ")
+	t.get = func(o *Options) string { return string(*field(o)) }
+	if t.Values[0] == auto {
+		t.get = func(o *Options) string { return orAuto(string(*field(o))) }
+	}
+	t.set = func(o *Options, text string) bool {
+		*field(o) = T(orEmpty(text))
+		return slices.Contains(t.Values, text)
+	}
+	t.valid = func(o *Options) bool { return slices.Contains(t.Values, t.get(o)) }
+	return t
+}
+
+// numeric is a number from low to high; word, where not "", stands for the value of.
+func numeric[T int | uint64 | float64](t Option, field func(*Options) *T, word string, of, low, high T) Option {
+	t.get = func(o *Options) string {
+		if word != "" && *field(o) == of {
 			return word
 		}
-		return string(*field(o))
+		return fmt.Sprint(*field(o))
 	}
-	t.Set = func(o *Options, text string) error {
-		if !slices.Contains(t.Values, text) {
-			return fmt.Errorf("one of %s", strings.Join(t.Values, ", "))
+	t.set = func(o *Options, text string) bool {
+		if word != "" && text == word {
+			*field(o) = of
+			return true
 		}
-		if text == word {
-			text = ""
+		var err error
+		switch x := any(field(o)).(type) {
+		case *int:
+			*x, err = strconv.Atoi(text)
+		case *uint64:
+			*x, err = strconv.ParseUint(text, 10, 64)
+		case *float64:
+			*x, err = strconv.ParseFloat(text, 64)
 		}
-		*field(o) = T(text)
-		return nil
+		// What the word is kept as must not pass for it.
+		return err == nil && (word == "" || *field(o) != of)
 	}
-	t.check = func(o *Options) string {
-		if value := *field(o); !slices.Contains(values, value) && (value != "" || word == "") {
-			return fmt.Sprintf("%q is not one of %s", value, strings.Join(names, ", "))
-		}
-		return ""
+	t.valid = func(o *Options) bool {
+		x := *field(o) // NaN is within no bounds
+		return word != "" && x == of || x >= low && x <= high
 	}
 	return t
 }
 
-// whole is a whole number within bounds, high being math.MaxInt for none; zero says
-// what 0 stands for, in brackets, where it is taken.
-func whole(name, help, unit string, low, high int, zero string, field func(*Options) *int, values ...string) Option {
-	want := fmt.Sprintf("a whole number from %d to %d", low, high)
-	if high == math.MaxInt {
-		want = fmt.Sprintf("a whole number of %d%s or more", low, zero)
-	}
-	return Option{
-		Name: name, Help: help, Kind: "N", Unit: unit, Values: values,
-		Get: func(o *Options) string { return strconv.Itoa(*field(o)) },
-		Set: func(o *Options, text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				return errors.New("a whole number")
-			}
-			*field(o) = n
-			return nil
-		},
-		check: func(o *Options) string {
-			if n := *field(o); n < low || n > high {
-				return fmt.Sprintf("%d is not %s", n, want)
-			}
-			return ""
-		},
-	}
+func balanced(o *Options) bool {
+	return o.Balance == "" || new(samplers.Balance).Set(o.Balance) == nil
 }
 
-// decimal is a number above 0; word, where not "", stands for 0.
-func decimal(name, help, kind, word string, field func(*Options) *float64, values ...string) Option {
-	want := "a number above 0"
-	if word != "" {
-		want += ", or " + word
+// ladderFault says what is wrong with the temperatures of parallel tempering.
+func ladderFault(o *Options) string {
+	for i, t := range o.Ladder {
+		switch {
+		case !(t > 0) || math.IsInf(t, 1):
+			return fmt.Sprintf("%v is not a temperature: list numbers above 0, as in 1,2,4", t)
+		case i > 0 && t <= o.Ladder[i-1]:
+			return fmt.Sprintf("%v after %v: temperatures must ascend", t, o.Ladder[i-1])
+		}
 	}
-	return Option{
-		Name: name, Help: help, Kind: kind, Values: values,
-		Get: func(o *Options) string {
-			if word != "" && *field(o) == 0 {
-				return word
-			}
-			return number(*field(o))
-		},
-		Set: func(o *Options, text string) error {
-			if word != "" && text == word {
-				*field(o) = 0
-				return nil
-			}
-			x, err := strconv.ParseFloat(text, 64)
-			switch {
-			case err != nil && word != "":
-				return errors.New("a number or " + word)
-			case err != nil:
-				return errors.New("a number")
-			case word != "" && x == 0:
-				// 0 is how the word is kept, and must not pass for it.
-				return errors.New(want)
-			}
-			*field(o) = x
-			return nil
-		},
-		check: func(o *Options) string {
-			// Written so that NaN fails.
-			if x := *field(o); !(x > 0 && !math.IsInf(x, 1)) && (word == "" || x != 0) {
-				return fmt.Sprintf("%v is not %s", x, want)
-			}
-			return ""
-		},
+	switch {
+	case o.Ladder == nil:
+		return ""
+	case o.Mode != ModeSample:
+		return string(o.Mode) + " draws from no distribution, so there is none to temper: take mode sample"
+	case len(o.Ladder) < 2:
+		return "one temperature alone has none to swap with: list two or more"
+	case len(o.Ladder) > maxRungs:
+		return fmt.Sprintf("%d temperatures, at most %d are taken", len(o.Ladder), maxRungs)
+	case o.Ladder[0] != o.Temperature:
+		return fmt.Sprintf("it begins with %v, and what is drawn from is temperature %v: begin with that", o.Ladder[0], o.Temperature)
+	case o.Sampler == "gibbs":
+		return "replicas swap by their energies, and gibbs moves without knowing any: take another sampler"
+	case o.onText().Gradient != "" && o.Gradient == lm.Stochastic:
+		return "replicas with stochastic gradients cannot swap: take gradient local or full"
 	}
-}
-
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func switchOption(name, help string, field func(*Options) *bool) Option {
-	return Option{
-		Name: name, Help: help, Values: []string{"false", "true"}, Closed: true,
-		Get: func(o *Options) string { return strconv.FormatBool(*field(o)) },
-		Set: func(o *Options, text string) (err error) {
-			if *field(o), err = strconv.ParseBool(text); err != nil {
-				return errors.New("true or false")
-			}
-			return nil
-		},
-	}
-}
-
-func warmUpOption() Option {
-	return Option{
-		Name: "warm-up", Help: "first steps that are not drawn from; half is half of the steps", Kind: "{half|N}", Unit: "steps", Values: []string{half},
-		Get: func(o *Options) string {
-			if o.WarmUp == HalfSteps {
-				return half
-			}
-			return strconv.Itoa(o.WarmUp)
-		},
-		Set: func(o *Options, text string) error {
-			n, err := strconv.Atoi(text)
-			switch {
-			case text == half:
-				n = HalfSteps
-			case err != nil || n < 0:
-				return errors.New("a whole number of 0 or more, or half")
-			}
-			o.WarmUp = n
-			return nil
-		},
-		check: func(o *Options) string {
-			if o.WarmUp != HalfSteps && (o.WarmUp < 0 || o.WarmUp > o.Steps) {
-				return fmt.Sprintf("%d is not a whole number from 0 to the number of steps, %d", o.WarmUp, o.Steps)
-			}
-			return ""
-		},
-	}.unfit(func(o *Options) bool { return o.Mode != ModeSample }, "has none: leave it out")
-}
-
-func balanceOption() Option {
-	want := strings.Join(samplers.BalanceNames(), ", ") + ", or a number from 0.5 to 1"
-	return Option{
-		Name: "balance", Kind: "{auto|BETA|NAME}", Values: append([]string{auto}, samplers.BalanceNames()...),
-		Help: "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " + strings.Join(samplers.BalanceNames(), ", "),
-		Get: func(o *Options) string {
-			if o.Balance == "" {
-				return auto
-			}
-			return o.Balance
-		},
-		Set: func(o *Options, text string) error {
-			if text == auto {
-				text = ""
-			} else if _, err := samplers.ParseBalance(text); err != nil {
-				return errors.New("one of auto, " + want)
-			}
-			o.Balance = text
-			return nil
-		},
-		check: func(o *Options) string {
-			if o.Balance != "" {
-				if _, err := samplers.ParseBalance(o.Balance); err != nil {
-					return fmt.Sprintf("%q is not one of %s", o.Balance, want)
-				}
-			}
-			return ""
-		},
-	}
-}
-
-func ladderOption() Option {
-	return Option{
-		Name: "ladder", Kind: "T,T,...", Help: "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from",
-		Get: func(o *Options) string {
-			var list []string
-			for _, t := range o.Ladder {
-				list = append(list, number(t))
-			}
-			return strings.Join(list, ",")
-		},
-		Set: func(o *Options, text string) error {
-			var ladder []float64
-			for field := range strings.SplitSeq(text, ",") {
-				t, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-				if err != nil {
-					return errors.New("a list of temperatures, as in 1,2,4")
-				}
-				ladder = append(ladder, t)
-			}
-			o.Ladder = ladder
-			return nil
-		},
-		Unfit: func(o *Options) string {
-			switch {
-			case o.Mode != ModeSample:
-				return string(o.Mode) + " draws from no distribution, so there is none to temper: take mode sample"
-			case o.Sampler == "gibbs":
-				return "replicas swap by their energies, and gibbs moves without knowing any: take another sampler"
-			case presets()[o.Sampler].gradient != "" && o.Gradient == lm.Stochastic:
-				return "replicas with stochastic gradients cannot swap: take gradient local or full"
-			}
-			return ""
-		},
-		check: func(o *Options) string {
-			for i, t := range o.Ladder {
-				switch {
-				case !(t > 0) || math.IsInf(t, 1):
-					return fmt.Sprintf("%v is not a temperature: list numbers above 0, as in 1,2,4", t)
-				case i > 0 && t <= o.Ladder[i-1]:
-					return fmt.Sprintf("%v after %v: temperatures must ascend", t, o.Ladder[i-1])
-				}
-			}
-			switch {
-			case o.Ladder == nil || o.Mode != ModeSample:
-				return ""
-			case len(o.Ladder) < 2:
-				return "one temperature alone has none to swap with: list two or more"
-			case len(o.Ladder) > maxRungs:
-				return fmt.Sprintf("%d temperatures, at most %d are taken", len(o.Ladder), maxRungs)
-			case o.Ladder[0] != o.Temperature:
-				return fmt.Sprintf("it begins with %v, and what is drawn from is temperature %v: begin with that", o.Ladder[0], o.Temperature)
-			}
-			return ""
-		},
-	}
-}
-
-func startOption() Option {
-	kinds := []string{string(StartModel), string(StartRandom), string(StartShared), string(StartMask)}
-	list := strings.Join(kinds, ", ")
-	const given = string(StartGiven) + ":WORD,..."
-	known := func(s Start) bool { return s.Kind == StartGiven || slices.Contains(kinds, string(s.Kind)) }
-	return Option{
-		Name: "initial", Kind: "NAME", Values: kinds,
-		Help: "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, " +
-			"unmasked slot by slot, or at a fill; one of " + list + ", " + given,
-		Get: func(o *Options) string { return o.Initial.String() },
-		Set: func(o *Options, text string) error {
-			var start Start
-			if err := start.UnmarshalText([]byte(text)); err != nil || !known(start) {
-				return errors.New("one of " + list + ", " + given)
-			}
-			o.Initial = start
-			return nil
-		},
-		check: func(o *Options) string {
-			if !known(o.Initial) {
-				return fmt.Sprintf("%q is not one of %s, or %s", o.Initial, list, given)
-			}
-			return ""
-		},
-	}
-}
-
-func seedOption() Option {
-	return Option{
-		Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given",
-		Get: func(o *Options) string { return strconv.FormatUint(o.Seed, 10) },
-		Set: func(o *Options, text string) (err error) {
-			seed, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				return errors.New("a whole number of 0 or more, below 2^64")
-			}
-			o.Seed = seed
-			return nil
-		},
-	}
+	return ""
 }
 
 // words cuts a list at commas; an empty word is none.
 func words(text string) (list []string, ok bool) {
 	for word := range strings.SplitSeq(text, ",") {
-		if word = strings.TrimSpace(word); word == "" {
-			return nil, false
-		}
-		list = append(list, word)
+		list = append(list, strings.TrimSpace(word))
 	}
-	return list, true
+	return list, !slices.Contains(list, "")
 }
+
+var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
 
 // listsOption holds what blanks may take: "1=red,dark blue 2=sky".
 func listsOption() Option {
-	number := regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
 	return Option{
 		Name: "slot", Kind: "N=WORD,...", Help: "what blank N, counted from 1, may take; once for each blank, see infill help templates", Join: " ",
-		Get: func(o *Options) string {
+		want: "a blank's number and all words it may take, as in 1=red,dark blue",
+		get: func(o *Options) string {
 			var lists []string
 			for _, n := range slices.Sorted(maps.Keys(o.Words)) {
 				lists = append(lists, strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
 			}
 			return strings.Join(lists, " ")
 		},
-		Set: func(o *Options, text string) error {
-			wrong := errors.New("a blank's number and the words it may take, as in 1=red,dark blue")
-			starts := number.FindAllStringSubmatchIndex(text, -1)
-			if rest := strings.TrimSpace(text); rest != "" && (len(starts) == 0 || strings.TrimSpace(text[:starts[0][0]]) != "") {
-				return wrong
+		set: func(o *Options, text string) bool {
+			o.Words = map[int][]string{}
+			starts := append(listStart.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
+			if strings.TrimSpace(text[:starts[0][0]]) != "" {
+				return false
 			}
-			var lists map[int][]string
-			for i, at := range starts {
-				end := len(text)
-				if i+1 < len(starts) {
-					end = starts[i+1][0]
+			for i, at := range starts[:len(starts)-1] {
+				n, err := strconv.Atoi(text[at[2]:at[3]])
+				list, ok := words(text[at[1]:starts[i+1][0]])
+				if err != nil || n < 1 || !ok || o.Words[n] != nil {
+					return false
 				}
-				blank, err := strconv.Atoi(text[at[2]:at[3]])
-				fills, ok := words(text[at[1]:end])
-				switch {
-				case err != nil || blank < 1 || !ok:
-					return wrong
-				case lists[blank] != nil:
-					return fmt.Errorf("the only list for blank %d: give all its words at once", blank)
-				case lists == nil:
-					lists = map[int][]string{}
-				}
-				lists[blank] = fills
+				o.Words[n] = list
 			}
-			o.Words = lists
-			return nil
+			return true
 		},
 		check: func(o *Options) string {
 			for _, n := range slices.Sorted(maps.Keys(o.Words)) {
@@ -515,18 +409,14 @@ func white(text string) bool { return strings.TrimSpace(text) == "" }
 func bannedOption() Option {
 	return Option{
 		Name: "ban", Kind: "WORD,...", Help: "words that no blank may hold", Join: ",",
-		Get: func(o *Options) string { return strings.Join(o.Ban, ",") },
-		Set: func(o *Options, text string) error {
-			if white(text) {
-				o.Ban = nil
-				return nil
-			}
-			list, ok := words(text)
+		want: "a list of words, as in red,blue",
+		get:  func(o *Options) string { return strings.Join(o.Ban, ",") },
+		set: func(o *Options, text string) (ok bool) {
+			o.Ban, ok = nil, white(text)
 			if !ok {
-				return errors.New("a list of words, as in red,blue")
+				o.Ban, ok = words(text)
 			}
-			o.Ban = list
-			return nil
+			return ok
 		},
 		check: func(o *Options) string {
 			if slices.ContainsFunc(o.Ban, white) {
@@ -537,13 +427,9 @@ func bannedOption() Option {
 	}
 }
 
-// boundsOption is a range of whole numbers from 1 to largest, both ends in it; 0 and
-// 0 are none. An open one may lack an end, which is then 0.
-func boundsOption(name, help, unit string, largest int, open bool, field func(*Options) (low, high *int)) Option {
-	want := "a number or a range of 1 or more, as in 2 or 1-3"
-	if open {
-		want = "a number or a range of 1 or more, as in 3, 3-8, 3- or -8"
-	}
+// bounds is a range of whole numbers from 1 to largest, both ends in it; 0 and 0 are
+// none. An open one may lack an end, which is then 0.
+func bounds(t Option, largest int, open bool, field func(*Options) (low, high *int)) Option {
 	end := func(text string) (n int, ok bool) {
 		if text == "" {
 			return 0, open
@@ -551,50 +437,43 @@ func boundsOption(name, help, unit string, largest int, open bool, field func(*O
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1
 	}
-	return Option{
-		Name: name, Help: help, Kind: "MIN-MAX", Unit: unit,
-		Get: func(o *Options) string {
-			low, high := field(o)
-			switch {
-			case *low == 0 && *high == 0:
-				return ""
-			case *low == 0:
-				return "-" + strconv.Itoa(*high)
-			}
-			return bounds(*low, *high)
-		},
-		Set: func(o *Options, text string) error {
-			first, last, ranged := strings.Cut(text, "-")
-			if !ranged {
-				last = first
-			}
-			low, lowOK := end(first)
-			high, highOK := end(last)
-			if !lowOK || !highOK || low == 0 && high == 0 {
-				return errors.New(want)
-			}
-			bottom, top := field(o)
-			*bottom, *top = low, high
-			return nil
-		},
-		check: func(o *Options) string {
-			low, high := field(o)
-			switch {
-			case *low < 0 || *low > largest || *high < 0 || *high > largest:
-				return fmt.Sprintf("%d to %d is not within 1 to %d", *low, *high, largest)
-			case *high < *low && !(open && *high == 0):
-				return fmt.Sprintf("%d to %d runs backwards", *low, *high)
-			}
-			return ""
-		},
+	t.Kind = "MIN-MAX"
+	t.get = func(o *Options) string {
+		if low, high := field(o); *low != 0 || *high != 0 {
+			return span(*low, *high)
+		}
+		return ""
 	}
+	t.set = func(o *Options, text string) bool {
+		first, last, ranged := strings.Cut(text, "-")
+		if !ranged {
+			last = first
+		}
+		low, high := field(o)
+		var lowOK, highOK bool
+		*low, lowOK = end(first)
+		*high, highOK = end(last)
+		return lowOK && highOK && (*low > 0 || *high > 0)
+	}
+	t.check = func(o *Options) string {
+		switch low, high := field(o); {
+		case *low < 0 || *low > largest || *high < 0 || *high > largest:
+			return fmt.Sprintf("%d to %d is not within 1 to %d", *low, *high, largest)
+		case *high < *low && !(open && *high == 0):
+			return fmt.Sprintf("%d to %d runs backwards", *low, *high)
+		}
+		return ""
+	}
+	return t
 }
 
-// bounds writes a range; an upper bound of 0 is none.
-func bounds(low, high int) string {
+// span writes a range; an end of 0 is none.
+func span(low, high int) string {
 	switch {
 	case high == 0:
 		return strconv.Itoa(low) + "-"
+	case low == 0:
+		return "-" + strconv.Itoa(high)
 	case low == high:
 		return strconv.Itoa(low)
 	}

@@ -39,11 +39,8 @@ func BenchmarkCorpusBLEU1000x10000(b *testing.B) {
 	hypotheses, references := benchmarkSentences(1, 1000), benchmarkSentences(2, 10000)
 	b.ReportAllocs()
 	for b.Loop() {
-		score, err := SharedBLEU(hypotheses, references, BLEUOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		score.Score()
+		score := sharedBLEU(hypotheses, references, bleuOptions{order: 4})
+		score.score()
 	}
 }
 
@@ -51,21 +48,15 @@ func BenchmarkSelfBLEU1000(b *testing.B) {
 	sentences := benchmarkSentences(1, 1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		m, err := NewSelfBLEU(sentences, BLEUOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		m.Score()
+		m := newSelfBLEU(sentences, bleuOptions{order: 4})
+		m.score()
 	}
 }
 
 // One resample of the bootstrap.
 func BenchmarkSelfBLEU1000Resample(b *testing.B) {
-	m, err := NewSelfBLEU(benchmarkSentences(1, 1000), BLEUOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	evaluate, draws, random := m.Evaluator(), make([]int, 1000), rand.New(rand.NewPCG(1, 1))
+	m := newSelfBLEU(benchmarkSentences(1, 1000), bleuOptions{order: 4})
+	evaluate, draws, random := m.metric().evaluator(), make([]int, 1000), rand.New(rand.NewPCG(1, 1))
 	b.ReportAllocs()
 	for b.Loop() {
 		drawUnits(draws, random)

@@ -1,50 +1,39 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// DefaultOrder is the longest n-gram of BLEU where none is given.
-const DefaultOrder = 4
-
 // MaximumOrder bounds the length of n-grams, so that a slip in a flag does not index whole sentences.
 const MaximumOrder = 16
 
-// SmoothingMethod names how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of Smoothing
-// Techniques for Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction).
-type SmoothingMethod string
-
-const (
-	// NoSmoothing is NLTK's method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near
-	// 1e-76 percent and not at exactly 0; with no matching unigram it is exactly 0 under every method.
-	NoSmoothing SmoothingMethod = "none"
-	// Epsilon is method1: ε (0.1) is the number of matches where there are none.
-	Epsilon SmoothingMethod = "epsilon"
-	// AddK is method2 (Lin & Och 2004): k (1) is added to matches and totals of every length but 1.
-	AddK SmoothingMethod = "add-k"
-	// Exponential is method3, the NIST geometric sequence: the i-th length without a match counts 1/2^i matches.
-	Exponential SmoothingMethod = "exp"
-)
-
-// Smoothing is a method with its constant. The zero value is no smoothing.
+// Smoothing says how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of Smoothing Techniques
+// for Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction). The zero value is none. Methods:
+//
+//   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76 percent and not at
+//     exactly 0; with no matching unigram it is exactly 0 under every method.
+//   - epsilon, method1: ε (0.1) is the number of matches where there are none.
+//   - add-k, method2 (Lin & Och 2004): k (1) is added to matches and totals of every length but 1.
+//   - exp, method3, the NIST geometric sequence: the i-th length without a match counts 1/2^i matches.
 type Smoothing struct {
-	Method   SmoothingMethod
+	Method   string  // empty: none
 	Constant float64 // ε or k; 0 = the method's default
 }
 
-// SmoothingMethods lists the known methods, the default first.
-func SmoothingMethods() []SmoothingMethod {
-	return []SmoothingMethod{NoSmoothing, Epsilon, AddK, Exponential}
-}
+const (
+	noSmoothing = "none"
+	epsilon     = "epsilon"
+	addK        = "add-k"
+	exponential = "exp"
+)
 
 // ParseSmoothing reads "none", "epsilon", "epsilon=0.05", "add-k", "add-k=2" or "exp"; the empty text is none.
 func ParseSmoothing(text string) (Smoothing, error) {
 	method, constant, given := strings.Cut(text, "=")
-	s := Smoothing{Method: SmoothingMethod(method)}
+	s := Smoothing{Method: method}
 	if given {
 		value, err := strconv.ParseFloat(constant, 64)
 		if err != nil || value == 0 {
@@ -59,26 +48,22 @@ func ParseSmoothing(text string) (Smoothing, error) {
 func (s Smoothing) normal() (Smoothing, error) {
 	switch s.Method {
 	case "":
-		s.Method = NoSmoothing
+		s.Method = noSmoothing
 		return s.normal()
-	case NoSmoothing, Exponential:
+	case noSmoothing, exponential:
 		if s.Constant != 0 {
 			return s, fmt.Errorf("smoothing %s takes no constant", s.Method)
 		}
-	case Epsilon:
+	case epsilon:
 		if s.Constant == 0 {
 			s.Constant = 0.1
 		}
-	case AddK:
+	case addK:
 		if s.Constant == 0 {
 			s.Constant = 1
 		}
 	default:
-		names := make([]string, 0, 4)
-		for _, m := range SmoothingMethods() {
-			names = append(names, string(m))
-		}
-		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method, strings.Join(names, ", "))
+		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method, strings.Join([]string{noSmoothing, epsilon, addK, exponential}, ", "))
 	}
 	if s.Constant < 0 || math.IsNaN(s.Constant) || math.IsInf(s.Constant, 0) {
 		return s, fmt.Errorf("smoothing %s: constant %v must be a number above 0", s.Method, s.Constant)
@@ -90,27 +75,15 @@ func (s Smoothing) normal() (Smoothing, error) {
 func (s Smoothing) String() string {
 	s, err := s.normal()
 	if err != nil || s.Constant == 0 {
-		return string(s.Method)
+		return s.Method
 	}
 	return fmt.Sprintf("%s[%v]", s.Method, s.Constant)
 }
 
-// BLEUOptions are what changes a BLEU score besides its sentences.
-type BLEUOptions struct {
-	Order     int // longest n-gram, weights uniform over 1..Order; 0 = [DefaultOrder]
-	Smoothing Smoothing
-}
-
-func (o BLEUOptions) normal() (BLEUOptions, error) {
-	if o.Order == 0 {
-		o.Order = DefaultOrder
-	}
-	if o.Order < 1 || o.Order > MaximumOrder {
-		return o, fmt.Errorf("longest n-gram %d: choose 1 to %d", o.Order, MaximumOrder)
-	}
-	var err error
-	o.Smoothing, err = o.Smoothing.normal()
-	return o, err
+// bleuOptions are what changes a BLEU score besides its sentences.
+type bleuOptions struct {
+	order     int // longest n-gram, weights uniform over 1..order
+	smoothing Smoothing
 }
 
 // BLEUScore is a corpus BLEU with its ingredients (Papineni et al. 2002).
@@ -124,36 +97,34 @@ type BLEUScore struct {
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// BLEU is a corpus BLEU kept as the statistics of each hypothesis, from which the score of any sample of the sentences follows.
-type BLEU struct {
-	options BLEUOptions
+// corpusBLEU is a BLEU kept as the statistics of each hypothesis, from which the score of any sample of the sentences follows.
+type corpusBLEU struct {
+	options bleuOptions
 	// [sentences × width], row-major: clipped matches by length, totals by length, hypothesis length, closest reference length.
 	rows []float64
 }
 
-var _ Metric = (*BLEU)(nil)
-
-func (o BLEUOptions) width() int { return 2*o.Order + 2 }
+func (o bleuOptions) width() int { return 2*o.order + 2 }
 
 // bleu computes the score, in percent, of summed statistics as nltk.translate.bleu_score.corpus_bleu does.
-func (o BLEUOptions) bleu(sum []float64) float64 {
-	matches, totals := sum[:o.Order], sum[o.Order:2*o.Order]
+func (o bleuOptions) bleu(sum []float64) float64 {
+	matches, totals := sum[:o.order], sum[o.order:2*o.order]
 	if matches[0] == 0 {
 		return 0
 	}
 	logarithms, missing := 0.0, 0
 	for k := range matches {
 		match, total := matches[k], totals[k]
-		switch o.Smoothing.Method {
-		case Epsilon:
+		switch o.smoothing.Method {
+		case epsilon:
 			if match == 0 {
-				match = o.Smoothing.Constant
+				match = o.smoothing.Constant
 			}
-		case AddK:
+		case addK:
 			if k > 0 {
-				match, total = match+o.Smoothing.Constant, total+o.Smoothing.Constant
+				match, total = match+o.smoothing.Constant, total+o.smoothing.Constant
 			}
-		case Exponential:
+		case exponential:
 			if match == 0 {
 				missing++
 				match = math.Ldexp(1, -missing)
@@ -165,11 +136,11 @@ func (o BLEUOptions) bleu(sum []float64) float64 {
 		}
 		logarithms += math.Log(match / total)
 	}
-	return 100 * o.brevityPenalty(sum) * math.Exp(logarithms/float64(o.Order))
+	return 100 * o.brevityPenalty(sum) * math.Exp(logarithms/float64(o.order))
 }
 
-func (o BLEUOptions) brevityPenalty(sum []float64) float64 {
-	hypothesis, reference := sum[2*o.Order], sum[2*o.Order+1]
+func (o bleuOptions) brevityPenalty(sum []float64) float64 {
+	hypothesis, reference := sum[2*o.order], sum[2*o.order+1]
 	switch {
 	case hypothesis > reference:
 		return 1
@@ -180,107 +151,55 @@ func (o BLEUOptions) brevityPenalty(sum []float64) float64 {
 	}
 }
 
-func (o BLEUOptions) score(sum []float64) BLEUScore {
+func (o bleuOptions) score(sum []float64) BLEUScore {
 	s := BLEUScore{
 		Score: Value(o.bleu(sum)), BrevityPenalty: o.brevityPenalty(sum),
-		HypothesisLength: int64(sum[2*o.Order]), ReferenceLength: int64(sum[2*o.Order+1]),
+		HypothesisLength: int64(sum[2*o.order]), ReferenceLength: int64(sum[2*o.order+1]),
 	}
-	for k := range o.Order {
+	for k := range o.order {
 		s.Matches = append(s.Matches, int64(sum[k]))
-		s.Totals = append(s.Totals, int64(sum[o.Order+k]))
-		s.Precisions = append(s.Precisions, 100*sum[k]/sum[o.Order+k])
+		s.Totals = append(s.Totals, int64(sum[o.order+k]))
+		s.Precisions = append(s.Precisions, 100*sum[k]/sum[o.order+k])
 	}
 	return s
 }
 
-var errNoReference = errors.New("no reference sentence: BLEU needs at least one")
-
-// SharedBLEU compares every hypothesis with all the references, the corpus BLEU of nyu-dl/bert-gen. The cost is linear in the tokens
-// of both sides.
-func SharedBLEU(hypotheses, references [][]string, o BLEUOptions) (*BLEU, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
-	if len(hypotheses) == 0 {
-		return nil, errNoHypothesis
-	}
-	if len(references) == 0 {
-		return nil, errNoReference
-	}
-	x := newIndex(hypotheses, o.Order)
-	return x.bleu(x.collect("", references, nil), o), nil
-}
-
-// CorpusBLEU gives every hypothesis its own references, as NLTK's corpus_bleu; references[i] must not be empty.
-func CorpusBLEU(hypotheses [][]string, references [][][]string, o BLEUOptions) (*BLEU, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
-	if len(hypotheses) == 0 {
-		return nil, errNoHypothesis
-	}
-	if len(references) != len(hypotheses) {
-		return nil, fmt.Errorf("%d hypotheses but references for %d: give one list of references for each hypothesis", len(hypotheses), len(references))
-	}
-	b := &BLEU{options: o}
-	for i := range hypotheses {
-		if len(references[i]) == 0 {
-			return nil, fmt.Errorf("hypothesis %d: %w", i+1, errNoReference)
-		}
-		x := newIndex(hypotheses[i:i+1], o.Order)
-		b.rows = append(b.rows, x.bleu(x.collect("", references[i], nil), o).rows...)
-	}
-	return b, nil
-}
-
-// bleu fills the statistics of every hypothesis against one reference set. o is normal and o.Order at most x.order.
-func (x *index) bleu(set *referenceSet, o BLEUOptions) *BLEU {
+// bleu fills the statistics of every hypothesis against one reference set. o is normal and o.order at most x.order.
+func (x *index) bleu(set *referenceSet, o bleuOptions) *corpusBLEU {
 	width := o.width()
-	b := &BLEU{options: o, rows: make([]float64, len(x.sentences)*width)}
+	b := &corpusBLEU{options: o, rows: make([]float64, len(x.sentences)*width)}
 	for i := range x.sentences {
 		s, row := &x.sentences[i], b.rows[i*width:(i+1)*width]
-		for n := 1; n <= o.Order; n++ {
+		for n := 1; n <= o.order; n++ {
 			matches := int32(0)
 			for _, g := range s.ofOrder(n) {
 				matches += min(g.count, set.most[g.node])
 			}
 			row[n-1] = float64(matches)
-			row[o.Order+n-1] = float64(max(1, s.total(n)))
+			row[o.order+n-1] = float64(max(1, s.total(n)))
 		}
-		row[2*o.Order] = float64(s.length)
-		row[2*o.Order+1] = float64(closest(set.lengths, s.length))
+		row[2*o.order] = float64(s.length)
+		row[2*o.order+1] = float64(closest(set.lengths, s.length))
 	}
 	return b
 }
 
-// Sentences is the number of hypotheses.
-func (b *BLEU) Sentences() int { return len(b.rows) / b.options.width() }
-
-// Pooled is false: hypotheses are compared with fixed references, so statistics add up.
-func (b *BLEU) Pooled() bool { return false }
-
-// Statistics returns those of hypothesis i: clipped matches by n-gram length, totals by length, its length, the closest reference
-// length. The slice is the metric's own; callers must not change it.
-func (b *BLEU) Statistics(i int) []float64 {
+// metric scores samples, in percent. Hypotheses are compared with fixed references, so statistics add up.
+func (b *corpusBLEU) metric() metric {
 	width := b.options.width()
-	return b.rows[i*width : (i+1)*width : (i+1)*width]
-}
-
-// Evaluator returns a function that scores samples, in percent.
-func (b *BLEU) Evaluator() func(weights []int) float64 {
-	sum := make([]float64, b.options.width())
-	return func(weights []int) float64 {
-		if !addRows(sum, b.rows, weights) {
-			return math.NaN()
+	return metric{sentences: len(b.rows) / width, evaluator: func() func(weights []int) float64 {
+		sum := make([]float64, width)
+		return func(weights []int) float64 {
+			if !addRows(sum, b.rows, weights) {
+				return math.NaN()
+			}
+			return b.options.bleu(sum)
 		}
-		return b.options.bleu(sum)
-	}
+	}}
 }
 
-// Score is the BLEU of all hypotheses.
-func (b *BLEU) Score() BLEUScore {
+// score is the BLEU of all hypotheses.
+func (b *corpusBLEU) score() BLEUScore {
 	sum := make([]float64, b.options.width())
 	for k, v := range b.rows {
 		sum[k%len(sum)] += v

@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"fmt"
-	"slices"
 )
 
 // Comparison is the result of [CompareMethods].
@@ -46,29 +45,26 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 		return nil, err
 	}
 	if o.Resamples < 0 {
-		return nil, fmt.Errorf("resamples %d: a paired test needs a number above 0, or 0 for %d", o.Resamples, DefaultResamples)
+		return nil, fmt.Errorf("resamples %d: a paired test needs a number above 0, or 0 for %d", o.Resamples, DefaultOptions().Resamples)
 	}
 	e, err := newEvaluation([]Hypotheses{first, second}, references, o)
 	if err != nil {
 		return nil, err
 	}
-	pairing := Pairing{Units: e.clusters, Second: e.second, Unit: e.unit()}
-	if e.clusters == nil {
-		if len(first.Sentences) != len(second.Sentences) {
-			return nil, fmt.Errorf("%d sentences against %d: without prompts, methods are compared sentence by sentence", len(first.Sentences), len(second.Sentences))
-		}
-		for i := range e.tokens {
-			pairing.Units = append(pairing.Units, i%len(first.Sentences))
-		}
-	} else if err := samePrompts(first.Prompts, second.Prompts); err != nil {
+	if len(e.groups) > 0 {
+		err = samePrompts(first.Prompts, second.Prompts)
+	} else if len(first.Sentences) != len(second.Sentences) {
+		err = fmt.Errorf("%d sentences against %d: without prompts, methods are compared sentence by sentence", len(first.Sentences), len(second.Sentences))
+	}
+	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Unit: pairing.Unit, Units: slices.Max(pairing.Units) + 1, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("paired")}
+	c := &Comparison{Unit: e.units.name, Units: e.units.count, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("paired")}
 	if c.Units < fewestToDiffer {
 		c.Warnings = append(c.Warnings, Warning{Message: fmt.Sprintf("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units, c.Unit, fewestToDiffer)})
 	}
 	for _, m := range e.metrics() {
-		test, err := Compare(ctx, m.of, pairing, e.random(), Resampling{o.Resamples, o.Confidence})
+		test, err := compare(ctx, m.of, e.units, e.second, e.random(), resampling{o.Resamples, o.Confidence})
 		if err != nil {
 			return nil, fmt.Errorf("comparing %s: %w", scoreName(m.metric, m.reference, m.n), err)
 		}

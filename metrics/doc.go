@@ -13,7 +13,7 @@
 //
 // # How it is computed
 //
-// Scores are functions of sufficient statistics (sacrebleu's architecture): a [Metric] scores any sample of its sentences, and intervals
+// Scores are functions of sufficient statistics (sacrebleu's architecture): a metric scores any sample of its sentences, and intervals
 // and tests know nothing else. The n-grams of the hypotheses are interned once in a trie. References are read once: for every n-gram of the
 // hypotheses only the largest count matters. For self-BLEU only the two largest counts and their owner matter, and for its lengths only
 // which lengths occur, so leaving a sentence out of its own references costs nothing.

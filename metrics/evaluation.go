@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,11 @@ import (
 // evaluation is the sentences of one method, or of two that are compared, ready for scoring.
 type evaluation struct {
 	options     Options
+	bleu        bleuOptions
 	tokens      [][]string
-	second      []bool  // per sentence: whether of the second method
-	clusters    []int   // per sentence: number of its prompt; nil without prompts
+	second      []bool // per sentence: whether of the second method
+	units       units
 	groups      [][]int // sentences of one method and prompt; nil without prompts
-	prompts     int
 	likelihoods []float64
 	index       *index
 	pool        *pool
@@ -27,7 +28,7 @@ type evaluation struct {
 }
 
 func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*evaluation, error) {
-	e := &evaluation{options: o}
+	e := &evaluation{options: o, bleu: bleuOptions{o.Order, o.Smoothing}, units: units{name: "sentence"}}
 	numbers := make(map[string]int)
 	for k, h := range methods {
 		if len(h.Sentences) == 0 {
@@ -48,6 +49,7 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			words := o.Tokenisation.Hypothesis(text)
 			tokens += len(words)
 			empty += indicator(len(words) == 0)
+			number := i
 			if h.Prompts != nil {
 				group, ok := groups[h.Prompts[i]]
 				if !ok {
@@ -56,13 +58,12 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 					e.groups = append(e.groups, nil)
 				}
 				e.groups[group] = append(e.groups[group], len(e.tokens))
-				number, ok := numbers[h.Prompts[i]]
-				if !ok {
+				if number, ok = numbers[h.Prompts[i]]; !ok {
 					number = len(numbers)
 					numbers[h.Prompts[i]] = number
 				}
-				e.clusters = append(e.clusters, number)
 			}
+			e.units.of = append(e.units.of, number)
 			if h.LogLikelihoods != nil {
 				if u := h.LogLikelihoods[i]; math.IsNaN(u) || math.IsInf(u, 0) {
 					return nil, fmt.Errorf("log-likelihood of sentence %d is %v: leave such sentences out", i+1, u)
@@ -79,11 +80,14 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("%d of %d sentences hold no token and count as empty hypotheses", empty, len(h.Sentences))})
 		}
 	}
-	e.prompts = len(numbers)
+	e.units.count = slices.Max(e.units.of) + 1
+	if e.groups != nil {
+		e.units.name = "prompt"
+	}
 	if o.Top > 0 && (e.likelihoods == nil || e.groups == nil) {
 		return nil, errors.New("repetition among the top sentences needs the prompt and the log-likelihood of every sentence")
 	}
-	e.index = newIndex(e.tokens, max(o.Order, slices.Max(append(slices.Clone(o.UniqueOrders), 1))))
+	e.index = newIndex(e.tokens, max(e.bleu.order, slices.Max(append(slices.Clone(o.UniqueOrders), 1))))
 	e.pool = newPool(e.index)
 	return e, e.read(references)
 }
@@ -168,26 +172,12 @@ func checkName(name string) error {
 	return nil
 }
 
-func (e *evaluation) unit() string {
-	if e.clusters != nil {
-		return unitPrompt
-	}
-	return unitSentence
-}
-
-func (e *evaluation) units() int {
-	if e.clusters != nil {
-		return e.prompts
-	}
-	return len(e.tokens)
-}
-
 // measured is a metric of an evaluation with what names it.
 type measured struct {
 	metric, reference string
 	n                 int
 	unit              string
-	of                Metric
+	of                metric
 	signature         Signature
 	bleu              func() BLEUScore // nil where it is no BLEU
 }
@@ -205,11 +195,11 @@ func (e *evaluation) metrics() []measured {
 		m.signature = e.signature("metric", c)
 		list = append(list, m)
 	}
-	self := e.pool.selfBLEU(o.BLEUOptions)
-	add(measured{metric: MetricSelfBLEU, of: self, bleu: self.Score}, choices{bleu: true})
+	self := e.pool.selfBLEU(e.bleu)
+	add(measured{metric: MetricSelfBLEU, of: self.metric(), bleu: self.score}, choices{bleu: true})
 	for _, set := range e.sets {
-		b := e.index.bleu(set, o.BLEUOptions)
-		add(measured{metric: MetricCorpusBLEU, reference: set.name, of: b, bleu: b.Score}, choices{bleu: true, sets: []*referenceSet{set}})
+		b := e.index.bleu(set, e.bleu)
+		add(measured{metric: MetricCorpusBLEU, reference: set.name, of: b.metric(), bleu: b.score}, choices{bleu: true, sets: []*referenceSet{set}})
 	}
 	for _, n := range o.UniqueOrders {
 		add(measured{metric: MetricUniqueNGrams, reference: Self, n: n, of: e.pool.selfUnique(n)}, choices{})
@@ -222,66 +212,52 @@ func (e *evaluation) metrics() []measured {
 	for _, n := range o.UniqueOrders {
 		add(measured{metric: MetricDistinctNGrams, n: n, of: e.pool.distinct(n, nil)}, choices{})
 	}
-	add(measured{metric: MetricRepeatedSentences, of: newRepeated(e.tokens)}, choices{})
+	add(measured{metric: MetricRepeatedSentences, of: repeated(e.tokens)}, choices{})
 	if e.groups != nil {
 		add(measured{metric: MetricSelfBLEUPerPrompt, of: e.perPromptSelfBLEU()}, choices{bleu: true})
-		add(measured{metric: MetricRepeatedWithinPrompt, of: e.repeatedWithinPrompt()}, choices{})
+		add(measured{metric: MetricRepeatedWithinPrompt, of: e.repeatedAmong(func(group []int) []int { return group })}, choices{})
 	}
 	if o.Top > 0 {
-		add(measured{metric: MetricRepeatedTop, of: e.repeatedTop()}, choices{top: o.Top})
+		add(measured{metric: MetricRepeatedTop, of: e.repeatedAmong(func(group []int) []int {
+			return e.likeliest(group)[:min(len(group), o.Top)]
+		})}, choices{top: o.Top})
 	}
 	if e.likelihoods != nil {
-		mean := e.ratio(1)
-		for i, u := range e.likelihoods {
-			mean.Above[i], mean.Below[i] = u, 1
-		}
-		add(measured{metric: MetricLogLikelihoodMean, unit: unitNats, of: mean}, choices{})
+		add(measured{metric: MetricLogLikelihoodMean, unit: unitNats, of: ratio(e.likelihoods, slices.Repeat([]float64{1}, len(e.tokens)), 1)}, choices{})
 		if e.groups != nil {
-			best := e.ratio(1)
-			for _, group := range e.groups {
-				best.Below[group[0]] = 1
-				best.Above[group[0]] = e.likelihoods[e.likeliest(group)[0]]
-			}
-			add(measured{metric: MetricLogLikelihoodBest, unit: unitNats, of: best}, choices{})
+			add(measured{metric: MetricLogLikelihoodBest, unit: unitNats, of: e.byPrompt(1, func(group []int) (above, below float64) {
+				return e.likelihoods[e.likeliest(group)[0]], 1
+			})}, choices{})
 		}
 	}
 	return list
 }
 
-func (e *evaluation) ratio(scale float64) *Ratio {
-	return &Ratio{Above: make([]float64, len(e.tokens)), Below: make([]float64, len(e.tokens)), Scale: scale}
+// byPrompt is a ratio of what is taken within each prompt. It is booked on the prompt's first sentence, as samples draw whole prompts.
+func (e *evaluation) byPrompt(scale float64, of func(group []int) (above, below float64)) metric {
+	above, below := make([]float64, len(e.tokens)), make([]float64, len(e.tokens))
+	for _, group := range e.groups {
+		above[group[0]], below[group[0]] = of(group)
+	}
+	return ratio(above, below, scale)
 }
 
-// What is taken within a prompt is one number a prompt; it is booked on the prompt's first sentence, as samples draw whole prompts.
-
-func (e *evaluation) perPromptSelfBLEU() *Ratio {
-	m := e.ratio(1)
-	for _, group := range e.groups {
+func (e *evaluation) perPromptSelfBLEU() metric {
+	return e.byPrompt(1, func(group []int) (above, below float64) {
 		if len(group) < 2 {
-			continue
+			return 0, 0
 		}
-		score := newPool(newIndex(e.pick(group), e.options.Order)).selfBLEU(e.options.BLEUOptions).Score()
-		m.Above[group[0]], m.Below[group[0]] = float64(score.Score), 1
-	}
-	return m
+		return float64(newPool(newIndex(e.pick(group), e.bleu.order)).selfBLEU(e.bleu).score().Score), 1
+	})
 }
 
-func (e *evaluation) repeatedWithinPrompt() *Ratio {
-	m := e.ratio(100)
-	for _, group := range e.groups {
-		m.Above[group[0]], m.Below[group[0]] = float64(len(group)-newRepeated(e.pick(group)).groups), float64(len(group))
-	}
-	return m
-}
-
-func (e *evaluation) repeatedTop() *Ratio {
-	m := e.ratio(100)
-	for _, group := range e.groups {
-		top := e.likeliest(group)
-		top = top[:min(len(top), e.options.Top)]
-		m.Above[group[0]], m.Below[group[0]] = float64(len(top)-newRepeated(e.pick(top)).groups), float64(len(top))
-	}
-	return m
+// repeatedAmong is the share of sentences that say the same as an earlier one among those that pick takes of each prompt's.
+func (e *evaluation) repeatedAmong(pick func(group []int) []int) metric {
+	return e.byPrompt(100, func(group []int) (above, below float64) {
+		group = pick(group)
+		_, different := texts(e.pick(group))
+		return float64(len(group) - different), float64(len(group))
+	})
 }
 
 func (e *evaluation) pick(sentences []int) [][]string {
@@ -295,15 +271,7 @@ func (e *evaluation) pick(sentences []int) [][]string {
 // likeliest orders sentences by falling log-likelihood, earlier ones first among equals.
 func (e *evaluation) likeliest(sentences []int) []int {
 	sorted := slices.Clone(sentences)
-	slices.SortStableFunc(sorted, func(a, b int) int {
-		switch {
-		case e.likelihoods[a] > e.likelihoods[b]:
-			return -1
-		case e.likelihoods[a] < e.likelihoods[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(e.likelihoods[b], e.likelihoods[a]) })
 	return sorted
 }
 
@@ -323,13 +291,13 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, e
 			}
 		}
 	} else {
-		s.Value = Of(m.of)
+		s.Value = m.of.value()
 	}
 	if !s.Value.Defined() {
 		return s, append(warnings, Warning{s.Name(), e.whyUndefined(m)}), nil
 	}
-	if e.options.Resamples > 0 && e.units() >= fewestUnits {
-		interval, err := Bootstrap(ctx, m.of, e.clusters, e.random(), Resampling{e.options.Resamples, e.options.Confidence})
+	if e.options.Resamples > 0 && e.units.count >= fewestUnits {
+		interval, err := bootstrap(ctx, m.of, e.units, e.random(), resampling{e.options.Resamples, e.options.Confidence})
 		if err != nil {
 			return s, nil, fmt.Errorf("interval of %s: %w", s.Name(), err)
 		}
@@ -404,7 +372,7 @@ func (e *evaluation) signature(key string, c choices) Signature {
 	}
 	if o.Resamples > 0 {
 		s.add("resamples", o.Resamples)
-		s.add("unit", e.unit())
+		s.add("unit", e.units.name)
 		s.add("confidence", o.Confidence)
 		s.add("seed", o.Seed)
 	}

@@ -8,49 +8,41 @@ import (
 	"strings"
 )
 
-// Metric is a score that can be computed anew on samples of its sentences, which is all that intervals and tests need.
-type Metric interface {
-	// Sentences is the number of sentences, the length of the weights of a sample.
-	Sentences() int
-	// Evaluator returns a function that scores the sample in which sentence i occurs weights[i] ≥ 0 times; NaN where the score is
-	// not defined. The function owns scratch memory: one goroutine at a time, more goroutines ask for one each.
-	Evaluator() func(weights []int) float64
-	// Pooled tells that sentences are compared with each other, so that a sample is not only a weighting of the sentences but
-	// changes what each is compared with. See the package comment on intervals.
-	Pooled() bool
+// metric is a score that can be computed anew on samples of its sentences, which is all that intervals and tests need.
+type metric struct {
+	sentences int // the length of the weights of a sample
+	// pooled: sentences are compared with each other, so that a sample is not only a weighting of the sentences but changes what each
+	// is compared with. See the package comment on intervals.
+	pooled bool
+	// evaluator returns a function that scores the sample in which sentence i occurs weights[i] ≥ 0 times; NaN where the score is not
+	// defined. The function owns scratch memory: one goroutine at a time, more goroutines ask for one each.
+	evaluator func() func(weights []int) float64
 }
 
-// Ratio is a metric whose statistics add up: a sum over sentences over another sum, times a scale. A mean has ones below.
-type Ratio struct {
-	Above, Below []float64 // per sentence
-	Scale        float64   // 100 for percent
+// value is the score of all sentences, NaN where it is not defined.
+func (m metric) value() Value { return Value(m.evaluator()(ones(m.sentences))) }
+
+// ratio is a metric whose statistics add up: a sum over sentences over another sum, times a scale. A mean has ones below.
+func ratio(above, below []float64, scale float64) metric {
+	return metric{sentences: len(above), evaluator: func() func(weights []int) float64 {
+		return func(weights []int) float64 {
+			a, b := 0.0, 0.0
+			for i, w := range weights {
+				a += float64(w) * above[i]
+				b += float64(w) * below[i]
+			}
+			return quotient(scale*a, b)
+		}
+	}}
 }
 
-var _ Metric = (*Ratio)(nil)
-
-// Sentences is the number of sentences.
-func (m *Ratio) Sentences() int { return len(m.Above) }
-
-// Pooled is false.
-func (m *Ratio) Pooled() bool { return false }
-
-// Evaluator returns a function that scores samples; NaN where the sum below is 0.
-func (m *Ratio) Evaluator() func(weights []int) float64 {
-	return func(weights []int) float64 {
-		above, below := 0.0, 0.0
-		for i, w := range weights {
-			above += float64(w) * m.Above[i]
-			below += float64(w) * m.Below[i]
-		}
-		if below == 0 {
-			return math.NaN()
-		}
-		return m.Scale * above / below
+// quotient is NaN where the whole is 0.
+func quotient(part, whole float64) float64 {
+	if whole == 0 {
+		return math.NaN()
 	}
+	return part / whole
 }
-
-// Of returns the metric's score of all sentences, NaN where it is not defined.
-func Of(m Metric) Value { return Value(m.Evaluator()(ones(m.Sentences()))) }
 
 // Value is a number that may be undefined: NaN in Go, null in JSON.
 type Value float64

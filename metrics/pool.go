@@ -72,32 +72,18 @@ func (p *pool) ofOrder(sentence, n int) []shared {
 	return p.grams[p.from[k-1]:p.from[k]]
 }
 
-// SelfBLEU is the corpus BLEU in which the references of every sentence are all the other sentences. It is kept in a form from which the
+// selfBLEU is the corpus BLEU in which the references of every sentence are all the other sentences. It is kept in a form from which the
 // score of any sample of the sentences follows in time linear in the sample's shared n-grams: for every n-gram the largest count with
 // its owner and the second largest, so that leaving a sentence out costs nothing.
-type SelfBLEU struct {
+type selfBLEU struct {
 	pool    *pool
-	options BLEUOptions
+	options bleuOptions
 	lengths []int // distinct lengths, ascending
 	rank    []int // of every sentence, its length in lengths
 }
 
-var _ Metric = (*SelfBLEU)(nil)
-
-// NewSelfBLEU prepares the self-BLEU of the sentences.
-func NewSelfBLEU(sentences [][]string, o BLEUOptions) (*SelfBLEU, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
-	if len(sentences) == 0 {
-		return nil, errNoHypothesis
-	}
-	return newPool(newIndex(sentences, o.Order)).selfBLEU(o), nil
-}
-
-func (p *pool) selfBLEU(o BLEUOptions) *SelfBLEU {
-	m := &SelfBLEU{pool: p, options: o, rank: make([]int, len(p.index.sentences))}
+func (p *pool) selfBLEU(o bleuOptions) *selfBLEU {
+	m := &selfBLEU{pool: p, options: o, rank: make([]int, len(p.index.sentences))}
 	for i := range p.index.sentences {
 		m.lengths = append(m.lengths, p.index.sentences[i].length)
 	}
@@ -109,35 +95,31 @@ func (p *pool) selfBLEU(o BLEUOptions) *SelfBLEU {
 	return m
 }
 
-// Sentences is the number of sentences.
-func (m *SelfBLEU) Sentences() int { return len(m.rank) }
-
-// Pooled is true: the sentences are each other's references.
-func (m *SelfBLEU) Pooled() bool { return true }
-
-// Evaluator returns a function that scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references
-// are the other sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU: NaN.
-func (m *SelfBLEU) Evaluator() func(weights []int) float64 {
-	sum := m.summer()
-	return func(weights []int) float64 {
-		if statistics := sum(weights); statistics != nil {
-			return m.options.bleu(statistics)
+// metric scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references are the other sentences
+// drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU: NaN.
+func (m *selfBLEU) metric() metric {
+	return metric{sentences: len(m.rank), pooled: true, evaluator: func() func(weights []int) float64 {
+		sum := m.summer()
+		return func(weights []int) float64 {
+			if statistics := sum(weights); statistics != nil {
+				return m.options.bleu(statistics)
+			}
+			return math.NaN()
 		}
-		return math.NaN()
-	}
+	}}
 }
 
-// Score is the self-BLEU of all sentences; its Score is NaN for fewer than two.
-func (m *SelfBLEU) Score() BLEUScore {
-	if statistics := m.summer()(ones(m.Sentences())); statistics != nil {
+// score is the self-BLEU of all sentences; its Score is NaN for fewer than two.
+func (m *selfBLEU) score() BLEUScore {
+	if statistics := m.summer()(ones(len(m.rank))); statistics != nil {
 		return m.options.score(statistics)
 	}
 	return BLEUScore{Score: undefined}
 }
 
 // summer returns a function that sums the statistics of a sample, or returns nil where there are none.
-func (m *SelfBLEU) summer() func(weights []int) []float64 {
-	p, order := m.pool, m.options.Order
+func (m *selfBLEU) summer() func(weights []int) []float64 {
+	p, order := m.pool, m.options.order
 	sum := make([]float64, m.options.width())
 	most := make([]posting, len(p.nodes)) // the largest count in the sample and its owner
 	second := make([]int32, len(p.nodes))
@@ -207,7 +189,7 @@ func (m *SelfBLEU) summer() func(weights []int) []float64 {
 }
 
 // closestOther is the length nearest to that of rank k among the other sentences of the sample, the shorter of two equally near.
-func (m *SelfBLEU) closestOther(k int, present, below, above []int) int {
+func (m *selfBLEU) closestOther(k int, present, below, above []int) int {
 	switch {
 	case present[k] > 1:
 		return m.lengths[k]
@@ -218,43 +200,41 @@ func (m *SelfBLEU) closestOther(k int, present, below, above []int) int {
 	}
 }
 
-// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number of n-grams.
-type selfUnique struct {
-	pool *pool
-	n    int
-	once []float64 // per sentence: its n-grams that occur once and in no other sentence
-}
-
-func (p *pool) selfUnique(n int) *selfUnique {
-	m := &selfUnique{pool: p, n: n, once: make([]float64, len(p.index.sentences))}
-	for i := range m.once {
+// sole counts, for each sentence, the n-grams for which yes is true and that no other sentence has.
+func (p *pool) sole(n int, yes func(node uint32, count int32) bool) []float64 {
+	sole := make([]float64, len(p.index.sentences))
+	for i := range sole {
 		for _, g := range p.index.sentences[i].ofOrder(n) {
-			if g.count == 1 {
-				m.once[i]++
-			}
+			sole[i] += float64(indicator(yes(g.node, g.count)))
 		}
 		for _, g := range p.ofOrder(i, n) {
-			if g.count == 1 {
-				m.once[i]--
-			}
+			sole[i] -= float64(indicator(yes(p.nodes[g.id], g.count)))
 		}
 	}
-	return m
+	return sole
 }
 
-func (m *selfUnique) Sentences() int { return len(m.once) }
-func (m *selfUnique) Pooled() bool   { return true }
-
-// Evaluator scores samples in percent; a second copy of a drawn sentence is no other occurrence of its n-grams.
-func (m *selfUnique) Evaluator() func(weights []int) float64 {
-	p := m.pool
-	return func(weights []int) float64 {
-		unique, total := 0.0, 0.0
-		for i, w := range weights {
-			unique += float64(w) * m.once[i]
-			total += float64(w) * float64(p.index.sentences[i].total(m.n))
+// share is a metric, in percent: what each sentence counts by itself, to which shared adds what the sample's sentences count for the
+// n-grams that they share, over the number of n-grams.
+func (p *pool) share(n int, sole []float64, shared func(sum float64, weights []int) float64) metric {
+	return metric{sentences: len(sole), pooled: true, evaluator: func() func(weights []int) float64 {
+		return func(weights []int) float64 {
+			counted, total := 0.0, 0.0
+			for i, w := range weights {
+				counted += float64(w) * sole[i]
+				total += float64(w) * float64(p.index.sentences[i].total(n))
+			}
+			return quotient(100*shared(counted, weights), total)
 		}
-		for id := p.first[m.n-1]; id < p.first[m.n]; id++ {
+	}}
+}
+
+// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number of n-grams. A
+// second copy of a drawn sentence is no other occurrence of its n-grams.
+func (p *pool) selfUnique(n int) metric {
+	once := p.sole(n, func(_ uint32, count int32) bool { return count == 1 })
+	return p.share(n, once, func(unique float64, weights []int) float64 {
+		for id := p.first[n-1]; id < p.first[n]; id++ {
 			var only posting
 			owners := 0
 			for _, entry := range p.postings[p.start[id]:p.start[id+1]] {
@@ -269,53 +249,19 @@ func (m *selfUnique) Evaluator() func(weights []int) float64 {
 				unique += float64(weights[only.sentence])
 			}
 		}
-		return percent(unique, total)
-	}
+		return unique
+	})
 }
 
 // distinct counts the different n-grams of the sentences that a reference set does not have (nyu-dl/bert-gen's ref_unique_ngrams), over
-// the number of n-grams. Without a reference set it is distinct-n (Li et al. 2016, "A Diversity-Promoting Objective Function").
-type distinct struct {
-	pool *pool
-	n    int
-	set  *referenceSet // or nil
-	sole []float64     // per sentence: its counted n-grams that no other sentence has
-}
-
-func (p *pool) distinct(n int, set *referenceSet) *distinct {
-	m := &distinct{pool: p, n: n, set: set, sole: make([]float64, len(p.index.sentences))}
-	for i := range m.sole {
-		for _, g := range p.index.sentences[i].ofOrder(n) {
-			if m.counts(g.node) {
-				m.sole[i]++
-			}
-		}
-		for _, g := range p.ofOrder(i, n) {
-			if m.counts(p.nodes[g.id]) {
-				m.sole[i]--
-			}
-		}
-	}
-	return m
-}
-
-func (m *distinct) counts(node uint32) bool { return m.set == nil || m.set.most[node] == 0 }
-
-func (m *distinct) Sentences() int { return len(m.sole) }
-func (m *distinct) Pooled() bool   { return true }
-
-// Evaluator scores samples in percent. An n-gram that k drawn sentences share counts 1/k for each, so that a sentence drawn w times
-// weighs w times as much in numerator and denominator alike.
-func (m *distinct) Evaluator() func(weights []int) float64 {
-	p := m.pool
-	return func(weights []int) float64 {
-		different, total := 0.0, 0.0
-		for i, w := range weights {
-			different += float64(w) * m.sole[i]
-			total += float64(w) * float64(p.index.sentences[i].total(m.n))
-		}
-		for id := p.first[m.n-1]; id < p.first[m.n]; id++ {
-			if !m.counts(p.nodes[id]) {
+// the number of n-grams. Without a reference set it is distinct-n (Li et al. 2016, "A Diversity-Promoting Objective Function"). An n-gram
+// that k drawn sentences share counts 1/k for each, so that a sentence drawn w times weighs w times as much in numerator and denominator
+// alike.
+func (p *pool) distinct(n int, set *referenceSet) metric {
+	counts := func(node uint32, _ int32) bool { return set == nil || set.most[node] == 0 }
+	return p.share(n, p.sole(n, counts), func(different float64, weights []int) float64 {
+		for id := p.first[n-1]; id < p.first[n]; id++ {
+			if !counts(p.nodes[id], 0) {
 				continue
 			}
 			owners, drawn := 0, 0
@@ -329,61 +275,46 @@ func (m *distinct) Evaluator() func(weights []int) float64 {
 				different += float64(drawn) / float64(owners)
 			}
 		}
-		return percent(different, total)
-	}
+		return different
+	})
 }
 
-// repeated is the share of sentences that say the same as another one before them.
-type repeated struct {
-	group  []int // sentence → number of its text
-	groups int
-}
-
-func newRepeated(sentences [][]string) *repeated {
-	m := &repeated{group: make([]int, len(sentences))}
+// texts numbers sentences by what they say, in the order in which each is first said, and counts the different ones.
+func texts(sentences [][]string) (number []int, different int) {
 	numbers := make(map[string]int)
-	for i, tokens := range sentences {
+	for _, tokens := range sentences {
 		key := joined(tokens)
-		number, ok := numbers[key]
-		if !ok {
-			number = len(numbers)
-			numbers[key] = number
+		if _, known := numbers[key]; !known {
+			numbers[key] = len(numbers)
 		}
-		m.group[i] = number
+		number = append(number, numbers[key])
 	}
-	m.groups = len(numbers)
-	return m
+	return number, len(numbers)
 }
 
-func (m *repeated) Sentences() int { return len(m.group) }
-func (m *repeated) Pooled() bool   { return true }
-
-func (m *repeated) Evaluator() func(weights []int) float64 {
-	owners, drawn := make([]int, m.groups), make([]int, m.groups)
-	return func(weights []int) float64 {
-		clear(owners)
-		clear(drawn)
-		total := 0
-		for i, w := range weights {
-			if w > 0 {
-				owners[m.group[i]]++
-				drawn[m.group[i]] += w
-				total += w
+// repeated is the share of sentences that say the same as another one before them, in percent.
+func repeated(sentences [][]string) metric {
+	text, different := texts(sentences)
+	return metric{sentences: len(text), pooled: true, evaluator: func() func(weights []int) float64 {
+		owners, drawn := make([]int, different), make([]int, different)
+		return func(weights []int) float64 {
+			clear(owners)
+			clear(drawn)
+			total := 0
+			for i, w := range weights {
+				if w > 0 {
+					owners[text[i]]++
+					drawn[text[i]] += w
+					total += w
+				}
 			}
-		}
-		different := 0.0
-		for k, n := range owners {
-			if n > 0 {
-				different += float64(drawn[k]) / float64(n)
+			first := 0.0
+			for k, n := range owners {
+				if n > 0 {
+					first += float64(drawn[k]) / float64(n)
+				}
 			}
+			return quotient(100*(float64(total)-first), float64(total))
 		}
-		return percent(float64(total)-different, float64(total))
-	}
-}
-
-func percent(part, whole float64) float64 {
-	if whole == 0 {
-		return math.NaN()
-	}
-	return 100 * part / whole
+	}}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,7 +33,8 @@ const Self = "self"
 // Options are what changes the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
-	BLEUOptions
+	Order        int // longest n-gram of BLEU, weights uniform over 1..Order; 0 = 4
+	Smoothing    Smoothing
 	// UniqueOrders are the lengths for unique and distinct n-grams; nil = 1 to 4.
 	UniqueOrders []int
 	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out, and counted.
@@ -42,20 +44,32 @@ type Options struct {
 	UnionFirst int
 	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
 	Top int
-	// Resamples is the number of bootstrap samples; 0 = [DefaultResamples], negative = no intervals.
+	// Resamples is the number of bootstrap samples; 0 = 1000, negative = no intervals.
 	Resamples  int
-	Confidence float64 // 0 = [DefaultConfidence]
+	Confidence float64 // 0 = 0.95
 	Seed       uint64  // of the resampling
 	// Version of the program, for the signature.
 	Version string
 }
 
+// DefaultOptions are the zero Options with every default written out.
+func DefaultOptions() Options {
+	o, err := Options{}.normal()
+	if err != nil {
+		panic(err) // a slip in the program
+	}
+	return o
+}
+
 func (o Options) normal() (Options, error) {
 	var err error
-	if o.Tokenisation, err = ParseTokenisation(string(o.Tokenisation)); err != nil {
+	if o.Tokenisation, err = o.Tokenisation.normal(); err != nil {
 		return o, err
 	}
-	if o.BLEUOptions, err = o.BLEUOptions.normal(); err != nil {
+	if o.Order = cmp.Or(o.Order, 4); o.Order < 1 || o.Order > MaximumOrder {
+		return o, fmt.Errorf("longest n-gram %d: choose 1 to %d", o.Order, MaximumOrder)
+	}
+	if o.Smoothing, err = o.Smoothing.normal(); err != nil {
 		return o, err
 	}
 	if o.UniqueOrders == nil {
@@ -75,17 +89,11 @@ func (o Options) normal() (Options, error) {
 	if o.Top < 0 {
 		return o, fmt.Errorf("top %d: give 0 for none or a number above 0", o.Top)
 	}
-	resampling, err := Resampling{max(0, o.Resamples), o.Confidence}.normal()
-	if err != nil {
-		return o, err
+	o.Resamples, o.Confidence = cmp.Or(o.Resamples, 1000), cmp.Or(o.Confidence, 0.95)
+	if !(o.Confidence > 0 && o.Confidence < 1) {
+		return o, fmt.Errorf("confidence %v: give a number between 0 and 1, such as 0.95", o.Confidence)
 	}
-	o.Confidence = resampling.Confidence
-	if o.Resamples >= 0 {
-		o.Resamples = resampling.Resamples
-	}
-	if o.Version == "" {
-		o.Version = "devel"
-	}
+	o.Version = cmp.Or(o.Version, "devel")
 	if strings.ContainsAny(o.Version, "|:") {
 		return o, fmt.Errorf("version %q: it may hold neither a bar nor a colon", o.Version)
 	}
@@ -228,7 +236,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		return nil, err
 	}
 	r := &Report{
-		Sentences: len(e.tokens), Prompts: e.prompts, SHA256: fingerprint(e.tokens),
+		Sentences: len(e.tokens), SHA256: fingerprint(e.tokens),
 		CorpusBLEU: map[string]Value{}, UniqueNGrams: map[string]map[int]Value{}, DistinctNGrams: map[int]Value{},
 		References: []ReferenceSummary{}, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("metrics"),
 	}
@@ -247,11 +255,11 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		r.Warnings = append(r.Warnings, warnings...)
 	}
 	if o.Resamples > 0 {
-		switch units := e.units(); {
-		case units < fewestUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units, e.unit(), fewestUnits)})
-		case units < fewUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are too narrow: below %d they cover less than they say", units, e.unit(), fewUnits)})
+		switch units := e.units; {
+		case units.count < fewestUnits:
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name, fewestUnits)})
+		case units.count < fewUnits:
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are too narrow: below %d they cover less than they say", units.count, units.name, fewUnits)})
 		}
 	}
 	e.fill(r)
@@ -260,8 +268,8 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 
 // fill puts the scores into the fields of the report.
 func (e *evaluation) fill(r *Report) {
-	if e.prompts > 0 {
-		r.PerPrompt = &PerPrompt{}
+	if e.groups != nil {
+		r.Prompts, r.PerPrompt = e.units.count, &PerPrompt{}
 		for _, group := range e.groups {
 			r.PerPrompt.Single += indicator(len(group) == 1)
 		}

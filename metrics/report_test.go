@@ -90,7 +90,7 @@ const (
 )
 
 func TestSignatures(t *testing.T) {
-	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen, BLEUOptions: BLEUOptions{Order: 3, Smoothing: Smoothing{Method: AddK}}, UniqueOrders: []int{3, 2, 3}}
+	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen, Order: 3, Smoothing: Smoothing{Method: addK}, UniqueOrders: []int{3, 2, 3}}
 	h := Hypotheses{Sentences: []string{"a b c", "a b d", "e f", "g h", "a"}}
 	r := evaluate(t, h, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, o)
 	tail := "|resamples:50|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
@@ -147,7 +147,7 @@ func TestPerPrompt(t *testing.T) {
 		Prompts:        []string{"x", "y", "x", "x", "x", "z", "z"},
 		LogLikelihoods: []float64{-1, -7, -2, -4, -3, -6, -5},
 	}
-	r := evaluate(t, h, nil, Options{Top: 3, Resamples: -1, BLEUOptions: BLEUOptions{Order: 1}})
+	r := evaluate(t, h, nil, Options{Top: 3, Resamples: -1, Order: 1})
 	if r.Prompts != 3 || r.PerPrompt.Single != 1 || r.PerPrompt.Top != 3 {
 		t.Errorf("%+v %+v", r, r.PerPrompt)
 	}
@@ -186,18 +186,15 @@ func TestEvaluateIntervals(t *testing.T) {
 	}
 	for _, s := range r.Scores {
 		i := s.Interval
-		if i == nil || !i.Low.Defined() || i.Low > i.High || i.Confidence != 0.9 || i.Units != 12 || i.Unit != unitPrompt || i.Resamples != 100 {
+		if i == nil || !i.Low.Defined() || i.Low > i.High || i.Confidence != 0.9 || i.Units != 12 || i.Unit != "prompt" || i.Resamples != 100 {
 			t.Fatalf("%s: %+v", s.Name(), i)
 		}
 		if s.Unit == unitPercent && (i.Low < 0 || i.High > 100) {
 			t.Errorf("%s: %+v", s.Name(), i)
 		}
 	}
-	m, err := NewSelfBLEU(sentences, BLEUOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := Bootstrap(t.Context(), m, clusters, rand.New(rand.NewPCG(3, 0)), Resampling{100, 0.9})
+	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
+	want, err := bootstrap(t.Context(), m, prompts(clusters), rand.New(rand.NewPCG(3, 0)), resampling{100, 0.9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +255,7 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 		`reference name "a b"`:                {h: two, references: []Reference{{"a b", []string{"a"}}}},
 		"two references are named":            {h: two, references: append(good[:1:1], good...)},
 		"unknown tokenisation":                {h: two, o: Options{Tokenisation: "moses"}},
-		"longest n-gram 99":                   {h: two, o: Options{BLEUOptions: BLEUOptions{Order: 99}}},
+		"longest n-gram 99":                   {h: two, o: Options{Order: 99}},
 		"unique n-grams of length 0":          {h: two, o: Options{UniqueOrders: []int{0}}},
 		"unique n-grams of length 17":         {h: two, o: Options{UniqueOrders: []int{2, 17}}},
 		"confidence 95":                       {h: two, o: Options{Confidence: 95}},
@@ -306,7 +303,7 @@ func TestCompareMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := evaluate(t, first, references, o), evaluate(t, second, references, o)
-	if len(c.Scores) != len(a.Scores) || c.Units != 15 || c.Unit != unitPrompt {
+	if len(c.Scores) != len(a.Scores) || c.Units != 15 || c.Unit != "prompt" {
 		t.Fatalf("%d scores of %d, %d %ss", len(c.Scores), len(a.Scores), c.Units, c.Unit)
 	}
 	for _, d := range c.Scores {
@@ -366,7 +363,7 @@ func TestCompareMethodsBySentence(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, _ := c.Score("log_likelihood_mean")
-	if c.Unit != unitSentence || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 || d.RandomisationP > 0.02 {
+	if c.Unit != "sentence" || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 || d.RandomisationP > 0.02 {
 		t.Errorf("%d %ss: %+v", c.Units, c.Unit, d)
 	}
 }
@@ -377,11 +374,8 @@ func TestIntervalsStayInRange(t *testing.T) {
 	for i := range 30 {
 		sentences = append(sentences, strings.Fields(strings.Repeat(fmt.Sprintf("w%d ", i/2), 6)))
 	}
-	m, err := NewSelfBLEU(sentences, BLEUOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := Bootstrap(t.Context(), m, nil, newRandom(1), Resampling{})
+	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
+	free, err := bootstrap(t.Context(), m, each(len(sentences)), newRandom(1), resampling{1000, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}

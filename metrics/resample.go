@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -12,32 +11,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Defaults of [Resampling].
-const (
-	DefaultResamples  = 1000
-	DefaultConfidence = 0.95
-)
-
-// Resampling says how samples are drawn for intervals and tests.
-type Resampling struct {
-	Resamples  int     // 0 = [DefaultResamples]
-	Confidence float64 // between 0 and 1; 0 = [DefaultConfidence]
-}
-
-func (o Resampling) normal() (Resampling, error) {
-	if o.Resamples == 0 {
-		o.Resamples = DefaultResamples
-	}
-	if o.Confidence == 0 {
-		o.Confidence = DefaultConfidence
-	}
-	if o.Resamples < 0 {
-		return o, fmt.Errorf("resamples %d: give a number above 0", o.Resamples)
-	}
-	if !(o.Confidence > 0 && o.Confidence < 1) {
-		return o, fmt.Errorf("confidence %v: give a number between 0 and 1, such as 0.95", o.Confidence)
-	}
-	return o, nil
+// resampling says how samples are drawn for intervals and tests.
+type resampling struct {
+	resamples  int
+	confidence float64
 }
 
 // Interval is a bootstrap confidence interval. Low and High are undefined where the score is, or where fewer than nine resamples of
@@ -58,41 +35,30 @@ type Interval struct {
 	Unit      string `json:"unit"`      // "sentence" or "prompt"
 }
 
-const (
-	unitSentence = "sentence"
-	unitPrompt   = "prompt"
-)
+// units are what is drawn: sentences, or the prompts that they belong to, whose samples are not independent.
+type units struct {
+	of    []int // per sentence, from 0 without gaps; of two methods' sentences, those that are compared have the same number
+	count int
+	name  string // "sentence" or "prompt"
+}
 
-// Bootstrap returns the percentile interval of a metric (Efron & Tibshirani 1993, chapter 13; for BLEU, Koehn 2004). Units are drawn
-// with replacement: sentences, or, where clusters gives the number of the cluster of every sentence, whole clusters of sentences that are
-// not independent, such as the samples of one prompt. Numbers run from 0 without gaps. The result depends on the state of random and on
-// nothing else, not on the number of processors.
-func Bootstrap(ctx context.Context, m Metric, clusters []int, random *rand.Rand, o Resampling) (*Interval, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
-	units, err := countClusters(clusters, m.Sentences())
-	if err != nil {
-		return nil, err
-	}
-	score := float64(Of(m))
-	interval := &Interval{
-		Low: undefined, High: undefined, Confidence: o.Confidence, StandardError: undefined, Bias: undefined,
-		Centred: m.Pooled(), Units: units, Unit: unitSentence,
-	}
-	if clusters != nil {
-		interval.Unit = unitPrompt
-	}
+func (o resampling) undefined(m metric, u units) Interval {
+	return Interval{Low: undefined, High: undefined, Confidence: o.confidence, StandardError: undefined, Bias: undefined, Centred: m.pooled, Units: u.count, Unit: u.name}
+}
+
+// bootstrap returns the percentile interval of a metric (Efron & Tibshirani 1993, chapter 13; for BLEU, Koehn 2004). Units are drawn with
+// replacement. The result depends on the state of random and on nothing else, not on the number of processors.
+func bootstrap(ctx context.Context, m metric, u units, random *rand.Rand, o resampling) (*Interval, error) {
+	interval, score := o.undefined(m, u), float64(m.value())
 	if math.IsNaN(score) {
-		return interval, nil
+		return &interval, nil
 	}
-	scores, err := replicate(ctx, o.Resamples, random, func() func(*rand.Rand) float64 {
-		evaluate, draws, weights := m.Evaluator(), make([]int, units), make([]int, m.Sentences())
+	scores, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
+		evaluate, draws, weights := m.evaluator(), make([]int, u.count), make([]int, m.sentences)
 		return func(stream *rand.Rand) float64 {
 			drawUnits(draws, stream)
 			for i := range weights {
-				weights[i] = draws[clusterOf(clusters, i)]
+				weights[i] = draws[u.of[i]]
 			}
 			return evaluate(weights)
 		}
@@ -100,8 +66,8 @@ func Bootstrap(ctx context.Context, m Metric, clusters []int, random *rand.Rand,
 	if err != nil {
 		return nil, err
 	}
-	interval.from(scores, score, o.Resamples)
-	return interval, nil
+	interval.from(scores, score, o.resamples)
+	return &interval, nil
 }
 
 // from fills the interval from resampled scores, sorting them.
@@ -123,14 +89,6 @@ func (interval *Interval) from(scores []float64, score float64, wanted int) {
 	interval.High = Value(quantile(scores, 1-tail) + shift)
 }
 
-// Pairing says which sentences of a metric belong to which of two methods and which are compared with each other: the sentences that
-// both methods made for one prompt form a unit, or, without prompts, the i-th sentences of both.
-type Pairing struct {
-	Units  []int  // per sentence, from 0 without gaps; every unit has sentences of both methods
-	Second []bool // per sentence, whether it is of the second method
-	Unit   string // what a unit is, for the record: "sentence" or "prompt"
-}
-
 // PairedTest is the comparison of two methods on one metric.
 type PairedTest struct {
 	First      Value `json:"first"`
@@ -145,45 +103,35 @@ type PairedTest struct {
 	RandomisationP Value `json:"randomisation_p"`
 }
 
-// Compare tests whether two methods differ on a metric over the sentences of both. Both p-values count the outcome seen as one of
-// the outcomes, (c+1)/(n+1), so that neither is ever 0 (Phipson & Smyth 2010). Approximate randomisation keeps every sentence exactly once
-// and so needs no care with copies; it is the one to trust for pooled metrics and for few units.
-func Compare(ctx context.Context, m Metric, pairing Pairing, random *rand.Rand, o Resampling) (*PairedTest, error) {
-	o, err := o.normal()
-	if err != nil {
-		return nil, err
-	}
-	units, err := pairing.check(m.Sentences())
-	if err != nil {
-		return nil, err
-	}
+// compare tests whether two methods differ on a metric over the sentences of both; second tells which method's each sentence is. Both
+// p-values count the outcome seen as one of the outcomes, (c+1)/(n+1), so that neither is ever 0 (Phipson & Smyth 2010). Approximate
+// randomisation keeps every sentence exactly once and so needs no care with copies; it is the one to trust for pooled metrics and for few
+// units.
+func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand, o resampling) (*PairedTest, error) {
 	side := func(weights []int, weight func(unit int, second bool) int) {
 		for i := range weights {
-			weights[i] = weight(pairing.Units[i], pairing.Second[i])
+			weights[i] = weight(u.of[i], second[i])
 		}
 	}
-	evaluate, weights := m.Evaluator(), make([]int, m.Sentences())
+	evaluate, weights := m.evaluator(), make([]int, m.sentences)
 	score := func(of bool) float64 {
 		side(weights, func(_ int, second bool) int { return indicator(second == of) })
 		return evaluate(weights)
 	}
-	first, second := score(false), score(true)
-	seen := second - first
+	before, after := score(false), score(true)
+	seen := after - before
 	test := &PairedTest{
-		First: Value(first), Second: Value(second), Difference: Value(seen), BootstrapP: undefined, RandomisationP: undefined,
-		Interval: Interval{
-			Low: undefined, High: undefined, Confidence: o.Confidence, StandardError: undefined, Bias: undefined,
-			Centred: m.Pooled(), Units: units, Unit: pairing.Unit,
-		},
+		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined, RandomisationP: undefined,
+		Interval: o.undefined(m, u),
 	}
 	if math.IsNaN(seen) {
 		return test, nil
 	}
 	// Sums in another order may differ in the last digits; equal differences must count as equal.
-	threshold := math.Abs(seen) - 1e-9*max(math.Abs(first), math.Abs(second))
+	threshold := math.Abs(seen) - 1e-9*max(math.Abs(before), math.Abs(after))
 
-	differences, err := replicate(ctx, o.Resamples, random, func() func(*rand.Rand) float64 {
-		evaluate, draws, weights := m.Evaluator(), make([]int, units), make([]int, m.Sentences())
+	differences, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
+		evaluate, draws, weights := m.evaluator(), make([]int, u.count), make([]int, m.sentences)
 		return func(stream *rand.Rand) float64 {
 			drawUnits(draws, stream)
 			side(weights, func(unit int, second bool) int { return draws[unit] * indicator(!second) })
@@ -195,14 +143,14 @@ func Compare(ctx context.Context, m Metric, pairing Pairing, random *rand.Rand, 
 	if err != nil {
 		return nil, err
 	}
-	test.Interval.from(differences, seen, o.Resamples)
+	test.Interval.from(differences, seen, o.resamples)
 	if test.Interval.Bias.Defined() {
 		mean := seen + float64(test.Interval.Bias)
 		test.BootstrapP = tail(differences, mean, threshold)
 	}
 
-	swapped, err := replicate(ctx, o.Resamples, random, func() func(*rand.Rand) float64 {
-		evaluate, swap, weights := m.Evaluator(), make([]bool, units), make([]int, m.Sentences())
+	swapped, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
+		evaluate, swap, weights := m.evaluator(), make([]bool, u.count), make([]int, m.sentences)
 		return func(stream *rand.Rand) float64 {
 			for unit := range swap {
 				swap[unit] = stream.Uint64()&1 == 1
@@ -233,59 +181,6 @@ func tail(values []float64, centre, threshold float64) Value {
 		}
 	}
 	return Value(float64(count) / float64(of))
-}
-
-func (p Pairing) check(sentences int) (units int, err error) {
-	if len(p.Second) != sentences {
-		return 0, fmt.Errorf("pairing names the method of %d sentences, the metric has %d", len(p.Second), sentences)
-	}
-	if p.Units == nil {
-		return 0, fmt.Errorf("pairing names no units")
-	}
-	units, err = countClusters(p.Units, sentences)
-	if err != nil {
-		return 0, err
-	}
-	has := make([][2]bool, units)
-	for i, unit := range p.Units {
-		has[unit][indicator(p.Second[i])] = true
-	}
-	for unit, sides := range has {
-		if !sides[0] || !sides[1] {
-			return 0, fmt.Errorf("unit %d has sentences of one method only: a paired test needs both", unit)
-		}
-	}
-	return units, nil
-}
-
-func countClusters(clusters []int, sentences int) (int, error) {
-	if sentences == 0 {
-		return 0, errNoHypothesis
-	}
-	if clusters == nil {
-		return sentences, nil
-	}
-	if len(clusters) != sentences {
-		return 0, fmt.Errorf("clusters of %d sentences given, the metric has %d", len(clusters), sentences)
-	}
-	seen, units := make([]bool, sentences), 0
-	for i, c := range clusters {
-		if c < 0 || c >= sentences {
-			return 0, fmt.Errorf("cluster %d of sentence %d: number clusters from 0 without gaps", c, i+1)
-		}
-		seen[c], units = true, max(units, c+1)
-	}
-	if gap := slices.Index(seen[:units], false); gap >= 0 {
-		return 0, fmt.Errorf("cluster %d has no sentence: number clusters from 0 without gaps", gap)
-	}
-	return units, nil
-}
-
-func clusterOf(clusters []int, sentence int) int {
-	if clusters == nil {
-		return sentence
-	}
-	return clusters[sentence]
 }
 
 // drawUnits draws len(draws) units with replacement and counts how often each came.

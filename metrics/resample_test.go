@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -16,12 +15,18 @@ import (
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-func mean(values []float64) *Ratio {
-	m := &Ratio{Above: values, Below: make([]float64, len(values)), Scale: 1}
-	for i := range values {
-		m.Below[i] = 1
+func mean(values []float64) metric { return ratio(values, slices.Repeat([]float64{1}, len(values)), 1) }
+
+// prompts makes units of the sentences with the same number.
+func prompts(of []int) units { return units{of, slices.Max(of) + 1, "prompt"} }
+
+// each makes every sentence a unit.
+func each(sentences int) units {
+	u := units{count: sentences, name: "sentence"}
+	for i := range sentences {
+		u.of = append(u.of, i)
 	}
-	return m
+	return u
 }
 
 func TestQuantile(t *testing.T) {
@@ -42,7 +47,7 @@ func TestBootstrapOfMean(t *testing.T) {
 	for i := range values {
 		values[i] = random.ExpFloat64()
 	}
-	interval, err := Bootstrap(t.Context(), mean(values), nil, random, Resampling{Resamples: 20000})
+	interval, err := bootstrap(t.Context(), mean(values), each(len(values)), random, resampling{20000, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +59,7 @@ func TestBootstrapOfMean(t *testing.T) {
 	if math.Abs(float64(interval.Bias)) > 4*want/math.Sqrt(20000) {
 		t.Errorf("bias of a mean is %v", interval.Bias)
 	}
-	if !(interval.Low < Value(average-1.5*want)) || !(interval.High > Value(average+1.5*want)) || interval.Centred || interval.Units != 60 || interval.Unit != unitSentence {
+	if !(interval.Low < Value(average-1.5*want)) || !(interval.High > Value(average+1.5*want)) || interval.Centred || interval.Units != 60 || interval.Unit != "sentence" {
 		t.Errorf("mean %v, standard error %v: %+v", average, want, interval)
 	}
 }
@@ -74,13 +79,13 @@ func TestClusteredIntervalCovers(t *testing.T) {
 				numbers[c*size+k] = c
 			}
 		}
-		for _, by := range [][]int{numbers, nil} {
-			interval, err := Bootstrap(t.Context(), mean(values), by, random, Resampling{Resamples: 400})
+		for _, by := range []units{prompts(numbers), each(len(values))} {
+			interval, err := bootstrap(t.Context(), mean(values), by, random, resampling{400, 0.95})
 			if err != nil {
 				t.Fatal(err)
 			}
 			inside := indicator(interval.Low <= 0 && 0 <= interval.High)
-			if by == nil {
+			if by.name == "sentence" {
 				alone += inside
 			} else {
 				covered += inside
@@ -134,37 +139,34 @@ func TestPooledIntervalsCover(t *testing.T) {
 	}
 }
 
-func pooledIntervalsCover(t *testing.T, prompts, samples int) {
+func pooledIntervalsCover(t *testing.T, count, samples int) {
 	const texts = 80
-	o, err := BLEUOptions{}.normal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	metrics := func(sentences [][]string) []Metric {
+	o := bleuOptions{order: 4}
+	metrics := func(sentences [][]string) []metric {
 		p := newPool(newIndex(sentences, 4))
-		return []Metric{p.selfBLEU(o), p.selfUnique(2), p.distinct(2, nil)}
+		return []metric{p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, nil)}
 	}
 	random := newRandom(6)
 	fresh := make([][]float64, 3)
 	for range 400 {
-		sentences, _ := promptTexts(random, prompts, samples)
+		sentences, _ := promptTexts(random, count, samples)
 		for k, m := range metrics(sentences) {
-			fresh[k] = append(fresh[k], float64(Of(m)))
+			fresh[k] = append(fresh[k], float64(m.value()))
 		}
 	}
 	var covered [3]int
 	var deviations [3]float64
 	for range texts {
-		sentences, clusters := promptTexts(random, prompts, samples)
+		sentences, clusters := promptTexts(random, count, samples)
 		for k, m := range metrics(sentences) {
-			interval, err := Bootstrap(t.Context(), m, clusters, random, Resampling{Resamples: 200})
+			interval, err := bootstrap(t.Context(), m, prompts(clusters), random, resampling{200, 0.95})
 			if err != nil {
 				t.Fatal(err)
 			}
 			expected := Value(stat.Mean(fresh[k], nil))
 			covered[k] += indicator(interval.Low <= expected && expected <= interval.High)
 			deviations[k] += float64(interval.StandardError) / texts
-			if !interval.Centred || interval.Unit != unitPrompt || interval.Units != prompts {
+			if !interval.Centred || interval.Unit != "prompt" || interval.Units != count {
 				t.Fatalf("%+v", interval)
 			}
 		}
@@ -184,15 +186,12 @@ func pooledIntervalsCover(t *testing.T, prompts, samples int) {
 
 // Without the centring the interval of a self-BLEU over single sentences would miss its own score.
 func TestPooledShiftIsTakenOut(t *testing.T) {
-	m, err := NewSelfBLEU(benchmarkSentences(7, 300), BLEUOptions{})
+	m := newSelfBLEU(benchmarkSentences(7, 300), bleuOptions{order: 4}).metric()
+	interval, err := bootstrap(t.Context(), m, each(m.sentences), newRandom(7), resampling{1000, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
-	interval, err := Bootstrap(t.Context(), m, nil, newRandom(7), Resampling{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	score := m.Score().Score
+	score := m.value()
 	if interval.Low >= score || interval.High <= score {
 		t.Errorf("interval %v to %v without its score %v", interval.Low, interval.High, score)
 	}
@@ -202,15 +201,10 @@ func TestPooledShiftIsTakenOut(t *testing.T) {
 }
 
 // pairOf builds two methods on the same units from values, one sentence each.
-func pairOf(first, second []float64) (*Ratio, Pairing) {
-	p := Pairing{Unit: unitSentence}
-	for _, values := range [][]float64{first, second} {
-		for i := range values {
-			p.Units = append(p.Units, i)
-		}
-	}
-	p.Second = append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
-	return mean(slices.Concat(first, second)), p
+func pairOf(first, second []float64) (metric, units, []bool) {
+	u := each(len(first))
+	u.of = append(u.of, u.of...)
+	return mean(slices.Concat(first, second)), u, append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
 }
 
 // For few units all exchanges can be listed: the share of those at least as different is the exact p-value.
@@ -237,9 +231,9 @@ func TestRandomisationEqualsEnumeration(t *testing.T) {
 		count += indicator(math.Abs(difference(swaps)) >= math.Abs(seen)-1e-9)
 	}
 	exact := float64(count) / (1 << units)
-	m, pairing := pairOf(first, second)
+	m, u, of := pairOf(first, second)
 	const resamples = 20000
-	test, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+	test, err := compare(t.Context(), m, u, of, random, resampling{resamples, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,19 +247,16 @@ func TestRandomisationEqualsEnumeration(t *testing.T) {
 func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
 	const units = 6
 	sentences, _ := promptTexts(newRandom(9), units, 4)
-	m, err := NewSelfBLEU(sentences, BLEUOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pairing := Pairing{Unit: unitPrompt}
+	m := newSelfBLEU(sentences, bleuOptions{order: 4}).metric()
+	var prompt []int
+	var of []bool
 	for i := range sentences {
-		pairing.Units = append(pairing.Units, i/4)
-		pairing.Second = append(pairing.Second, i%4 >= 2)
+		prompt, of = append(prompt, i/4), append(of, i%4 >= 2)
 	}
 	difference := func(swaps int) float64 {
 		sides := [2][]int{make([]int, len(sentences)), make([]int, len(sentences))}
 		for i := range sentences {
-			sides[indicator(pairing.Second[i])^(swaps>>pairing.Units[i]&1)][i] = 1
+			sides[indicator(of[i])^(swaps>>prompt[i]&1)][i] = 1
 		}
 		return naiveSelfBLEU(pickWeighted(sentences, sides[1]), ones(2*units), 4) - naiveSelfBLEU(pickWeighted(sentences, sides[0]), ones(2*units), 4)
 	}
@@ -275,7 +266,7 @@ func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
 	}
 	exact := float64(count) / (1 << units)
 	const resamples = 10000
-	test, err := Compare(t.Context(), m, pairing, newRandom(10), Resampling{Resamples: resamples})
+	test, err := compare(t.Context(), m, prompts(prompt), of, newRandom(10), resampling{resamples, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +274,7 @@ func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
 	if got := float64(test.RandomisationP); math.Abs(got-exact) > 4*math.Sqrt(exact*(1-exact)/resamples)+1.0/resamples {
 		t.Errorf("p = %v, exact %v", got, exact)
 	}
-	if !test.Interval.Centred || test.Interval.Units != units || test.Interval.Unit != unitPrompt {
+	if !test.Interval.Centred || test.Interval.Units != units || test.Interval.Unit != "prompt" {
 		t.Errorf("%+v", test.Interval)
 	}
 }
@@ -299,8 +290,8 @@ func TestPValues(t *testing.T) {
 			common := random.NormFloat64()
 			first[i], second[i] = common+random.ExpFloat64(), common+random.ExpFloat64()
 		}
-		m, pairing := pairOf(first, second)
-		test, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+		m, u, of := pairOf(first, second)
+		test, err := compare(t.Context(), m, u, of, random, resampling{resamples, 0.95})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,8 +309,8 @@ func TestPValues(t *testing.T) {
 		first[i] = random.NormFloat64()
 		second[i] = first[i] + 3 + random.NormFloat64()
 	}
-	m, pairing := pairOf(first, second)
-	test, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+	m, u, of := pairOf(first, second)
+	test, err := compare(t.Context(), m, u, of, random, resampling{resamples, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,29 +320,26 @@ func TestPValues(t *testing.T) {
 		t.Errorf("%+v", test)
 	}
 	// The other way round, the difference changes its sign.
-	for i := range pairing.Second {
-		pairing.Second[i] = !pairing.Second[i]
+	for i := range of {
+		of[i] = !of[i]
 	}
-	turned, err := Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples})
+	turned, err := compare(t.Context(), m, u, of, random, resampling{resamples, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(t, "turned", float64(turned.Difference), -float64(test.Difference))
 	// Equal methods: every exchange is as different as what was seen.
-	m, pairing = pairOf(first, first)
-	if test, err = Compare(t.Context(), m, pairing, random, Resampling{Resamples: resamples}); err != nil || test.RandomisationP != 1 || test.BootstrapP != 1 || test.Difference != 0 {
+	m, u, of = pairOf(first, first)
+	if test, err = compare(t.Context(), m, u, of, random, resampling{resamples, 0.95}); err != nil || test.RandomisationP != 1 || test.BootstrapP != 1 || test.Difference != 0 {
 		t.Errorf("equal methods: %+v, %v", test, err)
 	}
 }
 
 func TestResamplingDoesNotDependOnProcessors(t *testing.T) {
-	m, err := NewSelfBLEU(benchmarkSentences(3, 40), BLEUOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := newSelfBLEU(benchmarkSentences(3, 40), bleuOptions{order: 4}).metric()
 	run := func(processors int, seed uint64) Interval {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		interval, err := Bootstrap(t.Context(), m, nil, newRandom(seed), Resampling{Resamples: 50})
+		interval, err := bootstrap(t.Context(), m, each(m.sentences), newRandom(seed), resampling{50, 0.95})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,11 +356,8 @@ func TestResamplingDoesNotDependOnProcessors(t *testing.T) {
 
 // Two sentences: half of the samples hold one sentence only and have no self-BLEU, so there is no interval.
 func TestTooFewDefinedResamples(t *testing.T) {
-	m, err := NewSelfBLEU([][]string{{"a", "b"}, {"a", "c"}}, BLEUOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	interval, err := Bootstrap(t.Context(), m, nil, newRandom(1), Resampling{Resamples: 100})
+	m := newSelfBLEU([][]string{{"a", "b"}, {"a", "c"}}, bleuOptions{order: 4}).metric()
+	interval, err := bootstrap(t.Context(), m, each(m.sentences), newRandom(1), resampling{100, 0.95})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,36 +366,11 @@ func TestTooFewDefinedResamples(t *testing.T) {
 	}
 }
 
-func TestResamplingRefusesBadInput(t *testing.T) {
+func TestResamplingStops(t *testing.T) {
 	m := mean([]float64{1, 2, 3})
-	bootstrap := func(clusters []int, o Resampling) error {
-		_, err := Bootstrap(t.Context(), m, clusters, newRandom(1), o)
-		return err
-	}
-	compare := func(p Pairing) error {
-		_, err := Compare(t.Context(), m, p, newRandom(1), Resampling{})
-		return err
-	}
-	for want, err := range map[string]error{
-		"resamples -1":                  bootstrap(nil, Resampling{Resamples: -1}),
-		"confidence 95":                 bootstrap(nil, Resampling{Confidence: 95}),
-		"confidence NaN":                bootstrap(nil, Resampling{Confidence: math.NaN()}),
-		"clusters of 2 sentences":       bootstrap([]int{0, 1}, Resampling{}),
-		"cluster 7 of sentence 2":       bootstrap([]int{0, 7, 1}, Resampling{}),
-		"cluster -1 of sentence 1":      bootstrap([]int{-1, 0, 1}, Resampling{}),
-		"cluster 1 has no sentence":     bootstrap([]int{0, 2, 2}, Resampling{}),
-		"pairing names the method of 0": compare(Pairing{}),
-		"pairing names no units":        compare(Pairing{Second: make([]bool, 3)}),
-		"sentences of one method only":  compare(Pairing{Units: []int{0, 0, 1}, Second: []bool{false, true, true}}),
-		"clusters of 1 sentences given": compare(Pairing{Units: []int{0}, Second: make([]bool, 3)}),
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Bootstrap(ctx, m, nil, newRandom(1), Resampling{}); !errors.Is(err, context.Canceled) {
+	if _, err := bootstrap(ctx, m, each(m.sentences), newRandom(1), resampling{1000, 0.95}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

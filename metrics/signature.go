@@ -1,67 +1,35 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
 // Signature holds all that changes a number besides the sentences scored, as sacrebleu prints with every score (Post 2018, "A Call
 // for Clarity in Reporting BLEU Scores"). Two scores are comparable where their signatures are equal. In JSON it is its long form.
-type Signature []SignatureField
-
-// SignatureField is one choice. Neither part holds a bar, and the key no colon.
-type SignatureField struct{ Key, Value string }
+type Signature [][2]string // keys and values; neither holds a bar, and the key no colon
 
 // String is the long form, "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…".
-func (s Signature) String() string { return s.join(func(key string) string { return key }) }
+func (s Signature) String() string { return s.join(nil) }
 
 // Short is the same with short keys, "m:self-bleu|t:whitespace|n:4|…".
-func (s Signature) Short() string { return s.join(shortKey) }
+func (s Signature) Short() string { return s.join(shortKeys()) }
 
-func (s Signature) join(name func(key string) string) string {
+func (s Signature) join(names map[string]string) string {
 	parts := make([]string, len(s))
-	for i, f := range s {
-		parts[i] = name(f.Key) + ":" + f.Value
+	for i, field := range s {
+		parts[i] = cmp.Or(names[field[0]], field[0]) + ":" + field[1]
 	}
 	return strings.Join(parts, "|")
 }
 
-func shortKey(key string) string {
-	switch key {
-	case "metric", "metrics":
-		return "m"
-	case "paired":
-		return "p"
-	case "tokenisation":
-		return "t"
-	case "bleu-n":
-		return "n"
-	case "smoothing":
-		return "s"
-	case "length":
-		return "l"
-	case "n":
-		return "g"
-	case "top":
-		return "k"
-	case "references":
-		return "r"
-	case "excluded":
-		return "x"
-	case "union-first":
-		return "f"
-	case "resamples":
-		return "b"
-	case "unit":
-		return "u"
-	case "confidence":
-		return "c"
-	case "seed":
-		return "sd"
-	case "version":
-		return "v"
+// shortKeys are the keys of [Signature.Short].
+func shortKeys() map[string]string {
+	return map[string]string{
+		"metric": "m", "metrics": "m", "paired": "p", "tokenisation": "t", "bleu-n": "n", "smoothing": "s", "length": "l", "n": "g", "top": "k",
+		"references": "r", "excluded": "x", "union-first": "f", "resamples": "b", "unit": "u", "confidence": "c", "seed": "sd", "version": "v",
 	}
-	return key
 }
 
 // MarshalText writes the long form.
@@ -75,7 +43,7 @@ func (s *Signature) UnmarshalText(text []byte) error {
 		if !ok {
 			return fmt.Errorf("signature part %q has no colon", part)
 		}
-		read = append(read, SignatureField{key, value})
+		read = append(read, [2]string{key, value})
 	}
 	*s = read
 	return nil
@@ -84,15 +52,15 @@ func (s *Signature) UnmarshalText(text []byte) error {
 // Get returns the value of a key, empty where there is none.
 func (s Signature) Get(key string) string {
 	for _, f := range s {
-		if f.Key == key {
-			return f.Value
+		if f[0] == key {
+			return f[1]
 		}
 	}
 	return ""
 }
 
 func (s *Signature) add(key string, value any) {
-	*s = append(*s, SignatureField{key, fmt.Sprint(value)})
+	*s = append(*s, [2]string{key, fmt.Sprint(value)})
 }
 
 // describe names reference sets with their size and the start of their SHA-256, "tbc[5000@0123456789ab]".

@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -24,32 +26,20 @@ const (
 	DISCS Tokenisation = "discs"
 )
 
-// Tokenisations lists the known tokenisations, the default first.
-func Tokenisations() []Tokenisation { return []Tokenisation{WhiteSpace, BertGen, DISCS} }
+// Values lists the tokenisations.
+func (Tokenisation) Values() []Tokenisation { return []Tokenisation{WhiteSpace, BertGen, DISCS} }
 
-// ParseTokenisation returns the tokenisation of that name; the empty name is the default.
-func ParseTokenisation(name string) (Tokenisation, error) {
-	t := Tokenisation(name).orDefault()
-	names := make([]string, 0, 3)
-	for _, known := range Tokenisations() {
-		if t == known {
-			return t, nil
-		}
-		names = append(names, string(known))
+func (t Tokenisation) normal() (Tokenisation, error) {
+	t = cmp.Or(t, WhiteSpace)
+	if !slices.Contains(t.Values(), t) {
+		return "", fmt.Errorf("unknown tokenisation %q: choose one of %s, %s, %s", string(t), WhiteSpace, BertGen, DISCS)
 	}
-	return "", fmt.Errorf("unknown tokenisation %q: choose one of %s", name, strings.Join(names, ", "))
-}
-
-func (t Tokenisation) orDefault() Tokenisation {
-	if t == "" {
-		return WhiteSpace
-	}
-	return t
+	return t, nil
 }
 
 // Hypothesis returns the tokens of a generated sentence.
 func (t Tokenisation) Hypothesis(text string) []string {
-	switch t.orDefault() {
+	switch cmp.Or(t, WhiteSpace) {
 	case BertGen:
 		return t.Reference(text)
 	case DISCS:
@@ -62,7 +52,7 @@ func (t Tokenisation) Hypothesis(text string) []string {
 // Reference returns the tokens of a sentence of a reference corpus.
 func (t Tokenisation) Reference(text string) []string {
 	tokens := split(text)
-	if t.orDefault() == WhiteSpace {
+	if cmp.Or(t, WhiteSpace) == WhiteSpace {
 		return tokens
 	}
 	for i, token := range tokens {

@@ -15,29 +15,29 @@ var _ error = Fault("")
 
 // What can be wrong with a text or a template; found in an [*InputError].
 const (
-	ErrNoSlot         Fault = "no slot in the template"
-	ErrOnlySlots      Fault = "nothing but slots in the template"
+	errNoSlot         Fault = "no slot in the template"
+	errOnlySlots      Fault = "nothing but slots in the template"
 	ErrEmpty          Fault = "no text"
-	ErrInvalidUTF8    Fault = "text is not valid UTF-8"
-	ErrControl        Fault = "control character in the text"
-	ErrSpecialToken   Fault = "special token in the text"
+	errInvalidUTF8    Fault = "text is not valid UTF-8"
+	errControl        Fault = "control character in the text"
+	errSpecialToken   Fault = "special token in the text"
 	ErrTooLong        Fault = "text too long"
-	ErrSlotSyntax     Fault = "malformed slot"
+	errSlotSyntax     Fault = "malformed slot"
 	ErrSlotLength     Fault = "slot of unknown length"
-	ErrTooManyLengths Fault = "too many combinations of lengths"
+	errTooManyLengths Fault = "too many combinations of lengths"
 	ErrUnwantedSlot   Fault = "slot in a whole text"
-	ErrUnknownWord    Fault = "word outside the vocabulary"
+	errUnknownWord    Fault = "word outside the vocabulary"
 )
 
-// What can be wrong with a vocabulary or a tokenizer file; found in a [*VocabularyError].
+// What can be wrong with a vocabulary or a tokenizer file; found in a vocabularyError.
 const (
-	ErrEmptyVocabulary  Fault = "empty vocabulary"
-	ErrLargeVocabulary  Fault = "vocabulary too large"
-	ErrDuplicateToken   Fault = "duplicate token"
-	ErrMissingToken     Fault = "missing special token"
-	ErrMalformed        Fault = "malformed tokenizer file"
-	ErrUnsupported      Fault = "unsupported tokenizer"
-	ErrMissingTokenizer Fault = "no tokenizer files"
+	errEmptyVocabulary  Fault = "empty vocabulary"
+	errLargeVocabulary  Fault = "vocabulary too large"
+	errDuplicateToken   Fault = "duplicate token"
+	errMissingToken     Fault = "missing special token"
+	errMalformed        Fault = "malformed tokenizer file"
+	errUnsupported      Fault = "unsupported tokenizer"
+	errMissingTokenizer Fault = "no tokenizer files"
 )
 
 // InputError says what is wrong with a text, where, and what to do about it. A command maps it to wrong usage.
@@ -63,8 +63,8 @@ func (e *InputError) Error() string {
 // Unwrap returns the fault.
 func (e *InputError) Unwrap() error { return e.Fault }
 
-// VocabularyError says what is wrong with a vocabulary or with the tokenizer files of a bundle.
-type VocabularyError struct {
+// vocabularyError says what is wrong with a vocabulary or with the tokenizer files of a bundle.
+type vocabularyError struct {
 	Fault  Fault  // which error; errors.Is finds it
 	File   string // file inside the bundle, "" for a vocabulary given to New
 	Line   int    // line of a vocab.txt, from 1; 0 where the fault has no one line
@@ -72,7 +72,7 @@ type VocabularyError struct {
 }
 
 // Error returns one line: file, line, the fault and the detail.
-func (e *VocabularyError) Error() string {
+func (e *vocabularyError) Error() string {
 	var line strings.Builder
 	if e.File != "" {
 		line.WriteString(e.File)
@@ -89,9 +89,9 @@ func (e *VocabularyError) Error() string {
 }
 
 // Unwrap returns the fault.
-func (e *VocabularyError) Unwrap() error { return e.Fault }
+func (e *vocabularyError) Unwrap() error { return e.Fault }
 
 var (
 	_ error = (*InputError)(nil)
-	_ error = (*VocabularyError)(nil)
+	_ error = (*vocabularyError)(nil)
 )

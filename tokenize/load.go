@@ -28,7 +28,7 @@ const maxFile = 64 << 20
 // special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2.
 // A tokenizer whose ids this package would not reproduce is refused: another model, a step that is not known here; for WordPiece,
 // further added tokens and other names of the special tokens.
-// Errors are a [*VocabularyError], or the file system's own.
+// An error is one line that names the file and what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
 	if vocabularyErr != nil && !errors.Is(vocabularyErr, fs.ErrNotExist) {
@@ -43,10 +43,8 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	}
 	content, err := readFile(fsys, tokenizerFile)
 	switch {
-	case err == nil && !isWordPiece(content):
-		return loadPipeline(content, configuration)
 	case err == nil:
-		return loadTokenizer(content)
+		return loadTokenizer(content, configuration)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -60,10 +58,10 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	case len(found) > 0:
 		return loadUnconverted(fsys, configuration, found)
 	case vocabularyErr == nil:
-		return nil, &VocabularyError{Fault: ErrMissingTokenizer, File: configurationFile,
+		return nil, &vocabularyError{Fault: errMissingTokenizer, File: configurationFile,
 			Detail: "vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true or false"}
 	}
-	return nil, &VocabularyError{Fault: ErrMissingTokenizer,
+	return nil, &vocabularyError{Fault: errMissingTokenizer,
 		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and merges.txt, or a SentencePiece file"}
 }
 
@@ -82,7 +80,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if content.Len() > maxFile {
-		return nil, &VocabularyError{Fault: ErrLargeVocabulary, File: name, Detail: fmt.Sprintf("the file is larger than %d bytes", maxFile)}
+		return nil, &vocabularyError{Fault: errLargeVocabulary, File: name, Detail: fmt.Sprintf("the file is larger than %d bytes", maxFile)}
 	}
 	return content.Bytes(), nil
 }
@@ -135,18 +133,18 @@ var _ json.Unmarshaler = (*specialName)(nil)
 // loadVocabulary makes a tokenizer of the contents of vocab.txt and tokenizer_config.json.
 func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer, error) {
 	unsupported := func(format string, arguments ...any) error {
-		return &VocabularyError{Fault: ErrUnsupported, File: configurationFile, Detail: fmt.Sprintf(format, arguments...)}
+		return &vocabularyError{Fault: errUnsupported, File: configurationFile, Detail: fmt.Sprintf(format, arguments...)}
 	}
 	var c configuration
 	if err := json.Unmarshal(configurationContent, &c); err != nil {
-		return nil, &VocabularyError{Fault: ErrMalformed, File: configurationFile, Detail: err.Error()}
+		return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
 	}
 	switch strings.TrimSuffix(c.Class, "Fast") {
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
 	default:
 		return nil, unsupported("tokenizer_class %q; BertTokenizer and its like are", c.Class)
 	}
-	if c.BasicTokenize != nil && !*c.BasicTokenize {
+	if !isTrue(c.BasicTokenize) {
 		return nil, unsupported("do_basic_tokenize false")
 	}
 	for _, special := range []struct {
@@ -169,8 +167,7 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 			return nil, err
 		}
 	}
-	o := Options{Cased: c.LowerCase != nil && !*c.LowerCase, JoinChinese: c.TokenizeChinese != nil && !*c.TokenizeChinese}
-	o.setAccents(c.StripAccents)
+	o := Options{Cased: !isTrue(c.LowerCase), JoinChinese: !isTrue(c.TokenizeChinese), StripAccents: c.StripAccents}
 	tokens, err := parseVocabulary(vocabulary)
 	if err != nil {
 		return nil, err
@@ -178,22 +175,10 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 	return inFile(vocabularyFile)(New(tokens, o))
 }
 
-// setAccents takes Hugging Face's strip_accents, where null means: as the case says.
-func (o *Options) setAccents(strip *bool) {
-	switch {
-	case strip == nil:
-		o.Accents = AccentsByCase
-	case *strip:
-		o.Accents = AccentsStripped
-	default:
-		o.Accents = AccentsKept
-	}
-}
-
 // inFile names the file in the errors of New.
 func inFile(name string) func(*Tokenizer, error) (*Tokenizer, error) {
 	return func(t *Tokenizer, err error) (*Tokenizer, error) {
-		var vocabularyErr *VocabularyError
+		var vocabularyErr *vocabularyError
 		if errors.As(err, &vocabularyErr) {
 			vocabularyErr.File = name
 		}
@@ -214,9 +199,9 @@ func isSpecial(text string) bool {
 func (a added) check(file string) error {
 	switch {
 	case !isSpecial(a.Content):
-		return &VocabularyError{Fault: ErrUnsupported, File: file, Detail: fmt.Sprintf("added token %q; only BERT's special tokens are taken", a.Content)}
+		return &vocabularyError{Fault: errUnsupported, File: file, Detail: fmt.Sprintf("added token %q; only BERT's special tokens are taken", a.Content)}
 	case a.SingleWord || a.StripLeft || a.StripRight || a.Normalized:
-		return &VocabularyError{Fault: ErrUnsupported, File: file, Detail: fmt.Sprintf("added token %s with single_word, lstrip, rstrip or normalized", a.Content)}
+		return &vocabularyError{Fault: errUnsupported, File: file, Detail: fmt.Sprintf("added token %s with single_word, lstrip, rstrip or normalized", a.Content)}
 	}
 	return nil
 }
@@ -224,108 +209,92 @@ func (a added) check(file string) error {
 // parseVocabulary splits vocab.txt: one token a line, the first has id 0.
 func parseVocabulary(content string) ([]string, error) {
 	fault := func(fault Fault, line int, format string, arguments ...any) error {
-		return &VocabularyError{Fault: fault, File: vocabularyFile, Line: line, Detail: fmt.Sprintf(format, arguments...)}
+		return &vocabularyError{Fault: fault, File: vocabularyFile, Line: line, Detail: fmt.Sprintf(format, arguments...)}
 	}
 	content = strings.TrimSuffix(content, "\n")
 	content = strings.TrimSuffix(content, "\r")
 	if content == "" {
-		return nil, &VocabularyError{Fault: ErrEmptyVocabulary, File: vocabularyFile}
+		return nil, &vocabularyError{Fault: errEmptyVocabulary, File: vocabularyFile}
 	}
 	valid := utf8.ValidString(content) // all at once: most are, and this is much faster
-	tokens := make([]string, 0, min(strings.Count(content, "\n")+1, MaxVocabulary))
+	tokens := make([]string, 0, min(strings.Count(content, "\n")+1, maxVocabulary))
 	for token := range strings.SplitSeq(content, "\n") {
 		token = strings.TrimSuffix(token, "\r")
 		line := len(tokens) + 1
 		switch {
 		case token == "":
-			return nil, fault(ErrMalformed, line, "the line is empty")
+			return nil, fault(errMalformed, line, "the line is empty")
 		case !valid && !utf8.ValidString(token):
-			return nil, fault(ErrMalformed, line, "%q is not valid UTF-8", token)
-		case line > MaxVocabulary:
-			return nil, fault(ErrLargeVocabulary, line, "at most %d tokens are taken", MaxVocabulary)
+			return nil, fault(errMalformed, line, "%q is not valid UTF-8", token)
+		case line > maxVocabulary:
+			return nil, fault(errLargeVocabulary, line, "at most %d tokens are taken", maxVocabulary)
 		}
 		tokens = append(tokens, token)
 	}
 	return tokens, nil
 }
 
-// loadTokenizer makes a tokenizer of the content of tokenizer.json.
-func loadTokenizer(content []byte) (*Tokenizer, error) {
-	var file struct {
-		Added      []added `json:"added_tokens"`
-		Normalizer struct {
-			Type          string `json:"type"`
-			CleanText     *bool  `json:"clean_text"`
-			HandleChinese *bool  `json:"handle_chinese_chars"`
-			StripAccents  *bool  `json:"strip_accents"`
-			LowerCase     *bool  `json:"lowercase"`
-		} `json:"normalizer"`
-		PreTokenizer struct {
-			Type string `json:"type"`
-		} `json:"pre_tokenizer"`
-		PostProcessor struct {
-			Type string `json:"type"`
-		} `json:"post_processor"`
-		Model struct {
-			Type        string         `json:"type"`
-			Unknown     string         `json:"unk_token"`
-			Prefix      string         `json:"continuing_subword_prefix"`
-			LongestWord int            `json:"max_input_chars_per_word"`
-			Vocabulary  map[string]int `json:"vocab"`
-		} `json:"model"`
-	}
-	fail := func(fault Fault, format string, arguments ...any) error {
-		return &VocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
-	}
+// loadTokenizer makes a tokenizer of the contents of tokenizer.json and, for the names of the special tokens, of
+// tokenizer_config.json, which may be empty.
+func loadTokenizer(content, configuration []byte) (*Tokenizer, error) {
+	var file pipelineFile
 	if err := json.Unmarshal(content, &file); err != nil {
-		return nil, fail(ErrMalformed, "%v", err)
+		return nil, pipelineFault(errMalformed, "%v", err)
+	}
+	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
+		return file.load(content, configuration)
+	}
+	return file.wordPiece()
+}
+
+// wordPiece makes a tokenizer of a file whose model is WordPiece.
+func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
+	kind := func(s *pipelineStep) string {
+		if s == nil {
+			return ""
+		}
+		return s.Type
+	}
+	prefix := file.Model.Prefix
+	if prefix == nil {
+		prefix = new(string)
 	}
 	for _, part := range []struct {
 		name, kind string
 		want       []string
 	}{
 		{"model", file.Model.Type, []string{"WordPiece"}},
-		{"normalizer", file.Normalizer.Type, []string{"BertNormalizer"}},
-		{"pre_tokenizer", file.PreTokenizer.Type, []string{"BertPreTokenizer"}},
-		{"post_processor", file.PostProcessor.Type, []string{"TemplateProcessing", "BertProcessing"}},
-		{"unk_token", file.Model.Unknown, []string{unknownToken}},
-		{"continuing_subword_prefix", file.Model.Prefix, []string{continuation}},
+		{"normalizer", kind(file.Normalizer), []string{"BertNormalizer"}},
+		{"pre_tokenizer", kind(file.PreTokenizer), []string{"BertPreTokenizer"}},
+		{"post_processor", kind(file.PostProcessor), []string{"TemplateProcessing", "BertProcessing"}},
+		{"unk_token", file.Model.UnknownToken, []string{unknownToken}},
+		{"continuing_subword_prefix", *prefix, []string{continuation}},
 	} {
 		if !slices.Contains(part.want, part.kind) {
-			return nil, fail(ErrUnsupported, "%s %q; %s is needed", part.name, part.kind, strings.Join(part.want, " or "))
+			return nil, pipelineFault(errUnsupported, "%s %q; %s is needed", part.name, part.kind, strings.Join(part.want, " or "))
 		}
 	}
-	switch size := len(file.Model.Vocabulary); {
-	case size == 0:
-		return nil, fail(ErrEmptyVocabulary, "model.vocab has no entry")
-	case size > MaxVocabulary:
-		return nil, fail(ErrLargeVocabulary, "%d tokens, at most %d are taken", size, MaxVocabulary)
+	t := &Tokenizer{ids: map[string]int{}}
+	if file.Model.Vocabulary == nil {
+		return nil, t.room(0)
 	}
-	vocabulary := make([]string, len(file.Model.Vocabulary))
-	for token, id := range file.Model.Vocabulary {
-		switch {
-		case id < 0 || id >= len(vocabulary):
-			return nil, fail(ErrMalformed, "token %q has id %d, but there are %d tokens", token, id, len(vocabulary))
-		case vocabulary[id] != "":
-			first, second := min(token, vocabulary[id]), max(token, vocabulary[id]) // the map's order is not fixed
-			return nil, fail(ErrMalformed, "tokens %q and %q have the same id %d", first, second, id)
-		}
-		vocabulary[id] = token
+	if _, err := t.placeAll(&file.Model); err != nil {
+		return nil, err
+	}
+	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {
+		return nil, pipelineFault(errMalformed, "no token has the id %d, and one has %d", gap, len(t.vocabulary)-1)
 	}
 	for _, token := range file.Added {
 		if err := token.check(tokenizerFile); err != nil {
 			return nil, err
 		}
-		if id, ok := file.Model.Vocabulary[token.Content]; !ok || token.ID != nil && *token.ID != id {
-			return nil, fail(ErrMalformed, "added token %s has another id than in model.vocab", token.Content)
+		if id, ok := t.ids[token.Content]; !ok || token.ID != nil && *token.ID != id {
+			return nil, pipelineFault(errMalformed, "added token %s has another id than in model.vocab", token.Content)
 		}
 	}
-	o := Options{
-		Cased:        !isTrue(file.Normalizer.LowerCase),
-		KeepControls: !isTrue(file.Normalizer.CleanText),
-		JoinChinese:  !isTrue(file.Normalizer.HandleChinese),
-		LongestWord:  file.Model.LongestWord,
-	}
-	o.setAccents(file.Normalizer.StripAccents)
-	return inFile(tokenizerFile)(New(vocabulary, o))
+	n := file.Normalizer
+	return inFile(tokenizerFile)(New(t.vocabulary, Options{
+		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese), StripAccents: n.StripAccents,
+		LongestWord: file.Model.LongestWord,
+	}))
 }

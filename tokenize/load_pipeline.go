@@ -12,17 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// isWordPiece reports whether a tokenizer.json is for loadTokenizer, which also tells what is wrong with one that is damaged.
-func isWordPiece(content []byte) bool {
-	var file struct {
-		Model struct {
-			Type string `json:"type"`
-		} `json:"model"`
-	}
-	return json.Unmarshal(content, &file) != nil || file.Model.Type != "BPE" && file.Model.Type != "Unigram"
-}
-
-// pipelineFile is a tokenizer.json of the models BPE and Unigram.
+// pipelineFile is a tokenizer.json.
 type pipelineFile struct {
 	Added         []pipelineAdded `json:"added_tokens"`
 	Normalizer    *pipelineStep   `json:"normalizer"`
@@ -43,6 +33,8 @@ type pipelineModel struct {
 	Vocabulary   json.RawMessage `json:"vocab"`
 	Merges       []mergeRule     `json:"merges"`
 	Unknown      *int            `json:"unk_id"`
+	UnknownToken string          `json:"unk_token"`
+	LongestWord  int             `json:"max_input_chars_per_word"`
 	Dropout      *float64        `json:"dropout"`
 	Prefix       *string         `json:"continuing_subword_prefix"`
 	Suffix       *string         `json:"end_of_word_suffix"`
@@ -109,6 +101,11 @@ type pipelineStep struct {
 	PrependScheme string `json:"prepend_scheme"`
 	Split         *bool  `json:"split"`
 	Behavior      string `json:"behavior"`
+	// Of BertNormalizer.
+	CleanText     *bool `json:"clean_text"`
+	HandleChinese *bool `json:"handle_chinese_chars"`
+	StripAccents  *bool `json:"strip_accents"`
+	LowerCase     *bool `json:"lowercase"`
 	// Of post-processors: what stands around a text.
 	Classifier []any          `json:"cls"`
 	Separator  []any          `json:"sep"`
@@ -125,25 +122,20 @@ type templateItem struct {
 
 // pipelineFault is an error about tokenizer.json.
 func pipelineFault(fault Fault, format string, arguments ...any) error {
-	return &VocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
+	return &vocabularyError{Fault: fault, File: tokenizerFile, Detail: fmt.Sprintf(format, arguments...)}
 }
 
 func isTrue(value *bool) bool { return value == nil || *value }
 
-// loadPipeline makes a tokenizer of the contents of tokenizer.json and, for the names of the special tokens, of
-// tokenizer_config.json, which may be empty.
-func loadPipeline(content, configurationContent []byte) (*Tokenizer, error) {
-	var file pipelineFile
-	if err := json.Unmarshal(content, &file); err != nil {
-		return nil, pipelineFault(ErrMalformed, "%v", err)
-	}
+// load makes a tokenizer of a file whose model is BPE or Unigram.
+func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer, error) {
 	var c struct {
 		configuration
 		PrefixSpace *bool `json:"add_prefix_space"`
 	}
 	if len(configurationContent) > 0 {
 		if err := json.Unmarshal(configurationContent, &c); err != nil {
-			return nil, &VocabularyError{Fault: ErrMalformed, File: configurationFile, Detail: err.Error()}
+			return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
 		}
 	}
 	t, err := file.tokenizer(&c.configuration, c.PrefixSpace)
@@ -176,7 +168,7 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 		return nil, err
 	}
 	if p.byteLevel != (file.Model.Type == "BPE") {
-		return nil, pipelineFault(ErrUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel, Unigram Metaspace", file.Model.Type)
+		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel, Unigram Metaspace", file.Model.Type)
 	}
 	if err := p.loadSpecials(file, c); err != nil {
 		return nil, err
@@ -191,32 +183,22 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 func (p *pipeline) loadModel(m *pipelineModel) error {
 	switch {
 	case m.Dropout != nil && *m.Dropout != 0:
-		return pipelineFault(ErrUnsupported, "model with dropout %g", *m.Dropout)
+		return pipelineFault(errUnsupported, "model with dropout %g", *m.Dropout)
 	case m.Prefix != nil && *m.Prefix != "":
-		return pipelineFault(ErrUnsupported, "continuing_subword_prefix %q", *m.Prefix)
+		return pipelineFault(errUnsupported, "continuing_subword_prefix %q", *m.Prefix)
 	case m.Suffix != nil && *m.Suffix != "":
-		return pipelineFault(ErrUnsupported, "end_of_word_suffix %q", *m.Suffix)
+		return pipelineFault(errUnsupported, "end_of_word_suffix %q", *m.Suffix)
 	case m.ByteFallback:
-		return pipelineFault(ErrUnsupported, "byte_fallback true")
+		return pipelineFault(errUnsupported, "byte_fallback true")
 	case m.IgnoreMerges:
-		return pipelineFault(ErrUnsupported, "ignore_merges true")
+		return pipelineFault(errUnsupported, "ignore_merges true")
 	}
 	if m.Type == "Unigram" {
 		return p.loadUnigram(m)
 	}
-	vocabulary := m.ids
-	if vocabulary == nil {
-		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
-			return pipelineFault(ErrMalformed, "model.vocab: %v", err)
-		}
-	}
-	if err := p.t.room(len(vocabulary)); err != nil {
+	vocabulary, err := p.t.placeAll(m)
+	if err != nil {
 		return err
-	}
-	for _, token := range slices.Sorted(maps.Keys(vocabulary)) { // in a fixed order, for the errors
-		if err := p.t.place(token, vocabulary[token]); err != nil {
-			return err
-		}
 	}
 	rules := make([][2]string, len(m.Merges))
 	for i, rule := range m.Merges {
@@ -224,7 +206,7 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 	}
 	model, err := newBytePairs(vocabulary, rules)
 	if err != nil {
-		return pipelineFault(ErrMalformed, "%v", err)
+		return pipelineFault(errMalformed, "%v", err)
 	}
 	p.model = model
 	return nil
@@ -234,14 +216,14 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 	list := m.scored
 	if list == nil {
 		if err := json.Unmarshal(m.Vocabulary, &list); err != nil {
-			return pipelineFault(ErrMalformed, "model.vocab: %v", err)
+			return pipelineFault(errMalformed, "model.vocab: %v", err)
 		}
 	}
 	if err := p.t.room(len(list)); err != nil {
 		return err
 	}
 	if m.Unknown == nil || *m.Unknown < 0 || *m.Unknown >= len(list) {
-		return pipelineFault(ErrMissingToken, "model.unk_id names no token of the vocabulary")
+		return pipelineFault(errMissingToken, "model.unk_id names no token of the vocabulary")
 	}
 	tokens, scores := make([]string, len(list)), make([]float64, len(list))
 	for id, token := range list {
@@ -259,26 +241,45 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 func (t *Tokenizer) room(size int) error {
 	switch {
 	case size == 0:
-		return pipelineFault(ErrEmptyVocabulary, "the vocabulary has no entry")
-	case size > MaxVocabulary:
-		return pipelineFault(ErrLargeVocabulary, "%d tokens, at most %d are taken", size, MaxVocabulary)
+		return pipelineFault(errEmptyVocabulary, "the vocabulary has no entry")
+	case size > maxVocabulary:
+		return pipelineFault(errLargeVocabulary, "%d tokens, at most %d are taken", size, maxVocabulary)
 	}
 	return nil
+}
+
+// placeAll gives the tokens of a vocabulary by name their ids, and returns it.
+func (t *Tokenizer) placeAll(m *pipelineModel) (map[string]int, error) {
+	vocabulary := m.ids
+	if vocabulary == nil {
+		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
+			return nil, pipelineFault(errMalformed, "model.vocab: %v", err)
+		}
+	}
+	if err := t.room(len(vocabulary)); err != nil {
+		return nil, err
+	}
+	for _, token := range slices.Sorted(maps.Keys(vocabulary)) { // in a fixed order, for the errors
+		if err := t.place(token, vocabulary[token]); err != nil {
+			return nil, err
+		}
+	}
+	return vocabulary, nil
 }
 
 // place gives a token its id. Ids need not be without gaps.
 func (t *Tokenizer) place(token string, id int) error {
 	switch {
 	case !validText(token):
-		return pipelineFault(ErrMalformed, "token %d is %q, not a piece of text", id, token)
-	case id < 0 || id >= MaxVocabulary:
-		return pipelineFault(ErrMalformed, "token %q has id %d, not between 0 and %d", token, id, MaxVocabulary-1)
+		return pipelineFault(errMalformed, "token %d is %q, not a piece of text", id, token)
+	case id < 0 || id >= maxVocabulary:
+		return pipelineFault(errMalformed, "token %q has id %d, not between 0 and %d", token, id, maxVocabulary-1)
 	}
 	for len(t.vocabulary) <= id {
 		t.vocabulary = append(t.vocabulary, "")
 	}
 	if other := t.vocabulary[id]; other != "" && other != token {
-		return pipelineFault(ErrMalformed, "tokens %q and %q have the same id %d", min(token, other), max(token, other), id)
+		return pipelineFault(errMalformed, "tokens %q and %q have the same id %d", min(token, other), max(token, other), id)
 	}
 	t.vocabulary[id] = token
 	t.ids[token] = id
@@ -290,11 +291,11 @@ func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
 	for _, token := range tokens {
 		switch known, ok := p.t.ids[token.Content]; {
 		case token.ID == nil:
-			return pipelineFault(ErrMalformed, "added token %q has no id", token.Content)
+			return pipelineFault(errMalformed, "added token %q has no id", token.Content)
 		case ok && known != *token.ID:
-			return pipelineFault(ErrMalformed, "added token %q has id %d, and %d in model.vocab", token.Content, *token.ID, known)
+			return pipelineFault(errMalformed, "added token %q has id %d, and %d in model.vocab", token.Content, *token.ID, known)
 		case token.SingleWord || token.StripRight:
-			return pipelineFault(ErrUnsupported, "added token %q with single_word or rstrip", token.Content)
+			return pipelineFault(errUnsupported, "added token %q with single_word or rstrip", token.Content)
 		}
 		if err := p.t.place(token.Content, *token.ID); err != nil {
 			return err
@@ -331,7 +332,7 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 			l = normalize(l)
 		}
 		if a.text = string(l.runes); a.text == "" {
-			return pipelineFault(ErrUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
+			return pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
 		}
 		normalized = append(normalized, a)
 	}
@@ -382,26 +383,26 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
 			return add(squeeze(s.Content))
 		case s.Pattern.Regex != nil:
-			return pipelineFault(ErrUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
+			return pipelineFault(errUnsupported, "normalizer Replace with the pattern %.40q", *s.Pattern.Regex)
 		}
-		return pipelineFault(ErrMalformed, "normalizer Replace without a pattern")
+		return pipelineFault(errMalformed, "normalizer Replace without a pattern")
 	case "Precompiled":
 		if len(s.CharacterMap) == 0 {
 			return nil
 		}
 		m, err := parseCharacterMap(s.CharacterMap)
 		if err != nil {
-			return pipelineFault(ErrMalformed, "normalizer Precompiled: %v", err)
+			return pipelineFault(errMalformed, "normalizer Precompiled: %v", err)
 		}
 		return add(m.normalize)
 	}
-	return pipelineFault(ErrUnsupported, "normalizer %q", s.Type)
+	return pipelineFault(errUnsupported, "normalizer %q", s.Type)
 }
 
 // addSplitter adds a step and those in it.
 func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 	if s == nil {
-		return pipelineFault(ErrUnsupported, "no pre_tokenizer")
+		return pipelineFault(errUnsupported, "no pre_tokenizer")
 	}
 	switch s.Type {
 	case "Sequence":
@@ -413,10 +414,10 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		return nil
 	case "ByteLevel":
 		if !isTrue(s.Regex) {
-			return pipelineFault(ErrUnsupported, "pre_tokenizer ByteLevel with use_regex false")
+			return pipelineFault(errUnsupported, "pre_tokenizer ByteLevel with use_regex false")
 		}
 		if configured != nil && *configured != isTrue(s.PrefixSpace) {
-			return pipelineFault(ErrUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured, configurationFile)
+			return pipelineFault(errUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured, configurationFile)
 		}
 		p.byteLevel = true
 		p.splitters = append(p.splitters, splitGPT2(isTrue(s.PrefixSpace)))
@@ -426,13 +427,13 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		return nil
 	case "Punctuation":
 		if s.Behavior != "" && !strings.EqualFold(s.Behavior, "isolated") {
-			return pipelineFault(ErrUnsupported, "pre_tokenizer Punctuation with the behavior %q", s.Behavior)
+			return pipelineFault(errUnsupported, "pre_tokenizer Punctuation with the behavior %q", s.Behavior)
 		}
 		p.splitters = append(p.splitters, splitPunctuation)
 		return nil
 	case "Metaspace":
 		if s.Replacement != "" && s.Replacement != string(metaspace) {
-			return pipelineFault(ErrUnsupported, "pre_tokenizer Metaspace with the replacement %q", s.Replacement)
+			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the replacement %q", s.Replacement)
 		}
 		prepend := s.PrependScheme
 		switch {
@@ -441,12 +442,12 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		case prepend == "":
 			prepend = prependNever
 		case prepend != prependAlways && prepend != prependFirst && prepend != prependNever:
-			return pipelineFault(ErrUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
+			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
 		}
 		p.splitters = append(p.splitters, splitMetaspace(prepend, isTrue(s.Split)))
 		return nil
 	}
-	return pipelineFault(ErrUnsupported, "pre_tokenizer %q", s.Type)
+	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }
 
 // loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the configuration
@@ -478,7 +479,7 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 			}
 		}
 		if !found {
-			return pipelineFault(ErrMissingToken, "no %s token (%s); is this the tokenizer of a masked language model?",
+			return pipelineFault(errMissingToken, "no %s token (%s); is this the tokenizer of a masked language model?",
 				special.role, strings.Join(slices.DeleteFunc(special.names, func(s string) bool { return s == "" }), ", "))
 		}
 	}
@@ -486,7 +487,7 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 		return slices.ContainsFunc(file.Added, func(a pipelineAdded) bool { return *a.ID == id })
 	}
 	if !added(t.mask) {
-		return pipelineFault(ErrMissingToken, "the mask token %q is not among added_tokens", t.vocabulary[t.mask])
+		return pipelineFault(errMissingToken, "the mask token %q is not among added_tokens", t.vocabulary[t.mask])
 	}
 	return nil
 }
@@ -494,7 +495,7 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 // surroundings gives the token before and the one after a text.
 func surroundings(s *pipelineStep) (first, last string, err error) {
 	if s == nil {
-		return "", "", pipelineFault(ErrUnsupported, "no post_processor: nothing says which tokens stand around a text")
+		return "", "", pipelineFault(errUnsupported, "no post_processor: nothing says which tokens stand around a text")
 	}
 	switch s.Type {
 	case "Sequence":
@@ -516,5 +517,5 @@ func surroundings(s *pipelineStep) (first, last string, err error) {
 			return s.Single[0].Special.ID, s.Single[2].Special.ID, nil
 		}
 	}
-	return "", "", pipelineFault(ErrUnsupported, "post_processor %q that does not put one token before and one after a text", s.Type)
+	return "", "", pipelineFault(errUnsupported, "post_processor %q that does not put one token before and one after a text", s.Type)
 }

@@ -124,7 +124,7 @@ func (u *unconverted) readSpecials(fsys fs.FS) (map[int]listedToken, error) {
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		id := ids[name]
 		if other, taken := listed[id]; taken {
-			return nil, &VocabularyError{Fault: ErrMalformed, File: addedFile, Detail: fmt.Sprintf("tokens %q and %q have the same id %d", other.Content, name, id)}
+			return nil, &vocabularyError{Fault: errMalformed, File: addedFile, Detail: fmt.Sprintf("tokens %q and %q have the same id %d", other.Content, name, id)}
 		}
 		normalized := !named[name]
 		listed[id] = listedToken{added: added{Content: name}, Normalized: &normalized, Special: named[name]}
@@ -195,7 +195,7 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 			byName[token.Content] = token
 		}
 		if got := u.add(token); got != id {
-			return nil, &VocabularyError{Fault: ErrMalformed, File: u.listing(),
+			return nil, &vocabularyError{Fault: errMalformed, File: u.listing(),
 				Detail: fmt.Sprintf("added token %.40q has id %d, but %d by its place", token.Content, id, got)}
 		}
 	}
@@ -222,14 +222,14 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 		u.add(token)
 	}
 	if len(u.file.Added) > maxAdded {
-		return nil, pipelineFault(ErrLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added), maxAdded)
+		return nil, pipelineFault(errLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added), maxAdded)
 	}
 	first, last := names[classifierRole], names[separatorRole] // the converters of SentencePiece files have them fixed
 	if u.class == robertaClass {
 		first, last = u.settings.Classifier.name, u.settings.Separator.name
 	}
 	if u.class == camembertClass && u.settings.Padding.name != names[paddingRole] {
-		return nil, &VocabularyError{Fault: ErrUnsupported, File: configurationFile, Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])}
+		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile, Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])}
 	}
 	u.file.PostProcessor = &pipelineStep{Type: "RobertaProcessing", Classifier: []any{first, u.ids[first]}, Separator: []any{last, u.ids[last]}}
 	return &configuration{Mask: specialName(u.settings.Mask.name), Padding: specialName(u.settings.Padding.name), Unknown: specialName(u.settings.Unknown.name)}, nil

@@ -178,7 +178,6 @@ func TestNewErrors(t *testing.T) {
 		{"missing", small[1:], tokenize.Options{}, tokenize.ErrMissingToken},
 		{"empty token", append(slices.Clone(small), ""), tokenize.Options{}, tokenize.ErrMalformed},
 		{"not UTF-8", append(slices.Clone(small), "\xff"), tokenize.Options{}, tokenize.ErrMalformed},
-		{"accents", small, tokenize.Options{Accents: 7}, tokenize.ErrUnsupported},
 		{"longest word", small, tokenize.Options{LongestWord: -1}, tokenize.ErrUnsupported},
 	}
 	for _, test := range tests {
@@ -211,7 +210,7 @@ func TestSHA256(t *testing.T) {
 		"uncased": func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{}) },
 		"cased":   func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{Cased: true}) },
 		"accents kept": func() (*tokenize.Tokenizer, error) {
-			return tokenize.New(small, tokenize.Options{Accents: tokenize.AccentsKept})
+			return tokenize.New(small, tokenize.Options{StripAccents: new(bool)})
 		},
 		"controls kept": func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{KeepControls: true}) },
 		"joined":        func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{JoinChinese: true}) },
@@ -230,7 +229,8 @@ func TestSHA256(t *testing.T) {
 		sums[tokenizer.SHA256()] = name
 	}
 	// Settings that come to the same have the same sum.
-	same, err := tokenize.New(small, tokenize.Options{Accents: tokenize.AccentsStripped, LongestWord: 100})
+	strip := true
+	same, err := tokenize.New(small, tokenize.Options{StripAccents: &strip, LongestWord: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,14 +82,14 @@ func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*
 		return nil, err
 	}
 	if isSet(u.settings.SplitSpecial) {
-		return nil, &VocabularyError{Fault: ErrUnsupported, File: configurationFile, Detail: "split_special_tokens true"}
+		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile, Detail: "split_special_tokens true"}
 	}
 	names, convert := u.conversion()
 	contents := make([][]byte, len(names))
 	for i, name := range names {
 		content, err := readFile(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &VocabularyError{Fault: ErrMissingTokenizer, File: name, Detail: fmt.Sprintf("without tokenizer.json, %s needs %s; found %s",
+			return nil, &vocabularyError{Fault: errMissingTokenizer, File: name, Detail: fmt.Sprintf("without tokenizer.json, %s needs %s; found %s",
 				u.class, strings.Join(names, " and "), strings.Join(found, ", "))}
 		}
 		if err != nil {
@@ -126,7 +126,7 @@ func isSet(value *bool) bool { return value != nil && *value }
 
 // nameFile puts the name of the file that was read into an error about tokenizer.json.
 func nameFile(err error, name string) error {
-	var vocabularyErr *VocabularyError
+	var vocabularyErr *vocabularyError
 	if errors.As(err, &vocabularyErr) && vocabularyErr.File == tokenizerFile {
 		vocabularyErr.File = name
 	}
@@ -139,7 +139,7 @@ func unmarshal(name string, content []byte, value any) error {
 		return nil
 	}
 	if err := json.Unmarshal(content, value); err != nil {
-		return &VocabularyError{Fault: ErrMalformed, File: name, Detail: err.Error()}
+		return &vocabularyError{Fault: errMalformed, File: name, Detail: err.Error()}
 	}
 	return nil
 }
@@ -181,10 +181,10 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 	case robertaClass, xlmClass, camembertClass, albertClass, debertaClass:
 		return nil
 	case "":
-		return &VocabularyError{Fault: ErrMissingTokenizer, File: tokenizerFile,
+		return &vocabularyError{Fault: errMissingTokenizer, File: tokenizerFile,
 			Detail: fmt.Sprintf("and neither tokenizer_class nor model_type %.40q tells how to read the vocabulary without it; name the tokenizer_class in %s", model.Type, configurationFile)}
 	}
-	return &VocabularyError{Fault: ErrUnsupported, File: file, Detail: fmt.Sprintf("tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
+	return &vocabularyError{Fault: errUnsupported, File: file, Detail: fmt.Sprintf("tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
 		name, robertaClass, xlmClass, camembertClass, albertClass, debertaClass)}
 }
 
@@ -230,7 +230,7 @@ func parseMerges(content string) ([]mergeRule, error) {
 	for i := 1; i < len(lines)-1; i++ {
 		sides := strings.Fields(lines[i])
 		if len(sides) != 2 {
-			return nil, &VocabularyError{Fault: ErrMalformed, File: mergesFile, Line: i + 1, Detail: fmt.Sprintf("%.40q is not two tokens", lines[i])}
+			return nil, &vocabularyError{Fault: errMalformed, File: mergesFile, Line: i + 1, Detail: fmt.Sprintf("%.40q is not two tokens", lines[i])}
 		}
 		rule := mergeRule{sides[0], sides[1]}
 		if !seen[rule] {
@@ -245,10 +245,10 @@ func parseMerges(content string) ([]mergeRule, error) {
 func (u *unconverted) convertPieces(contents [][]byte) error {
 	m, err := parseSentencePieces(contents[0])
 	if err != nil {
-		return pipelineFault(ErrMalformed, "%v", err)
+		return pipelineFault(errMalformed, "%v", err)
 	}
 	if err := m.check(); err != nil {
-		return pipelineFault(ErrUnsupported, "%v", err)
+		return pipelineFault(errUnsupported, "%v", err)
 	}
 	tokens, unknown, err := u.vocabulary(m)
 	if err != nil {
@@ -292,7 +292,7 @@ func (u *unconverted) vocabulary(m *sentencePieces) (tokens []scoredToken, unkno
 	for i, piece := range m.pieces {
 		switch {
 		case i < dropped && piece.kind == pieceNormal:
-			return nil, 0, pipelineFault(ErrUnsupported, "piece %d is %q; %s needs <unk>, <s> and </s> first", i, piece.text, u.class)
+			return nil, 0, pipelineFault(errUnsupported, "piece %d is %q; %s needs <unk>, <s> and </s> first", i, piece.text, u.class)
 		case i < dropped:
 			continue
 		case u.class == albertClass && endsInNumberComma(piece.text):

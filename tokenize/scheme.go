@@ -119,7 +119,7 @@ func (t *Tokenizer) refuseSpecial(text string) error {
 	case "":
 		return nil
 	case t.vocabulary[t.mask]:
-		return &InputError{Fault: ErrSpecialToken, Offset: first, Detail: fmt.Sprintf("%s is the model's own; write %s where a word is wanted", found, maskToken)}
+		return &InputError{Fault: errSpecialToken, Offset: first, Detail: fmt.Sprintf("%s is the model's own; write %s where a word is wanted", found, maskToken)}
 	}
-	return &InputError{Fault: ErrSpecialToken, Offset: first, Detail: found + " is added by the program where the model needs it; take it out"}
+	return &InputError{Fault: errSpecialToken, Offset: first, Detail: found + " is added by the program where the model needs it; take it out"}
 }

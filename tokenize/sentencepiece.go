@@ -62,8 +62,8 @@ func parseSentencePieces(data []byte) (*sentencePieces, error) {
 		}
 		switch number {
 		case 1:
-			if len(m.pieces) == MaxVocabulary {
-				return fmt.Errorf("more than %d pieces", MaxVocabulary)
+			if len(m.pieces) == maxVocabulary {
+				return fmt.Errorf("more than %d pieces", maxVocabulary)
 			}
 			piece, err := parsePiece(value.bytes)
 			if err != nil {

@@ -44,12 +44,12 @@ func findSlots(text string) ([]notation, error) {
 		case strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "="):
 			closing := strings.IndexByte(rest, ']')
 			if closing < 0 {
-				return nil, &InputError{Fault: ErrSlotSyntax, Offset: start, Detail: "the closing ] is missing; " + slotHelp}
+				return nil, &InputError{Fault: errSlotSyntax, Offset: start, Detail: "the closing ] is missing; " + slotHelp}
 			}
 			slot, problem := parseSlot(rest[:closing])
 			at += closing + 1
 			if problem != "" {
-				return nil, &InputError{Fault: ErrSlotSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:at]), slotHelp)}
+				return nil, &InputError{Fault: errSlotSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:at]), slotHelp)}
 			}
 			slot.start, slot.end = start, at
 			slots = append(slots, slot)

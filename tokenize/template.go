@@ -93,7 +93,7 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 			combinations *= lengths[i][1] - lengths[i][0] + 1
 		}
 		if combinations > maxAlternatives {
-			return nil, &InputError{Fault: ErrTooManyLengths, Offset: b.Start, Detail: fmt.Sprintf("more than %d; narrow a slot", maxAlternatives)}
+			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start, Detail: fmt.Sprintf("more than %d; narrow a slot", maxAlternatives)}
 		}
 	}
 	chosen := make([]int, len(lengths))
@@ -147,7 +147,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		if hint := slotHint(text); hint != "" {
 			detail = hint + "; " + detail
 		}
-		return nil, &InputError{Fault: ErrNoSlot, Offset: -1, Detail: detail}
+		return nil, &InputError{Fault: errNoSlot, Offset: -1, Detail: detail}
 	}
 	if err := checkNames(text, slots); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	d.cased = d.cased || t.capital(text[from:])
 	d.encoding = e.finish()
 	if len(d.encoding.IDs) == len(slots)+2 || !words {
-		return nil, &InputError{Fault: ErrOnlySlots, Offset: -1, Detail: "add at least one word around them"}
+		return nil, &InputError{Fault: errOnlySlots, Offset: -1, Detail: "add at least one word around them"}
 	}
 	return d, nil
 }
@@ -192,7 +192,7 @@ func checkNames(text string, slots []notation) error {
 		if !seen {
 			first[slot.name] = slot
 		} else if other.minimum != slot.minimum || other.maximum != slot.maximum {
-			return &InputError{Fault: ErrSlotSyntax, Offset: slot.start,
+			return &InputError{Fault: errSlotSyntax, Offset: slot.start,
 				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; slots of one name need the same", text[slot.start:slot.end], text[other.start:other.end], other.start)}
 		}
 	}
@@ -208,13 +208,13 @@ func (t *Tokenizer) checkText(text string) error {
 	for at, r := range text {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[at:]); size == 1 {
-				return &InputError{Fault: ErrInvalidUTF8, Offset: at, Detail: fmt.Sprintf("byte 0x%02x; convert the text to UTF-8", text[at])}
+				return &InputError{Fault: errInvalidUTF8, Offset: at, Detail: fmt.Sprintf("byte 0x%02x; convert the text to UTF-8", text[at])}
 			}
 		}
 		switch {
 		case r == '\t' || r == '\n' || r == '\r':
 		case unicode.IsControl(r):
-			return &InputError{Fault: ErrControl, Offset: at, Detail: fmt.Sprintf("%U; take it out", r)}
+			return &InputError{Fault: errControl, Offset: at, Detail: fmt.Sprintf("%U; take it out", r)}
 		case !unicode.IsSpace(r):
 			blank = false
 		}
@@ -326,7 +326,7 @@ func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	ids := encoding.IDs[1 : len(encoding.IDs)-1]
 	if at := slices.Index(ids, t.unknown); at >= 0 {
 		offset := encoding.Offsets[at+1]
-		return nil, &InputError{Fault: ErrUnknownWord, Offset: offset[0],
+		return nil, &InputError{Fault: errUnknownWord, Offset: offset[0],
 			Detail: fmt.Sprintf("the model has no token for %s; name another word", excerpt(text[offset[0]:offset[1]]))}
 	}
 	return ids, nil

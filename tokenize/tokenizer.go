@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -26,40 +27,28 @@ const (
 // continuation starts a piece that continues the word on its left.
 const continuation = "##"
 
-// MaxVocabulary is the largest number of tokens that New takes. The largest published BERT vocabulary has half a million.
-const MaxVocabulary = 1 << 20
-
-// Accents says what becomes of the accents of the text.
-type Accents int
-
-// The ways to treat accents.
-const (
-	AccentsByCase   Accents = iota // stripped when the model is uncased, kept when it is cased: BERT's own rule
-	AccentsKept                    // "é" stays "é"
-	AccentsStripped                // "é" becomes "e"
-)
+// maxVocabulary is the largest number of tokens that is taken. The largest published BERT vocabulary has half a million.
+const maxVocabulary = 1 << 20
 
 // Options are the settings of BERT's normaliser and WordPiece model. The zero value is that of bert-base-uncased.
 type Options struct {
-	Cased        bool    // keep capitals (do_lower_case false)
-	Accents      Accents // strip_accents
-	KeepControls bool    // keep control and format characters in words (clean_text false)
-	JoinChinese  bool    // do not make each Chinese character a word of its own (tokenize_chinese_chars false)
-	LongestWord  int     // characters above which a word becomes [UNK]; 0 for the usual 100
+	Cased        bool  // keep capitals (do_lower_case false)
+	StripAccents *bool // whether "é" becomes "e" (strip_accents); nil: when the model is uncased
+	KeepControls bool  // keep control and format characters in words (clean_text false)
+	JoinChinese  bool  // do not make each Chinese character a word of its own (tokenize_chinese_chars false)
+	LongestWord  int   // characters above which a word becomes [UNK]; 0 for the usual 100
 }
 
-// stripAccents resolves AccentsByCase.
+// stripAccents resolves the default.
 func (o Options) stripAccents() bool {
-	return o.Accents == AccentsStripped || o.Accents == AccentsByCase && !o.Cased
+	if o.StripAccents != nil {
+		return *o.StripAccents
+	}
+	return !o.Cased
 }
 
 // longestWord resolves the default.
-func (o Options) longestWord() int {
-	if o.LongestWord == 0 {
-		return 100
-	}
-	return o.LongestWord
-}
+func (o Options) longestWord() int { return cmp.Or(o.LongestWord, 100) }
 
 // Tokenizer is a WordPiece vocabulary with the rules that turn text into its tokens and back.
 // It does not change once made and serves any number of goroutines.
@@ -83,18 +72,15 @@ type Tokenizer struct {
 }
 
 // New makes a tokenizer of a vocabulary, the token of id 0 first.
-// A vocabulary without one of [PAD], [UNK], [CLS], [SEP] and [MASK], with a token twice, empty, or larger than
-// MaxVocabulary gives a [*VocabularyError].
+// It must have [PAD], [UNK], [CLS], [SEP] and [MASK], and no token twice or empty.
 func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	switch {
 	case len(vocabulary) == 0:
-		return nil, &VocabularyError{Fault: ErrEmptyVocabulary}
-	case len(vocabulary) > MaxVocabulary:
-		return nil, &VocabularyError{Fault: ErrLargeVocabulary, Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), MaxVocabulary)}
-	case o.Accents < AccentsByCase || o.Accents > AccentsStripped:
-		return nil, &VocabularyError{Fault: ErrUnsupported, Detail: fmt.Sprintf("accents option %d", o.Accents)}
+		return nil, &vocabularyError{Fault: errEmptyVocabulary}
+	case len(vocabulary) > maxVocabulary:
+		return nil, &vocabularyError{Fault: errLargeVocabulary, Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), maxVocabulary)}
 	case o.LongestWord < 0:
-		return nil, &VocabularyError{Fault: ErrUnsupported, Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
+		return nil, &vocabularyError{Fault: errUnsupported, Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
 	}
 	t := &Tokenizer{
 		vocabulary: slices.Clone(vocabulary),
@@ -112,11 +98,11 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		Build()
 	for id, token := range t.vocabulary {
 		if token == "" || !utf8.ValidString(token) {
-			return nil, &VocabularyError{Fault: ErrMalformed, Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
+			return nil, &vocabularyError{Fault: errMalformed, Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
 		}
 		t.ids[token] = id
 		if len(t.ids) != id+1 {
-			return nil, &VocabularyError{Fault: ErrDuplicateToken, Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
+			return nil, &vocabularyError{Fault: errDuplicateToken, Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
 		}
 	}
 	for _, special := range []struct {
@@ -131,7 +117,7 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	} {
 		id, ok := t.ids[special.token]
 		if !ok {
-			return nil, &VocabularyError{Fault: ErrMissingToken, Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
+			return nil, &vocabularyError{Fault: errMissingToken, Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
 		}
 		*special.id = id
 	}
@@ -183,15 +169,6 @@ func (t *Tokenizer) ID(token string) (id int, ok bool) {
 
 // MaskID returns the id of [MASK].
 func (t *Tokenizer) MaskID() int { return t.mask }
-
-// ClassifierID returns the id of [CLS], which starts every sequence.
-func (t *Tokenizer) ClassifierID() int { return t.classifier }
-
-// SeparatorID returns the id of [SEP], which ends every sequence.
-func (t *Tokenizer) SeparatorID() int { return t.separator }
-
-// PaddingID returns the id of [PAD].
-func (t *Tokenizer) PaddingID() int { return t.padding }
 
 // UnknownID returns the id of [UNK].
 func (t *Tokenizer) UnknownID() int { return t.unknown }

@@ -167,7 +167,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 		return o, "", false
 	}
 	for _, f := range p.fields {
-		if f.Set == nil {
+		if f.Name == "" {
 			model = f.value
 		} else if err := f.Set(&o, f.value); err != nil {
 			return fail(f.Name, fmt.Sprintf("%q is not %s", f.value, err))

@@ -9,20 +9,24 @@ import (
 	"strings"
 	"time"
 
+	"infill/infill/eval"
+	"infill/metrics"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
 type (
-	runMsg   struct{ state *runState }
+	runMsg   struct{ state *eval.Watched }
 	watchMsg struct{}
 )
 
 // runsPage is the view of an evaluation.
 type runsPage struct {
 	m        *model
-	state    *runState
+	state    *eval.Watched // never changed here
+	methods  []runMethod
 	sentence int
 	method   int // the first shown
 	scrolled int
@@ -31,27 +35,60 @@ type runsPage struct {
 
 var _ page = (*runsPage)(nil)
 
+// runMethod is one sampler with one model.
+type runMethod struct{ model, method string }
+
 // load reads the folder, from where the last reading ended.
 func (p *runsPage) load() tea.Cmd {
-	folder, last, now := p.m.config.Folder, p.state, p.m.config.Now
+	folder, last := p.m.config.Folder, p.state
 	if folder == "" {
 		return nil
 	}
-	return p.m.jobs.command(func(context.Context) tea.Msg { return runMsg{readRun(folder, last, now())} })
+	return p.m.jobs.command(func(context.Context) tea.Msg {
+		if last == nil {
+			return runMsg{eval.Watch(folder)}
+		}
+		return runMsg{last.Again()}
+	})
 }
 
 // take shows what was read, and looks again soon at a run that is not complete.
-func (p *runsPage) take(s *runState) tea.Cmd {
-	p.state = s
-	if s.fault == "" && (s.metrics != nil || s.part()) && s.complete() {
-		return nil
+func (p *runsPage) take(s *eval.Watched) tea.Cmd {
+	p.state, p.methods = s, nil
+	if s.Err == nil {
+		for _, model := range s.Header.Models {
+			for _, method := range s.Header.Configuration.Samplers {
+				p.methods = append(p.methods, runMethod{model.Name, method.Name})
+			}
+		}
+		if (s.Results != nil || p.part()) && p.complete() {
+			return nil
+		}
 	}
 	const pause = time.Second
 	return p.m.jobs.after(pause, watchMsg{})
 }
 
 // shows tells whether there is a run to look at.
-func (p *runsPage) shows() bool { return p.state != nil && p.state.fault == "" }
+func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
+
+// complete tells that every sentence was infilled by every method, and part that
+// the folder is for a part of a run, which has no scores.
+func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
+func (p *runsPage) part() bool     { return p.state.Header.Shard.Count > 0 }
+
+// working is what a process does now, nil where none does or it has been silent
+// for long: it tells of every second.
+func (p *runsPage) working() (now *eval.Progress, silent time.Duration) {
+	const patience = 15 * time.Second
+	if now = p.state.Status; now == nil {
+		return nil, 0
+	}
+	if silent = p.m.config.Now().Sub(now.Written); silent > patience {
+		now = nil
+	}
+	return now, silent
+}
 
 // move goes to another sentence, or through the table.
 func (p *runsPage) move(by int) {
@@ -60,13 +97,13 @@ func (p *runsPage) move(by int) {
 	case p.table:
 		p.scrolled = max(p.scrolled+by, 0)
 	default:
-		p.sentence, p.scrolled = min(max(p.sentence+by, 0), len(p.state.prompts)-1), 0
+		p.sentence, p.scrolled = min(max(p.sentence+by, 0), len(p.state.Prompts)-1), 0
 	}
 }
 
 func (p *runsPage) turn(by int) {
 	if p.shows() {
-		p.method = min(max(p.method+by, 0), len(p.state.methods)-1)
+		p.method = min(max(p.method+by, 0), len(p.methods)-1)
 	}
 }
 
@@ -82,7 +119,7 @@ func (p *runsPage) key(k tea.KeyPressMsg) tea.Cmd {
 		p.table, p.scrolled = !p.table, 0
 	case key.Matches(k, keys.Pick) && !p.table:
 		// The sentence becomes the template.
-		p.m.editor, p.m.view = newEditor(p.state.prompts[p.sentence].Template), fillsView
+		p.m.editor, p.m.view = newEditor(p.state.Prompts[p.sentence].Template), fillsView
 		return p.m.edited()
 	}
 	return nil
@@ -107,15 +144,15 @@ func (p *runsPage) render(columns, rows int) string {
 		return stack(columns, rows, "", m.faint.Render("    no evaluation is open: infill tui FOLDER shows one"))
 	case p.state == nil:
 		return stack(columns, rows, "", m.faint.Render("    reading "+folder+" …"))
-	case p.state.fault != "":
-		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(p.state.fault), columns-4, ""), "\n", "\n  ")
+	case p.state.Err != nil:
+		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(p.state.Err.Error()), columns-4, ""), "\n", "\n  ")
 		return stack(columns, rows, "", m.styles.fault.Render(text), "", m.faint.Render("    looked at again every second"))
 	}
 	lines := []string{p.head(columns)}
 	if pace := p.pace(); pace != "" {
 		lines = append(lines, "  "+m.faint.Render(cut(pace, columns-2)))
 	}
-	if note := p.note(); note != "" {
+	if note := p.state.Note; note != "" {
 		lines = append(lines, "  "+m.amber.Render(cut(harmless(note), columns-2)))
 	}
 	if p.table {
@@ -129,16 +166,16 @@ func (p *runsPage) render(columns, rows int) string {
 // head names the run and says how far it is.
 func (p *runsPage) head(columns int) string {
 	m, r := p.m, p.state
-	c, done, all := r.header.Configuration, len(r.records), r.total()
+	c := r.Header.Configuration
 	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
-		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Samples, c.Seed))
+		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Chains, c.Seed))
 	state := m.good.Render("✓ ") + m.faint.Render("complete")
 	switch {
-	case done < all:
-		state = m.amber.Render(fmt.Sprintf("● %d of %d", done, all))
-	case r.part():
-		state = m.good.Render("✓ ") + m.faint.Render("part "+harmless(r.header.Shard)+" is complete")
-	case r.metrics == nil:
+	case !p.complete():
+		state = m.amber.Render(fmt.Sprintf("● %d of %d", r.Done(), r.Total()))
+	case p.part():
+		state = m.good.Render("✓ ") + m.faint.Render("part "+r.Header.Shard.String()+" is complete")
+	case r.Results == nil:
 		state = m.amber.Render("● scores to come")
 	}
 	return between(left, state+" ", columns)
@@ -146,12 +183,12 @@ func (p *runsPage) head(columns int) string {
 
 // pace says in a line what the process at work does, how fast, and how long still.
 func (p *runsPage) pace() string {
-	r, w := p.state, p.state.working()
+	w, silent := p.working()
 	switch {
-	case r.complete():
+	case p.complete():
 		return ""
-	case w == nil && r.status != nil:
-		return "the process at work has been silent for " + roundTime(r.silent) + "; the command that began the run goes on with it"
+	case w == nil && silent > 0:
+		return "the process at work has been silent for " + roundTime(silent) + "; the command that began the run goes on with it"
 	case w == nil:
 		return "no process is at work here; the command that began the run goes on with it"
 	}
@@ -183,25 +220,13 @@ func roundTime(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-func (p *runsPage) note() string {
-	switch r := p.state; {
-	case r.note != "":
-		return r.note
-	case r.bad == 1:
-		return fmt.Sprintf("line %d of samples.jsonl is damaged and left out", r.badLine)
-	case r.bad > 1:
-		return fmt.Sprintf("%d lines of samples.jsonl are damaged and left out, the first is line %d", r.bad, r.badLine)
-	}
-	return ""
-}
-
 // sentencePage shows what the methods made of a sentence, several side by side.
 func (p *runsPage) sentencePage(columns, rows int) []string {
 	m, r := p.m, p.state
-	p.sentence = min(p.sentence, len(r.prompts)-1)
-	prompt := r.prompts[p.sentence]
-	lines := []string{m.faint.Render(fmt.Sprintf("  sentence %d of %d, %s line %d", p.sentence+1, len(r.prompts), harmless(prompt.Corpus), prompt.Line))}
-	wrapped := strings.Split(ansi.Wrap(m.marked(templateParts(prompt), m.text, nil), columns-4, ""), "\n")
+	p.sentence = min(p.sentence, len(r.Prompts)-1)
+	prompt := r.Prompts[p.sentence]
+	lines := []string{m.faint.Render(fmt.Sprintf("  sentence %d of %d, %s line %d", p.sentence+1, len(r.Prompts), harmless(prompt.Corpus), prompt.Line))}
+	wrapped := strings.Split(ansi.Wrap(m.marked(templateParts(prompt.Template, prompt.Words), m.text, nil), columns-4, ""), "\n")
 	most := max(min(len(wrapped), rows/4), 1)
 	if most < len(wrapped) {
 		wrapped[most-1] = cut(wrapped[most-1]+" …", columns-4)
@@ -213,11 +238,11 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 		lines = append(lines, "")
 	}
 	const narrowest = 34
-	number := min(max(columns/narrowest, 1), len(r.methods), 5)
+	number := min(max(columns/narrowest, 1), len(p.methods), 5)
 	if columns < 80 && columns >= leastColumns {
-		number = min(2, len(r.methods))
+		number = min(2, len(p.methods))
 	}
-	from := min(p.method, len(r.methods)-number)
+	from := min(p.method, len(p.methods)-number)
 	var list []string
 	for i := from; i < from+number; i++ {
 		list = append(list, p.column(i, (columns-1-3*(number-1))/number, rows-len(lines)))
@@ -226,16 +251,15 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 }
 
 // templateParts shows a sentence with the words that were masked.
-func templateParts(p runPrompt) []part {
-	spans := blankPattern().FindAllStringIndex(p.Template, -1)
-	var pairs [][2]int
-	for _, span := range spans {
-		pairs = append(pairs, [2]int(span))
+func templateParts(template string, words []string) []part {
+	var spans [][2]int
+	for _, span := range blankPattern().FindAllStringIndex(template, -1) {
+		spans = append(spans, [2]int(span))
 	}
-	list := parts(p.Template, pairs)
+	list := parts(template, spans)
 	for i := range list {
-		if at := list[i].slot; at >= 0 && at < len(p.Words) {
-			list[i].text = harmless(p.Words[at])
+		if at := list[i].slot; at >= 0 && at < len(words) {
+			list[i].text = harmless(words[at])
 		}
 	}
 	return list
@@ -243,18 +267,18 @@ func templateParts(p runPrompt) []part {
 
 // column lists what one method made of the sentence.
 func (p *runsPage) column(i, columns, rows int) string {
-	m, r, method := p.m, p.state, p.state.methods[i]
+	m, r, method := p.m, p.state, p.methods[i]
 	name := "  " + m.strong.Render(harmless(method.method))
 	if i == p.method {
 		name = m.accent.Render("▸ ") + m.active.Render(harmless(method.method))
 	}
-	if len(r.header.Models) > 1 {
+	if len(r.Header.Models) > 1 {
 		name += m.faint.Render(" " + harmless(method.model))
 	}
-	record := r.records[runKey{method, p.sentence}]
+	record := r.Record(method.model, method.method, p.sentence)
 	if record == nil {
 		told := m.faint.Render("  not yet")
-		if w := r.working(); w != nil && (runKey{runMethod{w.Model, w.Method}, w.Sentence}) == (runKey{method, p.sentence}) {
+		if w, _ := p.working(); w != nil && (runMethod{w.Model, w.Method}) == method && w.Sentence == p.sentence {
 			told = m.amber.Render(fmt.Sprintf("● step %d of %d", w.Step, w.Steps))
 		}
 		return stack(columns, rows, name, told)
@@ -266,15 +290,16 @@ func (p *runsPage) column(i, columns, rows int) string {
 	lines := []string{cut(name, columns), "  " + m.faint.Render(cut(facts, columns-2))}
 	// Chains that end in the same fill are one line with their number.
 	counts := map[string]int{}
-	var distinct []runChain
-	for _, chain := range record.Chains {
-		if counts[chain.Text]++; counts[chain.Text] == 1 {
+	var distinct []int
+	for _, chain := range record.Likeliest(len(record.Chains)) {
+		text := record.Chains[chain].Text
+		if counts[text]++; counts[text] == 1 {
 			distinct = append(distinct, chain)
 		}
 	}
 	p.scrolled = min(p.scrolled, max(len(record.Chains)-1, 0))
-	for _, chain := range distinct[min(p.scrolled, len(distinct)):] {
-		count, mark, fills := "   ", "  ", ""
+	for _, at := range distinct[min(p.scrolled, len(distinct)):] {
+		chain, count, mark, fills := record.Chains[at], "   ", "  ", ""
 		if n := counts[chain.Text]; n > 1 {
 			count = m.amber.Render(fit(fmt.Sprintf("×%d", n), 3))
 		}
@@ -284,7 +309,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 			}
 			fills += m.styles.slot(blank).Render(harmless(text))
 		}
-		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.prompts[p.sentence].Words, " ")) {
+		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.Prompts[p.sentence].Words, " ")) {
 			mark = m.good.Render("= ") // the words that were masked
 		}
 		lines = append(lines, mark+fit(fills, columns-2-3-8)+" "+count+right(fmt.Sprintf("%.2f", chain.LogLikelihood), 7))
@@ -295,27 +320,21 @@ func (p *runsPage) column(i, columns, rows int) string {
 // scores is the table of the methods.
 func (p *runsPage) scores(columns, rows int) []string {
 	m, r := p.m, p.state
-	if r.metrics == nil {
+	if r.Results == nil {
 		text := "the scores come when every sentence is done"
-		if r.part() {
+		if p.part() {
 			text = "the parts of a run have no scores: infill eval merge puts them together"
 		}
 		return []string{"", m.faint.Render("    " + cut(text, columns-4))}
 	}
-	methods := r.metrics.Methods
-	value := func(x *float64, format string) string {
-		if x == nil {
-			return "–"
-		}
-		return number(format, *x)
-	}
-	estimate := func(e *runEstimate, format string) string {
+	methods := r.Results.Methods
+	estimate := func(e *eval.Estimate, format string) string {
 		if e == nil {
 			return "–"
 		}
-		text := value(e.Mean, format)
+		text := number(format, e.Mean)
 		if e.StandardError != nil {
-			text += " ± " + value(e.StandardError, format)
+			text += " ± " + number(format, *e.StandardError)
 		}
 		return text
 	}
@@ -325,12 +344,12 @@ func (p *runsPage) scores(columns, rows int) []string {
 	for _, method := range methods {
 		nameWidth = max(nameWidth, min(width(harmless(method.Method)), columns/3))
 		table[0] = append(table[0], estimate(&method.LogLikelihood, "%.2f"))
-		table[1] = append(table[1], estimate(method.Acceptance, "%.2f"))
-		table[2] = append(table[2], estimate(&method.Rows, "%.1f"))
+		table[1] = append(table[1], estimate(method.AcceptanceRate, "%.2f"))
+		table[2] = append(table[2], estimate(&method.ModelRowsPerSample, "%.1f"))
 		if method.Top != nil {
 			for _, score := range method.Top.Scores {
-				if !slices.Contains(names, score.name()) {
-					names = append(names, score.name())
+				if name := scoreName(score); !slices.Contains(names, name) {
+					names = append(names, name)
 				}
 			}
 		}
@@ -340,11 +359,11 @@ func (p *runsPage) scores(columns, rows int) []string {
 		for _, method := range methods {
 			text := "–"
 			if method.Top != nil {
-				if at := slices.IndexFunc(method.Top.Scores, func(s runScore) bool { return s.name() == name }); at >= 0 {
+				if at := slices.IndexFunc(method.Top.Scores, func(s metrics.Score) bool { return scoreName(s) == name }); at >= 0 {
 					score := method.Top.Scores[at]
-					text = value(score.Value, "%.1f")
-					if in := score.Interval; in != nil && in.Low != nil && in.High != nil {
-						text += fmt.Sprintf(" [%.1f, %.1f]", *in.Low, *in.High)
+					text = number("%.1f", float64(score.Value))
+					if in := score.Interval; in != nil && in.Low.Defined() {
+						text += fmt.Sprintf(" [%.1f, %.1f]", in.Low, in.High)
 					}
 				}
 			}
@@ -375,8 +394,8 @@ func (p *runsPage) scores(columns, rows int) []string {
 	return append(append([]string{"", m.faint.Render(lines[0])}, shown...), "", m.faint.Render("  of the likeliest final states; the intervals are those of metrics.json"))
 }
 
-// name is the score in a few words, such as "corpus BLEU tbc" or "unique 2-grams".
-func (c runScore) name() string {
+// scoreName is a score in a few words, such as "BLEU tbc" or "unique 2".
+func scoreName(c metrics.Score) string {
 	words := map[string]string{"self_bleu": "self-BLEU", "corpus_bleu": "BLEU", "unique_ngrams": "unique", "distinct_ngrams": "distinct"}
 	text := cmp.Or(words[c.Metric], strings.ReplaceAll(c.Metric, "_", " "))
 	if c.N > 0 {

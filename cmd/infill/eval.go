@@ -20,9 +20,8 @@ import (
 	"infill/infill"
 	"infill/infill/eval"
 	"infill/infill/eval/corpus"
+	"infill/lm"
 	"infill/metrics"
-	"infill/models"
-	"infill/tokenize"
 )
 
 // evalOptions are the flags of a batch evaluation.
@@ -145,7 +144,7 @@ infill tui DIR watches it from another terminal.
 	addChoice(cmd, (*string)(&o.base.Energy), "energy", "", infill.Find("energy").Values, "what is likelihood")
 	flags.Var(decimal{&o.base.Temperature, "", "T"}, "temperature", "draw from the distribution to the power 1/T")
 	addChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values, "where chains start")
-	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how text becomes the tokens that are scored")
+	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
 	flags.Var(whole{&o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
 	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
 	flags.Var(whole{&o.config.Metrics.Resamples}, "resamples", "bootstrap samples, and exchanges of the paired tests")
@@ -304,27 +303,16 @@ func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
 }
 
 // openModels opens the models, which load when they are first run.
-func (o *evalOptions) openModels() ([]eval.Model, error) {
-	var list []eval.Model
+func (o *evalOptions) openModels() ([]*infill.Filler, error) {
+	var list []*infill.Filler
 	for _, name := range o.models {
-		bundle, err := models.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		tokenizer, err := tokenize.Load(bundle.FS())
-		if err != nil {
-			return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
-		}
 		of := o.modelOptions
 		of.model = name
 		filler, err := of.open(o.streams)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, eval.Model{
-			ModelVersion: eval.ModelVersion{Name: bundle.Name, SHA256: bundle.SHA256, Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()},
-			Filler:       filler,
-		})
+		list = append(list, filler)
 	}
 	return list, nil
 }
@@ -351,7 +339,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	bar := newEvalProgress(o.streams, o.quiet, len(fillers))
 	defer bar.clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Device: o.device, Precision: o.precision, Jobs: o.jobs,
+		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
 		Observe: bar.observe,
 		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
 	})
@@ -461,7 +449,7 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, results, err := eval.ReadResults(args[0])
+			results, err := eval.ReadResults(args[0])
 			if err != nil {
 				return err
 			}

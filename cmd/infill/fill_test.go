@@ -62,10 +62,10 @@ func TestFillFlags(t *testing.T) {
 			o.Initial = infill.Start{Kind: infill.StartGiven, Fill: []string{"dark blue", "sky"}}
 		}},
 
-		{line: `--slot red`, want: `--slot: "red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
-		{line: `--slot 0=red`, want: `--slot: "0=red" is not a blank's number and the words it may take, as in 1=red,dark blue`},
-		{line: `--slot 1=red,,blue`, want: `--slot: "1=red,,blue" is not a blank's number and the words it may take, as in 1=red,dark blue`},
-		{line: `--slot 1=red --slot 1=blue`, want: `--slot: "1=blue" is not the only list for blank 1: give all its words at once`},
+		{line: `--slot red`, want: `--slot: "red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--slot 0=red`, want: `--slot: "0=red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--slot 1=red,,blue`, want: `--slot: "1=red,,blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--slot 1=red --slot 1=blue`, want: `--slot: "1=blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
 		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
 		{line: `--characters 0-3`, want: `--characters: "0-3" is not a number or a range of 1 or more, as in 3, 3-8, 3- or -8`},
 		{line: `--characters -`, want: `--characters: "-" is not a number or a range of 1 or more, as in 3, 3-8, 3- or -8`},
@@ -91,18 +91,18 @@ func TestFillFlags(t *testing.T) {
 		{line: `--device cuda:-1`, want: `--device: "cuda:-1" is not one of auto, cpu, cuda, cuda:N with the number of a GPU`},
 		{line: `--balance x`, want: `--balance: "x" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
 		{line: `--balance 0.4`, want: `--balance: "0.4" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
-		{line: `-n many`, want: `--samples: "many" is not a whole number`},
+		{line: `-n many`, want: `--samples: "many" is not a whole number from 1 to 65536`},
 		{line: `-n 0`, want: `--samples: 0 is not a whole number from 1 to 65536`},
 		{line: `-k 0`, want: `--top: 0 is not a whole number of 1 or more`},
 		{line: `--steps -1`, want: `--steps: -1 is not a whole number from 0 to 16777216`},
 		{line: `--steps 4 --warm-up 5`, want: `--warm-up: 5 is not a whole number from 0 to the number of steps, 4`},
 		{line: `--warm-up -1`, want: `--warm-up: "-1" is not a whole number of 0 or more, or half`},
-		{line: `--step-size x`, want: `--step-size: "x" is not a number or auto`},
+		{line: `--step-size x`, want: `--step-size: "x" is not a number above 0, or auto`},
 		{line: `--step-size 0`, want: `--step-size: "0" is not a number above 0, or auto`},
 		{line: `--step-size -1`, want: `--step-size: -1 is not a number above 0, or auto`},
 		{line: `--step-size 1 --sampler gibbs`, want: `--step-size: gibbs has none: leave it out`},
 		{line: `--candidates -1`, want: `--candidates: -1 is not a whole number of 0 (the whole vocabulary) or more`},
-		{line: `--temperature hot`, want: `--temperature: "hot" is not a number`},
+		{line: `--temperature hot`, want: `--temperature: "hot" is not a number above 0`},
 		{line: `--temperature 0`, want: `--temperature: 0 is not a number above 0`},
 		{line: `--temperature nan`, want: `--temperature: NaN is not a number above 0`},
 		{line: `--seed -1`, want: `--seed: "-1" is not a whole number of 0 or more, below 2^64`},
@@ -144,7 +144,7 @@ func results() []*infill.Result {
 	}
 	first, firstSpans := fill("waited", "left behind")
 	second, secondSpans := fill("東京", "sold off")
-	model := infill.ModelInfo{Name: "toy", SHA256: "abc"}
+	model := infill.Model{Name: "toy", SHA256: "abc"}
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: 7,

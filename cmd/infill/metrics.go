@@ -47,13 +47,11 @@ func metricsFormats() []string { return []string{"text", "json", "csv"} }
 
 func newCmdMetrics(s *terminal.Streams, runF func(context.Context, *metricsOptions) error) *cobra.Command {
 	o := &metricsOptions{
-		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: string(metrics.NoSmoothing), format: metricsFormats()[0],
+		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
 		form: byCorpus{choices: texts(corpus.Forms()), what: "FORM"}, encoding: byCorpus{choices: texts(corpus.Encodings()), what: "ENCODING"},
-		Options: metrics.Options{
-			BLEUOptions: metrics.BLEUOptions{Order: metrics.DefaultOrder}, UniqueOrders: []int{1, 2, 3, 4},
-			Resamples: metrics.DefaultResamples, Confidence: metrics.DefaultConfidence, Version: infill.Version(),
-		},
+		Options: metrics.DefaultOptions(),
 	}
+	o.Version = infill.Version()
 	cmd := &cobra.Command{
 		Use:   "metrics FILE [-r NAME=FILE...]",
 		Short: "Score generated text: BLEU, self-BLEU, unique n-grams",
@@ -107,7 +105,7 @@ single tests; who looks at many must correct for that.`,
 	complete(cmd, "encoding", o.encoding.choices)
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
 	addChoice(cmd, &o.preset, "preset", "", metricsPresets(), "bert-gen: --tokenisation bert-gen")
-	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.Tokenisations()), "how a line becomes tokens")
+	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.WhiteSpace.Values()), "how a line becomes tokens")
 	flags.Var(whole{&o.Order}, "order", "longest n-gram of BLEU")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
 	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")

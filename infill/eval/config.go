@@ -99,7 +99,7 @@ func Preset(name string) (c Config, base infill.Sampling, samplers string, err e
 	base = o.Sampling
 	c = Config{
 		Preset: name, Sentences: 20, Chains: o.Chains, Top: o.Top, Seed: 1,
-		Metrics: MetricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultResamples, Confidence: metrics.DefaultConfidence},
+		Metrics: MetricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples, Confidence: metrics.DefaultOptions().Confidence},
 	}
 	switch name {
 	case "dlp":

@@ -1,0 +1,31 @@
+package tokenize
+
+// What the tests see besides.
+
+const (
+	MaxVocabulary = maxVocabulary
+
+	ErrEmptyVocabulary  = errEmptyVocabulary
+	ErrLargeVocabulary  = errLargeVocabulary
+	ErrDuplicateToken   = errDuplicateToken
+	ErrMissingToken     = errMissingToken
+	ErrMalformed        = errMalformed
+	ErrUnsupported      = errUnsupported
+	ErrMissingTokenizer = errMissingTokenizer
+	ErrNoSlot           = errNoSlot
+	ErrOnlySlots        = errOnlySlots
+	ErrInvalidUTF8      = errInvalidUTF8
+	ErrControl          = errControl
+	ErrSpecialToken     = errSpecialToken
+	ErrSlotSyntax       = errSlotSyntax
+	ErrTooManyLengths   = errTooManyLengths
+	ErrUnknownWord      = errUnknownWord
+)
+
+type VocabularyError = vocabularyError
+
+func (t *Tokenizer) ClassifierID() int { return t.classifier }
+
+func (t *Tokenizer) SeparatorID() int { return t.separator }
+
+func (t *Tokenizer) PaddingID() int { return t.padding }
