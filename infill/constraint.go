@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -131,11 +132,11 @@ func checkTogether(p *plan, o Options) error {
 	if why == "" {
 		return nil
 	}
-	kind := presets()[o.Sampler]
+	kind := samplers.Describe(o.Sampler)
 	switch {
 	case o.Mode == ModeDecode:
 		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
-	case kind.conditional || kind.metric:
+	case kind.Conditionals || kind.Distances:
 		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
 	case o.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)

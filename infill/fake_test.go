@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -32,7 +33,7 @@ type fakeModel struct {
 	bond      float64
 	blind     bool // the gradient is zero
 	tokens    int  // of the vocabulary; 0: those of vocabulary()
-	scored    []Query
+	scored    []lm.Query
 	// before, when not nil, runs at the start of every evaluation.
 	before func(ctx context.Context) error
 }
@@ -41,8 +42,8 @@ func weight(token int) float64 { return 2 * math.Sin(3*float64(token)) }
 
 func (m *fakeModel) bondOf(a, b int) float64 { return m.bond * math.Cos(float64(a*b)) }
 
-func (m *fakeModel) Description() Description {
-	return Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
+func (m *fakeModel) Description() lm.Description {
+	return lm.Description{Name: "fake", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
 }
 
 func (m *fakeModel) Positions() int { return m.positions }
@@ -67,7 +68,7 @@ func (m *fakeModel) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (m *fakeModel) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
+func (m *fakeModel) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
 	m.scored = queries
 	scores := make([]float64, len(queries))
 	for i, q := range queries {
@@ -76,7 +77,7 @@ func (m *fakeModel) Score(ctx context.Context, ids []int, queries []Query) ([]fl
 	return scores, m.check(ctx)
 }
 
-func (m *fakeModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error) {
+func (m *fakeModel) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &fakeTarget{model: m, options: o, support: o.Support}
 	for _, s := range o.Support {
 		t.categories = append(t.categories, len(s))
@@ -90,7 +91,7 @@ func (m *fakeModel) NewTarget(ids, slots []int, o TargetOptions) (Target, error)
 
 type fakeTarget struct {
 	model      *fakeModel
-	options    TargetOptions
+	options    lm.TargetOptions
 	support    [][]int
 	categories []int
 	width      int
@@ -99,8 +100,8 @@ type fakeTarget struct {
 }
 
 var (
-	_ Model                             = (*fakeModel)(nil)
-	_ Target                            = (*fakeTarget)(nil)
+	_ LanguageModel                     = (*fakeModel)(nil)
+	_ lm.Target                         = (*fakeTarget)(nil)
 	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
 	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
 	_ samplers.MaskedConditionalTarget  = (*fakeTarget)(nil)
@@ -120,9 +121,9 @@ func (t fakeMetric) Distances(slot, from, first int, distance []float64) {
 
 func (t *fakeTarget) Categories() []int { return t.categories }
 
-func (t *fakeTarget) Counts() Counts {
+func (t *fakeTarget) Counts() lm.Counts {
 	e, g := t.energies.Load(), t.gradients.Load()
-	return Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
+	return lm.Counts{EnergyEvaluations: e + g, GradientEvaluations: g, Rows: (e + g) * int64(len(t.support))}
 }
 
 // energyOf is U of the tokens of the slots.

@@ -73,13 +73,13 @@ func cancelled(ctx context.Context, err error) error {
 // run is one template of known lengths on its way through the pipeline.
 type run struct {
 	filler  *Filler
-	model   Model
+	model   LanguageModel
 	typed   *tokenize.Template // as the user wrote it
 	options Options            // settled
 	adapt   bool               // tune the kernel in the warm-up
 	plan
 	label   string // of the random streams
-	target  Target
+	target  lm.Target
 	kernel  samplers.Kernel // nil in a decoding
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
@@ -90,6 +90,8 @@ type run struct {
 	pool         *pool
 	accepted     []float64 // accepted proposals after the warm-up, [chains]
 	changed      int       // slots changed after the warm-up, over all chains
+	stepSize     float64   // at the end; NaN or 0 for samplers without
+	swaps        []float64
 	warmAccepted int
 	warmChanged  int
 	extraRows    int64 // model rows beside the target's
@@ -97,7 +99,7 @@ type run struct {
 
 // newRun makes a run of a plan, the one of that place among the plans of several
 // lengths, which have random numbers of their own.
-func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Template, p *plan, o Options, place, places int) (*run, error) {
+func newRun(ctx context.Context, f *Filler, model LanguageModel, typed *tokenize.Template, p *plan, o Options, place, places int) (*run, error) {
 	r := &run{filler: f, model: model, typed: typed, plan: *p, label: typed.Text, place: place, places: places}
 	r.options, r.adapt = o.settled()
 	if places > 1 {
@@ -124,8 +126,8 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 			support[slot] = v.supportOf(i)
 		}
 	}
-	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, TargetOptions{
-		Energy: lm.Energy(o.Energy), Gradient: lm.Gradient(r.options.Gradient), Support: support, Distances: presets()[o.Sampler].metric,
+	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, lm.TargetOptions{
+		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: samplers.Describe(o.Sampler).Distances,
 	})
 	if err != nil {
 		return nil, err
@@ -138,34 +140,16 @@ func newRun(ctx context.Context, f *Filler, model Model, typed *tokenize.Templat
 	if o.Mode == ModeDecode {
 		return r, nil
 	}
-	if r.start, err = r.initial(ctx, weights); err != nil || o.Mode == ModeBest {
-		return r, err
-	}
-	settings, err := r.settings()
-	if err != nil {
+	if r.start, err = r.initial(ctx, weights); err != nil {
 		return nil, err
 	}
-	settings.Temperature = o.Temperature
-	if settings.Ladder = o.Ladder; settings.Ladder != nil {
-		settings.Temperature = 0 // the ladder's first
+	spec, terms := o.spec(), (*rand.Rand)(nil)
+	if o.Gradient == lm.Stochastic {
+		spec = spec.With("terms", (len(r.template.Slots)+1)/2)
+		terms = samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0]
 	}
-	r.kernel, err = samplers.New(o.Sampler, r.target, settings)
+	r.kernel, err = spec.New(r.target, terms)
 	return r, err
-}
-
-// settings are the kernel's, but for temperatures.
-func (r *run) settings() (settings samplers.Options, err error) {
-	settings.StepSize = r.options.StepSize
-	if r.options.Balance != "" {
-		if settings.Balance, err = samplers.ParseBalance(r.options.Balance); err != nil {
-			return settings, &OptionError{Option: "balance", Reason: err.Error()}
-		}
-	}
-	if r.options.Gradient == lm.Stochastic {
-		settings.Terms = (len(r.template.Slots) + 1) / 2
-		settings.TermStream = samplers.Streams(r.options.Seed, r.label+"\x00terms", 1)[0]
-	}
-	return settings, nil
 }
 
 // sumOver adds the slots' log-probabilities of every token; that of one slot is
@@ -235,95 +219,52 @@ func (r *run) sample(ctx context.Context) error {
 	case ModeDecode:
 		return r.decode(ctx)
 	}
-	tuned := r.tuned()
-	ladder, _ := r.kernel.(*samplers.ParallelTempering)
-	state, err := r.kernel.Init(ctx, r.start)
-	if err != nil {
-		return err
+	o := r.options
+	plan := samplers.Plan{Streams: r.streams, WarmUp: o.WarmUp, Steps: o.Steps - o.WarmUp, Ladder: o.Ladder}
+	if plan.Ladder == nil {
+		plan.Ladder = []float64{o.Temperature}
 	}
-	r.report(0, state, nil, r.options.Temperature)
-
-	var adaptation samplers.Adaptation // nil: nothing to tune
-	if r.adapt {
-		if adaptation, err = samplers.AdaptationFor(r.options.Sampler, tuned); err != nil {
-			return err
-		}
-	}
-	if adaptation != nil {
-		if err := adaptation.Begin(tuned, state); err != nil {
-			return err
-		}
-	}
-	energy := make([]float64, state.Chains())
+	energy := make([]float64, o.Chains)
 	draw := func(state *samplers.State) {
 		for c, u := range state.Energy {
-			energy[c] = u * r.options.Temperature
+			energy[c] = u * o.Temperature
 		}
 		r.pool.add(state.Positions, energy)
 	}
-	err = samplers.Run(ctx, r.kernel, state, r.streams, r.options.Steps, func(step int, state *samplers.State, info *samplers.Info) error {
-		r.report(step, state, info, r.options.Temperature)
-		r.count(step, info)
-		if step <= r.options.WarmUp {
-			if adaptation == nil {
-				return nil
-			}
-			if err := adaptation.Adapt(tuned, state, info); err != nil {
-				return err
-			}
-			if step == r.options.WarmUp {
-				if err := adaptation.Freeze(tuned); err != nil {
-					return err
-				}
-			}
-			return follow(ladder)
+	sampled, err := samplers.Sample(ctx, r.kernel, r.start, plan, func(s samplers.Step) error {
+		r.report(s, s.StepSize)
+		if s.Number > 0 {
+			r.count(s)
 		}
-		if r.options.Rank == RankDistinct || step == r.options.Steps {
-			draw(state)
+		if !s.WarmUp && (o.Rank == RankDistinct || s.Number == o.Steps) {
+			draw(s.State)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	r.stepSize, r.swaps = sampled.StepSize, sampled.Swaps
 	if len(r.pool.draws) == 0 {
 		// Nothing follows the warm-up: its last states are the draws.
-		draw(state)
-	}
-	return nil
-}
-
-// follow gives the hotter rungs the step size of the coldest: where it suits the
-// coldest, the hotter ones accept more.
-func follow(ladder *samplers.ParallelTempering) error {
-	if ladder == nil {
-		return nil
-	}
-	cold, ok := ladder.Rungs()[0].(samplers.StepSizer)
-	if !ok {
-		return nil
-	}
-	for _, rung := range ladder.Rungs()[1:] {
-		if err := rung.(samplers.StepSizer).SetStepSize(cold.StepSize()); err != nil {
-			return err
-		}
+		draw(sampled.State)
 	}
 	return nil
 }
 
 // count keeps the books of a step.
-func (r *run) count(step int, info *samplers.Info) {
-	for c, accepted := range info.Accepted {
+func (r *run) count(s samplers.Step) {
+	for c, accepted := range s.Info.Accepted {
 		switch {
-		case step <= r.options.WarmUp && accepted:
+		case s.WarmUp && accepted:
 			r.warmAccepted++
 		case accepted:
 			r.accepted[c]++
 		}
-		if step <= r.options.WarmUp {
-			r.warmChanged += info.Changed[c]
+		if s.WarmUp {
+			r.warmChanged += s.Info.Changed[c]
 		} else {
-			r.changed += info.Changed[c]
+			r.changed += s.Info.Changed[c]
 		}
 	}
 }
@@ -333,47 +274,29 @@ func (r *run) tokens(state []int) []int {
 	return fillSlots(make([]int, len(r.template.Slots)), r.variables, state)
 }
 
-// tuned is the kernel that the warm-up adapts: of a ladder the coldest rung's, whose
-// info is that of a step.
-func (r *run) tuned() samplers.Kernel {
-	if ladder, ok := r.kernel.(*samplers.ParallelTempering); ok {
-		return ladder.Rungs()[0]
-	}
-	return r.kernel
-}
-
-// stepSize is α, 0 for samplers that have none.
-func (r *run) stepSize() float64 {
-	if sizer, ok := r.tuned().(samplers.StepSizer); ok {
-		return sizer.StepSize()
-	}
-	if r.options.Mode == ModeBest {
-		return r.options.StepSize
-	}
-	return 0
-}
-
-// report tells the observer of a step at a temperature; step 0 has no info.
-func (r *run) report(step int, state *samplers.State, info *samplers.Info, temperature float64) {
+// report tells the observer of a step; stepSize is NaN for samplers without.
+func (r *run) report(s samplers.Step, stepSize float64) {
 	if r.observe == nil {
 		return
 	}
 	p := Progress{
 		Template:       r.typed.Text,
-		Step:           r.place*r.options.Steps + step,
+		Step:           r.place*r.options.Steps + s.Number,
 		Steps:          r.places * r.options.Steps,
-		WarmUp:         step <= r.options.WarmUp && r.options.WarmUp > 0,
+		WarmUp:         s.WarmUp && r.options.WarmUp > 0,
 		Pieces:         r.pieces(),
-		TokenIDs:       make([]int, 0, state.Chains()*len(r.template.Slots)),
-		LogLikelihoods: make([]float64, state.Chains()),
-		StepSize:       r.stepSize(),
+		TokenIDs:       make([]int, 0, s.State.Chains()*len(r.template.Slots)),
+		LogLikelihoods: make([]float64, s.State.Chains()),
 	}
-	for c, u := range state.Energy {
-		p.TokenIDs = append(p.TokenIDs, r.tokens(state.Position(c))...)
-		p.LogLikelihoods[c] = u * temperature
+	if !math.IsNaN(stepSize) {
+		p.StepSize = stepSize
 	}
-	if info != nil {
-		p.Accepted, p.Changed = slices.Clone(info.Accepted), slices.Clone(info.Changed)
+	for c, u := range s.State.Energy {
+		p.TokenIDs = append(p.TokenIDs, r.tokens(s.State.Position(c))...)
+		p.LogLikelihoods[c] = u * s.Temperature
+	}
+	if s.Info != nil {
+		p.Accepted, p.Changed = slices.Clone(s.Info.Accepted), slices.Clone(s.Info.Changed)
 	}
 	r.observe(p)
 }
@@ -384,19 +307,19 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 	if err := r.pool.evaluate(ctx, r.target); err != nil {
 		return nil, err
 	}
-	description := r.model.Description()
+	model := r.filler.Model()
 	result := &Result{
 		Template: r.typed.Text,
-		Model:    ModelInfo{Name: description.Name, SHA256: description.SHA256},
+		Model:    model,
 		Seed:     r.options.Seed,
-		Stats:    r.stats(description),
+		Stats:    r.stats(model.Device),
 		Blanks:   make([][2]int, len(r.typed.Blanks)),
 	}
 	for i, blank := range r.typed.Blanks {
 		result.Blanks[i] = [2]int{blank.Start, blank.End}
 	}
 	if math.IsNaN(result.Stats.MeanLogLikelihood) || math.IsInf(result.Stats.MeanLogLikelihood, 0) {
-		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", description.Name, result.Stats.MeanLogLikelihood)
+		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", model.Name, result.Stats.MeanLogLikelihood)
 	}
 	top := r.options.Top
 	if r.places > 1 {
@@ -441,7 +364,7 @@ func (r *run) result(ctx context.Context) (*Result, error) {
 		result.Fills = append(result.Fills, fill)
 	}
 	result.Stats.ModelRows = r.target.Counts().Rows + r.extraRows // with what scoring took
-	result.Signature = r.signature(description)
+	result.Signature = r.signature(model)
 	result.Warnings = r.warnings(result)
 	return result, nil
 }
@@ -463,23 +386,20 @@ func (r *run) legible(order []ranked, top int) []ranked {
 	return kept
 }
 
-func (r *run) stats(description Description) Stats {
+func (r *run) stats(device string) Stats {
 	o := r.options
 	s := Stats{
 		Mode: o.Mode, Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Chains, Steps: o.Steps,
 		WarmUp: WarmUp{Steps: o.WarmUp},
 		Draws:  len(r.pool.draws), DistinctFills: len(r.pool.energy),
-		Device: description.Device,
+		Device: device,
 	}
-	s.StepSize = finite(r.stepSize())
+	s.StepSize = finite(r.stepSize)
 	if o.Mode != ModeSample {
 		s.Law = NoLaw
 	}
-	if ladder, ok := r.kernel.(*samplers.ParallelTempering); ok {
-		s.Ladder = o.Ladder
-		for _, swaps := range ladder.Swaps() {
-			s.SwapRates = append(s.SwapRates, float64(swaps.Taken)/float64(max(1, swaps.Tried)))
-		}
+	if o.Ladder != nil {
+		s.Ladder, s.SwapRates = o.Ladder, r.swaps
 	}
 	if o.Mode == ModeDecode {
 		s.Sampler, s.Steps = "mask-predict", r.rounds()

@@ -486,7 +486,7 @@ func softmax(a, b, c float64) [3]float64 {
 func TestFillErrors(t *testing.T) {
 	f, model := newFake(t)
 	loads := 0
-	f = newFiller(f.tokenizer, model.positions, func(context.Context) (Model, error) { loads++; return model, nil })
+	f = newFiller(f.tokenizer, model.positions, func(context.Context) (LanguageModel, error) { loads++; return model, nil })
 	long := strings.Repeat("the ", 20) + "[MASK]"
 	tests := []struct {
 		name, template string
@@ -643,7 +643,7 @@ func TestClosed(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); !errors.Is(err, ErrClosed) {
+	if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,13 +11,49 @@
 package infill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
+	"infill/lm"
 	"infill/tokenize"
 )
+
+// LanguageModel is what the pipeline asks of a masked language model. Ids are token
+// ids, [CLS] and [SEP] included; slots are positions in them.
+type LanguageModel interface {
+	// Description tells what runs, and on what.
+	Description() lm.Description
+	// Positions is the longest text the model takes, in tokens.
+	Positions() int
+	// MaskedLogProbabilities returns log p of every token for each slot while
+	// all slots hold [MASK], [slots][vocabulary], nats. It runs one row.
+	MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error)
+	// NewTarget makes the distribution over the slots of a text.
+	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
+	// Score returns the log probability of the token at each query's position, nats.
+	Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error)
+}
+
+var _ LanguageModel = (*lm.MaskedLM)(nil)
+
+// Model says what fills.
+type Model struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"` // of the bundle, 64 hexadecimal digits
+	// Tokenizer is the SHA-256 of the tokenizer, and Cased whether it keeps capitals.
+	Tokenizer string `json:"-"`
+	Cased     bool   `json:"-"`
+	// Runtime is the version of onnxruntime, Device where it runs, "cpu" or "cuda:N",
+	// and Precision the arithmetic; Note says why "auto" did not take CUDA. All are ""
+	// until the model has been loaded.
+	Runtime   string       `json:"-"`
+	Device    string       `json:"-"`
+	Precision lm.Precision `json:"-"`
+	Note      string       `json:"-"`
+}
 
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
@@ -25,49 +61,64 @@ type Filler struct {
 	fillable     []int
 	maxPositions int
 
-	load   func(ctx context.Context) (Model, error)
-	mutex  sync.Mutex // guards the two below
+	load   func(ctx context.Context) (LanguageModel, error)
+	mutex  sync.Mutex // guards the three below
+	loaded LanguageModel
 	model  Model
 	closed bool
 }
 
-// New makes a filler of a model and the tokenizer of the same bundle. Closing
-// the model stays with the caller.
-func New(model Model, tokenizer *tokenize.Tokenizer) *Filler {
-	return newFiller(tokenizer, model.Positions(), func(context.Context) (Model, error) { return model, nil })
+// New makes a filler of a model and the tokenizer of the same bundle.
+func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
+	f := newFiller(tokenizer, m.Positions(), func(context.Context) (LanguageModel, error) { return m, nil })
+	f.describe(m.Description())
+	return f
 }
 
-func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (Model, error)) *Filler {
-	return &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load}
+func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
+	return &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load,
+		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
 }
 
-// ErrClosed is returned by calls on a closed filler.
-var ErrClosed = errors.New("the filler is closed")
+func (f *Filler) describe(d lm.Description) {
+	m := &f.model
+	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device, cmp.Or(d.Precision, lm.FP32), d.Note
+}
+
+// Model tells what fills.
+func (f *Filler) Model() Model {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.model
+}
+
+var errClosed = errors.New("the filler is closed")
 
 // open returns the model, loading it at the first call.
-func (f *Filler) open(ctx context.Context) (Model, error) {
+func (f *Filler) open(ctx context.Context) (LanguageModel, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.closed {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
-	if f.model == nil {
-		model, err := f.load(ctx)
+	if f.loaded == nil {
+		m, err := f.load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		f.model = model
+		f.loaded = m
+		f.describe(m.Description())
 	}
-	return f.model, nil
+	return f.loaded, nil
 }
 
-// Close releases the model that Open's filler has loaded, once the calls of the
-// model that are running have ended.
+// Close releases the model, if it was used and can be closed, once the calls of it
+// that are running have ended.
 func (f *Filler) Close() error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.closed = true
-	if c, ok := f.model.(interface{ Close() error }); ok {
+	if c, ok := f.loaded.(interface{ Close() error }); ok {
 		return c.Close()
 	}
 	return nil

@@ -105,44 +105,32 @@ func TestExactSamplersReachTheGrid(t *testing.T) {
 		t.Skip("some ten thousand steps")
 	}
 	g, ctx := newGrid(t), context.Background()
-	for _, d := range samplers.Descriptions() {
-		if !d.Exact || d.Name == "gibbs" {
-			continue // Gibbs on these conditionals has no exact joint target
+	for _, name := range samplers.NamesFor(g.target) {
+		if !samplers.Describe(name).Exact {
+			continue
 		}
-		kernel, err := samplers.New(d.Name, g.target, samplers.Options{})
-		if err != nil {
-			continue // not a sampler of this kind of target
-		}
-		t.Run(d.Name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			kernel, err := samplers.New(name, g.target)
+			if err != nil {
+				t.Fatal(err)
+			}
 			const chains, warmUp, steps = 50, 200, 2000
-			streams := samplers.Streams(1, d.Name, chains)
-			state, err := kernel.Init(ctx, samplers.RandomPositions(g.target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
-			adaptation, err := samplers.AdaptationFor(d.Name, kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if adaptation == nil {
-				err = samplers.Run(ctx, kernel, state, streams, warmUp, nil)
-			} else {
-				_, err = samplers.WarmUp(ctx, kernel, state, streams, warmUp, adaptation)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			streams := samplers.Streams(1, name, chains)
 			counts, draws := make([]float64, len(g.probability)), 0.0
 			first, second := make([][]float64, chains), make([][]float64, chains)
 			var early float64
-			err = samplers.Run(ctx, kernel, state, streams, steps, func(step int, state *samplers.State, _ *samplers.Info) error {
+			plan := samplers.Plan{Streams: streams, WarmUp: warmUp, Steps: steps}
+			_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(g.target, streams), plan, func(s samplers.Step) error {
+				if s.WarmUp {
+					return nil
+				}
 				for c := range chains {
-					a, b := state.Positions[2*c], state.Positions[2*c+1]
+					a, b := s.State.Positions[2*c], s.State.Positions[2*c+1]
 					counts[a*gridSide+b]++
 					draws++
 					first[c], second[c] = append(first[c], float64(a)), append(second[c], float64(b))
 				}
-				if step == steps/10 {
+				if s.Number == warmUp+steps/10 {
 					early = g.distance(counts, draws)
 				}
 				return nil

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"infill/lm"
 )
 
 // score rates the fills of a template, see Fill.Score.
@@ -13,14 +15,14 @@ func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
 	for slot, position := range r.template.Slots {
 		ids[position] = tokens[slot]
 	}
-	var queries []Query
+	var queries []lm.Query
 	words := 0
 	for i, position := range r.template.Slots {
 		masked := []int{position}
 		for next := position + 1; next < r.blankEnd(i) && r.options.LengthScore == BlankLeftToRight || r.filler.tokenizer.Continues(ids[next]); next++ {
 			masked = append(masked, next)
 		}
-		queries = append(queries, Query{Position: position, Masked: masked})
+		queries = append(queries, lm.Query{Position: position, Masked: masked})
 		follows := i > 0 && r.template.Slots[i-1] == position-1
 		if !follows || !r.filler.tokenizer.Continues(ids[position]) {
 			words++

@@ -17,26 +17,23 @@ const (
 // anneal searches, and pools every state that was seen. With Rank "final" it
 // pools the best state of each chain alone.
 func (r *run) anneal(ctx context.Context) error {
-	settings, err := r.settings()
-	if err != nil {
-		return err
-	}
 	o := r.options
 	energy := make([]float64, o.Chains)
-	best, err := samplers.Anneal(ctx, o.Sampler, r.target, settings, r.start, r.streams,
-		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest},
-		func(step int, state *samplers.State, info *samplers.Info) error {
-			temperature := hottest * math.Pow(coldest/hottest, float64(step-1)/float64(max(1, o.Steps-1)))
-			r.report(step, state, info, temperature)
-			r.count(step, info)
-			if o.Rank == RankDistinct {
-				for c, u := range state.Energy {
-					energy[c] = u * temperature
-				}
-				r.pool.add(state.Positions, energy)
-			}
+	r.stepSize = o.StepSize
+	best, err := samplers.Anneal(ctx, r.kernel, r.start, r.streams, samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(s samplers.Step) error {
+		if s.Number == 0 {
 			return nil
-		})
+		}
+		r.report(s, o.StepSize)
+		r.count(s)
+		if o.Rank == RankDistinct {
+			for c, u := range s.State.Energy {
+				energy[c] = u * s.Temperature
+			}
+			r.pool.add(s.State.Positions, energy)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

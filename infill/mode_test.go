@@ -187,7 +187,7 @@ func TestLadder(t *testing.T) {
 			if !strings.Contains(result.Signature, "|temperature:1|ladder:1,2,5|") {
 				t.Errorf("signature %s", result.Signature)
 			}
-			if presets()[sampler].stepped && sampler != "acs" && s.StepSize == nil {
+			if o.has("step-size") && s.StepSize == nil {
 				t.Error("no step size is told")
 			}
 		})

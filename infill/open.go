@@ -18,15 +18,13 @@ type OpenOptions struct {
 	Device string
 	// Threads is the number of threads of one model call on a CPU; 0 is as many
 	// as there are cores.
-	Threads int
-	// Precision is an lm.Precision; "" is fp32.
-	Precision string
+	Threads   int
+	Precision lm.Precision // "" is fp32
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
 	FindLibrary func(ctx context.Context) (path string, err error)
-	// Loaded, when not nil, hears of the model once it is ready to run. A note
-	// says why the device is not the one that "auto" would rather have taken.
-	Loaded func(d Description, note string)
+	// Loaded, when not nil, hears of the model once it is ready to run.
+	Loaded func(Model)
 }
 
 // Open reads and verifies a bundle and its tokenizer. onnxruntime is loaded at
@@ -44,8 +42,9 @@ func Open(o OpenOptions) (*Filler, error) {
 	if found, want := tokenizer.VocabularySize(), bundle.Config.VocabularySize; found > want {
 		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of different models", bundle.Name, found, want)
 	}
-	return newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (Model, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision)}
+	var f *Filler
+	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
+		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {
@@ -53,15 +52,15 @@ func Open(o OpenOptions) (*Filler, error) {
 			}
 			options.Library = path
 		}
-		model, err := lm.Open(ctx, bundle, options)
+		m, err := lm.Open(ctx, bundle, options)
 		if err != nil {
 			return nil, err
 		}
-		if o.Loaded != nil {
-			o.Loaded(model.Description(), model.Description().Note)
+		if f.describe(m.Description()); o.Loaded != nil {
+			o.Loaded(f.model)
 		}
-		return model, nil
-	}), nil
+		return m, nil
+	})
+	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
+	return f, nil
 }
-
-var _ Model = (*lm.MaskedLM)(nil)

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"infill/lm"
@@ -142,7 +143,7 @@ type Sampling struct {
 	// warm-up where it can. Only for samplers that have a step size.
 	StepSize float64 `json:"step_size"`
 	// Balance is what an energy difference weighs in a proposal, as
-	// samplers.ParseBalance reads it; "" leaves it to the sampler. Only for
+	// samplers.Balance reads it; "" leaves it to the sampler. Only for
 	// samplers that propose from a gradient.
 	Balance string `json:"balance"`
 	// Gradient "" leaves it to the sampler. Only for samplers that use one.
@@ -189,57 +190,39 @@ func DefaultOptions() Options {
 func Samplers() []string {
 	names := []string{defaultSampler}
 	for _, name := range samplers.Names() {
-		if _, ok := presets()[name]; ok && name != defaultSampler {
+		if samplers.Describe(name).OnText != nil && name != defaultSampler {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// preset is what a sampler takes where the user leaves the choice to it.
-type preset struct {
-	// stepped samplers take a step size; stepSize is where its adaptation
-	// starts, or its value, 0 being the kernel's own default.
-	stepped  bool
-	stepSize float64
-	// balance is "" for samplers that have none, gradient for those that use none.
-	balance  string
-	gradient lm.Gradient
-	// metric samplers need the distances between tokens.
-	metric bool
-	// conditional samplers draw a slot from the model with that slot masked.
-	conditional bool
+// onText is how the sampler is run on text, the zero value where it is not.
+func (o *Options) onText() samplers.OnText {
+	if onText := samplers.Describe(o.Sampler).OnText; onText != nil {
+		return *onText
+	}
+	return samplers.OnText{}
 }
 
-// presets holds every sampler that fills text; the other kernels are for targets
-// of other kinds. The square root of the papers hardly moves over 30,000
-// categories; 1 with a large step size does.
-func presets() map[string]preset {
-	return map[string]preset{
-		"dmala":          {stepped: true, stepSize: 5, balance: "1", gradient: lm.Local},
-		"dula":           {stepped: true, stepSize: 5, balance: "1", gradient: lm.Local},
-		"dmala-adaptive": {stepped: true, balance: "sqrt", gradient: lm.Local},
-		"dlmc":           {stepped: true, balance: "sqrt", gradient: lm.Local},
-		"dlmc-euler":     {stepped: true, balance: "sqrt", gradient: lm.Local},
-		"acs":            {stepped: true, gradient: lm.Local},
-		"gwg":            {balance: "sqrt", gradient: lm.Local},
-		"gwg-x":          {balance: "sqrt", gradient: lm.Local},
-		"pafs":           {balance: "sqrt", gradient: lm.Local},
-		"mlm-mh":         {conditional: true},
-		"gibbs":          {conditional: true},
-		"p-ncg":          {stepped: true, balance: "sqrt", gradient: lm.Full, metric: true},
-		"gwl":            {stepped: true, balance: "sqrt", gradient: lm.Full, metric: true},
-		// These evaluate the energy of every neighbour: for few candidates only.
-		"lb-1":         {balance: "sqrt"},
-		"gibbs-x":      {},
-		"hamming-ball": {},
+// has tells whether the sampler has a setting.
+func (o *Options) has(setting string) bool { return samplers.Describe(o.Sampler).Has(setting) }
+
+// spec is the sampler with what the options set.
+func (o *Options) spec() samplers.Spec {
+	spec := samplers.Spec{Name: o.Sampler, OnText: true}
+	if o.StepSize != 0 {
+		spec = spec.With("step-size", o.StepSize)
 	}
+	if o.Balance != "" {
+		spec = spec.With("balance", o.Balance)
+	}
+	return spec
 }
 
 // settled returns the options with the sampler's own choices in the places that
 // were left to it, and whether what the sampler can tune is to be adapted.
 func (o Options) settled() (settled Options, adapt bool) {
-	p := presets()[o.Sampler]
 	if o.Mode != ModeSample {
 		o.WarmUp = 0
 	}
@@ -252,14 +235,17 @@ func (o Options) settled() (settled Options, adapt bool) {
 		o.WarmUp = o.Steps / 2
 	}
 	adapt = o.StepSize == 0 && o.WarmUp > 0
-	if o.StepSize == 0 {
-		o.StepSize = p.stepSize
+	onText := o.onText()
+	for _, a := range onText.Settings {
+		if a.Setting == "step-size" && o.StepSize == 0 {
+			o.StepSize, _ = strconv.ParseFloat(a.Value, 64)
+		}
 	}
 	if o.Balance == "" {
-		o.Balance = p.balance
+		o.Balance = o.spec().Value("balance")
 	}
 	if o.Gradient == "" {
-		o.Gradient = p.gradient
+		o.Gradient = lm.Gradient(onText.Gradient)
 	}
 	return o, adapt
 }

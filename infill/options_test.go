@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"infill/lm"
-	"infill/samplers"
 )
 
 func TestValidate(t *testing.T) {
@@ -69,31 +68,17 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestPresets walks every sampler that fills text: one whose preset does not
-// fit its kernel could not run.
-func TestPresets(t *testing.T) {
+// TestSamplers walks every sampler that fills text: one whose defaults on text do
+// not fit its kernel could not run.
+func TestSamplers(t *testing.T) {
 	f, _ := newFake(t)
 	names := Samplers()
 	if names[0] != DefaultOptions().Sampler {
 		t.Errorf("the default sampler %s is not the first of %v", DefaultOptions().Sampler, names)
 	}
-	if len(names) != len(presets()) {
-		t.Errorf("%d samplers offered, %d presets: one names no kernel", len(names), len(presets()))
-	}
-	for _, d := range samplers.Descriptions() {
-		p, ok := presets()[d.Name]
-		if !ok {
-			continue
-		}
-		target := fakeMetric{&fakeTarget{model: &fakeModel{}, support: [][]int{{6, 7}}, categories: []int{2}, width: 2}}
-		if _, err := samplers.New(d.Name, target, samplers.Options{StepSize: 1}); (err == nil) != p.stepped {
-			t.Errorf("%s: preset %+v, and with a step size the kernel says %v", d.Name, p, err)
-		}
-		if _, err := samplers.New(d.Name, target, samplers.Options{Balance: samplers.Ratio()}); (err == nil) != (p.balance != "") {
-			t.Errorf("%s: preset %+v, and with a balance the kernel says %v", d.Name, p, err)
-		}
+	for _, name := range names {
 		o := DefaultOptions()
-		o.Sampler = d.Name
+		o.Sampler = name
 		if err := o.Validate(); err != nil {
 			t.Error(err)
 		}

@@ -98,7 +98,7 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, energy lm.
 		slices.Sort(support[slot])
 		support[slot] = slices.Compact(support[slot])
 	}
-	target, err := model.NewTarget(parsed.IDs, parsed.Slots, TargetOptions{Energy: energy, Gradient: lm.Local, Support: support})
+	target, err := model.NewTarget(parsed.IDs, parsed.Slots, lm.TargetOptions{Energy: energy, Gradient: lm.Local, Support: support})
 	if err != nil {
 		return nil, err
 	}

@@ -3,23 +3,17 @@ package infill
 // Result is what filling one template gives. Its JSON is part of the command's
 // contract: fields may be added, never renamed.
 type Result struct {
-	Template  string    `json:"template"`
-	Model     ModelInfo `json:"model"`
-	Signature string    `json:"signature"`
-	Seed      uint64    `json:"seed"`
-	Fills     []Fill    `json:"samples"`
-	Stats     Stats     `json:"stats"`
+	Template  string `json:"template"`
+	Model     Model  `json:"model"`
+	Signature string `json:"signature"`
+	Seed      uint64 `json:"seed"`
+	Fills     []Fill `json:"samples"`
+	Stats     Stats  `json:"stats"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
-}
-
-// ModelInfo names the model of a result.
-type ModelInfo struct {
-	Name   string `json:"name"`
-	SHA256 string `json:"sha256"`
 }
 
 // Fill is one ranked fill: what all blanks hold.

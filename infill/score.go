@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -27,9 +28,9 @@ type Score struct {
 	Method        ScoreMethod  `json:"method"`
 	Tokens        []TokenScore `json:"tokens"`
 	// PseudoPerplexity is exp(-LogLikelihood / number of tokens).
-	PseudoPerplexity float64   `json:"pseudo_perplexity"`
-	Model            ModelInfo `json:"model"`
-	Signature        string    `json:"signature"`
+	PseudoPerplexity float64 `json:"pseudo_perplexity"`
+	Model            Model   `json:"model"`
+	Signature        string  `json:"signature"`
 }
 
 // TokenScore is the share of one token, which is a word or a piece of one.
@@ -65,8 +66,7 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
-	d := model.Description()
-	score := &Score{Text: text, Method: method, Model: ModelInfo{Name: d.Name, SHA256: d.SHA256}}
+	score := &Score{Text: text, Method: method, Model: f.Model()}
 	for i, q := range queries {
 		score.Tokens = append(score.Tokens, TokenScore{
 			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i], Span: encoding.Offsets[q.Position],
@@ -76,7 +76,7 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(queries)))
 	var s signature
 	s.add("method", string(method))
-	s.model(d, f.tokenizer.SHA256())
+	s.model(score.Model)
 	score.Signature = s.String()
 	return score, nil
 }
@@ -95,8 +95,8 @@ func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 }
 
 // scoreQueries asks for every token of a text but [CLS] and [SEP], in order.
-func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []Query {
-	var queries []Query
+func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
+	var queries []lm.Query
 	for position, word := range encoding.Words {
 		if word < 0 {
 			continue
@@ -107,7 +107,7 @@ func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []Query {
 				masked = append(masked, next)
 			}
 		}
-		queries = append(queries, Query{Position: position, Masked: masked})
+		queries = append(queries, lm.Query{Position: position, Masked: masked})
 	}
 	return queries
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -15,10 +16,10 @@ func TestScore(t *testing.T) {
 	const text = "The cat was unseen."
 	tests := []struct {
 		method ScoreMethod
-		want   []Query
+		want   []lm.Query
 	}{
-		{"original", []Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
-		{"l2r", []Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
+		{"original", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
+		{"l2r", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.method), func(t *testing.T) {

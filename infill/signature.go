@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"infill/lm"
 )
 
 // signature is one line of key:value fields with all that changes the numbers of
@@ -30,17 +28,17 @@ const digits = 12
 func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
 
 // model adds what every number of a model hangs on.
-func (s *signature) model(d Description, tokenizer string) {
-	s.add("model", d.Name+"@"+short(d.SHA256))
-	s.add("tokenizer", short(tokenizer))
-	s.add("onnxruntime", d.Runtime)
-	s.add("device", d.Device)
-	s.add("precision", string(cmp.Or(d.Precision, lm.FP32)))
+func (s *signature) model(m Model) {
+	s.add("model", m.Name+"@"+short(m.SHA256))
+	s.add("tokenizer", short(m.Tokenizer))
+	s.add("onnxruntime", m.Runtime)
+	s.add("device", m.Device)
+	s.add("precision", string(m.Precision))
 	s.add("version", Version())
 }
 
 // signature writes down the options that were used, settled, and the model.
-func (r *run) signature(d Description) string {
+func (r *run) signature(m Model) string {
 	const order = "length-score mode sampler step-size balance energy gradient candidates temperature ladder samples steps warm-up initial rank seed slot ban whole-words characters pieces"
 	keys := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}
 	o := &r.options
@@ -64,7 +62,7 @@ func (r *run) signature(d Description) string {
 			}
 		case "step-size":
 			switch {
-			case decode || !presets()[o.Sampler].stepped:
+			case decode || !o.has("step-size"):
 				continue
 			case r.adapt && adjusted(o.Sampler):
 				value = "auto"
@@ -101,7 +99,7 @@ func (r *run) signature(d Description) string {
 			s.add(cmp.Or(keys[name], name), value)
 		}
 	}
-	s.model(d, r.filler.tokenizer.SHA256())
+	s.model(m)
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		fields := make([]string, len(o.Pins))
 		for slot, pin := range o.Pins {

@@ -176,14 +176,14 @@ var table = sync.OnceValue(func() []Option {
 		}, func(o *Options) *int { return &o.WarmUp }, "half", HalfSteps, 0, math.MaxInt),
 		numeric(Option{Name: "step-size", Kind: "{auto|ALPHA}", Sampling: true, Help: "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up",
 			Values: strings.Fields("auto 0.1 0.2 0.5 1 2 5 10 50"), want: "a number above 0, or auto",
-			useless: []useless{{func(o *Options) bool { return decodes(o) || !presets()[o.Sampler].stepped }, "has none: leave it out"}},
+			useless: []useless{{func(o *Options) bool { return decodes(o) || !o.has("step-size") }, "has none: leave it out"}},
 		}, func(o *Options) *float64 { return &o.StepSize }, auto, 0, math.SmallestNonzeroFloat64, math.MaxFloat64),
 		{
 			Name: "balance", Kind: "{auto|BETA|NAME}", Sampling: true, Values: append([]string{auto}, samplers.BalanceNames()...),
 			Help: "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " + balances,
 			want: "one of auto, " + balances + ", or a number from 0.5 to 1",
 			useless: []useless{{decodes, "has none: leave it out"},
-				{func(o *Options) bool { return presets()[o.Sampler].balance == "" }, "has none to choose: leave it out"}},
+				{func(o *Options) bool { return !o.has("balance") }, "has none to choose: leave it out"}},
 			get:   func(o *Options) string { return orAuto(o.Balance) },
 			set:   func(o *Options, text string) bool { o.Balance = orEmpty(text); return balanced(o) },
 			valid: balanced,
@@ -194,7 +194,7 @@ var table = sync.OnceValue(func() []Option {
 		choice(Option{Name: "energy", Sampling: true, Help: "what is likelihood: each slot masked in turn, or nothing masked"},
 			func(o *Options) *lm.Energy { return &o.Energy }, lm.PLL, lm.Filled),
 		choice(Option{Name: "gradient", Sampling: true, Values: []string{auto}, Help: "what proposals look at; auto is the sampler's own choice",
-			useless: []useless{{func(o *Options) bool { return decodes(o) || presets()[o.Sampler].gradient == "" }, "uses none: leave it out"}},
+			useless: []useless{{func(o *Options) bool { return decodes(o) || o.onText().Gradient == "" }, "uses none: leave it out"}},
 			check: func(o *Options) string {
 				if searches(o) && o.Gradient == lm.Stochastic {
 					return "best needs the same gradient at every temperature: take local or full"
@@ -320,8 +320,7 @@ func numeric[T int | uint64 | float64](t Option, field func(*Options) *T, word s
 }
 
 func balanced(o *Options) bool {
-	_, err := samplers.ParseBalance(o.Balance)
-	return err == nil || o.Balance == ""
+	return o.Balance == "" || new(samplers.Balance).Set(o.Balance) == nil
 }
 
 // ladderFault says what is wrong with the temperatures of parallel tempering.
@@ -347,7 +346,7 @@ func ladderFault(o *Options) string {
 		return fmt.Sprintf("it begins with %v, and what is drawn from is temperature %v: begin with that", o.Ladder[0], o.Temperature)
 	case o.Sampler == "gibbs":
 		return "replicas swap by their energies, and gibbs moves without knowing any: take another sampler"
-	case presets()[o.Sampler].gradient != "" && o.Gradient == lm.Stochastic:
+	case o.onText().Gradient != "" && o.Gradient == lm.Stochastic:
 		return "replicas with stochastic gradients cannot swap: take gradient local or full"
 	}
 	return ""

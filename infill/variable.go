@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"infill/lm"
 	"infill/samplers"
 )
 
@@ -86,7 +87,7 @@ func tied(slots int, ties [][]int) [][]int {
 
 // slotTarget is what variableTarget needs of the target over slots.
 type slotTarget interface {
-	Target
+	lm.Target
 	samplers.StochasticGradientTarget
 }
 
@@ -113,7 +114,7 @@ var _ slotTarget = (*variableTarget)(nil)
 
 // newVariableTarget stands over a target whose support in every slot is that of
 // the slot's variable. allowed may be nil.
-func newVariableTarget(target Target, list []variable, allowed func(tokens []int) bool) (*variableTarget, error) {
+func newVariableTarget(target lm.Target, list []variable, allowed func(tokens []int) bool) (*variableTarget, error) {
 	over, ok := target.(slotTarget)
 	if !ok {
 		return nil, fmt.Errorf("%T has no gradient, which slots that move together need", target)

@@ -308,7 +308,7 @@ func acceptance(t *testing.T, m *lm.MaskedLM, c goldenCase) float64 {
 		support[j] = support[j][2000:2250]
 	}
 	target := targetOf(t, m, c.IDs[0], c.Slots, lm.TargetOptions{Support: support, Gradient: lm.Local})
-	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.3})
+	kernel, err := samplers.New("dmala:step-size=0.3", target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,13 +317,12 @@ func acceptance(t *testing.T, m *lm.MaskedLM, c goldenCase) float64 {
 	for i := range start {
 		start[i] = streams[i/len(c.Slots)].IntN(250)
 	}
-	state, err := kernel.Init(t.Context(), start)
-	if err != nil {
-		t.Fatal(err)
-	}
 	sum := 0.0
-	err = samplers.Run(t.Context(), kernel, state, streams, steps, func(_ int, _ *samplers.State, info *samplers.Info) error {
-		for _, ratio := range info.LogAcceptance {
+	_, err = samplers.Sample(t.Context(), kernel, start, samplers.Plan{Streams: streams, Steps: steps}, func(s samplers.Step) error {
+		if s.Info == nil {
+			return nil
+		}
+		for _, ratio := range s.Info.LogAcceptance {
 			sum += min(1, math.Exp(ratio))
 		}
 		return nil

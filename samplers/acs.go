@@ -1,15 +1,4 @@
-package samplers
-
-import (
-	"context"
-	"errors"
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
-)
-
-// Cyclical is DMALA whose step size and balance follow a cycle: Pynadath,
+// ACS is DMALA whose step size and balance follow a cycle: Pynadath,
 // Bhattacharya, Hariharan and Zhang, "Gradient-based Discrete Sampling with
 // Automatic Cyclical Scheduling" (NeurIPS 2024). Large steps with a greedy
 // balance find modes, small ones explore them:
@@ -24,139 +13,89 @@ import (
 // Step size: α_max, in the convention of the package, which is twice that of
 // the paper's binary formula. Not here: the paper's search for a cycle
 // (algorithm 2).
-type Cyclical struct {
-	*DLP
-	schedule []Setting
-	scorers  []scorer // of the balances, made once
-}
 
-// Setting is the step size and balance of one step of a cycle.
-type Setting struct {
-	StepSize float64
-	Balance  Balance
-}
+package samplers
 
-var (
-	_ Kernel     = (*Cyclical)(nil)
-	_ transition = (*Cyclical)(nil)
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
 )
 
-// NewCyclical makes the sampler. It uses Schedule (default: that of
-// [CyclicalSchedule] with StepSize as the largest step), Preconditioner, Terms
-// and TermStream of the options.
-func NewCyclical(target Target, o Options) (*Cyclical, error) {
-	schedule := o.Schedule
-	if schedule == nil {
-		var err error
-		if schedule, err = CyclicalSchedule(CycleOptions{Max: o.StepSize}); err != nil {
-			return nil, err
-		}
-	} else if o.StepSize != 0 {
-		return nil, errors.New("acs: a schedule holds its own step sizes: give a step size or a schedule")
+type cyclical struct {
+	*dlp
+	alphas  []float64
+	scorers []scorer // of the balances, made once
+}
+
+var _ mover = (*cyclical)(nil)
+
+type cyclicalSettings struct {
+	stepSize, smallest positive
+	cycle              count
+	exponent           Balance
+	preconditioner     factors
+	terms              count
+}
+
+func (s *cyclicalSettings) register(f *flag.FlagSet) {
+	f.Var(&s.stepSize, "step-size", "α of the largest step of a cycle: changing a slot costs 1/α nats")
+	f.Var(&s.smallest, "smallest", "α of the smallest step")
+	f.Var(&s.cycle, "cycle", "steps of a cycle")
+	f.Var(&s.exponent, "exponent", "β, the power of the balance, at the largest step; it falls to 0.5")
+	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
+	f.Var(&s.terms, "terms", termsHelp)
+}
+
+func (s *cyclicalSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
+	largest, smallest := float64(s.stepSize), float64(s.smallest)
+	if !(smallest <= largest && largest <= math.MaxFloat64) {
+		return nil, fmt.Errorf("%s: steps from %v to %v in a cycle: both must be finite, the first not the larger", name, smallest, largest)
 	}
-	for i, s := range schedule {
-		if err := checkStepSize(s.StepSize); err != nil {
-			return nil, fmt.Errorf("acs: setting %d of the schedule: %w", i, err)
-		}
+	if s.exponent.rule != powerRule {
+		return nil, fmt.Errorf("%s: exponent %v: give a number from 0.5 to 1", name, s.exponent)
 	}
-	if len(schedule) == 0 {
-		return nil, errors.New("acs: the schedule is empty: give at least one setting")
-	}
-	o.StepSize, o.Balance = schedule[0].StepSize, schedule[0].Balance
-	k, err := newDLP("acs", target, o, true, 0)
+	inner, err := newDLP(name, target, &langevinSettings{s.stepSize, s.exponent, s.preconditioner, s.terms, true}, shared)
 	if err != nil {
 		return nil, err
 	}
-	cyclical := &Cyclical{DLP: k, schedule: slices.Clone(schedule)}
-	for _, s := range schedule {
-		cyclical.scorers = append(cyclical.scorers, balanced{s.Balance})
+	k := &cyclical{dlp: inner}
+	for step := range int(s.cycle) {
+		cosine := math.Cos(math.Pi * float64(step) / float64(s.cycle))
+		greedy := s.exponent.exponent()
+		k.alphas = append(k.alphas, math.Max(smallest, largest/2*(1+cosine)))
+		k.scorers = append(k.scorers, balanced{power(math.Max(0.5, (greedy-0.5)/2*cosine+(greedy+0.5)/2))})
 	}
-	return cyclical, nil
+	return k, nil
 }
 
-// Step implements [Kernel].
-func (k *Cyclical) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	return k.step(ctx, k, state, streams, info)
-}
+// stepSize is that of the largest step.
+func (k *cyclical) stepSize() float64 { return k.alphas[0] }
 
-func (k *Cyclical) transition(ctx context.Context, state *State, sources []source, info *Info) error {
-	now := state.step % len(k.schedule)
+func (k *cyclical) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+	now := state.own.(*surroundings).step % len(k.alphas)
 	if k.scorer != k.scorers[now] {
 		k.scorer = k.scorers[now]
 		k.revision++
 	}
-	if err := k.SetStepSize(k.schedule[now].StepSize); err != nil {
+	if err := k.setStepSize(k.alphas[now]); err != nil {
 		return err
 	}
-	if err := k.informed.transition(ctx, state, sources, info); err != nil {
-		return err
-	}
-	state.step++
-	return nil
+	return k.dlp.transition(ctx, state, sources, info)
 }
-
-// Schedule is the cycle.
-func (k *Cyclical) Schedule() []Setting { return slices.Clone(k.schedule) }
-
-// CycleOptions set a cycle. Zero fields take the defaults.
-type CycleOptions struct {
-	Length   int     // steps in a cycle, 20 by default
-	Max, Min float64 // of the step size, 10 and 0.2 by default
-	Exponent float64 // β at the largest step, 0.85 by default
-}
-
-func (o CycleOptions) withDefaults() (CycleOptions, error) {
-	if o.Length == 0 {
-		o.Length = 20
-	}
-	if o.Max == 0 {
-		o.Max = 10
-	}
-	if o.Min == 0 {
-		o.Min = math.Min(0.2, o.Max)
-	}
-	if o.Exponent == 0 {
-		o.Exponent = 0.85
-	}
-	if o.Length < 1 {
-		return o, fmt.Errorf("a cycle of %d steps: it needs at least one", o.Length)
-	}
-	if !(o.Min > 0 && o.Min <= o.Max && o.Max <= math.MaxFloat64) {
-		return o, fmt.Errorf("step sizes from %v to %v in a cycle: both must be above 0 and finite, the first not the larger", o.Min, o.Max)
-	}
-	_, err := Power(o.Exponent)
-	return o, err
-}
-
-// CyclicalSchedule is the untuned cycle of the paper.
-func CyclicalSchedule(o CycleOptions) ([]Setting, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	schedule := make([]Setting, o.Length)
-	for k := range schedule {
-		beta := (o.Exponent-0.5)/2*cycle(k, o.Length) + (o.Exponent+0.5)/2
-		balance, err := Power(math.Max(0.5, beta))
-		if err != nil {
-			return nil, err
-		}
-		schedule[k] = Setting{math.Max(o.Min, o.Max/2*(1+cycle(k, o.Length))), balance}
-	}
-	return schedule, nil
-}
-
-func cycle(k, length int) float64 { return math.Cos(math.Pi * float64(k) / float64(length)) }
 
 func cyclicalEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "acs", Title: "DMALA with a cyclical step size and balance",
 			Paper: "Pynadath et al., Gradient-based Discrete Sampling with Automatic Cyclical Scheduling, NeurIPS 2024",
-			Exact: true, Target: onlyExp, Cost: oneForAll,
+			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 		},
-		uses:   []option{stepSizeOption, preconditionerOption, termsOption, scheduleOption},
-		nature: "its schedule holds a balance for each step",
-		make:   func(t Target, o Options) (Kernel, error) { return NewCyclical(t, o) },
+		nature: "its cycle holds a balance for each step",
+		settings: func() settings {
+			return &cyclicalSettings{stepSize: 10, smallest: 0.2, cycle: 20, exponent: power(0.85)}
+		},
 	}
 }

@@ -1,172 +1,188 @@
 package samplers
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"time"
 )
 
-// AdaptationOptions set how a step size is tuned. Zero fields take the
-// defaults.
-type AdaptationOptions struct {
-	// Acceptance is the mean acceptance to steer to. Default 0.574, the
-	// asymptotic optimum of locally balanced proposals (Sun, Dai and
-	// Schuurmans, Optimal Scaling for Locally Balanced Proposals in Discrete
-	// Spaces, NeurIPS 2022).
-	Acceptance float64
-	// Min and Max bound α. Defaults 0.01 and 100: below, nothing moves;
-	// above, the penalty no longer matters. Where the acceptance stays above
-	// the aim for every α, α ends at Max.
-	Min, Max float64
+// An adaptation tunes a kernel from what its steps show. It stands outside the
+// kernels, which know nothing of it, and acts in a warm-up only: a chain whose
+// parameters depend on its past has no stationary law. It must be given movers
+// of the kind it was made for.
+type adaptation interface {
+	// begin sets the kernel before the first step.
+	begin(m mover, state *State) error
+	// adapt sets it after a step.
+	adapt(m mover, state *State, info *Info) error
+	// freeze sets it for good.
+	freeze(m mover) error
 }
 
-// StepSizeAdaptation tunes a step size by dual averaging of log α: Hoffman and
+// aim is the mean acceptance to steer to: the asymptotic optimum of locally
+// balanced proposals (Sun, Dai and Schuurmans, Optimal Scaling for Locally
+// Balanced Proposals in Discrete Spaces, NeurIPS 2022).
+const aim = 0.574
+
+// A stepSizer is a mover with a step size.
+type stepSizer interface {
+	stepSize() float64
+	// setStepSize changes it between steps.
+	setStepSize(stepSize float64) error
+}
+
+func checkStepSize(stepSize float64) error {
+	if !(stepSize > 0) {
+		return fmt.Errorf("step size %v: it must be above 0 (infinity is allowed)", stepSize)
+	}
+	return nil
+}
+
+// stepSizeAdaptation tunes a step size by dual averaging of log α: Hoffman and
 // Gelman, "The No-U-Turn Sampler" (JMLR 2014), section 3.2, equation 6, with
-// their constants γ = 0.05, t₀ = 10, κ = 0.75. It stands outside the kernels: it
-// only hears acceptances and says step sizes. After the warm-up it must be
-// frozen, since a chain whose α depends on its past has no stationary law.
-type StepSizeAdaptation struct {
-	options  AdaptationOptions
-	centre   float64 // the point log α is drawn to
-	shortage float64 // running mean of aim - acceptance
-	average  float64 // of log α
-	step     float64
+// their constants γ = 0.05, t₀ = 10, κ = 0.75. Where the acceptance stays above
+// the aim for every α, α ends at its upper bound.
+type stepSizeAdaptation struct {
+	lowest, highest float64 // of log α
+	centre          float64 // the point log α is drawn to
+	shortage        float64 // running mean of aim - acceptance
+	average         float64 // of log α
+	step            float64
 }
 
-var _ Adaptation = (*StepSizeAdaptation)(nil)
+var _ adaptation = (*stepSizeAdaptation)(nil)
 
-// NewStepSizeAdaptation starts at a step size inside the bounds.
-func NewStepSizeAdaptation(stepSize float64, o AdaptationOptions) (*StepSizeAdaptation, error) {
-	if o.Acceptance == 0 {
-		o.Acceptance = 0.574
-	}
-	if o.Min == 0 {
-		o.Min = 0.01
-	}
-	if o.Max == 0 {
-		o.Max = 100
-	}
-	if !(o.Acceptance > 0 && o.Acceptance < 1) {
-		return nil, fmt.Errorf("acceptance %v to adapt to: it must be between 0 and 1", o.Acceptance)
-	}
-	if !(o.Min > 0 && o.Min < o.Max && o.Max <= math.MaxFloat64) {
-		return nil, fmt.Errorf("step size bounds %v to %v: both must be above 0 and finite, the first the smaller", o.Min, o.Max)
-	}
-	if err := checkStepSize(stepSize); err != nil {
-		return nil, err
-	}
-	start := math.Log(math.Min(math.Max(stepSize, o.Min), o.Max))
+// newStepSizeAdaptation starts at a step size, or at the bound that is nearest.
+func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptation {
+	start := math.Log(math.Min(math.Max(stepSize, lowest), highest))
 	// The paper's μ = log 10 ε₁ is for a search that overshoots upwards at
 	// little cost; here a start is a guess, and both ways are as likely.
-	return &StepSizeAdaptation{options: o, centre: start, average: start}, nil
+	return &stepSizeAdaptation{lowest: math.Log(lowest), highest: math.Log(highest), centre: start, average: start}
 }
 
-// Update hears one step's mean acceptance probability over the chains and
+// tuneStepSize is for α: below 0.01 nothing moves, above 100 the penalty no
+// longer matters.
+func tuneStepSize(m mover) adaptation {
+	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 0.01, 100)
+}
+
+// tuneContinuous is for a continuous step, whose bounds are far smaller.
+func tuneContinuous(m mover) adaptation {
+	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
+}
+
+// update hears one step's mean acceptance probability over the chains and
 // returns the step size of the next step.
-func (a *StepSizeAdaptation) Update(acceptance float64) float64 {
+func (a *stepSizeAdaptation) update(acceptance float64) float64 {
 	const gamma, offset, kappa = 0.05, 10, 0.75
 	if math.IsNaN(acceptance) {
 		acceptance = 0
 	}
 	a.step++
 	eta := 1 / (a.step + offset)
-	a.shortage += eta * (a.options.Acceptance - acceptance - a.shortage)
-	log := a.clamp(a.centre - math.Sqrt(a.step)/gamma*a.shortage)
-	weight := math.Pow(a.step, -kappa)
-	a.average += weight * (log - a.average)
+	a.shortage += eta * (aim - acceptance - a.shortage)
+	log := math.Min(math.Max(a.centre-math.Sqrt(a.step)/gamma*a.shortage, a.lowest), a.highest)
+	a.average += math.Pow(a.step, -kappa) * (log - a.average)
 	return math.Exp(log)
 }
 
-// StepSize is the averaged step size, to keep after the warm-up.
-func (a *StepSizeAdaptation) StepSize() float64 { return math.Exp(a.average) }
-
-func (a *StepSizeAdaptation) clamp(log float64) float64 {
-	return math.Min(math.Max(log, math.Log(a.options.Min)), math.Log(a.options.Max))
+func (a *stepSizeAdaptation) begin(m mover, _ *State) error {
+	return m.(stepSizer).setStepSize(math.Exp(a.centre))
 }
 
-// MeanAcceptance is the mean over the chains of min(1, ratio) of a step: less
-// noisy than the fraction accepted. NaN for no chains.
-func (i *Info) MeanAcceptance() float64 {
-	sum := 0.0
-	for _, l := range i.LogAcceptance {
-		sum += math.Exp(math.Min(0, l))
+func (a *stepSizeAdaptation) adapt(m mover, _ *State, info *Info) error {
+	return m.(stepSizer).setStepSize(a.update(info.meanAcceptance()))
+}
+
+// freeze takes the averaged step size.
+func (a *stepSizeAdaptation) freeze(m mover) error {
+	return m.(stepSizer).setStepSize(math.Exp(a.average))
+}
+
+// A jumper is a mover whose proposal weighs every change of a slot by a factor
+// τ before the balancing function's weight. The discrete Langevin proposal is
+// one, with log τ = -1/α (and τ above 1 where no α reaches).
+type jumper interface {
+	// logJump is log τ, in nats.
+	logJump() float64
+	// setLogTau changes it between steps.
+	setLogTau(logTau float64) error
+	// jumpWeight is Z, the mean over the chains of Σ_j Σ_{v≠θ_j} g(exp
+	// Δ_j(v)): τZ jumps are expected of a step while they are rare.
+	jumpWeight(state *State) float64
+}
+
+// jumpAdaptation tunes τ by the number of jumps expected of a step: the
+// adaptive samplers of Sun et al., "Discrete Langevin Samplers via Wasserstein
+// Gradient Flow" (AISTATS 2023), as implemented in the DISCS benchmark and as
+// intended there:
+//
+//	τ = n/Z at first, n = 3; after each step
+//	n ← τZ + 3 (acceptance - 0.574),  log τ ← max(log n, 0) - log Z
+//
+// The benchmark's code never stores the first τ, so that its samplers run at τ
+// ≈ 1; here it is stored, and n is kept from falling below one jump before its
+// logarithm is taken. Z follows the chains in the first 100 steps and is then
+// refreshed every 20, as there.
+type jumpAdaptation struct {
+	logZ float64
+	step int
+}
+
+var _ adaptation = (*jumpAdaptation)(nil)
+
+func tuneJumps(mover) adaptation { return &jumpAdaptation{} }
+
+// jumps is n at the start, and the gain of the updates.
+const jumps = 3
+
+func (a *jumpAdaptation) begin(m mover, state *State) error {
+	k := m.(jumper)
+	a.step = 0
+	a.logZ = math.Log(k.jumpWeight(state))
+	if !finite(a.logZ) {
+		return nil // there is nowhere to jump to, or one place far above all others
 	}
-	return sum / float64(len(i.LogAcceptance))
+	return k.setLogTau(math.Log(jumps) - a.logZ)
 }
 
-// WarmUpReport tells what the warm-up did, apart from the sampling after it.
-type WarmUpReport struct {
-	Steps          int
-	StepSize       float64 // frozen for the sampling; NaN for a kernel without
-	AcceptanceRate float64 // mean over the warm-up; NaN for 0 steps
-	Cost           Cost
-	Duration       time.Duration
-}
-
-// An Adaptation tunes a kernel from what its steps show. It stands outside
-// the kernels and acts in a warm-up only: a chain whose parameters depend on
-// its past has no stationary law.
-type Adaptation interface {
-	// Begin sets the kernel before the first step.
-	Begin(kernel Kernel, state *State) error
-	// Adapt sets it after a step.
-	Adapt(kernel Kernel, state *State, info *Info) error
-	// Freeze sets it for good.
-	Freeze(kernel Kernel) error
-}
-
-// WarmUp makes steps that tune the kernel, and leaves it frozen. While it
-// lasts the chains share the tuned parameters, so a chain's path depends on
-// those beside it; afterwards it does not.
-func WarmUp(ctx context.Context, kernel Kernel, state *State, streams []*rand.Rand, steps int, adaptation Adaptation) (*WarmUpReport, error) {
-	if adaptation == nil {
-		return nil, errors.New("no adaptation to warm up with: make one, or see AdaptationFor")
+func (a *jumpAdaptation) adapt(m mover, state *State, info *Info) error {
+	const follow, refresh = 100, 20
+	k := m.(jumper)
+	a.step++
+	if a.step < follow || a.step%refresh == 0 {
+		a.logZ = math.Log(k.jumpWeight(state))
 	}
-	start := time.Now()
-	report := &WarmUpReport{Steps: steps, StepSize: math.NaN()}
-	if err := adaptation.Begin(kernel, state); err != nil {
-		return nil, fmt.Errorf("warm-up: %w", err)
+	if !finite(a.logZ) {
+		return nil
 	}
-	sum := 0.0
-	err := Run(ctx, kernel, state, streams, steps, func(_ int, state *State, info *Info) error {
-		sum += info.MeanAcceptance()
-		report.Cost = report.Cost.Plus(info.Cost)
-		return adaptation.Adapt(kernel, state, info)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("warm-up: %w", err)
-	}
-	if err := adaptation.Freeze(kernel); err != nil {
-		return nil, fmt.Errorf("warm-up: %w", err)
-	}
-	if k, ok := kernel.(StepSizer); ok {
-		report.StepSize = k.StepSize()
-	}
-	report.AcceptanceRate = sum / float64(steps)
-	report.Duration = time.Since(start)
-	return report, nil
+	n := math.Exp(k.logJump()+a.logZ) + jumps*(info.meanAcceptance()-aim)
+	return k.setLogTau(math.Log(math.Max(n, 1)) - a.logZ)
 }
 
-// Begin implements [Adaptation].
-func (a *StepSizeAdaptation) Begin(kernel Kernel, _ *State) error {
-	return a.set(kernel, math.Exp(a.centre))
+// freeze keeps the last τ.
+func (a *jumpAdaptation) freeze(mover) error { return nil }
+
+// radiusAdaptation tunes the number of slots that pafs moves as the DISCS
+// benchmark does:
+//
+//	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
+type radiusAdaptation struct{ radius float64 }
+
+var _ adaptation = (*radiusAdaptation)(nil)
+
+func tuneRadius(mover) adaptation { return &radiusAdaptation{} }
+
+func (a *radiusAdaptation) begin(m mover, _ *State) error {
+	a.radius = float64(m.(*pathAuxiliary).radius)
+	return nil
 }
 
-// Adapt implements [Adaptation].
-func (a *StepSizeAdaptation) Adapt(kernel Kernel, _ *State, info *Info) error {
-	return a.set(kernel, a.Update(info.MeanAcceptance()))
+func (a *radiusAdaptation) adapt(m mover, state *State, info *Info) error {
+	a.radius += info.meanAcceptance() - aim
+	a.radius = math.Min(math.Max(a.radius, 1), float64(state.Slots()))
+	m.(*pathAuxiliary).radius = int(math.Round(a.radius))
+	return nil
 }
 
-// Freeze implements [Adaptation].
-func (a *StepSizeAdaptation) Freeze(kernel Kernel) error { return a.set(kernel, a.StepSize()) }
-
-func (a *StepSizeAdaptation) set(kernel Kernel, stepSize float64) error {
-	k, ok := kernel.(StepSizer)
-	if !ok {
-		return fmt.Errorf("%T has no step size to adapt", kernel)
-	}
-	return k.SetStepSize(stepSize)
-}
+// freeze keeps the last radius.
+func (a *radiusAdaptation) freeze(mover) error { return nil }

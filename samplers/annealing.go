@@ -1,3 +1,7 @@
+// Simulated annealing of Kirkpatrick, Gelatt and Vecchi (Science 1983), with any
+// kernel: the temperature falls geometrically, and the best state of each chain is
+// kept. It is a search and not a sampler.
+
 package samplers
 
 import (
@@ -23,13 +27,11 @@ type Best struct {
 	Step      []int     // when it was seen, 0 for the start, [chains]
 }
 
-// Anneal looks for the state of highest energy by simulated annealing
-// (Kirkpatrick, Gelatt and Vecchi, Science 1983) with any registered kernel:
-// the temperature falls geometrically from Start to End, and the best state of
-// each chain is kept. It is a search and not a sampler: the best states follow
-// no known law. observe may be nil; it sees the state at the temperature of the
-// step.
-func Anneal(ctx context.Context, name string, target Target, o Options, positions []int, streams []*rand.Rand, a AnnealOptions, observe func(step int, state *State, info *Info) error) (*Best, error) {
+// Anneal looks for the state of highest energy by simulated annealing, with a
+// kernel that [New] made and that is not tuned. The best states follow no known
+// law. observe may be nil; it hears of the start and of every step, with the
+// energies filled in.
+func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a AnnealOptions, observe func(Step) error) (*Best, error) {
 	if a.Steps == 0 {
 		a.Steps = 100
 	}
@@ -42,56 +44,54 @@ func Anneal(ctx context.Context, name string, target Target, o Options, position
 	if !(a.End > 0 && a.End <= a.Start && a.Start <= math.MaxFloat64) {
 		return nil, fmt.Errorf("annealing from temperature %v to %v: both must be above 0 and finite, the first not the smaller", a.Start, a.End)
 	}
-	if o.Temperature != 0 || o.Ladder != nil || o.Terms != 0 {
-		return nil, errors.New("annealing sets the temperature itself and needs the whole gradient: give no temperature, ladder or stochastic gradient")
+	own, ok := k.(*kernel)
+	if !ok || stochastic(own.mover) {
+		return nil, errors.New("annealing needs a kernel that New made, with the whole gradient")
 	}
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	tempered, err := NewTempered(target, a.Start)
+	made, target, err := own.at(a.Start)
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := New(name, tempered, o)
+	state, err := made.Init(ctx, starts)
 	if err != nil {
 		return nil, err
 	}
-	state, err := kernel.Init(ctx, positions)
-	if err != nil {
-		return nil, err
-	}
-	if err := state.Evaluate(ctx, tempered); err != nil {
-		return nil, err
-	}
-	best := &Best{slices.Clone(state.Positions), make([]float64, state.Chains()), make([]int, state.Chains())}
-	for c, u := range state.Energy {
-		best.Energy[c] = u * a.Start
-	}
-	err = Run(ctx, kernel, state, streams, a.Steps, func(step int, state *State, info *Info) error {
-		if err := state.Evaluate(ctx, tempered); err != nil {
-			return err
-		}
-		best.keep(step, state, tempered.temperature)
-		if observe != nil {
-			if err := observe(step, state, info); err != nil {
-				return err
+	best := &Best{slices.Clone(state.Positions), slices.Repeat([]float64{math.Inf(-1)}, state.Chains()), make([]int, state.Chains())}
+	var info Info
+	for step := (Step{State: state, StepSize: made.size()}); ; step.Number++ {
+		if step.Number > 0 {
+			step.Info = &info
+			if err := made.Step(ctx, state, streams, &info); err != nil {
+				return nil, fmt.Errorf("step %d: %w", step.Number, err)
 			}
 		}
-		next := a.Start * math.Pow(a.End/a.Start, float64(step)/float64(max(1, a.Steps-1)))
-		state.rescale(tempered.temperature / next)
-		tempered.temperature = next
-		return nil
-	})
-	return best, err
+		if err := state.Evaluate(ctx, target); err != nil {
+			return nil, err
+		}
+		step.Temperature = target.temperature
+		best.keep(step)
+		if observe != nil {
+			if err := observe(step); err != nil {
+				return nil, err
+			}
+		}
+		if step.Number == a.Steps {
+			return best, nil
+		}
+		if step.Number > 0 {
+			target.temperature = a.Start * math.Pow(a.End/a.Start, float64(step.Number)/float64(max(1, a.Steps-1)))
+			state.rescale(step.Temperature / target.temperature)
+		}
+	}
 }
 
 // keep takes over the chains that are better than before.
-func (b *Best) keep(step int, state *State, temperature float64) {
-	slots := state.Slots()
-	for c, u := range state.Energy {
-		if u*temperature > b.Energy[c] {
-			b.Energy[c], b.Step[c] = u*temperature, step
-			copy(b.Positions[c*slots:(c+1)*slots], state.Position(c))
+func (b *Best) keep(step Step) {
+	slots := step.State.Slots()
+	for c, u := range step.State.Energy {
+		if u*step.Temperature > b.Energy[c] {
+			b.Energy[c], b.Step[c] = u*step.Temperature, step.Number
+			copy(b.Positions[c*slots:(c+1)*slots], step.State.Position(c))
 		}
 	}
 }

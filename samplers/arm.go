@@ -1,3 +1,15 @@
+// ARM is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM:
+// Augment-REINFORCE-Merge Gradient for Stochastic Binary Networks" (ICLR 2019,
+// algorithm 1). For binary slots drawn from Bernoulli(sigmoid(φ_j)) it is an
+// unbiased gradient of the expected energy that needs energies only:
+//
+//	u ~ Uniform(0,1)^m
+//	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
+//
+// The two states are antithetic. Slots of more categories are made binary by
+// recombining two states. Not here: gradients through layers, and the categorical
+// generalisation.
+
 package samplers
 
 import (
@@ -8,16 +20,8 @@ import (
 	"math/rand/v2"
 )
 
-// ARM is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM:
-// Augment-REINFORCE-Merge Gradient for Stochastic Binary Networks" (ICLR 2019,
-// algorithm 1). For binary slots drawn from Bernoulli(sigmoid(φ_j)) it is an
-// unbiased gradient of the expected energy that needs energies only:
-//
-//	u ~ Uniform(0,1)^m
-//	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
-//
-// The two states are antithetic. Not here: gradients through layers, and the
-// categorical generalisation.
+// ARM estimates the gradient of the expected energy of independent binary slots
+// from energies alone.
 type ARM struct {
 	target   Target
 	slots    int
@@ -33,7 +37,7 @@ func NewARM(target Target) (*ARM, error) {
 	}
 	for j, n := range target.Categories() {
 		if n != 2 {
-			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n, errUnsupported)
+			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n, ErrUnsupported)
 		}
 	}
 	return &ARM{target: target, slots: len(target.Categories())}, nil

@@ -71,7 +71,7 @@ func BenchmarkStep(b *testing.B) {
 		for _, k := range []int{250, 30522} {
 			b.Run(fmt.Sprintf("%s/categories=%d", name, k), func(b *testing.B) {
 				target := newLinear(5, k)
-				kernel, err := New(name, target, Options{})
+				kernel, err := New(name, target)
 				if err != nil {
 					b.Skip(err)
 				}

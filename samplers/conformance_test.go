@@ -16,9 +16,9 @@ import (
 
 // form is one form of one registered kernel, with what it is held to.
 type form struct {
-	kernel  string
-	options Options
-	target  func(t *testing.T) Target
+	sampler     string // as New takes it
+	temperature float64
+	target      func(t *testing.T) Target
 	// transitions is the transition matrix by an independent formula.
 	// It is nil where continuous numbers leave nothing to list; those kernels
 	// are proven in relaxed_test.go.
@@ -29,30 +29,42 @@ type form struct {
 }
 
 func (f form) name() string {
-	name := f.kernel
-	if f.options.StepSize != 0 {
-		name += fmt.Sprintf(" α=%v", f.options.StepSize)
+	if f.temperature != 0 {
+		return fmt.Sprintf("%s T=%v", f.sampler, f.temperature)
 	}
-	name += " " + f.options.Balance.String()
-	if f.options.Radius != 0 {
-		name += fmt.Sprintf(" radius %d", f.options.Radius)
+	return f.sampler
+}
+
+func (f form) spec(t *testing.T) Spec {
+	t.Helper()
+	spec, err := Parse(f.sampler)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if f.options.Block != 0 {
-		name += fmt.Sprintf(" block %d", f.options.Block)
+	return spec
+}
+
+// stochastic tells whether the form takes gradients of a few terms.
+func (f form) stochastic(t *testing.T) bool { return f.spec(t).has("terms") }
+
+// over makes the form's kernel.
+func (f form) over(t *testing.T, target Target) Kernel {
+	t.Helper()
+	kernel, err := f.spec(t).New(target, rand.New(rand.NewPCG(5, 6)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if f.options.Preconditioner != nil {
-		name += " preconditioned"
+	return kernel
+}
+
+// makeKernel is the kernel of a sampler.
+func makeKernel(t testing.TB, sampler string, target Target) *kernel {
+	t.Helper()
+	k, err := New(sampler, target)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if f.options.Temperature != 0 {
-		name += fmt.Sprintf(" T=%v", f.options.Temperature)
-	}
-	if f.options.Schedule != nil {
-		name += " schedule"
-	}
-	if f.options.Terms != 0 {
-		name += fmt.Sprintf(" %d terms", f.options.Terms)
-	}
-	return name
+	return k.(*kernel)
 }
 
 // ragged is a table of 24 states over slots of 3, 2 and 4 categories, whose
@@ -72,17 +84,9 @@ func roughTable() func(t *testing.T) Target {
 	return ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5})
 }
 
-func power(t *testing.T, beta float64) Balance {
-	t.Helper()
-	b, err := Power(beta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func forms(t *testing.T) []form {
 	preconditioner := []float64{0.5, 2, 1.25}
+	const given = ",preconditioner=0.5/2/1.25"
 	tablesOf := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5, Terms: 3})
 	var all []form
 	add := func(f form) { all = append(all, f) }
@@ -91,37 +95,37 @@ func forms(t *testing.T) []form {
 	conditionals := func(t *testing.T, w *world) [][]float64 {
 		return w.singleSite(w.conditional)
 	}
-	add(form{kernel: "gibbs", target: roughTable(), transitions: conditionals, exact: true, reversible: true})
-	add(form{kernel: "gibbs", options: Options{Temperature: 1.7}, target: roughTable(), transitions: conditionals, exact: true, reversible: true})
+	add(form{sampler: "gibbs", target: roughTable(), transitions: conditionals, exact: true, reversible: true})
+	add(form{sampler: "gibbs", temperature: 1.7, target: roughTable(), transitions: conditionals, exact: true, reversible: true})
 
 	balances := []struct {
-		balance Balance
+		balance string
 		g       function
 	}{
-		{Sqrt(), powerOf(0.5)}, {power(t, 0.8), powerOf(0.8)}, {power(t, 1), powerOf(1)},
-		{Ratio(), barker}, {Min(), atMostOne}, {Max(), atLeastOne},
+		{"sqrt", powerOf(0.5)}, {"0.8", powerOf(0.8)}, {"1", powerOf(1)},
+		{"ratio", barker}, {"min", atMostOne}, {"max", atLeastOne},
 	}
 	for _, b := range balances {
-		add(form{kernel: "gwg", options: Options{Balance: b.balance}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "gwg:balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.metropolis(w.gradientGibbs(w.gradient, b.g)) }})
 		for _, alpha := range []float64{0.4, 3, math.Inf(1)} {
-			add(form{kernel: "dmala", options: Options{Balance: b.balance, StepSize: alpha}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("dmala:step-size=%v,balance=%s", alpha, b.balance), target: roughTable(), exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 {
 					return w.metropolis(w.langevin(w.gradient, b.g, alpha, nil))
 				}})
-			add(form{kernel: "dula", options: Options{Balance: b.balance, StepSize: alpha}, target: roughTable(),
+			add(form{sampler: fmt.Sprintf("dula:step-size=%v,balance=%s", alpha, b.balance), target: roughTable(),
 				transitions: func(t *testing.T, w *world) [][]float64 { return w.langevin(w.gradient, b.g, alpha, nil) }})
 		}
 	}
-	add(form{kernel: "dmala", options: Options{StepSize: 0.7, Preconditioner: preconditioner}, target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "dmala:step-size=0.7" + given, target: roughTable(), exact: true, reversible: true, rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.metropolis(w.langevin(w.gradient, powerOf(0.5), 0.7, preconditioner))
 		}})
-	add(form{kernel: "dula", options: Options{StepSize: 0.7, Preconditioner: preconditioner}, target: roughTable(),
+	add(form{sampler: "dula:step-size=0.7" + given, target: roughTable(),
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.langevin(w.gradient, powerOf(0.5), 0.7, preconditioner)
 		}})
-	add(form{kernel: "dmala", options: Options{StepSize: 0.7, Temperature: 2.5}, target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "dmala:step-size=0.7", temperature: 2.5, target: roughTable(), exact: true, reversible: true, rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.metropolis(w.langevin(w.gradient, powerOf(0.5), 0.7, nil))
 		}})
@@ -135,15 +139,15 @@ func forms(t *testing.T) []form {
 			}
 			return mean(ms)
 		}
-		add(form{kernel: "dmala", options: Options{StepSize: 0.9, Terms: size}, target: tablesOf, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), target: tablesOf, exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
 			}})
-		add(form{kernel: "dmala", options: Options{StepSize: 0.9, Terms: size, Temperature: 1.6}, target: tablesOf, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), temperature: 1.6, target: tablesOf, exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
 			}})
-		add(form{kernel: "gwg", options: Options{Terms: size}, target: tablesOf, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("gwg:terms=%d", size), target: tablesOf, exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.gradientGibbs(g, powerOf(0.5))) })
 			}})
@@ -152,52 +156,51 @@ func forms(t *testing.T) []form {
 	// Proposals from conditionals that are not those of exp(U).
 	foreign := ragged(targets.TableOptions{Scale: 1.2, ConditionalError: 0.7})
 	for _, block := range []int{1, 2, 3} {
-		add(form{kernel: "mlm-mh", options: Options{Block: block}, target: foreign, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("mlm-mh:block=%d", block), target: foreign, exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.byBlocks(w.masked(t), block) }})
 	}
-	add(form{kernel: "mlm-mh", options: Options{Block: 2, Temperature: 1.4}, target: foreign, exact: true, reversible: true, rejects: true,
+	add(form{sampler: "mlm-mh:block=2", temperature: 1.4, target: foreign, exact: true, reversible: true, rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 { return w.byBlocks(w.masked(t), 2) }})
 
 	for _, b := range balances[:2] {
 		for _, radius := range []int{1, 2, 3} {
-			add(form{kernel: "pafs", options: Options{Balance: b.balance, Radius: radius}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("pafs:balance=%s,radius=%d", b.balance, radius), target: roughTable(), exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 { return w.pathAuxiliary(w.gradient, b.g, radius) }})
-			add(form{kernel: "gwg-x", options: Options{Balance: b.balance, Radius: radius}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("gwg-x:balance=%s,radius=%d", b.balance, radius), target: roughTable(), exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 { return w.severalSlots(w.gradient, b.g, radius) }})
 		}
 		for _, tau := range []float64{0.05, 0.6, 20} {
-			add(form{kernel: "dlmc", options: Options{Balance: b.balance, StepSize: tau}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("dlmc:balance=%s,step-size=%v", b.balance, tau), target: roughTable(), exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 {
 					return w.metropolis(w.wasserstein(w.gradient, b.g, tau, true))
 				}})
-			add(form{kernel: "dlmc-euler", options: Options{Balance: b.balance, StepSize: tau}, target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("dlmc-euler:balance=%s,step-size=%v", b.balance, tau), target: roughTable(), exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 {
 					return w.metropolis(w.wasserstein(w.gradient, b.g, tau, false))
 				}})
 		}
-		add(form{kernel: "dmala-adaptive", options: Options{Balance: b.balance, StepSize: 0.8}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "dmala-adaptive:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return w.metropolis(w.langevin(w.gradient, b.g, 0.8, nil))
 			}})
-		add(form{kernel: "lb-1", options: Options{Balance: b.balance}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "lb-1:balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return w.metropolis(w.gradientGibbs(w.exactDifferences(), b.g))
 			}})
 	}
 
-	cyclical := Options{Schedule: []Setting{{2, power(t, 0.85)}, {0.5, Sqrt()}}}
-	add(form{kernel: "acs", options: cyclical, target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "acs:step-size=2,smallest=0.5,cycle=2", target: roughTable(), exact: true, reversible: true, rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.metropolis(w.langevin(w.gradient, powerOf(0.85), 2, nil))
 		}})
 
 	for _, b := range balances {
-		add(form{kernel: "p-ncg", options: Options{Balance: b.balance, StepSize: 0.8}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "p-ncg:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return w.metropolis(w.apart(w.gradient, b.g, 0.8, w.asked, []int{0, 1, 2}))
 			}})
 	}
-	add(form{kernel: "gwl", options: Options{StepSize: 0.8, Temperature: 1.5}, target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "gwl:step-size=0.8", temperature: 1.5, target: roughTable(), exact: true, reversible: true, rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			var ms [][][]float64
 			for j := range 3 {
@@ -210,34 +213,31 @@ func forms(t *testing.T) []form {
 			gradient, distance := w.onALine(t)
 			return w.apart(gradient, powerOf(0.5), alpha, distance, []int{0, 1, 2})
 		}
-		add(form{kernel: "dula-ordinal", options: Options{StepSize: alpha}, target: roughTable(), transitions: ordinal})
-		add(form{kernel: "dmala-ordinal", options: Options{StepSize: alpha}, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("dula-ordinal:step-size=%v", alpha), target: roughTable(), transitions: ordinal})
+		add(form{sampler: fmt.Sprintf("dmala-ordinal:step-size=%v", alpha), target: roughTable(), exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.metropolis(ordinal(t, w)) }})
 	}
 
 	for _, block := range []int{1, 2, 3} {
-		add(form{kernel: "gibbs-x", options: Options{Block: block}, target: roughTable(), exact: true, reversible: true,
+		add(form{sampler: fmt.Sprintf("gibbs-x:block=%d", block), target: roughTable(), exact: true, reversible: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.ball(block, block) }})
 	}
 	for _, size := range [][2]int{{1, 1}, {2, 1}, {3, 1}, {3, 2}} {
-		add(form{kernel: "hamming-ball", options: Options{Block: size[0], Radius: size[1]}, target: roughTable(), exact: true, reversible: true,
+		add(form{sampler: fmt.Sprintf("hamming-ball:block=%d,radius=%d", size[0], size[1]), target: roughTable(), exact: true, reversible: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.ball(size[0], size[1]) }})
 	}
 
 	rbm := func(t *testing.T) Target { return machine(t) }
-	add(form{kernel: "rbm-gibbs", target: rbm, exact: true, reversible: true,
+	add(form{sampler: "rbm-gibbs", target: rbm, exact: true, reversible: true,
 		transitions: func(t *testing.T, w *world) [][]float64 { return w.bipartite() }})
 	for _, name := range []string{"r-mala", "r-hmc", "d-svgd"} {
-		add(form{kernel: name, options: Options{StepSize: 0.3, Smoothing: 0.7}, target: rbm})
+		add(form{sampler: name + ":step-size=0.3,smoothing=0.7", target: rbm})
 	}
 	return all
 }
 
 // interacts tells kernels whose chains move together and without chance.
-func interacts(kernel Kernel) bool {
-	_, together := kernel.(interface{ interacting() })
-	return together
-}
+func interacts(k Kernel) bool { return Describe(k.(*kernel).spec.Name).Interacting }
 
 // masked is the conditional of a slot in an open block, asked of the target.
 func (w *world) masked(t *testing.T) func(i int, block []int, slot, v int) float64 {
@@ -255,30 +255,20 @@ func (w *world) masked(t *testing.T) func(i int, block []int, slot, v int) float
 }
 
 // make makes the form's kernel and the enumerated target it is to sample,
-// tempered when the options say so.
+// tempered when the form says so.
 func (f form) make(t *testing.T) (Kernel, *world) {
 	t.Helper()
 	target := f.target(t)
-	o := f.options
-	if o.Terms != 0 {
-		o.TermStream = rand.New(rand.NewPCG(5, 6))
+	if f.temperature != 0 {
+		target = atTemperature(t, target, f.temperature)
 	}
-	kernel, err := New(f.kernel, target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Temperature != 0 {
-		if target, err = NewTempered(target, o.Temperature); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return kernel, newWorld(t, target)
+	return f.over(t, target), newWorld(t, target)
 }
 
 func TestEveryKernelHasAForm(t *testing.T) {
 	tested := map[string]bool{}
 	for _, f := range forms(t) {
-		tested[f.kernel] = true
+		tested[f.spec(t).Name] = true
 	}
 	for _, name := range Names() {
 		if !tested[name] {
@@ -369,7 +359,7 @@ func TestObservedTransitions(t *testing.T) {
 			// A stochastic gradient is shared by the chains of a step, so
 			// its chains are observed over many steps instead.
 			batch := chains
-			if f.options.Terms != 0 {
+			if f.stochastic(t) {
 				batch = 4
 			}
 			for i := range want {
@@ -400,7 +390,7 @@ func TestObservedTransitions(t *testing.T) {
 				for to, n := range counts {
 					p := math.Max(0, want[i][to]) // a difference of sums can be -1e-17
 					margin := 5*math.Sqrt(p*(1-p)*chains) + 3
-					if f.options.Terms != 0 {
+					if f.stochastic(t) {
 						margin *= math.Sqrt(float64(batch)) // chains of a batch share the subset
 					}
 					if !(math.Abs(n-p*chains) <= margin) {
@@ -428,23 +418,27 @@ func TestCachedState(t *testing.T) {
 				t.Fatal(err)
 			}
 			energy := make([]float64, chains)
-			gradient := make([]float64, len(state.Gradient))
+			known, _ := state.own.(*surroundings)
+			var gradient []float64
+			if known != nil {
+				gradient = make([]float64, len(known.gradient))
+			}
 			// What the gradient is fresh of: LB-1 has its own.
 			var fresh GradientTarget
-			if k, ok := kernel.(interface{ engine() *informed }); ok {
-				fresh = k.engine().target
+			if k, ok := engineOf(kernel); ok {
+				fresh = k.target
 			}
-			err = Run(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
+			err = advance(ctx, kernel, state, streams, 40, func(step int, s *State, info *Info) error {
 				if err := s.Evaluate(ctx, w.target); err != nil {
 					return err
 				}
 				switch {
-				case s.Gradient == nil:
+				case known == nil:
 					if err := w.target.Energy(ctx, s.Positions, energy); err != nil {
 						return err
 					}
-				case s.terms != nil:
-					if err := fresh.(StochasticGradientTarget).EnergyGradientOf(ctx, s.terms, s.Positions, energy, gradient); err != nil {
+				case known.terms != nil:
+					if err := fresh.(StochasticGradientTarget).EnergyGradientOf(ctx, known.terms, s.Positions, energy, gradient); err != nil {
 						return err
 					}
 				default:
@@ -455,10 +449,14 @@ func TestCachedState(t *testing.T) {
 				if d := cmp.Diff(energy, s.Energy); d != "" {
 					return fmt.Errorf("step %d: energy (-fresh +cached):\n%s", step, d)
 				}
-				if d := cmp.Diff(gradient, s.Gradient, cmpopts.EquateEmpty()); d != "" {
+				if known == nil {
+					return nil
+				}
+				if d := cmp.Diff(gradient, known.gradient); d != "" {
 					return fmt.Errorf("step %d: gradient (-fresh +cached):\n%s", step, d)
 				}
-				return checkWeights(s)
+				k, _ := engineOf(kernel)
+				return checkWeights(k, s)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -469,18 +467,18 @@ func TestCachedState(t *testing.T) {
 
 // checkWeights compares the proposal weights a state holds for its next step
 // with those measured anew at its positions.
-func checkWeights(s *State) error {
-	k := s.weightsOf
-	if k == nil || s.revision != k.revision {
+func checkWeights(k *informed, s *State) error {
+	known := s.own.(*surroundings)
+	if !known.measured || known.revision != k.revision {
 		return nil // they will be measured
 	}
 	fresh := newNeighbourhood(k.categories, s.Chains())
-	size := len(s.Gradient) / s.Chains()
+	size := len(known.gradient) / s.Chains()
 	for c := range s.Chains() {
-		fresh.measure(c, k.scorer, s.Position(c), s.Gradient[c*size:(c+1)*size])
+		fresh.measure(c, k.scorer, s.Position(c), known.gradient[c*size:(c+1)*size])
 	}
 	for _, d := range []string{
-		cmp.Diff(fresh.logTotal, s.weights.logTotal), cmp.Diff(fresh.logBlock, s.weights.logBlock), cmp.Diff(fresh.auxiliary, s.weights.auxiliary),
+		cmp.Diff(fresh.logTotal, known.weights.logTotal), cmp.Diff(fresh.logBlock, known.weights.logBlock), cmp.Diff(fresh.auxiliary, known.weights.auxiliary),
 	} {
 		if d != "" {
 			return fmt.Errorf("proposal weights (-fresh +cached):\n%s", d)
@@ -506,7 +504,7 @@ func TestBatchIndependence(t *testing.T) {
 					t.Fatal(err)
 				}
 				paths := make([][]int, to-from)
-				err = Run(context.Background(), kernel, state, streams[from:to], 30, func(_ int, s *State, _ *Info) error {
+				err = advance(context.Background(), kernel, state, streams[from:to], 30, func(_ int, s *State, _ *Info) error {
 					for c := range paths {
 						paths[c] = append(paths[c], s.Position(c)...)
 					}
@@ -593,7 +591,7 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 		{"NaN gradient", 0, math.NaN()}, {"+Inf gradient", 0, math.Inf(1)},
 	}
 	for _, f := range forms(t) {
-		if _, ok := f.target(t).(*targets.Table); !ok || f.kernel == "gibbs" {
+		if _, ok := f.target(t).(*targets.Table); !ok || f.sampler == "gibbs" {
 			continue // no table, or it knows neither energies nor gradients
 		}
 		for _, poison := range poisons {
@@ -602,15 +600,11 @@ func TestUnusableProposalsAreRejected(t *testing.T) {
 				if poison.gradient != 0 && !usesGradient(clean, w) {
 					t.Skip("no gradient to spoil")
 				}
-				o := f.options
-				if o.Terms != 0 {
-					o.TermStream = rand.New(rand.NewPCG(5, 6))
+				var target Target = poisoned{f.target(t).(*targets.Table), spoil, poison.energy, poison.gradient}
+				if f.temperature != 0 {
+					target = atTemperature(t, target, f.temperature)
 				}
-				table := f.target(t).(*targets.Table)
-				kernel, err := New(f.kernel, poisoned{table, spoil, poison.energy, poison.gradient}, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				kernel := f.over(t, target)
 				p := transitionMatrix(t, kernel, w.Enumeration)
 				law, total := make([]float64, w.Len()), 0.0
 				for i := range law {
@@ -679,7 +673,7 @@ func TestExtremeEnergies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = Run(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
+			err = advance(context.Background(), kernel, state, streams, 20, func(_ int, s *State, info *Info) error {
 				for c, l := range info.LogAcceptance {
 					if math.IsNaN(l) || math.IsInf(l, 1) {
 						return fmt.Errorf("chain %d: log acceptance %v", c, l)

@@ -160,9 +160,6 @@ func (a *Acceptance) Observe(info *Info) {
 	}
 }
 
-// Steps is the number of steps observed.
-func (a *Acceptance) Steps() int { return a.steps }
-
 // Rate is the fraction of proposals accepted, with its standard error from the
 // spread between chains, which are independent where steps are not. The rate
 // is NaN before the first step; the error is NaN for fewer than two chains,

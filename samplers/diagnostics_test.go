@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -143,8 +142,8 @@ func TestAcceptanceRate(t *testing.T) {
 	for step := range 10 {
 		a.Observe(&Info{Accepted: []bool{step < 2, step < 6}, Changed: []int{step % 2, 0}})
 	}
-	if a.Steps() != 10 {
-		t.Errorf("%d steps, want 10", a.Steps())
+	if a.steps != 10 {
+		t.Errorf("%d steps, want 10", a.steps)
 	}
 	// Rates 0.2 and 0.6: mean 0.4, deviation √0.08, over √2 chains.
 	mean, standardError := a.Rate()
@@ -158,89 +157,5 @@ func TestAcceptanceRate(t *testing.T) {
 	one.Observe(&Info{Accepted: []bool{true}, Changed: []int{0}})
 	if _, standardError := one.Rate(); !math.IsNaN(standardError) {
 		t.Errorf("standard error of one chain is %v, want NaN", standardError)
-	}
-}
-
-// Warm-up brings the acceptance to its aim and freezes the step size there.
-func TestWarmUp(t *testing.T) {
-	ctx := context.Background()
-	target := lattice(t, 5, 5)
-	for _, start := range []float64{0.02, 0.3, 50} {
-		kernel, err := NewDMALA(target, Options{StepSize: start})
-		if err != nil {
-			t.Fatal(err)
-		}
-		streams := Streams(2, "warm", 20)
-		state, err := kernel.Init(ctx, RandomPositions(target, streams))
-		if err != nil {
-			t.Fatal(err)
-		}
-		adaptation, err := NewStepSizeAdaptation(start, AdaptationOptions{Acceptance: 0.7})
-		if err != nil {
-			t.Fatal(err)
-		}
-		report, err := WarmUp(ctx, kernel, state, streams, 400, adaptation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.StepSize != kernel.StepSize() || report.Cost.Gradients != 400*20 || report.Steps != 400 {
-			t.Errorf("report %+v of a kernel at step size %v", report, kernel.StepSize())
-		}
-		frozen := kernel.StepSize()
-		var a Acceptance
-		err = Run(ctx, kernel, state, streams, 400, func(_ int, _ *State, info *Info) error {
-			a.Observe(info)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kernel.StepSize() != frozen {
-			t.Error("the step size changed after the warm-up")
-		}
-		if rate, _ := a.Rate(); !(math.Abs(rate-0.7) < 0.05) {
-			t.Errorf("from %v: acceptance %v at step size %v, want 0.7", start, rate, frozen)
-		}
-	}
-}
-
-// Where no step size reaches the aim, the bounds hold.
-func TestAdaptationBounds(t *testing.T) {
-	for _, c := range []struct{ acceptance, want float64 }{{1, 8}, {0, 0.25}, {math.NaN(), 0.25}} {
-		a, err := NewStepSizeAdaptation(1000, AdaptationOptions{Min: 0.25, Max: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 2000 {
-			if step := a.Update(c.acceptance); !(step >= 0.25-1e-9 && step <= 8+1e-9) {
-				t.Fatalf("step size %v is out of bounds", step)
-			}
-		}
-		if got := a.StepSize(); !(math.Abs(got/c.want-1) < 0.01) {
-			t.Errorf("acceptance %v ends at %v, want %v", c.acceptance, got, c.want)
-		}
-	}
-}
-
-func TestAdaptationErrors(t *testing.T) {
-	for name, o := range map[string]AdaptationOptions{
-		"acceptance": {Acceptance: 1.5}, "bounds": {Min: 2, Max: 1}, "infinite": {Max: math.Inf(1)}, "negative": {Min: -1},
-	} {
-		if _, err := NewStepSizeAdaptation(1, o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if _, err := NewStepSizeAdaptation(0, AdaptationOptions{}); err == nil {
-		t.Error("a start at 0: no error")
-	}
-	if _, err := WarmUp(context.Background(), nil, nil, nil, 1, nil); err == nil {
-		t.Error("no adaptation: no error")
-	}
-}
-
-func TestMeanAcceptance(t *testing.T) {
-	info := Info{LogAcceptance: []float64{0, 3, math.Log(0.5), math.Inf(-1), math.Inf(-1)}}
-	if got := info.MeanAcceptance(); !(math.Abs(got-0.5) < 1e-12) {
-		t.Errorf("mean acceptance %v, want 0.5", got)
 	}
 }

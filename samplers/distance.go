@@ -1,15 +1,4 @@
-package samplers
-
-// A MetricTarget knows how far apart the categories of a slot are, such as
-// the distance of two words' embeddings.
-type MetricTarget interface {
-	GradientTarget
-	// Distances writes the squared distance (or another power of a norm) from
-	// category from to the categories first, first+1, ... of a slot.
-	Distances(slot, from, first int, distance []float64)
-}
-
-// DistanceLangevin is the discrete Langevin proposal with the distance of two
+// p-NCG and GwL are the discrete Langevin proposal with the distance of two
 // categories in the place of the one-hot 2: Du, Amini, Torroba Hennigen, Yu,
 // Eisner, Lee and Cotterell, "Principled Gradient-Based MCMC for Conditional
 // Sampling of Text" (ICML 2024). Near-synonyms become near neighbours:
@@ -23,55 +12,67 @@ type MetricTarget interface {
 // Target: π exactly. Step size: α, in units of the distance; on one-hot
 // vectors, at squared distance 2, it is the α of the package. Cost: one energy
 // and gradient a step, and the distances of all categories.
-type DistanceLangevin struct {
-	*DLP
+
+package samplers
+
+import (
+	"flag"
+	"math/rand/v2"
+)
+
+type distanceLangevin struct {
+	*dlp
 	metric *metric
 }
 
 var (
-	_ Kernel    = (*DistanceLangevin)(nil)
-	_ StepSizer = (*DistanceLangevin)(nil)
+	_ mover     = (*distanceLangevin)(nil)
+	_ stepSizer = (*distanceLangevin)(nil)
 )
 
-// NewPNCG makes the sampler that moves all slots. It uses StepSize (default
-// 1), Balance and Preconditioner of the options; the target must be a
-// [MetricTarget].
-func NewPNCG(target Target, o Options) (*DistanceLangevin, error) {
-	return newPNCG("p-ncg", target, o)
+type distanceSettings struct {
+	stepSize       positive
+	balance        Balance
+	preconditioner factors
+	oneSlot        bool // GwL
 }
 
-func newPNCG(name string, target Target, o Options) (*DistanceLangevin, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	t, err := capability[MetricTarget](target, name, "distances between categories")
+func (s *distanceSettings) register(f *flag.FlagSet) {
+	f.Var(&s.stepSize, "step-size", "α: a unit of distance costs 1/(2α) nats")
+	f.Var(&s.balance, "balance", balanceHelp())
+	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
+}
+
+func (s *distanceSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+	t, err := capability[MetricTarget](target, name)
 	if err != nil {
 		return nil, err
 	}
-	return newDistanceLangevin(name, t, o, true)
+	k, err := newDistanceLangevin(name, t, s, true)
+	if err == nil && s.oneSlot {
+		one := &gibbsLangevin{distanceLangevin: k}
+		k.proposer = one
+		return one, nil
+	}
+	return k, err
 }
 
-func newDistanceLangevin(name string, target MetricTarget, o Options, adjusted bool) (*DistanceLangevin, error) {
-	stepSize := o.StepSize
-	if stepSize == 0 {
-		stepSize = 1
-	}
-	inner, err := newDLP(name, target, o, adjusted, 1)
+func newDistanceLangevin(name string, target MetricTarget, s *distanceSettings, adjusted bool) (*distanceLangevin, error) {
+	inner, err := newDLP(name, target, &langevinSettings{stepSize: 1, preconditioner: s.preconditioner, adjusted: adjusted}, nil)
 	if err != nil {
 		return nil, err
 	}
 	clear(inner.penalty) // the distances are part of the weights
-	k := &DistanceLangevin{inner, &metric{o.Balance, target, make([]float64, len(inner.penalty))}}
+	k := &distanceLangevin{inner, &metric{s.balance, target, make([]float64, len(inner.penalty))}}
 	k.scorer = k.metric
-	return k, k.SetStepSize(stepSize)
+	return k, k.setStepSize(float64(s.stepSize))
 }
 
-// SetStepSize implements [StepSizer].
-func (k *DistanceLangevin) SetStepSize(stepSize float64) error {
+func (k *distanceLangevin) setStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
 	}
-	k.stepSize = stepSize
+	k.alpha = stepSize
 	for j, g := range k.preconditioner {
 		k.metric.price[j] = 1 / (2 * stepSize * g)
 	}
@@ -97,32 +98,21 @@ func (m *metric) logWeights(_ float64, slot, current int, gradient []float64, fi
 	}
 }
 
-// GibbsLangevin is GwL: see [DistanceLangevin].
-type GibbsLangevin struct {
-	*DistanceLangevin
+// gibbsLangevin is GwL.
+type gibbsLangevin struct {
+	*distanceLangevin
 	slot []int // each chain's, [chains]
 }
 
 var (
-	_ Kernel   = (*GibbsLangevin)(nil)
-	_ proposer = (*GibbsLangevin)(nil)
+	_ mover    = (*gibbsLangevin)(nil)
+	_ proposer = (*gibbsLangevin)(nil)
 )
 
-// NewGwL makes the sampler that moves one slot, with the options of [NewPNCG].
-func NewGwL(target Target, o Options) (*GibbsLangevin, error) {
-	inner, err := newPNCG("gwl", target, o)
-	if err != nil {
-		return nil, err
-	}
-	k := &GibbsLangevin{DistanceLangevin: inner}
-	inner.proposer = k
-	return k, nil
-}
-
 // grow implements the engine's hook for scratch memory.
-func (k *GibbsLangevin) grow(chains int) { k.slot = make([]int, chains) }
+func (k *gibbsLangevin) grow(chains int) { k.slot = make([]int, chains) }
 
-func (k *GibbsLangevin) propose(at place, to []int, src source) float64 {
+func (k *gibbsLangevin) propose(at place, to []int, src source) float64 {
 	j := src.index(len(to))
 	k.slot[at.chain] = j
 	total := at.totals()[j]
@@ -133,12 +123,12 @@ func (k *GibbsLangevin) propose(at place, to []int, src source) float64 {
 }
 
 // logReverse leaves out the slot's own probability, the same both ways.
-func (k *GibbsLangevin) logReverse(at place, to []int) float64 {
+func (k *gibbsLangevin) logReverse(at place, to []int) float64 {
 	j := k.slot[at.chain]
 	return k.logSlot(at, j, to[j])
 }
 
-func (k *GibbsLangevin) logSlot(at place, j, v int) float64 {
+func (k *gibbsLangevin) logSlot(at place, j, v int) float64 {
 	logq := -softplus(at.totals()[j])
 	if v != at.position[j] {
 		logq += at.logWeight(j, v)
@@ -146,18 +136,16 @@ func (k *GibbsLangevin) logSlot(at place, j, v int) float64 {
 	return logq
 }
 
-const distancePaper = "Du et al., Principled Gradient-Based MCMC for Conditional Sampling of Text, ICML 2024"
-
 func pncgEntry() entry {
 	return entry{
 		Description: Description{
-			Name: "p-ncg", Title: "DMALA with the distance of categories as the penalty", Paper: distancePaper,
-			Exact: true, Target: onlyExp, Cost: oneForAll, Tunable: true,
+			Name: "p-ncg", Title: "DMALA with the distance of categories as the penalty",
+			Paper: "Du et al., Principled Gradient-Based MCMC for Conditional Sampling of Text, ICML 2024",
+			Exact: true, Target: onlyExp, Cost: oneForAll, Distances: true, Tunes: "step-size", OnText: &OnText{Gradient: "full"},
 		},
-		uses:   []option{stepSizeOption, balanceOption, preconditionerOption},
-		nature: "it takes the whole gradient of all slots",
-		make:   func(t Target, o Options) (Kernel, error) { return NewPNCG(t, o) },
-		adapt:  tuneStepSize,
+		nature:     "it takes the whole gradient of all slots",
+		settings:   func() settings { return &distanceSettings{stepSize: 1} },
+		adaptation: tuneStepSize,
 	}
 }
 
@@ -165,6 +153,6 @@ func gwlEntry() entry {
 	e := pncgEntry()
 	e.Name, e.Title = "gwl", "Langevin with the distance of categories as the penalty, one slot a step"
 	e.nature = "it takes the whole gradient of one slot"
-	e.make = func(t Target, o Options) (Kernel, error) { return NewGwL(t, o) }
+	e.settings = func() settings { return &distanceSettings{stepSize: 1, oneSlot: true} }
 	return e
 }

@@ -1,7 +1,3 @@
-package samplers
-
-import "math"
-
 // DLMC is the discrete Langevin Monte Carlo of Sun et al., "Discrete Langevin
 // Samplers via Wasserstein Gradient Flow" (AISTATS 2023), with the
 // Metropolis–Hastings test. Every slot follows for a time τ the continuous-time
@@ -15,10 +11,30 @@ import "math"
 // each normalised over the slot's categories, as in the DISCS benchmark. For a
 // long time interpolate proposes from ν.
 //
-// Target: π exactly. The step size is the time τ, in units of jumps per unit
-// weight, not the α of the package; [JumpAdaptation] sets it by the number of
-// jumps. Cost: one energy and gradient a step.
-type DLMC struct {
+// dmala-adaptive is the third of the kind: the adaptive discrete Langevin
+// sampler of the DISCS benchmark (Goshvadi et al., NeurIPS 2023), as intended
+// there. It is DMALA with the weight of a change given as τ instead of
+// exp(-1/α):
+//
+//	q_j(v) ∝ τ w_v,  q_j(θ_j) ∝ 1
+//
+// Target: π exactly; while a warm-up sets τ by the number of jumps that a step
+// makes, there is no stationary law. Step size of dlmc and dlmc-euler: the time
+// τ, in units of jumps per unit weight, not the α of the package; of
+// dmala-adaptive: α with log τ = -1/α, infinite where the warm-up went to τ ≥ 1.
+// Preconditioners are refused: all slots are weighed alike. Cost: one energy
+// and gradient a step.
+
+package samplers
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+type dlmc struct {
 	*informed
 	solver  dlmcSolver
 	balance Balance
@@ -30,84 +46,110 @@ type dlmcSolver uint8
 const (
 	interpolate dlmcSolver = iota
 	euler
+	langevin
 )
 
 var (
-	_ Kernel    = (*DLMC)(nil)
-	_ proposer  = (*DLMC)(nil)
-	_ scorer    = (*DLMC)(nil)
-	_ StepSizer = (*DLMC)(nil)
-	_ JumpTuner = (*DLMC)(nil)
+	_ mover     = (*dlmc)(nil)
+	_ proposer  = (*dlmc)(nil)
+	_ scorer    = (*dlmc)(nil)
+	_ stepSizer = (*dlmc)(nil)
+	_ jumper    = (*dlmc)(nil)
 )
 
-// NewDLMC makes the sampler that interpolates. It uses StepSize (τ, default
-// 1), Balance, Terms and TermStream of the options.
-func NewDLMC(target Target, o Options) (*DLMC, error) {
-	return newDLMC("dlmc", target, o, interpolate)
+type dlmcSettings struct {
+	solver   dlmcSolver
+	stepSize positive
+	balance  Balance
+	terms    count
 }
 
-// NewDLMCEuler makes the sampler with the forward Euler solver, with the
-// options of [NewDLMC].
-func NewDLMCEuler(target Target, o Options) (*DLMC, error) {
-	return newDLMC("dlmc-euler", target, o, euler)
+func (s *dlmcSettings) register(f *flag.FlagSet) {
+	help := "τ: the time that a step takes, in jumps per unit weight"
+	if s.solver == langevin {
+		help = alphaHelp
+	}
+	f.Var(&s.stepSize, "step-size", help)
+	f.Var(&s.balance, "balance", balanceHelp())
+	f.Var(&s.terms, "terms", termsHelp)
 }
 
-func newDLMC(name string, target Target, o Options, solver dlmcSolver) (*DLMC, error) {
-	engine, err := newInformed(name, target, o, true)
+func (s *dlmcSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
+	engine, err := newInformed(name, target, s.terms, shared, true)
 	if err != nil {
 		return nil, err
 	}
-	k := &DLMC{informed: engine, solver: solver, balance: o.Balance}
+	k := &dlmc{informed: engine, solver: s.solver, balance: s.balance}
 	engine.proposer, engine.scorer = k, k
-	tau := 1.0
-	if o.StepSize != 0 {
-		tau = o.StepSize
-	}
-	return k, k.SetStepSize(tau)
+	return k, k.setStepSize(float64(s.stepSize))
 }
 
-// StepSize implements [StepSizer]: it is τ.
-func (k *DLMC) StepSize() float64 { return math.Exp(k.logTau) }
-
-// SetStepSize implements [StepSizer].
-func (k *DLMC) SetStepSize(tau float64) error {
-	if err := checkStepSize(tau); err != nil {
-		return err
+func (k *dlmc) stepSize() float64 {
+	switch {
+	case k.solver != langevin:
+		return math.Exp(k.logTau)
+	case k.logTau < 0:
+		return -1 / k.logTau
 	}
-	return k.SetLogTau(math.Log(tau))
+	return math.Inf(1)
 }
 
-// LogTau implements [JumpTuner].
-func (k *DLMC) LogTau() float64 { return k.logTau }
-
-// SetLogTau implements [JumpTuner].
-func (k *DLMC) SetLogTau(logTau float64) error {
-	if err := checkLogTau(logTau); err != nil {
+func (k *dlmc) setStepSize(stepSize float64) error {
+	if err := checkStepSize(stepSize); err != nil {
 		return err
+	}
+	if k.solver == langevin {
+		return k.setLogTau(-1 / stepSize)
+	}
+	return k.setLogTau(math.Log(stepSize))
+}
+
+func (k *dlmc) logJump() float64 { return k.logTau }
+
+func (k *dlmc) setLogTau(logTau float64) error {
+	if !finite(logTau) {
+		return fmt.Errorf("log τ = %v: it must be finite", logTau)
 	}
 	k.logTau = logTau
-	k.revision++
+	if k.solver == interpolate {
+		k.revision++ // τ is part of its weights
+	}
 	return nil
 }
 
-// JumpWeight implements [JumpTuner].
-func (k *DLMC) JumpWeight(state *State) float64 {
-	return jumpWeight(state, k.categories, k.balance)
+// jumpWeight implements [jumper].
+func (k *dlmc) jumpWeight(state *State) float64 {
+	gradient := state.own.(*surroundings).gradient
+	slots, wide := len(k.categories), width(k.categories)
+	sum := 0.0
+	for i, current := range state.Positions {
+		row := gradient[i*wide : i*wide+k.categories[i%slots]]
+		for v, g := range row {
+			if v != current {
+				sum += math.Exp(k.balance.logWeight(g - row[current]))
+			}
+		}
+	}
+	return sum / float64(state.Chains())
 }
 
 // auxiliary is log ν(θ_j), the normalising constant of the softmax.
-func (k *DLMC) auxiliary(_, current int, gradient []float64) float64 {
+func (k *dlmc) auxiliary(_, current int, gradient []float64) float64 {
+	if k.solver == langevin {
+		return 0
+	}
 	return gradient[current] - logSumExp(gradient)
 }
 
-func (k *DLMC) logWeights(logStay float64, slot, current int, gradient []float64, first int, out []float64) {
+func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64, first int, out []float64) {
 	balanced{k.balance}.logWeights(0, slot, current, gradient, first, out)
+	if k.solver != interpolate {
+		return
+	}
 	for i := range out {
 		out[i] += k.logTau
-		if k.solver == interpolate {
-			logNu := gradient[first+i] - gradient[current] + logStay
-			out[i] = logNu + logRelax(out[i]-logNu)
-		}
+		logNu := gradient[first+i] - gradient[current] + logStay
+		out[i] = logNu + logRelax(out[i]-logNu)
 	}
 }
 
@@ -121,62 +163,78 @@ func logRelax(x float64) float64 {
 	return math.Log(-math.Expm1(-math.Exp(x)))
 }
 
-// stay is the log weight of the current category, and log of the slot's whole
-// weight.
-func (k *DLMC) stay(at place, slot int) (logStay, logAll float64) {
-	total := at.totals()[slot]
-	logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]
-	if rest := 1 - math.Exp(total); rest > 0 {
-		logStay = math.Max(math.Log(rest), logStay)
+// outside is the log of what the weights leave out.
+func (k *dlmc) outside() float64 {
+	if k.solver == interpolate {
+		return 0
 	}
-	return logStay, logStay + softplus(total-logStay)
+	return k.logTau
 }
 
-func (k *DLMC) propose(at place, to []int, src source) float64 {
-	logq := 0.0
+// stay is the log weight of the current category, and log of the slot's whole
+// weight, for a log weight of leaving it.
+func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64) {
+	if k.solver != langevin {
+		logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]
+		if rest := 1 - math.Exp(leave); rest > 0 {
+			logStay = math.Max(math.Log(rest), logStay)
+		}
+	}
+	return logStay, logStay + softplus(leave-logStay)
+}
+
+func (k *dlmc) propose(at place, to []int, src source) float64 {
+	logq, outside := 0.0, k.outside()
 	for j, total := range at.totals() {
-		logStay, logAll := k.stay(at, j)
-		if !src.chance(sigmoid(total - logStay)) {
+		leave := total + outside
+		logStay, logAll := k.stay(at, j, leave)
+		if !src.chance(sigmoid(leave - logStay)) {
 			logq += logStay - logAll
 			continue
 		}
 		to[j] = at.draw(j, src)
-		logq += at.logWeight(j, to[j]) - logAll
+		logq += at.logWeight(j, to[j]) + outside - logAll
 	}
 	return logq
 }
 
-func (k *DLMC) logReverse(at place, to []int) float64 {
-	logq := 0.0
-	for j, v := range to {
-		logStay, logAll := k.stay(at, j)
-		if v == at.position[j] {
+func (k *dlmc) logReverse(at place, to []int) float64 {
+	logq, outside := 0.0, k.outside()
+	for j, total := range at.totals() {
+		logStay, logAll := k.stay(at, j, total+outside)
+		if to[j] == at.position[j] {
 			logq += logStay - logAll
 		} else {
-			logq += at.logWeight(j, v) - logAll
+			logq += at.logWeight(j, to[j]) + outside - logAll
 		}
 	}
 	return logq
 }
 
 func dlmcEntry() entry {
-	e := entry{
+	return entry{
 		Description: Description{
 			Name: "dlmc", Title: "discrete Langevin Monte Carlo, interpolating",
 			Paper: "Sun et al., Discrete Langevin Samplers via Wasserstein Gradient Flow, AISTATS 2023",
-			Exact: true, Target: onlyExp, Cost: oneForAll, Tunable: true,
+			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "step-size", OnText: &OnText{Gradient: "local"},
 		},
-		uses:   []option{stepSizeOption, balanceOption, termsOption},
-		nature: "it weighs the changes of all slots alike",
-		make:   func(t Target, o Options) (Kernel, error) { return NewDLMC(t, o) },
-		adapt:  func(Kernel) (Adaptation, error) { return NewJumpAdaptation(), nil },
+		nature:     "it weighs the changes of all slots alike",
+		settings:   func() settings { return &dlmcSettings{stepSize: 1} },
+		adaptation: tuneJumps,
 	}
-	return e
 }
 
 func dlmcEulerEntry() entry {
 	e := dlmcEntry()
 	e.Name, e.Title = "dlmc-euler", "discrete Langevin Monte Carlo, forward Euler"
-	e.make = func(t Target, o Options) (Kernel, error) { return NewDLMCEuler(t, o) }
+	e.settings = func() settings { return &dlmcSettings{solver: euler, stepSize: 1} }
+	return e
+}
+
+func adaptiveDMALAEntry() entry {
+	e := dlmcEntry()
+	e.Name, e.Title = "dmala-adaptive", "DMALA with an adapted number of jumps"
+	e.Paper = "Goshvadi et al., DISCS: A Benchmark for Discrete Sampling, NeurIPS 2023"
+	e.settings = func() settings { return &dlmcSettings{solver: langevin, stepSize: 0.2} }
 	return e
 }

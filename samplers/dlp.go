@@ -1,11 +1,3 @@
-package samplers
-
-import (
-	"fmt"
-	"math"
-	"slices"
-)
-
 // DLP is the discrete Langevin proposal of Zhang, Liu and Liu, "A
 // Langevin-like Sampler for Discrete Distributions" (ICML 2022), for
 // categorical slots (equation 2 and appendix B). All slots move at once:
@@ -22,75 +14,82 @@ import (
 // Metropolis–Hastings (equation 3) and targets π exactly.
 //
 // Step size: α > 0, or +Inf for no penalty; staying has logit 0, so 1/α nats
-// are the price of changing a slot. With a stochastic gradient
-// ([Options.Terms]) DMALA takes the gradient of one random subset of terms at
-// both ends of a step and so stays exact, at two evaluations a step.
+// are the price of changing a slot. With a stochastic gradient (the setting
+// terms) DMALA takes the gradient of one random subset of terms at both ends of
+// a step and so stays exact, at two evaluations a step.
 //
 // Cost: one energy and gradient a step. Not here: the binary and ordinal forms
 // over one derivative per slot.
-type DLP struct {
+
+package samplers
+
+import (
+	"flag"
+	"math/rand/v2"
+)
+
+type dlp struct {
 	*informed
-	stepSize       float64
+	alpha          float64
 	preconditioner []float64
 	penalty        []float64 // 1/(α g_j), [slots]
 }
 
 var (
-	_ Kernel     = (*DLP)(nil)
-	_ transition = (*DLP)(nil)
-	_ proposer   = (*DLP)(nil)
-	_ StepSizer  = (*DLP)(nil)
+	_ mover     = (*dlp)(nil)
+	_ proposer  = (*dlp)(nil)
+	_ stepSizer = (*dlp)(nil)
 )
 
-// NewDULA makes the unadjusted sampler. It uses StepSize (default 0.1),
-// Balance, Preconditioner, Terms and TermStream of the options.
-func NewDULA(target Target, o Options) (*DLP, error) {
-	return newDLP("dula", target, o, false, 0.1)
+// langevinSettings are those of all forms of the proposal.
+type langevinSettings struct {
+	stepSize       positive
+	balance        Balance
+	preconditioner factors
+	terms          count
+	adjusted       bool
 }
 
-// NewDMALA makes the Metropolis-adjusted sampler. It uses StepSize (default
-// 0.2), Balance, Preconditioner, Terms and TermStream of the options.
-func NewDMALA(target Target, o Options) (*DLP, error) {
-	return newDLP("dmala", target, o, true, 0.2)
+func (s *langevinSettings) register(f *flag.FlagSet) {
+	f.Var(&s.stepSize, "step-size", alphaHelp)
+	f.Var(&s.balance, "balance", balanceHelp())
+	f.Var(&s.preconditioner, "preconditioner", preconditionerHelp)
+	f.Var(&s.terms, "terms", termsHelp)
 }
 
-func newDLP(name string, target Target, o Options, adjusted bool, stepSize float64) (*DLP, error) {
-	engine, err := newInformed(name, target, o, adjusted)
+func (s *langevinSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
+	return newDLP(name, target, s, shared)
+}
+
+func newDLP(name string, target Target, s *langevinSettings, shared *rand.Rand) (*dlp, error) {
+	engine, err := newInformed(name, target, s.terms, shared, s.adjusted)
 	if err != nil {
 		return nil, err
 	}
-	preconditioner, err := o.preconditioner(len(engine.categories))
+	preconditioner, err := s.preconditioner.of(len(engine.categories))
 	if err != nil {
 		return nil, err
 	}
-	k := &DLP{informed: engine, preconditioner: preconditioner, penalty: make([]float64, len(preconditioner))}
-	if o.StepSize != 0 {
-		stepSize = o.StepSize
-	}
-	if err := k.SetStepSize(stepSize); err != nil {
-		return nil, err
-	}
-	engine.proposer, engine.scorer = k, balanced{o.Balance}
-	return k, nil
+	k := &dlp{informed: engine, preconditioner: preconditioner, penalty: make([]float64, len(preconditioner))}
+	engine.proposer, engine.scorer = k, balanced{s.balance}
+	return k, k.setStepSize(float64(s.stepSize))
 }
 
-// StepSize implements [StepSizer].
-func (k *DLP) StepSize() float64 { return k.stepSize }
+func (k *dlp) stepSize() float64 { return k.alpha }
 
-// SetStepSize implements [StepSizer]. It keeps the state's cached weights: the
-// penalty is no part of them.
-func (k *DLP) SetStepSize(stepSize float64) error {
+// setStepSize keeps the known weights: the penalty is no part of them.
+func (k *dlp) setStepSize(stepSize float64) error {
 	if err := checkStepSize(stepSize); err != nil {
 		return err
 	}
-	k.stepSize = stepSize
+	k.alpha = stepSize
 	for j, g := range k.preconditioner {
 		k.penalty[j] = 1 / (stepSize * g)
 	}
 	return nil
 }
 
-func (k *DLP) propose(at place, to []int, src source) float64 {
+func (k *dlp) propose(at place, to []int, src source) float64 {
 	logq := 0.0
 	for j, total := range at.totals() {
 		leave := total - k.penalty[j]
@@ -104,7 +103,7 @@ func (k *DLP) propose(at place, to []int, src source) float64 {
 	return logq
 }
 
-func (k *DLP) logReverse(at place, to []int) float64 {
+func (k *dlp) logReverse(at place, to []int) float64 {
 	logq := 0.0
 	for j, total := range at.totals() {
 		logq -= softplus(total - k.penalty[j])
@@ -115,59 +114,26 @@ func (k *DLP) logReverse(at place, to []int) float64 {
 	return logq
 }
 
-// A StepSizer is a kernel whose step size can be tuned, as warm-up does.
-type StepSizer interface {
-	Kernel
-	// StepSize is α.
-	StepSize() float64
-	// SetStepSize changes α between steps.
-	SetStepSize(stepSize float64) error
-}
-
-func checkStepSize(stepSize float64) error {
-	if !(stepSize > 0) {
-		return fmt.Errorf("step size %v: it must be above 0 (infinity is allowed)", stepSize)
-	}
-	return nil
-}
-
-// preconditioner returns the g_j, ones when none are given.
-func (o Options) preconditioner(slots int) ([]float64, error) {
-	if o.Preconditioner == nil {
-		return slices.Repeat([]float64{1}, slots), nil
-	}
-	if len(o.Preconditioner) != slots {
-		return nil, fmt.Errorf("%d preconditioner values for %d slots: give one per slot", len(o.Preconditioner), slots)
-	}
-	for j, g := range o.Preconditioner {
-		if !(g > 0) || math.IsInf(g, 1) {
-			return nil, fmt.Errorf("preconditioner %v of slot %d: it must be above 0 and finite", g, j)
-		}
-	}
-	return slices.Clone(o.Preconditioner), nil
-}
-
 const (
 	langevinPaper  = "Zhang, Liu and Liu, A Langevin-like Sampler for Discrete Distributions, ICML 2022"
 	langevinNature = "it moves all slots at once, each by its own proposal"
+	nearExp        = "its own law, near exp(U) for a small step size"
 )
 
-func langevinOptions() []option {
-	return []option{stepSizeOption, balanceOption, preconditionerOption, termsOption}
-}
-
-func tuneStepSize(kernel Kernel) (Adaptation, error) {
-	return NewStepSizeAdaptation(kernel.(StepSizer).StepSize(), AdaptationOptions{})
+// langevinOnText: the square root of the papers hardly moves over 30,000
+// categories; 1 with a large step size does.
+func langevinOnText() *OnText {
+	return &OnText{[]Assignment{{"balance", "1"}, {"step-size", "5"}}, "local"}
 }
 
 func dulaEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "dula", Title: "discrete unadjusted Langevin", Paper: langevinPaper,
-			Exact: false, Target: "its own law, near exp(U) for a small step size", Cost: oneForAll, Tunable: true,
+			Target: nearExp, Cost: oneForAll, OnText: langevinOnText(),
 		},
-		uses: langevinOptions(), nature: langevinNature,
-		make: func(t Target, o Options) (Kernel, error) { return NewDULA(t, o) },
+		nature:   langevinNature,
+		settings: func() settings { return &langevinSettings{stepSize: 0.1} },
 	}
 }
 
@@ -175,10 +141,10 @@ func dmalaEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "dmala", Title: "discrete Metropolis-adjusted Langevin", Paper: langevinPaper,
-			Exact: true, Target: onlyExp, Cost: oneForAll, Tunable: true,
+			Exact: true, Target: onlyExp, Cost: oneForAll, Tunes: "step-size", OnText: langevinOnText(),
 		},
-		uses: langevinOptions(), nature: langevinNature,
-		make:  func(t Target, o Options) (Kernel, error) { return NewDMALA(t, o) },
-		adapt: tuneStepSize,
+		nature:     langevinNature,
+		settings:   func() settings { return &langevinSettings{stepSize: 0.2, adjusted: true} },
+		adaptation: tuneStepSize,
 	}
 }

@@ -13,18 +13,16 @@
 //
 // # Use
 //
-//	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.4})
+//	kernel, err := samplers.New("dmala:balance=ratio", target)
 //	streams := samplers.Streams(seed, "label", chains)
-//	state, err := kernel.Init(ctx, samplers.RandomPositions(target, streams))
-//	adaptation, err := samplers.AdaptationFor("dmala", kernel)
-//	report, err := samplers.WarmUp(ctx, kernel, state, streams, 100, adaptation)
-//	err = samplers.Run(ctx, kernel, state, streams, 1000, observe)
+//	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: 1000}
+//	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, observe)
 //
-// [Names] and [Descriptions] list the kernels; each kernel's type says what it
-// targets, what it costs and what its step size means. [Options] add a
-// temperature, a stochastic gradient and parallel tempering to any kernel that
-// can have them. [Anneal] and [MaskPredict] search and decode instead of
-// sampling; [FitFactorised] fits independent binary slots.
+// [Names] lists the samplers, and [Describe] tells of one what it targets, what
+// it costs and what can be set; each sampler's file begins with its paper, its
+// equations and what its step size means. A [Spec] is a sampler with settings.
+// [Anneal] and [MaskPredict] search and decode instead of sampling;
+// [FitFactorised] fits independent binary slots.
 //
 // # Contracts
 //

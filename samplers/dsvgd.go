@@ -1,13 +1,4 @@
-package samplers
-
-import (
-	"context"
-	"math"
-	"math/rand/v2"
-	"slices"
-)
-
-// SteinDescent is D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein
+// D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein
 // Variational Inference for Discrete Distributions" (AISTATS 2020). The chains
 // are particles that move together: binary slots are the signs of z, and the n
 // particles follow the gradient-free Stein direction with a smooth surrogate,
@@ -24,7 +15,16 @@ import (
 // t of the surrogate, 2 by default. Cost: one energy and one relaxed gradient a
 // particle and step, and O(n² m) for the kernel. Particles of one start stay
 // together: give different ones.
-type SteinDescent struct {
+
+package samplers
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+type steinDescent struct {
 	*relaxation
 	surrogates []float64 // log s(z), [particles]
 	weight     []float64 // [particles]
@@ -34,43 +34,14 @@ type SteinDescent struct {
 }
 
 var (
-	_ Kernel     = (*SteinDescent)(nil)
-	_ transition = (*SteinDescent)(nil)
-	_ StepSizer  = (*SteinDescent)(nil)
+	_ mover     = (*steinDescent)(nil)
+	_ stepSizer = (*steinDescent)(nil)
 )
 
-// NewSteinDescent makes the sampler. It uses StepSize and Smoothing of the
-// options; the target must be a [RelaxedTarget].
-func NewSteinDescent(target Target, o Options) (*SteinDescent, error) {
-	r, err := newRelaxation("d-svgd", target, o, 0.01, 2)
-	if err != nil {
-		return nil, err
-	}
-	return &SteinDescent{relaxation: r}, nil
-}
-
-// interacting marks kernels whose chains move together.
-func (k *SteinDescent) interacting() {}
-
-// Init implements [Kernel].
-func (k *SteinDescent) Init(ctx context.Context, positions []int) (*State, error) {
-	s, err := k.relaxation.Init(ctx, positions)
-	if err != nil {
-		return nil, err
-	}
-	s.first, s.second = make([]float64, len(positions)), make([]float64, len(positions))
-	return s, nil
-}
-
-// Step implements [Kernel].
-func (k *SteinDescent) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	return k.step(ctx, k, state, streams, info)
-}
-
-func (k *SteinDescent) transition(ctx context.Context, state *State, _ []source, info *Info) error {
+func (k *steinDescent) transition(ctx context.Context, state *State, _ []source, info *Info) error {
 	n, slots := state.Chains(), state.Slots()
 	info.reset(n, slots)
-	k.room(state)
+	known := k.known(state)
 	if len(k.weight) != n {
 		k.surrogates, k.weight = make([]float64, n), make([]float64, n)
 		k.distance, k.sorted = make([]float64, n*n), make([]float64, n*n)
@@ -78,24 +49,23 @@ func (k *SteinDescent) transition(ctx context.Context, state *State, _ []source,
 	}
 	// The score at z is cached, its energy is not: the surrogate's is asked
 	// again with it.
-	if err := k.surrogate(ctx, state.z, state.score); err != nil {
+	if err := k.surrogate(ctx, known.z, known.score); err != nil {
 		return err
 	}
 	copy(k.surrogates, k.discard)
 	k.weigh(state)
-	k.steer(state)
+	k.steer(known, n, slots)
 
 	const decay, decay2, tiny = 0.9, 0.999, 1e-8
-	t := float64(state.step + 1)
-	rate := k.stepSize * math.Sqrt(1-math.Pow(decay2, t)) / (1 - math.Pow(decay, t))
+	t := float64(known.step + 1)
+	rate := k.epsilon * math.Sqrt(1-math.Pow(decay2, t)) / (1 - math.Pow(decay, t))
 	for i, g := range k.direction {
 		// What Adam remembers changes only when the whole step succeeds.
-		first := decay*state.first[i] + (1-decay)*g
-		second := decay2*state.second[i] + (1-decay2)*g*g
-		k.z[i] = state.z[i] + rate*first/(math.Sqrt(second)+tiny)
+		first := decay*known.first[i] + (1-decay)*g
+		second := decay2*known.second[i] + (1-decay2)*g*g
+		k.z[i] = known.z[i] + rate*first/(math.Sqrt(second)+tiny)
 	}
-	signs(k.z, info.Proposal)
-	if err := k.target.Energy(ctx, info.Proposal, k.energy); err != nil {
+	if err := k.evaluateProposals(ctx, info); err != nil {
 		return err
 	}
 	info.Cost = Cost{Energies: n, Gradients: n}
@@ -105,23 +75,20 @@ func (k *SteinDescent) transition(ctx context.Context, state *State, _ []source,
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}
-		info.Accepted[c] = true
-		info.Changed[c] = changes(state.Position(c), info.proposal(c))
-		copy(state.Position(c), info.proposal(c))
-		copy(state.z[lo:hi], k.z[lo:hi])
-		state.Energy[c] = k.energy[c]
+		info.move(c, state, k.energy[c])
+		copy(known.z[lo:hi], k.z[lo:hi])
 		for i := lo; i < hi; i++ {
 			g := k.direction[i]
-			state.first[i] = decay*state.first[i] + (1-decay)*g
-			state.second[i] = decay2*state.second[i] + (1-decay2)*g*g
+			known.first[i] = decay*known.first[i] + (1-decay)*g
+			known.second[i] = decay2*known.second[i] + (1-decay2)*g*g
 		}
 	}
-	state.step++
+	known.step++
 	return nil
 }
 
 // weigh sets w: the normal bases of s and p cancel.
-func (k *SteinDescent) weigh(state *State) {
+func (k *steinDescent) weigh(state *State) {
 	largest := math.Inf(-1)
 	for a, u := range state.Energy {
 		k.weight[a] = k.surrogates[a] - u
@@ -138,13 +105,12 @@ func (k *SteinDescent) weigh(state *State) {
 }
 
 // steer writes φ of each particle to direction.
-func (k *SteinDescent) steer(state *State) {
-	n, slots := state.Chains(), state.Slots()
+func (k *steinDescent) steer(known *relaxed, n, slots int) {
 	for a := range n {
 		for b := range n {
 			sum := 0.0
 			for j := range slots {
-				d := state.z[a*slots+j] - state.z[b*slots+j]
+				d := known.z[a*slots+j] - known.z[b*slots+j]
 				sum += d * d
 			}
 			k.distance[a*n+b] = sum
@@ -163,7 +129,7 @@ func (k *SteinDescent) steer(state *State) {
 			w := k.weight[a] * math.Exp(-k.distance[a*n+b]/(2*h))
 			for j := range out {
 				i := a*slots + j
-				out[j] += w * (state.score[i] - (state.z[i]-state.z[b*slots+j])/h)
+				out[j] += w * (known.score[i] - (known.z[i]-known.z[b*slots+j])/h)
 			}
 		}
 	}
@@ -173,11 +139,13 @@ func steinDescentEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "d-svgd", Title: "Stein variational descent over the signs of real numbers",
-			Paper: "Han et al., Stein Variational Inference for Discrete Distributions, AISTATS 2020",
-			Exact: false, Target: "particles that stand for exp(U), the better the more there are",
-			Cost: "1 energy and 1 relaxed gradient", Tunable: false,
+			Paper:  "Han et al., Stein Variational Inference for Discrete Distributions, AISTATS 2020",
+			Target: "particles that stand for exp(U), the better the more there are",
+			Cost:   "1 energy and 1 relaxed gradient", Interacting: true,
 		},
-		uses: relaxedOptions(), nature: "it moves real numbers behind binary slots",
-		make: func(t Target, o Options) (Kernel, error) { return NewSteinDescent(t, o) },
+		nature: relaxedNature,
+		settings: func() settings {
+			return &relaxedSettings{stepSize: 0.01, smoothing: 2, make: func(r *relaxation, _ int) mover { return &steinDescent{relaxation: r} }}
+		},
 	}
 }

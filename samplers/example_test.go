@@ -17,26 +17,18 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	kernel, err := samplers.New("dmala", target, samplers.Options{StepSize: 0.4})
+	kernel, err := samplers.New("dmala", target)
 	if err != nil {
 		log.Fatal(err)
 	}
 	streams := samplers.Streams(7, "example", 4)
-	state, err := kernel.Init(ctx, samplers.RandomPositions(target, streams))
-	if err != nil {
-		log.Fatal(err)
-	}
-	adaptation, err := samplers.AdaptationFor("dmala", kernel)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := samplers.WarmUp(ctx, kernel, state, streams, 200, adaptation); err != nil {
-		log.Fatal(err)
-	}
 	draws := make([][]float64, len(streams))
-	err = samplers.Run(ctx, kernel, state, streams, 2000, func(_ int, s *samplers.State, _ *samplers.Info) error {
+	plan := samplers.Plan{Streams: streams, WarmUp: 200, Steps: 2000}
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
 		for c := range draws {
-			draws[c] = append(draws[c], float64(2*s.Position(c)[0]-1))
+			if !s.WarmUp {
+				draws[c] = append(draws[c], float64(2*s.State.Position(c)[0]-1))
+			}
 		}
 		return nil
 	})
@@ -59,11 +51,11 @@ func Example() {
 }
 
 func ExampleNew_unknown() {
-	_, err := samplers.New("nuts", nil, samplers.Options{})
+	_, err := samplers.New("nuts", nil)
 	fmt.Println(err)
-	_, err = samplers.New("gibbs", nil, samplers.Options{StepSize: 1})
+	_, err = samplers.New("gibbs:step-size=1", nil)
 	fmt.Println(err)
 	// Output:
 	// unknown sampler "nuts": valid are gibbs, mlm-mh, gwg, gwg-x, pafs, dula, dmala, dmala-adaptive, dlmc, dlmc-euler, acs, p-ncg, gwl, dula-ordinal, dmala-ordinal, lb-1, gibbs-x, hamming-ball, rbm-gibbs, r-mala, r-hmc, d-svgd
-	// gibbs has no step size: it draws from the conditionals as they are
+	// gibbs has no step-size: it draws from the conditionals as they are
 }

@@ -1,12 +1,3 @@
-package samplers
-
-import (
-	"context"
-	"math"
-	"math/rand/v2"
-	"slices"
-)
-
 // Gibbs draws one slot, chosen uniformly, from the target's conditional:
 //
 //	j ~ Uniform,  θ_j ~ p(· | θ_{-j})
@@ -20,8 +11,15 @@ import (
 // No step size, no acceptance. Cost: one conditional a step and no energy:
 // State.Energy of a moved chain is NaN until [State.Evaluate]. A conditional
 // that is NaN or all forbidden leaves the chain where it is.
-type Gibbs struct {
-	frame
+
+package samplers
+
+import (
+	"context"
+	"math"
+)
+
+type gibbs struct {
 	target     ConditionalTarget
 	categories []int
 	slots      []int
@@ -29,41 +27,22 @@ type Gibbs struct {
 	weight     []float64
 }
 
-var (
-	_ Kernel     = (*Gibbs)(nil)
-	_ transition = (*Gibbs)(nil)
-)
+var _ mover = (*gibbs)(nil)
 
-// NewGibbs makes the sampler. It uses none of the options.
-func NewGibbs(target Target, _ Options) (*Gibbs, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	t, err := conditionalTarget(target, "gibbs")
+func newGibbs(target Target) (mover, error) {
+	t, err := capability[ConditionalTarget](target, "gibbs")
 	if err != nil {
 		return nil, err
 	}
-	return &Gibbs{target: t, categories: target.Categories()}, nil
+	return &gibbs{target: t, categories: target.Categories()}, nil
 }
 
-// Init implements [Kernel]. It evaluates nothing.
-func (k *Gibbs) Init(_ context.Context, positions []int) (*State, error) {
-	chains, err := checkPositions(k.categories, positions)
-	if err != nil {
-		return nil, err
-	}
-	return &State{
-		Positions: slices.Clone(positions),
-		Energy:    slices.Repeat([]float64{math.NaN()}, chains),
-	}, nil
+func (k *gibbs) start(_ context.Context, state *State) error {
+	leaveOpen(state)
+	return nil
 }
 
-// Step implements [Kernel].
-func (k *Gibbs) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	return k.step(ctx, k, state, streams, info)
-}
-
-func (k *Gibbs) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+func (k *gibbs) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains, wide := state.Chains(), width(k.categories)
 	info.reset(chains, len(k.categories))
 	if len(k.slots) != chains {
@@ -91,12 +70,9 @@ func (k *Gibbs) transition(ctx context.Context, state *State, sources []source, 
 		for v, l := range logp {
 			weight[v] = math.Exp(l - total)
 		}
-		v := src.categorical(weight)
-		info.Accepted[c] = true
-		info.proposal(c)[j] = v
-		if v != position[j] {
-			info.Changed[c] = 1
-			position[j] = v
+		before := position[j]
+		info.proposal(c)[j] = src.categorical(weight)
+		if info.move(c, state, state.Energy[c]); position[j] != before {
 			state.Energy[c] = math.NaN()
 		}
 	}
@@ -108,11 +84,10 @@ func gibbsEntry() entry {
 		Description: Description{
 			Name: "gibbs", Title: "Gibbs on the target's conditionals, random scan",
 			Paper:  "Wang and Cho, BERT has a Mouth, and It Must Speak, 2019",
-			Exact:  false,
 			Target: "exp(U) if the conditionals are its own; no exact joint target for a masked language model",
-			Cost:   "1 conditional",
+			Cost:   "1 conditional", Conditionals: true, OnText: &OnText{},
 		},
-		nature: "it draws from the conditionals as they are",
-		make:   func(t Target, o Options) (Kernel, error) { return NewGibbs(t, o) },
+		nature:   "it draws from the conditionals as they are",
+		settings: func() settings { return noSettings(newGibbs) },
 	}
 }

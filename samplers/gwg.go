@@ -1,7 +1,3 @@
-package samplers
-
-import "math"
-
 // GWG is Gibbs with gradients of Grathwohl et al., "Oops I Took A Gradient"
 // (ICML 2021), algorithm 1 in its categorical form. One slot moves: a pair
 // (slot, category) is drawn from all pairs that are a change,
@@ -14,38 +10,50 @@ import "math"
 //
 // Target: π exactly. No step size. Cost: one energy and gradient a step. Not
 // here: several slots a step.
-type GWG struct{ *informed }
 
-var (
-	_ Kernel     = (*GWG)(nil)
-	_ transition = (*GWG)(nil)
-	_ proposer   = (*GWG)(nil)
+package samplers
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
 )
 
-// NewGWG makes the sampler. It uses Balance, Terms and TermStream of the
-// options.
-func NewGWG(target Target, o Options) (*GWG, error) {
-	engine, err := newInformed("gwg", target, o, true)
+type gwg struct{}
+
+var _ proposer = gwg{}
+
+type gwgSettings struct {
+	balance Balance
+	terms   count
+}
+
+func (s *gwgSettings) register(f *flag.FlagSet) {
+	f.Var(&s.balance, "balance", balanceHelp())
+	f.Var(&s.terms, "terms", termsHelp)
+}
+
+func (s *gwgSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
+	k, err := newInformed(name, target, s.terms, shared, true)
 	if err != nil {
 		return nil, err
 	}
-	k := &GWG{engine}
-	engine.proposer, engine.scorer = k, balanced{o.Balance}
+	k.proposer, k.scorer = gwg{}, balanced{s.balance}
 	return k, nil
 }
 
-func (k *GWG) propose(at place, to []int, src source) float64 {
+func (gwg) propose(at place, to []int, src source) float64 {
 	totals := at.totals()
 	total := logSumExp(totals)
 	if math.IsInf(total, -1) {
 		return 0 // nowhere to go
 	}
-	j := drawSlot(at, total, src)
+	j := at.drawSlot(totals, total, src)
 	to[j] = at.draw(j, src)
 	return at.logWeight(j, to[j]) - total
 }
 
-func (k *GWG) logReverse(at place, to []int) float64 {
+func (gwg) logReverse(at place, to []int) float64 {
 	for j, v := range to {
 		if v != at.position[j] {
 			return at.logWeight(j, v) - logSumExp(at.totals())
@@ -54,25 +62,14 @@ func (k *GWG) logReverse(at place, to []int) float64 {
 	return 0
 }
 
-// drawSlot draws a slot with probability proportional to its total weight.
-func drawSlot(at place, total float64, src source) int {
-	totals := at.totals()
-	weight := at.weights.scratch(at.chain, len(totals))
-	for j, l := range totals {
-		weight[j] = math.Exp(l - total)
-	}
-	return src.categorical(weight)
-}
-
 func gwgEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "gwg", Title: "Gibbs with gradients",
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021",
-			Exact: true, Target: onlyExp, Cost: oneForAll,
+			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 		},
-		uses:   []option{balanceOption, termsOption},
-		nature: "it moves exactly one slot a step",
-		make:   func(t Target, o Options) (Kernel, error) { return NewGWG(t, o) },
+		nature:   "it moves exactly one slot a step",
+		settings: func() settings { return &gwgSettings{} },
 	}
 }

@@ -1,8 +1,4 @@
-package samplers
-
-import "math"
-
-// GWGX is Gibbs with gradients with several slots a step: GWG-X of Grathwohl
+// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl
 // et al., "Oops I Took A Gradient" (ICML 2021), appendix D.2. X slots are
 // drawn independently, so that one may be drawn twice, from the one gradient
 // at θ; every slot that was drawn gets one new category:
@@ -16,7 +12,16 @@ import "math"
 // not written down.
 //
 // Target: π exactly. No step size. Cost: one energy and gradient a step.
-type GWGX struct {
+
+package samplers
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+)
+
+type gwgX struct {
 	*informed
 	draws int
 	drawn []int  // [chains × draws]
@@ -24,32 +29,42 @@ type GWGX struct {
 }
 
 var (
-	_ Kernel   = (*GWGX)(nil)
-	_ proposer = (*GWGX)(nil)
+	_ mover    = (*gwgX)(nil)
+	_ proposer = (*gwgX)(nil)
 )
 
-// NewGWGX makes the sampler. It uses Radius (X, default 3 or the number of
-// slots), Balance, Terms and TermStream of the options.
-func NewGWGX(target Target, o Options) (*GWGX, error) {
-	engine, err := newInformed("gwg-x", target, o, true)
+// radiusSettings are those of proposals that move several slots.
+type radiusSettings struct {
+	radius slotCount
+	gwgSettings
+	make func(engine *informed, radius int) proposer
+}
+
+func (s *radiusSettings) register(f *flag.FlagSet) {
+	f.Var(&s.radius, "radius", "draws of slots a step")
+	s.gwgSettings.register(f)
+}
+
+func (s *radiusSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
+	k, err := newInformed(name, target, s.terms, shared, true)
 	if err != nil {
 		return nil, err
 	}
-	k := &GWGX{informed: engine}
-	if k.draws, err = o.count(radiusOption, o.Radius, 3, len(engine.categories)); err != nil {
+	radius, err := s.radius.of("radius", len(k.categories))
+	if err != nil {
 		return nil, err
 	}
-	engine.proposer, engine.scorer = k, balanced{o.Balance}
-	return k, nil
+	k.proposer, k.scorer = s.make(k, radius), balanced{s.balance}
+	return k.proposer.(mover), nil
 }
 
 // grow implements the engine's hook for scratch memory.
-func (k *GWGX) grow(chains int) {
+func (k *gwgX) grow(chains int) {
 	k.drawn = make([]int, chains*k.draws)
 	k.moved = make([]bool, chains*len(k.categories))
 }
 
-func (k *GWGX) propose(at place, to []int, src source) float64 {
+func (k *gwgX) propose(at place, to []int, src source) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
 	clear(moved)
@@ -60,7 +75,7 @@ func (k *GWGX) propose(at place, to []int, src source) float64 {
 	}
 	logq := 0.0
 	for r := range drawn {
-		j := drawSlot(at, total, src)
+		j := at.drawSlot(totals, total, src)
 		drawn[r], moved[j] = j, true
 		logq += totals[j] - total
 	}
@@ -73,7 +88,7 @@ func (k *GWGX) propose(at place, to []int, src source) float64 {
 	return logq
 }
 
-func (k *GWGX) logReverse(at place, to []int) float64 {
+func (k *gwgX) logReverse(at place, to []int) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
 	totals := at.totals()
@@ -100,10 +115,11 @@ func gwgXEntry() entry {
 		Description: Description{
 			Name: "gwg-x", Title: "Gibbs with gradients, several slots a step",
 			Paper: "Grathwohl et al., Oops I Took A Gradient, ICML 2021, appendix D.2",
-			Exact: true, Target: onlyExp, Cost: oneForAll,
+			Exact: true, Target: onlyExp, Cost: oneForAll, OnText: &OnText{Gradient: "local"},
 		},
-		uses:   []option{radiusOption, balanceOption, termsOption},
 		nature: "its radius says how many slots are drawn",
-		make:   func(t Target, o Options) (Kernel, error) { return NewGWGX(t, o) },
+		settings: func() settings {
+			return &radiusSettings{radius: slotCount{byDefault: 3}, make: func(k *informed, draws int) proposer { return &gwgX{informed: k, draws: draws} }}
+		},
 	}
 }

@@ -1,13 +1,4 @@
-package samplers
-
-import (
-	"context"
-	"fmt"
-	"math"
-	"math/rand/v2"
-)
-
-// HammingBall is the Hamming ball sampler of Titsias and Yau (JASA 2017):
+// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017):
 // HB-X-Y. A block of X slots is chosen uniformly; H(u) are the states that
 // differ from u in at most Y slots of the block and nowhere else:
 //
@@ -19,8 +10,18 @@ import (
 // Target: π exactly, on any target: no gradient is needed. No step size, no
 // rejection. Cost: the energies of a whole ball a step. States whose energy is
 // no number count as forbidden.
-type HammingBall struct {
-	frame
+
+package samplers
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+type hammingBall struct {
 	target     Target
 	categories []int
 	block      int
@@ -29,48 +30,44 @@ type HammingBall struct {
 	order  []int
 	slots  []int
 	states []int     // the balls of all chains, one after another
-	start  []int     // where each chain's ball starts, [chains + 1]
+	from   []int     // where each chain's ball starts, [chains + 1]
 	energy []float64 // of the states
 	base   []int
 	weight []float64
 }
 
-var (
-	_ Kernel     = (*HammingBall)(nil)
-	_ transition = (*HammingBall)(nil)
-)
+var _ mover = (*hammingBall)(nil)
 
 // maxListed is the largest number of states that a kernel lists for one chain.
 const maxListed = 1 << 20
 
-// NewHammingBall makes the sampler. It uses Block (X, default 10 or the number
-// of slots) and Radius (Y, default 1) of the options.
-func NewHammingBall(target Target, o Options) (*HammingBall, error) {
-	return newHammingBall("hamming-ball", target, o, 10, 1)
+type ballSettings struct {
+	block, radius slotCount
+	whole         bool // the radius is that of the block
 }
 
-func newHammingBall(name string, target Target, o Options, block, radius int) (*HammingBall, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
+func (s *ballSettings) register(f *flag.FlagSet) {
+	f.Var(&s.block, "block", "slots that are drawn together")
+	if !s.whole {
+		f.Var(&s.radius, "radius", "slots of a block that may change a step")
 	}
-	k := &HammingBall{target: target, categories: target.Categories()}
+}
+
+func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+	k := &hammingBall{target: target, categories: target.Categories()}
 	var err error
-	if k.block, err = o.count(blockOption, o.Block, block, len(k.categories)); err != nil {
+	if k.block, err = s.block.of("block", len(k.categories)); err != nil {
 		return nil, err
 	}
-	if radius == 0 {
-		radius = k.block
-	}
-	if k.radius, err = o.count(radiusOption, o.Radius, radius, k.block); err != nil {
-		return nil, err
+	if k.radius = k.block; !s.whole {
+		if k.radius, err = s.radius.of("radius", k.block); err != nil {
+			return nil, err
+		}
 	}
 	if n := largestBall(k.categories, k.block, k.radius); n > maxListed {
 		return nil, fmt.Errorf("%s would evaluate up to %.3g states a step and chain: take smaller blocks or fewer categories, up to %d", name, n, maxListed)
 	}
-	k.order = make([]int, len(k.categories))
-	for j := range k.order {
-		k.order[j] = j
-	}
+	k.order = ascending(len(k.categories))
 	k.slots = make([]int, k.block)
 	k.base = make([]int, len(k.categories))
 	return k, nil
@@ -87,22 +84,16 @@ func largestBall(categories []int, block, radius int) float64 {
 	return size
 }
 
-// Init implements [Kernel].
-func (k *HammingBall) Init(ctx context.Context, positions []int) (*State, error) {
-	return initWithEnergy(ctx, k.target, positions)
+func (k *hammingBall) start(ctx context.Context, state *State) error {
+	return evaluate(ctx, k.target, state)
 }
 
-// Step implements [Kernel].
-func (k *HammingBall) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	return k.step(ctx, k, state, streams, info)
-}
-
-func (k *HammingBall) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+func (k *hammingBall) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	slots := len(k.categories)
 	info.reset(state.Chains(), slots)
-	k.states, k.start = k.states[:0], k.start[:0]
+	k.states, k.from = k.states[:0], k.from[:0]
 	for c, src := range sources {
-		k.start = append(k.start, len(k.states)/slots)
+		k.from = append(k.from, len(k.states)/slots)
 		chooseSlots(k.slots, k.order, src)
 		copy(k.base, state.Position(c))
 		if k.radius < k.block {
@@ -111,24 +102,21 @@ func (k *HammingBall) transition(ctx context.Context, state *State, sources []so
 		k.list(k.slots, k.radius)
 	}
 	listed := len(k.states) / slots
-	k.start = append(k.start, listed)
+	k.from = append(k.from, listed)
 	if err := k.evaluate(ctx, listed); err != nil {
 		return err
 	}
 	info.Cost.Energies = listed
 	for c, src := range sources {
-		chosen := k.start[c] + k.choose(k.energy[k.start[c]:k.start[c+1]], src)
+		chosen := k.from[c] + k.choose(k.energy[k.from[c]:k.from[c+1]], src)
 		copy(info.proposal(c), k.states[chosen*slots:(chosen+1)*slots])
-		info.Accepted[c] = true
-		info.Changed[c] = changes(state.Position(c), info.proposal(c))
-		copy(state.Position(c), info.proposal(c))
-		state.Energy[c] = k.energy[chosen]
+		info.move(c, state, k.energy[chosen])
 	}
 	return nil
 }
 
 // recentre moves base to a uniform member of its ball.
-func (k *HammingBall) recentre(src source) {
+func (k *hammingBall) recentre(src source) {
 	slots, before := len(k.categories), len(k.states)
 	k.list(k.slots, k.radius)
 	u := before + slots*src.index((len(k.states)-before)/slots)
@@ -138,7 +126,7 @@ func (k *HammingBall) recentre(src source) {
 
 // list appends every state that differs from base in at most radius of the
 // given slots.
-func (k *HammingBall) list(slots []int, radius int) {
+func (k *hammingBall) list(slots []int, radius int) {
 	if len(slots) == 0 || radius == 0 {
 		k.states = append(k.states, k.base...)
 		return
@@ -156,7 +144,7 @@ func (k *HammingBall) list(slots []int, radius int) {
 }
 
 // evaluate takes the energies of the listed states, in batches.
-func (k *HammingBall) evaluate(ctx context.Context, listed int) error {
+func (k *hammingBall) evaluate(ctx context.Context, listed int) error {
 	if cap(k.energy) < listed {
 		k.energy = make([]float64, listed)
 	}
@@ -172,7 +160,7 @@ func (k *HammingBall) evaluate(ctx context.Context, listed int) error {
 }
 
 // choose draws from exp(energy).
-func (k *HammingBall) choose(energy []float64, src source) int {
+func (k *hammingBall) choose(energy []float64, src source) int {
 	for i, u := range energy {
 		if !finite(u) {
 			energy[i] = math.Inf(-1)
@@ -191,10 +179,11 @@ func hammingBallEntry() entry {
 		Description: Description{
 			Name: "hamming-ball", Title: "Hamming ball sampler",
 			Paper: "Titsias and Yau, The Hamming Ball Sampler, JASA 2017",
-			Exact: true, Target: onlyExp, Cost: "Σ_{r≤Y} C(X,r)(K-1)^r energies",
+			Exact: true, Target: onlyExp, Cost: "Σ_{r≤Y} C(X,r)(K-1)^r energies", OnText: &OnText{},
 		},
-		uses:   []option{blockOption, radiusOption},
 		nature: "it draws by exact energies from a ball of states",
-		make:   func(t Target, o Options) (Kernel, error) { return NewHammingBall(t, o) },
+		settings: func() settings {
+			return &ballSettings{block: slotCount{byDefault: 10}, radius: slotCount{byDefault: 1}}
+		},
 	}
 }

@@ -16,8 +16,6 @@ import (
 // It evaluates the target once a step, at the proposals of all chains; energy,
 // gradient and proposal weights at the present position come from the state.
 type informed struct {
-	frame
-	name       string
 	target     GradientTarget
 	categories []int
 	adjusted   bool
@@ -29,6 +27,7 @@ type informed struct {
 
 	// Scratch of one step.
 	state      *State
+	known      *surroundings // of the state
 	by         []source
 	info       *Info
 	energy     []float64      // at the proposals, [chains]
@@ -76,17 +75,24 @@ func (p place) logWeight(slot, v int) float64 {
 // totals is the log total weight of each slot.
 func (p place) totals() []float64 { return p.weights.totals(p.chain) }
 
-// newInformed prepares an engine; the caller sets proposer and scorer.
-func newInformed(name string, target Target, o Options, adjusted bool) (*informed, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
+// drawSlot picks a slot by log weights whose sum has the log total.
+func (p place) drawSlot(logWeight []float64, total float64, src source) int {
+	weight := p.weights.scratch(p.chain, len(logWeight))
+	for j, l := range logWeight {
+		weight[j] = math.Exp(l - total)
 	}
-	k := &informed{name: name, categories: target.Categories(), adjusted: adjusted, cost: Cost{Gradients: 1}}
+	return src.categorical(weight)
+}
+
+// newInformed prepares an engine with the gradient of a random subset of terms,
+// or of all for 0; the caller sets proposer and scorer.
+func newInformed(name string, target Target, terms count, shared *rand.Rand, adjusted bool) (*informed, error) {
+	k := &informed{categories: target.Categories(), adjusted: adjusted, cost: Cost{Gradients: 1}}
 	var err error
-	if o.Terms == 0 {
-		k.target, err = gradientTarget(target, name)
+	if terms == 0 {
+		k.target, err = capability[GradientTarget](target, name)
 	} else {
-		k.target, k.terms, err = newTermSampler(name, target, o)
+		k.target, k.terms, err = newTermSampler(name, target, int(terms), shared)
 	}
 	if err != nil {
 		return nil, err
@@ -95,74 +101,86 @@ func newInformed(name string, target Target, o Options, adjusted bool) (*informe
 	return k, nil
 }
 
-// Init implements [Kernel].
-func (k *informed) Init(ctx context.Context, positions []int) (*State, error) {
-	chains, err := checkPositions(k.categories, positions)
-	if err != nil {
-		return nil, err
+// surroundings are what an engine knows of a state.
+type surroundings struct {
+	gradient []float64      // ∂U/∂θ_j[v] at the positions, [chains × slots × K]
+	terms    []int          // that the gradient was taken of; nil for all
+	weights  *neighbourhood // of the proposals
+	measured bool           // whether weights are those of the revision
+	revision uint64
+	step     int // steps made, for kernels that change from step to step
+}
+
+var _ own = (*surroundings)(nil)
+
+func (s *surroundings) swap(other own, chain, chains int, t, u float64) {
+	there := other.(*surroundings)
+	size := len(s.gradient) / chains
+	for i := chain * size; i < (chain+1)*size; i++ {
+		s.gradient[i], there.gradient[i] = there.gradient[i]*u/t, s.gradient[i]*t/u
 	}
-	s := &State{
-		Positions: slices.Clone(positions),
-		Energy:    make([]float64, chains),
-		Gradient:  make([]float64, len(positions)*width(k.categories)),
+	s.measured, there.measured = false, false
+}
+
+func (s *surroundings) rescale(factor float64) {
+	for i := range s.gradient {
+		s.gradient[i] *= factor
 	}
+	s.measured = false
+}
+
+func (k *informed) start(ctx context.Context, state *State) error {
+	k.use(state)
 	if k.terms != nil {
-		s.terms = k.terms.draw(nil)
+		k.known.terms = k.terms.draw(k.known.terms)
 	}
-	if err := k.evaluate(ctx, s.terms, s.Positions, s.Energy, s.Gradient); err != nil {
-		return nil, err
+	if err := k.evaluate(ctx, k.known.terms, state.Positions, state.Energy, k.known.gradient); err != nil {
+		return err
 	}
-	if err := checkStart(s.Energy); err != nil {
-		return nil, err
+	if err := checkStart(state.Energy); err != nil {
+		return err
 	}
-	k.room(chains)
-	k.state = s
 	k.remeasure()
 	for c, usable := range k.usable {
 		if !usable {
-			return nil, fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", c)
-		}
-	}
-	return s, nil
-}
-
-// checkStart refuses starts that are forbidden or not evaluable.
-func checkStart(energy []float64) error {
-	for c, u := range energy {
-		if !finite(u) {
-			return fmt.Errorf("chain %d starts at energy %v: start it where the energy is finite", c, u)
+			return fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", c)
 		}
 	}
 	return nil
 }
 
-// Step implements [Kernel].
-func (k *informed) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	return k.step(ctx, k, state, streams, info)
+// use works on a state from here on.
+func (k *informed) use(state *State) {
+	k.room(state.Chains())
+	if state.own == nil {
+		state.own = &surroundings{gradient: make([]float64, len(k.gradient)), weights: newNeighbourhood(k.categories, state.Chains())}
+	}
+	k.state, k.known = state, state.own.(*surroundings)
 }
 
 func (k *informed) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains := state.Chains()
 	info.reset(chains, len(k.categories))
-	k.room(chains)
-	k.state, k.by, k.info = state, sources, info
+	k.use(state)
+	k.by, k.info = sources, info
 
-	terms := state.terms
+	known := k.known
+	terms := known.terms
 	if k.terms != nil && k.adjusted {
 		// A new subset, for the forward and the reverse proposal alike: given
 		// the subset each step is an exact Metropolis–Hastings step.
 		terms = k.terms.draw(terms)
-		if err := k.evaluate(ctx, terms, state.Positions, k.energy, state.Gradient); err != nil {
-			state.weightsOf = nil
+		known.measured = false
+		if err := k.evaluate(ctx, terms, state.Positions, k.energy, known.gradient); err != nil {
 			return err
 		}
-		state.terms, state.weightsOf = terms, nil
+		known.terms = terms
 		info.Cost = info.Cost.Plus(k.cost.times(chains))
 	}
 	for c := range k.usable {
 		k.usable[c] = true
 	}
-	if state.weightsOf != k || state.revision != k.revision {
+	if !known.measured || known.revision != k.revision {
 		k.remeasure()
 	}
 	k.crew.each(chains, k.work(), k.forwardFn)
@@ -177,7 +195,8 @@ func (k *informed) transition(ctx context.Context, state *State, sources []sourc
 	}
 	info.Cost = info.Cost.Plus(k.cost.times(chains))
 	k.crew.each(chains, k.work(), k.decideFn)
-	state.terms = append(state.terms[:0], terms...)
+	known.terms = append(known.terms[:0], terms...)
+	known.step++
 	return nil
 }
 
@@ -208,12 +227,8 @@ func (k *informed) room(chains int) {
 
 // remeasure sums the weights around the state's positions.
 func (k *informed) remeasure() {
-	s := k.state
-	if s.weights == nil {
-		s.weights = newNeighbourhood(k.categories, s.Chains())
-	}
-	k.crew.each(s.Chains(), k.work(), k.measureFn)
-	s.weightsOf, s.revision = k, k.revision
+	k.crew.each(k.state.Chains(), k.work(), k.measureFn)
+	k.known.measured, k.known.revision = true, k.revision
 }
 
 // measure, forward and decide work on one chain.
@@ -233,35 +248,27 @@ func (k *informed) forward(chain int) {
 }
 
 func (k *informed) decide(chain int) {
-	s, info := k.state, k.info
 	from, to := k.present(chain), k.proposed(chain)
 	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && finite(k.energy[chain])
 
 	ratio := math.Inf(-1)
 	switch {
 	case usable && k.adjusted:
-		ratio = k.energy[chain] - s.Energy[chain] + k.proposer.logReverse(to, from.position) - k.logForward[chain]
+		ratio = k.energy[chain] - k.state.Energy[chain] + k.proposer.logReverse(to, from.position) - k.logForward[chain]
 	case usable:
 		ratio = 0
 	}
-	if math.IsNaN(ratio) {
-		ratio = math.Inf(-1)
+	k.info.settle(chain, k.state, k.energy[chain], ratio, k.by[chain])
+	if k.info.Accepted[chain] {
+		copy(from.gradient, to.gradient)
+		k.known.weights.adopt(chain, to.weights)
 	}
-	info.LogAcceptance[chain] = ratio
-	if info.Accepted[chain] = accept(k.by[chain], ratio); !info.Accepted[chain] {
-		return
-	}
-	info.Changed[chain] = changes(from.position, to.position)
-	copy(from.position, to.position)
-	copy(from.gradient, to.gradient)
-	s.Energy[chain] = k.energy[chain]
-	s.weights.adopt(chain, to.weights)
 }
 
 // present is where a chain is.
 func (k *informed) present(chain int) place {
 	w := k.work()
-	return place{chain, k.state.Position(chain), k.state.Gradient[chain*w : (chain+1)*w], k.state.weights, k.scorer}
+	return place{chain, k.state.Position(chain), k.known.gradient[chain*w : (chain+1)*w], k.known.weights, k.scorer}
 }
 
 // proposed is where a chain may go.
@@ -278,23 +285,19 @@ type termSampler struct {
 	size   int
 }
 
-func newTermSampler(name string, target Target, o Options) (GradientTarget, *termSampler, error) {
-	t, err := stochasticGradientTarget(target, name)
+func newTermSampler(name string, target Target, size int, shared *rand.Rand) (GradientTarget, *termSampler, error) {
+	t, err := capability[StochasticGradientTarget](target, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.TermStream == nil {
+	if shared == nil {
 		return nil, nil, fmt.Errorf("%s with a stochastic gradient needs a random stream for the subset of terms: give one", name)
 	}
 	n := t.Terms()
-	if o.Terms < 1 || o.Terms > n {
-		return nil, nil, fmt.Errorf("%d terms for the stochastic gradient: the energy has %d, choose from 1 to %d", o.Terms, n, n)
+	if size > n {
+		return nil, nil, fmt.Errorf("%d terms for the stochastic gradient: the energy has %d, choose from 1 to %d", size, n, n)
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return t, &termSampler{t, random{o.TermStream}, order, o.Terms}, nil
+	return t, &termSampler{t, random{shared}, ascending(n), size}, nil
 }
 
 // draw writes a uniform subset to terms, in ascending order. The order of the

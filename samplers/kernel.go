@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
-// A Kernel is the transition of one sampler over a batch of chains. It keeps
-// scratch memory: one kernel serves one goroutine at a time.
+// A Kernel is the transition of one sampler over a batch of chains; [New] makes
+// it. It keeps scratch memory: one kernel serves one goroutine at a time.
 type Kernel interface {
 	// Init makes the state of chains that start at positions [chains ×
 	// slots], and evaluates what the first step needs. A start whose energy
@@ -17,13 +18,17 @@ type Kernel interface {
 	Init(ctx context.Context, positions []int) (*State, error)
 	// Step advances every chain by one transition. streams holds one stream
 	// per chain. info is overwritten. After an error the state is as it was
-	// before the step, unless the kernel's own documentation says otherwise.
+	// before the step; with a stochastic gradient its chains stand still.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
+	// Refresh evaluates a state anew where its chains are. It is to be called
+	// when the target has changed, as a model's parameters do in a training.
+	Refresh(ctx context.Context, state *State) error
 }
 
 // State is what the next step needs of a batch of chains: where they are and
 // what is known there. Read it freely, but move chains only through a kernel:
-// a position changed by hand leaves the cached values behind.
+// a position changed by hand leaves the known values behind, until
+// [Kernel.Refresh].
 type State struct {
 	// Positions is θ, [chains × slots].
 	Positions []int
@@ -31,25 +36,18 @@ type State struct {
 	// kernel that needs no energies (Gibbs) has moved a chain; [State.Evaluate]
 	// fills it in.
 	Energy []float64
-	// Gradient is ∂U/∂θ_j[v] at the positions, [chains × slots × K]; nil for
-	// kernels that use none.
-	Gradient []float64
 
-	// weights are the proposal's sums at the positions, as measured by
-	// weightsOf under its revision.
-	weights   *neighbourhood
-	weightsOf *informed
-	revision  uint64
-	// terms are those the gradient was taken of; nil for all.
-	terms []int
-	// replicas are the hotter rungs of parallel tempering.
-	replicas []*State
-	// z are the real numbers behind the slots of the continuous relaxations,
-	// score ∇log s(z) of their surrogate, first and second the moments of
-	// Adam, all [chains × slots].
-	z, score, first, second []float64
-	// step counts the steps of kernels that change from step to step.
-	step int
+	kernel *kernel // that made it
+	own    own     // what else that kernel knows; nil for nothing
+}
+
+// own is what a kernel keeps of a state for itself.
+type own interface {
+	// swap exchanges what is kept of one chain with another state's, at the
+	// temperatures t and u.
+	swap(other own, chain, chains int, t, u float64)
+	// rescale follows a temperature that changed from 1 to 1/factor.
+	rescale(factor float64)
 }
 
 // Chains is the number of chains.
@@ -67,12 +65,32 @@ func (s *State) Position(chain int) []int {
 // Evaluate fills in the energies that are not known. It evaluates the whole
 // batch, or nothing when all are known.
 func (s *State) Evaluate(ctx context.Context, target Target) error {
-	for _, u := range s.Energy {
-		if math.IsNaN(u) {
-			return target.Energy(ctx, s.Positions, s.Energy)
-		}
+	if slices.ContainsFunc(s.Energy, math.IsNaN) {
+		return target.Energy(ctx, s.Positions, s.Energy)
 	}
 	return nil
+}
+
+// swap exchanges one chain of two states at the temperatures t and u.
+func (s *State) swap(other *State, chain int, t, u float64) {
+	position, there := s.Position(chain), other.Position(chain)
+	for j := range position {
+		position[j], there[j] = there[j], position[j]
+	}
+	s.Energy[chain], other.Energy[chain] = other.Energy[chain]*u/t, s.Energy[chain]*t/u
+	if s.own != nil {
+		s.own.swap(other.own, chain, s.Chains(), t, u)
+	}
+}
+
+// rescale follows a temperature that changed from 1 to 1/factor.
+func (s *State) rescale(factor float64) {
+	for i := range s.Energy {
+		s.Energy[i] *= factor
+	}
+	if s.own != nil {
+		s.own.rescale(factor)
+	}
 }
 
 // Info tells of one step what diagnostics need and the next step does not.
@@ -129,56 +147,34 @@ func (i *Info) proposal(chain int) []int {
 	return i.Proposal[chain*slots : (chain+1)*slots]
 }
 
-// A transition is how a kernel of this package advances: Step with the
-// decisions of each chain behind a source.
-type transition interface {
-	transition(ctx context.Context, state *State, sources []source, info *Info) error
+// settle accepts or rejects the proposal of one chain, whose own value its
+// kernel settles.
+func (i *Info) settle(chain int, state *State, energy, ratio float64, src source) {
+	if math.IsNaN(ratio) {
+		ratio = math.Inf(-1)
+	}
+	i.LogAcceptance[chain] = ratio
+	if accept(src, ratio) {
+		i.move(chain, state, energy)
+	}
 }
 
-// frame turns streams into sources and checks what every Step must check. Its
-// zero value is ready.
-type frame struct{ sources []source }
-
-func (f *frame) step(ctx context.Context, kernel transition, state *State, streams []*rand.Rand, info *Info) error {
-	if state == nil || state.Chains() == 0 {
-		return errors.New("no state: make one with Init")
-	}
-	if len(streams) != state.Chains() {
-		return fmt.Errorf("%d random streams for %d chains: give one per chain", len(streams), state.Chains())
-	}
-	if info == nil {
-		return errors.New("no info to write to: give one")
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	f.sources = f.sources[:0]
-	for c, stream := range streams {
-		if stream == nil {
-			return fmt.Errorf("chain %d has no random stream: give one per chain", c)
-		}
-		f.sources = append(f.sources, random{stream})
-	}
-	return kernel.transition(ctx, state, f.sources, info)
+// move takes a chain to its proposal.
+func (i *Info) move(chain int, state *State, energy float64) {
+	position, to := state.Position(chain), i.proposal(chain)
+	i.Accepted[chain], i.Changed[chain] = true, changes(position, to)
+	copy(position, to)
+	state.Energy[chain] = energy
 }
 
-// Run makes the given number of steps and calls observe, which may be nil,
-// after each, numbered from 1. What observe sees is valid until it returns;
-// its error ends the run.
-func Run(ctx context.Context, kernel Kernel, state *State, streams []*rand.Rand, steps int, observe func(step int, state *State, info *Info) error) error {
-	var info Info
-	for step := 1; step <= steps; step++ {
-		if err := kernel.Step(ctx, state, streams, &info); err != nil {
-			return fmt.Errorf("step %d: %w", step, err)
-		}
-		if observe == nil {
-			continue
-		}
-		if err := observe(step, state, &info); err != nil {
-			return err
-		}
+// meanAcceptance is the mean over the chains of min(1, ratio): less noisy than
+// the fraction accepted. NaN for no chains.
+func (i *Info) meanAcceptance() float64 {
+	sum := 0.0
+	for _, l := range i.LogAcceptance {
+		sum += math.Exp(math.Min(0, l))
 	}
-	return nil
+	return sum / float64(len(i.LogAcceptance))
 }
 
 // changes counts the slots that differ.
@@ -190,4 +186,111 @@ func changes(before, after []int) int {
 		}
 	}
 	return n
+}
+
+// A mover is the arithmetic of one sampler: all that differs between kernels.
+type mover interface {
+	// start evaluates what the first step needs at the state's positions, into
+	// its energies and its own value, which is nil in a new state.
+	start(ctx context.Context, state *State) error
+	// transition is Step with the decisions of each chain behind a source.
+	transition(ctx context.Context, state *State, sources []source, info *Info) error
+}
+
+// kernel is what all kernels share: a mover, checked from outside.
+type kernel struct {
+	mover
+	spec    Spec
+	target  Target
+	shared  *rand.Rand
+	sources []source
+}
+
+var _ Kernel = (*kernel)(nil)
+
+func (k *kernel) Init(ctx context.Context, positions []int) (*State, error) {
+	chains, err := checkPositions(k.target.Categories(), positions)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{Positions: slices.Clone(positions), Energy: make([]float64, chains), kernel: k}
+	if err := k.start(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (k *kernel) Refresh(ctx context.Context, state *State) error {
+	if err := k.owns(state); err != nil {
+		return err
+	}
+	return k.start(ctx, state)
+}
+
+func (k *kernel) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
+	if err := k.owns(state); err != nil {
+		return err
+	}
+	if len(streams) != state.Chains() {
+		return fmt.Errorf("%d random streams for %d chains: give one per chain", len(streams), state.Chains())
+	}
+	if info == nil {
+		return errors.New("no info to write to: give one")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	k.sources = k.sources[:0]
+	for c, stream := range streams {
+		if stream == nil {
+			return fmt.Errorf("chain %d has no random stream: give one per chain", c)
+		}
+		k.sources = append(k.sources, random{stream})
+	}
+	return k.transition(ctx, state, k.sources, info)
+}
+
+func (k *kernel) owns(state *State) error {
+	if state == nil || state.kernel != k {
+		return errors.New("no state of this kernel: make one with its Init")
+	}
+	return nil
+}
+
+// at makes the kernel anew, over its target at a temperature.
+func (k *kernel) at(temperature float64) (*kernel, *tempered, error) {
+	target, err := temper(k.target, temperature)
+	if err != nil {
+		return nil, nil, err
+	}
+	made, err := k.spec.New(target, k.shared)
+	if err != nil {
+		return nil, nil, err
+	}
+	return made.(*kernel), target, nil
+}
+
+// evaluate is the start of kernels that need energies, which must be finite.
+func evaluate(ctx context.Context, target Target, s *State) error {
+	if err := target.Energy(ctx, s.Positions, s.Energy); err != nil {
+		return err
+	}
+	return checkStart(s.Energy)
+}
+
+// checkStart refuses starts that are forbidden or not evaluable.
+func checkStart(energy []float64) error {
+	for c, u := range energy {
+		if !finite(u) {
+			return fmt.Errorf("chain %d starts at energy %v: start it where the energy is finite", c, u)
+		}
+	}
+	return nil
+}
+
+// leaveOpen is the start of kernels that need no energies.
+func leaveOpen(s *State) {
+	for c := range s.Energy {
+		s.Energy[c] = math.NaN()
+	}
 }

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -16,10 +17,7 @@ import (
 // dulaLaw is the exact stationary law of unadjusted Langevin over numbers.
 func dulaLaw(t *testing.T, w *world, alpha float64) []float64 {
 	t.Helper()
-	kernel, err := NewOrdinalDULA(w.target, Options{StepSize: alpha})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := makeKernel(t, fmt.Sprintf("dula-ordinal:step-size=%v", alpha), w.target)
 	p := transitionMatrix(t, kernel, w.Enumeration)
 	return leading(t, p)
 }
@@ -128,10 +126,7 @@ func TestCounterExampleBias(t *testing.T) {
 	if d := cmp.Diff([]float64{0.5, 0.5}, dulaLaw(t, w, 0.5), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("law of DULA (-uniform +got):\n%s", d)
 	}
-	adjusted, err := NewOrdinalDMALA(w.target, Options{StepSize: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	adjusted := makeKernel(t, "dmala-ordinal:step-size=0.5", w.target)
 	if d := cmp.Diff(w.Probability, leading(t, transitionMatrix(t, adjusted, w.Enumeration)), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("law of DMALA (-π +got):\n%s", d)
 	}
@@ -141,14 +136,8 @@ func TestCounterExampleBias(t *testing.T) {
 // the paper (appendix H squares it).
 func TestPreconditionerIsAStepSizeOfTheSlot(t *testing.T) {
 	target := roughTable()(t)
-	one, err := NewDMALA(target, Options{StepSize: 0.6, Preconditioner: []float64{2, 2, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := NewDMALA(target, Options{StepSize: 1.2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := makeKernel(t, "dmala:step-size=0.6,preconditioner=2/2/2", target)
+	two := makeKernel(t, "dmala:step-size=1.2", target)
 	w := newWorld(t, target)
 	if d := cmp.Diff(transitionMatrix(t, one, w.Enumeration), transitionMatrix(t, two, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("α g differs from α:\n%s", d)
@@ -160,14 +149,8 @@ func TestPreconditionerIsAStepSizeOfTheSlot(t *testing.T) {
 func TestOneHotDistancesAreDMALA(t *testing.T) {
 	target := oneHot{lattice(t, 2, 2)}
 	w := newWorld(t, target)
-	ncg, err := NewPNCG(target, Options{StepSize: 0.7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dmala, err := NewDMALA(target, Options{StepSize: 0.7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ncg := makeKernel(t, "p-ncg:step-size=0.7", target)
+	dmala := makeKernel(t, "dmala:step-size=0.7", target)
 	if d := cmp.Diff(transitionMatrix(t, dmala, w.Enumeration), transitionMatrix(t, ncg, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("(-dmala +p-ncg):\n%s", d)
 	}
@@ -200,20 +183,14 @@ func TestBinaryForm(t *testing.T) {
 		}
 		return q
 	})
-	binary, err := NewOrdinalDULA(target, Options{StepSize: alpha})
-	if err != nil {
-		t.Fatal(err)
-	}
-	oneHot, err := NewDULA(target, Options{StepSize: 2 * alpha})
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := makeKernel(t, fmt.Sprintf("dula-ordinal:step-size=%v", alpha), target)
+	oneHot := makeKernel(t, fmt.Sprintf("dula:step-size=%v", 2*alpha), target)
 	for name, kernel := range map[string]Kernel{"binary": binary, "one-hot": oneHot} {
 		if d := cmp.Diff(want, transitionMatrix(t, kernel, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 			t.Errorf("%s (-algorithm 2 +kernel):\n%s", name, d)
 		}
 	}
-	if _, err := NewOrdinalDULA(struct{ GradientTarget }{roughTable()(t).(GradientTarget)}, Options{}); err == nil {
+	if _, err := New("dula-ordinal", struct{ GradientTarget }{roughTable()(t).(GradientTarget)}); err == nil {
 		t.Error("three categories without numbers: no error")
 	}
 }
@@ -222,14 +199,7 @@ func TestBinaryForm(t *testing.T) {
 func TestCyclicalSteps(t *testing.T) {
 	target := roughTable()(t)
 	w := newWorld(t, target)
-	schedule, err := CyclicalSchedule(CycleOptions{Length: 4, Max: 3, Min: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernel, err := NewCyclical(target, Options{Schedule: schedule})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := makeKernel(t, "acs:cycle=4,step-size=3,smallest=0.5", target)
 	for k := range 6 {
 		angle := math.Cos(math.Pi * float64(k%4) / 4)
 		alpha := math.Max(0.5, 1.5*(1+angle))
@@ -241,7 +211,7 @@ func TestCyclicalSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			start.step = k
+			start.own.(*surroundings).step = k
 			got := make([]float64, w.Len())
 			var end *State
 			err = everyPath(func(src source) error {
@@ -251,35 +221,16 @@ func TestCyclicalSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if end.step != k+1 {
-				t.Fatalf("step %d is followed by %d", k, end.step)
+			if next := end.own.(*surroundings).step; next != k+1 {
+				t.Fatalf("step %d is followed by %d", k, next)
 			}
 			if d := cmp.Diff(want[i], got, cmpopts.EquateApprox(0, 1e-10)); d != "" {
 				t.Fatalf("step %d from %v (-formula +kernel):\n%s", k, w.State(i), d)
 			}
 		}
 	}
-	if d := cmp.Diff(schedule, kernel.Schedule(), cmp.AllowUnexported(Balance{})); d != "" {
-		t.Errorf("schedule:\n%s", d)
-	}
-}
-
-func TestCycleErrors(t *testing.T) {
-	target := lattice(t, 2, 2)
-	for name, o := range map[string]CycleOptions{
-		"length": {Length: -1}, "order": {Max: 1, Min: 2}, "exponent": {Exponent: 2}, "infinite": {Max: math.Inf(1)},
-	} {
-		if _, err := CyclicalSchedule(o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	for name, o := range map[string]Options{
-		"two step sizes": {StepSize: 1, Schedule: []Setting{{StepSize: 1}}}, "empty": {Schedule: []Setting{}}, "negative": {Schedule: []Setting{{StepSize: -1}}},
-		"default": {StepSize: -1},
-	} {
-		if _, err := NewCyclical(target, o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+	if got := kernel.size(); got != 3 {
+		t.Errorf("step size %v, want that of the largest step", got)
 	}
 }
 
@@ -290,63 +241,58 @@ func TestJumpAdaptation(t *testing.T) {
 	target := lattice(t, 5, 5)
 	for _, name := range []string{"dmala-adaptive", "dlmc", "dlmc-euler"} {
 		t.Run(name, func(t *testing.T) {
-			made, err := New(name, target, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			kernel := made.(JumpTuner)
-			adaptation, err := AdaptationFor(name, kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := makeKernel(t, name, target)
+			kernel := made.mover.(jumper)
+			adaptation := made.adaptation()
 			streams := Streams(2, name, 20)
-			state, err := kernel.Init(ctx, RandomPositions(target, streams))
+			state, err := made.Init(ctx, RandomPositions(target, streams))
 			if err != nil {
 				t.Fatal(err)
 			}
 			w := 0.0
 			for i, v := range state.Positions {
-				row := state.Gradient[2*i:]
+				row := state.own.(*surroundings).gradient[2*i:]
 				w += math.Sqrt(math.Exp(row[1-v]-row[v])) / 20
 			}
-			if got := kernel.JumpWeight(state); !(math.Abs(got-w) < 1e-9) {
+			if got := kernel.jumpWeight(state); !(math.Abs(got-w) < 1e-9) {
 				t.Errorf("Z = %v, want %v", got, w)
 			}
-			if err := adaptation.Begin(kernel, state); err != nil {
+			if err := adaptation.begin(made.mover, state); err != nil {
 				t.Fatal(err)
 			}
-			if n := math.Exp(kernel.LogTau()) * w; !(math.Abs(n-3) < 1e-9) {
+			if n := math.Exp(kernel.logJump()) * w; !(math.Abs(n-3) < 1e-9) {
 				t.Errorf("%v jumps at the start, want 3", n)
 			}
 			info := Info{LogAcceptance: []float64{math.Log(0.8)}}
-			if err := adaptation.Adapt(kernel, state, &info); err != nil {
+			if err := adaptation.adapt(made.mover, state, &info); err != nil {
 				t.Fatal(err)
 			}
-			if n := math.Exp(kernel.LogTau()) * w; !(math.Abs(n-(3+3*(0.8-0.574))) < 1e-9) {
+			if n := math.Exp(kernel.logJump()) * w; !(math.Abs(n-(3+3*(0.8-0.574))) < 1e-9) {
 				t.Errorf("%v jumps after an acceptance of 0.8", n)
 			}
 			info.LogAcceptance[0] = math.Inf(-1)
 			for range 20 {
-				if err := adaptation.Adapt(kernel, state, &info); err != nil {
+				if err := adaptation.adapt(made.mover, state, &info); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if n := math.Exp(kernel.LogTau()) * w; !(math.Abs(n-1) < 1e-9) {
+			if n := math.Exp(kernel.logJump()) * w; !(math.Abs(n-1) < 1e-9) {
 				t.Errorf("%v jumps after rejections, want 1", n)
 			}
-			report, err := WarmUp(ctx, kernel, state, streams, 400, adaptation)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var a Acceptance
-			err = Run(ctx, kernel, state, streams, 300, func(_ int, _ *State, info *Info) error { a.Observe(info); return nil })
+			_, err = Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300}, func(s Step) error {
+				if !s.WarmUp {
+					a.Observe(s.Info)
+				}
+				return nil
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if rate, _ := a.Rate(); !(math.Abs(rate-0.574) < 0.1) {
-				t.Errorf("acceptance %v after the warm-up %+v", rate, report)
+				t.Errorf("acceptance %v after the warm-up", rate)
 			}
-			if err := kernel.SetLogTau(math.NaN()); err == nil {
+			if err := kernel.setLogTau(math.NaN()); err == nil {
 				t.Error("log τ = NaN: no error")
 			}
 		})
@@ -361,25 +307,12 @@ func TestJumpAdaptationWithoutJumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range Names() {
-		kernel, err := New(name, target, Options{})
+		kernel, err := New(name, target)
 		if err != nil {
 			continue // it wants another target
 		}
-		adaptation, err := AdaptationFor(name, kernel)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
 		streams := Streams(2, name, 3)
-		state, err := kernel.Init(t.Context(), RandomPositions(target, streams))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if adaptation != nil {
-			if _, err := WarmUp(t.Context(), kernel, state, streams, 30, adaptation); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if err := Run(t.Context(), kernel, state, streams, 5, func(int, *State, *Info) error { return nil }); err != nil {
+		if _, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 30, Steps: 5}, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -389,69 +322,30 @@ func TestJumpAdaptationWithoutJumps(t *testing.T) {
 func TestAdaptiveDMALAWithLargeTau(t *testing.T) {
 	target := roughTable()(t)
 	w := newWorld(t, target)
-	kernel, err := NewAdaptiveDMALA(target, Options{})
-	if err != nil {
+	kernel := makeKernel(t, "dmala-adaptive", target)
+	k := kernel.mover.(*dlmc)
+	if err := k.setLogTau(0.9); err != nil {
 		t.Fatal(err)
 	}
-	if err := kernel.SetLogTau(0.9); err != nil {
-		t.Fatal(err)
-	}
-	if !math.IsInf(kernel.StepSize(), 1) {
-		t.Errorf("step size %v, want +Inf", kernel.StepSize())
+	if !math.IsInf(kernel.size(), 1) {
+		t.Errorf("step size %v, want +Inf", kernel.size())
 	}
 	checkInvariant(t, w.Probability, transitionMatrix(t, kernel, w.Enumeration))
-	if err := kernel.SetStepSize(0.5); err != nil || kernel.LogTau() != -2 {
-		t.Errorf("log τ = %v after α = 0.5: %v", kernel.LogTau(), err)
+	if err := k.setStepSize(0.5); err != nil || k.logJump() != -2 {
+		t.Errorf("log τ = %v after α = 0.5: %v", k.logJump(), err)
 	}
 }
 
 func TestRadiusAdaptation(t *testing.T) {
 	ctx := context.Background()
 	target := lattice(t, 5, 5)
-	kernel, err := NewPathAuxiliary(target, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	adaptation, err := AdaptationFor("pafs", kernel)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := makeKernel(t, "pafs", target)
 	streams := Streams(2, "", 20)
-	state, err := kernel.Init(ctx, RandomPositions(target, streams))
-	if err != nil {
+	if _, err := Sample(ctx, kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WarmUp(ctx, kernel, state, streams, 300, adaptation); err != nil {
-		t.Fatal(err)
-	}
-	if r := kernel.Radius(); r < 3 || r == 25 {
+	if r := kernel.mover.(*pathAuxiliary).radius; r < 3 || r == 25 {
 		t.Errorf("radius %d after the warm-up", r)
-	}
-	if err := kernel.SetRadius(26); err == nil {
-		t.Error("more slots than there are: no error")
-	}
-	gwg, err := New("gwg", target, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err := AdaptationFor("gwg", gwg); a != nil || err != nil {
-		t.Errorf("gwg has %v to adapt: %v", a, err)
-	}
-	stepSize, err := NewStepSizeAdaptation(1, AdaptationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	start, err := gwg.Init(ctx, state.Positions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range []Adaptation{stepSize, NewJumpAdaptation(), NewRadiusAdaptation()} {
-		if _, err := WarmUp(ctx, gwg, start, streams, 1, a); err == nil {
-			t.Errorf("%T of a kernel without: no error", a)
-		}
-		if err := a.Adapt(gwg, start, &Info{LogAcceptance: []float64{0}}); err == nil {
-			t.Errorf("%T of a kernel without: no error", a)
-		}
 	}
 }
 
@@ -461,19 +355,13 @@ func TestPathThatRunsDry(t *testing.T) {
 	table := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5})(t).(*targets.Table)
 	w := newWorld(t, table)
 	for _, radius := range []int{2, 3} {
-		kernel, err := NewPathAuxiliary(stubborn{table}, Options{Radius: radius})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := makeKernel(t, fmt.Sprintf("pafs:radius=%v", radius), stubborn{table})
 		p := transitionMatrix(t, kernel, w.Enumeration)
 		checkInvariant(t, w.Probability, p)
 		checkDetailedBalance(t, w.Probability, p)
 	}
 	for _, draws := range []int{1, 2} {
-		kernel, err := NewGWGX(stubborn{table}, Options{Radius: draws})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := makeKernel(t, fmt.Sprintf("gwg-x:radius=%v", draws), stubborn{table})
 		checkInvariant(t, w.Probability, transitionMatrix(t, kernel, w.Enumeration))
 	}
 }
@@ -503,33 +391,27 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 	target := roughTable()(t)
 	w := newWorld(t, target)
 	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl", "dula-ordinal", "dmala-ordinal"} {
-		made, err := New(name, target, Options{StepSize: 0.4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kernel := made.(StepSizer)
-		other, err := New(name, target, Options{StepSize: 1.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := makeKernel(t, name+":step-size=0.4", target)
+		kernel := made.mover.(stepSizer)
+		other := makeKernel(t, name+":step-size=1.5", target)
 		want := transitionMatrix(t, other, w.Enumeration)
 		var info Info
 		for i := range w.Len() {
-			if err := kernel.SetStepSize(0.4); err != nil {
+			if err := kernel.setStepSize(0.4); err != nil {
 				t.Fatal(err)
 			}
-			start, err := kernel.Init(ctx, w.State(i))
+			start, err := made.Init(ctx, w.State(i))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := kernel.SetStepSize(1.5); err != nil {
+			if err := kernel.setStepSize(1.5); err != nil {
 				t.Fatal(err)
 			}
 			got := make([]float64, w.Len())
 			var end *State
 			err = everyPath(func(src source) error {
 				end = start.clone()
-				return kernel.(transition).transition(ctx, end, []source{src}, &info)
+				return made.transition(ctx, end, []source{src}, &info)
 			}, func(p float64) { got[w.Index(end.Positions)] += p })
 			if err != nil {
 				t.Fatal(err)
@@ -538,7 +420,7 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 				t.Fatalf("%s from %v (-made so +changed to it):\n%s", name, w.State(i), d)
 			}
 		}
-		if err := kernel.SetStepSize(math.NaN()); err == nil {
+		if err := kernel.setStepSize(math.NaN()); err == nil {
 			t.Errorf("%s: a step size of NaN: no error", name)
 		}
 	}

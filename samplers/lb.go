@@ -1,13 +1,6 @@
-package samplers
-
-import (
-	"context"
-	"math"
-)
-
-// LocallyBalanced is the locally balanced sampler of Zanella, "Informed
+// LB-1 is the locally balanced sampler of Zanella, "Informed
 // proposals for local MCMC in discrete spaces" (JASA 2020), with window 1:
-// LB-1 of the discrete Langevin paper. It is Gibbs with gradients with exact
+// that of the discrete Langevin paper. It is Gibbs with gradients with exact
 // energy differences in the place of the gradient's:
 //
 //	q(j, v | θ) ∝ g(exp(U(θ with slot j := v) - U(θ))),  v ≠ θ_j
@@ -15,22 +8,29 @@ import (
 // Target: π exactly, on any target: no gradient is needed. No step size. Cost:
 // the energies of all Σ_j (K_j - 1) neighbours and of the proposal, a step; the
 // neighbours of the present position are known from the step that led to it.
-type LocallyBalanced struct{ *GWG }
 
-var _ Kernel = (*LocallyBalanced)(nil)
+package samplers
 
-// NewLocallyBalanced makes the sampler. It uses Balance of the options.
-func NewLocallyBalanced(target Target, o Options) (*LocallyBalanced, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
+import (
+	"context"
+	"flag"
+	"math"
+	"math/rand/v2"
+)
+
+type lbSettings struct{ balance Balance }
+
+func (s *lbSettings) register(f *flag.FlagSet) { f.Var(&s.balance, "balance", balanceHelp()) }
+
+func (s *lbSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
 	exact := newDifferences(target)
-	k, err := NewGWG(exact, Options{Balance: o.Balance})
+	k, err := newInformed(name, exact, 0, nil, true)
 	if err != nil {
 		return nil, err
 	}
-	k.name, k.cost = "lb-1", Cost{Energies: 1 + exact.neighbours}
-	return &LocallyBalanced{k}, nil
+	k.proposer, k.scorer = gwg{}, balanced{s.balance}
+	k.cost = Cost{Energies: 1 + exact.neighbours}
+	return k, nil
 }
 
 // evaluationBatch is the largest number of states that kernels that list
@@ -55,7 +55,7 @@ func newDifferences(target Target) *differences {
 	return d
 }
 
-// EnergyGradient implements [GradientTarget]. A neighbour whose energy is no
+// EnergyGradient writes U to energy and to gradient. A neighbour whose energy is no
 // number counts as forbidden, since it will be rejected.
 func (d *differences) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if err := d.Energy(ctx, states, energy); err != nil {
@@ -112,9 +112,9 @@ func locallyBalancedEntry() entry {
 			Name: "lb-1", Title: "locally balanced proposal with exact differences, window 1",
 			Paper: "Zanella, Informed Proposals for Local MCMC in Discrete Spaces, JASA 2020",
 			Exact: true, Target: onlyExp, Cost: "1 + Σ_j (K_j - 1) energies",
+			OnText: &OnText{}, // every neighbour's energy: for few candidates only
 		},
-		uses:   []option{balanceOption},
-		nature: "it weighs every neighbour by its exact energy and moves one slot",
-		make:   func(t Target, o Options) (Kernel, error) { return NewLocallyBalanced(t, o) },
+		nature:   "it weighs every neighbour by its exact energy and moves one slot",
+		settings: func() settings { return &lbSettings{} },
 	}
 }

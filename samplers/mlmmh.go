@@ -1,14 +1,4 @@
-package samplers
-
-import (
-	"context"
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
-)
-
-// MLMMetropolis is Metropolis–Hastings with the conditionals of a masked
+// MLM-MH is Metropolis–Hastings with the conditionals of a masked
 // language model as proposals: Goyal, Dyer and Berg-Kirkpatrick, "Exposing the
 // Implicit Energy Networks behind Masked Language Models via
 // Metropolis–Hastings" (ICLR 2022). A block B of slots, one by default, is
@@ -22,8 +12,17 @@ import (
 // probability. No step size and no gradient. Cost: one conditional (of the
 // whole block at once) and one energy a step. A chain whose conditional is not
 // a number stays.
-type MLMMetropolis struct {
-	frame
+
+package samplers
+
+import (
+	"context"
+	"flag"
+	"math"
+	"math/rand/v2"
+)
+
+type mlmMetropolis struct {
 	target      Target
 	conditional ConditionalTarget       // for a block of one
 	masked      MaskedConditionalTarget // for larger blocks
@@ -39,73 +38,35 @@ type MLMMetropolis struct {
 	ratio  []float64
 }
 
-var (
-	_ Kernel     = (*MLMMetropolis)(nil)
-	_ transition = (*MLMMetropolis)(nil)
-)
+var _ mover = (*mlmMetropolis)(nil)
 
-// NewMLMMetropolis makes the sampler. It uses Block (default 1) of the
-// options; more than one slot needs a [MaskedConditionalTarget].
-func NewMLMMetropolis(target Target, o Options) (*MLMMetropolis, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	k := &MLMMetropolis{target: target, categories: target.Categories()}
+type mlmSettings struct{ block slotCount }
+
+func (s *mlmSettings) register(f *flag.FlagSet) {
+	f.Var(&s.block, "block", "slots that are drawn together")
+}
+
+func (s *mlmSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+	k := &mlmMetropolis{target: target, categories: target.Categories()}
 	var err error
-	if k.block, err = o.count(blockOption, o.Block, 1, len(k.categories)); err != nil {
+	if k.block, err = s.block.of("block", len(k.categories)); err != nil {
 		return nil, err
 	}
 	if k.block == 1 {
-		k.conditional, err = conditionalTarget(target, "mlm-mh")
+		k.conditional, err = capability[ConditionalTarget](target, name)
 	} else {
-		k.masked, err = maskedConditionalTarget(target, "mlm-mh with blocks")
+		k.masked, err = capability[MaskedConditionalTarget](target, name+" with blocks")
 	}
-	if err != nil {
-		return nil, err
-	}
-	k.order = make([]int, len(k.categories))
-	for j := range k.order {
-		k.order[j] = j
-	}
+	k.order = ascending(len(k.categories))
 	k.weight = make([]float64, width(k.categories))
-	return k, nil
+	return k, err
 }
 
-// count checks an option that counts slots.
-func (o Options) count(name option, value, byDefault, slots int) (int, error) {
-	if value == 0 {
-		return min(byDefault, slots), nil
-	}
-	if value < 1 || value > slots {
-		return 0, fmt.Errorf("%s %d: choose from 1 to the number of slots, %d", name, value, slots)
-	}
-	return value, nil
+func (k *mlmMetropolis) start(ctx context.Context, state *State) error {
+	return evaluate(ctx, k.target, state)
 }
 
-// Init implements [Kernel].
-func (k *MLMMetropolis) Init(ctx context.Context, positions []int) (*State, error) {
-	return initWithEnergy(ctx, k.target, positions)
-}
-
-// initWithEnergy makes the state of a kernel that caches energies only.
-func initWithEnergy(ctx context.Context, target Target, positions []int) (*State, error) {
-	chains, err := checkPositions(target.Categories(), positions)
-	if err != nil {
-		return nil, err
-	}
-	s := &State{Positions: slices.Clone(positions), Energy: make([]float64, chains)}
-	if err := target.Energy(ctx, s.Positions, s.Energy); err != nil {
-		return nil, err
-	}
-	return s, checkStart(s.Energy)
-}
-
-// Step implements [Kernel].
-func (k *MLMMetropolis) Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error {
-	return k.step(ctx, k, state, streams, info)
-}
-
-func (k *MLMMetropolis) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []source, info *Info) error {
 	chains, slots := state.Chains(), len(k.categories)
 	info.reset(chains, slots)
 	k.room(chains)
@@ -134,7 +95,7 @@ func (k *MLMMetropolis) transition(ctx context.Context, state *State, sources []
 }
 
 // propose draws a chain's block anew and returns log q(back) - log q(forth).
-func (k *MLMMetropolis) propose(chain int, position, to []int, src source) float64 {
+func (k *mlmMetropolis) propose(chain int, position, to []int, src source) float64 {
 	logRatio := 0.0
 	for _, j := range k.slots[chain*k.block : (chain+1)*k.block] {
 		logp := k.row(chain, j)
@@ -153,7 +114,7 @@ func (k *MLMMetropolis) propose(chain int, position, to []int, src source) float
 	return logRatio
 }
 
-func (k *MLMMetropolis) conditionals(ctx context.Context, state *State) error {
+func (k *mlmMetropolis) conditionals(ctx context.Context, state *State) error {
 	if k.block == 1 {
 		return k.conditional.LogConditionals(ctx, state.Positions, k.slots, k.logp)
 	}
@@ -165,7 +126,7 @@ func (k *MLMMetropolis) conditionals(ctx context.Context, state *State) error {
 }
 
 // row is the conditional of one slot of a chain's block.
-func (k *MLMMetropolis) row(chain, slot int) []float64 {
+func (k *mlmMetropolis) row(chain, slot int) []float64 {
 	row := chain
 	if k.block > 1 {
 		row = chain*len(k.categories) + slot
@@ -174,7 +135,7 @@ func (k *MLMMetropolis) row(chain, slot int) []float64 {
 	return k.logp[row*wide : row*wide+k.categories[slot]]
 }
 
-func (k *MLMMetropolis) room(chains int) {
+func (k *mlmMetropolis) room(chains int) {
 	if len(k.energy) == chains {
 		return
 	}
@@ -189,44 +150,14 @@ func (k *MLMMetropolis) room(chains int) {
 	k.ratio = make([]float64, chains)
 }
 
-// chooseSlots fills block with distinct slots, uniformly. order holds every
-// slot and comes back in its own order, so that chains do not hear of each
-// other.
-func chooseSlots(block, order []int, src source) {
-	for i := range block {
-		j := i + src.index(len(order)-i)
-		order[i], order[j] = order[j], order[i]
-	}
-	copy(block, order)
-	for i := range order {
-		order[i] = i
-	}
-}
-
-// settle accepts or rejects the proposal of one chain of a kernel that caches
-// energies only.
-func (i *Info) settle(chain int, state *State, energy, ratio float64, src source) {
-	if math.IsNaN(ratio) {
-		ratio = math.Inf(-1)
-	}
-	i.LogAcceptance[chain] = ratio
-	if i.Accepted[chain] = accept(src, ratio); i.Accepted[chain] {
-		position, to := state.Position(chain), i.proposal(chain)
-		i.Changed[chain] = changes(position, to)
-		copy(position, to)
-		state.Energy[chain] = energy
-	}
-}
-
 func mlmMetropolisEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "mlm-mh", Title: "Metropolis–Hastings with the target's conditionals as proposals",
 			Paper: "Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings, ICLR 2022",
-			Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy",
+			Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy", Conditionals: true, OnText: &OnText{},
 		},
-		uses:   []option{blockOption},
-		nature: "it proposes from the conditionals as they are",
-		make:   func(t Target, o Options) (Kernel, error) { return NewMLMMetropolis(t, o) },
+		nature:   "it proposes from the conditionals as they are",
+		settings: func() settings { return &mlmSettings{slotCount{byDefault: 1}} },
 	}
 }

@@ -167,5 +167,5 @@ func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta
 	}
-	return s.balance.LogWeight(delta)
+	return s.balance.logWeight(delta)
 }

@@ -1,23 +1,4 @@
-package samplers
-
-import (
-	"context"
-	"fmt"
-)
-
-// An OrdinalTarget has categories that stand for numbers, and an energy that
-// extends to real slots.
-type OrdinalTarget interface {
-	Target
-	// Values returns the number each category stands for, [slots][categories].
-	// The caller must not change it.
-	Values() [][]float64
-	// EnergyDerivative writes U to energy [chains] and ∂U/∂θ_j at the
-	// state's values to derivative [chains × slots].
-	EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error
-}
-
-// OrdinalLangevin is the discrete Langevin proposal over numbers instead of
+// Ordinal DULA and DMALA are the discrete Langevin proposal over numbers instead of
 // one-hot vectors: equation 2 of Zhang, Liu and Liu (ICML 2022), with one
 // derivative per slot:
 //
@@ -25,52 +6,49 @@ type OrdinalTarget interface {
 //
 // On slots of two categories with the values 0 and 1 it is the binary form of
 // appendix A, algorithm 2: a slot flips with probability sigmoid(-½ U'_j (2θ_j
-// - 1) - 1/(2α)). A target that is no [OrdinalTarget] but has a gradient and
+// - 1) - 1/(2α)). A target that is no OrdinalTarget but has a gradient and
 // binary slots is taken that way.
 //
 // DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step
 // size: α of the paper's equation 2, where two neighbouring integers are at
 // squared distance 1, half that of two one-hot vectors: on binary slots 0 and 1
-// this α is half the α of [DLP] that has the same penalty. Cost: one energy and
+// this α is half the α of dula and dmala that has the same penalty. Cost: one energy and
 // derivative a step.
-type OrdinalLangevin struct{ *DistanceLangevin }
 
-var _ Kernel = (*OrdinalLangevin)(nil)
+package samplers
 
-// NewOrdinalDULA makes the unadjusted sampler. It uses StepSize (default 1),
-// Balance and Preconditioner of the options.
-func NewOrdinalDULA(target Target, o Options) (*OrdinalLangevin, error) {
-	return newOrdinal("dula-ordinal", target, o, false)
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+)
+
+type ordinalSettings struct {
+	distanceSettings
+	adjusted bool
 }
 
-// NewOrdinalDMALA makes the adjusted sampler, with the options of
-// [NewOrdinalDULA].
-func NewOrdinalDMALA(target Target, o Options) (*OrdinalLangevin, error) {
-	return newOrdinal("dmala-ordinal", target, o, true)
+func (s *ordinalSettings) register(f *flag.FlagSet) {
+	s.distanceSettings.register(f)
+	f.Lookup("step-size").Usage = "α: the squared distance d² of two numbers costs d²/(2α) nats"
 }
 
-func newOrdinal(name string, target Target, o Options, adjusted bool) (*OrdinalLangevin, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
+func (s *ordinalSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
 	ordinal, err := ordinalTarget(target, name)
 	if err != nil {
 		return nil, err
 	}
-	k, err := newDistanceLangevin(name, &onLine{OrdinalTarget: ordinal}, o, adjusted)
-	if err != nil {
-		return nil, err
-	}
-	return &OrdinalLangevin{k}, nil
+	return newDistanceLangevin(name, &onLine{OrdinalTarget: ordinal}, &s.distanceSettings, s.adjusted)
 }
 
 // ordinalTarget finds or makes a target over numbers.
 func ordinalTarget(target Target, name string) (OrdinalTarget, error) {
-	ordinal, err := capability[OrdinalTarget](target, name, "categories that are numbers")
+	ordinal, err := capability[OrdinalTarget](target, name)
 	if err == nil {
 		return ordinal, nil
 	}
-	gradient, failed := gradientTarget(target, name)
+	gradient, failed := capability[GradientTarget](target, name)
 	if failed != nil || width(target.Categories()) > 2 {
 		return nil, fmt.Errorf("%w (binary slots with a gradient would do)", err)
 	}
@@ -149,23 +127,17 @@ func ordinalDULAEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "dula-ordinal", Title: "discrete unadjusted Langevin over numbers; its binary form", Paper: langevinPaper,
-			Exact: false, Target: "its own law, near exp(U) for a small step size", Cost: "1 energy and derivative", Tunable: true,
+			Target: nearExp, Cost: "1 energy and derivative",
 		},
-		uses:   []option{stepSizeOption, balanceOption, preconditionerOption},
-		nature: "it takes one derivative per slot",
-		make:   func(t Target, o Options) (Kernel, error) { return NewOrdinalDULA(t, o) },
+		nature:   "it takes one derivative per slot",
+		settings: func() settings { return &ordinalSettings{distanceSettings: distanceSettings{stepSize: 1}} },
 	}
 }
 
 func ordinalDMALAEntry() entry {
-	return entry{
-		Description: Description{
-			Name: "dmala-ordinal", Title: "discrete Metropolis-adjusted Langevin over numbers; its binary form", Paper: langevinPaper,
-			Exact: true, Target: onlyExp, Cost: "1 energy and derivative", Tunable: true,
-		},
-		uses:   []option{stepSizeOption, balanceOption, preconditionerOption},
-		nature: "it takes one derivative per slot",
-		make:   func(t Target, o Options) (Kernel, error) { return NewOrdinalDMALA(t, o) },
-		adapt:  tuneStepSize,
-	}
+	e := ordinalDULAEntry()
+	e.Name, e.Title = "dmala-ordinal", "discrete Metropolis-adjusted Langevin over numbers; its binary form"
+	e.Exact, e.Target, e.Tunes, e.adaptation = true, onlyExp, "step-size", tuneStepSize
+	e.settings = func() settings { return &ordinalSettings{distanceSettings{stepSize: 1}, true} }
+	return e
 }

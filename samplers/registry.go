@@ -1,119 +1,58 @@
 package samplers
 
-import (
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
-	"strings"
-)
+import "flag"
 
-// Options are the settings of all kernels. A zero field stands for the
-// kernel's default. [New] refuses a setting the kernel has no use for.
-type Options struct {
-	// StepSize is α in the convention of the package, +Inf for no penalty.
-	StepSize float64
-	// Balance is the balancing function; the zero value is the square root.
-	Balance Balance
-	// Preconditioner is g, one value above 0 per slot: α g_j is the slot's
-	// own step size.
-	Preconditioner []float64
-	// Temperature T samples from exp(U/T).
-	Temperature float64
-	// Radius is the number of slots, or of draws of slots, of one step.
-	Radius int
-	// Block is the number of slots that are drawn together.
-	Block int
-	// Schedule is the cycle of step sizes and balances of acs.
-	Schedule []Setting
-	// Smoothing is the temperature t of the sigmoid that stands for a sign in
-	// the continuous relaxations.
-	Smoothing float64
-	// Leapfrog is the number of leapfrog steps of r-hmc.
-	Leapfrog int
-	// Ladder, when not nil, runs the kernel under parallel tempering at these
-	// temperatures, ascending; the first is sampled.
-	Ladder []float64
-	// Terms, when not 0, is the size of the random subset of the energy's
-	// terms that each step takes the gradient of. TermStream draws the
-	// subset; it must not be a chain's stream.
-	Terms      int
-	TermStream *rand.Rand
-}
-
-// Description tells what a registered kernel is.
+// Description tells what a sampler is.
 type Description struct {
 	Name  string // as [New] takes it
 	Title string // in words
 	Paper string // authors, title, year
 	// Exact tells whether the chain's stationary law is the target.
 	Exact bool
+	// Interacting tells that the chains move together: none is a Markov chain
+	// by itself, and where one goes depends on the others.
+	Interacting bool
 	// Target is what the chain converges to.
 	Target string
 	// Cost is what one step of one chain evaluates.
 	Cost string
-	// Tunable tells whether the kernel is a [StepSizer].
-	Tunable bool
+	// Conditionals and Distances tell that the target must be a
+	// [ConditionalTarget] or a [MetricTarget].
+	Conditionals, Distances bool
+	// Settings are what a [Spec] can set, by name.
+	Settings []Setting
+	// Tunes names the setting that a warm-up tunes; "" for none.
+	Tunes string
+	// OnText says how the sampler fills the slots of a text; nil where it is
+	// for slots of another kind.
+	OnText *OnText
 }
 
-// entry is one kernel of the registry.
+// A Setting is one that a sampler has.
+type Setting struct {
+	Name, Help string
+	Default    string // "" where what is not set is another case
+}
+
+// OnText is what a sampler takes on text, over tens of thousands of
+// categories and with a language model's gradients.
+type OnText struct {
+	// Settings that are not the sampler's own defaults.
+	Settings []Assignment
+	// Gradient is the part of the gradient that serves it best: "local", the
+	// direct term, which needs no backward pass, or "full"; "" where it uses
+	// none.
+	Gradient string
+}
+
+// entry is one kernel of the registry. It stands in the kernel's file.
 type entry struct {
 	Description
-	// uses are the options that mean something to the kernel; nature says why
-	// the others do not.
-	uses   []option
-	nature string
-	make   func(Target, Options) (Kernel, error)
-	// adapt makes what tunes the kernel in a warm-up; nil for nothing.
-	adapt func(Kernel) (Adaptation, error)
-}
-
-// An option is a setting a kernel may refuse.
-type option string
-
-const (
-	stepSizeOption       option = "step size"
-	balanceOption        option = "balance"
-	preconditionerOption option = "preconditioner"
-	termsOption          option = "stochastic gradient"
-	radiusOption         option = "radius"
-	blockOption          option = "block"
-	scheduleOption       option = "schedule"
-	smoothingOption      option = "smoothing"
-	leapfrogOption       option = "leapfrog"
-)
-
-// given lists the refusable options that are set.
-func (o Options) given() []option {
-	var given []option
-	if o.StepSize != 0 {
-		given = append(given, stepSizeOption)
-	}
-	if o.Balance != (Balance{}) {
-		given = append(given, balanceOption)
-	}
-	if o.Preconditioner != nil {
-		given = append(given, preconditionerOption)
-	}
-	if o.Terms != 0 {
-		given = append(given, termsOption)
-	}
-	if o.Radius != 0 {
-		given = append(given, radiusOption)
-	}
-	if o.Block != 0 {
-		given = append(given, blockOption)
-	}
-	if o.Smoothing != 0 {
-		given = append(given, smoothingOption)
-	}
-	if o.Leapfrog != 0 {
-		given = append(given, leapfrogOption)
-	}
-	if o.Schedule != nil {
-		given = append(given, scheduleOption)
-	}
-	return given
+	// nature says why the sampler has no setting besides its own.
+	nature   string
+	settings func() settings
+	// adaptation makes what tunes the setting named Tunes.
+	adaptation func(mover) adaptation
 }
 
 const (
@@ -121,8 +60,7 @@ const (
 	oneForAll = "1 energy and gradient"
 )
 
-// registry is the one list of kernels, in the order of the documentation. Each
-// entry stands in its kernel's file.
+// registry is the one list of kernels, in the order of the documentation.
 func registry() []entry {
 	return []entry{
 		gibbsEntry(),
@@ -150,20 +88,6 @@ func registry() []entry {
 	}
 }
 
-// Descriptions lists the registered kernels.
-func Descriptions() []Description {
-	entries := registry()
-	list := make([]Description, len(entries))
-	for i, e := range entries {
-		list[i] = e.Description
-	}
-	return list
-}
-
-// Describe gives the description of one registered kernel; the zero value where
-// none has the name.
-func Describe(name string) Description { return find(name).Description }
-
 // find is the entry of a name, the zero value where there is none.
 func find(name string) entry {
 	for _, e := range registry() {
@@ -174,17 +98,31 @@ func find(name string) entry {
 	return entry{}
 }
 
-// AdaptationFor returns what tunes the named kernel in [WarmUp], with its
-// defaults; nil when the kernel has nothing to tune. The kernel must be one
-// that [New] made under that name.
-func AdaptationFor(name string, kernel Kernel) (Adaptation, error) {
-	if e := find(name); e.adapt != nil {
-		return e.adapt(kernel)
+// Describe gives the description of one sampler; the zero value where none has
+// the name.
+func Describe(name string) Description {
+	e := find(name)
+	if e.settings != nil {
+		flags := flag.NewFlagSet(name, flag.ContinueOnError)
+		e.settings().register(flags)
+		flags.VisitAll(func(f *flag.Flag) {
+			e.Settings = append(e.Settings, Setting{f.Name, f.Usage, f.DefValue})
+		})
 	}
-	return nil, nil
+	return e.Description
 }
 
-// Names lists the names that [New] takes.
+// Has tells whether the sampler has a setting.
+func (d Description) Has(setting string) bool {
+	for _, s := range d.Settings {
+		if s.Name == setting {
+			return true
+		}
+	}
+	return false
+}
+
+// Names lists the samplers, in the order of the documentation.
 func Names() []string {
 	entries := registry()
 	names := make([]string, len(entries))
@@ -194,45 +132,13 @@ func Names() []string {
 	return names
 }
 
-// NamesFor lists the kernels that can sample a target with default options.
+// NamesFor lists the samplers that can sample a target with their defaults.
 func NamesFor(target Target) []string {
 	var names []string
 	for _, name := range Names() {
-		if _, err := New(name, target, Options{}); err == nil {
+		if _, err := New(name, target); err == nil {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// New makes a kernel by name. The error of an unknown name lists the valid
-// ones; that of a setting the kernel has no use for says why; that of a target
-// that lacks what the kernel needs matches [ErrUnsupported].
-func New(name string, target Target, o Options) (Kernel, error) {
-	e := find(name)
-	if e.make == nil {
-		return nil, fmt.Errorf("unknown sampler %q: valid are %s", name, strings.Join(Names(), ", "))
-	}
-	for _, given := range o.given() {
-		if !slices.Contains(e.uses, given) {
-			return nil, fmt.Errorf("%s has no %s: %s", name, given, e.nature)
-		}
-	}
-	if err := checkTarget(target); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if o.Ladder != nil {
-		return NewParallelTempering(name, target, o)
-	}
-	if o.Temperature != 0 && o.Temperature != 1 {
-		tempered, err := NewTempered(target, o.Temperature)
-		if err != nil {
-			return nil, err
-		}
-		target = tempered
-	}
-	if math.IsNaN(o.Temperature) {
-		return nil, checkTemperature(o.Temperature)
-	}
-	return e.make(target, o)
 }

@@ -2,19 +2,12 @@ package samplers
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
-
-// A RelaxedTarget has binary slots and an energy that extends to slots between
-// 0 and 1.
-type RelaxedTarget interface {
-	Target
-	// RelaxedEnergyGradient writes U at x [chains × slots], each in [0,1], to
-	// energy [chains] and ∂U/∂x_j to gradient [chains × slots].
-	RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error
-}
 
 // relaxation is what the continuous relaxations share. Slots are signs of real
 // numbers z ∈ R^m under a normal base, so that
@@ -24,10 +17,8 @@ type RelaxedTarget interface {
 // has π as the law of [z > 0]. Its gradient is zero almost everywhere; moves
 // follow the surrogate s(z) = N(z; 0, I) exp(U(sigmoid(z/t))) instead.
 type relaxation struct {
-	frame
-	name      string
 	target    RelaxedTarget
-	stepSize  float64
+	epsilon   float64 // the step size
 	smoothing float64 // t
 
 	soft     []float64 // sigmoid(z/t), [chains × slots]
@@ -36,75 +27,107 @@ type relaxation struct {
 	z, score []float64 // at the proposals
 }
 
-// newRelaxation checks the target and the options.
-func newRelaxation(name string, target Target, o Options, stepSize, smoothing float64) (*relaxation, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
+// relaxedSettings are those of all of them.
+type relaxedSettings struct {
+	stepSize, smoothing positive
+	leapfrog            count // of r-hmc; 0 for the others
+	make                func(r *relaxation, leapfrog int) mover
+}
+
+func (s *relaxedSettings) register(f *flag.FlagSet) {
+	f.Var(&s.stepSize, "step-size", "ε of a step of the real numbers behind the slots")
+	f.Var(&s.smoothing, "smoothing", "t, the temperature of the sigmoid that stands for a sign")
+	if s.leapfrog > 0 {
+		f.Var(&s.leapfrog, "leapfrog", "leapfrog steps of each step")
 	}
-	t, err := capability[RelaxedTarget](target, name, "an energy over slots between 0 and 1")
+}
+
+func (s *relaxedSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+	t, err := capability[RelaxedTarget](target, name)
 	if err != nil {
 		return nil, err
 	}
 	for j, n := range t.Categories() {
 		if n != 2 {
-			return nil, fmt.Errorf("%s: slot %d has %d categories, and a sign has two: %w", name, j, n, errUnsupported)
+			return nil, fmt.Errorf("%s: slot %d has %d categories, and a sign has two: %w", name, j, n, ErrUnsupported)
 		}
 	}
-	if o.StepSize != 0 {
-		stepSize = o.StepSize
+	if math.IsInf(float64(s.smoothing), 1) {
+		return nil, fmt.Errorf("smoothing %v: it must be above 0 and finite", s.smoothing)
 	}
-	if o.Smoothing != 0 {
-		smoothing = o.Smoothing
-	}
-	if !(smoothing > 0) || math.IsInf(smoothing, 1) {
-		return nil, fmt.Errorf("smoothing %v: it must be above 0 and finite", smoothing)
-	}
-	r := &relaxation{name: name, target: t, smoothing: smoothing}
-	return r, r.SetStepSize(stepSize)
+	r := &relaxation{target: t, smoothing: float64(s.smoothing)}
+	return s.make(r, int(s.leapfrog)), r.setStepSize(float64(s.stepSize))
 }
 
-// StepSize implements [StepSizer]: it is ε.
-func (r *relaxation) StepSize() float64 { return r.stepSize }
+// relaxed is what a relaxation knows of a state, all [chains × slots].
+type relaxed struct {
+	z, score      []float64 // the numbers behind the slots, and ∇log s(z)
+	first, second []float64 // the moments of Adam
+	step          int
+}
 
-// SetStepSize implements [StepSizer].
-func (r *relaxation) SetStepSize(stepSize float64) error {
+var _ own = (*relaxed)(nil)
+
+// swap leaves the base of z as it is, the same at every temperature; the
+// surrogate's part of the score is tempered.
+func (s *relaxed) swap(other own, chain, chains int, t, u float64) {
+	there := other.(*relaxed)
+	slots := len(s.z) / chains
+	for i := chain * slots; i < (chain+1)*slots; i++ {
+		s.z[i], there.z[i] = there.z[i], s.z[i]
+		s.score[i], there.score[i] = (there.score[i]+s.z[i])*u/t-s.z[i], (s.score[i]+there.z[i])*t/u-there.z[i]
+	}
+}
+
+func (s *relaxed) rescale(factor float64) {
+	for i, z := range s.z {
+		s.score[i] = (s.score[i]+z)*factor - z
+	}
+}
+
+func (r *relaxation) stepSize() float64 { return r.epsilon }
+
+func (r *relaxation) setStepSize(stepSize float64) error {
 	if !(stepSize > 0) || math.IsInf(stepSize, 1) {
 		return fmt.Errorf("step size %v: it must be above 0 and finite", stepSize)
 	}
-	r.stepSize = stepSize
+	r.epsilon = stepSize
 	return nil
 }
 
-// Init implements [Kernel]. z starts at ± √(2/π), the mean of a half normal.
-func (r *relaxation) Init(ctx context.Context, positions []int) (*State, error) {
-	s, err := initWithEnergy(ctx, r.target, positions)
-	if err != nil {
-		return nil, err
+// start puts z at ± √(2/π), the mean of a half normal, and leaves it where it
+// is in a state that was there before.
+func (r *relaxation) start(ctx context.Context, state *State) error {
+	if err := evaluate(ctx, r.target, state); err != nil {
+		return err
 	}
-	s.z = make([]float64, len(positions))
-	s.score = make([]float64, len(positions))
-	for i, v := range positions {
-		s.z[i] = math.Copysign(math.Sqrt(2/math.Pi), float64(2*v-1))
+	if state.own == nil {
+		n := len(state.Positions)
+		z := make([]float64, n)
+		for i, v := range state.Positions {
+			z[i] = math.Copysign(math.Sqrt(2/math.Pi), float64(2*v-1))
+		}
+		state.own = &relaxed{z: z, score: make([]float64, n), first: make([]float64, n), second: make([]float64, n)}
 	}
-	r.room(s)
-	if err := r.surrogate(ctx, s.z, s.score); err != nil {
-		return nil, err
+	known := r.known(state)
+	if err := r.surrogate(ctx, known.z, known.score); err != nil {
+		return err
 	}
-	for i, g := range s.score {
+	for i, g := range known.score {
 		if !finite(g) {
-			return nil, fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", i/s.Slots())
+			return fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", i/state.Slots())
 		}
 	}
-	return s, nil
+	return nil
 }
 
-func (r *relaxation) room(s *State) {
-	if len(r.energy) == s.Chains() {
-		return
+// known is what is known of a state; it makes room for a step from there.
+func (r *relaxation) known(s *State) *relaxed {
+	if n := len(s.Positions); len(r.energy) != s.Chains() {
+		r.energy, r.discard = make([]float64, s.Chains()), make([]float64, s.Chains())
+		r.soft, r.z, r.score = make([]float64, n), make([]float64, n), make([]float64, n)
 	}
-	n := len(s.Positions)
-	r.energy, r.discard = make([]float64, s.Chains()), make([]float64, s.Chains())
-	r.soft, r.z, r.score = make([]float64, n), make([]float64, n), make([]float64, n)
+	return s.own.(*relaxed)
 }
 
 // surrogate writes ∇ log s(z) to score.
@@ -141,6 +164,12 @@ func squares(z []float64) float64 {
 	return sum
 }
 
+// evaluateProposals takes the energies of the signs of z.
+func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
+	signs(r.z, info.Proposal)
+	return r.target.Energy(ctx, info.Proposal, r.energy)
+}
+
 // settle accepts or rejects a chain's z, which goes with info's proposal.
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
@@ -150,9 +179,10 @@ func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, 
 	}
 	info.settle(chain, state, r.energy[chain], ratio, src)
 	if info.Accepted[chain] {
-		copy(state.z[lo:hi], r.z[lo:hi])
-		copy(state.score[lo:hi], r.score[lo:hi])
+		known := state.own.(*relaxed)
+		copy(known.z[lo:hi], r.z[lo:hi])
+		copy(known.score[lo:hi], r.score[lo:hi])
 	}
 }
 
-func relaxedOptions() []option { return []option{stepSizeOption, smoothingOption} }
+const relaxedNature = "it moves real numbers behind binary slots"

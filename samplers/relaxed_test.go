@@ -89,10 +89,7 @@ func surrogateScore(t *testing.T, target RelaxedTarget, z []float64, smoothing f
 }
 
 // at puts a relaxed state at z.
-func at(t *testing.T, k interface {
-	Init(context.Context, []int) (*State, error)
-	surrogate(context.Context, []float64, []float64) error
-}, z []float64) *State {
+func at(t *testing.T, k *kernel, r *relaxation, z []float64) *State {
 	t.Helper()
 	x := make([]int, len(z))
 	signs(z, x)
@@ -100,8 +97,9 @@ func at(t *testing.T, k interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(s.z, z)
-	if err := k.surrogate(context.Background(), s.z, s.score); err != nil {
+	known := s.own.(*relaxed)
+	copy(known.z, z)
+	if err := r.surrogate(context.Background(), known.z, known.score); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -119,10 +117,7 @@ func normalVector(r *rand.Rand, n int) []float64 {
 func TestRelaxedMALADetailedBalance(t *testing.T) {
 	target := machine(t)
 	const epsilon, smoothing = 0.2, 0.6
-	k, err := NewRelaxedMALA(target, Options{StepSize: epsilon, Smoothing: smoothing})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := makeKernel(t, fmt.Sprintf("r-mala:step-size=%v,smoothing=%v", epsilon, smoothing), target)
 	r := rand.New(rand.NewPCG(2, 7))
 	flow := func(from, to []float64) float64 {
 		score := surrogateScore(t, target, from, smoothing)
@@ -134,11 +129,11 @@ func TestRelaxedMALADetailedBalance(t *testing.T) {
 			logq -= xi * xi / 2
 		}
 		var info Info
-		s := at(t, k, from)
+		s := at(t, k, k.mover.(relaxedMALA).relaxation, from)
 		if err := k.transition(context.Background(), s, []source{d}, &info); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(to, s.z, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		if diff := cmp.Diff(to, s.own.(*relaxed).z, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 			t.Fatalf("the kernel did not go where it was sent (-want +got):\n%s", diff)
 		}
 		return logTarget(t, target, from) + logq + math.Log(d.chances[0])
@@ -163,15 +158,13 @@ func TestRelaxedMALADetailedBalance(t *testing.T) {
 // is the same both ways.
 func TestRelaxedHMCDetailedBalance(t *testing.T) {
 	target := machine(t)
-	k, err := NewRelaxedHMC(target, Options{StepSize: 0.3, Smoothing: 0.6, Leapfrog: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := makeKernel(t, "r-hmc:step-size=0.3,smoothing=0.6,leapfrog=4", target)
+	hmc := k.mover.(*relaxedHMC)
 	r := rand.New(rand.NewPCG(2, 7))
 	run := func(z, p []float64) (end, momentum []float64, flow float64) {
 		d := &dictated{normals: slices.Clone(p)}
 		var info Info
-		s := at(t, k, z)
+		s := at(t, k, hmc.relaxation, z)
 		if err := k.transition(context.Background(), s, []source{d}, &info); err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +172,7 @@ func TestRelaxedHMCDetailedBalance(t *testing.T) {
 		for _, v := range p {
 			kinetic += v * v / 2
 		}
-		return slices.Clone(s.z), slices.Clone(k.momentum), logTarget(t, target, z) - kinetic + math.Log(d.chances[0])
+		return slices.Clone(s.own.(*relaxed).z), slices.Clone(hmc.momentum), logTarget(t, target, z) - kinetic + math.Log(d.chances[0])
 	}
 	uncertain := 0
 	for range 200 {
@@ -204,7 +197,7 @@ func TestRelaxedHMCDetailedBalance(t *testing.T) {
 	}
 	// One leapfrog step written out, with the score by finite differences.
 	z, p := []float64{0.4, -0.9, 1.3}, []float64{0.5, 0.1, -0.7}
-	k.leapfrog = 1
+	hmc.leapfrog = 1
 	end, momentum, _ := run(z, p)
 	score := surrogateScore(t, target, z, 0.6)
 	want, half := make([]float64, 3), make([]float64, 3)
@@ -229,38 +222,34 @@ func TestRelaxedSamplersVisitTheTarget(t *testing.T) {
 	ctx := context.Background()
 	target := machine(t)
 	w := newWorld(t, target)
-	for name, o := range map[string]Options{
-		"r-mala": {StepSize: 0.4, Smoothing: 0.7}, "r-hmc": {StepSize: 0.6, Smoothing: 0.7},
-		"r-hmc tempered": {StepSize: 0.6, Smoothing: 0.7, Temperature: 2},
-		"r-mala swapped": {StepSize: 0.4, Smoothing: 0.7, Ladder: []float64{1, 2}},
+	for name, c := range map[string]struct {
+		sampler string
+		ladder  []float64
+	}{
+		"r-mala": {"r-mala:step-size=0.4,smoothing=0.7", nil}, "r-hmc": {"r-hmc:step-size=0.6,smoothing=0.7", nil},
+		"r-hmc tempered": {"r-hmc:step-size=0.6,smoothing=0.7", []float64{2}},
+		"r-mala swapped": {"r-mala:step-size=0.4,smoothing=0.7", []float64{1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kernel, err := New(strings.Fields(name)[0], target, o)
-			if err != nil {
-				t.Fatal(err)
-			}
 			law := w.Probability
-			if o.Temperature != 0 {
-				law = newWorld(t, tempered(t, target, o.Temperature)).Probability
+			if c.ladder != nil {
+				law = newWorld(t, atTemperature(t, target, c.ladder[0])).Probability
 			}
 			const chains, steps = 8, 4000
 			streams := Streams(9, name, chains)
-			state, err := kernel.Init(ctx, RandomPositions(target, streams))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := Run(ctx, kernel, state, streams, 50, nil); err != nil {
-				t.Fatal(err)
-			}
 			visits := make([][][]float64, w.Len())
 			for i := range visits {
 				visits[i] = make([][]float64, chains)
 			}
 			var a Acceptance
-			err = Run(ctx, kernel, state, streams, steps, func(_ int, s *State, info *Info) error {
-				a.Observe(info)
+			plan := Plan{Streams: streams, WarmUp: 50, Steps: steps, Ladder: c.ladder}
+			_, err := Sample(ctx, makeKernel(t, c.sampler, target), RandomPositions(target, streams), plan, func(s Step) error {
+				if s.WarmUp {
+					return nil
+				}
+				a.Observe(s.Info)
 				for c := range chains {
-					here := w.Index(s.Position(c))
+					here := w.Index(s.State.Position(c))
 					for i := range visits {
 						visit := 0.0
 						if i == here {
@@ -296,14 +285,13 @@ func TestRelaxedSamplersVisitTheTarget(t *testing.T) {
 func TestSteinDirection(t *testing.T) {
 	target := machine(t)
 	const smoothing = 1.5
-	k, err := NewSteinDescent(target, Options{Smoothing: smoothing, StepSize: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := makeKernel(t, fmt.Sprintf("d-svgd:smoothing=%v,step-size=0.01", smoothing), target)
 	r := rand.New(rand.NewPCG(1, 9))
 	z := normalVector(r, 9)
-	s := at(t, k, z)
-	before := slices.Clone(s.z)
+	stein := k.mover.(*steinDescent)
+	s := at(t, k, stein.relaxation, z)
+	moved := s.own.(*relaxed).z
+	before := slices.Clone(moved)
 	if err := k.transition(context.Background(), s, make([]source, 3), &Info{}); err != nil {
 		t.Fatal(err)
 	}
@@ -345,13 +333,13 @@ func TestSteinDirection(t *testing.T) {
 			}
 		}
 	}
-	if d := cmp.Diff(want, k.direction, cmpopts.EquateApprox(0, 1e-5)); d != "" {
+	if d := cmp.Diff(want, stein.direction, cmpopts.EquateApprox(0, 1e-5)); d != "" {
 		t.Errorf("direction (-formula +kernel):\n%s", d)
 	}
 	// Adam's first step has the length of its rate in every direction.
 	for i, d := range want {
-		if moved := s.z[i] - before[i]; !(math.Abs(moved-math.Copysign(0.01, d)) < 1e-6) {
-			t.Errorf("number %d moved by %v", i, moved)
+		if by := moved[i] - before[i]; !(math.Abs(by-math.Copysign(0.01, d)) < 1e-6) {
+			t.Errorf("number %d moved by %v", i, by)
 		}
 	}
 }
@@ -361,10 +349,7 @@ func TestSteinDescent(t *testing.T) {
 	ctx := context.Background()
 	target := machine(t)
 	w := newWorld(t, target)
-	kernel, err := New("d-svgd", target, Options{StepSize: 0.05})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := makeKernel(t, "d-svgd:step-size=0.05", target)
 	const particles = 100
 	streams := Streams(1, "", particles)
 	state, err := kernel.Init(ctx, RandomPositions(target, streams))
@@ -383,14 +368,11 @@ func TestSteinDescent(t *testing.T) {
 		return sum
 	}
 	before := gap()
-	if err := Run(ctx, kernel, state, streams, 300, nil); err != nil {
+	if err := advance(ctx, kernel, state, streams, 300, nil); err != nil {
 		t.Fatal(err)
 	}
 	if after := gap(); !(after < before/2) {
 		t.Errorf("the means were off by %v and are by %v", before, after)
-	}
-	if _, err := New("d-svgd", target, Options{Ladder: []float64{1, 2}}); err == nil {
-		t.Error("particles under parallel tempering: no error")
 	}
 }
 
@@ -431,10 +413,7 @@ func TestRelaxedSamplersRejectTheUnusable(t *testing.T) {
 				continue // asks no gradient where it goes
 			}
 			t.Run(fmt.Sprintf("%s energy %v gradient %v", name, spoilt.energy, spoilt.gradient), func(t *testing.T) {
-				kernel, err := New(name, spoilt, Options{StepSize: 0.5, Smoothing: 0.5})
-				if err != nil {
-					t.Fatal(err)
-				}
+				kernel := makeKernel(t, name+":step-size=0.5,smoothing=0.5", spoilt)
 				streams := Streams(1, "", 8)
 				positions := make([]int, 24)
 				for c := range 8 {
@@ -445,7 +424,7 @@ func TestRelaxedSamplersRejectTheUnusable(t *testing.T) {
 					t.Fatal(err)
 				}
 				refused := 0
-				err = Run(ctx, kernel, state, streams, 40, func(_ int, s *State, info *Info) error {
+				err = advance(ctx, kernel, state, streams, 40, func(_ int, s *State, info *Info) error {
 					for c := range 8 {
 						if s.Position(c)[0] == 1 {
 							t.Fatalf("chain %d is at a spoilt state", c)
@@ -473,26 +452,23 @@ func TestRelaxedSamplersRejectTheUnusable(t *testing.T) {
 
 func TestRelaxationErrors(t *testing.T) {
 	for name, c := range map[string]struct {
-		target Target
-		o      Options
-		want   string
+		target  Target
+		setting string
+		want    string
 	}{
-		"three categories": {ternary{machine(t)}, Options{}, "slot 1 has 3 categories"},
-		"no relaxation":    {roughTable()(t), Options{}, "between 0 and 1"},
-		"infinite step":    {machine(t), Options{StepSize: math.Inf(1)}, "step size"},
-		"smoothing":        {machine(t), Options{Smoothing: -1}, "smoothing"},
-		"balance":          {machine(t), Options{Balance: Min()}, "no balance"},
+		"three categories": {ternary{machine(t)}, "smoothing=1", "slot 1 has 3 categories"},
+		"no relaxation":    {roughTable()(t), "smoothing=1", "between 0 and 1"},
+		"infinite step":    {machine(t), "step-size=inf", "step size"},
+		"smoothing":        {machine(t), "smoothing=inf", "smoothing"},
+		"balance":          {machine(t), "balance=min", "no balance"},
 	} {
 		for _, kernel := range []string{"r-mala", "r-hmc", "d-svgd"} {
-			if _, err := New(kernel, c.target, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := New(kernel+":"+c.setting, c.target); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %s: error %v, want one that says %q", kernel, name, err, c.want)
 			}
 		}
 	}
-	if _, err := New("r-hmc", machine(t), Options{Leapfrog: -1}); err == nil {
-		t.Error("-1 leapfrog steps: no error")
-	}
-	if _, err := New("rbm-gibbs", machine(t), Options{Temperature: 2}); err == nil {
+	if _, err := New("rbm-gibbs", atTemperature(t, machine(t), 2)); err == nil {
 		t.Error("a temperature for block Gibbs on latent units: no error")
 	}
 }

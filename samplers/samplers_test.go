@@ -69,38 +69,40 @@ func TestStreams(t *testing.T) {
 func TestNewErrors(t *testing.T) {
 	target := lattice(t, 2, 2)
 	table := roughTable()(t)
-	cases := []struct {
-		name   string
-		kernel string
-		target Target
-		o      Options
-		want   []string // all must be in the message
+	for _, c := range []struct {
+		name, sampler string
+		target        Target
+		want          []string // all must be in the message
 	}{
-		{"unknown", "hmc", target, Options{}, append([]string{`"hmc"`}, Names()...)},
-		{"no gradient", "dmala", only{target}, Options{}, []string{"dmala", "gradient"}},
-		{"no gradient below a temperature", "gwg", only{target}, Options{Temperature: 2}, []string{"gwg", "gradient"}},
-		{"no conditionals", "gibbs", only{target}, Options{}, []string{"gibbs", "conditionals"}},
-		{"no terms", "dula", struct{ GradientTarget }{target}, Options{Terms: 1, TermStream: rand.New(rand.NewPCG(1, 1))}, []string{"dula", "terms"}},
-		{"no term stream", "dula", target, Options{Terms: 1}, []string{"stream"}},
-		{"too many terms", "dula", target, Options{Terms: 5, TermStream: rand.New(rand.NewPCG(1, 1))}, []string{"5 terms", "has 4"}},
-		{"step size of gibbs", "gibbs", target, Options{StepSize: 1}, []string{"gibbs has no step size"}},
-		{"balance of gibbs", "gibbs", target, Options{Balance: Min()}, []string{"gibbs has no balance"}},
-		{"terms of gibbs", "gibbs", target, Options{Terms: 1}, []string{"gibbs has no stochastic gradient"}},
-		{"preconditioner of gwg", "gwg", target, Options{Preconditioner: []float64{1}}, []string{"gwg has no preconditioner"}},
-		{"negative step size", "dmala", target, Options{StepSize: -1}, []string{"step size -1"}},
-		{"NaN step size", "dmala", target, Options{StepSize: math.NaN()}, []string{"step size NaN"}},
-		{"short preconditioner", "dmala", target, Options{Preconditioner: []float64{1}}, []string{"1 preconditioner", "4 slots"}},
-		{"zero preconditioner", "dmala", target, Options{Preconditioner: []float64{1, 0, 1, 1}}, []string{"preconditioner 0 of slot 1"}},
-		{"negative temperature", "dmala", target, Options{Temperature: -2}, []string{"temperature -2"}},
-		{"NaN temperature", "dmala", target, Options{Temperature: math.NaN()}, []string{"temperature NaN"}},
-		{"no target", "dmala", nil, Options{}, []string{"no target"}},
-		{"no slots", "gwg", shaped(nil), Options{}, []string{"no slots"}},
-		{"empty slot", "gwg", shaped([]int{2, 0}), Options{}, []string{"slot 1 has 0 categories"}},
-		{"wrong length", "dmala", table, Options{Preconditioner: []float64{1}}, []string{"3 slots"}},
-	}
-	for _, c := range cases {
+		{"unknown", "hmc", target, append([]string{`"hmc"`}, Names()...)},
+		{"no gradient", "dmala", only{target}, []string{"dmala", "gradient"}},
+		{"no gradient below a temperature", "gwg", atTemperature(t, only{target}, 2), []string{"gwg", "gradient"}},
+		{"no conditionals", "gibbs", only{target}, []string{"gibbs", "conditionals"}},
+		{"no terms", "dula:terms=1", struct{ GradientTarget }{target}, []string{"dula", "terms"}},
+		{"no term stream", "dula:terms=1", target, []string{"stream"}},
+		{"too many terms", "dula:terms=5", target, []string{"5 terms", "has 4"}},
+		{"short preconditioner", "dmala:preconditioner=1", target, []string{"1 preconditioner", "4 slots"}},
+		{"wrong length", "dmala:preconditioner=1", table, []string{"3 slots"}},
+		{"too many slots", "pafs:radius=5", target, []string{"radius 5", "slots, 4"}},
+		{"too large a block", "gibbs-x:block=5", target, []string{"block 5", "slots, 4"}},
+		{"too many states", "gibbs-x:block=25", lattice(t, 5, 5), []string{"gibbs-x would evaluate", "smaller blocks"}},
+		{"no power", "acs:exponent=ratio", target, []string{"exponent ratio", "number"}},
+		{"an endless step", "acs:step-size=inf", target, []string{"finite"}},
+		{"a shrinking cycle", "acs:step-size=0.1", target, []string{"not the larger"}},
+		{"no target", "dmala", nil, []string{"no target"}},
+		{"no slots", "gwg", shaped(nil), []string{"no slots"}},
+		{"empty slot", "gwg", shaped([]int{2, 0}), []string{"slot 1 has 0 categories"}},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := New(c.kernel, c.target, c.o)
+			spec, err := ParseList(c.sampler)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shared := rand.New(rand.NewPCG(1, 1))
+			if c.name == "no term stream" {
+				shared = nil
+			}
+			_, err = spec[0].New(c.target, shared)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -116,6 +118,14 @@ func TestNewErrors(t *testing.T) {
 				t.Errorf("%q: ErrUnsupported is %v", err, !lacks)
 			}
 		})
+	}
+	for _, temperature := range []float64{0, -2, math.NaN(), math.Inf(1)} {
+		if _, err := Temper(target, temperature); err == nil || !strings.Contains(err.Error(), "temperature") {
+			t.Errorf("temperature %v: error %v", temperature, err)
+		}
+	}
+	if _, err := New("gibbs,gwg", target); err == nil {
+		t.Error("two samplers: no error")
 	}
 }
 
@@ -144,7 +154,7 @@ func TestInitErrors(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, name := range Names() {
-				kernel, err := New(name, c.target, Options{})
+				kernel, err := New(name, c.target)
 				if errors.Is(err, ErrUnsupported) {
 					continue
 				}
@@ -231,14 +241,11 @@ func TestEvaluationErrors(t *testing.T) {
 		}
 		for _, after := range []int{0, 1, 2, 3, 4, 5} {
 			left := after
-			o := f.options
-			if o.Terms != 0 {
-				o.TermStream = rand.New(rand.NewPCG(5, 6))
+			var target Target = failing{table, &left}
+			if f.temperature != 0 {
+				target = atTemperature(t, target, f.temperature)
 			}
-			kernel, err := New(f.kernel, failing{table, &left}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			kernel := f.over(t, target)
 			streams := Streams(1, "fails", 3)
 			state, err := kernel.Init(ctx, RandomPositions(table, streams))
 			if err != nil {
@@ -248,7 +255,7 @@ func TestEvaluationErrors(t *testing.T) {
 				continue
 			}
 			last := state.clone()
-			err = Run(ctx, kernel, state, streams, 10, func(_ int, s *State, _ *Info) error {
+			err = advance(ctx, kernel, state, streams, 10, func(_ int, s *State, _ *Info) error {
 				last = s.clone()
 				return nil
 			})
@@ -264,10 +271,7 @@ func TestEvaluationErrors(t *testing.T) {
 
 func TestStepErrors(t *testing.T) {
 	target := lattice(t, 2, 2)
-	kernel, err := New("dmala", target, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := makeKernel(t, "dmala", target)
 	streams := Streams(1, "", 2)
 	state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
 	if err != nil {
@@ -282,7 +286,8 @@ func TestStepErrors(t *testing.T) {
 		"a nil stream":    kernel.Step(context.Background(), state, []*rand.Rand{streams[0], nil}, &info),
 		"no info":         kernel.Step(context.Background(), state, streams, nil),
 		"cancelled":       kernel.Step(cancelled, state, streams, &info),
-		"observer's word": Run(context.Background(), kernel, state, streams, 3, func(step int, _ *State, _ *Info) error { return errFails }),
+		"another's state": makeKernel(t, "dmala", target).Step(context.Background(), state, streams, &info),
+		"a refresh of it": makeKernel(t, "dmala", target).Refresh(context.Background(), state),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -292,16 +297,17 @@ func TestStepErrors(t *testing.T) {
 
 func TestBalanceText(t *testing.T) {
 	for _, text := range append(BalanceNames(), "0.75", "1") {
-		b, err := ParseBalance(text)
-		if err != nil || b.String() != text {
+		var b Balance
+		if err := b.Set(text); err != nil || b.String() != text {
 			t.Errorf("%s reads as %v, %v", text, b, err)
 		}
 	}
-	if b, err := ParseBalance("0.5"); err != nil || b != Sqrt() {
+	var b Balance
+	if err := b.Set("0.5"); err != nil || b != (Balance{}) {
 		t.Errorf("0.5 reads as %v, %v; want sqrt", b, err)
 	}
 	for _, text := range []string{"", "0.4", "1.1", "NaN", "square"} {
-		if b, err := ParseBalance(text); err == nil {
+		if err := b.Set(text); err == nil {
 			t.Errorf("%q reads as %v", text, b)
 		}
 	}
@@ -309,9 +315,13 @@ func TestBalanceText(t *testing.T) {
 
 // The locally balanced functions satisfy g(t) = t g(1/t).
 func TestBalanceIsBalanced(t *testing.T) {
-	for _, b := range []Balance{Sqrt(), Ratio(), Min(), Max()} {
+	for _, name := range BalanceNames() {
+		var b Balance
+		if err := b.Set(name); err != nil {
+			t.Fatal(err)
+		}
 		for _, delta := range []float64{-800, -3, -0.1, 0, 0.1, 3, 800} {
-			if got, want := b.LogWeight(delta), delta+b.LogWeight(-delta); !(math.Abs(got-want) < 1e-9) {
+			if got, want := b.logWeight(delta), delta+b.logWeight(-delta); !(math.Abs(got-want) < 1e-9) {
 				t.Errorf("%v at %v: %v, want %v", b, delta, got, want)
 			}
 		}
@@ -370,17 +380,14 @@ func TestParallelChainsWalkTheSamePaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	walk := func(from, to int) []int {
-		kernel, err := New("dmala", table, Options{StepSize: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kernel := makeKernel(t, "dmala:step-size=1", table)
 		streams := Streams(4, "wide", 300)
 		positions := RandomPositions(table, streams)[3*from : 3*to]
 		state, err := kernel.Init(context.Background(), positions)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Run(context.Background(), kernel, state, streams[from:to], 4, nil); err != nil {
+		if err := advance(context.Background(), kernel, state, streams[from:to], 4, nil); err != nil {
 			t.Fatal(err)
 		}
 		return state.Positions
@@ -404,10 +411,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	target := oneHot{lattice(t, 5, 5)}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			kernel, err := New(name, target, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			kernel := makeKernel(t, name, target)
 			streams := Streams(1, "", 8)
 			state, err := kernel.Init(context.Background(), RandomPositions(target, streams))
 			if err != nil {
@@ -432,10 +436,11 @@ func TestStepAllocatesNothing(t *testing.T) {
 func TestStochasticDULA(t *testing.T) {
 	target := ragged(targets.TableOptions{Scale: 1.2, GradientError: 0.5, Terms: 3})(t)
 	w := newWorld(t, target)
-	kernel, err := NewDULA(target, Options{StepSize: 0.8, Terms: 2, TermStream: rand.New(rand.NewPCG(1, 1))})
+	made, err := Spec{Name: "dula"}.With("step-size", 0.8).With("terms", 2).New(target, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernel := made.(*kernel)
 	ctx := context.Background()
 	seen := map[string]bool{}
 	for range 30 {
@@ -444,7 +449,7 @@ func TestStochasticDULA(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			terms := slices.Clone(start.terms)
+			terms := slices.Clone(start.own.(*surroundings).terms)
 			seen[string(rune(terms[0]))+string(rune(terms[1]))] = true
 			gradient := w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {
 				return target.(StochasticGradientTarget).EnergyGradientOf(ctx, terms, states, energy, gradient)
@@ -482,59 +487,12 @@ func TestNamesFor(t *testing.T) {
 	if got := NamesFor(machine(t)); !slices.Contains(got, "rbm-gibbs") || slices.Contains(got, "p-ncg") {
 		t.Errorf("for an RBM: %v", got)
 	}
-	for _, d := range Descriptions() {
-		if d.Name == "" || d.Title == "" || d.Paper == "" || d.Target == "" || d.Cost == "" {
-			t.Errorf("incomplete description %+v", d)
-		}
-		kernel, err := New(d.Name, oneHot{target}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := kernel.(StepSizer); ok != d.Tunable && d.Name != "acs" && d.Name != "d-svgd" {
-			t.Errorf("%s: Tunable is %v, a step sizer: %v", d.Name, d.Tunable, ok)
-		}
-	}
-}
-
-// Warm-ups with the registry's own adaptations end at kernels that move.
-func TestAdaptationFor(t *testing.T) {
-	ctx := context.Background()
-	target := machine(t)
-	for _, name := range []string{"dmala", "dmala-ordinal", "dlmc", "pafs", "r-mala", "r-hmc"} {
-		kernel, err := New(name, target, Options{Smoothing: map[string]float64{"r-mala": 0.7, "r-hmc": 0.7}[name]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		adaptation, err := AdaptationFor(name, kernel)
-		if err != nil || adaptation == nil {
-			t.Fatalf("%s: no adaptation: %v", name, err)
-		}
-		streams := Streams(1, name, 10)
-		state, err := kernel.Init(ctx, RandomPositions(target, streams))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := math.NaN()
-		if k, ok := kernel.(StepSizer); ok {
-			before = k.StepSize()
-		}
-		report, err := WarmUp(ctx, kernel, state, streams, 300, adaptation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name != "pafs" && !(report.StepSize != before && report.StepSize > 0) {
-			t.Errorf("%s: step size %v before and %v after", name, before, report.StepSize)
-		}
-		if !(report.AcceptanceRate > 0.3 && report.AcceptanceRate < 0.99) {
-			t.Errorf("%s: acceptance %v in the warm-up", name, report.AcceptanceRate)
-		}
-	}
 }
 
 // A tempered target says of what the one below lacks that it lacks it.
 func TestTemperedWithout(t *testing.T) {
 	ctx := context.Background()
-	warm := tempered(t, only{lattice(t, 2, 2)}, 2)
+	warm := atTemperature(t, only{lattice(t, 2, 2)}, 2)
 	one, rows := make([]float64, 1), make([]float64, 8)
 	state := []int{0, 0, 0, 0}
 	for name, err := range map[string]error{
@@ -549,15 +507,12 @@ func TestTemperedWithout(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if warm.Terms() != 0 || warm.Values() != nil || warm.Temperature() != 2 {
-		t.Errorf("terms %d, values %v, temperature %v", warm.Terms(), warm.Values(), warm.Temperature())
+	if warm.Terms() != 0 || warm.Values() != nil || warm.temperature != 2 {
+		t.Errorf("terms %d, values %v, temperature %v", warm.Terms(), warm.Values(), warm.temperature)
 	}
 	warm.Distances(0, 0, 0, one)
 	if one[0] != 0 {
 		t.Errorf("a distance of %v from nowhere", one[0])
-	}
-	if _, err := NewTempered(only{lattice(t, 2, 2)}, math.Inf(1)); err == nil {
-		t.Error("an infinite temperature: no error")
 	}
 }
 

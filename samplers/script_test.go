@@ -3,6 +3,7 @@ package samplers
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -96,23 +97,44 @@ func (s *script) normal() float64 { panic("a normal number has no list of outcom
 // clone copies a state, so that each path starts from the same one.
 func (s *State) clone() *State {
 	c := *s
-	c.Positions = slices.Clone(s.Positions)
-	c.Energy = slices.Clone(s.Energy)
-	c.Gradient = slices.Clone(s.Gradient)
-	c.terms = slices.Clone(s.terms)
-	c.z, c.score = slices.Clone(s.z), slices.Clone(s.score)
-	c.first, c.second = slices.Clone(s.first), slices.Clone(s.second)
-	c.replicas = slices.Clone(s.replicas)
-	for i, r := range c.replicas {
-		c.replicas[i] = r.clone()
-	}
-	if s.weights != nil {
-		w := *s.weights
+	c.Positions, c.Energy = slices.Clone(s.Positions), slices.Clone(s.Energy)
+	switch own := s.own.(type) {
+	case *surroundings:
+		o, w := *own, *own.weights
+		o.gradient, o.terms = slices.Clone(o.gradient), slices.Clone(o.terms)
 		w.logBlock, w.logTotal = slices.Clone(w.logBlock), slices.Clone(w.logTotal)
 		w.auxiliary, w.buffer = slices.Clone(w.auxiliary), slices.Clone(w.buffer)
-		c.weights = &w
+		o.weights, c.own = &w, &o
+	case *relaxed:
+		o := *own
+		o.z, o.score = slices.Clone(o.z), slices.Clone(o.score)
+		o.first, o.second = slices.Clone(o.first), slices.Clone(o.second)
+		c.own = &o
+	case replicas:
+		var copies replicas
+		for _, r := range own {
+			copies = append(copies, r.clone())
+		}
+		copies[0].Positions, copies[0].Energy = c.Positions, c.Energy
+		c.own = copies
 	}
 	return &c
+}
+
+// advance makes steps and calls observe, which may be nil, after each.
+func advance(ctx context.Context, k Kernel, state *State, streams []*rand.Rand, steps int, observe func(step int, state *State, info *Info) error) error {
+	var info Info
+	for step := 1; step <= steps; step++ {
+		if err := k.Step(ctx, state, streams, &info); err != nil {
+			return err
+		}
+		if observe != nil {
+			if err := observe(step, state, &info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // transitionMatrix is the exact transition matrix of a kernel's own step, row
@@ -134,7 +156,7 @@ func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matr
 		err = everyPath(func(src source) error {
 			end = start.clone()
 			defer scriptTerms(kernel, src)()
-			return kernel.(transition).transition(ctx, end, []source{src}, &info)
+			return kernel.(mover).transition(ctx, end, []source{src}, &info)
 		}, func(p float64) {
 			matrix[i][e.Index(end.Positions)] += p
 			total += p
@@ -152,16 +174,21 @@ func transitionMatrix(t *testing.T, kernel Kernel, e *targets.Enumeration) (matr
 // scriptTerms lets a script decide on the subset of terms too, until the
 // function it returns is called.
 func scriptTerms(kernel Kernel, src source) (restore func()) {
-	k, ok := kernel.(interface{ engine() *informed })
-	if !ok || k.engine().terms == nil {
+	k, ok := engineOf(kernel)
+	if !ok || k.terms == nil {
 		return func() {}
 	}
-	terms := k.engine().terms
-	before := terms.src
-	terms.src = src
+	before := k.terms.src
+	k.terms.src = src
 	// The order is scratch; a path must not depend on the one before.
-	slices.Sort(terms.order)
-	return func() { terms.src = before }
+	slices.Sort(k.terms.order)
+	return func() { k.terms.src = before }
 }
 
-func (k *informed) engine() *informed { return k }
+func engineOf(k Kernel) (*informed, bool) {
+	e, ok := k.(*kernel).mover.(interface{ engine() *informed })
+	if !ok {
+		return nil, false
+	}
+	return e.engine(), true
+}

@@ -54,3 +54,31 @@ func (s random) normal() float64       { return s.r.NormFloat64() }
 func accept(s source, logRatio float64) bool {
 	return s.chance(math.Exp(math.Min(0, logRatio)))
 }
+
+// chooseSlots fills block with distinct slots, uniformly. order holds every
+// slot and comes back in its own order, so that chains do not hear of each
+// other.
+func chooseSlots(block, order []int, src source) {
+	for i := range block {
+		j := i + src.index(len(order)-i)
+		order[i], order[j] = order[j], order[i]
+	}
+	copy(block, order)
+	for i := range order {
+		order[i] = i
+	}
+}
+
+// ascending is 0 to n-1.
+func ascending(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// normalAround draws from N(mean, variance).
+func normalAround(mean, variance float64, src source) float64 {
+	return mean + math.Sqrt(variance)*src.normal()
+}

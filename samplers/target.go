@@ -61,13 +61,55 @@ type MaskedConditionalTarget interface {
 	LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error
 }
 
-// errUnsupported marks what a target cannot do, so that a caller can tell a
-// wrong combination from a failed evaluation.
-var errUnsupported = errors.New("the target does not offer what the sampler needs")
+// A MetricTarget knows how far apart the categories of a slot are, such as
+// the distance of two words' embeddings.
+type MetricTarget interface {
+	GradientTarget
+	// Distances writes the squared distance (or another power of a norm) from
+	// category from to the categories first, first+1, ... of a slot.
+	Distances(slot, from, first int, distance []float64)
+}
 
-// ErrUnsupported is matched (errors.Is) by the errors of [New] and of the
-// constructors when the target lacks an interface that the kernel needs.
-var ErrUnsupported = errUnsupported
+// An OrdinalTarget has categories that stand for numbers, and an energy that
+// extends to real slots.
+type OrdinalTarget interface {
+	Target
+	// Values returns the number each category stands for, [slots][categories].
+	// The caller must not change it.
+	Values() [][]float64
+	// EnergyDerivative writes U to energy [chains] and ∂U/∂θ_j at the
+	// state's values to derivative [chains × slots].
+	EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error
+}
+
+// A RelaxedTarget has binary slots and an energy that extends to slots between
+// 0 and 1.
+type RelaxedTarget interface {
+	Target
+	// RelaxedEnergyGradient writes U at x [chains × slots], each in [0,1], to
+	// energy [chains] and ∂U/∂x_j to gradient [chains × slots].
+	RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error
+}
+
+// A LatentTarget is the margin of a bipartite model over binary slots and
+// binary latent units, such as a restricted Boltzmann machine: each side is
+// independent given the other.
+type LatentTarget interface {
+	Target
+	// Latents is the number of latent units.
+	Latents() int
+	// LatentLogits writes the log-odds of each latent unit given the slots,
+	// [chains × latents].
+	LatentLogits(states []int, logits []float64)
+	// SlotLogits writes the log-odds of each slot being 1 given the latent
+	// units, [chains × slots].
+	SlotLogits(latents []bool, logits []float64)
+}
+
+// ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a
+// sampler needs, so that a caller can tell a wrong combination from a failed
+// evaluation.
+var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
 // A layered target stands over another one and has all optional methods; it
 // supports an interface only when what lies below supports it.
@@ -78,11 +120,11 @@ type layered interface {
 
 // capability finds interface I in the target. A layered target implements
 // every method, so each target below it is asked too.
-func capability[I Target](target Target, kernel, need string) (I, error) {
-	var none I
+func capability[I Target](target Target, sampler string) (I, error) {
 	for t := target; ; {
 		if _, ok := t.(I); !ok {
-			return none, fmt.Errorf("%s needs a target with %s, and %T has none: %w", kernel, need, t, errUnsupported)
+			var none I
+			return none, fmt.Errorf("%s needs a target with %s, and %T has none: %w", sampler, offer[I](), t, ErrUnsupported)
 		}
 		l, ok := t.(layered)
 		if !ok {
@@ -92,20 +134,27 @@ func capability[I Target](target Target, kernel, need string) (I, error) {
 	}
 }
 
-func gradientTarget(target Target, kernel string) (GradientTarget, error) {
-	return capability[GradientTarget](target, kernel, "an energy gradient")
-}
-
-func stochasticGradientTarget(target Target, kernel string) (StochasticGradientTarget, error) {
-	return capability[StochasticGradientTarget](target, kernel, "a gradient by terms")
-}
-
-func conditionalTarget(target Target, kernel string) (ConditionalTarget, error) {
-	return capability[ConditionalTarget](target, kernel, "single-slot conditionals")
-}
-
-func maskedConditionalTarget(target Target, kernel string) (MaskedConditionalTarget, error) {
-	return capability[MaskedConditionalTarget](target, kernel, "conditionals of several open slots")
+// offer says what an interface adds to a target.
+func offer[I Target]() string {
+	switch any((*I)(nil)).(type) {
+	case *GradientTarget:
+		return "an energy gradient"
+	case *StochasticGradientTarget:
+		return "a gradient by terms"
+	case *ConditionalTarget:
+		return "single-slot conditionals"
+	case *MaskedConditionalTarget:
+		return "conditionals of several open slots"
+	case *MetricTarget:
+		return "distances between categories"
+	case *OrdinalTarget:
+		return "categories that are numbers"
+	case *RelaxedTarget:
+		return "an energy over slots between 0 and 1"
+	case *LatentTarget:
+		return "latent units (and a temperature has none)"
+	}
+	return "energies"
 }
 
 // RandomPositions draws each chain's slots uniformly from the target's

@@ -6,58 +6,52 @@ import (
 	"math"
 )
 
-// Tempered is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and
+// Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and
 // gradients are divided by T; conditionals are raised to the power 1/T and
 // normalised again, which is what the conditionals of π become. It offers to
-// the kernels exactly the interfaces that the target below it offers.
-type Tempered struct {
+// the kernels exactly the interfaces that the target below it offers, but for
+// latent units. The temperature must be positive and finite.
+func Temper(target Target, temperature float64) (Target, error) {
+	return temper(target, temperature)
+}
+
+type tempered struct {
 	target      Target
 	temperature float64
 }
 
 var (
-	_ StochasticGradientTarget = (*Tempered)(nil)
-	_ ConditionalTarget        = (*Tempered)(nil)
-	_ MaskedConditionalTarget  = (*Tempered)(nil)
-	_ MetricTarget             = (*Tempered)(nil)
-	_ OrdinalTarget            = (*Tempered)(nil)
-	_ RelaxedTarget            = (*Tempered)(nil)
-	_ layered                  = (*Tempered)(nil)
+	_ StochasticGradientTarget = (*tempered)(nil)
+	_ ConditionalTarget        = (*tempered)(nil)
+	_ MaskedConditionalTarget  = (*tempered)(nil)
+	_ MetricTarget             = (*tempered)(nil)
+	_ OrdinalTarget            = (*tempered)(nil)
+	_ RelaxedTarget            = (*tempered)(nil)
+	_ layered                  = (*tempered)(nil)
 )
 
-// NewTempered wraps a target. The temperature must be positive and finite.
-func NewTempered(target Target, temperature float64) (*Tempered, error) {
-	if err := checkTemperature(temperature); err != nil {
+func temper(target Target, temperature float64) (*tempered, error) {
+	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	return &Tempered{target, temperature}, nil
-}
-
-func checkTemperature(temperature float64) error {
 	if !(temperature > 0) || math.IsInf(temperature, 1) {
-		return fmt.Errorf("temperature %v: it must be above 0 and finite", temperature)
+		return nil, fmt.Errorf("temperature %v: it must be above 0 and finite", temperature)
 	}
-	return nil
+	return &tempered{target, temperature}, nil
 }
 
-// Temperature is T.
-func (t *Tempered) Temperature() float64 { return t.temperature }
+func (t *tempered) below() Target { return t.target }
 
-func (t *Tempered) below() Target { return t.target }
+func (t *tempered) Categories() []int { return t.target.Categories() }
 
-// Categories implements [Target].
-func (t *Tempered) Categories() []int { return t.target.Categories() }
-
-// Energy implements [Target].
-func (t *Tempered) Energy(ctx context.Context, states []int, energy []float64) error {
+func (t *tempered) Energy(ctx context.Context, states []int, energy []float64) error {
 	err := t.target.Energy(ctx, states, energy)
 	t.cool(energy)
 	return err
 }
 
-// EnergyGradient implements [GradientTarget].
-func (t *Tempered) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	target, err := gradientTarget(t.target, "a tempered gradient")
+func (t *tempered) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	target, err := capability[GradientTarget](t.target, "a tempered gradient")
 	if err != nil {
 		return err
 	}
@@ -67,19 +61,16 @@ func (t *Tempered) EnergyGradient(ctx context.Context, states []int, energy, gra
 	return err
 }
 
-// Terms implements [StochasticGradientTarget]. It is 0 when the target below
-// has no terms.
-func (t *Tempered) Terms() int {
-	target, err := stochasticGradientTarget(t.target, "a tempered gradient by terms")
-	if err != nil {
-		return 0
+// Terms is 0 when the target below has none.
+func (t *tempered) Terms() int {
+	if target, err := capability[StochasticGradientTarget](t.target, "a tempered gradient"); err == nil {
+		return target.Terms()
 	}
-	return target.Terms()
+	return 0
 }
 
-// EnergyGradientOf implements [StochasticGradientTarget].
-func (t *Tempered) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
-	target, err := stochasticGradientTarget(t.target, "a tempered gradient by terms")
+func (t *tempered) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	target, err := capability[StochasticGradientTarget](t.target, "a tempered gradient")
 	if err != nil {
 		return err
 	}
@@ -89,9 +80,8 @@ func (t *Tempered) EnergyGradientOf(ctx context.Context, terms []int, states []i
 	return err
 }
 
-// LogConditionals implements [ConditionalTarget].
-func (t *Tempered) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
-	target, err := conditionalTarget(t.target, "a tempered conditional")
+func (t *tempered) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
+	target, err := capability[ConditionalTarget](t.target, "a tempered conditional")
 	if err != nil {
 		return err
 	}
@@ -106,9 +96,8 @@ func (t *Tempered) LogConditionals(ctx context.Context, states []int, slots []in
 	return nil
 }
 
-// LogMaskedConditionals implements [MaskedConditionalTarget].
-func (t *Tempered) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
-	target, err := maskedConditionalTarget(t.target, "a tempered masked conditional")
+func (t *tempered) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	target, err := capability[MaskedConditionalTarget](t.target, "a tempered conditional")
 	if err != nil {
 		return err
 	}
@@ -125,26 +114,24 @@ func (t *Tempered) LogMaskedConditionals(ctx context.Context, states []int, open
 	return nil
 }
 
-// Distances implements [MetricTarget]: a temperature leaves distances alone.
-// It leaves distance as it is when the target below has no distances.
-func (t *Tempered) Distances(slot, from, first int, distance []float64) {
-	if target, err := capability[MetricTarget](t.target, "a tempered target", "distances"); err == nil {
+// Distances are left alone by a temperature, and are not written when the
+// target below has none.
+func (t *tempered) Distances(slot, from, first int, distance []float64) {
+	if target, err := capability[MetricTarget](t.target, "a tempered target"); err == nil {
 		target.Distances(slot, from, first, distance)
 	}
 }
 
-// Values implements [OrdinalTarget]. It is nil when the target below has no
-// numbers.
-func (t *Tempered) Values() [][]float64 {
-	if target, err := capability[OrdinalTarget](t.target, "a tempered target", "categories that are numbers"); err == nil {
+// Values are nil when the target below has none.
+func (t *tempered) Values() [][]float64 {
+	if target, err := capability[OrdinalTarget](t.target, "a tempered target"); err == nil {
 		return target.Values()
 	}
 	return nil
 }
 
-// EnergyDerivative implements [OrdinalTarget].
-func (t *Tempered) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
-	target, err := capability[OrdinalTarget](t.target, "a tempered target", "categories that are numbers")
+func (t *tempered) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
+	target, err := capability[OrdinalTarget](t.target, "a tempered derivative")
 	if err != nil {
 		return err
 	}
@@ -154,9 +141,8 @@ func (t *Tempered) EnergyDerivative(ctx context.Context, states []int, energy, d
 	return err
 }
 
-// RelaxedEnergyGradient implements [RelaxedTarget].
-func (t *Tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error {
-	target, err := capability[RelaxedTarget](t.target, "a tempered target", "an energy over slots between 0 and 1")
+func (t *tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error {
+	target, err := capability[RelaxedTarget](t.target, "a tempered gradient")
 	if err != nil {
 		return err
 	}
@@ -167,7 +153,7 @@ func (t *Tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energ
 }
 
 // coolConditional raises one normalised conditional to the power 1/T.
-func (t *Tempered) coolConditional(logp []float64) {
+func (t *tempered) coolConditional(logp []float64) {
 	t.cool(logp)
 	total := logSumExp(logp)
 	for v := range logp {
@@ -175,7 +161,7 @@ func (t *Tempered) coolConditional(logp []float64) {
 	}
 }
 
-func (t *Tempered) cool(x []float64) {
+func (t *tempered) cool(x []float64) {
 	for i := range x {
 		x[i] /= t.temperature
 	}

@@ -24,9 +24,9 @@ func smallTable(t *testing.T) *targets.Table {
 	return table
 }
 
-func tempered(t *testing.T, target Target, temperature float64) *Tempered {
+func atTemperature(t *testing.T, target Target, temperature float64) *tempered {
 	t.Helper()
-	w, err := NewTempered(target, temperature)
+	w, err := temper(target, temperature)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,24 +38,17 @@ func tempered(t *testing.T, target Target, temperature float64) *Tempered {
 // every make are swapped: with gradients, with energies only, with numbers.
 func TestParallelTempering(t *testing.T) {
 	ctx := context.Background()
-	ladder := []float64{1, 1.8, 4}
+	temperatures := []float64{1, 1.8, 4}
 	target := smallTable(t)
 	for _, name := range []string{"dmala", "gwg", "lb-1", "hamming-ball", "mlm-mh", "dmala-ordinal"} {
 		t.Run(name, func(t *testing.T) {
-			kernel, err := New(name, target, Options{Ladder: ladder})
-			if err != nil {
-				t.Fatal(err)
-			}
+			kernel := laddered(t, name, target, temperatures)
 			var worlds []*world
 			var steps [][][]float64
-			for _, temperature := range ladder {
-				w := newWorld(t, tempered(t, target, temperature))
-				single, err := New(name, target, Options{Temperature: temperature})
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, temperature := range temperatures {
+				w := newWorld(t, atTemperature(t, target, temperature))
 				worlds = append(worlds, w)
-				steps = append(steps, transitionMatrix(t, single, w.Enumeration))
+				steps = append(steps, transitionMatrix(t, makeKernel(t, name, w.target), w.Enumeration))
 			}
 			n := worlds[0].Len()
 			split := func(i int) [3]int { return [3]int{i / (n * n), i / n % n, i % n} }
@@ -108,8 +101,8 @@ func TestParallelTempering(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for r, k := range kernel.(*ParallelTempering).Rungs()[1:] {
-					if start.replicas[r], err = k.Init(ctx, e.State(x[r+1])); err != nil {
+				for r, k := range kernel.mover.(*ladder).rungs[1:] {
+					if start.own.(replicas)[r+1], err = k.Init(ctx, e.State(x[r+1])); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -118,9 +111,10 @@ func TestParallelTempering(t *testing.T) {
 				var info Info
 				err = everyPath(func(src source) error {
 					end = start.clone()
-					return kernel.(transition).transition(ctx, end, []source{src}, &info)
+					return kernel.transition(ctx, end, []source{src}, &info)
 				}, func(p float64) {
-					got[joint([3]int{e.Index(end.Positions), e.Index(end.replicas[0].Positions), e.Index(end.replicas[1].Positions)})] += p
+					rungs := end.own.(replicas)
+					got[joint([3]int{e.Index(end.Positions), e.Index(rungs[1].Positions), e.Index(rungs[2].Positions)})] += p
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -142,30 +136,28 @@ func TestParallelTempering(t *testing.T) {
 func TestParallelTemperingCaches(t *testing.T) {
 	ctx := context.Background()
 	target := smallTable(t)
-	kernel, err := New("dmala", target, Options{Ladder: []float64{1, 3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := laddered(t, "dmala", target, []float64{1, 3})
 	streams := Streams(5, "", 4)
 	state, err := kernel.Init(ctx, RandomPositions(target, streams))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Run(ctx, kernel, state, streams, 60, func(_ int, s *State, info *Info) error {
+	err = advance(ctx, kernel, state, streams, 60, func(_ int, s *State, info *Info) error {
 		if info.Cost.Gradients != 8 {
 			t.Errorf("cost %+v, want 8 gradients for 4 chains on 2 rungs", info.Cost)
 		}
-		for i, r := range []*State{s, s.replicas[0]} {
-			energy, gradient := make([]float64, 4), make([]float64, len(r.Gradient))
-			if err := tempered(t, target, []float64{1, 3}[i]).EnergyGradient(ctx, r.Positions, energy, gradient); err != nil {
+		for i, r := range s.own.(replicas) {
+			known := r.own.(*surroundings)
+			energy, gradient := make([]float64, 4), make([]float64, len(known.gradient))
+			if err := atTemperature(t, target, []float64{1, 3}[i]).EnergyGradient(ctx, r.Positions, energy, gradient); err != nil {
 				return err
 			}
-			for _, d := range []string{cmp.Diff(energy, r.Energy, cmpopts.EquateApprox(0, 1e-9)), cmp.Diff(gradient, r.Gradient, cmpopts.EquateApprox(0, 1e-9))} {
+			for _, d := range []string{cmp.Diff(energy, r.Energy, cmpopts.EquateApprox(0, 1e-9)), cmp.Diff(gradient, known.gradient, cmpopts.EquateApprox(0, 1e-9))} {
 				if d != "" {
 					t.Fatalf("rung %d (-fresh +cached):\n%s", i, d)
 				}
 			}
-			if err := checkWeights(r); err != nil {
+			if err := checkWeights(kernel.mover.(*ladder).rungs[i].mover.(*dlp).informed, r); err != nil {
 				t.Fatalf("rung %d: %v", i, err)
 			}
 		}
@@ -174,47 +166,50 @@ func TestParallelTemperingCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	swaps := kernel.(*ParallelTempering).Swaps()
-	if s := swaps[0]; s.Tried != 240 || s.Taken == 0 || s.Taken == s.Tried {
+	if s := kernel.mover.(*ladder).swaps[0]; s.tried != 240 || s.taken == 0 || s.taken == s.tried {
 		t.Errorf("swaps %+v, want 240 tried and some of them taken", s)
 	}
 }
 
-func TestParallelTemperingErrors(t *testing.T) {
+// laddered is parallel tempering as Sample makes it.
+func laddered(t *testing.T, name string, target Target, temperatures []float64) *kernel {
+	t.Helper()
+	k := makeKernel(t, name, target)
+	l, err := newLadder(k, temperatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kernel{mover: l, spec: k.spec, target: target}
+}
+
+func TestLadderErrors(t *testing.T) {
 	target := smallTable(t)
 	for name, c := range map[string]struct {
-		kernel string
-		o      Options
-		want   string
+		sampler string
+		target  Target
+		ladder  []float64
+		want    string
 	}{
-		"one rung":           {"dmala", Options{Ladder: []float64{1}}, "at least two"},
-		"descending":         {"dmala", Options{Ladder: []float64{2, 1}}, "ascend"},
-		"zero":               {"dmala", Options{Ladder: []float64{0, 1}}, "temperature 0"},
-		"two coldest":        {"dmala", Options{Ladder: []float64{1, 2}, Temperature: 3}, "no other"},
-		"stochastic":         {"dmala", Options{Ladder: []float64{1, 2}, Terms: 1}, "cannot be swapped"},
-		"a rung's own fault": {"dmala", Options{Ladder: []float64{1, 2}, StepSize: -1}, "step size"},
+		"no rung":    {"dmala", target, []float64{}, "a temperature"},
+		"descending": {"dmala", target, []float64{2, 1}, "ascend"},
+		"zero":       {"dmala", target, []float64{0, 1}, "temperature 0"},
+		"stochastic": {"dmala:terms=1", target, []float64{1, 2}, "cannot be swapped"},
+		"no energy":  {"gibbs", target, []float64{1, 2}, "gibbs knows none"},
+		"together":   {"d-svgd", machine(t), []float64{1, 2}, "move together"},
+		"no latents": {"rbm-gibbs", machine(t), []float64{2}, "latent units"},
 	} {
-		if _, err := New(c.kernel, target, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		spec, err := Parse(c.sampler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernel, err := spec.New(c.target, rand.New(rand.NewPCG(1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := Plan{Streams: Streams(1, "", 1), Steps: 1, Ladder: c.ladder}
+		if _, err := Sample(t.Context(), kernel, make([]int, len(c.target.Categories())), plan, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
 		}
-	}
-	kernel, err := New("gibbs", target, Options{Ladder: []float64{1, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kernel.Init(context.Background(), []int{0, 0}); err == nil {
-		t.Error("gibbs knows no energies to swap by, and no error says so")
-	}
-	if kernel, err = New("gwg", target, Options{Ladder: []float64{1, 2}}); err != nil {
-		t.Fatal(err)
-	}
-	var info Info
-	alone, err := kernel.(*ParallelTempering).Rungs()[0].Init(context.Background(), []int{0, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := kernel.Step(context.Background(), alone, Streams(1, "", 1), &info); err == nil {
-		t.Error("a state without replicas: no error")
 	}
 }
 
@@ -224,15 +219,15 @@ func TestAnneal(t *testing.T) {
 	target := roughTable()(t).(*targets.Table)
 	w := newWorld(t, target)
 	best := slices.Max(w.Energy)
-	for name, o := range map[string]Options{"dmala": {StepSize: 2}, "gibbs": {}, "mlm-mh": {}, "lb-1": {}, "acs": {}} {
+	for _, name := range []string{"dmala:step-size=2", "gibbs", "mlm-mh", "lb-1", "acs"} {
 		streams := Streams(3, name, 6)
 		observed := 0
-		got, err := Anneal(ctx, name, target, o, RandomPositions(target, streams), streams, AnnealOptions{Steps: 300},
-			func(int, *State, *Info) error { observed++; return nil })
+		got, err := Anneal(ctx, makeKernel(t, name, target), RandomPositions(target, streams), streams, AnnealOptions{Steps: 300},
+			func(Step) error { observed++; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if observed != 300 {
+		if observed != 301 { // the start, and every step
 			t.Errorf("%s: %d steps observed", name, observed)
 		}
 		for c, u := range got.Energy {
@@ -247,26 +242,28 @@ func TestAnneal(t *testing.T) {
 }
 
 func TestAnnealErrors(t *testing.T) {
-	ctx := context.Background()
 	target := smallTable(t)
-	streams := Streams(3, "", 1)
-	run := func(target Target, o Options, a AnnealOptions, positions []int) error {
-		_, err := Anneal(ctx, "dmala", target, o, positions, streams, a, func(int, *State, *Info) error { return errFails })
+	kernel := makeKernel(t, "dmala", target)
+	terms, err := Spec{Name: "dmala"}.With("terms", 1).New(target, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(k Kernel, a AnnealOptions, positions []int) error {
+		_, err := Anneal(t.Context(), k, positions, Streams(3, "", 1), a, func(Step) error { return errFails })
 		return err
 	}
 	start := []int{0, 0}
 	for name, err := range map[string]error{
-		"heating":     run(target, Options{}, AnnealOptions{Start: 1, End: 2}, start),
-		"temperature": run(target, Options{Temperature: 2}, AnnealOptions{}, start),
-		"option":      run(target, Options{StepSize: -1}, AnnealOptions{}, start),
-		"start":       run(target, Options{}, AnnealOptions{}, []int{5, 5}),
-		"no target":   run(nil, Options{}, AnnealOptions{}, start),
+		"heating":    run(kernel, AnnealOptions{Start: 1, End: 2}, start),
+		"stochastic": run(terms, AnnealOptions{}, start),
+		"start":      run(kernel, AnnealOptions{}, []int{5, 5}),
+		"no kernel":  run(nil, AnnealOptions{}, start),
 	} {
 		if err == nil || errors.Is(err, errFails) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if err := run(target, Options{}, AnnealOptions{}, start); !errors.Is(err, errFails) {
+	if err := run(kernel, AnnealOptions{}, start); !errors.Is(err, errFails) {
 		t.Errorf("the observer's error is lost: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -43,8 +44,8 @@ func weight(token int) float64 {
 
 func bond(a, b int) float64 { return math.Cos(float64(a * b)) }
 
-func (m *fakeModel) Description() infill.Description {
-	return infill.Description{Name: "toy", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
+func (m *fakeModel) Description() lm.Description {
+	return lm.Description{Name: "toy", SHA256: "0123456789abcdef0123456789abcdef", Runtime: "1.2.3", Device: "cpu"}
 }
 
 func (m *fakeModel) Positions() int { return 64 }
@@ -75,7 +76,7 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 }
 
 // Score lets fills of several lengths be compared.
-func (m *fakeModel) Score(_ context.Context, ids []int, queries []infill.Query) ([]float64, error) {
+func (m *fakeModel) Score(_ context.Context, ids []int, queries []lm.Query) ([]float64, error) {
 	scores := make([]float64, len(queries))
 	for i, q := range queries {
 		scores[i] = weight(ids[q.Position]) - 3
@@ -83,7 +84,7 @@ func (m *fakeModel) Score(_ context.Context, ids []int, queries []infill.Query) 
 	return scores, nil
 }
 
-func (m *fakeModel) NewTarget(_, _ []int, o infill.TargetOptions) (infill.Target, error) {
+func (m *fakeModel) NewTarget(_, _ []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &fakeTarget{model: m, support: o.Support}
 	for _, s := range o.Support {
 		t.categories = append(t.categories, len(s))
@@ -100,13 +101,13 @@ type fakeTarget struct {
 }
 
 var (
-	_ infill.Model                      = (*fakeModel)(nil)
+	_ infill.LanguageModel              = (*fakeModel)(nil)
 	_ samplers.StochasticGradientTarget = (*fakeTarget)(nil)
 	_ samplers.ConditionalTarget        = (*fakeTarget)(nil)
 )
 
-func (t *fakeTarget) Categories() []int     { return t.categories }
-func (t *fakeTarget) Counts() infill.Counts { return infill.Counts{Rows: 7} }
+func (t *fakeTarget) Categories() []int { return t.categories }
+func (t *fakeTarget) Counts() lm.Counts { return lm.Counts{Rows: 7} }
 
 func (t *fakeTarget) energyOf(state []int) float64 {
 	u, last := -3.0, 0

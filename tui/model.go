@@ -827,10 +827,10 @@ func (m *Model) pin(f *Fill) tea.Cmd {
 // adopt takes a run's sentence over as the template.
 func (m *Model) adopt() tea.Cmd {
 	r := m.runView.state
-	if r == nil || r.fault != "" || m.runView.table {
+	if r == nil || r.Err != nil || m.runView.table {
 		return nil
 	}
-	m.editor = newEditor(r.prompts[m.runView.sentence].Template)
+	m.editor = newEditor(r.Prompts[m.runView.sentence].Template)
 	m.view = fillsView
 	return m.edited()
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
+
+	"infill/infill/eval"
 )
 
 // evaluation writes a run's folder, with its first records as they would come.
@@ -55,6 +57,9 @@ func (e *evaluation) add(text string) {
 }
 
 func record(method string, sentence int, fills ...string) string {
+	for len(fills) > 0 && len(fills) < 3 {
+		fills = append(fills, fills[0])
+	}
 	type chain struct {
 		Text          string   `json:"text"`
 		Fills         []string `json:"fills"`
@@ -117,31 +122,30 @@ func TestRunScreens(t *testing.T) {
 // end, and nothing is read twice.
 func TestRunInProgress(t *testing.T) {
 	e := newEvaluation(t)
-	s := readRun(e.folder, nil, time.Unix(0, 0))
-	if s.fault != "" || len(s.records) != 0 || s.complete() {
+	s := eval.Watch(e.folder)
+	if s.Err != nil || s.Done() != 0 || s.Total() != 6 {
 		t.Fatalf("a run without samples: %+v", s)
 	}
 	e.add(record("gibbs", 0, "door up"))
 	torn := record("dmala", 0, "window out")
 	e.add(torn[:20])
-	s = readRun(e.folder, s, time.Unix(0, 0))
-	if len(s.records) != 1 || s.bad != 0 {
-		t.Fatalf("%d records, %d bad lines after one and a torn one", len(s.records), s.bad)
+	s = s.Again()
+	if s.Done() != 1 || s.Note != "" {
+		t.Fatalf("%d records, note %q after one and a torn one", s.Done(), s.Note)
 	}
-	before := s.offset
 	e.add(torn[20:])
-	next := readRun(e.folder, s, time.Unix(0, 0))
-	if len(next.records) != 2 || next.bad != 0 || next.lines != 2 {
-		t.Fatalf("%d records, %d bad, %d lines", len(next.records), next.bad, next.lines)
+	next := s.Again()
+	if next.Done() != 2 || next.Note != "" {
+		t.Fatalf("%d records, note %q", next.Done(), next.Note)
 	}
-	if len(s.records) != 1 || s.offset != before {
+	if s.Done() != 1 {
 		t.Error("the state before was changed")
 	}
 	// Begun anew with less: everything is read again.
 	e.write("samples.jsonl", record("dula:paper", 1, "dark"))
-	again := readRun(e.folder, next, time.Unix(0, 0))
-	if len(again.records) != 1 || again.records[runKey{runMethod{"toy", "dula:paper"}, 1}] == nil {
-		t.Errorf("after a new beginning: %d records", len(again.records))
+	again := next.Again()
+	if again.Done() != 1 || again.Record("toy", "dula:paper", 1) == nil {
+		t.Errorf("after a new beginning: %d records", again.Done())
 	}
 
 	d := openRun(t, e.folder, 100, 28)
@@ -160,7 +164,7 @@ func TestWatching(t *testing.T) {
 	d := openRun(t, e.folder, 100, 28)
 	shows := func(texts ...string) {
 		t.Helper()
-		d.model.Update(runMsg{readRun(e.folder, d.model.runView.state, d.model.config.Now())})
+		d.model.Update(readRun(e.folder, d.model.runView.state, d.model.config.Now()))
 		frame := ansi.Strip(d.model.screen())
 		for _, text := range texts {
 			if !strings.Contains(frame, text) {
@@ -203,8 +207,8 @@ func TestPart(t *testing.T) {
 	}
 	e.write("run.json", strings.Replace(string(header), `"later"`, `"shard": "2/2", "later"`, 1))
 	for _, method := range []string{"gibbs", "dmala", "dula:paper"} {
-		if s := readRun(e.folder, nil, time.Unix(0, 0)); s.complete() || s.total() != 3 {
-			t.Errorf("complete: %t, total %d", s.complete(), s.total())
+		if s := eval.Watch(e.folder); s.Done() >= s.Total() || s.Total() != 3 {
+			t.Errorf("%d of %d are done", s.Done(), s.Total())
 		}
 		e.add(record(method, 1, "dark"))
 	}
@@ -269,7 +273,7 @@ func mkfifo(e *evaluation) {
 // TestHarmlessRun looks at a run whose texts hold control sequences.
 func TestHarmlessRun(t *testing.T) {
 	e := newEvaluation(t)
-	e.write("run.json", `{"configuration": {"preset": "\u001b[31mx", "samplers": [{"name": "gib\u001b[2Jbs"}]}, "models": [{"name": "\u001b]0;m\u0007"}, {"name": "n"}],
+	e.write("run.json", `{"configuration": {"preset": "\u001b[31mx", "samples": 1, "samplers": [{"name": "gib\u001b[2Jbs"}]}, "models": [{"name": "\u001b]0;m\u0007"}, {"name": "n"}],
 		"selection": [{"prompts": [{"corpus": "c\u0007", "template": "a\u001b[1m [MASK]\u202e b", "words": ["w\u009b31m"]}]}]}`)
 	line, err := json.Marshal(map[string]any{"model": "n", "method": "gib\x1b[2Jbs", "chains": []any{map[string]any{"text": "\x1b[H", "fills": []string{"\x1b[Hf"}}}})
 	if err != nil {

@@ -126,7 +126,7 @@ func (m *Model) pick(f *Fill) *Picked {
 
 // resultOf makes the run's result with the given fills as its samples.
 func resultOf(p *Snapshot, model string, fills []Fill) *infill.Result {
-	result := &infill.Result{Model: infill.ModelInfo{Name: model}, Warnings: []string{}}
+	result := &infill.Result{Model: infill.Model{Name: model}, Warnings: []string{}}
 	if p != nil && p.Result != nil {
 		kept := *p.Result
 		result = &kept

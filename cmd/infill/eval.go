@@ -20,9 +20,8 @@ import (
 	"infill/infill"
 	"infill/infill/eval"
 	"infill/infill/eval/corpus"
+	"infill/lm"
 	"infill/metrics"
-	"infill/models"
-	"infill/tokenize"
 )
 
 // evalOptions are the flags of a batch evaluation.
@@ -304,27 +303,16 @@ func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
 }
 
 // openModels opens the models, which load when they are first run.
-func (o *evalOptions) openModels() ([]eval.Model, error) {
-	var list []eval.Model
+func (o *evalOptions) openModels() ([]*infill.Filler, error) {
+	var list []*infill.Filler
 	for _, name := range o.models {
-		bundle, err := models.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		tokenizer, err := tokenize.Load(bundle.FS())
-		if err != nil {
-			return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
-		}
 		of := o.modelOptions
 		of.model = name
 		filler, err := of.open(o.streams)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, eval.Model{
-			ModelVersion: eval.ModelVersion{Name: bundle.Name, SHA256: bundle.SHA256, Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()},
-			Filler:       filler,
-		})
+		list = append(list, filler)
 	}
 	return list, nil
 }
@@ -351,7 +339,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	bar := newEvalProgress(o.streams, o.quiet, len(fillers))
 	defer bar.clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Device: o.device, Precision: o.precision, Jobs: o.jobs,
+		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
 		Observe: bar.observe,
 		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
 	})
@@ -461,7 +449,7 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, results, err := eval.ReadResults(args[0])
+			results, err := eval.ReadResults(args[0])
 			if err != nil {
 				return err
 			}

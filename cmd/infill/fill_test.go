@@ -144,7 +144,7 @@ func results() []*infill.Result {
 	}
 	first, firstSpans := fill("waited", "left behind")
 	second, secondSpans := fill("東京", "sold off")
-	model := infill.ModelInfo{Name: "toy", SHA256: "abc"}
+	model := infill.Model{Name: "toy", SHA256: "abc"}
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: 7,

@@ -46,10 +46,10 @@ means come to the exact ones (log RMSE), how many independent draws the steps ar
 worth (effective sample size), how often proposals are accepted, how many slots
 move, and what all that costs in evaluations of the target and in seconds.
 
---samplers takes a list: a name, with a step size or settings behind colons,
-as gibbs,dmala:0.4,gwg-x:radius=4,hamming-ball:block=10:radius=1, or all for every
-sampler that suits the target. Settings: step-size, balance, radius, block,
-smoothing, leapfrog, terms, steps.
+--samplers takes a list: a name, with settings behind a colon, as
+gibbs,dmala:step-size=0.4,balance=ratio,hamming-ball:block=10,radius=1, or all for
+every sampler that suits the target. A sampler's settings are listed where one is
+refused; steps is one of all of them.
 
 Equal steps, equal evaluations and equal seconds are different comparisons; all
 three are shown. Every number but the seconds is the same for the same seed.`
@@ -68,7 +68,7 @@ func newCmdLab(s *terminal.Streams, runF func(context.Context, *labOptions) erro
 
 With --preset instead of a target the settings of a figure are repeated; --chains
 and --steps make it shorter or longer. Presets:` + presets.String(),
-		Example: `  $ infill lab ising --samplers gibbs,gwg,dula:0.4,dmala:0.8
+		Example: `  $ infill lab ising --samplers gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8
 
   # every sampler that suits, tuned in a warm-up, with plots
   $ infill lab potts --samplers all --warm-up 500 -o potts
@@ -262,7 +262,7 @@ func (v specs) String() string {
 	return strings.Join(labels, ",")
 }
 
-func (v specs) Type() string { return "NAME[:ALPHA][:SETTING=X],..." }
+func (v specs) Type() string { return "NAME[:SETTING=X,...],..." }
 
 // labReason completes the sentence `"x" is not ...`.
 type labReason struct{ err error }

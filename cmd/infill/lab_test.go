@@ -55,11 +55,11 @@ func TestLabGoldens(t *testing.T) {
 		width int
 		line  string
 	}{
-		{"lab-ising.txt", 0, "ising --size 3x3 --samplers gibbs,gwg,dula:0.4,dmala:0.8 --warm-up 5" + few},
-		{"lab-ising-80.txt", 80, "ising --size 2x3 --coupling -0.2 --samplers hamming-ball:block=2:radius=1,dmala --warm-up 20" + few},
-		{"lab-potts.txt", 0, "potts --size 2 --states 3 --warm-up 0 --samplers gibbs-x:block=2,dmala:1:balance=ratio" + few},
+		{"lab-ising.txt", 0, "ising --size 3x3 --samplers gibbs,gwg,dula:step-size=0.4,dmala:step-size=0.8 --warm-up 5" + few},
+		{"lab-ising-80.txt", 80, "ising --size 2x3 --coupling -0.2 --samplers hamming-ball:block=2,radius=1,dmala --warm-up 20" + few},
+		{"lab-potts.txt", 0, "potts --size 2 --states 3 --warm-up 0 --samplers gibbs-x:block=2,dmala:step-size=1,balance=ratio" + few},
 		{"lab-table.csv", 0, "table --categories 2,3 --gradient-error 0.5 --samplers gibbs,pafs:radius=2 --format csv" + few},
-		{"lab-rbm.txt", 0, "rbm --side 2 --hidden 2 --updates 20 --reference-samples 10 --reference block-gibbs --reference-steps 5 --samplers rbm-gibbs,dmala:0.4" + few},
+		{"lab-rbm.txt", 0, "rbm --side 2 --hidden 2 --updates 20 --reference-samples 10 --reference block-gibbs --reference-steps 5 --samplers rbm-gibbs,dmala:step-size=0.4" + few},
 		{"lab-ising.json", 0, "ising --size 1x2 --samplers gwg --chains 2 --steps 3 --seed 3 --no-times -q --format json"},
 		{"lab-bias.txt", 80, "--preset dlp-figure-1" + few},
 	}
@@ -97,7 +97,7 @@ func TestLabAll(t *testing.T) {
 // TestLabTimes: with times the result has seconds, in every form; warnings go
 // to standard error.
 func TestLabTimes(t *testing.T) {
-	const line = "ising --samplers gibbs,dula:0.01 --chains 2 --steps 50 --seed 1"
+	const line = "ising --samplers gibbs,dula:step-size=0.01 --chains 2 --steps 50 --seed 1"
 	out, errors, err := runLab(t, 0, line)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestLabTimes(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
 	}
-	if !strings.Contains(errors, "infill: warning: dula:0.01: ") {
+	if !strings.Contains(errors, "infill: warning: dula:step-size=0.01: ") {
 		t.Errorf("no warning of chains that stand: %q", errors)
 	}
 	out, _, err = runLab(t, 0, line+" --format json -q")
@@ -166,7 +166,7 @@ func TestLabBadInput(t *testing.T) {
 		{"isng", `unexpected argument "isng"`},
 		{"ising 5", `unexpected argument "5"`},
 		{"ising --samplers gibbs,gibs", `--samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, ` + names},
-		{"ising --samplers dmala:0", `--samplers: "dmala:0" is not a list of samplers: "dmala:0": step-size "0" is not a number above 0`},
+		{"ising --samplers dmala:step-size=0", `--samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`},
 		{"ising --steps 0", "--steps: 0 is not a whole number from 1 to 1073741824"},
 		{"ising --steps many", `--steps: "many" is not a whole number`},
 		{"ising --chains 0", "--chains: 0 is not a whole number from 1 to 16384"},
@@ -211,11 +211,11 @@ func TestLabBadInput(t *testing.T) {
 func TestLabFlags(t *testing.T) {
 	var got *labOptions
 	keep := func(_ context.Context, o *labOptions) error { got = o; return nil }
-	line := "ising --samplers dmala:0.4,gibbs --chains 3 --steps 7 --warm-up 2 --discard 0.5 --initial independent --seed 9 -o DIR --plots none --format csv --no-times -q"
+	line := "ising --samplers dmala:step-size=0.4,gibbs --chains 3 --steps 7 --warm-up 2 --discard 0.5 --initial independent --seed 9 -o DIR --plots none --format csv --no-times -q"
 	if err := parse(t, newCmdLab(&terminal.Streams{}, keep), line); err != nil {
 		t.Fatal(err)
 	}
-	specs, err := lab.ParseSpecs("dmala:0.4,gibbs")
+	specs, err := lab.ParseSpecs("dmala:step-size=0.4,gibbs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestLabFlags(t *testing.T) {
 		if command.Short == "" || command.Long == "" {
 			t.Errorf("%s has no description", command.Name())
 		}
-		if command.Flags().Lookup("samplers").DefValue != "gibbs,gwg,dula:0.4,dmala" {
+		if command.Flags().Lookup("samplers").DefValue != "gibbs,gwg,dula:step-size=0.4,dmala" {
 			t.Errorf("%s: samplers are %s", command.Name(), command.Flags().Lookup("samplers").DefValue)
 		}
 	}

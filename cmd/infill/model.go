@@ -65,7 +65,7 @@ func (o *modelOptions) validate() error {
 // open opens the model, which loads onnxruntime when it is first run.
 func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{
-		Model: o.model, Device: o.device, Threads: o.threads, Precision: o.precision,
+		Model: o.model, Device: o.device, Threads: o.threads, Precision: lm.Precision(o.precision),
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, o.device, fetchProgress(s, o.quiet))
 			if err == nil {
@@ -73,10 +73,10 @@ func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
 			}
 			return path, err
 		},
-		Loaded: func(d infill.Description, why string) {
-			o.note(s, "model %s, sha256 %s, onnxruntime %s on %s", d.Name, d.SHA256, d.Runtime, d.Device)
-			if why != "" {
-				o.note(s, "not on CUDA: %s", why)
+		Loaded: func(m infill.Model) {
+			o.note(s, "model %s, sha256 %s, onnxruntime %s on %s", m.Name, m.SHA256, m.Runtime, m.Device)
+			if m.Note != "" {
+				o.note(s, "not on CUDA: %s", m.Note)
 			}
 		},
 	})

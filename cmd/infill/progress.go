@@ -188,9 +188,9 @@ func (p *evalProgress) columns() int {
 // describe says in one line where a run is.
 func (p *evalProgress) describe(step eval.Progress) string {
 	if step.Scoring {
-		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Samples, step.Sentences)
+		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)
 	}
-	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Samples, step.Total*step.Samples)
+	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains, step.Total*step.Chains)
 	if step.ChainsPerSecond > 0 {
 		digits := 0
 		if step.ChainsPerSecond < 10 {
@@ -198,8 +198,8 @@ func (p *evalProgress) describe(step eval.Progress) string {
 		}
 		text += " (" + strconv.FormatFloat(step.ChainsPerSecond, 'f', digits, 64) + "/s)"
 	}
-	if step.Left >= 0 {
-		text += ", " + roundDuration(step.Left) + " left"
+	if step.SecondsLeft != nil {
+		text += ", " + roundDuration(time.Duration(*step.SecondsLeft*float64(time.Second))) + " left"
 	}
 	text += ", " + oneLine(step.Method)
 	if p.models > 1 {

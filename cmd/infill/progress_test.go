@@ -58,7 +58,7 @@ func TestProgress(t *testing.T) {
 func TestEvalProgress(t *testing.T) {
 	step := eval.Progress{
 		Model: "mini-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20, Step: 25, Steps: 50,
-		Done: 30, Kept: 10, Total: 220, Samples: 25, ChainsPerSecond: 123.4, Left: 2*time.Hour + 5*time.Minute,
+		Done: 30, Kept: 10, Total: 220, Chains: 25, ChainsPerSecond: 123.4, SecondsLeft: pointer(7500.),
 	}
 	said := "sentence 3 of 20, 750 of 5500 chains (123/s), 2h05m left, dmala:balance=sqrt,step-size=0.3,candidates=500"
 	t.Run("terminal", func(t *testing.T) {
@@ -108,13 +108,13 @@ func TestEvalProgress(t *testing.T) {
 	})
 	t.Run("end", func(t *testing.T) {
 		p := newEvalProgress(&terminal.Streams{}, false, 1)
-		if got, want := p.describe(eval.Progress{Sentences: 4, Done: 8, Total: 8, Samples: 5, Scoring: true}), "all 40 chains of 4 sentences are done: scoring"; got != want {
+		if got, want := p.describe(eval.Progress{Sentences: 4, Done: 8, Total: 8, Chains: 5, Scoring: true}), "all 40 chains of 4 sentences are done: scoring"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	t.Run("beginning", func(t *testing.T) {
 		p := newEvalProgress(&terminal.Streams{}, false, 2)
-		if got, want := p.describe(eval.Progress{Model: "tiny", Method: "gibbs", Sentences: 4, Total: 8, Samples: 5, Left: -1}), "sentence 1 of 4, 0 of 40 chains, gibbs tiny"; got != want {
+		if got, want := p.describe(eval.Progress{Model: "tiny", Method: "gibbs", Sentences: 4, Total: 8, Chains: 5}), "sentence 1 of 4, 0 of 40 chains, gibbs tiny"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})

@@ -43,7 +43,7 @@ func TestScoreFlags(t *testing.T) {
 
 func scores() []*infill.Score {
 	return []*infill.Score{{
-		Text: "Hello 日本 !", LogLikelihood: -12.5, Method: "l2r", PseudoPerplexity: 64.5, Signature: "method:l2r", Model: infill.ModelInfo{Name: "toy", SHA256: "abc"},
+		Text: "Hello 日本 !", LogLikelihood: -12.5, Method: "l2r", PseudoPerplexity: 64.5, Signature: "method:l2r", Model: infill.Model{Name: "toy", SHA256: "abc"},
 		Tokens: []infill.TokenScore{{Token: "hello", ID: 7592, LogProb: -6.125, Span: [2]int{0, 5}}, {Token: "日", ID: 5, LogProb: -6, Span: [2]int{6, 9}}, {Token: "[UNK]", ID: 1, LogProb: -0.375, Span: [2]int{9, 12}}},
 	}}
 }

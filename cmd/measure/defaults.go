@@ -134,22 +134,16 @@ func measure(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokeni
 	if err != nil {
 		return figures{}, err
 	}
-	o := samplers.Options{StepSize: s.stepSize}
-	if s.balance != "" {
-		if o.Balance, err = samplers.ParseBalance(s.balance); err != nil {
-			return figures{}, err
-		}
-	}
-	kernel, err := samplers.New(s.sampler, target, o)
-	if err != nil {
-		return figures{}, err
-	}
-	adaptation, err := samplers.AdaptationFor(s.sampler, kernel)
-	if err != nil {
-		return figures{}, err
-	}
+	spec := samplers.Spec{Name: s.sampler}
 	if s.stepSize != 0 {
-		adaptation = nil // the row is about this step size
+		spec = spec.With("step-size", s.stepSize)
+	}
+	if s.balance != "" {
+		spec = spec.With("balance", s.balance)
+	}
+	kernel, err := spec.New(target, nil)
+	if err != nil {
+		return figures{}, err
 	}
 	start := make([]int, 0, p.chains*len(support))
 	for _, stream := range streams {
@@ -157,36 +151,30 @@ func measure(ctx context.Context, model *lm.MaskedLM, tokenizer *tokenize.Tokeni
 			start = append(start, draw(stream, tokens, logp[j]))
 		}
 	}
-	state, err := kernel.Init(ctx, start)
-	if err != nil {
-		return figures{}, err
-	}
-
 	m, kept := len(support), p.steps-p.warmUp
 	energies := table(p.chains, kept)
 	positions := make([][]int, kept)
 	var acceptance samplers.Acceptance
 	var elapsed time.Duration
 	var rows int64
-	if adaptation == nil {
-		err = samplers.Run(ctx, kernel, state, streams, p.warmUp, nil)
-	} else {
-		_, err = samplers.WarmUp(ctx, kernel, state, streams, p.warmUp, adaptation)
-	}
-	if err != nil {
-		return figures{}, err
-	}
-	began, before := time.Now(), target.Counts().Rows
-	err = samplers.Run(ctx, kernel, state, streams, kept, func(step int, state *samplers.State, info *samplers.Info) error {
+	var began time.Time
+	before := int64(0)
+	plan := samplers.Plan{Streams: streams, WarmUp: p.warmUp, Steps: kept}
+	_, err = samplers.Sample(ctx, kernel, start, plan, func(at samplers.Step) error {
+		if at.WarmUp {
+			began, before = time.Now(), target.Counts().Rows
+			return nil
+		}
 		elapsed, rows = elapsed+time.Since(began), target.Counts().Rows-before
-		acceptance.Observe(info)
-		if err := state.Evaluate(ctx, onlooker); err != nil {
+		acceptance.Observe(at.Info)
+		if err := at.State.Evaluate(ctx, onlooker); err != nil {
 			return err
 		}
-		for c, u := range state.Energy {
+		step := at.Number - p.warmUp
+		for c, u := range at.State.Energy {
 			energies[c][step-1] = u
 		}
-		positions[step-1] = slices.Clone(state.Positions)
+		positions[step-1] = slices.Clone(at.State.Positions)
 		began = time.Now()
 		return nil
 	})

@@ -25,17 +25,10 @@ type place struct {
 	counts func() lm.Counts // nil where there is no model
 }
 
-// settings are the sampler's own, which are the papers'; on text those of the
-// command for the two that it sets otherwise.
-func (p place) settings(name string) samplers.Options {
-	if p.counts == nil || name != "dmala" && name != "dula" {
-		return samplers.Options{}
-	}
-	one, err := samplers.Power(1)
-	if err != nil {
-		panic(err) // 1 is a power from ½ to 1
-	}
-	return samplers.Options{Balance: one, StepSize: 5}
+// spec is the sampler with its own settings, which are the papers'; on text with
+// those of the command.
+func (p place) spec(name string) samplers.Spec {
+	return samplers.Spec{Name: name, OnText: p.counts != nil && samplers.Describe(name).OnText != nil}
 }
 
 // places are the three targets of the table: the paper's lattice, a table of
@@ -104,7 +97,8 @@ sampler does not suit the target (binary only, say). Settings are the samplers' 
 | sampler | paper | draws from | exact | cost of a step and chain | Ising 5 × 5 | table 8³ | text | rows |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, d.Runtime, d.Device, d.Threads, d.Name, d.SHA256[:12], o.seeds, stepsSmall, stepsText)
-	for _, d := range samplers.Descriptions() {
+	for _, name := range samplers.Names() {
+		d := samplers.Describe(name)
 		cells := make([]cell, 3)
 		for i := range cells {
 			// Every sampler meets a fresh target: nothing is remembered for it.
@@ -151,30 +145,32 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (cell,
 	var rates []float64
 	var rows float64
 	for seed := range seeds {
-		kernel, err := samplers.New(name, p.target, p.settings(name))
+		kernel, err := p.spec(name).New(p.target, nil)
 		if err != nil {
 			return cell{refused: true}, nil
 		}
 		streams := samplers.Streams(uint64(seed)+1, name+p.name, chains)
-		state, err := kernel.Init(ctx, samplers.RandomPositions(p.target, streams))
-		if err != nil {
-			return cell{}, err
-		}
-		if err := settle(ctx, name, kernel, state, streams, warmUp); err != nil {
-			return cell{}, err
-		}
 		energies, positions := table(chains, steps), make([][]int, steps)
-		var before int64
-		if p.counts != nil {
-			before = p.counts().Rows
+		count := func() int64 {
+			if p.counts == nil {
+				return 0
+			}
+			return p.counts().Rows
 		}
+		var before int64
 		var elapsed time.Duration
-		start := time.Now()
-		err = samplers.Run(ctx, kernel, state, streams, steps, func(step int, state *samplers.State, _ *samplers.Info) error {
-			elapsed += time.Since(start)
-			positions[step-1] = append([]int(nil), state.Positions...)
-			for c, u := range state.Energy {
-				energies[c][step-1] = u
+		var start time.Time
+		plan := samplers.Plan{Streams: streams, WarmUp: warmUp, Steps: steps}
+		_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(p.target, streams), plan, func(s samplers.Step) error {
+			if s.WarmUp {
+				before = count()
+			} else {
+				elapsed += time.Since(start)
+				step := s.Number - warmUp - 1
+				positions[step] = append([]int(nil), s.State.Positions...)
+				for c, u := range s.State.Energy {
+					energies[c][step] = u
+				}
 			}
 			start = time.Now()
 			return nil
@@ -183,7 +179,7 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (cell,
 			return cell{}, err
 		}
 		if p.counts != nil {
-			rows += float64(p.counts().Rows-before) / float64(steps*chains*seeds)
+			rows += float64(count()-before) / float64(steps*chains*seeds)
 		}
 		slots := len(p.target.Categories())
 		effective := samplers.EffectiveSampleSize(energies) // NaN where the kernel needs no energies
@@ -199,17 +195,4 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (cell,
 	}
 	mean, deviation := stat.MeanStdDev(rates, nil)
 	return cell{perSecond: mean, perSecondError: stat.StdErr(deviation, float64(len(rates))), rows: rows}, nil
-}
-
-// settle makes the steps before the first draw, adapting where the sampler can.
-func settle(ctx context.Context, name string, kernel samplers.Kernel, state *samplers.State, streams []*rand.Rand, steps int) error {
-	adaptation, err := samplers.AdaptationFor(name, kernel)
-	if err != nil {
-		return err
-	}
-	if adaptation == nil {
-		return samplers.Run(ctx, kernel, state, streams, steps, nil)
-	}
-	_, err = samplers.WarmUp(ctx, kernel, state, streams, steps, adaptation)
-	return err
 }

@@ -67,23 +67,21 @@ starts, 200 steps before the first draw. The last line is what independent draws
 // variations is the total variation after 1,000, 10,000 and 100,000 draws.
 func variations(ctx context.Context, target samplers.Target, name string, law []float64) (marks []float64, err error) {
 	const chains, warmUp, steps = 50, 200, 2000
-	kernel, err := samplers.New(name, target, samplers.Options{})
+	kernel, err := samplers.New(name, target)
 	if err != nil {
 		return nil, err
 	}
 	streams := samplers.Streams(1, name, chains)
-	state, err := kernel.Init(ctx, samplers.RandomPositions(target, streams))
-	if err != nil {
-		return nil, err
-	}
-	if err := settle(ctx, name, kernel, state, streams, warmUp); err != nil {
-		return nil, err
-	}
 	counts := make([]float64, len(law))
-	err = samplers.Run(ctx, kernel, state, streams, steps, func(step int, state *samplers.State, _ *samplers.Info) error {
-		for c := range chains {
-			counts[state.Positions[2*c]*variationSide+state.Positions[2*c+1]]++
+	plan := samplers.Plan{Streams: streams, WarmUp: warmUp, Steps: steps}
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
+		if s.WarmUp {
+			return nil
 		}
+		for c := range chains {
+			counts[s.State.Positions[2*c]*variationSide+s.State.Positions[2*c+1]]++
+		}
+		step := s.Number - warmUp
 		if step == 20 || step == 200 || step == 2000 {
 			distance := 0.0
 			for i, p := range law {

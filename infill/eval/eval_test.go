@@ -21,6 +21,7 @@ import (
 
 	"infill/infill"
 	"infill/infill/eval/corpus"
+	"infill/lm"
 	"infill/metrics"
 )
 
@@ -59,10 +60,11 @@ func reference(t testing.TB) (dir string, metrics []byte) {
 func TestRun(t *testing.T) {
 	o, _ := small(t)
 	results := run(t, o)
-	h, records, err := Read(o.Dir)
-	if err != nil {
-		t.Fatal(err)
+	w := Watch(o.Dir)
+	if w.Err != nil || w.Note != "" {
+		t.Fatal(w.Err, w.Note)
 	}
+	h, records := w.Header, w.Header.ordered(w.records)
 	if len(records) != 6*3 || len(h.Prompts()) != 6 || len(h.Selection) != 2 || len(h.Selection[0].Prompts) != 3 {
 		t.Fatalf("%d records, %d prompts, %d selections", len(records), len(h.Prompts()), len(h.Selection))
 	}
@@ -231,11 +233,10 @@ func TestInterrupt(t *testing.T) {
 	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
-	_, records, err := Read(o.Dir)
-	if err != nil || len(records) == 0 || len(records) > 8 {
-		t.Fatalf("%d records, %v", len(records), err)
+	if w := Watch(o.Dir); w.Err != nil || w.Done() == 0 || w.Done() > 8 || w.Total() != 18 || w.Results != nil {
+		t.Fatalf("%d of %d records, %v", w.Done(), w.Total(), w.Err)
 	}
-	if _, _, err := ReadResults(o.Dir); err == nil || !strings.Contains(err.Error(), "is not done") {
+	if _, err := ReadResults(o.Dir); err == nil || !strings.Contains(err.Error(), "is not done") {
 		t.Errorf("results of half a run: %v", err)
 	}
 	again, _ := small(t)
@@ -253,11 +254,13 @@ func TestChangedConfiguration(t *testing.T) {
 		change func(o *Options)
 		want   string
 	}{
-		"steps":     {func(o *Options) { o.Config.Samplers[1].Settings.Steps = 7 }, "samplers[1].settings.steps: 6 there, 7 now"},
-		"seed":      {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
-		"sampler":   {func(o *Options) { o.Config.Samplers[2].Name = "brief" }, `samplers[2].name: "short" there, "brief" now`},
-		"fewer":     {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] }, `samplers[2].name: "short" there, nothing now`},
-		"model":     {func(o *Options) { o.Models[0].SHA256 = "cd" }, "models[0].sha256: "},
+		"steps":   {func(o *Options) { o.Config.Samplers[1].Settings.Steps = 7 }, "samplers[1].settings.steps: 6 there, 7 now"},
+		"seed":    {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
+		"sampler": {func(o *Options) { o.Config.Samplers[2].Name = "brief" }, `samplers[2].name: "short" there, "brief" now`},
+		"fewer":   {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] }, `samplers[2].name: "short" there, nothing now`},
+		"model": {func(o *Options) {
+			o.Models[0] = infill.New(&fakeModel{sha256: "cd", positions: 32, device: "cpu"}, newTokenizer(t))
+		}, "models[0].sha256: "},
 		"corpus":    {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") }, "corpora[1].sha256: "},
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true }, "metrics.keep_sources: false there, true now"},
 		"threads":   {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
@@ -290,7 +293,7 @@ func TestChangedConfiguration(t *testing.T) {
 		write(t, o.Dir, SamplesFile, before[:bytes.IndexByte(before, '\n')+1])
 		model.device = "cuda:0"
 		_, err := Run(t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), "device:cpu") || !strings.Contains(err.Error(), "device:cuda:0") {
+		if err == nil || !strings.Contains(err.Error(), "device: cpu there, cuda:0 now") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -301,7 +304,7 @@ func TestDemandsMet(t *testing.T) {
 	dir, _ := reference(t)
 	for _, demand := range [][2]string{{"", ""}, {"auto", "fp32"}, {"cpu", ""}} {
 		o, _ := small(t)
-		o.Dir, o.Device, o.Precision = dir, demand[0], demand[1]
+		o.Dir, o.Device, o.Precision = dir, demand[0], lm.Precision(demand[1])
 		run(t, o)
 	}
 }
@@ -444,12 +447,16 @@ func TestBadInput(t *testing.T) {
 		"unknown baseline":     {func(o *Options) { o.Config.Baselines = []string{"gibs"} }, `baseline "gibs" is none of`},
 		"more parts than work": {func(o *Options) { o.Shard = Shard{1, 7} }, "7 parts of 6 sentences"},
 		"too many slots":       {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
-		"a model that fails":   {func(o *Options) { o.Models[0].Filler = failing{o.Models[0].Filler} }, "closing fails"},
+		"a model that fails":   {nil, "closing fails"},
 	}
 	for name, test := range fails {
 		t.Run(name, func(t *testing.T) {
-			o, _ := small(t)
-			test.change(&o)
+			o, model := small(t)
+			if test.change == nil {
+				model.closing = errors.New("closing fails")
+			} else {
+				test.change(&o)
+			}
 			if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one that holds %q", err, test.want)
 			}
@@ -468,10 +475,7 @@ func TestBadInput(t *testing.T) {
 		}
 		o.Config.Sentences = 8
 		run(t, o)
-		h, _, err := Read(o.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := Watch(o.Dir).Header
 		left := 0
 		for _, skip := range h.Selection[0].Skipped {
 			left += skip.Count
@@ -481,10 +485,6 @@ func TestBadInput(t *testing.T) {
 		}
 	})
 }
-
-type failing struct{ Filler }
-
-func (failing) Close() error { return errors.New("closing fails") }
 
 func TestParseVariants(t *testing.T) {
 	base := infill.DefaultOptions().Sampling
@@ -626,27 +626,6 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// endless adapts its step size away.
-type endless struct{ Filler }
-
-func (e endless) Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error) {
-	result, err := e.Filler.Fill(ctx, template, o, observe)
-	if err == nil && result.Stats.StepSize != nil {
-		infinite := math.Inf(1)
-		result.Stats.StepSize = &infinite
-	}
-	return result, err
-}
-
-// TestInfiniteStepSize: JSON has no number for it, and a run must not end of it.
-func TestInfiniteStepSize(t *testing.T) {
-	o, _ := small(t)
-	o.Models[0].Filler = endless{o.Models[0].Filler}
-	if results := run(t, o); results.Methods[1].Method != "dmala" || results.Methods[1].StepSize != nil {
-		t.Errorf("step size %v", results.Methods[1].StepSize)
-	}
-}
-
 // TestGrid: the first and last step are kept, and no more than asked for.
 func TestGrid(t *testing.T) {
 	for _, points := range []int{1, 10, 50} {
@@ -688,7 +667,7 @@ func TestShard(t *testing.T) {
 func TestTable(t *testing.T) {
 	o, _ := small(t)
 	results := run(t, o)
-	_, again, err := ReadResults(o.Dir)
+	again, err := ReadResults(o.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -795,14 +774,10 @@ func TestReport(t *testing.T) {
 		t.Errorf("a drawing holds %s", nan)
 	}
 	// The repeats of the second method's first sentence, told by another count.
-	_, records, err := Read(o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	repeats := 0
-	for _, r := range records {
+	for _, r := range Watch(o.Dir).records {
 		seen := map[[2]string]bool{}
-		for _, c := range r.likeliest(2) {
+		for _, c := range r.Likeliest(2) {
 			for slot, fill := range r.Chains[c].Fills {
 				at := [2]string{fmt.Sprint(slot), fill}
 				repeats += indicator(seen[at])

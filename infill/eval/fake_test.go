@@ -9,6 +9,7 @@ import (
 
 	"infill/infill"
 	"infill/infill/eval/corpus"
+	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
 )
@@ -35,7 +36,8 @@ func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 // fakeModel counts the fills it begins, and can end the world.
 type fakeModel struct {
 	vocabulary, positions int
-	device                string
+	device, sha256        string
+	closing               error
 	begun                 atomic.Int64
 	// before, when not nil, runs at the start of every fill.
 	before func() error
@@ -43,9 +45,11 @@ type fakeModel struct {
 
 func weight(token int) float64 { return 1.5 * math.Sin(3*float64(token)) }
 
-func (m *fakeModel) Description() infill.Description {
-	return infill.Description{Name: "fake", SHA256: strings.Repeat("ab", 32), Runtime: "1.2.3", Device: m.device}
+func (m *fakeModel) Description() lm.Description {
+	return lm.Description{Name: "fake", SHA256: m.sha256, Runtime: "1.2.3", Device: m.device}
 }
+
+func (m *fakeModel) Close() error { return m.closing }
 
 func (m *fakeModel) Positions() int { return m.positions }
 
@@ -69,11 +73,11 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 	return logp, ctx.Err()
 }
 
-func (m *fakeModel) Score(ctx context.Context, ids []int, queries []infill.Query) ([]float64, error) {
+func (m *fakeModel) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
 	return make([]float64, len(queries)), nil
 }
 
-func (m *fakeModel) NewTarget(ids, slots []int, o infill.TargetOptions) (infill.Target, error) {
+func (m *fakeModel) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error) {
 	t := &fakeTarget{support: o.Support}
 	for _, s := range o.Support {
 		t.categories = append(t.categories, len(s))
@@ -90,15 +94,15 @@ type fakeTarget struct {
 }
 
 var (
-	_ infill.Model               = (*fakeModel)(nil)
-	_ infill.Target              = (*fakeTarget)(nil)
+	_ infill.LanguageModel       = (*fakeModel)(nil)
+	_ lm.Target                  = (*fakeTarget)(nil)
 	_ samplers.GradientTarget    = (*fakeTarget)(nil)
 	_ samplers.ConditionalTarget = (*fakeTarget)(nil)
 )
 
 func (t *fakeTarget) Categories() []int { return t.categories }
-func (t *fakeTarget) Counts() infill.Counts {
-	return infill.Counts{EnergyEvaluations: t.rows, Rows: t.rows}
+func (t *fakeTarget) Counts() lm.Counts {
+	return lm.Counts{EnergyEvaluations: t.rows, Rows: t.rows}
 }
 
 func (t *fakeTarget) Energy(ctx context.Context, states []int, energy []float64) error {
@@ -173,7 +177,7 @@ func newCorpus(t testing.TB, name, text string) Corpus {
 func small(t testing.TB) (Options, *fakeModel) {
 	t.Helper()
 	tokenizer := newTokenizer(t)
-	model := &fakeModel{vocabulary: tokenizer.VocabularySize(), positions: 32, device: "cpu"}
+	model := &fakeModel{vocabulary: tokenizer.VocabularySize(), positions: 32, device: "cpu", sha256: strings.Repeat("ab", 32)}
 	c, base, _, err := Preset("dlp")
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +189,7 @@ func small(t testing.TB) (Options, *fakeModel) {
 	}
 	return Options{
 		Dir: t.TempDir(), Config: c, Threads: 1,
-		Models:  []Model{{ModelVersion{"fake", strings.Repeat("ab", 32), tokenizer.SHA256(), false}, infill.New(model, tokenizer)}},
+		Models:  []*infill.Filler{infill.New(model, tokenizer)},
 		Corpora: []Corpus{newCorpus(t, "gardens", gardens), newCorpus(t, "ponds", ponds)},
 	}, model
 }

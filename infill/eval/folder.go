@@ -1,18 +1,19 @@
 package eval
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
@@ -98,6 +99,7 @@ type Record struct {
 	Chains    []Chain `json:"chains"`
 	Trace     []Point `json:"trace"`
 	Signature string  `json:"signature"` // of package infill, with everything but the template
+	Environment
 	// StepSize is null for samplers that have none, and where it is infinite.
 	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps
@@ -109,6 +111,26 @@ type Record struct {
 	ModelRows           int64    `json:"model_rows"`
 	Warnings            []string `json:"warnings"`
 	Seconds             float64  `json:"seconds"`
+}
+
+// Environment is what a record was computed with.
+type Environment struct {
+	Runtime   string `json:"onnxruntime"` // its version
+	Device    string `json:"device"`
+	Precision string `json:"precision"`
+	Version   string `json:"version"` // of this program
+}
+
+// differences from what another record of the model was computed with; what a
+// record of an earlier version does not tell is none.
+func (e Environment) differences(now Environment) (list []string) {
+	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
+		{"precision", e.Precision, now.Precision}, {"version", e.Version, now.Version}} {
+		if field[1] != "" && field[2] != "" && field[1] != field[2] {
+			list = append(list, fmt.Sprintf("%s: %s there, %s now", field[0], field[1], field[2]))
+		}
+	}
+	return list
 }
 
 // Chain is where a chain ended, and how it got there.
@@ -144,12 +166,13 @@ func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 
 // folder is an open, locked folder of a run.
 type folder struct {
-	dir     string
-	lock    *flock.Flock
-	header  *Header // nil: none there yet
-	records map[key]*Record
+	dir    string
+	lock   *flock.Flock
+	header *Header // nil: none there yet
+	log
 	cut     int64 // bytes of a torn last line that were cut off
 	samples *os.File
+	told    time.Time // when the status was written last
 }
 
 // openFolder locks a folder, making it where there is none, and reads what is
@@ -158,7 +181,7 @@ func openFolder(dir string) (_ *folder, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("the run's folder: %w", err)
 	}
-	f := &folder{dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), records: map[key]*Record{}}
+	f := &folder{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
 	locked, err := f.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
@@ -174,10 +197,10 @@ func openFolder(dir string) (_ *folder, err error) {
 	if err := f.tidy(); err != nil {
 		return nil, err
 	}
-	if f.header, err = readHeader(dir); err != nil {
-		return nil, err
+	if f.header, err = readHeader(dir); err != nil || f.header == nil {
+		return f, err
 	}
-	return f, nil
+	return f, f.header.supported(dir)
 }
 
 // tidy refuses a folder that holds something else, and removes what a killed
@@ -194,7 +217,7 @@ func (f *folder) tidy() error {
 		case name == RunFile:
 			has = true
 		case name == lockFile:
-		case isTemporary(name), name == StatusFile:
+		case isTemporary(name), name == statusFile:
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
 				return err
 			}
@@ -210,7 +233,7 @@ func (f *folder) tidy() error {
 
 // isTemporary tells the names that renameio gives.
 func isTemporary(name string) bool {
-	for _, target := range []string{RunFile, SamplesFile, MetricsFile, ReportFile, StatusFile} {
+	for _, target := range []string{RunFile, SamplesFile, MetricsFile, ReportFile, statusFile} {
 		if rest, ok := strings.CutPrefix(name, "."+strings.TrimPrefix(target, ".")); ok && strings.Trim(rest, "0123456789") == "" {
 			return true
 		}
@@ -218,96 +241,32 @@ func isTemporary(name string) bool {
 	return false
 }
 
-func readHeader(dir string) (*Header, error) {
-	path := filepath.Join(dir, RunFile)
-	content, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var h Header
-	if err := json.Unmarshal(content, &h); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w: choose another folder", path, err)
-	}
-	if h.Format != formatVersion {
-		return nil, fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", path, h.Format, formatVersion)
-	}
-	return &h, nil
-}
-
-// load reads the records and opens the file for more. A last line that was torn
-// by the end of a process is cut off; a bad line elsewhere is an error.
+// load opens the file of records for more. A last line that was torn by the end of a
+// process is cut off; a bad line elsewhere is an error.
 func (f *folder) load() error {
-	file, err := os.OpenFile(filepath.Join(f.dir, SamplesFile), os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
+	path := filepath.Join(f.dir, SamplesFile)
+	f.log = log{records: map[key]*Record{}}
+	if err := f.log.read(path, f.header); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f.samples = file
-	whole, err := readRecords(file, f.header, func(r *Record) error {
-		if _, twice := f.records[r.key()]; twice {
-			return errors.New("the same sentence and method as an earlier line")
-		}
-		f.records[r.key()] = r
-		return nil
-	})
+	whole, err := f.log.whole()
 	if err != nil {
-		return fmt.Errorf("%s: %w: the file was changed by something else; choose another folder", file.Name(), err)
+		return fmt.Errorf("%s: %w: the file was changed by something else; choose another folder", path, err)
 	}
-	end, err := file.Seek(0, io.SeekEnd)
+	if f.samples, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return err
+	}
+	end, err := f.samples.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
 	if f.cut = end - whole; f.cut > 0 {
-		if err := file.Truncate(whole); err != nil {
+		if err := f.samples.Truncate(whole); err != nil {
 			return err
 		}
 	}
-	_, err = file.Seek(whole, io.SeekStart)
+	_, err = f.samples.Seek(whole, io.SeekStart)
 	return err
-}
-
-// readRecords calls do for every whole record and returns the length of what is
-// whole. The last line may be torn: its end is missing, or it is no JSON.
-func readRecords(r io.Reader, h *Header, do func(*Record) error) (whole int64, err error) {
-	lines := bufio.NewReaderSize(r, 1<<16)
-	models, methods, sentences := h.names()
-	for number := 1; ; number++ {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return whole, nil // what is left of a line has no end, so it is torn
-		}
-		if err != nil {
-			return whole, err
-		}
-		var record Record
-		if err := json.Unmarshal(line, &record); err != nil {
-			if _, peek := lines.Peek(1); peek == io.EOF {
-				return whole, nil
-			}
-			return whole, fmt.Errorf("line %d: %w", number, err)
-		}
-		if !models[record.Model] || !methods[record.Method] || record.Sentence < 0 || record.Sentence >= sentences ||
-			len(record.Chains) != h.Configuration.Chains {
-			return whole, fmt.Errorf("line %d: not of this run (%s, %s, sentence %d)", number, record.Model, record.Method, record.Sentence)
-		}
-		if err := do(&record); err != nil {
-			return whole, fmt.Errorf("line %d: %w", number, err)
-		}
-		whole += int64(len(line))
-	}
-}
-
-func (h *Header) names() (models, methods map[string]bool, sentences int) {
-	models, methods = map[string]bool{}, map[string]bool{}
-	for _, m := range h.Models {
-		models[m.Name] = true
-	}
-	for _, v := range h.Configuration.Samplers {
-		methods[v.Name] = true
-	}
-	return models, methods, len(h.Prompts())
 }
 
 // append writes a record through to the disk.
@@ -450,10 +409,15 @@ func (f *folder) check(h *Header) error {
 	if f.header.Shard != h.Shard {
 		list = append([]string{fmt.Sprintf("shard: %s there, %s now", cmp.Or(f.header.Shard.String(), "all"), cmp.Or(h.Shard.String(), "all"))}, list...)
 	}
-	if len(list) == 0 {
+	return f.changed(list)
+}
+
+// changed is an error where there are differences.
+func (f *folder) changed(differences []string) error {
+	if len(differences) == 0 {
 		return nil
 	}
-	return &ChangedError{Dir: f.dir, Differences: list}
+	return &ChangedError{Dir: f.dir, Differences: differences}
 }
 
 // ChangedError refuses to continue a folder with another configuration.

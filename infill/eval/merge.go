@@ -13,84 +13,42 @@ import (
 	"infill/infill/eval/corpus"
 )
 
-// Read reads the folder of a run, also while another process is at work in it.
-// The records are in the order of the run, not of the file.
-func Read(dir string) (*Header, []*Record, error) {
-	h, records, err := readRun(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	return h, h.ordered(records), nil
-}
-
-func readRun(dir string) (*Header, map[key]*Record, error) {
-	h, err := readHeader(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	if h == nil {
-		return nil, nil, fmt.Errorf("%s holds no run: there is no %s in it", dir, RunFile)
-	}
-	records := map[key]*Record{}
-	file, err := os.Open(filepath.Join(dir, SamplesFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return h, records, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	_, err = readRecords(file, h, func(r *Record) error {
-		records[r.key()] = r
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file.Name(), err)
-	}
-	return h, records, nil
-}
-
 // ReadResults reads the results of a run that is done.
-func ReadResults(dir string) (*Header, *Results, error) {
-	h, records, err := readRun(dir)
+func ReadResults(dir string) (*Results, error) {
+	w, err := readRun(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	content, err := os.ReadFile(filepath.Join(dir, MetricsFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, unfinished(dir, h, records)
+	if w.Results == nil {
+		if w.Note != "" {
+			return nil, fmt.Errorf("%s: start the run again, which writes it anew", w.Note)
+		}
+		return nil, w.unfinished()
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	var r Results
-	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, nil, fmt.Errorf("%s is damaged: %w: start the run again, which writes it anew", filepath.Join(dir, MetricsFile), err)
-	}
-	for i, m := range r.Methods {
+	for i, m := range w.Results.Methods {
 		var seconds []float64
-		for sentence := range h.Prompts() {
-			if record := records[key{m.Model, m.Method, sentence}]; record != nil {
+		for sentence := range w.Header.Prompts() {
+			if record := w.Record(m.Model, m.Method, sentence); record != nil {
 				seconds = append(seconds, record.Seconds/float64(m.Samples))
 			}
 		}
 		if len(seconds) == 0 {
-			return nil, nil, fmt.Errorf("%s holds no sample of %s: it is not that of %s", filepath.Join(dir, SamplesFile), m.Method, MetricsFile)
+			return nil, fmt.Errorf("%s holds no sample of %s: it is not that of %s", filepath.Join(dir, SamplesFile), m.Method, MetricsFile)
 		}
-		r.Methods[i].SecondsPerSample = estimate(seconds)
+		w.Results.Methods[i].SecondsPerSample = estimate(seconds)
 	}
-	return h, &r, nil
+	return w.Results, nil
 }
 
-func unfinished(dir string, h *Header, records map[key]*Record) error {
-	total := len(h.Prompts()) * len(h.Models) * len(h.Configuration.Samplers)
-	if h.Shard.Count > 0 {
-		return fmt.Errorf("%s holds part %s of a run: infill eval merge puts the parts together", dir, h.Shard)
+// unfinished says why there are no results.
+func (w *Watched) unfinished() error {
+	if w.Header.Shard.Count > 0 {
+		return fmt.Errorf("%s holds part %s of a run: infill eval merge puts the parts together", w.dir, w.Header.Shard)
 	}
-	if len(records) >= total {
-		return fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", dir)
+	if w.Done() >= w.Total() {
+		return fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", w.dir)
 	}
-	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", dir, len(records), total)
+	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", w.dir, w.Done(), w.Total())
 }
 
 // OpenCorpora opens the texts of a run again: from paths, by name, or from where
@@ -133,10 +91,11 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 		if same, err := sameFolder(dir, out); err != nil || same {
 			return nil, errors.Join(err, fmt.Errorf("%s is one of the parts: choose another folder for the whole", out))
 		}
-		h, part, err := readRun(dir)
+		w, err := readRun(dir)
 		if err != nil {
 			return nil, err
 		}
+		h := w.Header
 		if whole == nil {
 			whole = h
 		}
@@ -147,7 +106,7 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 		if len(list) > 0 {
 			return nil, fmt.Errorf("%s and %s are not of one run: %s", dirs[0], dir, strings.Join(list[:min(3, len(list))], "; "))
 		}
-		for k, r := range part {
+		for k, r := range w.records {
 			if other := records[k]; other != nil && !slices.EqualFunc(other.Chains, r.Chains, func(a, b Chain) bool {
 				return a.Text == b.Text && a.LogLikelihood == b.LogLikelihood
 			}) {

@@ -284,7 +284,7 @@ func (p *page) fills(records map[key]*Record) {
 			fills := pageFills{series: p.Series[i]}
 			seen := map[string]bool{}
 			whole := map[string]bool{}
-			for _, c := range record.likeliest(p.Top) {
+			for _, c := range record.Likeliest(p.Top) {
 				chain := record.Chains[c]
 				line := pageFill{U: format(metrics.Value(chain.LogLikelihood), 1)}
 				for slot, word := range chain.Fills {

@@ -147,7 +147,7 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 	top := map[[2]string]metrics.Hypotheses{}
 	warned := map[string]bool{}
 	for _, m := range h.Models {
-		ran := "" // what the model's records were computed with
+		var first *Record // of the model
 		for _, v := range c.Samplers {
 			var of []*Record
 			for sentence := range prompts {
@@ -158,10 +158,10 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 				if len(of) > 0 && record.Signature != of[0].Signature {
 					return nil, fmt.Errorf("%s with model %s: sentence %d was computed otherwise than the first: %s, %s", v.Name, m.Name, sentence+1, record.Signature, of[0].Signature)
 				}
-				if e := environment(record.Signature); ran == "" {
-					ran = e
-				} else if e != ran {
-					return nil, fmt.Errorf("model %s did not run alike everywhere: %s, %s", m.Name, ran, e)
+				if first == nil {
+					first = record
+				} else if list := first.differences(record.Environment); len(list) > 0 {
+					return nil, fmt.Errorf("model %s did not run alike everywhere: %s", m.Name, strings.Join(list, "; "))
 				}
 				of = append(of, record)
 			}
@@ -199,7 +199,7 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 func hypotheses(h *Header, m ModelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {
-		for _, c := range r.likeliest(number) {
+		for _, c := range r.Likeliest(number) {
 			text := r.Chains[c].Text
 			if h.Configuration.Metrics.Tokenisation == metrics.DISCS && !m.Cased {
 				// There, sentences are the tokens of the uncased model put together.
@@ -213,8 +213,8 @@ func hypotheses(h *Header, m ModelVersion, records []*Record, number int) metric
 	return set
 }
 
-// likeliest are the numbers of the chains that ended best.
-func (r *Record) likeliest(number int) []int {
+// Likeliest are the numbers of the chains that ended best.
+func (r *Record) Likeliest(number int) []int {
 	order := make([]int, len(r.Chains))
 	for c := range order {
 		order[c] = c

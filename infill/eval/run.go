@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,23 +22,6 @@ import (
 	"infill/tokenize"
 )
 
-// Filler is what a run needs of a model: an *infill.Filler.
-type Filler interface {
-	// Template reads a template without running the model.
-	Template(text string) (*tokenize.Template, error)
-	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
-	LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error)
-	Close() error
-}
-
-var _ Filler = (*infill.Filler)(nil)
-
-// Model is a filler and what it is. A run closes it when it is done with it.
-type Model struct {
-	ModelVersion
-	Filler
-}
-
 // Corpus is a text of a run.
 type Corpus struct {
 	*corpus.Corpus
@@ -45,33 +30,11 @@ type Corpus struct {
 	Reference bool
 }
 
-// Progress is a moment of a run.
-type Progress struct {
-	Model, Method string
-	Sentence      int // number of the sentence, from 0
-	Sentences     int
-	Step, Steps   int
-	// Done and Total count fills, a fill being one sentence by one method; Kept
-	// of those done were there from an earlier start.
-	Done, Kept, Total int
-	// Samples is the number of chains of each fill.
-	Samples int
-	// ChainsPerSecond is the rate of this process, 0 while no fill is done.
-	ChainsPerSecond float64
-	// Left is how long the rest will take, by what fills of each method have taken
-	// so far; negative while that is not known.
-	Left time.Duration
-	// Scoring tells that all fills are done and the scores are being computed.
-	Scoring bool
-	// Moment is what the chains do; its template is that of the sentence.
-	Moment infill.Progress
-}
-
 // Options say what to run and where.
 type Options struct {
 	Dir     string
 	Config  Config
-	Models  []Model // of Config.Models, in that order
+	Models  []*infill.Filler // of Config.Models, in that order; a run closes each when it is done with it
 	Corpora []Corpus
 	Shard   Shard
 	// Threads is that of the models' calls, for the record.
@@ -79,7 +42,8 @@ type Options struct {
 	// Device and Precision are what was asked of the models' calls, such as "cpu"
 	// and "int8"; a folder whose samples have others is refused. "" and "auto"
 	// take what is there.
-	Device, Precision string
+	Device    string
+	Precision lm.Precision
 	// Jobs is how many sentences are worked at once; 0 is one.
 	Jobs int
 	// Observe, which may be nil, hears of every step, one at a time.
@@ -117,13 +81,14 @@ func newHeader(o Options) (*Header, error) {
 		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Shard: o.Shard, Paths: map[string]string{},
 		Program: Program{infill.Version(), runtime.Version()},
 	}
-	for _, m := range o.Models {
+	for _, f := range o.Models {
+		m := f.Model()
 		for _, other := range h.Models {
 			if other.Name == m.Name {
 				return nil, fmt.Errorf("two models are called %q: results could not be told apart", m.Name)
 			}
 		}
-		h.Models = append(h.Models, m.ModelVersion)
+		h.Models = append(h.Models, ModelVersion{m.Name, m.SHA256, m.Tokenizer, m.Cased})
 	}
 	var sources []Corpus
 	names := map[string]bool{}
@@ -193,7 +158,7 @@ func compared(h *Header, corpora []Corpus) error {
 
 // fits leaves out the sentences that one of the models cannot take: too long, or
 // with something in it that it refuses.
-func fits(models []Model) func(template string) string {
+func fits(models []*infill.Filler) func(template string) string {
 	return func(template string) string {
 		for _, m := range models {
 			_, err := m.Template(template)
@@ -201,9 +166,9 @@ func fits(models []Model) func(template string) string {
 			switch {
 			case err == nil:
 			case errors.As(err, &input):
-				return fmt.Sprintf("refused by model %s: %v", m.Name, input.Fault)
+				return fmt.Sprintf("refused by model %s: %v", m.Model().Name, input.Fault)
 			default:
-				return fmt.Sprintf("refused by model %s", m.Name)
+				return fmt.Sprintf("refused by model %s", m.Model().Name)
 			}
 		}
 		return ""
@@ -243,7 +208,8 @@ func (h *Header) signature() string {
 
 // job is a sentence to be infilled by one method.
 type job struct {
-	model    Model
+	filler   *infill.Filler
+	model    string // its name
 	variant  Variant
 	sentence int
 	template string
@@ -282,21 +248,20 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 			}
 			for _, v := range o.Config.Samplers {
 				total++
-				if f.records[key{m.Name, v.Name, sentence}] == nil {
-					work[i] = append(work[i], job{m, v, sentence, p.Template})
+				if name := h.Models[i].Name; f.records[key{name, v.Name, sentence}] == nil {
+					work[i] = append(work[i], job{m, name, v, sentence, p.Template})
 				}
 			}
 		}
 	}
 	r := &runner{folder: f, options: o, total: total, kept: len(f.records), pace: newPace(slices.Concat(work...), f.records, max(1, o.Jobs), time.Now())}
-	status := f.newStatus()
 	r.options.Observe = func(p Progress) {
-		status.write(p)
+		f.writeStatus(p)
 		if o.Observe != nil {
 			o.Observe(p)
 		}
 	}
-	defer status.remove()
+	defer os.Remove(filepath.Join(f.dir, statusFile))
 	for i, m := range o.Models {
 		// One model at a time is in memory.
 		err := r.model(ctx, work[i])
@@ -308,7 +273,7 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 		return nil, nil
 	}
 	if o.Observe != nil {
-		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total, Samples: o.Config.Chains, Scoring: true})
+		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total, Chains: o.Config.Chains, Scoring: true})
 	}
 	return f.evaluate(ctx, o.Corpora)
 }
@@ -362,13 +327,9 @@ func (r *runner) model(ctx context.Context, work []job) error {
 // device or precision than those of its model before.
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
-		if other.Model != r.Model {
-			continue
+		if other.Model == r.Model {
+			return f.changed(other.differences(r.Environment)) // all before it agree
 		}
-		if there, now := environment(other.Signature), environment(r.Signature); there != now {
-			return &ChangedError{Dir: f.dir, Differences: []string{fmt.Sprintf("computed with %s there, %s now", there, now)}}
-		}
-		return nil // all before it agree
 	}
 	return nil
 }
@@ -377,31 +338,15 @@ func (f *folder) sameEnvironment(r *Record) error {
 // with another precision than is asked for, also where nothing is left to compute.
 func (f *folder) sameDemands(o Options) error {
 	for _, r := range f.records {
-		fields := map[string]string{}
-		for _, field := range strings.Split(environment(r.Signature), "|") {
-			name, value, _ := strings.Cut(field, ":")
-			fields[name] = value
+		asked := Environment{Device: o.Device, Precision: string(o.Precision)}
+		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
+			asked.Device = ""
 		}
-		var list []string
-		for _, demand := range []struct{ name, asked string }{{"device", o.Device}, {"precision", o.Precision}} {
-			if there := fields[demand.name]; demand.asked != "" && demand.asked != "auto" && there != "" && there != demand.asked && !strings.HasPrefix(there, demand.asked+":") {
-				list = append(list, fmt.Sprintf("%s: %s there, %s now", demand.name, there, demand.asked))
-			}
-		}
-		if len(list) > 0 {
-			return &ChangedError{Dir: f.dir, Differences: list}
+		if err := f.changed(r.differences(asked)); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// environment is the end of a signature, what it says of the model and what it
-// ran with.
-func environment(signature string) string {
-	if at := strings.Index(signature, "|model:"); at >= 0 {
-		return signature[at+1:]
-	}
-	return signature
 }
 
 // Of a run's steps at most so many are kept; and of samplers that move without
@@ -424,7 +369,7 @@ func grid(step, steps, points int) bool {
 func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	options := r.options.Config.options(j.variant)
 	chains := options.Chains
-	record := &Record{Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]Chain, chains)}
+	record := &Record{Model: j.model, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]Chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // after the warm-up
 	type moment struct {
@@ -433,7 +378,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	}
 	var unscored []moment
 	var last infill.Progress
-	result, err := j.model.Fill(ctx, j.template, options, func(p infill.Progress) {
+	result, err := j.filler.Fill(ctx, j.template, options, func(p infill.Progress) {
 		last = p
 		if !p.WarmUp && p.Step > 0 {
 			steps++
@@ -451,9 +396,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 				}
 				point.Accepted, point.Changed = mean(a, chains), mean(k, chains)
 			}
-			if u := stat.Mean(p.LogLikelihoods, nil); !math.IsNaN(u) && !math.IsInf(u, 0) {
-				point.LogLikelihood = &u
-			} else if grid(p.Step, p.Steps, scoredPoints) {
+			if point.LogLikelihood = finite(stat.Mean(p.LogLikelihoods, nil)); point.LogLikelihood == nil && grid(p.Step, p.Steps, scoredPoints) {
 				unscored = append(unscored, moment{len(record.Trace), p.TokenIDs})
 			}
 			record.Trace = append(record.Trace, point)
@@ -468,9 +411,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if average := stat.Mean(u, nil); !math.IsNaN(average) && !math.IsInf(average, 0) {
-			record.Trace[m.point].LogLikelihood = &average
-		}
+		record.Trace[m.point].LogLikelihood = finite(stat.Mean(u, nil))
 	}
 	fills := map[string]infill.Fill{}
 	for _, s := range result.Fills {
@@ -493,10 +434,9 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	}
 	s := result.Stats
 	record.Signature, record.AcceptanceRate, record.ChangedSlotsPerStep = result.Signature, s.AcceptanceRate, s.ChangedSlotsPerStep
-	// An adaptation may do away with the cost of a change, and JSON has no number for that.
-	if s.StepSize != nil && !math.IsInf(*s.StepSize, 0) {
-		record.StepSize = s.StepSize
-	}
+	m := result.Model
+	record.Environment = Environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
+	record.StepSize = s.StepSize
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows
 	record.Warnings, record.Seconds = result.Warnings, s.Seconds
 	return record, nil
@@ -512,7 +452,7 @@ func (r *runner) score(ctx context.Context, j job, energy lm.Energy, fills [][]i
 			different = append(different, fill)
 		}
 	}
-	u, err := j.model.LogLikelihoods(ctx, j.template, energy, different)
+	u, err := j.filler.LogLikelihoods(ctx, j.template, energy, different)
 	if err != nil {
 		return nil, err
 	}
@@ -526,12 +466,21 @@ func (r *runner) score(ctx context.Context, j job, energy lm.Energy, fills [][]i
 func (r *runner) observe(j job, p infill.Progress) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	rate, left := r.pace.at(time.Now())
+	now := time.Now()
+	rate, left := r.pace.at(now)
 	r.options.Observe(Progress{
-		Model: j.model.Name, Method: j.variant.Name, Sentence: j.sentence, Sentences: r.options.Config.Sentences,
-		Step: p.Step, Steps: p.Steps, Done: r.kept + r.done, Kept: r.kept, Total: r.total,
-		Samples: r.options.Config.Chains, ChainsPerSecond: rate, Left: left, Moment: p,
+		Model: j.model, Method: j.variant.Name, Sentence: j.sentence, Sentences: r.options.Config.Sentences,
+		Step: p.Step, Steps: p.Steps, LogLikelihood: finite(stat.Mean(p.LogLikelihoods, nil)), Done: r.kept + r.done, Kept: r.kept, Total: r.total,
+		Chains: r.options.Config.Chains, ChainsPerSecond: rate, SecondsLeft: left, Written: now,
 	})
+}
+
+// finite is nil for what JSON has no number for.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
 }
 
 func mean(sum, of int) *float64 {

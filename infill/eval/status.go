@@ -2,78 +2,61 @@ package eval
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
 )
 
-// StatusFile is in the folder of a run while a process is at work there, for
-// those who watch. It is no part of the run: nothing is read from it.
-const StatusFile = ".status.json"
+// statusFile is in the folder of a run while a process is at work there, for those
+// who watch. It is no part of the run.
+const statusFile = ".status.json"
 
-// Status is the content of StatusFile.
-type Status struct {
-	Model    string `json:"model"`
-	Method   string `json:"method"`
-	Sentence int    `json:"sentence"` // number of the sentence, from 0
-	Step     int    `json:"step"`
-	Steps    int    `json:"steps"`
+// Progress is a moment of a run, and what the status file holds.
+type Progress struct {
+	Model     string `json:"model"`
+	Method    string `json:"method"`
+	Sentence  int    `json:"sentence"` // number of the sentence, from 0
+	Sentences int    `json:"-"`
+	Step      int    `json:"step"`
+	Steps     int    `json:"steps"`
 	// LogLikelihood is the mean U of the chains now, in nats, null where the
 	// sampler does not know it.
-	LogLikelihood   *float64 `json:"log_likelihood"`
-	Done            int      `json:"done"` // fills
-	Total           int      `json:"total"`
-	ChainsPerSecond float64  `json:"chains_per_second"`
-	// SecondsLeft is null while it is not known.
+	LogLikelihood *float64 `json:"log_likelihood"`
+	// Done and Total count fills, a fill being one sentence by one method; Kept
+	// of those done were there from an earlier start.
+	Done   int `json:"done"`
+	Kept   int `json:"-"`
+	Total  int `json:"total"`
+	Chains int `json:"-"` // of each fill
+	// ChainsPerSecond is the rate of this process, 0 while no fill is done.
+	ChainsPerSecond float64 `json:"chains_per_second"`
+	// SecondsLeft is how long the rest will take, by what fills of each method have
+	// taken so far; null while that is not known.
 	SecondsLeft *float64  `json:"seconds_left"`
 	Written     time.Time `json:"written"`
+	// Scoring tells that all fills are done and the scores are being computed.
+	Scoring bool `json:"-"`
 }
 
 // statusPause is how often the file is written at most.
 const statusPause = time.Second
 
-// status writes the file of a folder.
-type status struct {
-	folder *folder
-	last   time.Time
-}
-
-func (f *folder) newStatus() *status { return &status{folder: f} }
-
-// write tells where the run is. That it cannot is no reason to stop the run.
-func (s *status) write(p Progress) {
-	now := time.Now()
-	if now.Sub(s.last) < statusPause {
+// writeStatus tells those who watch where the run is, now and then. That it cannot
+// is no reason to stop the run.
+func (f *folder) writeStatus(p Progress) {
+	if p.Written.Sub(f.told) < statusPause {
 		return
 	}
-	s.last = now
-	content := Status{
-		Model: p.Model, Method: p.Method, Sentence: p.Sentence, Step: p.Step, Steps: p.Steps, Done: p.Done, Total: p.Total,
-		ChainsPerSecond: p.ChainsPerSecond, Written: now,
-	}
-	if u := stat.Mean(p.Moment.LogLikelihoods, nil); !math.IsNaN(u) && !math.IsInf(u, 0) {
-		content.LogLikelihood = &u
-	}
-	if p.Left >= 0 {
-		seconds := p.Left.Seconds()
-		content.SecondsLeft = &seconds
-	}
-	text, err := json.Marshal(content)
+	f.told = p.Written
+	text, err := json.Marshal(p)
 	if err != nil {
 		return
 	}
 	// Whole or not at all, but not synced: nobody needs it after a crash.
-	path := filepath.Join(s.folder.dir, StatusFile)
+	path := filepath.Join(f.dir, statusFile)
 	if err := os.WriteFile(path+"0", text, 0o666); err == nil {
 		_ = os.Rename(path+"0", path)
 	}
-}
-
-func (s *status) remove() {
-	_ = os.Remove(filepath.Join(s.folder.dir, StatusFile))
 }
 
 // pace tells how fast a run goes. The time left is that which fills of the same
@@ -90,7 +73,7 @@ type pace struct {
 func newPace(work []job, done map[key]*Record, jobs int, now time.Time) *pace {
 	p := &pace{start: now, last: now, jobs: float64(jobs), seconds: map[[2]string]float64{}, number: map[[2]string]int{}, coming: map[[2]string]int{}}
 	for _, j := range work {
-		p.coming[[2]string{j.model.Name, j.variant.Name}]++
+		p.coming[[2]string{j.model, j.variant.Name}]++
 	}
 	for _, r := range done {
 		p.add(r)
@@ -112,8 +95,8 @@ func (p *pace) ended(r *Record, now time.Time) {
 	p.last = now
 }
 
-// at returns chains per second and the time left; negative while no fill is done.
-func (p *pace) at(now time.Time) (rate float64, left time.Duration) {
+// at returns the chains per second and the seconds left; nil while no fill is done.
+func (p *pace) at(now time.Time) (rate float64, left *float64) {
 	if elapsed := now.Sub(p.start).Seconds(); elapsed > 0 {
 		rate = float64(p.chains) / elapsed
 	}
@@ -122,7 +105,7 @@ func (p *pace) at(now time.Time) (rate float64, left time.Duration) {
 		seconds, number = seconds+p.seconds[method], number+n
 	}
 	if number == 0 {
-		return rate, -1
+		return rate, nil
 	}
 	rest, longest := 0.0, 0.0
 	for method, n := range p.coming {
@@ -137,5 +120,6 @@ func (p *pace) at(now time.Time) (rate float64, left time.Duration) {
 	}
 	// What has passed since the last end is done, but no more than one fill.
 	rest -= min(p.jobs*now.Sub(p.last).Seconds(), longest)
-	return rate, time.Duration(max(rest, 0) / p.jobs * float64(time.Second))
+	rest = max(rest, 0) / p.jobs
+	return rate, &rest
 }

@@ -14,10 +14,10 @@ import (
 // nothing, and one that was killed leaves what the next start clears away.
 func TestStatus(t *testing.T) {
 	o, _ := small(t)
-	write(t, o.Dir, StatusFile, []byte(`{"method": "of a killed process"}`))
-	write(t, o.Dir, StatusFile+"0", []byte("{"))
+	write(t, o.Dir, statusFile, []byte(`{"method": "of a killed process"}`))
+	write(t, o.Dir, statusFile+"0", []byte("{"))
 	var first Progress
-	var got Status
+	var got Progress
 	scoring := 0
 	o.Observe = func(p Progress) {
 		if p.Scoring {
@@ -26,11 +26,11 @@ func TestStatus(t *testing.T) {
 		}
 		if first.Total == 0 {
 			first = p
-			if err := json.Unmarshal(read(t, o.Dir, StatusFile), &got); err != nil {
+			if err := json.Unmarshal(read(t, o.Dir, statusFile), &got); err != nil {
 				t.Error(err)
 			}
 		}
-		if p.Samples != 4 || p.Total != 18 || p.ChainsPerSecond < 0 || (p.Left < 0) != (p.Done == 0) {
+		if p.Chains != 4 || p.Total != 18 || p.ChainsPerSecond < 0 || (p.SecondsLeft == nil) != (p.Done == 0) {
 			t.Errorf("progress %+v", p)
 		}
 	}
@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 	if age := time.Since(got.Written); age < 0 || age > time.Minute {
 		t.Errorf("written %v ago", age)
 	}
-	left, err := filepath.Glob(filepath.Join(o.Dir, StatusFile+"*"))
+	left, err := filepath.Glob(filepath.Join(o.Dir, statusFile+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -52,12 +52,12 @@ func TestStatus(t *testing.T) {
 
 // TestStatusOfInterrupted: also a run that ends early takes its status along.
 func TestStatusOfInterrupted(t *testing.T) {
-	o, _ := small(t)
-	o.Models[0].Filler = failing{o.Models[0].Filler}
+	o, model := small(t)
+	model.closing = errors.New("closing fails")
 	if _, err := Run(t.Context(), o); err == nil {
 		t.Fatal("no error")
 	}
-	if _, err := os.Stat(filepath.Join(o.Dir, StatusFile)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(o.Dir, statusFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("status after the end: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestPace(t *testing.T) {
 	fills := func(method string, number int) []job {
 		list := make([]job, number)
 		for i := range list {
-			list[i].model.Name, list[i].variant.Name = "m", method
+			list[i].model, list[i].variant.Name = "m", method
 		}
 		return list
 	}
@@ -83,21 +83,21 @@ func TestPace(t *testing.T) {
 	// Before any fill of this process: all take what that of an earlier one took.
 	rate, left := p.at(start)
 	approximately("rate", rate, 0)
-	approximately("left", left.Seconds(), 7*20)
+	approximately("left", *left, 7*20)
 	// A cheap one ends after 2 seconds: 3 cheap ones and 3 dear ones are left.
 	p.ended(&Record{Model: "m", Method: "cheap", Seconds: 2, Chains: make([]Chain, 25)}, start.Add(2*time.Second))
 	rate, left = p.at(start.Add(2 * time.Second))
 	approximately("rate", rate, 12.5)
-	approximately("left", left.Seconds(), 3*2+3*20)
+	approximately("left", *left, 3*2+3*20)
 	// The next one has run for 5 seconds; one that hangs takes no other's time.
 	_, left = p.at(start.Add(7 * time.Second))
-	approximately("left", left.Seconds(), 3*2+3*20-5)
+	approximately("left", *left, 3*2+3*20-5)
 	_, left = p.at(start.Add(1000 * time.Second))
-	approximately("left", left.Seconds(), 3*2+2*20)
+	approximately("left", *left, 3*2+2*20)
 	// Two at once are done in half the time.
 	_, left = newPace(work, done, 2, start).at(start)
-	approximately("left with two jobs", left.Seconds(), 70)
-	if _, left := newPace(work, nil, 1, start).at(start); left >= 0 {
+	approximately("left with two jobs", *left, 70)
+	if _, left := newPace(work, nil, 1, start).at(start); left != nil {
 		t.Errorf("left %v, though nothing is known", left)
 	}
 }

@@ -30,7 +30,7 @@ func BenchmarkMeasure(b *testing.B) {
 		b.Fatal(err)
 	}
 	o := DefaultOptions()
-	o.Samplers, o.WarmUp = []Spec{{Label: "gibbs", Name: "gibbs"}}, 0
+	o.Samplers, o.WarmUp = []Spec{named("gibbs")}, 0
 	seconds := 0.0
 	for b.Loop() {
 		run, err := Compare(context.Background(), p, o)

@@ -142,25 +142,21 @@ func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o
 	if o.Chains == 0 {
 		return b, nil
 	}
-	kernel, err := samplers.New("dula-ordinal", target, samplers.Options{StepSize: alpha})
+	kernel, err := samplers.Spec{Name: "dula-ordinal"}.With("step-size", alpha).New(target, nil)
 	if err != nil {
 		return b, err
 	}
 	streams := samplers.Streams(o.Seed, "bias "+decimal(alpha), o.Chains)
-	state, err := kernel.Init(ctx, samplers.RandomPositions(target, streams))
-	if err != nil {
-		return b, err
-	}
-	if err := samplers.Run(ctx, kernel, state, streams, o.Steps/10, nil); err != nil {
-		return b, err
-	}
 	counts := make([][]float64, e.Len())
 	for i := range counts {
 		counts[i] = make([]float64, o.Chains)
 	}
-	err = samplers.Run(ctx, kernel, state, streams, o.Steps, func(_ int, s *samplers.State, _ *samplers.Info) error {
+	plan := samplers.Plan{Streams: streams, WarmUp: o.Steps / 10, Steps: o.Steps}
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
 		for c := range o.Chains {
-			counts[e.Index(s.Position(c))][c] += 1 / float64(o.Steps)
+			if !s.WarmUp {
+				counts[e.Index(s.State.Position(c))][c] += 1 / float64(o.Steps)
+			}
 		}
 		return nil
 	})

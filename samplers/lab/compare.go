@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"strconv"
 	"strings"
@@ -49,8 +48,8 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Samplers: []Spec{
-			{Label: "gibbs", Name: "gibbs"}, {Label: "gwg", Name: "gwg"},
-			{Label: "dula:0.4", Name: "dula", Options: samplers.Options{StepSize: 0.4}}, {Label: "dmala", Name: "dmala"},
+			named("gibbs"), named("gwg"),
+			{Label: "dula:step-size=0.4", Spec: samplers.Spec{Name: "dula"}.With("step-size", 0.4)}, named("dmala"),
 		},
 		Chains: 16, Steps: 2000, WarmUp: 500, Discard: 0.1, Initial: "uniform",
 	}
@@ -237,19 +236,19 @@ func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 	var list []Spec
 	for _, s := range specs {
 		if s.Name != All {
-			if _, err := newKernel(p, s); err != nil {
+			if _, err := newKernel(p, s, 0); err != nil {
 				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, p.Kind, err)
 			}
 			list = append(list, s)
 			continue
 		}
 		for _, name := range samplers.Names() {
-			named := Spec{Label: name, Name: name}
-			if _, err := newKernel(p, named); err != nil {
+			spec := named(name)
+			if _, err := newKernel(p, spec, 0); err != nil {
 				run.LeftOut = append(run.LeftOut, LeftOut{name, err.Error()})
 				continue
 			}
-			list = append(list, named)
+			list = append(list, spec)
 		}
 	}
 	seen := map[string]bool{}
@@ -262,11 +261,9 @@ func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 	return list, nil
 }
 
-func newKernel(p *Problem, s Spec) (samplers.Kernel, error) {
-	if s.Options.Terms != 0 {
-		s.Options.TermStream = samplers.Streams(0, "terms", 1)[0]
-	}
-	return samplers.New(s.Name, p.Target, s.Options)
+// newKernel makes a sampler, with a stream for the terms of stochastic gradients.
+func newKernel(p *Problem, s Spec, seed uint64) (samplers.Kernel, error) {
+	return s.New(p.Target, samplers.Streams(seed, "terms "+s.Label, 1)[0])
 }
 
 // exact tells whether a sampler's stationary law is the problem's target.
@@ -279,73 +276,68 @@ func exact(p *Problem, name string) bool {
 
 // measure runs one sampler.
 func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, tick func()) (*Result, error) {
-	if s.Options.Terms != 0 {
-		s.Options.TermStream = samplers.Streams(o.Seed, "terms "+s.Label, 1)[0]
-	}
-	kernel, err := samplers.New(s.Name, p.Target, s.Options)
-	if err != nil {
-		return nil, err
-	}
-	streams := samplers.Streams(o.Seed, "sampler "+s.Label, o.Chains)
-	state, err := kernel.Init(ctx, starts)
+	kernel, err := newKernel(p, s, o.Seed)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{Sampler: s.Label, Name: s.Name, Steps: s.Steps, Exact: exact(p, s.Name)}
-	if o.WarmUp > 0 {
-		if r.WarmUp, err = warmUp(ctx, kernel, state, streams, s, o.WarmUp, tick); err != nil {
-			return nil, err
-		}
-	}
-	// The step size of a cyclical kernel is that of its next step only.
-	_, cyclical := kernel.(*samplers.Cyclical)
-	if k, ok := kernel.(samplers.StepSizer); ok && !cyclical {
-		size := k.StepSize()
-		if finite(size) {
-			r.StepSize = &size
-		}
-	}
-
-	slots := state.Slots()
+	slots := len(starts) / o.Chains
 	kept := make([][]uint8, o.Chains)
 	for c := range kept {
 		kept[c] = make([]uint8, 0, s.Steps*slots)
 	}
 	var (
 		acceptance samplers.Acceptance
-		info       samplers.Info
-		cost       samplers.Cost
+		cost, warm samplers.Cost
 		seconds    float64
+		start      time.Time
 		proposed   int64
-		before     = make([]int, len(state.Positions))
+		before     = make([]int, len(starts))
 		counts     = newTally(p, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
-	for step := 1; step <= s.Steps; step++ {
-		copy(before, state.Positions)
-		start := o.Clock()
-		if err := kernel.Step(ctx, state, streams, &info); err != nil {
-			return nil, fmt.Errorf("step %d: %w", step, err)
+	plan := samplers.Plan{Streams: samplers.Streams(o.Seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp, Steps: s.Steps}
+	observe := func(at samplers.Step) {
+		if at.WarmUp {
+			warm = warm.Plus(at.Info.Cost)
+			return
 		}
 		seconds += o.Clock().Sub(start).Seconds()
-		acceptance.Observe(&info)
-		cost = cost.Plus(info.Cost)
-		counts.add(state.Positions)
-		for i, v := range info.Proposal {
+		acceptance.Observe(at.Info)
+		cost = cost.Plus(at.Info.Cost)
+		counts.add(at.State.Positions)
+		for i, v := range at.Info.Proposal {
 			if v != before[i] {
 				proposed++
 			}
 		}
 		for c := range kept {
-			for _, v := range state.Position(c) {
+			for _, v := range at.State.Position(c) {
 				kept[c] = append(kept[c], uint8(v))
 			}
 		}
-		if step == points[0] {
+		if step := at.Number - o.WarmUp; step == points[0] {
 			points = points[1:]
-			r.Curve = append(r.Curve, p.point(step, o.Chains, cost, seconds, counts, state.Positions))
+			r.Curve = append(r.Curve, p.point(step, o.Chains, cost, seconds, counts, at.State.Positions))
 		}
-		tick()
+	}
+	run, err := samplers.Sample(ctx, kernel, starts, plan, func(at samplers.Step) error {
+		if at.Number > 0 {
+			observe(at)
+			tick()
+		}
+		copy(before, at.State.Positions)
+		start = o.Clock()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.WarmUp > 0 {
+		r.WarmUp = &WarmUpResult{o.WarmUp, run.Tuned, evaluations(warm)}
+	}
+	if finite(run.StepSize) {
+		r.StepSize = &run.StepSize
 	}
 	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())
 	r.Changed, r.ChangedStandardError = known(acceptance.ChangedSlots())
@@ -383,42 +375,6 @@ func (p *Problem) point(step, chains int, cost samplers.Cost, seconds float64, c
 		_, at.MMD2StandardError = known(value, e)
 	}
 	return at
-}
-
-// warmUp tunes the kernel, if it is to be tuned, and moves the chains.
-func warmUp(ctx context.Context, kernel samplers.Kernel, state *samplers.State, streams []*rand.Rand, s Spec, steps int, tick func()) (*WarmUpResult, error) {
-	adaptation, err := samplers.AdaptationFor(s.Name, kernel)
-	if err != nil {
-		return nil, err
-	}
-	if adaptation != nil && !s.fixed() {
-		report, err := samplers.WarmUp(ctx, kernel, state, streams, steps, ticking{adaptation, tick})
-		if err != nil {
-			return nil, err
-		}
-		return &WarmUpResult{steps, true, evaluations(report.Cost)}, nil
-	}
-	var cost samplers.Cost
-	err = samplers.Run(ctx, kernel, state, streams, steps, func(_ int, _ *samplers.State, info *samplers.Info) error {
-		cost = cost.Plus(info.Cost)
-		tick()
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("warm-up: %w", err)
-	}
-	return &WarmUpResult{steps, false, evaluations(cost)}, nil
-}
-
-// ticking is an adaptation that counts its steps.
-type ticking struct {
-	samplers.Adaptation
-	tick func()
-}
-
-func (t ticking) Adapt(kernel samplers.Kernel, state *samplers.State, info *samplers.Info) error {
-	t.tick()
-	return t.Adaptation.Adapt(kernel, state, info)
 }
 
 func evaluations(c samplers.Cost) int64 { return int64(c.Energies + c.Gradients + c.Conditionals) }
@@ -547,7 +503,7 @@ func (run *Run) Warnings() []string {
 		}
 	}
 	for _, r := range run.Samplers {
-		if r.Name == "d-svgd" {
+		if samplers.Describe(r.Name).Interacting {
 			list = append(list, r.Sampler+": its chains are particles that stand for the target jointly: log RMSE and effective sample size of single ones say little")
 			continue
 		}

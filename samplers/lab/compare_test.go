@@ -67,7 +67,7 @@ func TestReproducible(t *testing.T) {
 		r.WithoutTimes()
 		return r
 	}
-	first, second := run("gibbs,dula:0.4,dmala,d-svgd", 7), run("gibbs,dula:0.4,dmala,d-svgd", 7)
+	first, second := run("gibbs,dula:step-size=0.4,dmala,d-svgd", 7), run("gibbs,dula:step-size=0.4,dmala,d-svgd", 7)
 	if d := cmp.Diff(text(t, first), text(t, second)); d != "" {
 		t.Errorf("two runs of one seed differ:\n%s", d)
 	}
@@ -80,7 +80,7 @@ func TestReproducible(t *testing.T) {
 		t.Error("two seeds give one result")
 	}
 	// Chains that cannot move show where they start: by the seed.
-	if run("dula:0.001", 7).Samplers[0].LogRMSE == run("dula:0.001", 8).Samplers[0].LogRMSE {
+	if run("dula:step-size=0.001", 7).Samplers[0].LogRMSE == run("dula:step-size=0.001", 8).Samplers[0].LogRMSE {
 		t.Error("two seeds start at the same states")
 	}
 	alone := run("dmala", 7)
@@ -134,7 +134,7 @@ func TestBudgets(t *testing.T) {
 // TestMovement: acceptance, proposed and changed slots agree with what they
 // must be for samplers that propose one slot, or accept always.
 func TestMovement(t *testing.T) {
-	run := compare(t, smallIsing(t), "gwg,dula:0.4", func(o *Options) { o.Steps = 400 })
+	run := compare(t, smallIsing(t), "gwg,dula:step-size=0.4", func(o *Options) { o.Steps = 400 })
 	gwg, dula := run.Samplers[0], run.Samplers[1]
 	if gwg.Proposed != 1 || !(gwg.Acceptance > 0.5 && gwg.Acceptance < 1) {
 		t.Errorf("gwg proposes %v slots, acceptance %v", gwg.Proposed, gwg.Acceptance)
@@ -155,7 +155,7 @@ func TestMovement(t *testing.T) {
 // TestWarmUp tunes what is not given and nothing else, and its steps are not
 // measured.
 func TestWarmUp(t *testing.T) {
-	run := compare(t, smallIsing(t), "dmala,dmala:0.05,gibbs", func(o *Options) { o.WarmUp = 100 })
+	run := compare(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *Options) { o.WarmUp = 100 })
 	free, fixed, gibbs := run.Samplers[0], run.Samplers[1], run.Samplers[2]
 	if !free.WarmUp.Tuned || *free.StepSize < 0.3 {
 		t.Errorf("a free step size came out as %v, %+v", *free.StepSize, free.WarmUp)
@@ -172,8 +172,8 @@ func TestWarmUp(t *testing.T) {
 
 // TestStochasticGradient: terms name a random subset, and repeat with the seed.
 func TestStochasticGradient(t *testing.T) {
-	once := compare(t, smallIsing(t), "dula:0.4:terms=2,dmala:0.4:terms=2", nil)
-	again := compare(t, smallIsing(t), "dula:0.4:terms=2,dmala:0.4:terms=2", nil)
+	once := compare(t, smallIsing(t), "dula:step-size=0.4,terms=2,dmala:step-size=0.4,terms=2", nil)
+	again := compare(t, smallIsing(t), "dula:step-size=0.4,terms=2,dmala:step-size=0.4,terms=2", nil)
 	if d := cmp.Diff(text(t, once), text(t, again)); d != "" {
 		t.Error(d)
 	}
@@ -224,7 +224,7 @@ func TestExactness(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]*Problem{"ising": smallIsing(t), "table": table, "rbm": rbm} {
-		run := compare(t, p, "gibbs,gwg,dmala:1,gibbs-x:block=2", func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
+		run := compare(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2", func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
 		for _, r := range run.Samplers {
 			// Root mean square error of one chain by its ESS, with the
 			// largest variance an observable can have, 1 for spins.
@@ -245,31 +245,28 @@ func TestExactness(t *testing.T) {
 }
 
 func TestSignature(t *testing.T) {
-	run := compare(t, smallIsing(t), "gibbs:steps=9,dmala:0.4", nil)
-	want := "lab:ising|size:2x3|coupling:0.1|field:0.2|samplers:gibbs:steps=9,dmala:0.4|chains:3|steps:60|warm-up:0|discard:0.1|initial:independent|seed:7|version:test"
+	run := compare(t, smallIsing(t), "gibbs:steps=9,dmala:step-size=0.4", nil)
+	want := "lab:ising|size:2x3|coupling:0.1|field:0.2|samplers:gibbs:steps=9,dmala:step-size=0.4|chains:3|steps:60|warm-up:0|discard:0.1|initial:independent|seed:7|version:test"
 	if run.Signature != want {
 		t.Errorf("got  %s\nwant %s", run.Signature, want)
 	}
 }
 
 func TestParseSpecs(t *testing.T) {
-	specs, err := ParseSpecs("gibbs, dmala:0.4:balance=ratio,gwg-x:radius=4,hamming-ball:block=3:radius=2,r-hmc:0.01:smoothing=0.2:leapfrog=7,dula:step-size=+Inf:terms=2:steps=9")
+	specs, err := ParseSpecs("gibbs, dmala:step-size=0.4,balance=ratio,gwg:steps=9,dula:steps=7,terms=2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"gibbs gibbs 0 sqrt 0 0 0 0 0 0",
-		"dmala:0.4:balance=ratio dmala 0.4 ratio 0 0 0 0 0 0",
-		"gwg-x:radius=4 gwg-x 0 sqrt 4 0 0 0 0 0",
-		"hamming-ball:block=3:radius=2 hamming-ball 0 sqrt 2 3 0 0 0 0",
-		"r-hmc:0.01:smoothing=0.2:leapfrog=7 r-hmc 0.01 sqrt 0 0 0.2 7 0 0",
-		"dula:step-size=+Inf:terms=2:steps=9 dula +Inf sqrt 0 0 0 0 2 9",
+	var got []string
+	for _, s := range specs {
+		got = append(got, fmt.Sprintf("%s|%s|%d", s.Label, s.Spec, s.Steps))
 	}
-	for i, s := range specs {
-		o := s.Options
-		if got := fmt.Sprint(s.Label, " ", s.Name, " ", o.StepSize, " ", o.Balance, " ", o.Radius, " ", o.Block, " ", o.Smoothing, " ", o.Leapfrog, " ", o.Terms, " ", s.Steps); got != want[i] {
-			t.Errorf("got %s, want %s", got, want[i])
-		}
+	want := []string{
+		"gibbs|gibbs|0", "dmala:step-size=0.4,balance=ratio|dmala:step-size=0.4,balance=ratio|0",
+		"gwg:steps=9|gwg|9", "dula:steps=7,terms=2|dula:terms=2|7",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("label, sampler and steps (-want +got):\n%s", d)
 	}
 }
 
@@ -286,17 +283,18 @@ func TestBadComparisons(t *testing.T) {
 		want   string
 	}{
 		{"gibs", nil, `samplers: "gibs" is not one of all, ` + names},
-		{"", nil, `samplers: "" is not one of all, ` + names},
-		{"gibbs,,gwg", nil, `samplers: "" is not one of all, ` + names},
+		{"", nil, `samplers: "": a sampler is missing between commas`},
+		{"gibbs,,gwg", nil, `samplers: "gibbs,,gwg": a sampler is missing between commas`},
 		{"gibbs,gibbs", nil, `samplers: "gibbs" is given twice`},
 		{"all,gibbs", nil, `samplers: "gibbs" is given twice`},
-		{"all:0.4", nil, `samplers: "all" is not one of all, ` + names},
-		{"dmala:0", nil, `samplers: "dmala:0": step-size "0" is not a number above 0`},
-		{"dmala:x", nil, `samplers: "dmala:x": step-size "x" is not a number above 0`},
-		{"dmala:radius=0", nil, `samplers: "dmala:radius=0": radius "0" is not a whole number of 1 or more`},
-		{"dmala:colour=red", nil, `samplers: "dmala:colour=red": "colour" is no setting: write a step size, or one of ` + strings.Join(settings(), ", ") + ` as name=value`},
-		{"dmala:balance=2", nil, "samplers: \"dmala:balance=2\": balance"},
-		{"gibbs:0.4", nil, `samplers: "gibbs:0.4" does not suit this potts: gibbs has no step size`},
+		{"all:step-size=0.4", nil, `samplers: "all" is not one of all, ` + names},
+		{"dmala:step-size=0", nil, `samplers: dmala: step-size "0" is not a number above 0`},
+		{"dmala:step-size=x", nil, `samplers: dmala: step-size "x" is not a number above 0`},
+		{"dmala:0.4", nil, `samplers: dmala has no 0.4: it moves all slots at once`},
+		{"pafs:radius=0", nil, `samplers: pafs: radius "0" is not a whole number of 1 or more`},
+		{"pafs:steps=0", nil, `samplers: pafs: steps "0" is not a whole number of 1 or more`},
+		{"dmala:balance=2", nil, `samplers: dmala: balance "2" is not one of`},
+		{"gibbs:step-size=0.4", nil, `samplers: gibbs has no step-size`},
 		{"gwg-x:radius=5", nil, `samplers: "gwg-x:radius=5" does not suit this potts: radius 5: choose from 1 to the number of slots, 4`},
 		{"r-mala", nil, `samplers: "r-mala" does not suit this potts: r-mala needs a target with`},
 		{"gibbs", func(o *Options) { o.Steps = 0 }, "steps: 0 is not a whole number from 1 to 1073741824"},
@@ -340,7 +338,7 @@ func TestOneState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, p, "gibbs,gwg,dmala:1,hamming-ball", func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
+	run := compare(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball", func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
 	if _, err := NewReport(run).Write(t.TempDir(), "svg"); err != nil {
 		t.Fatal(err)
 	}
@@ -357,9 +355,9 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, p, "gibbs,dula:0.02,d-svgd", func(o *Options) { o.Steps = 200 })
+	run := compare(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *Options) { o.Steps = 200 })
 	all := strings.Join(run.Warnings(), "\n")
-	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree", "dula:0.02: 27 of 27 observables of a chain never changed", "gibbs: ", "d-svgd: its chains are particles"} {
+	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree", "dula:step-size=0.02: 27 of 27 observables of a chain never changed", "gibbs: ", "d-svgd: its chains are particles"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q among:\n%s", want, all)
 		}

@@ -17,7 +17,7 @@ func ExampleCompare() {
 	}
 	options := lab.DefaultOptions()
 	options.Seed = 1
-	if options.Samplers, err = lab.ParseSpecs("gibbs,lb-1,dmala:0.8"); err != nil {
+	if options.Samplers, err = lab.ParseSpecs("gibbs,lb-1,dmala:step-size=0.8"); err != nil {
 		log.Fatal(err)
 	}
 	run, err := lab.Compare(ctx, problem, options)
@@ -32,5 +32,5 @@ func ExampleCompare() {
 	// exact means: transfer matrix
 	// gibbs: 1 evaluations a step, log RMSE -2.4
 	// lb-1: 10 evaluations a step, log RMSE -2.9
-	// dmala:0.8: 1 evaluations a step, log RMSE -3.0
+	// dmala:step-size=0.8: 1 evaluations a step, log RMSE -3.0
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -208,7 +207,7 @@ func figure2(ctx context.Context, o Overrides) (*Report, error) {
 	}
 	var specs []string
 	for i := 1; i <= 10; i++ {
-		specs = append(specs, "dmala:"+strconv.FormatFloat(float64(i)/5, 'g', -1, 64))
+		specs = append(specs, "dmala:step-size="+decimal(float64(i)/5))
 	}
 	for x := 1; x <= 8; x++ {
 		specs = append(specs, fmt.Sprintf("gwg-x:radius=%d", x))
@@ -218,7 +217,7 @@ func figure2(ctx context.Context, o Overrides) (*Report, error) {
 		return nil, err
 	}
 	right, err := o.part(1, 2).compare(ctx, p, "effective sample size per second",
-		"hamming-ball:block=10:radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,dmala:0.8", "independent")
+		"hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,dmala:step-size=0.8", "independent")
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +231,7 @@ func figure3(ctx context.Context, o Overrides) (*Report, error) {
 		return nil, err
 	}
 	run, err := o.compare(ctx, p, "5 × 5 Ising model",
-		"hamming-ball:block=10:radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,r-mala,dula:0.4,dmala:0.8", "independent")
+		"hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,r-mala,dula:step-size=0.4,dmala:step-size=0.8", "independent")
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +249,7 @@ func figure4(ctx context.Context, o Overrides) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := o.compare(ctx, p, "RBM trained on bars and stripes", "rbm-gibbs,gibbs-x:block=1,gwg,dula:0.2,dmala:0.4", "independent")
+	run, err := o.compare(ctx, p, "RBM trained on bars and stripes", "rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4", "independent")
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +267,7 @@ func figure7(ctx context.Context, o Overrides) (*Report, error) {
 		}
 		long := o.Steps * 5 / 2
 		run, err := o.part(i, len(couplings)).compare(ctx, p, fmt.Sprintf("coupling %v", coupling),
-			fmt.Sprintf("gibbs-x:block=1:steps=%d,gwg,dula:0.4:steps=%d,dmala:0.8", long, long), "independent")
+			fmt.Sprintf("gibbs-x:block=1,steps=%d,gwg,dula:step-size=0.4,steps=%d,dmala:step-size=0.8", long, long), "independent")
 		if err != nil {
 			return nil, err
 		}
@@ -285,7 +284,7 @@ func toy(ctx context.Context, o Overrides) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := o.compare(ctx, p, "table of 3 × 3 states", "gibbs,gwg,dula:0.1,dmala:0.2", "uniform")
+	run, err := o.compare(ctx, p, "table of 3 × 3 states", "gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform")
 	if err != nil {
 		return nil, err
 	}

@@ -190,18 +190,11 @@ func (p *Problem) settle(ctx context.Context, o TruthOptions, exact func() (stri
 // longRun estimates the means by an exact sampler, from every thin-th state:
 // those between differ in a few slots only, and would cost more than they tell.
 func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, seed uint64, pooled bool) (*Truth, error) {
-	kernel, err := samplers.New(sampler, p.Target, samplers.Options{})
+	kernel, err := samplers.New(sampler, p.Target)
 	if err != nil {
 		return nil, err
 	}
 	streams := samplers.Streams(seed, "truth", truthChains)
-	state, err := kernel.Init(ctx, samplers.RandomPositions(p.Target, streams))
-	if err != nil {
-		return nil, err
-	}
-	if err := samplers.Run(ctx, kernel, state, streams, max(steps/4, 1), nil); err != nil {
-		return nil, err
-	}
 	sums := make([][]float64, truthChains)
 	for c := range sums {
 		sums[c] = make([]float64, len(p.observables))
@@ -209,13 +202,15 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 	// The path of the mean observable, thinned, shows whether chains agree.
 	paths := make([][]float64, truthChains)
 	every, seen := max(steps/1000/thin, 1)*thin, 0.0
-	err = samplers.Run(ctx, kernel, state, streams, steps, func(step int, state *samplers.State, _ *samplers.Info) error {
-		if step%thin != 0 {
+	plan := samplers.Plan{Streams: streams, WarmUp: max(steps/4, 1), Steps: steps}
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), plan, func(s samplers.Step) error {
+		step := s.Number - plan.WarmUp
+		if s.WarmUp || step%thin != 0 {
 			return nil
 		}
 		seen++
 		for c := range sums {
-			position, total := state.Position(c), 0.0
+			position, total := s.State.Position(c), 0.0
 			for i, o := range p.observables {
 				x := o.value[position[o.slot]]
 				sums[c][i] += x

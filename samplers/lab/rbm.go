@@ -349,17 +349,16 @@ func (p *Problem) refer(ctx context.Context, o RBMOptions, exact *solved) error 
 	}
 	r := &Reference{Method: method, Samples: o.ReferenceSamples, set: newBinarySet(slots)}
 	gibbs := func(n int, label string) ([]int, error) {
-		kernel, err := samplers.New("rbm-gibbs", p.Target, samplers.Options{})
+		kernel, err := samplers.New("rbm-gibbs", p.Target)
 		if err != nil {
 			return nil, err
 		}
 		streams := samplers.Streams(o.Seed, label, n)
-		state, err := kernel.Init(ctx, samplers.RandomPositions(p.Target, streams))
+		run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), samplers.Plan{Streams: streams, Steps: o.ReferenceSteps}, nil)
 		if err != nil {
 			return nil, err
 		}
-		err = samplers.Run(ctx, kernel, state, streams, o.ReferenceSteps, nil)
-		return state.Positions, err
+		return run.State.Positions, nil
 	}
 	r.sample = func(n, label int) ([]int, error) {
 		if method == "exact" {

@@ -37,7 +37,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := func() *Report {
-		return NewReport(compare(t, p, "gibbs,dmala:0.4,dmala:0.8", nil))
+		return NewReport(compare(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil))
 	}
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	paths, err := report().Write(dir, "svg")
@@ -65,7 +65,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		// Text is drawn as text, so the legend can be looked for.
-		if strings.Contains(path, "log-") && !bytes.Contains(content, []byte("dmala:0.8")) {
+		if strings.Contains(path, "log-") && !bytes.Contains(content, []byte("dmala:step-size=0.8")) {
 			t.Errorf("%s names no sampler", path)
 		}
 	}

@@ -100,7 +100,7 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, p, "rbm-gibbs,dula:0.05", func(o *Options) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
+	run := compare(t, p, "rbm-gibbs,dula:step-size=0.05", func(o *Options) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
 	if run.Reference.Method != "block-gibbs" || run.Reference.Samples != 300 || run.Reference.Steps != 200 {
 		t.Errorf("reference %+v", run.Reference)
 	}

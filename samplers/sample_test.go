@@ -1,0 +1,301 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A warm-up brings the acceptance to its aim, and freezes the step size there.
+func TestWarmUp(t *testing.T) {
+	target := lattice(t, 5, 5)
+	for _, start := range []float64{0.02, 0.3, 50} {
+		kernel := makeKernel(t, "dmala", target)
+		if err := kernel.mover.(stepSizer).setStepSize(start); err != nil {
+			t.Fatal(err)
+		}
+		streams := Streams(2, "warm", 20)
+		var a Acceptance
+		var cost Cost
+		last := math.NaN()
+		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 400, Steps: 400}, func(s Step) error {
+			if s.WarmUp != (s.Number <= 400) || (s.Info == nil) != (s.Number == 0) || s.Temperature != 1 {
+				t.Fatalf("step %+v", s)
+			}
+			if s.Number > 0 {
+				cost = cost.Plus(s.Info.Cost)
+			}
+			if !s.WarmUp {
+				a.Observe(s.Info)
+				if s.Number > 401 && s.StepSize != last {
+					t.Error("the step size changed after the warm-up")
+				}
+			}
+			last = s.StepSize
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !run.Tuned || run.StepSize != last || cost.Gradients != 800*20 {
+			t.Errorf("%+v at step size %v, cost %+v", run, last, cost)
+		}
+		if rate, _ := a.Rate(); !(math.Abs(rate-0.574) < 0.05) {
+			t.Errorf("from %v: acceptance %v at step size %v, want 0.574", start, rate, last)
+		}
+	}
+}
+
+// Warm-ups end at kernels that move.
+func TestWarmUpOfEveryKind(t *testing.T) {
+	target := machine(t)
+	for _, sampler := range []string{"dmala", "dmala-ordinal", "dlmc", "pafs", "r-mala:smoothing=0.7", "r-hmc:smoothing=0.7"} {
+		kernel := makeKernel(t, sampler, target)
+		before := kernel.size()
+		streams := Streams(1, kernel.spec.Name, 10)
+		acceptance := 0.0
+		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300}, func(s Step) error {
+			if s.Info != nil {
+				acceptance += s.Info.meanAcceptance() / 300
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kernel.spec.Name != "pafs" && !(run.StepSize != before && run.StepSize > 0) {
+			t.Errorf("%s: step size %v before and %v after", sampler, before, run.StepSize)
+		}
+		if !(acceptance > 0.3 && acceptance < 0.99) {
+			t.Errorf("%s: acceptance %v in the warm-up", sampler, acceptance)
+		}
+	}
+}
+
+// What a spec sets is not tuned, and there is nothing to tune without a warm-up.
+func TestSampleKeepsWhatIsSet(t *testing.T) {
+	target := lattice(t, 3, 3)
+	streams := Streams(2, "", 4)
+	for _, c := range []struct {
+		sampler string
+		warmUp  int
+		tuned   bool
+		size    float64
+	}{
+		{"dmala", 30, true, 0}, {"dmala:balance=ratio", 30, true, 0}, {"dmala", 0, false, 0.2}, {"dmala:step-size=0.3", 30, false, 0.3},
+		{"pafs", 30, true, math.NaN()}, {"pafs:radius=2", 30, false, math.NaN()}, {"gwg", 30, false, math.NaN()}, {"acs", 30, false, 10},
+		{"dlmc:terms=2", 30, true, 0},
+	} {
+		spec, err := Parse(c.sampler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernel, err := spec.New(target, Streams(1, "", 1)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: c.warmUp, Steps: 3}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Tuned != c.tuned || c.size != 0 && !cmp.Equal(run.StepSize, c.size, cmpEqualNaN) {
+			t.Errorf("%s, %d steps of warm-up: tuned %v, step size %v", c.sampler, c.warmUp, run.Tuned, run.StepSize)
+		}
+	}
+}
+
+var cmpEqualNaN = cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })
+
+// A ladder of one temperature walks as the kernel over the tempered target; one
+// of several tunes the coldest rung, and the hotter ones take its step size.
+func TestSampleLadder(t *testing.T) {
+	target := lattice(t, 3, 3)
+	walk := func(target Target, ladder []float64) []int {
+		streams := Streams(5, "", 3)
+		var path []int
+		_, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 20, Steps: 20, Ladder: ladder}, func(s Step) error {
+			path = append(path, s.State.Positions...)
+			if ladder != nil && s.Temperature != ladder[0] {
+				t.Errorf("temperature %v", s.Temperature)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if d := cmp.Diff(walk(atTemperature(t, target, 1.7), nil), walk(target, []float64{1.7})); d != "" {
+		t.Errorf("(-tempered target +ladder of one):\n%s", d)
+	}
+	kernel := laddered(t, "dmala", target, []float64{1, 2})
+	streams := Streams(5, "", 3)
+	run, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 50, Steps: 50, Ladder: []float64{1, 2}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Swaps) != 1 || !(run.Swaps[0] > 0 && run.Swaps[0] < 1) || !run.Tuned || run.StepSize == 0.2 {
+		t.Errorf("%+v", run)
+	}
+	rungs := kernel.mover.(*ladder)
+	if err := rungs.rungs[0].mover.(stepSizer).setStepSize(3); err != nil {
+		t.Fatal(err)
+	}
+	if err := rungs.follow(); err != nil || rungs.rungs[1].size() != 3 {
+		t.Errorf("the hotter rung is at %v: %v", rungs.rungs[1].size(), err)
+	}
+}
+
+func TestSampleErrors(t *testing.T) {
+	target := lattice(t, 2, 2)
+	kernel := makeKernel(t, "dmala", target)
+	plan := Plan{Streams: Streams(1, "", 1), WarmUp: 1, Steps: 2}
+	start := make([]int, 4)
+	for stop := range 4 {
+		observed := 0
+		_, err := Sample(t.Context(), kernel, start, plan, func(s Step) error {
+			if observed++; s.Number == stop {
+				return errFails
+			}
+			return nil
+		})
+		if !errors.Is(err, errFails) || observed != stop+1 {
+			t.Errorf("stopped at step %d: error %v after %d", stop, err, observed)
+		}
+	}
+	if _, err := Sample(t.Context(), kernel, start[:3], plan, nil); err == nil {
+		t.Error("half a chain: no error")
+	}
+	if _, err := Sample(t.Context(), kernel, start, Plan{Steps: 1}, nil); err == nil {
+		t.Error("no streams: no error")
+	}
+}
+
+// stranger is a kernel of somebody else.
+type stranger struct{ Kernel }
+
+// Kernels of others are run as they are: nothing is known to tune.
+func TestSampleStranger(t *testing.T) {
+	target := lattice(t, 2, 2)
+	k := stranger{makeKernel(t, "dmala", target)}
+	plan := Plan{Streams: Streams(1, "", 2), WarmUp: 5, Steps: 5}
+	run, err := Sample(t.Context(), k, make([]int, 8), plan, nil)
+	if err != nil || run.Tuned || !math.IsNaN(run.StepSize) {
+		t.Errorf("%+v, %v", run, err)
+	}
+	plan.Ladder = []float64{1, 2}
+	if _, err := Sample(t.Context(), k, make([]int, 8), plan, nil); err == nil {
+		t.Error("a ladder over it: no error")
+	}
+}
+
+// shifting is a target whose parameters change.
+type shifting struct {
+	Target
+	by *float64
+}
+
+func (s shifting) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := s.Target.Energy(ctx, states, energy)
+	slots := len(s.Categories())
+	for c := range energy {
+		energy[c] += *s.by * float64(states[c*slots])
+	}
+	return err
+}
+
+func (s shifting) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	if err := s.Target.(GradientTarget).EnergyGradient(ctx, states, make([]float64, len(energy)), gradient); err != nil {
+		return err
+	}
+	for c := range energy {
+		gradient[c*len(gradient)/len(energy)+1] += *s.by
+	}
+	return s.Energy(ctx, states, energy)
+}
+
+func (s shifting) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
+	return s.Target.(ConditionalTarget).LogConditionals(ctx, states, slots, logp)
+}
+
+func (s shifting) RelaxedEnergyGradient(ctx context.Context, x, energy, gradient []float64) error {
+	err := s.Target.(RelaxedTarget).RelaxedEnergyGradient(ctx, x, energy, gradient)
+	slots := len(s.Categories())
+	for c := range energy {
+		energy[c] += *s.by * x[c*slots]
+		gradient[c*slots] += *s.by
+	}
+	return err
+}
+
+// After the target has changed, a refreshed state walks on as one that is made
+// there, and a state that is not refreshed is of the old target.
+func TestRefresh(t *testing.T) {
+	ctx := context.Background()
+	for _, name := range []string{"dmala:step-size=0.5", "gwg", "lb-1", "gibbs", "hamming-ball", "dlmc:step-size=0.3", "r-mala:step-size=0.1"} {
+		by := 0.0
+		target := shifting{lattice(t, 2, 2), &by}
+		kernel := makeKernel(t, name, target)
+		streams := Streams(4, "", 6)
+		state, err := kernel.Init(ctx, RandomPositions(target, streams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := advance(ctx, kernel, state, streams, 5, nil); err != nil {
+			t.Fatal(err)
+		}
+		by = 2.5
+		old := slices.Clone(state.Energy)
+		if err := kernel.Refresh(ctx, state); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := kernel.Init(ctx, state.Positions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(fresh.Energy, state.Energy, cmpEqualNaN); d != "" {
+			t.Errorf("%s: energies (-made anew +refreshed):\n%s", name, d)
+		}
+		if name != "gibbs" && slices.Equal(old, state.Energy) {
+			t.Errorf("%s: the energies did not change with the target", name)
+		}
+		if known, ok := state.own.(*surroundings); ok {
+			if d := cmp.Diff(fresh.own.(*surroundings).gradient, known.gradient); d != "" {
+				t.Errorf("%s: gradients (-made anew +refreshed):\n%s", name, d)
+			}
+			engine, _ := engineOf(kernel)
+			if err := checkWeights(engine, state); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := advance(ctx, kernel, state, streams, 5, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where no step size reaches the aim, the bounds hold.
+func TestAdaptationBounds(t *testing.T) {
+	for _, c := range []struct{ acceptance, want float64 }{{1, 8}, {0, 0.25}, {math.NaN(), 0.25}} {
+		a := newStepSizeAdaptation(1000, 0.25, 8)
+		for range 2000 {
+			if step := a.update(c.acceptance); !(step >= 0.25-1e-9 && step <= 8+1e-9) {
+				t.Fatalf("step size %v is out of bounds", step)
+			}
+		}
+		if got := math.Exp(a.average); !(math.Abs(got/c.want-1) < 0.01) {
+			t.Errorf("acceptance %v ends at %v, want %v", c.acceptance, got, c.want)
+		}
+	}
+}
+
+func TestMeanAcceptance(t *testing.T) {
+	info := Info{LogAcceptance: []float64{0, 3, math.Log(0.5), math.Inf(-1), math.Inf(-1)}}
+	if got := info.meanAcceptance(); !(math.Abs(got-0.5) < 1e-12) {
+		t.Errorf("mean acceptance %v, want 0.5", got)
+	}
+}

@@ -1,0 +1,126 @@
+package samplers
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// settings are what one sampler can be told, with its defaults in the fields
+// until something else is set.
+type settings interface {
+	// register names the fields.
+	register(f *flag.FlagSet)
+	// mover makes the sampler under a name.
+	mover(name string, target Target, shared *rand.Rand) (mover, error)
+}
+
+// noSettings are those of a sampler that leaves nothing to choose.
+type noSettings func(target Target) (mover, error)
+
+func (noSettings) register(*flag.FlagSet) {}
+
+func (s noSettings) mover(_ string, target Target, _ *rand.Rand) (mover, error) { return s(target) }
+
+// Settings that several samplers have.
+const (
+	alphaHelp          = "α: changing a slot costs 1/α nats"
+	preconditionerHelp = "g, a factor of the step size for each slot: 0.5/2/1"
+	termsHelp          = "size of the random subset of the energy's terms that a step takes the gradient of; all of them when not given"
+)
+
+func balanceHelp() string {
+	return "what an energy difference weighs in a proposal: " + strings.Join(BalanceNames(), ", ") + ", or a power from 0.5 to 1"
+}
+
+// positive is a number above 0; +Inf is one.
+type positive float64
+
+func (v *positive) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0) {
+		return errors.New("a number above 0")
+	}
+	*v = positive(x)
+	return nil
+}
+
+func (v *positive) String() string { return fmt.Sprint(float64(*v)) }
+
+// count is a whole number of 1 or more; 0 until it is set.
+type count int
+
+func (v *count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return errors.New("a whole number of 1 or more")
+	}
+	*v = count(n)
+	return nil
+}
+
+func (v *count) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(*v))
+}
+
+// slotCount is a number of slots, by default all where there are fewer.
+type slotCount struct{ count, byDefault count }
+
+func (v *slotCount) Set(text string) error { return v.count.Set(text) }
+
+func (v *slotCount) String() string {
+	if v.count == 0 {
+		return v.byDefault.String()
+	}
+	return v.count.String()
+}
+
+// of is the number for a target of so many slots.
+func (v *slotCount) of(name string, slots int) (int, error) {
+	if v.count == 0 {
+		return min(int(v.byDefault), slots), nil
+	}
+	if int(v.count) > slots {
+		return 0, fmt.Errorf("%s %d: choose from 1 to the number of slots, %d", name, v.count, slots)
+	}
+	return int(v.count), nil
+}
+
+// factors are g of each slot; none stand for ones.
+type factors []float64
+
+func (v *factors) Set(text string) error {
+	var list []float64
+	for word := range strings.SplitSeq(text, "/") {
+		g, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(g > 0) || math.IsInf(g, 1) {
+			return errors.New("finite numbers above 0 with slashes between them")
+		}
+		list = append(list, g)
+	}
+	*v = list
+	return nil
+}
+
+func (v *factors) String() string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]float64(*v)), "[]"), " ", "/")
+}
+
+// of are the factors of a target of so many slots.
+func (v factors) of(slots int) ([]float64, error) {
+	if v == nil {
+		return slices.Repeat([]float64{1}, slots), nil
+	}
+	if len(v) != slots {
+		return nil, fmt.Errorf("%d preconditioner values for %d slots: give one per slot", len(v), slots)
+	}
+	return v, nil
+}

@@ -1,0 +1,205 @@
+package samplers
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// A Spec names a sampler and sets what is not left to it. It is written
+//
+//	dmala:step-size=0.4,balance=ratio
+//
+// [Describe] tells which settings a sampler has. In a warm-up a sampler tunes
+// what is left to it, where it can.
+type Spec struct {
+	Name string
+	// Settings are those that are set, in the order they were written.
+	Settings []Assignment
+	// OnText takes what is not set from [Description.OnText].
+	OnText bool
+}
+
+// An Assignment gives a setting a value, as they are written.
+type Assignment struct{ Setting, Value string }
+
+// Parse reads one sampler, and refuses names, settings and values that are
+// none.
+func Parse(text string) (Spec, error) {
+	list, err := ParseList(text)
+	if err != nil {
+		return Spec{}, err
+	}
+	if len(list) != 1 {
+		return Spec{}, fmt.Errorf("%q: %d samplers where one is wanted", text, len(list))
+	}
+	return list[0], list[0].Check()
+}
+
+// ParseList reads samplers with commas between them: a part with = and no colon
+// is a setting of the sampler before it, as in
+//
+//	gibbs,dmala:step-size=0.4,balance=ratio,gwg
+//
+// It knows the grammar alone, so that callers can add names and settings of
+// their own: see [Spec.Take] and [Spec.Check]. A word without = is a setting
+// without a value.
+func ParseList(text string) ([]Spec, error) {
+	var list []Spec
+	colon := false // whether settings of the last sampler have begun
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			return nil, fmt.Errorf("%q: a sampler is missing between commas", text)
+		}
+		name, first, begins := strings.Cut(part, ":")
+		if !begins && strings.Contains(part, "=") {
+			if !colon {
+				return nil, fmt.Errorf("%q belongs to no sampler: write NAME:%s", part, part)
+			}
+			first = part
+		} else {
+			list, colon = append(list, Spec{Name: name}), begins
+			if !begins {
+				continue
+			}
+		}
+		setting, value, assigned := strings.Cut(first, "=")
+		if setting == "" || assigned && value == "" {
+			return nil, fmt.Errorf("%q is no setting: write NAME:SETTING=VALUE", part)
+		}
+		s := &list[len(list)-1]
+		if s.has(setting) {
+			return nil, fmt.Errorf("%q: %s is given twice", s, setting)
+		}
+		s.Settings = append(s.Settings, Assignment{setting, value})
+	}
+	return list, nil
+}
+
+// String is what [Parse] reads.
+func (s Spec) String() string {
+	var b strings.Builder
+	b.WriteString(s.Name)
+	for i, a := range s.Settings {
+		separator := ","
+		if i == 0 {
+			separator = ":"
+		}
+		b.WriteString(separator + a.Setting)
+		if a.Value != "" {
+			b.WriteString("=" + a.Value)
+		}
+	}
+	return b.String()
+}
+
+func (s Spec) has(setting string) bool {
+	return slices.ContainsFunc(s.Settings, func(a Assignment) bool { return a.Setting == setting })
+}
+
+// With is the spec with one more setting, or another value of one. The value is
+// anything that prints as it is written.
+func (s Spec) With(setting string, value any) Spec {
+	s.Settings = slices.Clone(s.Settings)
+	s.Take(setting)
+	s.Settings = append(s.Settings, Assignment{setting, fmt.Sprint(value)})
+	return s
+}
+
+// Take removes a setting, and gives the value it had.
+func (s *Spec) Take(setting string) (value string, found bool) {
+	for i, a := range s.Settings {
+		if a.Setting == setting {
+			s.Settings = slices.Concat(s.Settings[:i], s.Settings[i+1:])
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// Value is what the sampler runs with: the value that is set, or its default;
+// "" for a setting that it does not have.
+func (s Spec) Value(setting string) string {
+	_, _, flags, err := s.settle()
+	if err != nil || flags.Lookup(setting) == nil {
+		return ""
+	}
+	return flags.Lookup(setting).Value.String()
+}
+
+// Check refuses names, settings and values that are none; the error lists what
+// there is.
+func (s Spec) Check() error {
+	_, _, _, err := s.settle()
+	return err
+}
+
+// settle puts all that is set or given by default into the sampler's settings.
+func (s Spec) settle() (entry, settings, *flag.FlagSet, error) {
+	e := find(s.Name)
+	if e.settings == nil {
+		return e, nil, nil, fmt.Errorf("unknown sampler %q: valid are %s", s.Name, strings.Join(Names(), ", "))
+	}
+	own := e.settings()
+	flags := flag.NewFlagSet(s.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	own.register(flags)
+	all := s.Settings
+	if s.OnText {
+		if e.OnText == nil {
+			return e, nil, nil, fmt.Errorf("%s is not for text: it needs slots of another kind", s.Name)
+		}
+		all = slices.Concat(e.OnText.Settings, all)
+	}
+	for _, a := range all {
+		if flags.Lookup(a.Setting) == nil {
+			return e, nil, nil, fmt.Errorf("%s has no %s: %s%s", s.Name, a.Setting, e.nature, listed(flags))
+		}
+		if err := flags.Lookup(a.Setting).Value.Set(a.Value); err != nil {
+			return e, nil, nil, fmt.Errorf("%s: %s %q is not %w", s.Name, a.Setting, a.Value, err)
+		}
+	}
+	return e, own, flags, nil
+}
+
+// listed names the settings there are.
+func listed(flags *flag.FlagSet) string {
+	var names []string
+	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	if names == nil {
+		return ""
+	}
+	return "; its settings are " + strings.Join(names, ", ")
+}
+
+// New makes the sampler's kernel over a target. shared draws what all chains
+// share, the subset of terms of a stochastic gradient; it must not be a chain's
+// stream, and may be nil where nothing is shared. The error of a target that
+// lacks what the sampler needs matches [ErrUnsupported].
+func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
+	e, own, _, err := s.settle()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTarget(target); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	m, err := own.mover(e.Name, target, shared)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{mover: m, spec: s, target: target, shared: shared}, nil
+}
+
+// New makes the kernel of a sampler as [Parse] reads it.
+func New(sampler string, target Target) (Kernel, error) {
+	spec, err := Parse(sampler)
+	if err != nil {
+		return nil, err
+	}
+	return spec.New(target, nil)
+}
