@@ -99,7 +99,7 @@ func TestMain(m *testing.M) {
 
 // writeBase fills dir with a bundle of BERT-base's shape.
 func writeBase(b *testing.B, dir string) *models.Bundle {
-	if err := modelstest.Write(dir, modelstest.Base(), modelstest.Options{}); err != nil {
+	if err := modelstest.Write(dir, published[0].config, modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	bundle, err := models.Open(dir)

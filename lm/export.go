@@ -123,11 +123,8 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 	if err := errors.Join(buffer.Flush(), weights.Sync(), weights.Close()); err != nil {
 		return "", err
 	}
-	for _, name := range models.TokenizerFiles() {
+	for _, name := range b.TokenizerFiles() {
 		content, err := fs.ReadFile(b.FS(), name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return "", err
 		}

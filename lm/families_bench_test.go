@@ -89,7 +89,7 @@ func BenchmarkFamilies(b *testing.B) {
 	for _, p := range published {
 		b.Run(p.name, func(b *testing.B) {
 			dir := b.TempDir()
-			if err := modelstest.WriteJSON(dir, []byte(p.config), modelstest.Options{}); err != nil {
+			if err := modelstest.Write(dir, p.config, modelstest.Options{}); err != nil {
 				b.Fatal(err)
 			}
 			info, err := os.Stat(filepath.Join(dir, "model.safetensors"))
@@ -142,7 +142,7 @@ func TestFamilyProcess(t *testing.T) {
 		t.Skip("a part of BenchmarkFamilies")
 	}
 	ctx, before, start := context.Background(), resident(t), time.Now()
-	bundle, err := models.OpenDir(dir)
+	bundle, err := models.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func resident(t *testing.T) float64 {
 // first energy.
 func BenchmarkPull(b *testing.B) {
 	dir, server, files := b.TempDir(), modelstest.NewHub(b), map[string][]byte{}
-	if err := modelstest.WriteJSON(dir, []byte(published[0].config), modelstest.Options{}); err != nil {
+	if err := modelstest.Write(dir, published[0].config, modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
@@ -218,14 +218,14 @@ func BenchmarkPull(b *testing.B) {
 		}
 		files[name] = content
 	}
-	server.Commits[modelstest.FirstCommit] = files
+	server.Commits[server.First] = files
 	b.SetBytes(int64(len(files["model.safetensors"])))
 	var pulled stopwatch
 	for b.Loop() {
 		var bundle *models.Bundle
 		var err error
 		pulled.time(func() {
-			bundle, err = models.NewStore(b.TempDir()).Pull(b.Context(), "org/tiny", server.Options())
+			bundle, err = (&models.Store{Dir: b.TempDir()}).Pull(b.Context(), "org/tiny", server.Options())
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -45,7 +45,7 @@ func energyGradient(b *models.Bundle, mask int) (*onnx.Graph, error) {
 
 // withoutGradient makes what import already knew a *noGradientError.
 func withoutGradient(b *models.Bundle, err error) error {
-	if err != nil && !b.Imported.Gradient {
+	if err != nil && !b.Config.Imported.Gradient {
 		return &noGradientError{b.Name, err}
 	}
 	return err

@@ -39,7 +39,7 @@ func importedReference(t *testing.T) importedEnergy {
 
 func importGraph(t *testing.T, file string) *models.Bundle {
 	t.Helper()
-	store := models.NewStore(t.TempDir())
+	store := &models.Store{Dir: t.TempDir()}
 	b, err := lm.Import(t.Context(), store, file, "exported", filepath.Join(exportFixtures, "tokenizer"), 24)
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +56,8 @@ func TestImportedEnergyAndGradient(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			bundle := importGraph(t, filepath.Join(exportFixtures, file))
-			if !bundle.Imported.Gradient || bundle.Config.VocabularySize != 64 {
-				t.Fatalf("imported as %+v", bundle.Imported)
+			if !bundle.Config.Imported.Gradient || bundle.Config.VocabularySize != 64 {
+				t.Fatalf("imported as %+v", bundle.Config.Imported)
 			}
 			m := openBundle(t, bundle, 4)
 			target := targetOf(t, m, want.Template, want.Slots, lm.TargetOptions{Support: vocabularySupport(64, 3)})
@@ -100,8 +100,8 @@ func TestImportedWithoutGradient(t *testing.T) {
 		t.Fatal(err)
 	}
 	bundle := importGraph(t, altered)
-	if bundle.Imported.Gradient || !strings.Contains(bundle.Imported.NoGradient, "operator Elu (") {
-		t.Errorf("imported as %+v", bundle.Imported)
+	if bundle.Config.Imported.Gradient || !strings.Contains(bundle.Config.Imported.NoGradient, "operator Elu (") {
+		t.Errorf("imported as %+v", bundle.Config.Imported)
 	}
 	m := openBundle(t, bundle, 4)
 	want := importedReference(t)
@@ -169,7 +169,7 @@ func TestImportRefuses(t *testing.T) {
 		{"weights that are missing", altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), tokenizer, 24, "weights is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+			store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 			_, err := lm.Import(t.Context(), store, c.file, "exported", c.tokenizer, c.positions)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("error %v, want one with %q", err, c.want)

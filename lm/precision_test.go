@@ -177,7 +177,7 @@ func withSinglePrecision(t *testing.T, from *models.Bundle) *models.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := models.OpenDir(dir)
+	b, err := models.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func rate(t *testing.T, m *lm.MaskedLM) float64 {
 // docs/models.md.
 func BenchmarkPrecisions(b *testing.B) {
 	base := b.TempDir()
-	if err := modelstest.WriteJSON(base, []byte(published[0].config), modelstest.Options{}); err != nil {
+	if err := modelstest.Write(base, published[0].config, modelstest.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	var table strings.Builder

@@ -45,7 +45,7 @@ func TestUnconvertedTokenizers(t *testing.T) {
 				t.Fatal(err)
 			}
 			weights, dir := t.TempDir(), t.TempDir()
-			if err := modelstest.WriteJSON(weights, content, modelstest.Options{Spread: 0.3}); err != nil {
+			if err := modelstest.Write(weights, string(content), modelstest.Options{Spread: 0.3}); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Rename(filepath.Join(weights, "model.safetensors"), filepath.Join(dir, "model.safetensors")); err != nil {
@@ -59,7 +59,7 @@ func TestUnconvertedTokenizers(t *testing.T) {
 			}
 
 			// As infill models import does it: the copy has what it needs.
-			bundle, err := models.NewStore(t.TempDir()).Import(t.Context(), dir, "my/model")
+			bundle, err := (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "my/model")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestUnconvertedTokenizers(t *testing.T) {
 
 // An imported graph keeps what its tokenizer is read by.
 func TestUnconvertedTokenizerOfImported(t *testing.T) {
-	b, err := lm.Import(t.Context(), models.NewStore(t.TempDir()), filepath.Join(exportFixtures, "sdpa-14.onnx"), "exported",
+	b, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(exportFixtures, "sdpa-14.onnx"), "exported",
 		"../tokenize/testdata/unconverted/roberta", 24)
 	if err != nil {
 		t.Fatal(err)

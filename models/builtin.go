@@ -20,73 +20,62 @@ import (
 //go:embed mini-uncased
 var embedded embed.FS
 
-// DefaultName is the model that is used when none is asked for.
+// DefaultName is the model that is part of the program, and used when none is asked for.
 const DefaultName = "mini-uncased"
 
-// BuiltIn lists the models that are part of the program.
-func BuiltIn() []string { return []string{DefaultName} }
-
-func builtIn(name string) (fs.FS, bool) {
-	for _, known := range BuiltIn() {
-		if name == known {
-			files, err := fs.Sub(embedded, name)
-			return files, err == nil
-		}
-	}
-	return nil, false
-}
-
-func builtInManifest(name string) (*Manifest, error) {
-	files, _ := builtIn(name)
-	encoded, err := fs.ReadFile(files, ManifestName)
+// builtIn gives the files of the built-in model and its manifest.
+func builtIn() (fs.FS, *Manifest, error) {
+	files, err := fs.Sub(embedded, DefaultName)
 	if err != nil {
-		return nil, fmt.Errorf("the program was built without the model %s: %w", name, err)
+		return nil, nil, err
 	}
-	manifest, err := ParseManifest(encoded)
+	encoded, err := fs.ReadFile(files, manifestName)
 	if err != nil {
-		return nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", ManifestName, name, err)
+		return nil, nil, fmt.Errorf("the program was built without the model %s: %w", DefaultName, err)
 	}
-	return manifest, nil
+	manifest, err := parseManifest(encoded)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", manifestName, DefaultName, err)
+	}
+	return files, manifest, nil
 }
 
-// builtInDir is where a built-in model is placed. Programs of different versions can share a cache: each has its own
-// folder in it.
-func (s *Store) builtInDir(name string, manifest *Manifest) string {
-	return filepath.Join(s.folder(name), manifest.SHA256()[:12])
+// builtInDir is where the built-in model lies in the store. Programs of different versions can share a cache: each has its own folder in
+// it.
+func (s *Store) builtInDir(manifest *Manifest) string {
+	return filepath.Join(s.folder(DefaultName), manifest.SHA256()[:12])
 }
 
-// openBuiltIn places the files of a built-in model in the store, because onnxruntime reads weights by file and offset,
-// and opens them. What is already placed is compared with the program's own bytes at every start: that is exact, and
-// costs a quarter of a SHA-256.
-func (s *Store) openBuiltIn(name string) (*Bundle, error) {
-	files, _ := builtIn(name)
-	manifest, err := builtInManifest(name)
+// openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and offset, and opens
+// them. What is there already is compared with the program's own bytes at every start: that is exact, and costs a quarter of a SHA-256.
+func (s *Store) openBuiltIn() (*Bundle, error) {
+	files, manifest, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
-	dir := s.builtInDir(name, manifest)
-	names := []string{ManifestName}
+	dir := s.builtInDir(manifest)
+	names := []string{manifestName}
 	for _, f := range manifest.Files {
 		names = append(names, f.Path)
 	}
 	damaged, err := differing(files, dir, names)
 	if err == nil && len(damaged) > 0 {
-		err = place(files, dir, names)
+		err = writeDiffering(files, dir, names)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set %s to a folder that can be written",
-			name, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
+			DefaultName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
 	// Small files are read from the program itself.
-	b := &Bundle{Name: name, Dir: dir, Manifest: manifest, files: files}
+	b := &Bundle{Name: DefaultName, Dir: dir, Manifest: manifest, files: files}
 	if err := b.load(); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// place writes the files that differ, each whole or not at all, and leaves all others as they are.
-func place(files fs.FS, dir string, names []string) error {
+// writeDiffering writes the files that differ, each whole or not at all, and leaves all others as they are.
+func writeDiffering(files fs.FS, dir string, names []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func TestBuiltInManifest(t *testing.T) {
 // place opens the built-in model in a new store.
 func place(t testing.TB) (*models.Store, *models.Bundle) {
 	t.Helper()
-	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 	b, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func state(t testing.TB, dir string) map[string]string {
 
 func TestOpenBuiltInAgainChangesNothing(t *testing.T) {
 	store, b := place(t)
-	before := state(t, store.Dir())
+	before := state(t, store.Dir)
 	again, err := store.Open("mini-uncased")
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestOpenBuiltInAgainChangesNothing(t *testing.T) {
 	if again.Dir != b.Dir || again.SHA256 != b.SHA256 {
 		t.Errorf("opened %s (%s), then %s (%s)", b.Dir, b.SHA256, again.Dir, again.SHA256)
 	}
-	if diff := cmp.Diff(before, state(t, store.Dir())); diff != "" {
+	if diff := cmp.Diff(before, state(t, store.Dir)); diff != "" {
 		t.Errorf("files changed (-before +after):\n%s", diff)
 	}
 }
@@ -182,7 +182,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 			// What others keep there is theirs.
 			write(t, b.Dir, "notes.txt", []byte("mine"))
 			write(t, filepath.Dir(b.Dir), "beside.txt", []byte("mine too"))
-			before := state(t, store.Dir())
+			before := state(t, store.Dir)
 			if err := c.spoil(t, b); err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 			if !bytes.Equal(read(t, b.Dir, c.file), read(t, models.DefaultName, c.file)) {
 				t.Errorf("%s is still damaged", c.file)
 			}
-			after := state(t, store.Dir())
+			after := state(t, store.Dir)
 			delete(before, at(b, c.file))
 			delete(after, at(b, c.file))
 			if diff := cmp.Diff(before, after); diff != "" {
@@ -204,7 +204,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 
 func TestOpenBuiltInClearsLeftovers(t *testing.T) {
 	// A cache folder may have any name.
-	store := models.NewStore(filepath.Join(t.TempDir(), "a [b"))
+	store := &models.Store{Dir: filepath.Join(t.TempDir(), "a [b")}
 	b, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestOpenBuiltInClearsLeftovers(t *testing.T) {
 
 // Many at once, on an empty and then on a damaged cache: each gets a whole model.
 func TestOpenBuiltInAtOnce(t *testing.T) {
-	store := models.NewStore(t.TempDir())
+	store := &models.Store{Dir: t.TempDir()}
 	for range 2 {
 		var group sync.WaitGroup
 		var dir string
@@ -285,7 +285,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			t.Skip("the superuser may write everywhere")
 		}
 		store, b := place(t)
-		folders := []string{store.Dir(), filepath.Dir(b.Dir), b.Dir}
+		folders := []string{store.Dir, filepath.Dir(b.Dir), b.Dir}
 		for _, dir := range folders {
 			if err := os.Chmod(dir, 0o555); err != nil {
 				t.Fatal(err)
@@ -304,7 +304,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		root := t.TempDir()
 		err := modelstest.InLittleRoom(t, 1<<20, root, func(root string) error {
-			_, err := models.NewStore(filepath.Join(root, "models")).Open("")
+			_, err := (&models.Store{Dir: filepath.Join(root, "models")}).Open("")
 			return err
 		})
 		check(t, err, root, "file too large")
@@ -313,7 +313,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			t.Errorf("left behind: %q, %v", leftovers, err)
 		}
 		// With room again, the same cache serves.
-		if _, err := models.NewStore(filepath.Join(root, "models")).Open(""); err != nil {
+		if _, err := (&models.Store{Dir: filepath.Join(root, "models")}).Open(""); err != nil {
 			t.Error(err)
 		}
 	})
@@ -338,7 +338,7 @@ func BenchmarkPlaceBuiltIn(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		if _, err := models.NewStore(root).Open(""); err != nil {
+		if _, err := (&models.Store{Dir: root}).Open(""); err != nil {
 			b.Fatal(err)
 		}
 	}

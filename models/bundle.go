@@ -23,9 +23,9 @@ const (
 	maxTokenizerBytes = 256 << 20
 )
 
-// TokenizerFiles lists the files that decide which ids a text becomes, by the names that the hub's libraries give them.
+// tokenizerFiles lists the files that decide which ids a text becomes, by the names that the hub's libraries give them.
 // A bundle has some of them.
-func TokenizerFiles() []string {
+func tokenizerFiles() []string {
 	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 		"vocab.json", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model"}
 }
@@ -37,10 +37,8 @@ type Bundle struct {
 	// Description is one line about the model.
 	Description string
 	Config      Config
-	// Graph is the path of an imported model's ONNX graph, and Imported its config.json. Such a model has no weights of its
-	// own, and of Config only what every model has. Empty and nil for all others.
-	Graph    string
-	Imported *Imported
+	// Graph is the path of an imported model's ONNX graph, which has its weights. Empty for all others.
+	Graph string
 	// SHA256 identifies what the model computes, 64 hexadecimal digits: see Manifest.SHA256.
 	SHA256 string
 	// Manifest lists the files. Of a bundle that came without one it is made up, and covers the files in use.
@@ -53,13 +51,21 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return b.files }
 
-// OpenDir opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
+// TokenizerFiles names the files that decide which ids a text becomes.
+func (b *Bundle) TokenizerFiles() []string {
+	return slices.DeleteFunc(tokenizerFiles(), func(name string) bool {
+		info, err := fs.Stat(b.files, name)
+		return err != nil || !info.Mode().IsRegular()
+	})
+}
+
+// openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
 // or the files of a sharded model. Where it has a
-// manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *DamagedFileError
+// manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *damagedFileError
 // tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
-func OpenDir(dir string) (*Bundle, error) { return openDir(dir, (*Bundle).refuseUnconverted) }
+func openFolder(dir string) (*Bundle, error) { return openDir(dir, (*Bundle).refuseUnconverted) }
 
 // opener opens weights of some form and names the files that it read.
 type opener func(*Bundle) (used []string, err error)
@@ -70,17 +76,17 @@ func openDir(dir string, unconverted opener) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute)}
-	manifest, err := readFile(b.files, ManifestName, maxConfigBytes)
+	manifest, err := readFile(b.files, manifestName, maxConfigBytes)
 	switch {
 	case err == nil:
-		if b.Manifest, err = ParseManifest(manifest); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, ManifestName), err)
+		if b.Manifest, err = parseManifest(manifest); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
 		}
 		if err := b.Manifest.Verify(absolute); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, ManifestName), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
 	}
 	if err := b.loadWith(unconverted); err != nil {
 		return nil, err
@@ -98,16 +104,11 @@ func (b *Bundle) loadWith(unconverted opener) error {
 	if err != nil {
 		return b.absent(configName, err)
 	}
-	if b.Imported, err = parseImported(config); err == nil && b.Imported != nil {
-		b.Config = b.Imported.config()
-	} else if err == nil {
-		b.Config, err = ParseConfig(config)
-	}
-	if err != nil {
+	if b.Config, err = ParseConfig(config); err != nil {
 		return fmt.Errorf("%s: %w", at(configName), err)
 	}
 	used := []string{configName}
-	for _, name := range TokenizerFiles() {
+	for _, name := range tokenizerFiles() {
 		if info, err := fs.Stat(b.files, name); err == nil && info.Mode().IsRegular() {
 			used = append(used, name)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +137,7 @@ func (b *Bundle) loadWith(unconverted opener) error {
 		}
 	}
 	var weights []string
-	if b.Imported != nil {
+	if b.Config.Imported != nil {
 		weights, err = b.openGraph()
 	} else {
 		weights, err = b.openWeights(unconverted)
@@ -145,19 +146,19 @@ func (b *Bundle) loadWith(unconverted opener) error {
 		return err
 	}
 	used = append(used, weights...)
-	if b.Imported == nil {
+	if b.Config.Imported == nil {
 		if err := b.Config.checkTensors(b.weights); err != nil {
 			return err
 		}
 	}
 	if b.Manifest == nil {
-		if b.Manifest, err = NewManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used...); err != nil {
+		if b.Manifest, err = newManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used...); err != nil {
 			return fmt.Errorf("%s: %w", b.Dir, err)
 		}
 	} else {
 		for _, name := range used {
 			if _, ok := b.Manifest.File(name); !ok {
-				return fmt.Errorf("%s: the file is not listed in %s", at(name), ManifestName)
+				return fmt.Errorf("%s: the file is not listed in %s", at(name), manifestName)
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func (b *Bundle) loadWith(unconverted opener) error {
 	b.Description = b.Manifest.Description
 	if b.Description == "" {
 		c := b.Config
-		if b.Imported != nil {
+		if b.Config.Imported != nil {
 			b.Description = fmt.Sprintf("imported ONNX graph, %d tokens", c.VocabularySize)
 			return nil
 		}

@@ -2,7 +2,6 @@ package models_test
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +19,7 @@ import (
 func tiny(t testing.TB, manifest bool) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tiny")
-	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{DType: "F16"}); err != nil {
+	if err := modelstest.Write(dir, modelstest.Tiny, modelstest.Options{DType: "F16"}); err != nil {
 		t.Fatal(err)
 	}
 	if manifest {
@@ -256,9 +255,8 @@ func TestOpenDirVerifies(t *testing.T) {
 		check := func(what string, want ...string) {
 			t.Helper()
 			_, err := models.Open(dir)
-			var damaged *models.DamagedFileError
-			if !errors.As(err, &damaged) || damaged.Path != path {
-				t.Errorf("%s %s: error %v is not about the file", name, what, err)
+			if err == nil {
+				t.Errorf("%s %s: no error", name, what)
 				return
 			}
 			for _, part := range append(want, path) {
@@ -329,16 +327,20 @@ func TestOpenNames(t *testing.T) {
 	})
 }
 
+// base is the config.json of BERT-base.
+const base = `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+  "intermediate_size": 3072, "max_position_embeddings": 512}`
+
 // BenchmarkOpenDir opens folders: every file is hashed.
 func BenchmarkOpenDir(b *testing.B) {
 	for _, c := range []struct {
 		name   string
-		config models.Config
+		config string
 		dtype  string
 	}{
-		{"tiny", modelstest.Tiny(), "F16"},
-		{"bert-base-F16", modelstest.Base(), "F16"},
-		{"bert-base-F32", modelstest.Base(), "F32"},
+		{"tiny", modelstest.Tiny, "F16"},
+		{"bert-base-F16", base, "F16"},
+		{"bert-base-F32", base, "F32"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			dir := b.TempDir()

@@ -21,9 +21,10 @@ type Config struct {
 	Groups, PerGroup int
 	Heads            int
 	IntermediateSize int
-	Activation       Activation
-	HeadActivation   Activation
-	MaxPositions     int // longest sequence, in tokens, special tokens included
+	// The nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x) with the error function; "gelu_tanh", its tanh
+	// approximation; "relu"; "tanh".
+	Activation, HeadActivation string
+	MaxPositions               int // longest sequence, in tokens, special tokens included
 	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding id unused.
 	PositionOffset int
 	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
@@ -41,6 +42,9 @@ type Config struct {
 	Modern *ModernBERT
 	// Relative holds what DeBERTa has beyond the others; nil in every other family.
 	Relative *RelativeAttention
+	// Imported holds what there is to say of an ONNX graph that others exported; nil for every family. The rest of a Config has of
+	// such a model only what every model has.
+	Imported *Imported
 }
 
 // RelativeAttention is what sets DeBERTa apart (He et al. 2021): distances between tokens have embeddings of their own, which
@@ -57,7 +61,7 @@ type RelativeAttention struct {
 	NormEmbeddings bool
 	// Convolution is the width of a convolution beside the first layer; 0 without one.
 	Convolution           int
-	ConvolutionActivation Activation
+	ConvolutionActivation string
 	// Legacy: the head has the names of BERT's.
 	Legacy bool
 }
@@ -72,23 +76,11 @@ type ModernBERT struct {
 	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
 }
 
-// Activation is the nonlinearity of the feed-forward blocks and of the head.
-type Activation string
-
-// The activations that the configs of BERT models name.
-const (
-	GELU     Activation = "gelu"      // x Φ(x), with the error function
-	GELUTanh Activation = "gelu_tanh" // its tanh approximation: "gelu_new", "gelu_pytorch_tanh"
-	ReLU     Activation = "relu"
-	Tanh     Activation = "tanh"
-)
-
-// activations maps the names in use to what they compute.
-func activations() map[string]Activation {
-	return map[string]Activation{
-		"gelu": GELU, "gelu_python": GELU,
-		"gelu_new": GELUTanh, "gelu_pytorch_tanh": GELUTanh, "gelu_fast": GELUTanh,
-		"relu": ReLU, "tanh": Tanh,
+// activations maps the names in configs to those of Config.
+func activations() map[string]string {
+	return map[string]string{
+		"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh",
+		"relu": "relu", "tanh": "tanh",
 	}
 }
 
@@ -115,6 +107,9 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	if name == "" {
 		return Config{}, errors.New("model_type is missing")
+	}
+	if name == importedFamily {
+		return parseImported(data)
 	}
 	family, ok := findFamily(name)
 	if !ok {
@@ -195,7 +190,7 @@ func (r *configReader) number(key string, fallback, low, high float64) float64 {
 	return fallback
 }
 
-func (r *configReader) activation(key, fallback string) Activation {
+func (r *configReader) activation(key, fallback string) string {
 	name := r.text(key, fallback)
 	a, ok := activations()[name]
 	if !ok {

@@ -170,7 +170,7 @@ func (p *draft) convert(ctx context.Context, files []string) (now []string, from
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", configName, err)
 	}
-	sources, err := NewManifest(os.DirFS(p.dir()), Manifest{}, names...)
+	sources, err := newManifest(os.DirFS(p.dir()), Manifest{}, names...)
 	if err != nil {
 		return nil, nil, err
 	}

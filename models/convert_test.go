@@ -65,7 +65,7 @@ func TestImportConverts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := pickledBundle(t, c.name)
 			before := sums(t, dir)
-			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+			store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 			b, err := store.Import(t.Context(), dir, "org/tiny")
 			if err != nil {
 				t.Fatal(err)
@@ -142,7 +142,7 @@ func TestImportKeepsWhatConfigAsksFor(t *testing.T) {
 	dir := pickledBundle(t, "bundle")
 	config := strings.Replace(string(read(t, dir, "config.json")), "{", `{"tie_word_embeddings": false,`, 1)
 	write(t, dir, "config.json", []byte(config))
-	b, err := models.NewStore(filepath.Join(t.TempDir(), "models")).Import(t.Context(), dir, "org/tiny")
+	b, err := (&models.Store{Dir: filepath.Join(t.TempDir(), "models")}).Import(t.Context(), dir, "org/tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestImportRefusesPickles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := pickledBundle(t, "bundle")
 			c.spoil(t, dir)
-			store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+			store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 			_, err := store.Import(t.Context(), dir, "org/tiny")
 			if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
 				t.Fatalf("error %v does not name the folder in one line", err)
@@ -207,7 +207,7 @@ func TestImportRefusesPickles(t *testing.T) {
 					t.Errorf("error %v does not say %q", err, want)
 				}
 			}
-			if _, err := os.Stat(store.Dir()); !os.IsNotExist(err) {
+			if _, err := os.Stat(store.Dir); !os.IsNotExist(err) {
 				t.Errorf("the store was written to: %v", err)
 			}
 		})
@@ -217,7 +217,7 @@ func TestImportRefusesPickles(t *testing.T) {
 func TestImportCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := models.NewStore(t.TempDir()).Import(ctx, pickledBundle(t, "bundle"), "org/tiny"); !errors.Is(err, context.Canceled) {
+	if _, err := (&models.Store{Dir: t.TempDir()}).Import(ctx, pickledBundle(t, "bundle"), "org/tiny"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -225,15 +225,15 @@ func TestImportCancelled(t *testing.T) {
 // A disk that fills up leaves nothing that would be taken for weights, and the next import works.
 func TestImportConvertsWithoutRoom(t *testing.T) {
 	dir := pickledBundle(t, "bundle")
-	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
-	err := modelstest.InLittleRoom(t, 8192, store.Dir(), func(stored string) error {
-		_, err := models.NewStore(stored).Import(t.Context(), dir, "org/tiny")
+	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
+	err := modelstest.InLittleRoom(t, 8192, store.Dir, func(stored string) error {
+		_, err := (&models.Store{Dir: stored}).Import(t.Context(), dir, "org/tiny")
 		return err
 	})
 	if !strings.Contains(err.Error(), "model.safetensors.converting: file too large") {
 		t.Errorf("error %v", err)
 	}
-	found, err := filepath.Glob(filepath.Join(store.Dir(), "org--tiny", ".partial-*", "*"))
+	found, err := filepath.Glob(filepath.Join(store.Dir, "org--tiny", ".partial-*", "*"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%v, %v: the conversion was not begun", found, err)
 	}

@@ -85,7 +85,7 @@ func parseELECTRA(r *configReader, c *Config) {
 	r.standard(c, 0)
 	c.EmbeddingSize = r.size("embedding_size", 128, maxWidth)
 	c.Activation = r.activation("hidden_act", "gelu")
-	c.HeadActivation = GELU // whatever the layers use
+	c.HeadActivation = "gelu" // whatever the layers use
 }
 
 // parseRoBERTa: positions are counted from the padding id + 1, and the table has as many rows more.
@@ -93,7 +93,7 @@ func parseRoBERTa(r *configReader, c *Config) {
 	r.padding(c, 1)
 	r.standard(c, c.PaddingID+1)
 	c.Activation = r.activation("hidden_act", "gelu")
-	c.HeadActivation = GELU
+	c.HeadActivation = "gelu"
 }
 
 func parseALBERT(r *configReader, c *Config) {
@@ -506,10 +506,10 @@ func mobileBERTLayout(c Config) Layout {
 		}
 		for k := range c.FeedForwards - 1 {
 			ffn := fmt.Sprintf("%sffn.%d.", prefix, k)
-			layer.Before = append(layer.Before, FeedForward{
-				Up:   linear(ffn+"intermediate.dense", f, b),
-				Down: linear(ffn+"output.dense", b, f),
-				Norm: norm(ffn+"output.LayerNorm", b).plain(),
+			layer.Before = append(layer.Before, Layer{
+				Up:         linear(ffn+"intermediate.dense", f, b),
+				Down:       linear(ffn+"output.dense", b, f),
+				OutputNorm: norm(ffn+"output.LayerNorm", b).plain(),
 			})
 		}
 		l.Layers[i] = layer

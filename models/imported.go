@@ -1,23 +1,26 @@
 package models
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
 
-// ImportedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when they
+// importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when they
 // are imported.
-const ImportedFamily = "onnx"
+const importedFamily = "onnx"
 
-// GraphName is the file with the graph of an imported model.
-const GraphName = "model.onnx"
+// graphName is the file with the graph of an imported model.
+const graphName = "model.onnx"
 
 // Imported is the config.json of an imported model.
 type Imported struct {
-	ModelType      string   `json:"model_type"` // ImportedFamily
+	ModelType      string   `json:"model_type"` // "onnx"
 	Architectures  []string `json:"architectures"`
 	VocabularySize int      `json:"vocab_size"`
 	MaxPositions   int      `json:"max_position_embeddings"`
@@ -31,43 +34,32 @@ type Imported struct {
 	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// parseImported reads a config.json that belongs to an imported model; nil where it is another's.
-func parseImported(data []byte) (*Imported, error) {
+// parseImported reads the config.json of an imported model. Of the widths only one is given, a guess that the size of batches hangs on.
+func parseImported(data []byte) (Config, error) {
 	var c Imported
-	var kind struct {
-		ModelType any `json:"model_type"`
-	}
-	if json.Unmarshal(data, &kind) != nil || kind.ModelType != ImportedFamily {
-		return nil, nil
-	}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("not valid JSON for an imported model: %w", err)
+		return Config{}, fmt.Errorf("not valid JSON for an imported model: %w", err)
 	}
 	if c.VocabularySize < 1 || c.VocabularySize > maxVocabulary {
-		return nil, fmt.Errorf("vocab_size is %d, not between 1 and %d", c.VocabularySize, maxVocabulary)
+		return Config{}, fmt.Errorf("vocab_size is %d, not between 1 and %d", c.VocabularySize, maxVocabulary)
 	}
 	if c.MaxPositions < 1 || c.MaxPositions > maxWidth {
-		return nil, fmt.Errorf("max_position_embeddings is %d, not between 1 and %d", c.MaxPositions, maxWidth)
+		return Config{}, fmt.Errorf("max_position_embeddings is %d, not between 1 and %d", c.MaxPositions, maxWidth)
 	}
 	for _, name := range c.GraphData {
-		if !fs.ValidPath(name) || name == "." || name == GraphName || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\n\x00") {
-			return nil, fmt.Errorf("onnx_data: %.100q is not a file beside the graph", name)
+		if !fs.ValidPath(name) || name == "." || name == graphName || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\n\x00") {
+			return Config{}, fmt.Errorf("onnx_data: %.100q is not a file beside the graph", name)
 		}
 	}
-	return &c, nil
-}
-
-// config is what of it other packages ask for. The widths are guesses that only the size of batches hangs on.
-func (c *Imported) config() Config {
 	return Config{
-		ModelType: ImportedFamily, Architectures: c.Architectures, VocabularySize: c.VocabularySize, MaxPositions: c.MaxPositions,
-		IntermediateSize: 3072,
-	}
+		ModelType: importedFamily, Architectures: c.Architectures, VocabularySize: c.VocabularySize, MaxPositions: c.MaxPositions,
+		IntermediateSize: 3072, Imported: &c,
+	}, nil
 }
 
 // openGraph finds the files of an imported model.
 func (b *Bundle) openGraph() ([]string, error) {
-	used := append([]string{GraphName}, b.Imported.GraphData...)
+	used := append([]string{graphName}, b.Config.Imported.GraphData...)
 	for _, name := range used {
 		info, err := fs.Stat(b.files, name)
 		if err != nil {
@@ -77,6 +69,52 @@ func (b *Bundle) openGraph() ([]string, error) {
 			return nil, fmt.Errorf("%s: not a regular file", filepath.Join(b.Dir, name))
 		}
 	}
-	b.Graph = filepath.Join(b.Dir, GraphName)
+	b.Graph = filepath.Join(b.Dir, graphName)
 	return used, nil
+}
+
+// ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its weights, which lie
+// beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
+func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
+	// Nothing is copied here: Import does that, and this folder goes again.
+	staging, err := os.MkdirTemp("", "infill-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(staging)
+	if graph, err = filepath.Abs(graph); err != nil {
+		return nil, err
+	}
+	if tokenizer, err = filepath.Abs(tokenizer); err != nil {
+		return nil, err
+	}
+	links := map[string]string{graphName: graph}
+	for _, name := range c.GraphData {
+		links[name] = filepath.Join(filepath.Dir(graph), filepath.FromSlash(name))
+	}
+	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE") {
+		from := filepath.Join(tokenizer, name)
+		if _, err := os.Stat(from); err == nil {
+			links[name] = from
+		}
+	}
+	for name, from := range links {
+		to := filepath.Join(staging, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.Symlink(from, to)); err != nil {
+			return nil, err
+		}
+	}
+	c.ModelType = importedFamily
+	config, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(staging, configName), append(config, '\n'), 0o644); err != nil {
+		return nil, err
+	}
+	b, err := s.Import(ctx, staging, name)
+	if err != nil { // the staging folder is nothing to the user
+		return nil, errors.New(strings.ReplaceAll(err.Error(), staging+string(filepath.Separator), tokenizer+string(filepath.Separator)))
+	}
+	return b, nil
 }

@@ -21,7 +21,7 @@ func writeImported(t *testing.T, config string) string {
 func TestOpenImported(t *testing.T) {
 	const config = `{"model_type": "onnx", "architectures": ["X"], "vocab_size": 2, "max_position_embeddings": 8, "onnx_data": ["weights.bin"], "gradient": true}`
 	dir := writeImported(t, config)
-	b, err := OpenDir(dir)
+	b, err := openFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestOpenImported(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("another"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		changed, err := OpenDir(dir)
+		changed, err := openFolder(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestImportedConfigRefuses(t *testing.T) {
 		`{"model_type": "onnx", "vocab_size": "two", "max_position_embeddings": 8, "onnx_data": ["weights.bin"]}`: "not valid JSON",
 		`{"model_type": "onnx", "vocab_size": 1, "max_position_embeddings": 8}`:                                   "2 tokens, config.json gives the model 1",
 	} {
-		_, err := OpenDir(writeImported(t, config))
+		_, err := openFolder(writeImported(t, config))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", config, err, want)
 		}

@@ -37,13 +37,7 @@ type Layer struct {
 	// widened on the way out; and feed-forward blocks stand before the last.
 	Narrow, Shared, Widen             Linear
 	NarrowNorm, SharedNorm, WidenNorm Norm
-	Before                            []FeedForward
-}
-
-// FeedForward is a feed-forward block with the norm after it.
-type FeedForward struct {
-	Up, Down Linear
-	Norm     Norm
+	Before                            []Layer // Up, Down and OutputNorm
 }
 
 // Table is rows of embeddings: Rows of them, from row First of a tensor of that many rows more.
@@ -120,87 +114,64 @@ func (c Config) Layout() Layout {
 	return l
 }
 
-// TensorShape is the name and shape of a weight.
-type TensorShape struct {
-	Name  string
-	Shape []int
-	Scale bool // it scales a normalised value: around 1, where other weights are around 0
-	Head  bool // it belongs to the masked-language-model head alone
+// Tensors lists the weights that the family's graph reads, each once, by the names that Bundle.Tensor takes, with their shapes. Matrices
+// are [output × input].
+func (c Config) Tensors() []Tensor {
+	body, head := c.tensors()
+	return append(body, head...)
 }
 
-// Tensors lists the weights that the family's graph reads, each once, by the names that Bundle.Tensor takes. Matrices are
-// [output × input].
-func (c Config) Tensors() []TensorShape {
-	var list tensorList
+// tensors are the weights below the masked-language-model head, and those of the head alone.
+func (c Config) tensors() (body, head []Tensor) {
+	seen := map[string]bool{} // parts may share a tensor
+	add := func(name string, shape ...int) {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			body = append(body, Tensor{Name: name, Shape: shape})
+		}
+	}
+	linears := func(parts ...Linear) {
+		for _, part := range parts {
+			shape := []int{part.Rows, part.In}
+			if part.Taps > 0 {
+				shape = append(shape, part.Taps)
+			}
+			add(part.Weight, shape...)
+			add(part.Bias, part.Rows)
+		}
+	}
+	norms := func(parts ...Norm) {
+		for _, part := range parts {
+			add(part.Weight, part.Width)
+			add(part.Bias, part.Width)
+		}
+	}
 	l := c.Layout()
 	for _, t := range []Table{l.Words, l.Positions, l.Segments, l.Distances} {
-		list.add(TensorShape{Name: t.Name, Shape: []int{t.First + t.Rows, t.Width}})
+		add(t.Name, t.First+t.Rows, t.Width)
 	}
-	list.linear(l.Trigram)
-	list.norm(l.EmbeddingNorm)
-	list.linear(l.Projection)
-	list.norm(l.DistanceNorm)
-	list.linear(l.Convolution)
-	list.norm(l.ConvolutionNorm)
+	linears(l.Trigram)
+	norms(l.EmbeddingNorm)
+	linears(l.Projection)
+	norms(l.DistanceNorm)
+	linears(l.Convolution)
+	norms(l.ConvolutionNorm)
 	for _, layer := range l.Layers {
-		for _, linear := range []Linear{layer.Query, layer.Key, layer.Value, layer.Mixed} {
-			list.linear(linear)
-		}
-		list.norm(layer.AttentionNorm)
-		for _, linear := range []Linear{layer.Up, layer.Gate, layer.Down} {
-			list.linear(linear)
-		}
-		list.norm(layer.OutputNorm)
-		for _, linear := range []Linear{layer.PositionKey, layer.PositionQuery, layer.Narrow, layer.Shared, layer.Widen} {
-			list.linear(linear)
-		}
-		for _, norm := range []Norm{layer.NarrowNorm, layer.SharedNorm, layer.WidenNorm} {
-			list.norm(norm)
-		}
+		linears(layer.Query, layer.Key, layer.Value, layer.Mixed)
+		norms(layer.AttentionNorm)
+		linears(layer.Up, layer.Gate, layer.Down)
+		norms(layer.OutputNorm)
+		linears(layer.PositionKey, layer.PositionQuery, layer.Narrow, layer.Shared, layer.Widen)
+		norms(layer.NarrowNorm, layer.SharedNorm, layer.WidenNorm)
 		for _, block := range layer.Before {
-			list.linear(block.Up)
-			list.linear(block.Down)
-			list.norm(block.Norm)
+			linears(block.Up, block.Down)
+			norms(block.OutputNorm)
 		}
 	}
-	list.norm(l.FinalNorm)
-	list.head = true
-	list.linear(l.HeadDense)
-	list.norm(l.HeadNorm)
-	list.linear(l.Decoder)
-	list.linear(l.DecoderRest)
-	return list.tensors
-}
-
-// tensorList gathers tensors by name: parts may share one.
-type tensorList struct {
-	tensors []TensorShape
-	seen    map[string]bool
-	head    bool
-}
-
-func (l *tensorList) add(t TensorShape) {
-	if t.Name == "" || l.seen[t.Name] {
-		return
-	}
-	if l.seen == nil {
-		l.seen = map[string]bool{}
-	}
-	l.seen[t.Name] = true
-	t.Head = l.head
-	l.tensors = append(l.tensors, t)
-}
-
-func (l *tensorList) linear(part Linear) {
-	shape := []int{part.Rows, part.In}
-	if part.Taps > 0 {
-		shape = append(shape, part.Taps)
-	}
-	l.add(TensorShape{Name: part.Weight, Shape: shape})
-	l.add(TensorShape{Name: part.Bias, Shape: []int{part.Rows}})
-}
-
-func (l *tensorList) norm(part Norm) {
-	l.add(TensorShape{Name: part.Weight, Shape: []int{part.Width}, Scale: true})
-	l.add(TensorShape{Name: part.Bias, Shape: []int{part.Width}})
+	norms(l.FinalNorm)
+	rest := len(body)
+	linears(l.HeadDense)
+	norms(l.HeadNorm)
+	linears(l.Decoder, l.DecoderRest)
+	return body[:rest:rest], body[rest:]
 }

@@ -19,8 +19,8 @@ import (
 	"infill/models/internal/safetensors"
 )
 
-// ManifestName is the file of a bundle that lists all others.
-const ManifestName = "manifest.json"
+// manifestName is the file of a bundle that lists all others.
+const manifestName = "manifest.json"
 
 const manifestSchema = 1
 
@@ -46,22 +46,9 @@ type ManifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// NewManifest fills m.Files with the size and SHA-256 of the named files of a bundle, or of all its files when none is
-// named, and returns the result.
-func NewManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
-	m.Schema = manifestSchema
-	m.Files = nil
-	if len(names) == 0 {
-		err := fs.WalkDir(bundle, ".", func(name string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Type().IsRegular() && name != ManifestName {
-				names = append(names, name)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
+// newManifest fills m.Files with the size and SHA-256 of the named files of a bundle, and returns the result.
+func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
+	m.Schema, m.Files = manifestSchema, nil
 	for _, name := range names {
 		file, err := bundle.Open(name)
 		if err != nil {
@@ -90,8 +77,8 @@ func (m *Manifest) Encode() []byte {
 	return b.Bytes()
 }
 
-// ParseManifest reads a manifest.json.
-func ParseManifest(data []byte) (*Manifest, error) {
+// parseManifest reads a manifest.json.
+func parseManifest(data []byte) (*Manifest, error) {
 	if len(data) > maxConfigBytes {
 		return nil, fmt.Errorf("%d bytes, more than the %d that a manifest can sensibly have", len(data), maxConfigBytes)
 	}
@@ -109,7 +96,7 @@ func (m *Manifest) check() error {
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
-		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == ManifestName || !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
+		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == manifestName || !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
 		}
 		if seen[f.Path] {
@@ -149,7 +136,7 @@ func (m *Manifest) Size() int64 {
 func (m *Manifest) SHA256() string {
 	h := sha256.New()
 	for _, f := range m.Files {
-		if isModelFile(f.Path) || m.Family == ImportedFamily && !isDocument(f.Path) {
+		if isModelFile(f.Path) || m.Family == importedFamily && !isDocument(f.Path) {
 			fmt.Fprintf(h, "%s\n%d\n%s\n", f.Path, f.Size, f.SHA256)
 		}
 	}
@@ -163,31 +150,11 @@ func isDocument(name string) bool {
 
 // isModelFile tells whether the file can change what a bundle computes.
 func isModelFile(name string) bool {
-	return slices.Contains(TokenizerFiles(), name) || name == configName ||
+	return slices.Contains(tokenizerFiles(), name) || name == configName ||
 		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
 }
 
-// DamagedFileError says that a file of a bundle is not what its manifest lists.
-type DamagedFileError struct {
-	Path string // of the file
-	// Missing: there is no such file. Otherwise sizes differ, or they agree and the hashes differ.
-	Missing                     bool
-	ExpectedSize, FoundSize     int64
-	ExpectedSHA256, FoundSHA256 string
-}
-
-// Error is one line that names the file, what was expected and what was found.
-func (e *DamagedFileError) Error() string {
-	switch {
-	case e.Missing:
-		return fmt.Sprintf("%s: the file is missing (expected %d bytes, SHA-256 %s)", e.Path, e.ExpectedSize, e.ExpectedSHA256)
-	case e.ExpectedSize != e.FoundSize:
-		return fmt.Sprintf("%s: damaged: expected %d bytes, found %d", e.Path, e.ExpectedSize, e.FoundSize)
-	}
-	return fmt.Sprintf("%s: damaged: expected SHA-256 %s, found %s", e.Path, e.ExpectedSHA256, e.FoundSHA256)
-}
-
-// Verify reads every file that the manifest lists under dir. A *DamagedFileError reports the first that differs.
+// Verify reads every file that the manifest lists under dir. The error names the first that differs, what was expected and what was found.
 func (m *Manifest) Verify(dir string) error {
 	for _, f := range m.Files {
 		if err := f.verify(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
@@ -198,31 +165,32 @@ func (m *Manifest) Verify(dir string) error {
 }
 
 func (f ManifestFile) verify(name string) error {
-	damaged := &DamagedFileError{Path: name, ExpectedSize: f.Size, ExpectedSHA256: f.SHA256}
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		damaged.Missing = true
-		return damaged
+		return fmt.Errorf("%s: the file is missing (expected %d bytes, SHA-256 %s)", name, f.Size, f.SHA256)
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s: not a regular file", name)
-	case info.Size() != f.Size:
-		// Sizes first: a cut file is told without reading what is left of it.
-		damaged.FoundSize = info.Size()
-		return damaged
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return err
+	// Sizes first: a cut file is told without reading what is left of it.
+	size, sum := info.Size(), f.SHA256
+	if size == f.Size {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if size, sum, err = digest(file); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	defer file.Close()
-	if damaged.FoundSize, damaged.FoundSHA256, err = digest(file); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if damaged.FoundSize != f.Size || damaged.FoundSHA256 != f.SHA256 {
-		return damaged
+	switch {
+	case size != f.Size:
+		return fmt.Errorf("%s: damaged: expected %d bytes, found %d", name, f.Size, size)
+	case sum != f.SHA256:
+		return fmt.Errorf("%s: damaged: expected SHA-256 %s, found %s", name, f.SHA256, sum)
 	}
 	return nil
 }

@@ -27,12 +27,12 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	if name == "" {
 		name = DefaultName
 	}
-	if _, ok := builtIn(name); ok {
-		return s.openBuiltIn(name)
+	if name == DefaultName {
+		return s.openBuiltIn()
 	}
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
-		return OpenDir(name)
+		return openFolder(name)
 	}
 	if err == nil {
 		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and model.safetensors", name)
@@ -43,12 +43,12 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		if errors.As(err, &path) {
 			err = path.Err
 		}
-		return nil, fmt.Errorf("model %.200q is not built in (built in: %s), and no folder: %w", name, strings.Join(BuiltIn(), ", "), err)
+		return nil, fmt.Errorf("model %.200q is not built in (built in: %s), and no folder: %w", name, DefaultName, err)
 	}
-	if _, _, err := SplitName(name); err == nil {
+	if _, _, err := splitName(name); err == nil {
 		entry, err := s.Find(name)
 		if err == nil {
-			b, err := OpenDir(entry.Dir)
+			b, err := openFolder(entry.Dir)
 			if err != nil {
 				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name, entry.Revision)
 			}
@@ -59,8 +59,8 @@ func (s *Store) Open(name string) (*Bundle, error) {
 			return nil, err
 		}
 		if strings.Contains(name, "/") {
-			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s (built in: %s)", err, name, strings.Join(BuiltIn(), ", "))
+			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s (built in: %s)", err, name, DefaultName)
 		}
 	}
-	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name, strings.Join(BuiltIn(), ", "))
+	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name, DefaultName)
 }

@@ -96,7 +96,7 @@ var errOffline = errors.New("the network may not be used (offline)")
 //
 // Each failure is one line that tells what was asked for, what came back and what to do.
 func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, error) {
-	base, revision, err := SplitName(name)
+	base, revision, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +116,11 @@ func fetchError(ctx context.Context, verb, name string, err error) error {
 }
 
 func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (*Bundle, error) {
-	if _, ok := builtIn(name); ok {
+	if name == DefaultName {
 		return nil, errors.New("the model is part of the program: there is nothing to fetch")
 	}
 	if revision == "" {
-		revision = DefaultRef
+		revision = defaultRef
 	}
 	stored, err := s.Find(name + "@" + revision)
 	if err == nil && (o.Offline || stored.Revision == revision) {
@@ -148,7 +148,7 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 	b, err := s.fetch(ctx, client, found, name, ref, o.Progress)
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.dir, CacheVariable)
+		err = fmt.Errorf("%w; make room in %s, or set %s to a folder that can be written", err, s.Dir, CacheVariable)
 	}
 	return b, err
 }
@@ -197,7 +197,7 @@ func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision,
 		return nil, fmt.Errorf("%s: %w", configName, err)
 	}
 	var wanted []hub.File
-	for _, name := range append(TokenizerFiles(), "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md") {
+	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE", "LICENSE.txt", "LICENSE.md") {
 		if f, ok := revision.Find(name); ok {
 			wanted = append(wanted, f)
 		}

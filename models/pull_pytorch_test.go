@@ -26,7 +26,7 @@ func holdPickled(t testing.TB, s *modelstest.Hub, name string) map[string][]byte
 	}
 	delete(content, "expected.safetensors")
 	content["training_args.bin"] = []byte("not to be fetched")
-	s.Hold(modelstest.FirstCommit, content)
+	s.Hold(firstCommit, content)
 	return content
 }
 
@@ -124,7 +124,7 @@ func TestPullConvertsAgain(t *testing.T) {
 
 func TestPullPrefersSafetensors(t *testing.T) {
 	s := modelstest.NewHub(t)
-	s.Commits[modelstest.FirstCommit]["pytorch_model.bin"] = []byte("not to be fetched")
+	s.Commits[firstCommit]["pytorch_model.bin"] = []byte("not to be fetched")
 	b := pull(t, newStore(t), "org/tiny", s.Options())
 	if len(s.Seen(".bin")) > 0 || b.Manifest.ConvertedFrom != nil {
 		t.Errorf("requests %v, converted from %v", s.Seen(".bin"), b.Manifest.ConvertedFrom)
@@ -145,7 +145,7 @@ func TestPullRefusesPickles(t *testing.T) {
 	if _, err := store.Open("org/tiny"); !errors.Is(err, models.ErrNotStored) {
 		t.Errorf("error %v", err)
 	}
-	if left, err := filepath.Glob(filepath.Join(store.Dir(), "*", ".partial-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(store.Dir, "*", ".partial-*")); err != nil || len(left) > 0 {
 		t.Errorf("what was refused still takes room: %v, %v", left, err)
 	}
 }
@@ -156,10 +156,10 @@ func TestPullConvertsWithoutRoom(t *testing.T) {
 	holdPickled(t, s, "bundle-sharded")
 	store := newStore(t)
 	err := pullInLittleRoom(t, s, store, 20000)
-	refused(t, err, "model.safetensors.converting: file too large", "make room in "+store.Dir())
+	refused(t, err, "model.safetensors.converting: file too large", "make room in "+store.Dir)
 	s.Forget()
 	pull(t, store, "org/tiny", s.Options())
-	for name := range s.Commits[modelstest.FirstCommit] {
+	for name := range s.Commits[firstCommit] {
 		if sent := s.SentOf(name); sent > 0 {
 			t.Errorf("%d bytes of %s were sent again", sent, name)
 		}

@@ -23,8 +23,13 @@ import (
 	"infill/models/modelstest"
 )
 
+// What a modelstest.Hub has in First, Second and Token.
+var firstCommit, secondCommit = strings.Repeat("1", 40), strings.Repeat("2", 40)
+
+const hubToken = "hf_letmein"
+
 func newStore(t testing.TB) *models.Store {
-	return models.NewStore(filepath.Join(t.TempDir(), "models"))
+	return &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 }
 
 // pull expects success.
@@ -52,7 +57,7 @@ func refused(t testing.TB, err error, parts ...string) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
 	}
-	for _, secret := range []string{"Signature", modelstest.Token} {
+	for _, secret := range []string{"Signature", hubToken} {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("error %q gives away %q", err, secret)
 		}
@@ -82,7 +87,7 @@ func TestPull(t *testing.T) {
 	seen := &observer{}
 	o := s.Options()
 	o.Progress = seen
-	o.Token = modelstest.Token
+	o.Token = hubToken
 	b := pull(t, store, "org/tiny", o)
 	if seen.Converted != 0 {
 		t.Error("a conversion is told of safetensors weights")
@@ -90,19 +95,19 @@ func TestPull(t *testing.T) {
 
 	want := map[string]string{}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "README.md"} {
-		want[name] = string(s.Commits[modelstest.FirstCommit][name])
+		want[name] = string(s.Commits[firstCommit][name])
 	}
 	found := files(t, b.Dir)
 	delete(found, "manifest.json")
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("stored files (-want +found):\n%s", diff)
 	}
-	if b.Dir != filepath.Join(store.Dir(), "org--tiny", modelstest.FirstCommit) {
+	if b.Dir != filepath.Join(store.Dir, "org--tiny", firstCommit) {
 		t.Errorf("stored in %s", b.Dir)
 	}
 	m := *b.Manifest
 	m.Files = nil
-	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: modelstest.FirstCommit}, m); diff != "" {
+	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: firstCommit}, m); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if err := b.Manifest.Verify(b.Dir); err != nil {
@@ -139,7 +144,7 @@ func TestPull(t *testing.T) {
 	})
 	t.Run("again by commit", func(t *testing.T) {
 		s.Forget()
-		if again := pull(t, store, "org/tiny@"+modelstest.FirstCommit, o); again.Name != "org/tiny" || again.Dir != b.Dir {
+		if again := pull(t, store, "org/tiny@"+firstCommit, o); again.Name != "org/tiny" || again.Dir != b.Dir {
 			t.Errorf("pulled %s in %s", again.Name, again.Dir)
 		}
 		if r := s.Seen(""); len(r) != 0 {
@@ -151,7 +156,7 @@ func TestPull(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := store.Open("org/tiny")
-		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") || !strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+modelstest.FirstCommit) {
+		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") || !strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+firstCommit) {
 			t.Errorf("error %v does not tell the damage and how to mend it", err)
 		}
 		s.Forget()
@@ -167,8 +172,8 @@ func TestPull(t *testing.T) {
 
 func TestPullRevisions(t *testing.T) {
 	s := modelstest.NewHub(t)
-	s.Commits[modelstest.SecondCommit] = modelstest.HubFiles(t, 2)
-	s.Refs["refs/pr/1"] = modelstest.SecondCommit
+	s.AddSecond(t)
+	s.Refs["refs/pr/1"] = secondCommit
 	store := newStore(t)
 	first := pull(t, store, "org/tiny", s.Options())
 	second := pull(t, store, "org/tiny@refs/pr/1", s.Options())
@@ -176,7 +181,7 @@ func TestPullRevisions(t *testing.T) {
 		t.Fatalf("two revisions, one bundle: %s and %s", first.Dir, second.Dir)
 	}
 	for name, want := range map[string]string{
-		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256, "org/tiny@" + modelstest.FirstCommit: first.SHA256,
+		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256, "org/tiny@" + firstCommit: first.SHA256,
 		"org/tiny@refs/pr/1": second.SHA256, "org/tiny@22222222": second.SHA256,
 	} {
 		b, err := store.Open(name)
@@ -186,11 +191,11 @@ func TestPullRevisions(t *testing.T) {
 			t.Errorf("%s opens %s, want %s", name, b.SHA256, want)
 		}
 	}
-	if _, err := store.Open("org/tiny@3333"); err == nil || !strings.Contains(err.Error(), modelstest.FirstCommit+" = main, "+modelstest.SecondCommit+" = refs/pr/1") {
+	if _, err := store.Open("org/tiny@3333"); err == nil || !strings.Contains(err.Error(), firstCommit+" = main, "+secondCommit+" = refs/pr/1") {
 		t.Errorf("error %v does not list what is stored", err)
 	}
 	// The branch moves on.
-	s.Refs["main"] = modelstest.SecondCommit
+	s.Refs["main"] = secondCommit
 	s.Forget()
 	if b := pull(t, store, "org/tiny", s.Options()); b.SHA256 != second.SHA256 {
 		t.Errorf("main gives %s, want the second commit", b.Dir)
@@ -205,7 +210,7 @@ func TestPullRevisions(t *testing.T) {
 
 func TestPullResumes(t *testing.T) {
 	size := func(s *modelstest.Hub) int64 {
-		return int64(len(s.Commits[modelstest.FirstCommit]["model.safetensors"]))
+		return int64(len(s.Commits[firstCommit]["model.safetensors"]))
 	}
 	t.Run("cut connections", func(t *testing.T) {
 		s := modelstest.NewHub(t)
@@ -275,7 +280,7 @@ func TestPullResumes(t *testing.T) {
 		}
 		s.Answer(nil)
 		s.Forget()
-		part, err := os.Stat(filepath.Join(store.Dir(), "org--tiny", ".partial-"+modelstest.FirstCommit, "model.safetensors.part"))
+		part, err := os.Stat(filepath.Join(store.Dir, "org--tiny", ".partial-"+firstCommit, "model.safetensors.part"))
 		if err != nil || part.Size() == 0 {
 			t.Fatalf("nothing was kept: %v", err)
 		}
@@ -330,11 +335,11 @@ func TestPullResumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
 			store := newStore(t)
-			dir := filepath.Join(store.Dir(), "org--tiny", ".partial-"+modelstest.FirstCommit)
+			dir := filepath.Join(store.Dir, "org--tiny", ".partial-"+firstCommit)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"), c.part(s.Commits[modelstest.FirstCommit]["model.safetensors"]), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"), c.part(s.Commits[firstCommit]["model.safetensors"]), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			seen := &observer{}
@@ -387,7 +392,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		{"private, no token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "", "no such model, or it is private (401): check the name, or set HF_TOKEN"},
 		{"private, wrong token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "hf_other", "does not accept the token (401): check HF_TOKEN"},
 		{"gated", "org/tiny", func(s *modelstest.Hub) { s.Gated = true }, "", "access to this model has to be granted: ask for it on http://"},
-		{"forbidden", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(403)) }, modelstest.Token, "the token in HF_TOKEN may not read this model"},
+		{"forbidden", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(403)) }, hubToken, "the token in HF_TOKEN may not read this model"},
 		{"too many requests for an hour", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429, "Retry-After", "3600")) }, "", "limits requests (429): try again in 1h0m0s"},
 		{"too many requests, always", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429)) }, "", "limits requests (429): try again later"},
 		{"out of order", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(502)) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
@@ -434,7 +439,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 		s := modelstest.NewHub(t)
 		s.Private = true
 		o := s.Options()
-		o.Token = modelstest.Token
+		o.Token = hubToken
 		pull(t, newStore(t), "org/tiny", o)
 	})
 	for _, status := range []int{429, 500, 503} {
@@ -481,10 +486,10 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	t.Run("password of a mirror", func(t *testing.T) {
 		s := modelstest.NewHub(t)
 		o := s.Options()
-		o.Endpoint = strings.Replace(s.URL, "http://", "http://user:"+modelstest.Token+"@", 1)
+		o.Endpoint = strings.Replace(s.URL, "http://", "http://user:"+hubToken+"@", 1)
 		_, err := newStore(t).Pull(t.Context(), "org/other", o)
 		refused(t, err, "has no such model")
-		if b := pull(t, newStore(t), "org/tiny", o); strings.Contains(string(b.Manifest.Encode()), modelstest.Token) {
+		if b := pull(t, newStore(t), "org/tiny", o); strings.Contains(string(b.Manifest.Encode()), hubToken) {
 			t.Error("the manifest gives the password away")
 		}
 	})
@@ -501,7 +506,7 @@ func TestPullVerifies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
 			store := newStore(t)
-			good := s.Commits[modelstest.FirstCommit][name]
+			good := s.Commits[firstCommit][name]
 			bad := slices.Clone(good)
 			bad[len(bad)/2] ^= 1
 			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
@@ -574,7 +579,7 @@ func TestPullFromPlainMirror(t *testing.T) {
 	})
 	for _, c := range []struct{ name, header, value, want string }{
 		{"no checksum", "Etag", `"5d41402abc4b2a76b9719d911017c592"`, "config.json: the hub tells no checksum"},
-		{"another commit", "X-Repo-Commit", modelstest.SecondCommit, `config.json: the hub answers for commit "` + modelstest.SecondCommit + `", not ` + modelstest.FirstCommit},
+		{"another commit", "X-Repo-Commit", secondCommit, `config.json: the hub answers for commit "` + secondCommit + `", not ` + firstCommit},
 		{"no size", "Content-Length", "many", "config.json: the hub does not tell the size"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -647,7 +652,7 @@ func TestPullRefusesRepositories(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
-			c.change(s.Commits[modelstest.FirstCommit])
+			c.change(s.Commits[firstCommit])
 			store := newStore(t)
 			_, err := store.Pull(t.Context(), "org/tiny", s.Options())
 			refused(t, err, c.want)
@@ -663,7 +668,7 @@ func TestPullRefusesRepositories(t *testing.T) {
 
 func TestPullShards(t *testing.T) {
 	s := modelstest.NewHub(t)
-	content := s.Commits[modelstest.FirstCommit]
+	content := s.Commits[firstCommit]
 	path := filepath.Join(t.TempDir(), "whole.safetensors")
 	if err := os.WriteFile(path, content["model.safetensors"], 0o644); err != nil {
 		t.Fatal(err)
@@ -753,7 +758,7 @@ func TestPullAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got, want := s.SentOf("model.safetensors"), int64(len(s.Commits[modelstest.FirstCommit]["model.safetensors"])); got != want {
+	if got, want := s.SentOf("model.safetensors"), int64(len(s.Commits[firstCommit]["model.safetensors"])); got != want {
 		t.Errorf("%d bytes of weights were sent, want them once, %d", got, want)
 	}
 }
@@ -765,18 +770,18 @@ func TestPullWithoutRoom(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "cache"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := models.NewStore(filepath.Join(dir, "cache", "models")).Pull(t.Context(), "org/tiny", s.Options())
+		_, err := (&models.Store{Dir: filepath.Join(dir, "cache", "models")}).Pull(t.Context(), "org/tiny", s.Options())
 		refused(t, err, "not a directory", "or set INFILL_CACHE to a folder that can be written")
 	})
 	t.Run("full", func(t *testing.T) {
 		s := modelstest.NewHub(t)
 		store := newStore(t)
 		err := pullInLittleRoom(t, s, store, 8192)
-		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir())
+		refused(t, err, "model.safetensors: write ", "file too large", "make room in "+store.Dir)
 		// With room again, the pull goes on.
 		s.Forget()
 		pull(t, store, "org/tiny", s.Options())
-		if want := int64(len(s.Commits[modelstest.FirstCommit]["model.safetensors"])) - 8192; s.SentOf("model.safetensors") != want {
+		if want := int64(len(s.Commits[firstCommit]["model.safetensors"])) - 8192; s.SentOf("model.safetensors") != want {
 			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
 		}
 	})
@@ -784,8 +789,8 @@ func TestPullWithoutRoom(t *testing.T) {
 
 // pullInLittleRoom gives the error of a pull that can make no file longer than limit bytes.
 func pullInLittleRoom(t *testing.T, s *modelstest.Hub, store *models.Store, limit uint64) error {
-	return modelstest.InLittleRoom(t, limit, store.Dir(), func(dir string) error {
-		_, err := models.NewStore(dir).Pull(t.Context(), "org/tiny", s.Options())
+	return modelstest.InLittleRoom(t, limit, store.Dir, func(dir string) error {
+		_, err := (&models.Store{Dir: dir}).Pull(t.Context(), "org/tiny", s.Options())
 		return err
 	})
 }

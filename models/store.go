@@ -20,31 +20,25 @@ import (
 // Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
 // revisions of a model lie its lock, the names that point at revisions (refs/) and unfinished downloads (.partial-*).
 type Store struct {
-	dir string
+	Dir string // need not exist yet
 }
 
 const (
 	lockName      = ".lock"
 	refsName      = "refs"
 	partialPrefix = ".partial-"
-	// DefaultRef is the revision that is meant when none is named, as on the hub.
-	DefaultRef = "main"
+	// defaultRef is the revision that is meant when none is named, as on the hub.
+	defaultRef = "main"
 )
 
-// NewStore is a store in dir, which need not exist yet.
-func NewStore(dir string) *Store { return &Store{dir: dir} }
-
-// DefaultStore is the store in the user's cache folder (see package cache).
+// DefaultStore is the store in the user's cache folder (see CacheDir).
 func DefaultStore() (*Store, error) {
 	root, err := CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	return NewStore(filepath.Join(root, "models")), nil
+	return &Store{Dir: filepath.Join(root, "models")}, nil
 }
-
-// Dir is the folder of the store.
-func (s *Store) Dir() string { return s.dir }
 
 // Entry is one bundle of a store.
 type Entry struct {
@@ -60,21 +54,18 @@ type Entry struct {
 
 // List gives the built-in models, then the others by name and revision. Files are not read: see Verify.
 func (s *Store) List() ([]Entry, error) {
-	var entries []Entry
-	for _, name := range BuiltIn() {
-		entry, err := s.builtInEntry(name)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, entry)
+	entry, err := s.builtInEntry()
+	if err != nil {
+		return nil, err
 	}
-	folders, err := os.ReadDir(s.dir)
+	entries := []Entry{entry}
+	folders, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, folder := range folders {
 		name := strings.Replace(folder.Name(), "--", "/", 1)
-		if _, ok := builtIn(name); ok || !folder.IsDir() || CheckName(name) != nil {
+		if name == DefaultName || !folder.IsDir() || CheckName(name) != nil {
 			continue
 		}
 		found, err := s.revisions(name)
@@ -86,13 +77,13 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-func (s *Store) builtInEntry(name string) (Entry, error) {
-	manifest, err := builtInManifest(name)
+func (s *Store) builtInEntry() (Entry, error) {
+	_, manifest, err := builtIn()
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := Entry{Name: name, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest}
-	dir := s.builtInDir(name, manifest)
+	entry := Entry{Name: DefaultName, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest}
+	dir := s.builtInDir(manifest)
 	if _, err := os.Stat(dir); err == nil {
 		entry.Dir = dir
 	}
@@ -101,7 +92,7 @@ func (s *Store) builtInEntry(name string) (Entry, error) {
 
 // folder holds all revisions of a model.
 func (s *Store) folder(name string) string {
-	return filepath.Join(s.dir, strings.Replace(name, "/", "--", 1))
+	return filepath.Join(s.Dir, strings.Replace(name, "/", "--", 1))
 }
 
 // revisions lists what the store has of a model, by revision.
@@ -159,15 +150,15 @@ func (s *Store) refs(name string) (map[string]string, error) {
 }
 
 func readManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, ManifestName)
-	content, err := readFile(os.DirFS(dir), ManifestName, maxConfigBytes)
+	path := filepath.Join(dir, manifestName)
+	content, err := readFile(os.DirFS(dir), manifestName, maxConfigBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: the file is missing", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m, err := ParseManifest(content)
+	m, err := parseManifest(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -177,10 +168,10 @@ func readManifest(dir string) (*Manifest, error) {
 // Find gives the entry for a name "org/name", or "org/name@revision" with the beginning of a revision or a name of one.
 // Without a revision it is the one that "main" points at, or the only one. ErrNotStored reports that there is none.
 func (s *Store) Find(name string) (Entry, error) {
-	if _, ok := builtIn(name); ok {
-		return s.builtInEntry(name)
+	if name == DefaultName {
+		return s.builtInEntry()
 	}
-	name, wanted, err := SplitName(name)
+	name, wanted, err := splitName(name)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -210,7 +201,7 @@ func (s *Store) Find(name string) (Entry, error) {
 	found := entries
 	if wanted != "" {
 		found = match(wanted)
-	} else if main := match(DefaultRef); len(main) == 1 {
+	} else if main := match(defaultRef); len(main) == 1 {
 		found = main
 	}
 	switch len(found) {
@@ -253,10 +244,10 @@ func (s *Store) Verify(ctx context.Context, name string) ([]error, error) {
 // Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads of
 // "org/name". It gives the entries that were removed.
 func (s *Store) Remove(ctx context.Context, name string) ([]Entry, error) {
-	if _, ok := builtIn(name); ok {
+	if name == DefaultName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be removed", name)
 	}
-	base, revision, err := SplitName(name)
+	base, revision, err := splitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -324,7 +315,7 @@ type draft struct {
 // begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
 // damaged becomes such a start: what is whole of it need not be fetched again. Call close at the end.
 func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error) {
-	if _, ok := builtIn(name); ok {
+	if name == DefaultName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
 	}
 	if err := errors.Join(CheckName(name), checkRevision(revision)); err != nil {
@@ -353,7 +344,7 @@ func (p *draft) prepare() error {
 			p.placed = true
 			return nil
 		}
-		return errors.Join(os.RemoveAll(p.dir()), os.Rename(final, p.dir()), removeIfThere(filepath.Join(p.dir(), ManifestName)))
+		return errors.Join(os.RemoveAll(p.dir()), os.Rename(final, p.dir()), removeIfThere(filepath.Join(p.dir(), manifestName)))
 	}
 	return os.MkdirAll(p.dir(), 0o755)
 }
@@ -378,7 +369,7 @@ func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error)
 	final := p.final()
 	if !p.placed {
 		m.Name, m.Revision = p.name, p.revision
-		manifest, err := NewManifest(os.DirFS(p.dir()), m, files...)
+		manifest, err := newManifest(os.DirFS(p.dir()), m, files...)
 		if err != nil {
 			return nil, err
 		}
@@ -389,7 +380,7 @@ func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error)
 			return nil, errors.Join(err, os.RemoveAll(p.dir()))
 		}
 		manifest.Family = trial.Config.ModelType
-		if err := maybe.WriteFile(filepath.Join(p.dir(), ManifestName), manifest.Encode(), 0o644); err != nil {
+		if err := maybe.WriteFile(filepath.Join(p.dir(), manifestName), manifest.Encode(), 0o644); err != nil {
 			return nil, err
 		}
 		if err := os.Rename(p.dir(), final); err != nil {
@@ -463,7 +454,7 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	if m.Source == "" {
 		m.Source = source.Dir
 	}
-	return p.commit(m, DefaultRef, names...)
+	return p.commit(m, defaultRef, names...)
 }
 
 var (
@@ -479,8 +470,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// SplitName takes "org/name@revision" apart; the revision is empty where none is given.
-func SplitName(name string) (base, revision string, err error) {
+// splitName takes "org/name@revision" apart; the revision is empty where none is given.
+func splitName(name string) (base, revision string, err error) {
 	base, revision, found := strings.Cut(name, "@")
 	if err := CheckName(base); err != nil {
 		return "", "", err

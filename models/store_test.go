@@ -20,14 +20,14 @@ import (
 func another(t testing.TB, seed uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "source")
-	if err := modelstest.Write(dir, modelstest.Tiny(), modelstest.Options{Seed: seed}); err != nil {
+	if err := modelstest.Write(dir, modelstest.Tiny, modelstest.Options{Seed: seed}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
 func TestStore(t *testing.T) {
-	store := models.NewStore(filepath.Join(t.TempDir(), "models"))
+	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 	ctx := t.Context()
 	list := func() []string {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	revision := first.SHA256[:12]
-	if first.Dir != filepath.Join(store.Dir(), "org--tiny", revision) || first.Manifest.Revision != revision || first.Manifest.Family != "bert" {
+	if first.Dir != filepath.Join(store.Dir, "org--tiny", revision) || first.Manifest.Revision != revision || first.Manifest.Family != "bert" {
 		t.Errorf("imported %+v, manifest %+v", first, first.Manifest)
 	}
 	second, err := store.Import(ctx, another(t, 2), "org/tiny")
@@ -103,8 +103,7 @@ func TestStore(t *testing.T) {
 			t.Fatalf("problems %v, %v; want two", problems, err)
 		}
 		for i, name := range []string{"config.json", "vocab.txt"} {
-			var damaged *models.DamagedFileError
-			if !errors.As(problems[i], &damaged) || damaged.Path != filepath.Join(second.Dir, name) {
+			if !strings.HasPrefix(problems[i].Error(), filepath.Join(second.Dir, name)+": ") {
 				t.Errorf("problem %v is not about %s", problems[i], name)
 			}
 		}
@@ -146,7 +145,7 @@ func TestStore(t *testing.T) {
 		if removed, err := store.Remove(ctx, "org/tiny"); err != nil || len(removed) != 1 {
 			t.Errorf("removed %v, %v", removed, err)
 		}
-		if _, err := os.Stat(filepath.Join(store.Dir(), "org--tiny")); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(store.Dir, "org--tiny")); !os.IsNotExist(err) {
 			t.Errorf("the folder is still there: %v", err)
 		}
 		for _, name := range []string{"org/tiny", "org/tiny@main", "org/never"} {
@@ -167,7 +166,7 @@ func TestStore(t *testing.T) {
 
 // A name that several revisions answer to opens none of them.
 func TestFindAmbiguous(t *testing.T) {
-	store := models.NewStore(t.TempDir())
+	store := &models.Store{Dir: t.TempDir()}
 	for _, revision := range []string{"aaaa1111", "aaaa2222"} {
 		p, err := store.Begin(t.Context(), "org/tiny", revision)
 		if err != nil {
@@ -198,7 +197,7 @@ func TestFindAmbiguous(t *testing.T) {
 }
 
 func TestBegin(t *testing.T) {
-	store := models.NewStore(t.TempDir())
+	store := &models.Store{Dir: t.TempDir()}
 	p, err := store.Begin(t.Context(), "org/tiny", "0123456789ab")
 	if err != nil {
 		t.Fatal(err)

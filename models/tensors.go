@@ -11,6 +11,7 @@ import (
 
 // Tensor says where the elements of a weight lie, row-major and little-endian.
 type Tensor struct {
+	Name           string
 	Type           string // F16, BF16, F32 or F64
 	Shape          []int
 	Path           string // of the file
@@ -22,7 +23,7 @@ type Tensor struct {
 // the bias that the decoder mostly shares with it. Where both are stored, the reference implementation adds the decoder's.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	t, ok := findTensor(b.weights, name)
-	return Tensor{Type: string(t.DType), Shape: t.Shape, Path: t.Path, Offset: t.Offset, Length: t.Length}, ok
+	return Tensor{Name: t.Name, Type: string(t.DType), Shape: t.Shape, Path: t.Path, Offset: t.Offset, Length: t.Length}, ok
 }
 
 // Float32s reads a weight, row-major, rounded to the nearest 32-bit number where it is stored in 64 bits.
@@ -57,15 +58,15 @@ func findTensor(weights *safetensors.File, name string) (safetensors.Tensor, boo
 // checkTensors holds the weights against the config. Tensors that the graph does not read (a pooler, position ids) may
 // be there.
 func (c Config) checkTensors(weights *safetensors.File) error {
-	wanted := c.Tensors()
+	body, head := c.tensors()
 	// A sentence encoder or a classifier differs in more than the head at times; the head is what to tell.
-	for _, want := range wanted {
-		if _, ok := findTensor(weights, want.Name); !ok && want.Head {
+	for _, want := range head {
+		if _, ok := findTensor(weights, want.Name); !ok {
 			return fmt.Errorf("%s: no masked-language-model head: tensor %s is missing (architectures in config.json: %s)",
 				weights.Path, want.Name, strings.Join(c.Architectures, ", "))
 		}
 	}
-	for _, want := range wanted {
+	for _, want := range append(body, head...) {
 		t, ok := findTensor(weights, want.Name)
 		switch {
 		case !ok:

@@ -24,7 +24,7 @@ type modelOptions struct {
 
 // completeModel offers the models that are there, and folders.
 func completeModel(cmd *cobra.Command) {
-	completions := cobra.FixedCompletions(models.BuiltIn(), cobra.ShellCompDirectiveDefault)
+	completions := cobra.FixedCompletions([]string{models.DefaultName}, cobra.ShellCompDirectiveDefault)
 	if err := cmd.RegisterFlagCompletionFunc("model", completions); err != nil {
 		panic(err) // a slip in the program, as in complete
 	}

@@ -193,7 +193,8 @@ forbids the network: see infill help environment.`,
 		Args:    someNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			for _, name := range names {
-				if _, _, err := models.SplitName(name); err != nil {
+				base, _, _ := strings.Cut(name, "@")
+				if err := models.CheckName(base); err != nil {
 					return &usageError{err, ""}
 				}
 			}
@@ -268,8 +269,8 @@ func findModel(name string) (modelEntry, error) {
 		return modelEntry{}, err
 	}
 	var entry models.Entry
-	if info, statErr := os.Stat(name); statErr == nil && info.IsDir() && !slices.Contains(models.BuiltIn(), name) {
-		b, err := models.OpenDir(name)
+	if info, statErr := os.Stat(name); statErr == nil && info.IsDir() && name != models.DefaultName {
+		b, err := models.Open(name)
 		if err != nil {
 			return modelEntry{}, err
 		}
@@ -324,18 +325,17 @@ func printModel(s *terminal.Streams, m modelEntry) error {
 	line("sha256", m.SHA256)
 	line("problem", m.Problem)
 	if c, err := models.ParseConfig(m.Config); err == nil {
-		line("architecture", fmt.Sprintf("%d layers, %d heads, hidden size %d, feed-forward %d, %s", c.Layers, c.Heads, c.HiddenSize, c.IntermediateSize, c.Activation))
+		graph := c.Imported
+		if graph == nil {
+			line("architecture", fmt.Sprintf("%d layers, %d heads, hidden size %d, feed-forward %d, %s", c.Layers, c.Heads, c.HiddenSize, c.IntermediateSize, c.Activation))
+		} else {
+			line("architecture", "an ONNX graph")
+		}
 		line("vocabulary", fmt.Sprintf("%d tokens", c.VocabularySize))
 		line("positions", fmt.Sprintf("%d tokens at most", c.MaxPositions))
-	}
-	var graph models.Imported
-	if json.Unmarshal(m.Config, &graph) == nil && graph.ModelType == models.ImportedFamily {
-		line("architecture", "an ONNX graph")
-		line("vocabulary", fmt.Sprintf("%d tokens", graph.VocabularySize))
-		line("positions", fmt.Sprintf("%d tokens at most", graph.MaxPositions))
-		if graph.Gradient {
+		if graph != nil && graph.Gradient {
 			line("gradient", "added by differentiating the graph")
-		} else {
+		} else if graph != nil {
 			line("no gradient", graph.NoGradient)
 		}
 	}
@@ -551,7 +551,7 @@ func importRun(ctx context.Context, o *importOptions) error {
 	if err != nil {
 		return err
 	}
-	if why := bundle.Imported.NoGradient; why != "" {
+	if why := bundle.Config.Imported.NoGradient; why != "" {
 		warn(o.streams, o.quiet, "the model has no gradient: %s; samplers without one work", why)
 	}
 	return printPlaced(o.streams, bundle, o.quiet)

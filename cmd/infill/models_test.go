@@ -43,11 +43,11 @@ func TestModelScripts(t *testing.T) {
 			env.Setenv("INFILL_ONNXRUNTIME", found.Path)
 			env.Setenv(models.CacheVariable, filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("HF_TOKEN_PATH", filepath.Join(env.WorkDir, "token"))
-			env.Setenv("FIRST", modelstest.FirstCommit)
-			env.Setenv("SECOND", modelstest.SecondCommit)
-			env.Setenv("TOKEN", modelstest.Token)
+			env.Setenv("FIRST", server.First)
+			env.Setenv("SECOND", server.Second)
+			env.Setenv("TOKEN", server.Token)
 			env.Setenv("EXPORTS", exports)
-			return modelstest.Write(filepath.Join(env.WorkDir, "tiny"), modelstest.Tiny(), modelstest.Options{Seed: 5})
+			return modelstest.Write(filepath.Join(env.WorkDir, "tiny"), modelstest.Tiny, modelstest.Options{Seed: 5})
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"alter":   alter,
@@ -66,7 +66,7 @@ func TestModelScripts(t *testing.T) {
 						if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 							return false
 						}
-						_, err := w.Write(make([]byte, len(server.Commits[modelstest.FirstCommit]["model.safetensors"])))
+						_, err := w.Write(make([]byte, len(server.Commits[server.First]["model.safetensors"])))
 						return err == nil
 					})
 				case "cut":
@@ -77,8 +77,8 @@ func TestModelScripts(t *testing.T) {
 						return true
 					})
 				case "moved":
-					server.Commits[modelstest.SecondCommit] = modelstest.HubFiles(t, 2)
-					server.Refs["main"] = modelstest.SecondCommit
+					server.AddSecond(t)
+					server.Refs["main"] = server.Second
 				}
 			},
 		},
@@ -117,7 +117,7 @@ func TestPullProgress(t *testing.T) {
 				return false
 			})
 			t.Setenv("HF_ENDPOINT", s.URL)
-			t.Setenv("HF_TOKEN", modelstest.Token)
+			t.Setenv("HF_TOKEN", s.Token)
 			t.Setenv(models.CacheVariable, t.TempDir())
 			code, stdout, stderr := runModels(t, c.terminal, append([]string{"models", "pull", "org/tiny"}, c.args...)...)
 			if code != exitDone {
@@ -132,7 +132,7 @@ func TestPullProgress(t *testing.T) {
 			if quiet := c.args != nil; (stdout == "") != quiet || !quiet && strings.Count(stdout, "\n") != 1 {
 				t.Errorf("standard output %q", stdout)
 			}
-			if strings.Contains(stdout+stderr, modelstest.Token) {
+			if strings.Contains(stdout+stderr, s.Token) {
 				t.Errorf("the token is printed: %q", stdout+stderr)
 			}
 		})

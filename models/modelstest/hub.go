@@ -22,13 +22,6 @@ import (
 	"infill/models"
 )
 
-// The commits that tests give the model org/tiny, and the token that opens it when it is private.
-const (
-	FirstCommit  = "1111111111111111111111111111111111111111"
-	SecondCommit = "2222222222222222222222222222222222222222"
-	Token        = "hf_letmein"
-)
-
 // Hub is a server on loopback that behaves like the Hugging Face hub: an interface for lists of files, small files served directly, large ones by a redirect to
 // another host, with the headers, codes and checksums that the hub gives.
 type Hub struct {
@@ -38,6 +31,9 @@ type Hub struct {
 	mu       sync.Mutex
 	requests []request
 
+	Token   string                       // opens the model when it is private
+	First   string                       // the commit that the model's branch main is at
+	Second  string                       // a commit that AddSecond adds
 	Commits map[string]map[string][]byte // commit to files
 	Refs    map[string]string            // branch to commit
 	Private bool                         // asks for the token
@@ -54,9 +50,13 @@ type request struct {
 	Method, Host, Path, Bytes, Authorization string
 }
 
-// NewHub starts a server that holds the model org/tiny, whose branch main is at FirstCommit. It stops with the test.
+// NewHub starts a server that holds the model org/tiny. It stops with the test.
 func NewHub(t testing.TB) *Hub {
-	s := &Hub{Commits: map[string]map[string][]byte{FirstCommit: HubFiles(t, 1)}, Refs: map[string]string{"main": FirstCommit}, sent: map[string]int64{}}
+	first := strings.Repeat("1", 40)
+	s := &Hub{
+		Token: "hf_letmein", First: first, Second: strings.Repeat("2", 40), sent: map[string]int64{},
+		Commits: map[string]map[string][]byte{first: hubFiles(t, 1)}, Refs: map[string]string{"main": first},
+	}
 	s.cdn = httptest.NewServer(s.logged(s.serveContent))
 	s.Server = httptest.NewServer(s.logged(s.ServeHub))
 	t.Cleanup(func() {
@@ -68,11 +68,14 @@ func NewHub(t testing.TB) *Hub {
 	return s
 }
 
-// HubFiles makes the files of a model. Its weights take 17 kB.
-func HubFiles(t testing.TB, seed uint64) map[string][]byte {
+// AddSecond adds the commit Second, with other weights.
+func (s *Hub) AddSecond(t testing.TB) { s.Hold(s.Second, hubFiles(t, 2)) }
+
+// hubFiles makes the files of a model. Its weights take 17 kB.
+func hubFiles(t testing.TB, seed uint64) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := Write(dir, Tiny(), Options{DType: "F16", Seed: seed}); err != nil {
+	if err := Write(dir, Tiny, Options{DType: "F16", Seed: seed}); err != nil {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{
@@ -148,7 +151,7 @@ func fail(w http.ResponseWriter, status int, code string) {
 
 // ServeHub answers a request as the hub does.
 func (s *Hub) ServeHub(w http.ResponseWriter, r *http.Request) {
-	if auth := r.Header.Get("Authorization"); s.Private && auth != "Bearer "+Token {
+	if auth := r.Header.Get("Authorization"); s.Private && auth != "Bearer "+s.Token {
 		// The hub does not tell a stranger whether a private model exists.
 		fail(w, http.StatusUnauthorized, "")
 		return
@@ -270,7 +273,7 @@ func (s *Hub) Hang(n int) func(http.ResponseWriter, *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
 			return false
 		}
-		content := s.Commits[FirstCommit]["model.safetensors"]
+		content := s.Commits[s.First]["model.safetensors"]
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 		w.Write(content[:n])
 		w.(http.Flusher).Flush()

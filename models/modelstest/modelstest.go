@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,21 +20,10 @@ import (
 	"infill/models/internal/safetensors"
 )
 
-// Tiny is a BERT of about 5,000 weights.
-func Tiny() models.Config {
-	return models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 64, EmbeddingSize: 16, HiddenSize: 16, Layers: 2, Heads: 2,
-		IntermediateSize: 32, Activation: models.GELU, HeadActivation: models.GELU, MaxPositions: 24, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
-	}
-}
-
-// Base has the shape of BERT-base: 12 layers, hidden size 768, 30,522 tokens, 110 million weights.
-func Base() models.Config {
-	return models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 768, HiddenSize: 768, Layers: 12, Heads: 12,
-		IntermediateSize: 3072, Activation: models.GELU, HeadActivation: models.GELU, MaxPositions: 512, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true,
-	}
-}
+// Tiny is the config.json of a BERT of about 5,000 weights.
+const Tiny = `{"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2,
+  "num_attention_heads": 2, "intermediate_size": 32, "hidden_act": "gelu", "max_position_embeddings": 24, "type_vocab_size": 2,
+  "layer_norm_eps": 1e-12, "pad_token_id": 0, "tie_word_embeddings": true}`
 
 // Options say which weights a bundle gets.
 type Options struct {
@@ -44,19 +32,10 @@ type Options struct {
 	Seed   uint64
 }
 
-// Write makes a bundle without a manifest in dir. Weights are normal, around 0, and around 1 where they scale a
-// LayerNorm.
-func Write(dir string, c models.Config, o Options) error {
-	config, err := json.MarshalIndent(ConfigJSON(c), "", "  ")
-	if err != nil {
-		return err
-	}
-	return WriteJSON(dir, config, o)
-}
-
-// WriteJSON is Write for a config.json of any family. The vocabulary is WordPiece's all the same.
-func WriteJSON(dir string, config []byte, o Options) error {
-	c, err := models.ParseConfig(config)
+// Write makes a bundle without a manifest in dir, of a config.json of any family. Weights are normal, around 0, and around 1 where they
+// scale a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that continue a word, and then numbered words.
+func Write(dir, config string, o Options) error {
+	c, err := models.ParseConfig([]byte(config))
 	if err != nil {
 		return err
 	}
@@ -66,8 +45,8 @@ func WriteJSON(dir string, config []byte, o Options) error {
 	var tensors []safetensors.Data
 	for _, t := range c.Tensors() {
 		mean := 0.0
-		if t.Scale {
-			mean = 1
+		if len(t.Shape) == 1 && strings.HasSuffix(t.Name, ".weight") {
+			mean = 1 // of a LayerNorm
 		}
 		n := 1
 		for _, d := range t.Shape {
@@ -79,8 +58,8 @@ func WriteJSON(dir string, config []byte, o Options) error {
 		return err
 	}
 	for name, content := range map[string]string{
-		"config.json":           string(config),
-		"vocab.txt":             strings.Join(Vocabulary(c.VocabularySize), "\n") + "\n",
+		"config.json":           config,
+		"vocab.txt":             strings.Join(vocabulary(c.VocabularySize), "\n") + "\n",
 		"tokenizer_config.json": `{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
@@ -129,19 +108,7 @@ func Alter(dir string, from *models.Bundle, change func(float32) float32) error 
 	return writeWeights(dir, tensors)
 }
 
-// ConfigJSON is the config.json of c, to be altered by tests.
-func ConfigJSON(c models.Config) map[string]any {
-	return map[string]any{
-		"model_type": c.ModelType, "architectures": c.Architectures, "vocab_size": c.VocabularySize, "hidden_size": c.HiddenSize,
-		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "intermediate_size": c.IntermediateSize, "hidden_act": c.Activation,
-		"max_position_embeddings": c.MaxPositions, "type_vocab_size": c.TypeVocabularySize, "layer_norm_eps": c.LayerNormEpsilon,
-		"pad_token_id": c.PaddingID, "tie_word_embeddings": c.TieWordEmbeddings,
-	}
-}
-
-// Vocabulary is a WordPiece vocabulary of n tokens: the special ones, letters, letters that continue a word, and then
-// numbered words.
-func Vocabulary(n int) []string {
+func vocabulary(n int) []string {
 	words := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
 	for _, prefix := range []string{"", "##"} {
 		for letter := 'a'; letter <= 'z'; letter++ {

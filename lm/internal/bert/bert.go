@@ -217,19 +217,19 @@ func (m *builder) normalize(x *onnx.Value, n models.Norm) *onnx.Value {
 	return m.LayerNormalization(x, m.weight(n.Weight), bias, m.bundle.Config.LayerNormEpsilon)
 }
 
-func (m *builder) activate(x *onnx.Value, a models.Activation) *onnx.Value {
-	switch a {
-	case models.GELU:
+func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
+	switch kind {
+	case "gelu":
 		return m.Gelu(x, false)
-	case models.GELUTanh:
+	case "gelu_tanh":
 		return m.Gelu(x, true)
-	case models.ReLU:
+	case "relu":
 		return m.Relu(x)
-	case models.Tanh:
+	case "tanh":
 		return m.Tanh(x)
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, a)
+		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, kind)
 	}
 	return x
 }

@@ -43,10 +43,10 @@ func (m *builder) mobileLayer(l models.Layer, all, asked span, in inputs) *onnx.
 	}
 	context := m.attend(l, queries, keys, all.hidden, in, asked.perRow)
 	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), narrow), l.AttentionNorm)
-	last := models.FeedForward{Up: l.Up, Down: l.Down, Norm: l.OutputNorm}
+	last := models.Layer{Up: l.Up, Down: l.Down, OutputNorm: l.OutputNorm}
 	for _, block := range append(l.Before[:len(l.Before):len(l.Before)], last) {
 		y := m.linear(m.activate(m.linear(x, block.Up, 1, 1), activation), block.Down, 1, 1)
-		x = m.normalize(m.Add(y, x), block.Norm)
+		x = m.normalize(m.Add(y, x), block.OutputNorm)
 	}
 	return m.normalize(m.Add(m.linear(x, l.Widen, 1, 1), asked.hidden), l.WidenNorm)
 }

@@ -82,7 +82,7 @@ func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differe
 	c := m.bundle.Config
 	x := m.normalize(m.Add(m.linear(context, l.Mixed, 1, 1), asked.hidden), l.AttentionNorm)
 	var y *onnx.Value
-	if c.Activation == models.GELU && differentiable {
+	if c.Activation == "gelu" && differentiable {
 		// gelu(x) = s(1 + erf s)/√2 with s = x/√2. The factors ride along with
 		// the matrix products, and erf s serves the derivative too.
 		s := m.linear(x, l.Up, 1, math.Sqrt(0.5))

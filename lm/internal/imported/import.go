@@ -16,10 +16,11 @@ import (
 	"infill/models"
 )
 
-// Settings makes the config.json of the graph in a file, which is to be named models.GraphName. tokenizer is the folder with the
+// Settings makes the config.json of the graph in a file. tokenizer is the folder with the
 // tokenizer's files, positions the longest text in tokens; 0: as config.json or tokenizer_config.json there say.
 func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
-	m, err := open(file, models.GraphName)
+	name := filepath.Base(file)
+	m, err := open(file, name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +42,12 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no masked-language-model head, or is of another model", m.path, m.output.Name, vocabulary, given.tokens)
 	}
 	c := &models.Imported{
-		ModelType: models.ImportedFamily, ExportedType: given.modelType, TokenizerClass: given.class,
+		ExportedType: given.modelType, TokenizerClass: given.class,
 		Architectures: given.architectures, VocabularySize: vocabulary, MaxPositions: given.positions,
-		GraphData: slices.Sorted(maps.Keys(m.Files(models.GraphName))), Gradient: true,
+		GraphData: slices.Sorted(maps.Keys(m.Files(name))), Gradient: true,
 	}
-	for name, least := range m.Files(models.GraphName) {
-		at := filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name))
+	for file, least := range m.Files(name) {
+		at := filepath.Join(filepath.Dir(m.path), filepath.FromSlash(file))
 		info, err := os.Stat(at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

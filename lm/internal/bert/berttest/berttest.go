@@ -31,11 +31,10 @@ type Shape struct {
 // Write fills dir with a bundle of random float32 weights.
 func Write(t testing.TB, dir string, s Shape) *models.Bundle {
 	t.Helper()
-	must(t, modelstest.Write(dir, models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: cmp.Or(s.Vocabulary, 30), HiddenSize: cmp.Or(s.Hidden, 8),
-		Layers: cmp.Or(s.Layers, 2), Heads: 2, IntermediateSize: cmp.Or(s.Intermediate, 12), MaxPositions: 16, TypeVocabularySize: 2,
-		Activation: models.Activation(cmp.Or(s.Activation, "gelu")), LayerNormEpsilon: 1e-12, TieWordEmbeddings: !s.Untied,
-	}, modelstest.Options{Spread: s.Spread, Seed: 1}))
+	config := fmt.Sprintf(`{"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": %d, "hidden_size": %d, "num_hidden_layers": %d,
+	  "num_attention_heads": 2, "intermediate_size": %d, "hidden_act": %q, "max_position_embeddings": 16, "tie_word_embeddings": %t}`,
+		cmp.Or(s.Vocabulary, 30), cmp.Or(s.Hidden, 8), cmp.Or(s.Layers, 2), cmp.Or(s.Intermediate, 12), cmp.Or(s.Activation, "gelu"), !s.Untied)
+	must(t, modelstest.Write(dir, config, modelstest.Options{Spread: s.Spread, Seed: 1}))
 	bundle, err := models.Open(dir)
 	must(t, err)
 	return bundle

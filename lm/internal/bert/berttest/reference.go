@@ -45,7 +45,7 @@ func References(t testing.TB, dir string) []Reference {
 		must(t, err)
 		r := Reference{Name: filepath.Base(filepath.Dir(file))}
 		must(t, json.Unmarshal(data, &r))
-		r.Bundle, err = models.OpenDir(filepath.Dir(file))
+		r.Bundle, err = models.Open(filepath.Dir(file))
 		must(t, err)
 		list = append(list, r)
 	}
