@@ -379,7 +379,7 @@ func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results,
 		_, err := io.WriteString(s.Out, t.Markdown())
 		return err
 	}
-	lines := append(t.AllNotes(), "signature "+r.Signature, "report "+filepath.Join(dir, eval.ReportFile))
+	lines := append(t.Notes, "signature "+r.Signature, "report "+filepath.Join(dir, eval.ReportFile))
 	_, err := io.WriteString(s.Styled(), t.Text(s.Width)+"\n"+notes(s.Width, lines...))
 	return err
 }

@@ -690,7 +690,10 @@ func TestTable(t *testing.T) {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
 		at := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
-		report := results.Methods[1].report(set)
+		report := results.Methods[1].Top
+		if set == "all" {
+			report = results.Methods[1].All
+		}
 		for name, want := range map[string]metrics.Value{
 			"self_bleu": report.SelfBLEU, "unique_ngrams/self/2": report.UniqueNGrams["self"][2], "unique_ngrams/ponds/3": report.UniqueNGrams["ponds"][3],
 			"corpus_bleu/all": report.CorpusBLEU["all"], "model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample.Mean),
@@ -730,8 +733,7 @@ func TestTable(t *testing.T) {
 	// The half of a normal's mass is within 0.6745 standard errors.
 	results.Configuration.Metrics.Confidence = 0.5
 	narrow := results.Table("top")
-	column := slices.IndexFunc(narrow.Columns, func(c Column) bool { return c.Key == "acceptance_rate" })
-	got, of := narrow.Rows[1].Cells[column], results.Methods[1].AcceptanceRate
+	got, of := narrow.Methods[1].Numbers["acceptance_rate"], results.Methods[1].AcceptanceRate
 	if want := of.Mean - 0.674489750196082**of.StandardError; math.Abs(float64(got.Low)-want) > 1e-12 {
 		t.Errorf("the interval of 50 %% begins at %v, want %v", got.Low, want)
 	}

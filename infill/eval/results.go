@@ -116,7 +116,7 @@ func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, erro
 	if err := f.write(MetricsFile, text); err != nil {
 		return nil, err
 	}
-	page, err := Report(f.header, results, f.records)
+	page, err := report(f.header, results, f.records)
 	if err != nil {
 		return nil, err
 	}
