@@ -17,7 +17,7 @@ var reportPage string
 // page is what the report shows.
 type page struct {
 	*Results
-	Header    *Header
+	Header    *header
 	Title     string
 	Facts     []string
 	Top, All  *Table
@@ -58,7 +58,7 @@ type pageWord struct {
 }
 
 // report is a page for people: one file that needs nothing else.
-func report(h *Header, r *Results, records map[key]*Record) ([]byte, error) {
+func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	c := r.Configuration
 	p := page{Results: r, Header: h, Series: allSeries(r.Methods), Title: "Samplers compared", Top: r.Table("top"), All: r.Table("all")}
 	switch c.Preset {
@@ -93,7 +93,7 @@ func report(h *Header, r *Results, records map[key]*Record) ([]byte, error) {
 			}
 			return format(v, c.digits)
 		},
-		"interval": func(c column, s ComparedScore) string {
+		"interval": func(c column, s comparedScore) string {
 			return c.Interval(cell{s.Difference.Difference, s.Interval.Low, s.Interval.High})
 		},
 	}).Parse(reportPage)

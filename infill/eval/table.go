@@ -17,7 +17,7 @@ import (
 
 // Sets lists the sets of samples that scores are taken of, the default first:
 // the likeliest final states of each sentence, or all of them.
-func Sets() []string { return []string{"top", "all"} }
+func (*Results) Sets() []string { return []string{"top", "all"} }
 
 // Table is table 3 of the paper with intervals, and what it leaves out beside it.
 type Table struct {
@@ -52,7 +52,7 @@ type test struct {
 	Model    string                   `json:"model"`
 	Method   string                   `json:"method"`
 	Baseline string                   `json:"baseline"`
-	Scores   map[string]ComparedScore `json:"scores"`
+	Scores   map[string]comparedScore `json:"scores"`
 }
 
 // cell is a number with its interval; a Value that is not defined has none.
@@ -151,7 +151,7 @@ func (r *Results) Table(set string) *Table {
 		r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
-			scores := map[string]ComparedScore{}
+			scores := map[string]comparedScore{}
 			for _, s := range k.Scores {
 				name := s.Score
 				if name == metrics.MetricLogLikelihoodMean {
