@@ -20,7 +20,7 @@ import (
 	"strings"
 
 	"infill/infill"
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -118,15 +118,6 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 		return Config{}, base, "", fmt.Errorf("preset %q: choose one of %s", name, strings.Join(Presets(), ", "))
 	}
 	return c, base, methods, nil
-}
-
-// ReadOptions says how corpora are read for the protocol.
-func (c Config) ReadOptions(form corpus.Form, encoding corpus.Encoding) corpus.ReadOptions {
-	o := corpus.ReadOptions{Form: form, Encoding: encoding, Markers: corpus.BertGen}
-	if c.Preset == "discs" {
-		o.Markers = corpus.DISCS
-	}
-	return o
 }
 
 // ParseVariants reads samplers as samplers.ParseList does, with settings of their own

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 	"infill/lm"
 	"infill/metrics"
 	"infill/samplers"
