@@ -47,7 +47,6 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		newCmdMetrics(s),
 		newCmdEval(s),
 		newCmdData(s),
-		newCmdLab(s, nil),
 		newCmdModels(s),
 		newCmdSetup(s, setupRun),
 		newCmdDoctor(s, doctorRun),
