@@ -64,9 +64,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 			return nil, err
 		}
 	}
-	// Threads that spin between nodes gain little alone, and lose half the
-	// speed beside another busy process.
-	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads, NoSpinning: true})
+	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads})
 	if err != nil {
 		return nil, err
 	}
