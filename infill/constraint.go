@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -37,111 +36,6 @@ type Constraints struct {
 // Any tells whether there is a constraint.
 func (c *Constraints) Any() bool {
 	return len(c.Words) > 0 || len(c.Ban) > 0 || c.WholeWords || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
-}
-
-// plan is a template of known lengths with what its slots may take.
-type plan struct {
-	template  *tokenize.Template
-	variables []variable
-	// allowed judges the tokens of all slots where the variables' supports cannot
-	// say it all; nil: everything is allowed.
-	allowed func(tokens []int) bool
-}
-
-// pieces are the numbers of pieces of the blanks.
-func (p *plan) pieces() []int {
-	pieces := make([]int, len(p.template.Blanks))
-	for i, b := range p.template.Blanks {
-		pieces[i] = b.Slots
-	}
-	return pieces
-}
-
-// together gives the reason why slots do not move one by one, or "".
-func (p *plan) together() string {
-	for _, v := range p.variables {
-		switch {
-		case v.words != nil:
-			return "words of several pieces"
-		case len(v.slots) > 1:
-			return "slots of one name"
-		}
-	}
-	if p.allowed != nil {
-		return "limits on a fill of several pieces"
-	}
-	return ""
-}
-
-// plans reads a template as the options want it: one plan for each combination
-// of the lengths its blanks may have. text is the template as typed, each blank at
-// its shortest.
-func (f *Filler) plans(template string, o Options) (text *tokenize.Template, plans []*plan, err error) {
-	text, err = f.tokenizer.Shortest(template)
-	if err != nil {
-		return nil, nil, err
-	}
-	rules, err := f.rules(text, o.Constraints)
-	if err != nil {
-		return nil, nil, err
-	}
-	templates, err := text.Expand(rules.lengths(text.Blanks))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, t := range templates {
-		if rules.fits(t) {
-			plans = append(plans, &plan{template: t})
-		}
-	}
-	if o.Pins != nil {
-		if len(plans) != 1 {
-			return nil, nil, misfit("pins", "the template has %d combinations of lengths: name one", len(plans))
-		}
-		if err := f.checkPins(plans[0].template, o.Pins); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, p := range plans {
-		if err := f.checkLength(len(p.template.IDs)); err != nil {
-			return nil, nil, err
-		}
-		if err := rules.compile(p, o.Pins); err != nil {
-			return nil, nil, err
-		}
-		if err := checkTogether(p, o); err != nil {
-			return nil, nil, err
-		}
-	}
-	return text, plans, nil
-}
-
-// Check reads a template with the options without running the model: what Fill
-// would say of them.
-func (f *Filler) Check(template string, o Options) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	_, _, err := f.plans(template, o)
-	return err
-}
-
-// checkTogether refuses what needs slots that move one by one.
-func checkTogether(p *plan, o Options) error {
-	why := p.together()
-	if why == "" {
-		return nil
-	}
-	kind := samplers.Describe(o.Sampler)
-	switch {
-	case o.Mode == ModeDecode:
-		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
-	case kind.Conditionals || kind.Distances:
-		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
-	case o.Initial.Kind == StartMask:
-		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
-	}
-	return nil
 }
 
 // rules are constraints in terms of one vocabulary.
@@ -356,9 +250,8 @@ func (r *rules) rightLength(ids []int) bool {
 	return n >= r.MinCharacters && (r.MaxCharacters == 0 || n <= r.MaxCharacters)
 }
 
-// compile writes a plan's variables.
-func (r *rules) compile(p *plan, pins []int) error {
-	t := p.template
+// compile writes the variables of a template, and what judges their tokens together.
+func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allowed func(tokens []int) bool, err error) {
 	blankOf := make([]int, 0, len(t.Slots))
 	for i, b := range t.Blanks {
 		for range b.Slots {
@@ -388,12 +281,12 @@ func (r *rules) compile(p *plan, pins []int) error {
 			v = pinned(v, pins)
 		}
 		if v.categories() == 0 {
-			return misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
+			return nil, nil, misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
 		}
-		p.variables = append(p.variables, v)
+		list = append(list, v)
 	}
 	if joint {
-		p.allowed = func(tokens []int) bool {
+		allowed = func(tokens []int) bool {
 			for i, b := range t.Blanks {
 				ids := tokens[b.First : b.First+b.Slots]
 				if b.Slots > 1 && r.lists[i] == nil && (r.banned(b, ids) || !r.rightLength(ids)) {
@@ -403,7 +296,7 @@ func (r *rules) compile(p *plan, pins []int) error {
 			return true
 		}
 	}
-	return nil
+	return list, allowed, nil
 }
 
 // together are the slots of a blank and of those of its name, and the words that

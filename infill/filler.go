@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"infill/lm"
 	"infill/tokenize"
@@ -122,6 +123,67 @@ func (f *Filler) Close() error {
 		return c.Close()
 	}
 	return nil
+}
+
+// Fill samples the slots of a template and ranks the fills. observe, which may
+// be nil, hears the initial states and every step, in order, and delays the run
+// while it works; of a decoding it hears the end alone.
+//
+// A template whose blanks have several possible lengths is filled once for each
+// combination of them, see Result.Lengths.
+//
+// Errors: *OptionError for the options, those that do not fit the template among
+// them, *tokenize.InputError for the template; ctx.Err() when the run was
+// cancelled, which stops a running call of the model. The same options, template,
+// model, machine and number of threads give the same result but for its Seconds,
+// whatever was filled before.
+func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
+	start := time.Now()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	plans, err := f.plans(template, o)
+	if err != nil {
+		return nil, err
+	}
+	model, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*Result, len(plans))
+	for i, p := range plans {
+		if results[i], err = f.fill(ctx, model, p, o, observe); err != nil {
+			return nil, cancelled(ctx, err)
+		}
+	}
+	result := results[0]
+	if len(plans) > 1 {
+		result = merge(results, o)
+	}
+	result.Stats.Seconds = time.Since(start).Seconds()
+	return result, nil
+}
+
+// fill takes a plan through the three steps.
+func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Options, observe func(Progress)) (*Result, error) {
+	r, err := f.prepare(ctx, model, p, o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.sample(ctx, observe)
+	if err != nil {
+		return nil, err
+	}
+	return r.rank(ctx, s)
+}
+
+// cancelled gives the plain reason of a run that was called off, without the
+// place it happened to be at.
+func cancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // Template reads a template without running the model. Errors are

@@ -3,7 +3,9 @@ package infill
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,8 +133,10 @@ type Options struct {
 // Sampling is how chains move, and over what: what methods of an evaluation may
 // differ in, as its files hold it.
 type Sampling struct {
-	// Sampler is one of Samplers().
-	Sampler string `json:"sampler"`
+	// Sampler is one of Samplers(); Settings are those of its own that are not listed
+	// here, see samplers.Describe.
+	Sampler  string                `json:"sampler"`
+	Settings []samplers.Assignment `json:"settings,omitempty"`
 	// Steps is the length of each chain, its warm-up included. 0 keeps the starts.
 	Steps int `json:"steps"`
 	// WarmUp is the number of first steps that are not drawn from and in which
@@ -208,9 +212,14 @@ func (o *Options) onText() samplers.OnText {
 // has tells whether the sampler has a setting.
 func (o *Options) has(setting string) bool { return samplers.Describe(o.Sampler).Has(setting) }
 
+// own is the sampler with the settings that are no options here.
+func (s *Sampling) own() samplers.Spec {
+	return samplers.Spec{Name: s.Sampler, Settings: s.Settings, OnText: true}
+}
+
 // spec is the sampler with what the options set.
 func (o *Options) spec() samplers.Spec {
-	spec := samplers.Spec{Name: o.Sampler, OnText: true}
+	spec := o.own()
 	if o.StepSize != 0 {
 		spec = spec.With("step-size", o.StepSize)
 	}
@@ -218,6 +227,33 @@ func (o *Options) spec() samplers.Spec {
 		spec = spec.With("balance", o.Balance)
 	}
 	return spec
+}
+
+// read takes a sampler with settings: those that are options of their own, and
+// others of its own. An error completes the sentence `"x" is not …`.
+func (s *Sampling) read(text string) error {
+	spec, err := samplers.ParseList(text)
+	switch {
+	case err != nil || len(spec) != 1:
+		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
+	case !slices.Contains(Samplers(), spec[0].Name):
+		return errors.New("one of " + strings.Join(Samplers(), ", "))
+	}
+	o := Options{Sampling: *s}
+	o.Sampler, o.Settings = spec[0].Name, nil
+	for _, a := range spec[0].Settings {
+		option := Find(a.Setting)
+		if !option.Sampling {
+			o.Settings = append(o.Settings, a)
+		} else if err := option.Set(&o, a.Value); err != nil {
+			return fmt.Errorf("a sampler with its settings: %s: %q is not %w", a.Setting, a.Value, err)
+		}
+	}
+	if err := o.own().Check(); err != nil {
+		return fmt.Errorf("a sampler with its settings: %w", err)
+	}
+	*s = o.Sampling
+	return nil
 }
 
 // settled returns the options with the sampler's own choices in the places that

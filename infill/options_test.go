@@ -107,7 +107,7 @@ func TestNewSeed(t *testing.T) {
 // TestTable: what an option writes, it reads again, and its values can be set.
 func TestTable(t *testing.T) {
 	texts := map[string]string{
-		"slot": "1=red,dark blue 2=sky", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
+		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
 		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
 	}
 	seen := map[string]bool{}
@@ -163,6 +163,37 @@ func TestSigned(t *testing.T) {
 		}
 		if in := strings.Contains(signature, "|"+key+":"); in == (option.Name == "top" || option.Name == "mode") {
 			t.Errorf("%s: %t in %s", option.Name, in, signature)
+		}
+	}
+}
+
+// TestSamplerGrammar: a sampler's settings that are options of a fill become those,
+// others stay with its name.
+func TestSamplerGrammar(t *testing.T) {
+	f, _ := newFake(t)
+	tests := []struct{ text, err, signature string }{
+		{text: "dmala:step-size=0.4,balance=sqrt,steps=6", signature: "sampler:dmala|alpha:0.4|beta:sqrt|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:6|"},
+		{text: "hamming-ball:radius=2,candidates=3", signature: "sampler:hamming-ball:radius=2|energy:pll|candidates:3|"},
+		{text: "mh", err: "one of dmala, gibbs, "},
+		{text: "gwg,dmala", err: "a sampler, as in dmala:step-size=0.4,balance=sqrt"},
+		{text: "dmala:step-size=much", err: `a sampler with its settings: step-size: "much" is not a number above 0, or auto`},
+		{text: "hamming-ball:radius=0", err: `a sampler with its settings: hamming-ball: radius "0" is not a whole number of 1 or more`},
+		{text: "dmala:speed=3", err: "a sampler with its settings: dmala has no speed: "},
+		{text: "dula-ordinal", err: "one of dmala, gibbs, "},
+	}
+	for _, test := range tests {
+		o := DefaultOptions()
+		switch err := Find("sampler").Set(&o, test.text); {
+		case test.err != "":
+			if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+				t.Errorf("%s: got %v, want %q", test.text, err, test.err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", test.text, err)
+		default:
+			if got := fill(t, f, twoSlots, o).Signature; !strings.HasPrefix(got, test.signature) {
+				t.Errorf("%s: signature %s", test.text, got)
+			}
 		}
 	}
 }

@@ -27,10 +27,10 @@ func newPool(chains, slots int) *pool {
 	return &pool{chains: chains, slots: slots, index: map[string]int{}}
 }
 
-// add draws the present state of every chain.
-func (p *pool) add(positions []int, energy []float64) {
-	for chain := range p.chains {
-		position := positions[chain*p.slots : (chain+1)*p.slots]
+// add draws the present state of every chain, whose energies are U by the temperature.
+func (p *pool) add(state *samplers.State, temperature float64) {
+	for chain, u := range state.Energy {
+		position := state.Position(chain)
 		p.key = p.key[:0]
 		for _, v := range position {
 			p.key = binary.LittleEndian.AppendUint32(p.key, uint32(v))
@@ -40,9 +40,9 @@ func (p *pool) add(positions []int, energy []float64) {
 			fill = len(p.energy)
 			p.index[string(p.key)] = fill
 			p.states = append(p.states, position...)
-			p.energy = append(p.energy, energy[chain])
+			p.energy = append(p.energy, u*temperature)
 		} else if math.IsNaN(p.energy[fill]) {
-			p.energy[fill] = energy[chain]
+			p.energy[fill] = u * temperature
 		}
 		p.draws = append(p.draws, int32(fill))
 	}
@@ -80,40 +80,29 @@ func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 	return nil
 }
 
-// ranked is one entry of a ranking.
-type ranked struct {
-	fill  int
-	chain int // whose final state it is, -1 in a ranking of distinct fills
-}
-
 // distinct ranks the distinct fills by energy, the best first. Ties go to the
 // fill drawn more often, then to the smaller token numbers, so that the order
 // never hangs on which chain came first.
-func (p *pool) distinct() []ranked {
+func (p *pool) distinct() []int {
 	counts := p.counts()
-	fills := make([]ranked, len(p.energy))
+	fills := make([]int, len(p.energy))
 	for fill := range fills {
-		fills[fill] = ranked{fill, -1}
+		fills[fill] = fill
 	}
-	slices.SortFunc(fills, func(a, b ranked) int {
-		return cmp.Or(
-			cmp.Compare(p.energy[b.fill], p.energy[a.fill]),
-			cmp.Compare(counts[b.fill], counts[a.fill]),
-			slices.Compare(p.state(a.fill), p.state(b.fill)))
+	slices.SortFunc(fills, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.energy[b], p.energy[a]), cmp.Compare(counts[b], counts[a]), slices.Compare(p.state(a), p.state(b)))
 	})
 	return fills
 }
 
 // finals ranks the final states of the chains by energy, repeats included; ties
 // keep the order of the chains.
-func (p *pool) finals(top int) []ranked {
-	fills := make([]ranked, p.chains)
+func (p *pool) finals(top int) []int {
+	fills := make([]int, p.chains)
 	for chain, fill := range p.final() {
-		fills[chain] = ranked{int(fill), chain}
+		fills[chain] = int(fill)
 	}
-	slices.SortStableFunc(fills, func(a, b ranked) int {
-		return cmp.Compare(p.energy[b.fill], p.energy[a.fill])
-	})
+	slices.SortStableFunc(fills, func(a, b int) int { return cmp.Compare(p.energy[b], p.energy[a]) })
 	return fills[:min(top, len(fills))]
 }
 
@@ -126,17 +115,24 @@ func (p *pool) counts() []int {
 	return counts
 }
 
-// byChain tells how often each chain drew each of the ranked fills, [order][chains].
-func (p *pool) byChain(order []ranked) [][]float64 {
+// byChain tells how often each chain drew each of the ranked fills, as a share of
+// its draws, [order][chains].
+func (p *pool) byChain(order []int) [][]float64 {
 	place := make(map[int][]int, len(order)) // a fill may be ranked more than once
 	counts := make([][]float64, len(order))
-	for i, entry := range order {
-		place[entry.fill] = append(place[entry.fill], i)
+	for i, fill := range order {
+		place[fill] = append(place[fill], i)
 		counts[i] = make([]float64, p.chains)
 	}
 	for i, fill := range p.draws {
 		for _, at := range place[int(fill)] {
 			counts[at][i%p.chains]++
+		}
+	}
+	rounds := float64(len(p.draws) / p.chains)
+	for _, row := range counts {
+		for c := range row {
+			row[c] /= rounds
 		}
 	}
 	return counts

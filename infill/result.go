@@ -118,27 +118,3 @@ type WarmUp struct {
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
-
-// Progress is a moment of a run. It is the receiver's own: nothing in it
-// changes afterwards.
-type Progress struct {
-	Template string
-	Step     int // 0 is the initial states
-	Steps    int // of the whole run
-	// Pieces is the number of slots of each blank, [blanks]. Where the template has
-	// several lengths, their runs follow each other, and a run's initial states
-	// come with the number of the step before them.
-	Pieces []int
-	WarmUp bool
-	// TokenIDs holds the tokens of the slots, [chains × slots].
-	TokenIDs []int
-	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the
-	// sampler does not need it.
-	LogLikelihoods []float64
-	// Accepted tells which chains took their proposal, and Changed how many of
-	// their slots changed, [chains]; nil at step 0.
-	Accepted []bool
-	Changed  []int
-	// StepSize is α at this step, 0 for samplers that have none.
-	StepSize float64
-}

@@ -38,8 +38,10 @@ type Option struct {
 	want  string // what every value is: the end of the sentence `"x" is not …`
 	get   func(o *Options) string
 	set   func(o *Options, text string) bool
-	valid func(o *Options) bool   // nil: whatever set takes
-	check func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
+	valid func(o *Options) bool // nil: whatever set takes
+	// explain says more than want does of a text that set does not take; nil: nothing.
+	explain func(text string) error
+	check   func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
 	// useless says of what the option is none: a sampler's or a mode's name is put before it.
 	useless []useless
 }
@@ -58,6 +60,9 @@ func (t Option) Get(o *Options) string { return t.get(o) }
 func (t Option) Set(o *Options, text string) error {
 	changed := *o
 	if !t.set(&changed, text) {
+		if t.explain != nil {
+			return t.explain(text)
+		}
 		return errors.New(t.want)
 	}
 	*o = changed
@@ -123,7 +128,18 @@ func Find(name string) Option {
 // Table lists the options of a fill, in the order of the command's help.
 func Table() []Option { return slices.Clone(table()) }
 
-var table = sync.OnceValue(func() []Option {
+// rows are the table, written down once.
+var rows struct {
+	once sync.Once
+	list []Option
+}
+
+func table() []Option {
+	rows.once.Do(func() { rows.list = newTable() })
+	return rows.list
+}
+
+func newTable() []Option {
 	decodes := func(o *Options) bool { return o.Mode == ModeDecode }
 	searches := func(o *Options) bool { return o.Mode == ModeBest }
 	balances := strings.Join(samplers.BalanceNames(), ", ")
@@ -149,8 +165,20 @@ var table = sync.OnceValue(func() []Option {
 			func(o *Options) (low, high *int) { return &o.MinPieces, &o.MaxPieces }),
 		choice(Option{Name: "mode", Help: "draw fills; search for the likeliest by annealing; or decode by confidence, without chains"},
 			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
-		choice(Option{Name: "sampler", Sampling: true, Help: "how the chains move, see infill help samplers"},
-			func(o *Options) *string { return &o.Sampler }, Samplers()...),
+		{
+			Name: "sampler", Kind: "NAME", Sampling: true, Values: Samplers(), want: "one of " + strings.Join(Samplers(), ", "),
+			Help:    "how the chains move, see infill help samplers; one of " + strings.Join(Samplers(), ", "),
+			get:     func(o *Options) string { return o.own().String() },
+			set:     func(o *Options, text string) bool { return o.read(text) == nil },
+			explain: func(text string) error { return new(Sampling).read(text) },
+			valid:   func(o *Options) bool { return slices.Contains(Samplers(), o.Sampler) },
+			check: func(o *Options) string {
+				if err := o.own().Check(); err != nil {
+					return err.Error()
+				}
+				return ""
+			},
+		},
 		numeric(Option{Name: "samples", Kind: "N", Unit: "chains", Help: "chains, each of which ends in one sample",
 			Values: strings.Fields("1 5 10 25 50 100"), want: fmt.Sprintf("a whole number from 1 to %d", maxChains)},
 			func(o *Options) *int { return &o.Chains }, "", 0, 1, maxChains),
@@ -242,7 +270,7 @@ var table = sync.OnceValue(func() []Option {
 		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given", want: "a whole number of 0 or more, below 2^64"},
 			func(o *Options) *uint64 { return &o.Seed }, "", 0, 0, math.MaxUint64),
 	}
-})
+}
 
 func texts[T ~string](values []T) []string {
 	list := make([]string, len(values))

@@ -24,7 +24,10 @@ type Spec struct {
 }
 
 // An Assignment gives a setting a value, as they are written.
-type Assignment struct{ Setting, Value string }
+type Assignment struct {
+	Setting string `json:"setting"`
+	Value   string `json:"value"`
+}
 
 // Parse reads one sampler, and refuses names, settings and values that are
 // none.

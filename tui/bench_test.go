@@ -13,16 +13,16 @@ import (
 // BenchmarkView draws the pages of a finished run: what a key costs.
 func BenchmarkView(b *testing.B) {
 	c, filler := testConfig(b, two)
-	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *Snapshot, 1), time.Now)
+	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *snapshot, 1), time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for page, name := range viewNames()[:4] {
+	for page := range runsView {
 		for _, size := range [][2]int{{80, 24}, {240, 70}} {
-			b.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s-%dx%d", page, size[0], size[1]), func(b *testing.B) {
 				m := newModel(b.Context(), c)
 				m.sides[0].snapshot, m.sides[1].snapshot = s, s
-				m.width, m.height, m.view = size[0], size[1], view(page)
+				m.width, m.height, m.view = size[0], size[1], page
 				m.list()
 				b.ReportAllocs()
 				for b.Loop() {
@@ -37,7 +37,7 @@ func BenchmarkView(b *testing.B) {
 // BenchmarkResize changes the size at every frame.
 func BenchmarkResize(b *testing.B) {
 	c, filler := testConfig(b, two)
-	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *Snapshot, 1), time.Now)
+	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *snapshot, 1), time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func BenchmarkSnapshot(b *testing.B) {
 		for _, steps := range []int{50, 2000} {
 			o := infill.DefaultOptions()
 			o.Steps = steps
-			r := newRecorder(template, o, nil, time.Now)
+			r := newRecorder(template, o, time.Now)
 			if _, err := filler.Fill(b.Context(), slots, o, func(p infill.Progress) { r.add(p) }); err != nil {
 				b.Fatal(err)
 			}
-			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, len(r.fills)), func(b *testing.B) {
+			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, len(r.found)), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					r.snapshot()
+					r.snap()
 				}
 			})
 		}

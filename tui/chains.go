@@ -5,97 +5,111 @@ import (
 	"math"
 	"strings"
 
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 )
 
-// chainTable shows how each chain moves.
-type chainTable struct {
-	styles   *styles
-	snapshot *Snapshot
-	offset   int
-	rows     int
+// chainsPage shows how each chain moves.
+type chainsPage struct {
+	m      *model
+	offset int
+}
+
+var _ page = (*chainsPage)(nil)
+
+func (p *chainsPage) move(by int) {
+	if s := p.m.sides[0].snapshot; s != nil {
+		p.offset = min(max(p.offset+by, 0), s.Chains-1)
+	}
+}
+
+func (p *chainsPage) turn(by int)                 { p.m.turnSlot(by) }
+func (p *chainsPage) key(tea.KeyPressMsg) tea.Cmd { return nil }
+func (p *chainsPage) limits() []string            { return nil }
+
+func (p *chainsPage) hints(k keyMap) []key.Binding {
+	return []key.Binding{as(k.Down, "more chains"), as(k.Settings, "options"), p.m.runHint(), as(k.Write, "write")}
 }
 
 // head is what is said above the chains.
-func (t *chainTable) head(columns int) []string {
-	s, p := t.styles, t.snapshot
+func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
+	m := p.m
 	var lines []string
-	figure := func(name, value string) string { return s.faint.Render(name+" ") + s.strong.Render(value) }
-	figures := []string{figure("R-hat", number("%.3f", p.RHat)),
-		figure("ESS", number("%.0f", p.ESS)) + s.faint.Render(fmt.Sprintf(" of %d draws", p.Rounds*p.Chains))}
-	if rate, e := p.acceptance(); !math.IsNaN(rate) {
+	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
+	figures := []string{figure("R-hat", number("%.3f", s.RHat)),
+		figure("ESS", number("%.0f", s.ESS)) + m.faint.Render(fmt.Sprintf(" of %d draws", s.Rounds*s.Chains))}
+	if rate, e := s.acceptance(); !math.IsNaN(rate) {
 		if columns < 76 {
 			e = math.NaN()
 		}
-		figures = append(figures, figure("acceptance", withError("%.2f", rate, e)))
+		figures = append(figures, figure("acceptance", withError(rate, e)))
 	}
-	if size := lastStepSize(p); size > 0 {
+	if size := s.stepSize(); size > 0 {
 		figures = append(figures, figure("α", fmt.Sprintf("%.3g", size)))
 	}
-	lines = append(lines, ansi.Truncate(strings.Join(figures, s.faint.Render(" · ")), columns, "…"))
-	if t.rows >= 9 && len(p.StepSizes) > 1 {
-		values := make([]float32, len(p.StepSizes))
+	lines = append(lines, cut(strings.Join(figures, m.faint.Render(" · ")), columns))
+	if rows >= 9 && len(s.StepSizes) > 1 {
+		values := make([]float32, len(s.StepSizes))
 		low, high := math.Inf(1), math.Inf(-1)
-		for i, a := range p.StepSizes {
+		for i, a := range s.StepSizes {
 			values[i] = float32(math.Log(a))
 			low, high = min(low, float64(values[i])), max(high, float64(values[i]))
 		}
-		cells := min(max(columns-44, 10), 60)
-		text := sparkline(values, cells, low, high)
-		told := fmt.Sprintf(" from %.3g to %.3g", p.StepSizes[0], lastStepSize(p))
+		text := sparkline(values, min(max(columns-44, 10), 60), low, high)
+		told := fmt.Sprintf(" from %.3g to %.3g", s.StepSizes[0], s.stepSize())
 		switch {
 		case low == high: // not adapted
-			text, told = "", fmt.Sprintf("%.3g throughout", p.StepSizes[0])
-		case p.WarmUp:
+			text, told = "", fmt.Sprintf("%.3g throughout", s.StepSizes[0])
+		case s.WarmUp:
 			told += ", still adapting"
 		default:
 			told += ", fixed since"
 		}
-		lines = append(lines, ansi.Truncate(s.faint.Render("step size α ")+t.inTwo(text, len(values))+s.faint.Render(told), columns, "…"))
+		lines = append(lines, cut(m.faint.Render("step size α ")+p.inTwo(s, text, len(values))+m.faint.Render(told), columns))
 	}
-	caveats := t.caveats()
 	room := 1
-	if t.rows >= 12 {
+	if rows >= 12 {
 		room = 3
 	}
-	wrapped := strings.Split(ansi.Wrap(strings.Join(caveats, " "), columns, ""), "\n")
-	if len(wrapped) > room {
-		wrapped = wrapped[:room]
-		wrapped[room-1] = ansi.Truncate(wrapped[room-1], columns-1, "") + "…"
+	told := strings.Split(ansi.Wrap(strings.Join(caveats(s), " "), columns, ""), "\n")
+	if len(told) > room {
+		told = told[:room]
+		told[room-1] = ansi.Truncate(told[room-1], columns-1, "") + "…"
 	}
-	for _, line := range wrapped {
-		lines = append(lines, s.faint.Render(line))
+	for _, line := range told {
+		lines = append(lines, m.faint.Render(line))
 	}
 	return lines
 }
 
 // caveats say what the figures can and cannot tell.
-func (t *chainTable) caveats() []string {
-	p := t.snapshot
+func caveats(s *snapshot) []string {
 	var list []string
 	switch {
-	case p.WarmUp:
+	case s.WarmUp:
 		list = append(list, "R-hat and ESS begin after the warm-up.")
-	case math.IsInf(p.RHat, 1):
+	case math.IsInf(s.RHat, 1):
 		list = append(list, "No chain moves, and they stand at different fills: nothing can be said of the distribution.")
-	case math.IsNaN(p.RHat) && p.Result == nil:
+	case math.IsNaN(s.RHat) && s.Result == nil:
 		list = append(list, "The log-likelihoods of this sampler are worked out when it is done, or more draws are needed.")
-	case math.IsNaN(p.RHat):
+	case math.IsNaN(s.RHat):
 		list = append(list, "Too few draws, or all of the same fill, for R-hat and ESS.")
-	case p.RHat > 1.01:
-		list = append(list, fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now %d steps).", p.Options.Steps))
+	case s.RHat > 1.01:
+		list = append(list, fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now %d steps).", s.Options.Steps))
 	default:
 		list = append(list, "The halves of the chains agree.")
 	}
-	if !math.IsNaN(p.ESS) {
+	if !math.IsNaN(s.ESS) {
 		list = append(list, "Both look at the log-likelihood alone: chains caught in one mode look the same as chains that have seen all.")
-		if p.Chains == 1 {
+		if s.Chains == 1 {
 			list = append(list, "A single chain cannot tell.")
 		}
 	}
 	return list
 }
 
+// number writes a figure, "–" where it is not known.
 func number(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -107,36 +121,40 @@ func number(format string, x float64) string {
 }
 
 // inTwo colours a sparkline of values: the warm-up and what follows.
-func (t *chainTable) inTwo(text string, values int) string {
-	s, runes := t.styles, []rune(text)
+func (p *chainsPage) inTwo(s *snapshot, text string, values int) string {
+	runes := []rune(text)
 	if len(runes) == 0 {
 		return ""
 	}
-	cut := len(runes)
-	if !t.snapshot.WarmUp {
-		cut = min((t.snapshot.WarmUpSteps+1)*len(runes)/max(values, 1), len(runes))
-		if t.snapshot.WarmUpSteps == 0 {
-			cut = 0
-		}
+	at := len(runes)
+	switch {
+	case s.WarmUp:
+	case s.WarmUpSteps == 0:
+		at = 0
+	default:
+		at = min((s.WarmUpSteps+1)*len(runes)/max(values, 1), len(runes))
 	}
-	return s.faint.Render(string(runes[:cut])) + s.done.Render(string(runes[cut:]))
+	return p.m.faint.Render(string(runes[:at])) + p.m.done.Render(string(runes[at:]))
 }
 
-// Render draws the chains.
-func (t *chainTable) Render(columns int) string {
-	s, p := t.styles, t.snapshot
-	if p == nil {
-		return stack(columns, t.rows, s.faint.Render("  no chains yet: write a template"))
+func (p *chainsPage) render(columns, rows int) string {
+	m, s := p.m, p.m.sides[0].snapshot
+	switch {
+	case s == nil:
+		return stack(columns, rows, m.faint.Render("  no chains yet: write a template"))
+	case s.Several:
+		return stack(columns, rows, "", m.faint.Render(cut("    chains are shown where every blank has one length, as in [MASK:2]", columns)))
 	}
-	head := t.head(columns - 2)
-	for i := range head {
-		head[i] = "  " + head[i]
+	columns--
+	var lines []string
+	for _, line := range p.head(s, columns-2, rows) {
+		lines = append(lines, "  "+line)
 	}
-	if t.rows >= 18 {
-		head = append(head, "")
+	if rows >= 18 {
+		lines = append(lines, "")
 	}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, history := range p.LogLikelihoods {
+	for _, history := range s.LogLikelihoods {
 		for _, u := range history {
 			if u == u {
 				low, high = min(low, float64(u)), max(high, float64(u))
@@ -153,42 +171,38 @@ func (t *chainTable) Render(columns int) string {
 		spark, accept = 26, 12
 	}
 	moveWidth := columns - 5 - spark - uWidth - 2 - accept - rateWidth - 2
-	lines := append(head, s.title.Render(right("chain", 5)+" "+fit("log-likelihood", spark+uWidth+1)+" "+fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
-	t.offset = min(t.offset, max(p.Chains-(t.rows-len(lines)), 0))
-	for chain := t.offset; chain < p.Chains && len(lines) < t.rows; chain++ {
-		history, accepted := p.LogLikelihoods[chain], p.Accepted[chain]
-		u := float64(history[len(history)-1])
-		rate := math.NaN()
-		if n := len(accepted); n > 1 {
-			rate = 0
-			for _, a := range accepted[1:] {
-				rate += float64(a) / float64(n-1)
-			}
-		}
-		move := s.faint.Render("has not moved")
-		if m := p.Moves[chain]; m.Step > 0 {
-			move = ""
-			for i, blank := range m.Blanks {
-				if i > 0 {
-					move += s.faint.Render(", ")
-				}
-				move += s.faint.Render(harmless(m.From[i])+" → ") + s.slot(blank).Render(harmless(m.To[i]))
-			}
-			if m.Step < p.Step {
-				steps := "steps"
-				if p.Step-m.Step == 1 {
-					steps = "step"
-				}
-				move += s.faint.Render(fmt.Sprintf("  %d %s ago", p.Step-m.Step, steps))
-			}
-		}
-		if moveWidth < width(move) {
-			move = ansi.Truncate(move, moveWidth, "…")
-		}
-		lines = append(lines, s.faint.Render(right(fmt.Sprint(chain+1), 4))+"  "+
-			fit(t.inTwo(sparkline(history, spark, low, high), len(history)), spark)+right(number("%.2f", u), uWidth)+"  "+
-			fit(t.inTwo(sparkline(accepted[min(1, len(accepted)):], accept, 0, 1), len(accepted)), accept)+
-			s.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+move)
+	lines = append(lines, m.faint.Render(right("chain", 5)+" "+fit("log-likelihood", spark+uWidth+1)+" "+fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
+	p.offset = min(p.offset, max(s.Chains-(rows-len(lines)), 0))
+	for chain := p.offset; chain < s.Chains && len(lines) < rows; chain++ {
+		history, accepted := s.LogLikelihoods[chain], s.Accepted[chain]
+		rate, _ := betweenChains(since([][]float32{accepted}, 1))
+		lines = append(lines, m.faint.Render(right(fmt.Sprint(chain+1), 4))+"  "+
+			fit(p.inTwo(s, sparkline(history, spark, low, high), len(history)), spark)+right(number("%.2f", float64(history[len(history)-1])), uWidth)+"  "+
+			fit(p.inTwo(s, sparkline(accepted[min(1, len(accepted)):], accept, 0, 1), len(accepted)), accept)+
+			m.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+cut(p.lastMove(s, s.Moves[chain]), moveWidth))
 	}
-	return stack(columns, t.rows, strings.Join(lines, "\n"))
+	return stack(columns, rows, lines...)
+}
+
+// lastMove says what a chain changed last, and how long ago.
+func (p *chainsPage) lastMove(s *snapshot, last move) string {
+	m := p.m
+	if last.Step == 0 {
+		return m.faint.Render("has not moved")
+	}
+	text := ""
+	for i, blank := range last.Blanks {
+		if i > 0 {
+			text += m.faint.Render(", ")
+		}
+		text += m.faint.Render(harmless(last.From[i])+" → ") + m.styles.slot(blank).Render(harmless(last.To[i]))
+	}
+	switch ago := s.Step - last.Step; ago {
+	case 0:
+	case 1:
+		text += m.faint.Render("  1 step ago")
+	default:
+		text += m.faint.Render(fmt.Sprintf("  %d steps ago", ago))
+	}
+	return text
 }

@@ -3,178 +3,129 @@ package tui
 import (
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
-	"github.com/charmbracelet/x/ansi"
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 
 	"infill/infill"
-	"infill/samplers"
 )
 
-// comparison shows two samplers on one template.
-type comparison struct {
-	styles *styles
-	sides  [2]*side
-	chosen int
+// comparePage shows two samplers on one template.
+type comparePage struct {
+	m      *model
+	chosen int // the side
 	offset int
-	rows   int
-	pins   map[int]pin
 }
 
-// Render draws both.
-func (c *comparison) Render(columns int) string {
+var _ page = (*comparePage)(nil)
+
+func (p *comparePage) move(by int) {
+	most := 0
+	for _, side := range p.m.sides {
+		if side.snapshot != nil {
+			most = max(most, len(side.snapshot.Fills)-1)
+		}
+	}
+	p.offset = min(max(p.offset+by, 0), most)
+}
+
+func (p *comparePage) turn(by int)                 { p.chosen = min(max(p.chosen+by, 0), 1) }
+func (p *comparePage) key(tea.KeyPressMsg) tea.Cmd { return nil }
+func (p *comparePage) limits() []string            { return nil }
+
+func (p *comparePage) hints(k keyMap) []key.Binding {
+	return []key.Binding{as(k.Right, "side"), as(k.Settings, "its options"), p.m.runHint(), as(k.Write, "write")}
+}
+
+func (p *comparePage) render(columns, rows int) string {
 	half := (columns - 3) / 2
 	shared := map[string]int{}
-	for _, s := range c.sides {
-		if s.snapshot != nil {
-			for _, f := range s.snapshot.Fills {
+	for i, side := range p.m.sides {
+		p.m.zone(i*(columns+1)/2, p.m.top, columns/2, rows, func(int, int) tea.Cmd { p.chosen = i; return nil })
+		if side.snapshot != nil {
+			for _, f := range side.snapshot.Fills {
 				shared[f.key()]++
 			}
 		}
 	}
-	left := c.side(0, half, shared)
-	rightSide := c.side(1, columns-3-half, shared)
-	return beside(c.styles.rule.Render(" │ "), c.rows, left, rightSide)
+	return beside(p.m.line.Render(" │ "), rows, p.side(0, half, rows, shared), p.side(1, columns-3-half, rows, shared))
 }
 
-func (c *comparison) side(i, columns int, shared map[string]int) string {
-	s, side := c.styles, c.sides[i]
+func (p *comparePage) side(i, columns, rows int, shared map[string]int) string {
+	m, side := p.m, &p.m.sides[i]
 	name := fmt.Sprintf("%c  %s", 'A'+i, side.options.Sampler)
-	head := "  " + s.strong.Render(name)
-	if i == c.chosen {
-		head = s.marker.Render("▸ ") + s.activeTab.Render(name)
+	head := "  " + m.strong.Render(name)
+	if i == p.chosen {
+		head = m.accent.Render("▸ ") + m.active.Render(name)
 	}
-	state := s.faint.Render(side.state())
+	state := m.faint.Render(side.state())
 	if width(head)+2+width(state) >= columns {
 		state = ""
 	}
 	lines := []string{between(head, state+" ", columns)}
-	figures := c.figures(side)
-	shown := len(figures)
-	if c.rows < 16 {
-		shown = min(max(c.rows-6, 2), shown)
+	figures := figuresOf(side.snapshot)
+	if rows < 16 {
+		figures = figures[:min(max(rows-6, 2), len(figures))]
 	}
 	nameWidth := min(22, columns/2)
-	for _, f := range figures[:shown] {
-		lines = append(lines, "  "+s.faint.Render(fit(f[0], nameWidth))+fit(f[1], columns-2-nameWidth))
+	for _, f := range figures {
+		lines = append(lines, "  "+m.faint.Render(fit(f[0], nameWidth))+fit(f[1], columns-2-nameWidth))
 	}
-	if c.rows >= 20 {
+	if rows >= 20 {
 		lines = append(lines, "")
 	}
-	lines = append(lines, s.title.Render(between("  fill", right("log-lik.", 9)+right("drawn", 8), columns)))
-	if p := side.snapshot; p != nil {
+	lines = append(lines, m.faint.Render(between("  fill", right("log-lik.", 9)+right("drawn", 8), columns)))
+	if s := side.snapshot; s != nil {
 		textWidth := columns - 2 - 9 - 8
-		end := min(len(p.Fills), c.offset+max(c.rows-len(lines), 0))
-		fills := p.Fills[min(c.offset, end):end]
+		fills := s.Fills[min(p.offset, len(s.Fills)):]
+		fills = fills[:min(len(fills), max(rows-len(lines), 0))]
 		allowed := commonAllowance(fills, textWidth)
 		for n := range fills {
 			f := &fills[n]
 			mark := "  "
 			if shared[f.key()] > 1 {
-				mark = s.good.Render("= ")
+				mark = m.good.Render("= ")
 			}
-			list := shorten(parts(f.Text, f.Spans), allowed)
-			if allowed < 3 {
-				list = fillsAlone(f)
-			}
-			text := s.marked(list, s.text, c.pins)
-			text = ansi.Truncate(text, textWidth, "…")
-			lines = append(lines, mark+fit(text, textWidth)+right(number("%.2f", f.rating()), 9)+s.faint.Render(right(percent(f.Frequency, nil, false), 8)))
+			lines = append(lines, mark+fit(m.within(f, allowed, textWidth, m.text, m.pins), textWidth)+
+				right(number("%.2f", f.rating()), 9)+m.faint.Render(right(percent(f.Frequency, nil, false), 8)))
 		}
 	} else if side.fault != "" {
-		lines = append(lines, s.fault.Render(ansi.Truncate("  "+side.fault, columns, "…")))
+		lines = append(lines, m.styles.fault.Render(cut("  "+side.fault, columns)))
 	}
-	return stack(columns, c.rows, strings.Join(lines, "\n"))
+	return stack(columns, rows, lines...)
 }
 
-// figures are what the two are compared by, the most telling first.
-func (c *comparison) figures(side *side) [][2]string {
-	p := side.snapshot
-	if p == nil {
+// figuresOf are what two runs are compared by, the most telling first.
+func figuresOf(s *snapshot) [][2]string {
+	if s == nil {
 		return [][2]string{{"", ""}}
 	}
-	mean, e := p.meanLogLikelihood()
-	rate, rateError := p.acceptance()
-	best := math.NaN()
-	if len(p.Fills) > 0 {
-		best = p.Fills[0].rating()
+	best, stepSize := math.NaN(), math.NaN()
+	if len(s.Fills) > 0 {
+		best = s.Fills[0].rating()
 	}
-	figures := [][2]string{
-		{"mean log-likelihood", number2(mean, e)},
-		{"distinct fills", fmt.Sprintf("%d of %d draws", p.Distinct, p.Rounds*p.Chains)},
-		{"R-hat, ESS", number("%.3f", p.RHat) + ", " + number("%.0f", p.ESS)},
-		{"acceptance", number2(rate, rateError)},
+	if size := s.stepSize(); size > 0 {
+		stepSize = size
+	}
+	seconds, rows := s.Elapsed.Seconds(), "…"
+	if s.Result != nil {
+		seconds, rows = s.Result.Stats.Seconds, fmt.Sprint(s.Result.Stats.ModelRows)
+	}
+	return [][2]string{
+		{"mean log-likelihood", withError(s.meanLogLikelihood())},
+		{"distinct fills", fmt.Sprintf("%d of %d draws", s.Distinct, s.Rounds*s.Chains)},
+		{"R-hat, ESS", number("%.3f", s.RHat) + ", " + number("%.0f", s.ESS)},
+		{"acceptance", withError(s.acceptance())},
 		{"best log-likelihood", number("%.2f", best)},
-		{"step size", number("%.3g", zeroToNaN(lastStepSize(p)))},
+		{"step size", number("%.3g", stepSize)},
+		{"ESS a second", number("%.0f", s.ESS/seconds)},
+		{"seconds, model rows", fmt.Sprintf("%.2f, %s", seconds, rows)},
 	}
-	seconds, rows := p.Elapsed.Seconds(), "…"
-	if p.Result != nil {
-		seconds, rows = p.Result.Stats.Seconds, fmt.Sprint(p.Result.Stats.ModelRows)
-	}
-	figures = append(figures, [2]string{"ESS a second", number("%.0f", p.ESS/seconds)}, [2]string{"seconds, model rows", fmt.Sprintf("%.2f, %s", seconds, rows)})
-	return figures
-}
-
-func zeroToNaN(x float64) float64 {
-	if x == 0 {
-		return math.NaN()
-	}
-	return x
-}
-
-func number2(mean, standardError float64) string {
-	if math.IsNaN(mean) {
-		return "–"
-	}
-	return withError("%.2f", mean, standardError)
-}
-
-// hasRejections tells whether an acceptance rate of a sampler says something:
-// unadjusted ones and Gibbs take every proposal.
-func hasRejections(sampler string) bool {
-	return samplers.Describe(sampler).Exact
-}
-
-// meanLogLikelihood is that of the draws, with its standard error between chains.
-func (s *Snapshot) meanLogLikelihood() (mean, standardError float64) {
-	if s.Rounds == 0 {
-		return math.NaN(), math.NaN()
-	}
-	sum, squares, n := 0.0, 0.0, float64(s.Chains)
-	for _, history := range s.LogLikelihoods {
-		m := 0.0
-		draws := history[max(len(history)-s.Rounds, 0):]
-		for _, u := range draws {
-			m += float64(u) / float64(len(draws))
-		}
-		sum += m
-		squares += m * m
-	}
-	mean = sum / n
-	if n < 2 {
-		return mean, math.NaN()
-	}
-	return mean, math.Sqrt(max(squares/n-mean*mean, 0) / (n - 1))
 }
 
 // other is a sampler to compare with: the first that is not the given one.
 func other(sampler string) string {
-	for _, name := range infill.Samplers() {
-		if name != sampler {
-			return name
-		}
-	}
-	return sampler
-}
-
-// fillsAlone is a fill without the text around it, for where that has no room.
-func fillsAlone(f *Fill) []part {
-	var list []part
-	for blank, fill := range f.Values {
-		if blank > 0 {
-			list = append(list, part{" … ", -1})
-		}
-		list = append(list, part{harmless(fill), blank})
-	}
-	return list
+	names := infill.Samplers()
+	return names[max(slices.IndexFunc(names, func(name string) bool { return name != sampler }), 0)]
 }

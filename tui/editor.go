@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
-	"github.com/rivo/uniseg"
 
 	"infill/tokenize"
 )
@@ -69,16 +66,14 @@ func (e *editor) text() string { return e.input.Value() }
 // edit gives a key or a paste to the text; changed tells whether it did anything to it.
 func (e *editor) edit(message tea.Msg) (changed bool) {
 	e.marking = nil
-	before := e.text()
-	times := 1
-	switch message := message.(type) {
+	before, times := e.text(), 1
+	switch m := message.(type) {
 	case tea.KeyPressMsg:
-		times = e.reach(message)
+		times = e.reach(m)
 	case tea.PasteMsg:
 		// The input itself takes control characters out.
-		message.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(message.Content)
-		e.input, _ = e.input.Update(message)
-		return e.text() != before
+		m.Content = strings.NewReplacer("\u2028", " ", "\u2029", " ").Replace(m.Content)
+		message = m
 	}
 	for range times {
 		e.input, _ = e.input.Update(message)
@@ -86,45 +81,32 @@ func (e *editor) edit(message tea.Msg) (changed bool) {
 	return e.text() != before
 }
 
+// cursor is the byte that the cursor stands before.
+func (e *editor) cursor() int { return len(string([]rune(e.text())[:e.input.Position()])) }
+
 // reach is how often a key is to be given to the input, which works on runes, to
 // get past one character, such as a letter with its marks.
 func (e *editor) reach(message tea.KeyPressMsg) int {
-	keys := e.input.KeyMap
+	keys, text, at := e.input.KeyMap, e.text(), e.cursor()
 	back := key.Matches(message, keys.CharacterBackward, keys.DeleteCharacterBackward)
-	forth := key.Matches(message, keys.CharacterForward, keys.DeleteCharacterForward)
-	if !back && !forth {
+	if !back && !key.Matches(message, keys.CharacterForward, keys.DeleteCharacterForward) {
 		return 1
 	}
-	text := e.text()
-	at := len(string([]rune(text)[:e.input.Position()]))
 	for _, g := range graphemes(text) {
 		switch {
 		case back && g[0] < at && at <= g[1]:
 			return utf8.RuneCountInString(text[g[0]:at])
-		case forth && g[0] <= at && at < g[1]:
+		case !back && g[0] <= at && at < g[1]:
 			return utf8.RuneCountInString(text[at:g[1]])
 		}
 	}
 	return 1
 }
 
-// graphemes returns the byte ranges of the characters of a text.
-func graphemes(text string) [][2]int {
-	var list [][2]int
-	state := -1
-	for at := 0; at < len(text); {
-		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[at:], state)
-		state = next
-		list = append(list, [2]int{at, at + len(cluster)})
-		at += len(cluster)
-	}
-	return list
-}
-
 // insideBlank tells whether the cursor stands in a blank that is being typed, where
 // "_" may be part of a name.
 func (e *editor) insideBlank() bool {
-	left := string([]rune(e.text())[:e.input.Position()])
+	left := e.text()[:e.cursor()]
 	open := strings.LastIndex(left, "[MASK")
 	return open >= 0 && !strings.Contains(left[open:], "]")
 }
@@ -132,17 +114,16 @@ func (e *editor) insideBlank() bool {
 // insertBlank puts a blank at the cursor, set off from words beside it.
 func (e *editor) insertBlank() {
 	e.marking = nil
-	runes := []rune(e.text())
-	at := e.input.Position()
-	blank := blankText
-	if at > 0 && wordRune(runes[at-1]) {
-		blank = " " + blank
+	left, rest := e.text()[:e.cursor()], e.text()[e.cursor():]
+	if r, _ := utf8.DecodeLastRuneInString(left); wordRune(r) {
+		left += " "
 	}
-	if at < len(runes) && wordRune(runes[at]) {
-		blank += " "
+	left += blankText
+	if r, _ := utf8.DecodeRuneInString(rest); wordRune(r) {
+		left += " "
 	}
-	e.input.SetValue(string(runes[:at]) + blank + string(runes[at:]))
-	e.input.SetCursor(at + len([]rune(blank)))
+	e.input.SetValue(left + rest)
+	e.input.SetCursor(utf8.RuneCountInString(left))
 }
 
 func wordRune(r rune) bool {
@@ -194,59 +175,57 @@ func wordsOf(text string, pattern *regexp.Regexp) [][2]int {
 // toggle marks a word or takes its mark away, and writes the text anew.
 func (e *editor) toggle(word int) {
 	m := e.marking
-	if m.marked[word] {
-		delete(m.marked, word)
-	} else {
-		m.marked[word] = true
-	}
+	m.marked[word] = !m.marked[word]
 	var text strings.Builder
 	from := 0
-	for _, w := range slices.Sorted(maps.Keys(m.marked)) {
-		text.WriteString(m.base[from:m.words[w][0]])
-		text.WriteString(blankText)
-		from = m.words[w][1]
+	for i, w := range m.words {
+		if m.marked[i] {
+			text.WriteString(m.base[from:w[0]] + blankText)
+			from = w[1]
+		}
 	}
-	text.WriteString(m.base[from:])
-	kept := e.marking
-	e.input.SetValue(text.String())
-	e.marking = kept
+	e.input.SetValue(text.String() + m.base[from:])
 }
 
 // cell is a glyph of the editor with its look.
 type cell struct {
 	glyph
-	blank    int // -1 outside blanks
-	word     int // of the marking, -1
-	isMarked bool
+	look
+}
+
+// look is what decides how a cell is drawn.
+type look struct {
+	blank, word    int // -1 outside blanks, and outside the words to choose from
+	marked, cursor bool
 }
 
 // editorView is what the editor needs to know to be drawn.
 type editorView struct {
-	styles  *styles
+	*styles
 	writing bool
 	slot    int // the chosen blank, -1 for none
 	pins    map[int]pin
 	rows    int // at most
 }
 
-// lines lays the text out; cursorLine is the line to keep in sight.
-func (e *editor) lines(v editorView, columns int) (lines [][]cell, cursorLine int) {
-	shown := e.text()
+// lines lays the text out, as much of it as there are rows for.
+func (e *editor) lines(v editorView, columns int) [][]cell {
+	shown, cursor, writing := e.text(), e.cursor(), v.writing && e.marking == nil
 	if e.marking != nil {
-		shown = e.marking.base
+		shown, cursor = e.marking.base, e.marking.words[e.marking.at][0]
 	}
 	blanks := e.pattern.FindAllStringIndex(shown, -1)
 	if e.cut != shown || e.glyphs == nil {
 		e.cut, e.glyphs = shown, glyphs(shown)
 	}
 	list := slices.Clip(e.glyphs)
-	if v.writing && e.marking == nil {
+	if writing {
 		list = append(list, glyph{text: " ", start: len(shown), end: len(shown) + 1, width: 1})
 	}
 	cells := make([]cell, 0, len(list))
 	next, word := 0, 0
 	for _, g := range list {
-		c := cell{glyph: g, blank: -1, word: -1}
+		c := cell{g, look{blank: -1, word: -1, cursor: writing && g.start <= cursor && cursor < g.end}}
 		for next < len(blanks) && g.start >= blanks[next][1] {
 			next++
 		}
@@ -257,7 +236,7 @@ func (e *editor) lines(v editorView, columns int) (lines [][]cell, cursorLine in
 				if g.start == blanks[next][0] {
 					for _, of := range glyphs(p.text) {
 						of.start, of.end = blanks[next][0], blanks[next][1]
-						cells = append(cells, cell{glyph: of, blank: next, word: -1})
+						cells = append(cells, cell{of, c.look})
 					}
 				}
 				continue
@@ -268,144 +247,93 @@ func (e *editor) lines(v editorView, columns int) (lines [][]cell, cursorLine in
 				word++
 			}
 			if word < len(m.words) && g.start >= m.words[word][0] {
-				c.word, c.isMarked = word, m.marked[word]
+				c.word, c.marked = word, m.marked[word]
 			}
 		}
 		cells = append(cells, c)
 	}
-	plain := make([]glyph, len(cells))
-	for i, c := range cells {
-		plain[i] = c.glyph
-	}
-	cursorAt := len(string([]rune(e.text())[:e.input.Position()]))
-	if e.marking != nil {
-		cursorAt = e.marking.words[e.marking.at][0]
-	}
-	from := 0
-	for i, line := range wrap(plain, columns) {
-		part := cells[from : from+len(line)]
-		from += len(line)
-		lines = append(lines, part)
-		for _, c := range part {
-			if c.start <= cursorAt && cursorAt < c.end {
-				cursorLine = i
-			}
-		}
-	}
-	return lines, cursorLine
-}
-
-// window is the part of the lines that fits.
-func (e *editor) window(v editorView, columns int) [][]cell {
-	lines, cursorLine := e.lines(v, columns)
+	lines := wrap(cells, columns)
 	if len(lines) <= v.rows {
 		return lines
 	}
 	from := 0
 	if v.writing || e.marking != nil {
-		from = min(max(cursorLine-v.rows/2, 0), len(lines)-v.rows)
+		// The cursor stays in sight.
+		at := slices.IndexFunc(lines, func(line []cell) bool {
+			return slices.ContainsFunc(line, func(c cell) bool { return c.start <= cursor && cursor < c.end })
+		})
+		from = min(max(at-v.rows/2, 0), len(lines)-v.rows)
 	}
 	return lines[from : from+v.rows]
 }
 
 // render draws the text in as many lines as it needs, v.rows at most.
-func (e *editor) render(v editorView, columns int) string {
-	if e.text() == "" && !v.writing {
-		return fit(v.styles.faint.Render("no template yet: press i and write one"), columns)
+func (e *editor) render(v editorView, columns int) []string {
+	switch {
+	case e.text() == "" && !v.writing:
+		return []string{v.faint.Render("no template yet: press i and write one")}
+	case e.text() == "":
+		return []string{v.cursor.Render(" ") + v.faint.Render(cut("write a sentence, with _ where a word is wanted: she opened the _ and looked _", columns-1))}
 	}
-	if e.text() == "" {
-		hint := "write a sentence, with _ where a word is wanted: she opened the _ and looked _"
-		return fit(v.styles.cursor.Render(" ")+v.styles.faint.Render(ansi.Truncate(hint, columns-1, "…")), columns)
-	}
-	cursorAt := len(string([]rune(e.text())[:e.input.Position()]))
 	var rows []string
-	for _, line := range e.window(v, columns) {
-		var row strings.Builder
+	for _, line := range e.lines(v, columns) {
+		row := ""
 		for i := 0; i < len(line); {
 			// Cells of one look are drawn together.
 			text, end := line[i].text, i+1
-			for end < len(line) && same(line[i], line[end]) && e.cursor(v, line[i], cursorAt) == e.cursor(v, line[end], cursorAt) {
+			for end < len(line) && line[i].look == line[end].look {
 				text += line[end].text
 				end++
 			}
-			row.WriteString(e.look(v, line[i], cursorAt).Render(text))
+			row += e.style(v, line[i].look).Render(text)
 			i = end
 		}
-		rows = append(rows, fit(row.String(), columns))
+		rows = append(rows, row)
 	}
-	return strings.Join(rows, "\n")
+	return rows
 }
 
-func same(a, b cell) bool {
-	return a.blank == b.blank && a.word == b.word && a.isMarked == b.isMarked
-}
-
-func (e *editor) cursor(v editorView, c cell, at int) bool {
-	return v.writing && e.marking == nil && c.start <= at && at < c.end
-}
-
-func (e *editor) look(v editorView, c cell, cursorAt int) lipgloss.Style {
-	s := v.styles
-	style := s.text
+func (e *editor) style(v editorView, c look) lipgloss.Style {
+	style := v.text
 	switch {
-	case c.isMarked:
-		style = s.slot(0).Reverse(true)
+	case c.marked:
+		style = v.styles.slot(0)
 	case c.blank >= 0:
-		style = s.slot(c.blank)
-		if _, ok := v.pins[c.blank]; ok {
-			style = style.Underline(true)
-		}
-		if c.blank == v.slot && !v.writing && len(v.pins) == 0 {
-			style = style.Underline(true)
-		}
+		_, pinned := v.pins[c.blank]
+		style = v.styles.slot(c.blank).Underline(pinned || c.blank == v.slot && !v.writing && len(v.pins) == 0)
 	}
 	if m := e.marking; m != nil && c.word >= 0 && c.word == m.at {
 		style = style.Underline(true).Bold(true)
 	}
-	if e.cursor(v, c, cursorAt) {
-		style = style.Reverse(true)
-	}
-	return style
+	return style.Reverse(c.marked || c.cursor)
 }
 
-// at returns the cell under a point of what render drew.
-func (e *editor) at(v editorView, columns, x, y int) (cell, bool) {
-	lines := e.window(v, columns)
-	if y < 0 || y >= len(lines) {
-		return cell{}, false
-	}
-	for _, c := range lines[y] {
-		if x < c.width {
-			return c, true
-		}
-		x -= c.width
-	}
-	return cell{}, false
-}
-
-// click acts on a point: it moves the cursor while the text is written, and marks
-// a word otherwise. changed tells whether the text is another.
+// click acts on a point of what render drew: it moves the cursor while the text is
+// written, and marks a word otherwise. changed tells whether the text is another.
 func (e *editor) click(v editorView, columns, x, y int) (changed bool) {
-	c, ok := e.at(v, columns, x, y)
+	at := len(e.text())
+	hit := false
+	if lines := e.lines(v, columns); y >= 0 && y < len(lines) && x >= 0 {
+		for _, c := range lines[y] {
+			if hit = x < c.width; hit {
+				at = min(c.start, at)
+				break
+			}
+			x -= c.width
+		}
+	}
 	if v.writing && e.marking == nil {
-		at := len(e.text())
-		if ok {
-			at = min(c.start, at)
-		}
-		e.input.SetCursor(len([]rune(e.text()[:at])))
+		e.input.SetCursor(utf8.RuneCountInString(e.text()[:at]))
 		return false
 	}
-	if !ok || !e.mark() {
+	if !hit || !e.mark() {
 		return false
 	}
-	m := e.marking
-	for w, word := range m.words {
-		// The picture may be of the text before marking began, which is the base.
-		if c.start >= word[0] && c.start < word[1] {
-			m.at = w
-			e.toggle(w)
-			return true
-		}
+	// The picture may be of the text before marking began, which is the base.
+	word := slices.IndexFunc(e.marking.words, func(w [2]int) bool { return at >= w[0] && at < w[1] })
+	if word >= 0 {
+		e.marking.at = word
+		e.toggle(word)
 	}
-	return false
+	return word >= 0
 }

@@ -105,7 +105,7 @@ func TestClicks(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	d.settle()
-	if len(d.model.listed) == 0 {
+	if len(d.model.fills.listed) == 0 {
 		t.Fatalf("no fills:\n%s", ansi.Strip(d.model.screen()))
 	}
 	d.keys("esc", "i")
@@ -123,15 +123,15 @@ func TestClicks(t *testing.T) {
 		}
 	}
 	click(10, top+2)
-	if d.model.selected != 2 {
-		t.Errorf("fill %d is selected, want the third", d.model.selected+1)
+	if d.model.fills.selected != 2 {
+		t.Errorf("fill %d is selected, want the third", d.model.fills.selected+1)
 	}
 	click(3, top+2)
-	if len(d.model.favourites) != 1 {
+	if len(d.model.fills.favourites) != 1 {
 		t.Error("the star was not set")
 	}
 	d.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	if d.model.selected != 3 {
+	if d.model.fills.selected != 3 {
 		t.Error("the wheel does not move")
 	}
 	click(12, top-3)
@@ -233,8 +233,12 @@ func TestTextProperties(t *testing.T) {
 		if got := fit(shown, columns); width(got) != columns {
 			t.Fatalf("fit %q to %d: %q is %d wide", shown, columns, got, width(got))
 		}
-		joined, from := "", 0
-		for _, line := range wrap(glyphs(text), max(columns, 2)) {
+		var cells []cell
+		for _, g := range glyphs(text) {
+			cells = append(cells, cell{glyph: g})
+		}
+		from := 0
+		for _, line := range wrap(cells, max(columns, 2)) {
 			w := 0
 			for _, g := range line {
 				if g.start != from {
@@ -242,7 +246,6 @@ func TestTextProperties(t *testing.T) {
 				}
 				from = g.end
 				w += g.width
-				joined += g.text
 			}
 			if w > max(columns, 2) {
 				t.Fatalf("a line of %d columns in %d", w, columns)
@@ -253,7 +256,7 @@ func TestTextProperties(t *testing.T) {
 		}
 		list := []part{{harmless(text), -1}, {"word", 0}, {harmless(text), -1}, {"other", 1}, {harmless(text), -1}}
 		total := 0
-		for _, p := range excerpt(list, max(columns, 14)) {
+		for _, p := range shorten(list, allowance(list, max(columns, 14))) {
 			total += width(p.text)
 		}
 		if total > max(columns, 14) {

@@ -243,7 +243,7 @@ func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 // messages come back in the order they end.
 type driver struct {
 	t       *testing.T
-	model   *Model
+	model   *model
 	ready   chan tea.Msg
 	pending int
 	quit    bool
@@ -337,5 +337,14 @@ func (d *driver) typeText(text string) {
 	d.t.Helper()
 	for _, r := range text {
 		d.keys(string(r))
+	}
+}
+
+// option opens the panel at an option.
+func (d *driver) option(name string) {
+	d.t.Helper()
+	d.keys("o")
+	for d.model.panel.fields[d.model.panel.at].Name != name {
+		d.keys("down")
 	}
 }

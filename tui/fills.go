@@ -1,10 +1,16 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/infill"
@@ -14,63 +20,325 @@ import (
 // empty. A fixed scale keeps the bars from jumping while fills come in.
 const barNats = 12
 
-// fillTable lists fills.
-type fillTable struct {
-	styles     *styles
-	fills      []Fill
-	selected   int
-	offset     int
-	rows       int     // with the head line
-	best       float64 // log-likelihood at which a bar is full
-	favourites map[string]bool
-	pins       map[int]pin
-	provisional,
-	focused bool
-	empty string // what to say where there are none
+// order is how fills are sorted.
+type order int
+
+const (
+	byLikelihood order = iota
+	byFrequency
+	byNovelty
+	orders
+)
+
+func (o order) String() string { return [...]string{"likelihood", "frequency", "novelty"}[o] }
+
+// fillsPage lists the fills. The one that is selected here is what the other
+// pages look at.
+type fillsPage struct {
+	m              *model
+	listed         []fill
+	selected       int
+	chosen         string // key of the selected fill, "" to stay at the top
+	offset         int
+	sort           order
+	filter         string
+	onlyFavourites bool
+	favourites     []fill
 }
 
-// columns of the table, given the width of the whole.
-func (t *fillTable) layout(columns int) (text, barWidth, drawn int) {
-	barWidth, drawn = 6, 7
+var _ page = (*fillsPage)(nil)
+
+// list sorts and filters the fills anew, keeping the selection at its fill.
+func (p *fillsPage) list() {
+	var from []fill
+	if s := p.m.sides[0].snapshot; s != nil {
+		from = s.Fills
+	}
+	if p.onlyFavourites {
+		known := map[string]fill{}
+		for _, f := range from {
+			known[f.key()] = f
+		}
+		from = nil
+		for _, f := range p.favourites {
+			if present, ok := known[f.key()]; ok {
+				f = present
+			} else {
+				f.Kept = true
+			}
+			from = append(from, f)
+		}
+	}
+	p.listed = nil
+	for _, f := range from {
+		if p.matches(&f) {
+			p.listed = append(p.listed, f)
+		}
+	}
+	likelihood := func(a, b fill) int { return cmp.Compare(b.rating(), a.rating()) }
+	switch p.sort {
+	case byFrequency:
+		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.Count, a.Count), likelihood(a, b)) })
+	case byNovelty:
+		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.NewWords, a.NewWords), likelihood(a, b)) })
+	}
+	if p.selected = p.find(p.listed, p.chosen); p.selected < 0 {
+		p.selected, p.chosen = 0, ""
+	}
+}
+
+func (p *fillsPage) find(list []fill, k string) int {
+	return slices.IndexFunc(list, func(f fill) bool { return f.key() == k })
+}
+
+// matches tells whether a fill passes the filter: every word of it stands in the
+// fill's own words, or "2:word" in those of the second slot.
+func (p *fillsPage) matches(f *fill) bool {
+	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
+		in := strings.ToLower(strings.Join(f.Values, "\n"))
+		if number, word, ok := strings.Cut(want, ":"); ok {
+			if blank, err := strconv.Atoi(number); err == nil && blank >= 1 && blank <= len(f.Values) {
+				in, want = strings.ToLower(f.Values[blank-1]), word
+			}
+		}
+		if !strings.Contains(in, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// current is the selected fill, nil for none.
+func (p *fillsPage) current() *fill {
+	if p.selected >= len(p.listed) {
+		return nil
+	}
+	return &p.listed[p.selected]
+}
+
+func (p *fillsPage) move(by int) {
+	if len(p.listed) > 0 {
+		p.selected = min(max(p.selected+by, 0), len(p.listed)-1)
+		p.chosen = ""
+		if p.selected > 0 {
+			p.chosen = p.current().key()
+		}
+	}
+}
+
+func (p *fillsPage) turn(by int) { p.m.turnSlot(by) }
+
+// key handles what is done to the selected fill.
+func (p *fillsPage) key(k tea.KeyPressMsg) tea.Cmd {
+	m, keys, f := p.m, p.m.keys, p.current()
+	switch {
+	case key.Matches(k, keys.Filter):
+		m.prompt = &prompt{input: newInput(p.filter, 400)}
+	case key.Matches(k, keys.Sort):
+		p.sort = (p.sort + 1) % orders
+		p.list()
+	case key.Matches(k, keys.OnlyFavourites):
+		p.onlyFavourites = !p.onlyFavourites
+		p.chosen = ""
+		p.list()
+	case key.Matches(k, keys.Save):
+		if len(p.toSave()) == 0 {
+			m.fail("nothing to save yet")
+			return nil
+		}
+		m.prompt = &prompt{saving: true, input: newInput("fills.txt", 400)}
+	case k.String() == "esc" && p.filter != "":
+		p.filter = ""
+		p.list()
+	case f == nil:
+	case key.Matches(k, keys.Pick):
+		m.picked = &Picked{Text: f.Text, Result: m.resultOf([]fill{*f})}
+		return tea.Quit
+	case key.Matches(k, keys.Favourite):
+		p.favour(f)
+	case key.Matches(k, keys.Copy):
+		// The words are not the screen's: a sequence cannot break out of base64.
+		m.say("copied, if the terminal allows it (OSC 52)")
+		return tea.SetClipboard(f.Text)
+	case key.Matches(k, keys.Pin):
+		return p.pin(f, nil)
+	}
+	return nil
+}
+
+func (p *fillsPage) favour(f *fill) {
+	if at := p.find(p.favourites, f.key()); at >= 0 {
+		p.favourites = slices.Delete(p.favourites, at, at+1)
+	} else {
+		p.favourites = append(p.favourites, *f)
+	}
+	p.list()
+}
+
+// toSave are the favourites, or else what is listed.
+func (p *fillsPage) toSave() []fill {
+	if len(p.favourites) > 0 {
+		return p.favourites
+	}
+	return p.listed
+}
+
+// pin keeps the chosen blank at the selected word, or at one of its own values,
+// and resamples the others, or frees it again.
+func (p *fillsPage) pin(f *fill, v *value) tea.Cmd {
+	m, s := p.m, p.m.sides[0].snapshot
+	switch {
+	case f.Kept || s == nil || m.stale:
+		m.fail("this fill is of another template: pick one of the present run")
+		return nil
+	case s.Several:
+		m.fail("fills of several lengths cannot be pinned: give the blank one length, as in [MASK:2]")
+		return nil
+	}
+	blank := s.Template.Blanks[m.slot]
+	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Values[m.slot]}
+	if v != nil {
+		want = pin{v.TokenIDs, v.Text}
+	}
+	// Blanks of one name take the same fill, so they are pinned together.
+	same := []int{m.slot}
+	for i, b := range s.Template.Blanks {
+		if i != m.slot && b.Name != "" && b.Name == blank.Name {
+			same = append(same, i)
+		}
+	}
+	old, pinned := m.pins[m.slot]
+	switch {
+	case pinned && (v == nil || slices.Equal(old.ids, want.ids)):
+		for _, i := range same {
+			delete(m.pins, i)
+		}
+		return m.start(0)
+	case !pinned && len(m.pins)+len(same) >= len(s.Template.Blanks):
+		m.fail("a slot has to stay free: nothing would be left to sample")
+		return nil
+	}
+	for _, i := range same {
+		m.pins[i] = want
+	}
+	p.chosen = ""
+	return m.start(0)
+}
+
+func (p *fillsPage) hints(k keyMap) []key.Binding {
+	return []key.Binding{as(k.Pick, "pick"), as(k.Write, "write"), p.m.pinHint(), as(k.Favourite, "★"), k.Filter, k.Sort, k.Save, k.Copy, as(k.Settings, "options"), p.m.runHint()}
+}
+
+func (p *fillsPage) limits() (notes []string) {
+	m := p.m
+	if p.onlyFavourites {
+		notes = append(notes, m.amber.Render("★ only"))
+	} else if len(p.favourites) > 0 {
+		notes = append(notes, m.amber.Render(fmt.Sprintf("%d ★", len(p.favourites))))
+	}
+	if p.filter != "" {
+		notes = append(notes, m.amber.Render("/"+harmless(cut(p.filter, 12))))
+	}
+	if p.sort != byLikelihood || m.width >= 84 {
+		by := p.sort.String()
+		if s := m.sides[0].snapshot; p.sort == byLikelihood && s != nil && s.Several {
+			by = "score"
+		}
+		notes = append(notes, m.faint.Render("by "+by))
+	}
+	return notes
+}
+
+// empty says why no fill is listed.
+func (p *fillsPage) empty() string {
+	m, a := p.m, &p.m.sides[0]
+	switch {
+	case m.modelFault != "":
+		return "press o for another model, or q"
+	case p.onlyFavourites && len(p.favourites) == 0:
+		return "no favourites yet: f marks one; F lists all"
+	case p.filter != "":
+		return "no fill matches; esc drops the filter"
+	case a.stream != nil && a.snapshot != nil && a.snapshot.Several:
+		return "the fills come when every length was sampled"
+	case m.opening || a.stream != nil:
+		return "the chains are starting …"
+	}
+	return "the fills come here"
+}
+
+// render draws the list, beside it the selected fill where there is room, and else
+// below it what the pipeline warns of.
+func (p *fillsPage) render(columns, rows int) string {
+	m, s := p.m, p.m.sides[0].snapshot
+	if m.wide() {
+		details := min(max(columns*2/5, 46), 64)
+		return beside(m.line.Render(" │ "), rows, p.table(columns-details-4, rows), p.detail(details, rows))
+	}
+	var said []string
+	if !m.stale && rows >= 8 {
+		said = warnings(s)
+	}
+	said = said[:min(len(said), 2)]
+	text := p.table(columns-1, rows-len(said))
+	for _, w := range said {
+		text += "\n    " + m.amber.Render(cut(w, columns-6))
+	}
+	return text
+}
+
+// fillColumns are the widths of a table's columns.
+type fillColumns struct{ text, bar, drawn int }
+
+func (p *fillsPage) table(columns, rows int) string {
+	m, s := p.m, p.m.sides[0].snapshot
+	w := fillColumns{bar: 6, drawn: 7}
 	switch {
 	case columns >= 100:
-		barWidth, drawn = 18, 13
+		w.bar, w.drawn = 18, 13
 	case columns >= 76:
-		barWidth, drawn = 10, 13
+		w.bar, w.drawn = 10, 13
 	}
-	return columns - 4 - 2 - barWidth - 1 - 7 - 2 - drawn, barWidth, drawn
-}
-
-// Render draws the table.
-func (t *fillTable) Render(columns int) string {
-	s := t.styles
-	textWidth, barWidth, drawnWidth := t.layout(columns)
-	drawn := "drawn"
-	if t.provisional {
+	w.text = columns - 4 - 2 - w.bar - 1 - 7 - 2 - w.drawn
+	drawn, likelihood, best := "drawn", "log-likelihood", math.Inf(-1)
+	if s != nil && s.WarmUp {
 		drawn = "warm-up"
 	}
-	likelihood := "log-likelihood"
-	if barWidth+8 < len(likelihood)+1 {
+	if s != nil && len(s.Fills) > 0 {
+		best = s.Fills[0].rating()
+	}
+	if w.bar+8 < len(likelihood)+1 {
 		likelihood = "log-lik."
 	}
-	if len(t.fills) > 0 && t.fills[0].Score != nil {
+	if len(p.listed) > 0 && p.listed[0].Score != nil {
 		likelihood = "score"
 	}
-	lines := []string{s.title.Render("    " + fit("fill", textWidth) + "  " + right(likelihood, barWidth+8) + "  " + right(drawn, drawnWidth))}
-	if len(t.fills) == 0 {
-		lines = append(lines, "", "    "+s.faint.Render(ansi.Truncate(t.empty, columns-4, "…")))
+	lines := []string{m.faint.Render("    " + fit("fill", w.text) + "  " + right(likelihood, w.bar+8) + "  " + right(drawn, w.drawn))}
+	if len(p.listed) == 0 {
+		lines = append(lines, "", "    "+m.faint.Render(cut(p.empty(), columns-4)))
 	}
+	p.offset = scroll(p.offset, p.selected, rows-1, len(p.listed))
+	end := min(len(p.listed), p.offset+rows-len(lines))
 	// All rows are cut alike, so that they stay aligned.
-	end := min(len(t.fills), t.offset+t.rows-len(lines))
-	allowed := commonAllowance(t.fills[min(t.offset, end):end], textWidth)
-	for i := t.offset; i < end; i++ {
-		lines = append(lines, t.row(i, allowed, textWidth, barWidth, drawnWidth))
+	allowed := commonAllowance(p.listed[min(p.offset, end):end], w.text)
+	for i := p.offset; i < end; i++ {
+		m.zone(0, m.top+len(lines), columns, 1, func(x, _ int) tea.Cmd {
+			if i < len(p.listed) {
+				m.writing = false
+				p.move(i - p.selected)
+				if x >= 2 && x < 4 {
+					p.favour(p.current())
+				}
+			}
+			return nil
+		})
+		lines = append(lines, p.row(i, allowed, w, best))
 	}
-	return stack(columns, t.rows, strings.Join(lines, "\n"))
+	return stack(columns, rows, lines...)
 }
 
 // commonAllowance is the allowance that suits all of the fills.
-func commonAllowance(fills []Fill, columns int) int {
+func commonAllowance(fills []fill, columns int) int {
 	allowed := 1 << 20
 	for i := range fills {
 		allowed = min(allowed, allowance(parts(fills[i].Text, fills[i].Spans), columns))
@@ -78,42 +346,44 @@ func commonAllowance(fills []Fill, columns int) int {
 	return allowed
 }
 
-func (t *fillTable) row(i, allowed, textWidth, barWidth, drawnWidth int) string {
-	s, f := t.styles, &t.fills[i]
-	look, marker := s.text, "  "
-	if i == t.selected && t.focused {
-		look, marker = s.selected, "▸ "
-	}
-	star := "  "
-	if t.favourites[f.key()] {
-		star = "★ "
-	}
+// within draws a fill in as many columns, or its words alone where the text around
+// them has no room.
+func (s *styles) within(f *fill, allowed, columns int, row lipgloss.Style, pins map[int]pin) string {
 	list := shorten(parts(f.Text, f.Spans), allowed)
 	if allowed < 3 {
-		list = fillsAlone(f)
+		list = nil
+		for blank, text := range f.Values {
+			if blank > 0 {
+				list = append(list, part{" … ", -1})
+			}
+			list = append(list, part{harmless(text), blank})
+		}
 	}
-	length := 0
-	for _, p := range list {
-		length += width(p.text)
+	return cut(s.marked(list, row, pins), columns)
+}
+
+func (p *fillsPage) row(i, allowed int, w fillColumns, best float64) string {
+	m, f := p.m, &p.listed[i]
+	look, marker, star := m.text, "  ", "  "
+	if i == p.selected && !m.writing {
+		look, marker = m.selected, "▸ "
 	}
-	text := s.marked(list, look, t.pins)
-	if length > textWidth {
-		text = ansi.Truncate(text, textWidth, "…")
-		length = width(text)
+	if p.find(p.favourites, f.key()) >= 0 {
+		star = "★ "
 	}
-	pad := look.Render(strings.Repeat(" ", max(textWidth-length, 0)+2))
+	text := m.within(f, allowed, w.text, look, m.pins)
 	u, share := "?", 0.0
 	if rating := f.rating(); !math.IsNaN(rating) {
 		u = fmt.Sprintf("%.2f", rating)
-		share = 1 - (t.best-rating)/barNats
+		share = 1 - (best-rating)/barNats
 	}
 	drawn := "kept"
 	if !f.Kept {
-		drawn = percent(f.Frequency, f.FrequencyStandardError, drawnWidth > 8)
+		drawn = percent(f.Frequency, f.FrequencyStandardError, w.drawn > 8)
 	}
-	return s.marker.Inherit(look).Render(marker) + s.favourite.Inherit(look).Render(star) + text + pad +
-		s.bar.Inherit(look).Bold(false).Render(bar(share, barWidth)) + look.Render(" "+right(u, 7)+"  ") +
-		s.faint.Inherit(look).Bold(false).Render(right(drawn, drawnWidth))
+	return m.accent.Inherit(look).Render(marker) + m.amber.Inherit(look).Render(star) + text + look.Render(spaces(w.text-width(text)+2)) +
+		m.bar.Inherit(look).Bold(false).Render(bar(share, w.bar)) + look.Render(" "+right(u, 7)+"  ") +
+		m.faint.Inherit(look).Bold(false).Render(right(drawn, w.drawn))
 }
 
 // percent writes a share with its standard error.
@@ -127,30 +397,19 @@ func percent(share float64, standardError *float64, withError bool) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// detail tells of one fill and of the run, beside the list on wide terminals.
-type detail struct {
-	styles   *styles
-	fill     *Fill
-	snapshot *Snapshot
-	pins     map[int]pin
-	given    conditionals
-	rows     int
-}
-
-// Render draws the detail.
-func (d *detail) Render(columns int) string {
-	s := d.styles
+// detail tells of the selected fill and of the run, beside the list on wide
+// terminals.
+func (p *fillsPage) detail(columns, rows int) string {
+	m, s, f := p.m, p.m.sides[0].snapshot, p.current()
 	var lines []string
-	add := func(text string) { lines = append(lines, strings.Split(text, "\n")...) }
-	if f := d.fill; f != nil {
-		add(ansi.Wrap(s.marked(parts(f.Text, f.Spans), s.text, d.pins), columns, ""))
-		add("")
+	add := func(text string) { lines = append(lines, text) }
+	told := func(text string) { add(m.faint.Render(ansi.Wrap(text, columns, ""))) }
+	row := func(name, value string) { add(m.faint.Render(fit(name, 17)) + value) }
+	if f != nil && !m.stale {
+		add(ansi.Wrap(m.marked(parts(f.Text, f.Spans), m.text, m.pins), columns, "") + "\n")
 		if f.Kept {
-			add(s.faint.Render("a favourite of an earlier run"))
+			told("a favourite of an earlier run")
 		} else {
-			row := func(name, value string) {
-				add(s.faint.Render(fit(name, 17)) + value)
-			}
 			if !math.IsNaN(f.LogLikelihood) {
 				row("log-likelihood", fmt.Sprintf("%.2f nats", f.LogLikelihood))
 			}
@@ -158,58 +417,55 @@ func (d *detail) Render(columns int) string {
 				row("score", fmt.Sprintf("%.2f nats a word", *f.Score))
 			}
 			if !math.IsNaN(f.Frequency) {
-				row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+s.faint.Render(fmt.Sprintf("  %d times", f.Count)))
+				row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+m.faint.Render(fmt.Sprintf("  %d times", f.Count)))
 			}
-			row("last state of", fmt.Sprintf("%d of %d chains", f.FinalCount, d.snapshot.Chains))
+			row("last state of", fmt.Sprintf("%d of %d chains", f.FinalCount, s.Chains))
 			if f.NewWords > 0 {
 				row("new words", fmt.Sprintf("%d of %d slots", f.NewWords, len(f.Values)))
 			}
-			if d.snapshot.Several {
-				add(s.faint.Render(ansi.Wrap("log-likelihoods of several lengths do not compare: the list is by score", columns, "")))
+			if s.Several {
+				told("log-likelihoods of several lengths do not compare: the list is by score")
 			}
 			add("")
-			if !d.snapshot.Several {
-				add(d.bySlot(f, columns))
+			if !s.Several {
+				p.bySlot(f, columns, add)
 			}
 		}
 		add("")
 	}
-	if d.snapshot != nil {
-		for _, line := range summary(d.snapshot) {
-			add(s.faint.Render(ansi.Wrap(line, columns, "")))
+	if s != nil {
+		for _, line := range summary(s) {
+			told(line)
 		}
 	}
-	return stack(columns, d.rows, strings.Join(lines, "\n"))
+	return stack(columns, rows, lines...)
 }
 
 // bySlot lists how often each slot of the fill held its word.
-func (d *detail) bySlot(f *Fill, columns int) string {
-	s := d.styles
+func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
+	m, s := p.m, p.m.sides[0].snapshot
 	wordWidth := 8
-	for _, fill := range f.Values {
-		wordWidth = min(max(wordWidth, width(fill)), max(columns/2-8, 8))
+	for _, text := range f.Values {
+		wordWidth = min(max(wordWidth, width(text)), max(columns/2-8, 8))
 	}
-	lines := []string{s.title.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9))}
-	for blank, fill := range f.Values {
-		value, model := Value{Error: math.NaN()}, "…"
-		for _, v := range d.snapshot.Values[blank] {
-			if v.Text == fill {
-				value = v
-				break
-			}
+	add(m.faint.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9)))
+	for blank, text := range f.Values {
+		v, model := value{Error: math.NaN()}, "…"
+		if at := slices.IndexFunc(s.Values[blank], func(v value) bool { return v.Text == text }); at >= 0 {
+			v = s.Values[blank][at]
 		}
-		if p, known := d.given.probability(d.snapshot, blank, f); known {
+		if p, known := m.given.probability(s, blank, f); known {
 			model = fmt.Sprintf("%.1f %%", 100*p)
 		}
-		lines = append(lines, s.faint.Render(fit(fmt.Sprintf("%d", blank+1), 4))+s.slot(blank).Render(fit(harmless(fill), wordWidth))+
-			right(percent(value.Frequency, &value.Error, true), 13)+right(model, 9))
+		add(m.faint.Render(fit(fmt.Sprint(blank+1), 4)) + m.styles.slot(blank).Render(fit(harmless(text), wordWidth)) +
+			right(percent(v.Frequency, &v.Error, true), 13) + right(model, 9))
 	}
-	return strings.Join(append(lines, s.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, ""))), "\n")
+	add(m.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))
 }
 
 // summary tells of a run in a few lines.
-func summary(p *Snapshot) []string {
-	o := p.Options
+func summary(s *snapshot) []string {
+	o := s.Options
 	by := o.Sampler
 	switch o.Mode {
 	case infill.ModeBest:
@@ -218,52 +474,44 @@ func summary(p *Snapshot) []string {
 		by = "decoded"
 	}
 	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Chains, o.Steps, o.Seed)}
-	numbers := []string{}
-	if size := lastStepSize(p); size > 0 {
+	var numbers []string
+	if size := s.stepSize(); size > 0 {
 		numbers = append(numbers, fmt.Sprintf("step size %.3g", size))
 	}
-	if rate, e := p.acceptance(); !math.IsNaN(rate) {
-		numbers = append(numbers, "acceptance "+withError("%.2f", rate, e))
+	if rate, e := s.acceptance(); !math.IsNaN(rate) {
+		numbers = append(numbers, "acceptance "+withError(rate, e))
 	}
 	switch {
-	case p.Several && p.Result != nil:
-		numbers = append(numbers, fmt.Sprintf("the best %d fills", p.Distinct))
-	case p.Several:
-	default:
-		numbers = append(numbers, fmt.Sprintf("%d distinct fills in %d draws", p.Distinct, p.Rounds*p.Chains))
+	case s.Several && s.Result != nil:
+		numbers = append(numbers, fmt.Sprintf("the best %d fills", s.Distinct))
+	case !s.Several:
+		numbers = append(numbers, fmt.Sprintf("%d distinct fills in %d draws", s.Distinct, s.Rounds*s.Chains))
 	}
 	if len(numbers) > 0 {
 		lines = append(lines, strings.Join(numbers, ", "))
 	}
-	return append(lines, warnings(p)...)
+	return append(lines, warnings(s)...)
 }
 
 // warnings are what the pipeline says of a run. That fewer fills were found than
 // the command would print is of no interest here, where all are listed.
-func warnings(p *Snapshot) []string {
-	if p == nil || p.Result == nil {
+func warnings(s *snapshot) (list []string) {
+	if s == nil || s.Result == nil {
 		return nil
 	}
-	var list []string
-	for _, w := range p.Result.Warnings {
-		if p.Distinct >= p.Options.Top || !strings.Contains(w, "were asked for") {
+	for _, w := range s.Result.Warnings {
+		if s.Distinct >= s.Options.Top || !strings.Contains(w, "were asked for") {
 			list = append(list, harmless(w))
 		}
 	}
 	return list
 }
 
-func lastStepSize(p *Snapshot) float64 {
-	if len(p.StepSizes) == 0 {
-		return 0
-	}
-	return p.StepSizes[len(p.StepSizes)-1]
-}
-
-func withError(format string, mean, standardError float64) string {
-	text := fmt.Sprintf(format, mean)
-	if !math.IsNaN(standardError) {
-		text += " ± " + fmt.Sprintf(format, standardError)
+// withError writes a mean with its standard error, "–" for none.
+func withError(mean, standardError float64) string {
+	text := number("%.2f", mean)
+	if !math.IsNaN(mean) && !math.IsNaN(standardError) {
+		text += fmt.Sprintf(" ± %.2f", standardError)
 	}
 	return text
 }

@@ -128,7 +128,7 @@ func TestResizeStorm(t *testing.T) {
 	c, _ := testConfig(t, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] .")
 	d := newDriver(t, c, 80, 24)
 	d.settle()
-	for page := range len(viewNames()) {
+	for page := range int(views) {
 		d.keys(fmt.Sprint(page + 1))
 		d.settle()
 		for _, open := range []string{"", "?", "o"} {

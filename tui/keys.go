@@ -1,9 +1,11 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 )
 
 // keyMap is every key of the screen; the help is written from it.
@@ -12,8 +14,8 @@ type keyMap struct {
 	Blank, Leave, MarkWhileWriting key.Binding
 	// Anywhere else.
 	Write, Mark                      key.Binding
-	Fills, Slots, Chains, Compare    key.Binding
-	Runs, NextView, PreviousView     key.Binding
+	Views                            []key.Binding // by their number
+	NextView, PreviousView           key.Binding
 	Up, Down, PageUp, PageDown       key.Binding
 	First, Last, Left, Right         key.Binding
 	Pick, Favourite, Copy, Save      key.Binding
@@ -34,11 +36,7 @@ func newKeys() keyMap {
 
 		Write:          bind("i", "write the template", "i", "e"),
 		Mark:           bind("m", "mark words as blanks", "m", "ctrl+t"),
-		Fills:          bind("1", "fills", "1"),
-		Slots:          bind("2", "slots", "2"),
-		Chains:         bind("3", "chains", "3"),
-		Compare:        bind("4", "compare two samplers", "4"),
-		Runs:           bind("5", "runs", "5"),
+		Views:          []key.Binding{bind("1…5", "fills, slots, chains, compare, runs", "1"), bind("", "", "2"), bind("", "", "3"), bind("", "", "4"), bind("", "", "5")},
 		NextView:       bind("tab", "next view", "tab"),
 		PreviousView:   bind("shift+tab", "previous view", "shift+tab"),
 		Up:             bind("↑", "up", "up", "k"),
@@ -70,39 +68,66 @@ func newKeys() keyMap {
 	}
 }
 
-// helpGroup is a column of the help.
-type helpGroup struct {
-	title string
-	keys  []key.Binding
+// as tells of a key in other words, and labelled with another label too.
+func as(b key.Binding, words string) key.Binding { return labelled(b, b.Help().Key, words) }
+
+func labelled(b key.Binding, label, words string) key.Binding {
+	b.SetHelp(label, words)
+	return b
 }
 
-func (k keyMap) groups() []helpGroup {
-	with := func(b key.Binding, shown, help string) key.Binding { b.SetHelp(shown, help); return b }
-	return []helpGroup{
-		{"write", []key.Binding{
-			k.Write,
-			with(k.Blank, "_", "insert a blank, while writing (or ctrl+b)"),
-			with(k.Mark, "m", "mark words as blanks (ctrl+t while writing)"),
-			with(k.Leave, "tab", "from writing to the fills"),
-		}},
-		{"look", []key.Binding{
-			with(k.Fills, "1…5", "fills, slots, chains, compare, runs"), k.NextView,
-			with(k.Up, "↑ ↓", "move; also j k, pgup pgdn, home end"),
-			with(k.Left, "← →", "choose a slot; also h l"),
-			k.Filter, with(k.Sort, "s", "sort: likelihood, frequency, novelty"), k.OnlyFavourites,
-		}},
-		{"choose", []key.Binding{
-			with(k.Pick, "enter", "print the fill to standard output and leave"),
-			with(k.Favourite, "f", "mark as favourite (or space)"), with(k.Copy, "y", "copy to the clipboard (OSC 52)"),
-			with(k.Save, "w", "save favourites, or what is listed"),
-		}},
-		{"sample", []key.Binding{
-			with(k.Pin, "p", "pin the slot to this fill's word, or unpin it"), k.Unpin,
-			with(k.Resample, "r", "resample with the next seed"), with(k.Stop, "x", "stop the chains"),
-			with(k.Settings, "o", "sampler, step size, chains, model, seed …"),
-		}},
-		{"", []key.Binding{k.Help, with(k.Quit, "q", "quit (ctrl+c interrupts, ctrl+z suspends)")}},
+// help lists every key; offset lines of it are scrolled away.
+type help struct{ offset int }
+
+// key tells whether the help stays.
+func (h *help) key(k tea.KeyPressMsg, keys keyMap) bool {
+	switch {
+	case key.Matches(k, keys.Up):
+		h.offset = max(h.offset-1, 0)
+	case key.Matches(k, keys.Down, keys.PageDown):
+		h.offset++
+	default:
+		return false
 	}
+	return true
+}
+
+func (h *help) render(s *styles, k keyMap, columns, rows int) string {
+	group := func(title string, keys ...key.Binding) []string {
+		lines := []string{"  " + s.accent.Render(title)}
+		if title == "" {
+			lines = nil
+		}
+		for _, k := range keys {
+			lines = append(lines, "  "+s.accent.Render(fit(k.Help().Key, 9))+" "+k.Help().Desc)
+		}
+		return lines
+	}
+	write := group("write", k.Write, as(k.Blank, "insert a blank, while writing (or ctrl+b)"),
+		as(k.Mark, "mark words as blanks (ctrl+t while writing)"), as(k.Leave, "from writing to the fills"))
+	look := group("look", k.Views[0], k.NextView, labelled(k.Up, "↑ ↓", "move; also j k, pgup pgdn, home end"), labelled(k.Left, "← →", "choose a slot; also h l"),
+		k.Filter, as(k.Sort, "sort: likelihood, frequency, novelty"), k.OnlyFavourites)
+	choose := group("choose", as(k.Pick, "print the fill to standard output and leave"), as(k.Favourite, "mark as favourite (or space)"),
+		as(k.Copy, "copy to the clipboard (OSC 52)"), as(k.Save, "save favourites, or what is listed"))
+	sample := group("sample", as(k.Pin, "pin the slot to this fill's word, or unpin it"), k.Unpin, as(k.Resample, "resample with the next seed"),
+		as(k.Stop, "stop the chains"), as(k.Settings, "sampler, step size, chains, model, seed …"))
+	leave := group("", k.Help, as(k.Quit, "quit (ctrl+c interrupts, ctrl+z suspends)"))
+	mouse := []string{"", s.faint.Render("  The mouse chooses views, fills, slots and words; with shift it selects"),
+		s.faint.Render("  text as ever. A bar is full at the best fill, empty 12 nats below.")}
+	gap := []string{""}
+	one := slices.Concat(write, gap, look)
+	two := slices.Concat(choose, gap, sample, leave)
+	if columns < 110 {
+		one, two = slices.Concat(one, gap, two, mouse), nil
+	} else {
+		one = slices.Concat(one, mouse)
+	}
+	h.offset = min(h.offset, max(max(len(one), len(two))-rows, 0))
+	if two == nil {
+		return stack(columns, rows, one[h.offset:]...)
+	}
+	half := columns / 2
+	return beside("", rows, stack(half, rows, one[min(h.offset, len(one)):]...), stack(columns-half, rows, two[min(h.offset, len(two)):]...))
 }
 
 // shortHelp writes keys on one line, as many as fit.
@@ -120,7 +145,7 @@ func shortHelp(s *styles, columns int, keys ...key.Binding) string {
 		if used > 0 {
 			text += s.faint.Render(" · ")
 		}
-		text += s.key.Render(shown) + s.faint.Render(" "+help)
+		text += s.accent.Render(shown) + s.faint.Render(" "+help)
 		used += w
 	}
 	return text + strings.Repeat(" ", max(columns-used, 0))

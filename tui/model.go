@@ -1,16 +1,15 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/key"
-	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
@@ -18,7 +17,7 @@ import (
 	"infill/tokenize"
 )
 
-// view is one of the screen's pages.
+// view is the number of a page.
 type view int
 
 const (
@@ -27,27 +26,30 @@ const (
 	chainsView
 	compareView
 	runsView
+	views
 )
 
-// order is how fills are sorted.
-type order int
+func (v view) String() string { return [...]string{"Fills", "Slots", "Chains", "Compare", "Runs"}[v] }
 
-const (
-	byLikelihood order = iota
-	byFrequency
-	byNovelty
-	orders
-)
-
-func (o order) String() string {
-	return [...]string{"likelihood", "frequency", "novelty"}[o]
+// page is one of the screen's views. It owns what is chosen and scrolled on it.
+type page interface {
+	// render draws the page, which begins at the screen's line model.top.
+	render(columns, rows int) string
+	// move goes down, and turn to the right.
+	move(by int)
+	turn(by int)
+	// key handles what is this page's own.
+	key(k tea.KeyPressMsg) tea.Cmd
+	// hints are the keys to tell of, and limits what the page leaves out.
+	hints(k keyMap) []key.Binding
+	limits() []string
 }
 
 // side is one sampler with its run; the second is for comparing.
 type side struct {
 	options  infill.Options
 	stream   *stream // nil when no run is on
-	snapshot *Snapshot
+	snapshot *snapshot
 	fault    string
 	stopped  bool
 	made     request // what the snapshot is of
@@ -67,83 +69,64 @@ func (s *side) state() string {
 		return fmt.Sprintf("sampling %d/%d", p.Step, p.Options.Steps)
 	case s.stopped && p != nil:
 		return fmt.Sprintf("stopped at %d/%d", p.Step, max(p.Steps, p.Options.Steps))
-	case p != nil && p.Result != nil && len(p.Result.Stats.Lengths) > 1:
-		return fmt.Sprintf("%d lengths, %d × %d steps, %.1f s", len(p.Result.Stats.Lengths), p.Chains, p.Options.Steps, p.Result.Stats.Seconds)
-	case p != nil && p.Result != nil:
-		return fmt.Sprintf("%d × %d steps, %.1f s", p.Chains, p.Options.Steps, p.Result.Stats.Seconds)
+	case p == nil || p.Result == nil:
+		return ""
 	}
-	return ""
+	stats, lengths := p.Result.Stats, ""
+	if len(stats.Lengths) > 1 {
+		lengths = fmt.Sprintf("%d lengths, ", len(stats.Lengths))
+	}
+	return fmt.Sprintf("%s%d × %d steps, %.1f s", lengths, p.Chains, p.Options.Steps, stats.Seconds)
 }
 
-// prompt asks for a line of text at the foot of the screen.
-type prompt struct {
-	saving  bool // or filtering
-	input   textinput.Model
-	note    string
-	replace bool // the file is there, and enter was pressed before
-}
-
-// Model is the screen.
-type Model struct {
+// model is the screen.
+type model struct {
 	config Config
-	styles *styles
-	keys   keyMap
-	jobs   *jobs
+	*styles
+	keys keyMap
+	jobs *jobs
+
+	filler     Filler
+	opening    bool
+	modelFault string
+	editor     editor
+	writing    bool
+	pins       map[int]pin
+	sides      [2]side
+	started    int // runs so far
+	edits      int // of the template so far
+	stale      bool
+	waiting    bool // a run is wanted as soon as there is a model
+	slot       int  // the chosen blank
+	given      conditionals
+	asked      string // the fill whose conditionals are on their way
+
+	view    view
+	pages   [views]page
+	fills   fillsPage
+	slots   slotsPage
+	chains  chainsPage
+	compare comparePage
+	runs    runsPage
+
+	// What is in front of the page, nil for nothing.
+	panel  *panel
+	prompt *prompt
+	help   *help
 
 	width, height int
-	filler        Filler
-	opening       bool
-	modelFault    string
-	editor        editor
-	writing       bool
-	view          view
-	pins          map[int]pin
-	sides         [2]side
-	runs          int // started so far
-	edits         int // of the template so far
-	stale         bool
-	waiting       bool // a run is wanted as soon as there is a model
+	top           int // line of the page
+	notice        string
+	noticeFault   bool
+	zones         []zone
+	editorOrigin  [2]int
+	frame         string // the last drawn, "" when something changed
 
-	// The fills as listed.
-	listed         []Fill
-	selected       int
-	chosen         string // key of the selected fill, "" to stay at the top
-	offset         int
-	sort           order
-	byModel        bool
-	filter         string
-	onlyFavourites bool
-	favourites     []Fill
-
-	slot         int // the chosen blank
-	slotRow      int
-	given        conditionals
-	asked        string
-	rows         []slotRow // of the chosen blank
-	chainOffset  int
-	compared     int // the chosen side
-	compareAt    int
-	runView      runBrowser
-	panel        *panel
-	prompt       *prompt
-	help         bool
-	helpOffset   int
-	notice       string
-	noticeFault  bool
-	picked       *Picked
-	interrupted  bool
-	zones        []zone
-	editorOrigin [2]int
-	frame        string // the last drawn, "" when something changed
+	picked      *Picked
+	interrupted bool
 }
 
-// zone is a part of the screen that the mouse works on.
-type zone struct {
-	x, y, width, height int
-	click               func(x, y int) tea.Cmd
-}
-
-// The messages besides those of sampling.
+// The messages besides those of sampling and of the pages.
 type (
 	openedMsg struct {
 		name   string
@@ -151,23 +134,17 @@ type (
 		err    error
 	}
 	settledMsg      struct{ edits int }
-	conditionalsMsg struct {
-		conditionals
-	}
-	savedMsg struct {
-		path   string
-		fills  int
-		exists bool
-		err    error
-	}
+	conditionalsMsg struct{ conditionals }
 )
 
-func newModel(ctx context.Context, c Config) *Model {
+func newModel(ctx context.Context, c Config) *model {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	m := &Model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
+	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
 		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true, waiting: c.Template != ""}
+	m.fills.m, m.slots.m, m.chains.m, m.compare.m, m.runs.m = m, m, m, m, m
+	m.pages = [views]page{&m.fills, &m.slots, &m.chains, &m.compare, &m.runs}
 	m.sides[0].options, m.sides[1].options = c.Options, c.Options
 	m.sides[1].options.Sampler = other(c.Options.Sampler)
 	m.sides[1].options.StepSize, m.sides[1].options.Balance, m.sides[1].options.Gradient = 0, "", ""
@@ -177,10 +154,10 @@ func newModel(ctx context.Context, c Config) *Model {
 	return m
 }
 
-var _ tea.Model = (*Model)(nil)
+var _ tea.Model = (*model)(nil)
 
 // close ends what the screen started.
-func (m *Model) close() error {
+func (m *model) close() error {
 	m.jobs.close()
 	if m.filler == nil {
 		return nil
@@ -189,17 +166,17 @@ func (m *Model) close() error {
 }
 
 // Init implements tea.Model.
-func (m *Model) Init() tea.Cmd {
+func (m *model) Init() tea.Cmd {
 	var ask tea.Cmd
 	if m.config.Theme == "auto" && m.config.Profile > colorprofile.Ascii {
 		// The answer comes among the keys, if the terminal has one.
 		ask = tea.RequestBackgroundColor
 	}
-	return tea.Batch(ask, m.open(m.config.Model), m.loadRun())
+	return tea.Batch(ask, m.open(m.config.Model), m.runs.load())
 }
 
 // open loads a model. The one before it is closed when nothing uses it any more.
-func (m *Model) open(name string) tea.Cmd {
+func (m *model) open(name string) tea.Cmd {
 	m.opening = true
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
 		filler, err := m.config.Open(ctx, name)
@@ -213,13 +190,13 @@ func (m *Model) open(name string) tea.Cmd {
 }
 
 // Update implements tea.Model.
-func (m *Model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	m.frame = ""
 	command := m.update(message)
 	return m, tea.Batch(command, m.ask())
 }
 
-func (m *Model) update(message tea.Msg) tea.Cmd {
+func (m *model) update(message tea.Msg) tea.Cmd {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = message.Width, message.Height
@@ -252,54 +229,48 @@ func (m *Model) update(message tea.Msg) tea.Cmd {
 	case conditionalsMsg:
 		// After an error there are no rows, and they are not asked for again.
 		m.asked, m.given = "", message.conditionals
-		m.list()
 	case savedMsg:
 		m.saved(message)
 	case runMsg:
-		m.runView.take(message)
-		return m.watchRun()
+		return m.runs.take(message.state)
 	case watchMsg:
-		return m.loadRun()
+		return m.runs.load()
 	}
 	return nil
 }
 
-func (m *Model) say(text string)  { m.notice, m.noticeFault = text, false }
-func (m *Model) fail(text string) { m.notice, m.noticeFault = text, true }
+func (m *model) say(text string)  { m.notice, m.noticeFault = text, false }
+func (m *model) fail(text string) { m.notice, m.noticeFault = text, true }
 
-func (m *Model) opened(message openedMsg) tea.Cmd {
+func (m *model) opened(message openedMsg) tea.Cmd {
 	m.opening = false
-	if message.err != nil {
+	switch {
+	case message.err != nil && m.filler != nil:
+		// The model before still serves.
+		m.fail(explain(message.err))
+		return nil
+	case message.err != nil:
 		m.modelFault = explain(message.err)
-		if m.filler != nil {
-			// The model before still serves.
-			m.fail(m.modelFault)
-			m.modelFault = ""
+		return nil
+	}
+	old, wanted := m.filler, m.waiting
+	m.filler, m.modelFault, m.config.Model, m.waiting, m.given = message.filler, "", message.name, false, conditionals{}
+	if old == nil {
+		if wanted {
+			return m.start(0)
 		}
 		return nil
 	}
-	old := m.filler
-	m.filler, m.modelFault, m.config.Model = message.filler, "", message.name
-	m.given = conditionals{}
-	var closing tea.Cmd
-	if old != nil {
-		m.stop(0)
-		m.stop(1)
-		closing = m.jobs.command(func(context.Context) tea.Msg {
-			// A call that still runs is waited for, or fails and is not listened to.
-			old.Close()
-			return nil
-		})
-	}
-	if m.waiting || old != nil {
-		m.waiting = false
-		return tea.Batch(closing, m.start(0))
-	}
-	return closing
+	m.stop(1)
+	return tea.Batch(m.start(0), m.jobs.command(func(context.Context) tea.Msg {
+		// A call that still runs is waited for, or fails and is not listened to.
+		old.Close()
+		return nil
+	}))
 }
 
 // start begins the run of a side anew.
-func (m *Model) start(i int) tea.Cmd {
+func (m *model) start(i int) tea.Cmd {
 	m.stop(i)
 	s := &m.sides[i]
 	s.fault, s.stopped = "", false
@@ -309,37 +280,32 @@ func (m *Model) start(i int) tea.Cmd {
 	}
 	// What is too long may have lost its blanks, and is told by its length.
 	if text := m.editor.text(); !m.editor.pattern.MatchString(text) && len(text) <= tokenize.MaxText {
-		s.snapshot, s.fault = nil, "no blank yet: type _ where a word is wanted"
-		if strings.TrimSpace(m.editor.text()) == "" {
-			s.fault = ""
+		s.snapshot = nil
+		if strings.TrimSpace(text) != "" {
+			s.fault = "no blank yet: type _ where a word is wanted"
 		}
 		m.list()
 		return nil
 	}
-	m.runs++
-	pins := map[int]pin{}
-	for blank, p := range m.pins {
-		pins[blank] = p
-	}
-	s.made = request{filler: m.filler, template: m.editor.text(), pins: pins, options: s.options}
+	m.started++
+	s.made = request{filler: m.filler, template: m.editor.text(), pins: maps.Clone(m.pins), options: s.options}
 	if i == 1 {
 		s.snapshot = nil
 	}
-	stream, command := m.jobs.sample(m.runs, s.made, m.config.Now)
+	stream, command := m.jobs.sample(m.started, s.made, m.config.Now)
 	s.stream = stream
 	return command
 }
 
 // stop ends the run of a side; what it found stays.
-func (m *Model) stop(i int) {
-	s := &m.sides[i]
-	if s.stream != nil {
+func (m *model) stop(i int) {
+	if s := &m.sides[i]; s.stream != nil {
 		s.stream.cancel()
 		s.stream, s.stopped = nil, true
 	}
 }
 
-func (m *Model) finished(message finishedMsg) tea.Cmd {
+func (m *model) finished(message finishedMsg) tea.Cmd {
 	for i := range m.sides {
 		s := &m.sides[i]
 		if s.stream == nil || s.stream.number != message.number {
@@ -349,9 +315,7 @@ func (m *Model) finished(message finishedMsg) tea.Cmd {
 		if message.snapshot != nil || message.err != nil {
 			s.snapshot = message.snapshot
 		}
-		if i == 0 {
-			m.stale = false
-		}
+		m.stale = m.stale && i != 0
 		if message.err != nil {
 			s.fault = explain(message.err)
 		}
@@ -365,127 +329,54 @@ func (m *Model) finished(message finishedMsg) tea.Cmd {
 
 // startSecond brings the second side up to date with the first. They run one
 // after the other, so that neither takes time from the other.
-func (m *Model) startSecond() tea.Cmd {
+func (m *model) startSecond() tea.Cmd {
 	a, b := &m.sides[0], &m.sides[1]
-	if a.stream != nil || a.snapshot == nil || m.stale {
-		return nil
-	}
-	if b.made.filler == a.made.filler && b.made.template == a.made.template && samePins(b.made.pins, a.made.pins) && reflect.DeepEqual(b.made.options, b.options) &&
-		(b.stream != nil || b.snapshot != nil || b.fault != "") {
+	wanted := a.made
+	wanted.options = b.options
+	same := b.made.filler == wanted.filler && reflect.DeepEqual(b.made, wanted)
+	if a.stream != nil || a.snapshot == nil || m.stale || same && (b.stream != nil || b.snapshot != nil || b.fault != "") {
 		return nil
 	}
 	return m.start(1)
 }
 
-func samePins(a, b map[int]pin) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for blank, p := range a {
-		if !slices.Equal(p.ids, b[blank].ids) {
-			return false
-		}
-	}
-	return true
-}
-
 // edited follows a change of the template: the run is stopped at once, and the
 // next begins when the typing pauses.
-func (m *Model) edited() tea.Cmd {
+func (m *model) edited() tea.Cmd {
 	m.stop(0)
 	m.stop(1)
 	m.sides[0].stopped = false
 	m.edits++
-	m.stale = true
-	m.pins = map[int]pin{}
-	m.chosen, m.slot, m.slotRow = "", 0, 0
+	m.stale, m.pins, m.fills.chosen, m.slot, m.slots.row = true, map[int]pin{}, "", 0, 0
 	const pause = 250 * time.Millisecond
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
 
-// list sorts and filters the fills anew, keeping the selection at its fill.
-func (m *Model) list() {
-	var from []Fill
-	if p := m.sides[0].snapshot; p != nil {
-		from = p.Fills
-	}
-	if m.onlyFavourites {
-		known := map[string]Fill{}
-		for _, f := range from {
-			known[f.key()] = f
-		}
-		from = nil
-		for _, f := range m.favourites {
-			if present, ok := known[f.key()]; ok {
-				f = present
-			} else {
-				f.Kept = true
-			}
-			from = append(from, f)
-		}
-	}
-	m.listed = m.listed[:0:0]
-	for _, f := range from {
-		if m.matches(&f) {
-			m.listed = append(m.listed, f)
-		}
-	}
-	likelihood := func(a, b Fill) int { return cmp.Compare(b.rating(), a.rating()) }
-	switch m.sort {
-	case byFrequency:
-		slices.SortStableFunc(m.listed, func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Count, a.Count), likelihood(a, b)) })
-	case byNovelty:
-		slices.SortStableFunc(m.listed, func(a, b Fill) int { return cmp.Or(cmp.Compare(b.NewWords, a.NewWords), likelihood(a, b)) })
-	}
-	m.selected = 0
-	if m.chosen != "" {
-		if at := slices.IndexFunc(m.listed, func(f Fill) bool { return f.key() == m.chosen }); at >= 0 {
-			m.selected = at
-		} else {
-			m.chosen = ""
-		}
-	}
-	if p := m.sides[0].snapshot; p != nil {
-		m.slot = max(min(m.slot, len(p.Values)-1), 0)
-		m.rows = slotRows(p, m.slot, m.given, m.current(), m.byModel)
-		m.slotRow = max(min(m.slotRow, len(m.rows)-1), 0)
-	} else {
-		m.slot, m.rows, m.slotRow = 0, nil, 0
+// list shows the fills as they are now.
+func (m *model) list() {
+	m.fills.list()
+	m.turnTo(m.slot)
+}
+
+// turnTo chooses a blank, the nearest that there is.
+func (m *model) turnTo(slot int) {
+	m.slot = 0
+	if s := m.sides[0].snapshot; s != nil {
+		m.slot = max(min(slot, len(s.Values)-1), 0)
 	}
 }
 
-// matches tells whether a fill passes the filter: every word of it stands in the
-// fill's own words, or "2:word" in those of the second slot.
-func (m *Model) matches(f *Fill) bool {
-	for _, want := range strings.Fields(strings.ToLower(m.filter)) {
-		in := strings.ToLower(strings.Join(f.Values, "\n"))
-		if number, word, ok := strings.Cut(want, ":"); ok && len(number) > 0 && strings.Trim(number, "0123456789") == "" {
-			blank := 0
-			if _, err := fmt.Sscan(number, &blank); err == nil && blank >= 1 && blank <= len(f.Values) {
-				in, want = strings.ToLower(f.Values[blank-1]), word
-			}
-		}
-		if !strings.Contains(in, want) {
-			return false
-		}
-	}
-	return true
-}
-
-// current is the selected fill, nil for none.
-func (m *Model) current() *Fill {
-	if m.selected < 0 || m.selected >= len(m.listed) {
-		return nil
-	}
-	return &m.listed[m.selected]
+func (m *model) turnSlot(by int) {
+	m.turnTo(m.slot + by)
+	m.slots.row = 0
 }
 
 // ask fetches the model's conditionals where they are on the screen and not known.
-func (m *Model) ask() tea.Cmd {
-	s := &m.sides[0]
-	f := m.current()
+func (m *model) ask() tea.Cmd {
+	s, f := &m.sides[0], m.fills.current()
 	shown := m.view == slotsView || m.view == fillsView && m.wide() && s.stream == nil
-	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil || m.opening || m.asked != "" || m.given.fill == f.key() && m.given.template == s.made.template {
+	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil || m.opening || m.asked != "" ||
+		m.given.fill == f.key() && m.given.template == s.made.template {
 		return nil
 	}
 	key, template, ids, filler := f.key(), s.made.template, f.TokenIDs, s.made.filler
@@ -500,7 +391,7 @@ func (m *Model) ask() tea.Cmd {
 }
 
 // key gives a key to what is in front.
-func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key.Matches(k, m.keys.Interrupt):
 		m.interrupted = true
@@ -511,52 +402,32 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		if key.Matches(k, m.keys.Quit) && !m.writing {
 			return tea.Quit
 		}
-		return nil
-	case m.help:
-		m.helpKey(k)
-		return nil
+	case m.help != nil:
+		if !m.help.key(k, m.keys) {
+			m.help = nil
+		}
+	case m.panel != nil && k.String() == "esc":
+		m.panel = nil
+	case m.panel != nil && k.String() == "enter":
+		return m.apply()
 	case m.panel != nil:
-		return m.panelKey(k)
+		m.panel.key(k)
 	case m.prompt != nil:
 		return m.promptKey(k)
 	case m.editor.marking != nil:
 		return m.markKey(k)
 	case m.writing:
 		return m.writeKey(k)
-	}
-	return m.browseKey(k)
-}
-
-func (m *Model) helpKey(k tea.KeyPressMsg) {
-	switch {
-	case key.Matches(k, m.keys.Up):
-		m.helpOffset = max(m.helpOffset-1, 0)
-	case key.Matches(k, m.keys.Down, m.keys.PageDown):
-		m.helpOffset++
 	default:
-		m.help, m.helpOffset = false, 0
-	}
-}
-
-func (m *Model) writeKey(k tea.KeyPressMsg) tea.Cmd {
-	switch {
-	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
-		m.editor.insertBlank()
-		return m.edited()
-	case key.Matches(k, m.keys.MarkWhileWriting):
-		return m.mark()
-	case key.Matches(k, m.keys.Leave):
-		m.writing = false
-	case m.editor.edit(k):
-		return m.edited()
+		return m.browseKey(k)
 	}
 	return nil
 }
 
 // paste gives pasted text to what is being written.
-func (m *Model) paste(message tea.PasteMsg) tea.Cmd {
+func (m *model) paste(message tea.PasteMsg) tea.Cmd {
 	switch {
-	case m.tooSmall() || m.help:
+	case m.tooSmall() || m.help != nil:
 	case m.panel != nil:
 		m.panel.typeText(message.Content)
 	case m.prompt != nil:
@@ -567,65 +438,55 @@ func (m *Model) paste(message tea.PasteMsg) tea.Cmd {
 	return nil
 }
 
-// mark begins to choose words, if there are any.
-func (m *Model) mark() tea.Cmd {
-	if !m.editor.mark() {
-		m.fail("no words to mark: write or paste a sentence first")
-		return nil
+func (m *model) writeKey(k tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case key.Matches(k, m.keys.Blank) && !(k.String() == "_" && m.editor.insideBlank()):
+		m.editor.insertBlank()
+		return m.edited()
+	case key.Matches(k, m.keys.MarkWhileWriting):
+		m.mark()
+	case key.Matches(k, m.keys.Leave):
+		m.writing = false
+	case m.editor.edit(k):
+		return m.edited()
 	}
-	m.writing = false
 	return nil
 }
 
-func (m *Model) markKey(k tea.KeyPressMsg) tea.Cmd {
-	marking := m.editor.marking
+// mark begins to choose words, if there are any.
+func (m *model) mark() {
+	if m.editor.mark() {
+		m.writing = false
+	} else {
+		m.fail("no words to mark: write or paste a sentence first")
+	}
+}
+
+func (m *model) markKey(k tea.KeyPressMsg) tea.Cmd {
+	marking, keys := m.editor.marking, m.keys
+	last := len(marking.words) - 1
 	switch {
-	case key.Matches(k, m.keys.Left):
+	case key.Matches(k, keys.Left):
 		marking.at = max(marking.at-1, 0)
-	case key.Matches(k, m.keys.Right):
-		marking.at = min(marking.at+1, len(marking.words)-1)
-	case key.Matches(k, m.keys.First):
+	case key.Matches(k, keys.Right):
+		marking.at = min(marking.at+1, last)
+	case key.Matches(k, keys.First):
 		marking.at = 0
-	case key.Matches(k, m.keys.Last):
-		marking.at = len(marking.words) - 1
-	case key.Matches(k, m.keys.Toggle):
+	case key.Matches(k, keys.Last):
+		marking.at = last
+	case key.Matches(k, keys.Toggle):
 		m.editor.toggle(marking.at)
 		return m.edited()
-	case key.Matches(k, m.keys.Apply, m.keys.Dismiss, m.keys.NextView, m.keys.Mark, m.keys.Quit):
+	case key.Matches(k, keys.Apply, keys.Dismiss, keys.NextView, keys.Mark, keys.Quit):
 		m.editor.marking = nil
 	}
 	return nil
 }
 
-func (m *Model) panelKey(k tea.KeyPressMsg) tea.Cmd {
-	p := m.panel
-	switch k.String() {
-	case "up", "shift+tab":
-		p.move(-1)
-	case "down", "tab":
-		p.move(1)
-	case "left":
-		p.turn(-1)
-	case "right":
-		p.turn(1)
-	case "backspace":
-		p.erase()
-	case "esc":
-		m.panel = nil
-	case "enter":
-		return m.apply()
-	default:
-		if k.Text != "" {
-			p.typeText(k.Text)
-		}
-	}
-	return nil
-}
-
 // apply takes the panel's options over.
-func (m *Model) apply() tea.Cmd {
+func (m *model) apply() tea.Cmd {
 	i := m.panelSide()
-	options, model, ok := m.panel.options(m.sides[i].options)
+	options, name, ok := m.panel.options(m.sides[i].options)
 	if !ok {
 		return nil
 	}
@@ -633,79 +494,65 @@ func (m *Model) apply() tea.Cmd {
 	m.sides[i].options = options
 	if i == 0 && m.sides[1].options.Sampler != options.Sampler || i == 1 {
 		// What both have in common stays common: the same chains, steps and seed.
-		shared := m.sides[1-i].options
-		shared.Chains, shared.Steps, shared.Candidates = options.Chains, options.Steps, options.Candidates
-		shared.Temperature, shared.Seed = options.Temperature, options.Seed
-		shared.Mode, shared.WarmUp, shared.Ladder, shared.Constraints = options.Mode, options.WarmUp, options.Ladder, options.Constraints
+		own := m.sides[1-i].options
+		shared := options
+		shared.Sampler, shared.StepSize, shared.Balance, shared.Gradient = own.Sampler, own.StepSize, own.Balance, own.Gradient
 		m.sides[1-i].options = shared
 	}
-	if model != m.config.Model {
-		return m.open(model)
-	}
-	if i == 1 {
-		if m.sides[0].snapshot != nil && !reflect.DeepEqual(m.sides[0].made.options, m.sides[0].options) {
-			return m.start(0)
-		}
+	switch {
+	case name != m.config.Model:
+		return m.open(name)
+	case i == 1 && (m.sides[0].snapshot == nil || reflect.DeepEqual(m.sides[0].made.options, m.sides[0].options)):
 		return m.startSecond()
 	}
 	return m.start(0)
 }
 
 // panelSide is the side whose options o changes.
-func (m *Model) panelSide() int {
+func (m *model) panelSide() int {
 	if m.view == compareView {
-		return m.compared
+		return m.compare.chosen
 	}
 	return 0
 }
 
-func (m *Model) browseKey(k tea.KeyPressMsg) tea.Cmd {
-	keys := m.keys
+func (m *model) browseKey(k tea.KeyPressMsg) tea.Cmd {
+	keys, page := m.keys, m.pages[m.view]
+	if at := slices.IndexFunc(keys.Views, func(b key.Binding) bool { return key.Matches(k, b) }); at >= 0 {
+		return m.show(view(at))
+	}
+	leaf := max(m.height-9, 1)
 	switch {
 	case key.Matches(k, keys.Quit):
 		return tea.Quit
 	case key.Matches(k, keys.Help):
-		m.help = true
+		m.help = &help{}
 	case key.Matches(k, keys.Write):
 		m.writing = true
 	case key.Matches(k, keys.Mark):
-		return m.mark()
-	case key.Matches(k, keys.Fills):
-		return m.show(fillsView)
-	case key.Matches(k, keys.Slots):
-		return m.show(slotsView)
-	case key.Matches(k, keys.Chains):
-		return m.show(chainsView)
-	case key.Matches(k, keys.Compare):
-		return m.show(compareView)
-	case key.Matches(k, keys.Runs):
-		return m.show(runsView)
+		m.mark()
 	case key.Matches(k, keys.NextView):
-		return m.show((m.view + 1) % view(len(viewNames())))
+		return m.show((m.view + 1) % views)
 	case key.Matches(k, keys.PreviousView):
-		return m.show((m.view + view(len(viewNames())) - 1) % view(len(viewNames())))
-	case m.view == runsView && m.runView.key(k, keys):
-	case m.view == runsView && key.Matches(k, keys.Pick):
-		return m.adopt()
+		return m.show((m.view + views - 1) % views)
 	case key.Matches(k, keys.Up):
-		m.move(-1)
+		page.move(-1)
 	case key.Matches(k, keys.Down):
-		m.move(1)
-	case key.Matches(k, keys.PageUp):
-		m.move(-max(m.bodyRows()-2, 1))
-	case key.Matches(k, keys.PageDown):
-		m.move(max(m.bodyRows()-2, 1))
+		page.move(1)
+	case key.Matches(k, keys.PageUp) && m.view != runsView:
+		page.move(-leaf)
+	case key.Matches(k, keys.PageDown) && m.view != runsView:
+		page.move(leaf)
 	case key.Matches(k, keys.First):
-		m.move(-1 << 30)
+		page.move(-1 << 30)
 	case key.Matches(k, keys.Last):
-		m.move(1 << 30)
+		page.move(1 << 30)
 	case key.Matches(k, keys.Left):
-		m.turn(-1)
+		page.turn(-1)
 	case key.Matches(k, keys.Right):
-		m.turn(1)
+		page.turn(1)
 	case key.Matches(k, keys.Settings):
-		i := m.panelSide()
-		title := "options"
+		i, title := m.panelSide(), "options"
 		if m.view == compareView {
 			title = fmt.Sprintf("options of %c", 'A'+i)
 		}
@@ -723,173 +570,17 @@ func (m *Model) browseKey(k tea.KeyPressMsg) tea.Cmd {
 			m.pins = map[int]pin{}
 			return m.start(0)
 		}
-	case m.view == fillsView || m.view == slotsView:
-		return m.fillKey(k)
+	default:
+		return page.key(k)
 	}
 	return nil
-}
-
-// fillKey handles what is done to the selected fill.
-func (m *Model) fillKey(k tea.KeyPressMsg) tea.Cmd {
-	keys, f := m.keys, m.current()
-	switch {
-	case key.Matches(k, keys.Filter):
-		m.openPrompt("", false)
-	case key.Matches(k, keys.Sort):
-		if m.view == slotsView {
-			m.byModel = !m.byModel
-		} else {
-			m.sort = (m.sort + 1) % orders
-		}
-		m.list()
-	case key.Matches(k, keys.OnlyFavourites):
-		m.onlyFavourites = !m.onlyFavourites
-		m.chosen = ""
-		m.list()
-	case key.Matches(k, keys.Save):
-		if len(m.listed) == 0 && len(m.favourites) == 0 {
-			m.fail("nothing to save yet")
-			return nil
-		}
-		m.openPrompt("fills.txt", true)
-	case k.String() == "esc" && m.filter != "":
-		m.filter = ""
-		m.list()
-	case f == nil:
-	case key.Matches(k, keys.Pick):
-		m.picked = m.pick(f)
-		return tea.Quit
-	case key.Matches(k, keys.Favourite):
-		m.favour(f)
-	case key.Matches(k, keys.Copy):
-		// The words are not the screen's: a sequence cannot break out of base64.
-		m.say("copied, if the terminal allows it (OSC 52)")
-		return tea.SetClipboard(f.Text)
-	case key.Matches(k, keys.Pin):
-		return m.pin(f)
-	}
-	return nil
-}
-
-func (m *Model) favour(f *Fill) {
-	if at := slices.IndexFunc(m.favourites, func(o Fill) bool { return o.key() == f.key() }); at >= 0 {
-		m.favourites = slices.Delete(m.favourites, at, at+1)
-	} else {
-		m.favourites = append(m.favourites, *f)
-	}
-	if m.onlyFavourites {
-		m.list()
-	}
-}
-
-// pin keeps the chosen blank at the selected word and resamples the others, or
-// frees it again.
-func (m *Model) pin(f *Fill) tea.Cmd {
-	p := m.sides[0].snapshot
-	if f.Kept || p == nil || m.stale {
-		m.fail("this fill is of another template: pick one of the present run")
-		return nil
-	}
-	if p.Several {
-		m.fail("fills of several lengths cannot be pinned: give the blank one length, as in [MASK:2]")
-		return nil
-	}
-	blank := p.Template.Blanks[m.slot]
-	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Values[m.slot]}
-	if m.view == slotsView && m.slotRow < len(m.rows) {
-		v := m.rows[m.slotRow]
-		want = pin{v.TokenIDs, v.Text}
-	}
-	// Blanks of one name take the same fill, so they are pinned together.
-	same := []int{m.slot}
-	for i, b := range p.Template.Blanks {
-		if i != m.slot && b.Name != "" && b.Name == blank.Name {
-			same = append(same, i)
-		}
-	}
-	if old, pinned := m.pins[m.slot]; pinned && (m.view == fillsView || slices.Equal(old.ids, want.ids)) {
-		for _, i := range same {
-			delete(m.pins, i)
-		}
-		return m.start(0)
-	}
-	if _, pinned := m.pins[m.slot]; !pinned && len(m.pins)+len(same) >= len(p.Template.Blanks) {
-		m.fail("a slot has to stay free: nothing would be left to sample")
-		return nil
-	}
-	for _, i := range same {
-		m.pins[i] = want
-	}
-	m.chosen = ""
-	return m.start(0)
-}
-
-// adopt takes a run's sentence over as the template.
-func (m *Model) adopt() tea.Cmd {
-	r := m.runView.state
-	if r == nil || r.Err != nil || m.runView.table {
-		return nil
-	}
-	m.editor = newEditor(r.Prompts[m.runView.sentence].Template)
-	m.view = fillsView
-	return m.edited()
 }
 
 // show turns to another view.
-func (m *Model) show(v view) tea.Cmd {
+func (m *model) show(v view) tea.Cmd {
 	m.view = v
-	m.list()
 	if v == compareView {
 		return m.startSecond()
 	}
 	return nil
 }
-
-// move moves the selection.
-func (m *Model) move(by int) {
-	switch m.view {
-	case fillsView:
-		if len(m.listed) == 0 {
-			return
-		}
-		m.selected = min(max(m.selected+by, 0), len(m.listed)-1)
-		m.chosen = m.listed[m.selected].key()
-		if m.selected == 0 {
-			m.chosen = ""
-		}
-		m.list()
-	case slotsView:
-		m.slotRow = max(min(m.slotRow+by, len(m.rows)-1), 0)
-	case chainsView:
-		m.chainOffset = max(m.chainOffset+by, 0)
-		if p := m.sides[0].snapshot; p != nil {
-			m.chainOffset = min(m.chainOffset, p.Chains-1)
-		}
-	case runsView:
-		m.runView.step(by)
-	case compareView:
-		m.compareAt = max(m.compareAt+by, 0)
-		most := 0
-		for _, s := range m.sides {
-			if s.snapshot != nil {
-				most = max(most, len(s.snapshot.Fills)-1)
-			}
-		}
-		m.compareAt = min(m.compareAt, most)
-	}
-}
-
-// turn chooses another slot, or the other side.
-func (m *Model) turn(by int) {
-	if m.view == compareView {
-		m.compared = min(max(m.compared+by, 0), 1)
-		return
-	}
-	if p := m.sides[0].snapshot; p != nil {
-		m.slot = max(min(m.slot+by, len(p.Values)-1), 0)
-		m.slotRow = 0
-		m.list()
-	}
-}
-
-func viewNames() []string { return []string{"Fills", "Slots", "Chains", "Compare", "Runs"} }

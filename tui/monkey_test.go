@@ -54,11 +54,11 @@ func TestMonkey(t *testing.T) {
 				}
 			}
 			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
-			d.model.prompt, d.model.panel, d.model.help, d.model.onlyFavourites, d.model.filter = nil, nil, false, false, ""
+			d.model.prompt, d.model.panel, d.model.help, d.model.fills.onlyFavourites, d.model.fills.filter = nil, nil, nil, false, ""
 			d.model.editor, d.model.writing, d.model.view = newEditor(two), false, fillsView
 			d.run(d.model.edited())
 			d.settle()
-			if len(d.model.listed) == 0 {
+			if len(d.model.fills.listed) == 0 {
 				t.Errorf("no fills any more:\n%s", ansi.Strip(d.model.screen()))
 			}
 		})

@@ -5,16 +5,17 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"sync"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
 	"infill/samplers"
 	"infill/tokenize"
 )
 
-// Fill is a distinct fill that the chains drew.
-type Fill struct {
+// fill is a distinct fill that the chains drew.
+type fill struct {
 	infill.Fill
 	// NewWords is the number of blanks whose fill no fill of higher
 	// log-likelihood has: the novelty.
@@ -24,10 +25,19 @@ type Fill struct {
 }
 
 // key tells fills of one template apart.
-func (f *Fill) key() string { return f.Text }
+func (f *fill) key() string { return f.Text }
 
-// Value is what a blank was filled with.
-type Value struct {
+// rating is what fills are compared by: the score of those that have one, because
+// log-likelihoods of several lengths do not compare.
+func (f *fill) rating() float64 {
+	if f.Score != nil {
+		return *f.Score
+	}
+	return f.LogLikelihood
+}
+
+// value is what a blank was filled with.
+type value struct {
 	TokenIDs []int
 	Text     string
 	// Frequency is the share of draws with this value, and Error its standard
@@ -35,34 +45,32 @@ type Value struct {
 	Frequency, Error float64
 }
 
-// Move is a chain's last change.
-type Move struct {
+// move is a chain's last change.
+type move struct {
 	Step     int
 	From, To []string // the fills that changed, and what they became
 	Blanks   []int
 }
 
-// Snapshot is what is known of a run at one moment. Nothing in it changes once it
+// snapshot is what is known of a run at one moment. Nothing in it changes once it
 // is made.
-type Snapshot struct {
+type snapshot struct {
 	Template *tokenize.Template
 	Options  infill.Options
-	Pins     map[int]pin
 	Step     int
-	Steps    int  // of the whole run, where that is more than Options.Steps
+	Steps    int  // of the whole run
 	Several  bool // lengths of fills: Fills are those of Result, and Values and chains are empty
 	WarmUp   bool // the fills are those of the warm-up, which are no draws
 	Rounds   int  // draws of each chain
 	Chains   int
-	Fills    []Fill    // distinct, the most likely first
+	Fills    []fill    // distinct, the most likely first
 	Distinct int       // how many there are; Fills holds the best of them
-	Values   [][]Value // of each blank, the most frequent first
+	Values   [][]value // of each blank, the most frequent first
 	// LogLikelihoods and Accepted are each chain's history from step 0 on,
 	// [chains][steps]; NaN where unknown.
 	LogLikelihoods, Accepted [][]float32
 	StepSizes                []float64 // by step, empty for samplers without
-	Moves                    []Move    // of each chain; Step 0 where it has not moved
-	Current                  [][]string
+	Moves                    []move    // of each chain; Step 0 where it has not moved
 	WarmUpSteps              int
 	// RHat and ESS are those of the log-likelihood after the warm-up, NaN where
 	// they are not defined.
@@ -80,78 +88,44 @@ const mostFills = 2000
 // recorder gathers the steps of one run. It belongs to the sampling goroutine,
 // and hands out snapshots.
 type recorder struct {
-	template *tokenize.Template
-	options  infill.Options
-	pins     map[int]pin
+	snapshot // of the last step, but for what is counted
 	start    time.Time
 	now      func() time.Time
-	chains   int
 	slots    int
-
-	fills       []Fill
-	index       map[string]int
-	squares     []float64 // Σ over chains of the count's square, [fills]
-	byChain     map[chainCount]int
-	values      []map[string]*valueCount
-	rounds      int
-	warmUp      bool
-	warmUpSteps int
-	step        int
-
-	logLikelihoods, accepted [][]float32
-	stepSizes                []float64
-	moves                    []Move
-	tokens                   []int // the last states, [chains × slots]
-	history                  []int32
-	buffer                   []byte
-
-	mutex  sync.Mutex // guards what follows
-	latest chan *Snapshot
+	found    []fill  // distinct
+	fills    tally   // of found
+	values   []tally // of each blank
+	tokens   []int   // the last states, [chains × slots]
+	history  []int   // the entry of fills, [rounds × chains]
 }
 
-// chainCount counts a fill (blank -1) or the value of a blank in one chain.
-type chainCount struct {
-	blank, entry, chain int
-}
-
-type valueCount struct {
-	entry   int
-	ids     []int
-	text    string
-	count   int
-	squares float64
-}
-
-func newRecorder(template *tokenize.Template, o infill.Options, pins map[int]pin, now func() time.Time) *recorder {
-	r := &recorder{template: template, options: o, pins: pins, now: now, start: now(), chains: o.Chains, slots: len(template.Slots),
-		moves: make([]Move, o.Chains), latest: make(chan *Snapshot, 1)}
-	r.logLikelihoods = make([][]float32, r.chains)
-	r.accepted = make([][]float32, r.chains)
+func newRecorder(template *tokenize.Template, o infill.Options, now func() time.Time) *recorder {
+	r := &recorder{now: now, start: now(), slots: len(template.Slots), snapshot: snapshot{Template: template, Options: o, Chains: o.Chains,
+		Moves: make([]move, o.Chains), LogLikelihoods: make([][]float32, o.Chains), Accepted: make([][]float32, o.Chains)}}
 	r.forget()
 	return r
 }
 
 // forget drops the counts, as at the end of the warm-up.
 func (r *recorder) forget() {
-	r.fills, r.squares, r.rounds, r.history = nil, nil, 0, nil
-	r.index, r.byChain = map[string]int{}, map[chainCount]int{}
-	r.values = make([]map[string]*valueCount, len(r.template.Blanks))
-	for blank := range r.values {
-		r.values[blank] = map[string]*valueCount{}
+	r.found, r.Rounds, r.history, r.fills = nil, 0, nil, newTally()
+	r.values = nil
+	for range r.Template.Blanks {
+		r.values = append(r.values, newTally())
 	}
 }
 
 // add records one step.
 func (r *recorder) add(p infill.Progress) {
-	if r.warmUp && !p.WarmUp {
+	if r.WarmUp && !p.WarmUp {
 		r.forget()
 	}
-	r.warmUp, r.step = p.WarmUp, p.Step
+	r.WarmUp, r.Step, r.Steps = p.WarmUp, p.Step, p.Steps
 	if p.WarmUp {
-		r.warmUpSteps = p.Step
+		r.WarmUpSteps = p.Step
 	}
-	for chain := range r.chains {
-		r.logLikelihoods[chain] = append(r.logLikelihoods[chain], float32(p.LogLikelihoods[chain]))
+	for chain := range r.Chains {
+		r.LogLikelihoods[chain] = append(r.LogLikelihoods[chain], float32(p.LogLikelihoods[chain]))
 		accepted := float32(math.NaN())
 		if p.Accepted != nil {
 			accepted = 0
@@ -159,13 +133,13 @@ func (r *recorder) add(p infill.Progress) {
 				accepted = 1
 			}
 		}
-		r.accepted[chain] = append(r.accepted[chain], accepted)
+		r.Accepted[chain] = append(r.Accepted[chain], accepted)
 		if r.tokens != nil && p.Changed != nil && p.Changed[chain] > 0 {
 			r.move(chain, p)
 		}
 	}
 	if p.StepSize > 0 {
-		r.stepSizes = append(r.stepSizes, p.StepSize)
+		r.StepSizes = append(r.StepSizes, p.StepSize)
 	}
 	r.tokens = p.TokenIDs
 	if p.Step > 0 || p.WarmUp {
@@ -175,72 +149,100 @@ func (r *recorder) add(p infill.Progress) {
 
 // draw counts the present states.
 func (r *recorder) draw(logLikelihoods []float64) {
-	r.rounds++
-	for chain := range r.chains {
+	r.Rounds++
+	for chain := range r.Chains {
 		ids := r.tokens[chain*r.slots : (chain+1)*r.slots]
-		entry, known := r.index[string(r.bytes(ids))]
-		if !known {
-			entry = len(r.fills)
-			r.index[string(r.buffer)] = entry
-			filled := r.template.Fill(ids)
-			r.fills = append(r.fills, Fill{Fill: infill.Fill{Text: filled.Text, Values: filled.Fills, Spans: filled.Spans,
-				TokenIDs: slices.Clone(ids), LogLikelihood: logLikelihoods[chain]}})
-			r.squares = append(r.squares, 0)
+		entry := r.fills.add(ids, chain)
+		if entry == len(r.found) {
+			filled := r.Template.Fill(ids)
+			r.found = append(r.found, fill{Fill: infill.Fill{Text: filled.Text, Values: filled.Fills, Spans: filled.Spans,
+				TokenIDs: r.fills.ids[entry], LogLikelihood: logLikelihoods[chain]}})
 		}
-		f := &r.fills[entry]
+		f := &r.found[entry]
 		if math.IsNaN(f.LogLikelihood) {
 			f.LogLikelihood = logLikelihoods[chain]
 		}
-		f.Count++
-		r.squares[entry] += r.count(chainCount{-1, entry, chain})
-		r.history = append(r.history, int32(entry))
-		for blank, b := range r.template.Blanks {
-			part := ids[b.First : b.First+b.Slots]
-			v := r.values[blank][string(r.bytes(part))]
-			if v == nil {
-				v = &valueCount{entry: len(r.values[blank]), ids: slices.Clone(part), text: f.Values[blank]}
-				r.values[blank][string(r.buffer)] = v
+		r.history = append(r.history, entry)
+		for blank, b := range r.Template.Blanks {
+			v := &r.values[blank]
+			if at := v.add(ids[b.First:b.First+b.Slots], chain); at == len(v.texts) {
+				v.texts = append(v.texts, f.Values[blank])
 			}
-			v.count++
-			v.squares += r.count(chainCount{blank, v.entry, chain})
 		}
 	}
 }
 
-// count adds one to a chain's count and returns by how much its square grew.
-func (r *recorder) count(k chainCount) float64 {
-	n := r.byChain[k]
-	r.byChain[k] = n + 1
-	return float64(2*n + 1)
+// tally counts what the chains draw: whole fills, or the values of a blank.
+type tally struct {
+	index   map[string]int
+	ids     [][]int
+	texts   []string // of the values
+	counts  []int
+	squares []float64      // Σ over chains of the count's square
+	byChain map[[2]int]int // entry and chain
+	buffer  []byte
 }
 
-func (r *recorder) bytes(ids []int) []byte {
-	r.buffer = r.buffer[:0]
+func newTally() tally { return tally{index: map[string]int{}, byChain: map[[2]int]int{}} }
+
+// entry finds tokens among those counted, and makes a place for new ones.
+func (t *tally) entry(ids []int) int {
+	t.buffer = t.buffer[:0]
 	for _, id := range ids {
-		r.buffer = binary.LittleEndian.AppendUint32(r.buffer, uint32(id))
+		t.buffer = binary.LittleEndian.AppendUint32(t.buffer, uint32(id))
 	}
-	return r.buffer
+	entry, known := t.index[string(t.buffer)]
+	if !known {
+		entry = len(t.counts)
+		t.index[string(t.buffer)] = entry
+		t.ids, t.counts, t.squares = append(t.ids, slices.Clone(ids)), append(t.counts, 0), append(t.squares, 0)
+	}
+	return entry
+}
+
+// add counts one draw of a chain.
+func (t *tally) add(ids []int, chain int) (entry int) {
+	entry = t.entry(ids)
+	k := [2]int{entry, chain}
+	n := t.byChain[k]
+	t.byChain[k] = n + 1
+	t.counts[entry]++
+	t.squares[entry] += float64(2*n + 1)
+	return entry
+}
+
+// share of an entry in the draws, with its standard error from the spread of the
+// chains' own shares n_c/rounds: chains are independent, the states of one chain
+// are not. It is NaN for a single chain.
+func (t *tally) share(entry, chains, rounds int) (share, standardError float64) {
+	c, n := float64(chains), float64(t.counts[entry])
+	share = n / (c * float64(rounds))
+	if chains < 2 {
+		return share, math.NaN()
+	}
+	variance := max(t.squares[entry]/c-n/c*n/c, 0) * c / (c - 1)
+	return share, math.Sqrt(variance/c) / float64(rounds)
 }
 
 // move notes what a chain changed in a step.
 func (r *recorder) move(chain int, p infill.Progress) {
-	was := r.template.Fill(r.tokens[chain*r.slots : (chain+1)*r.slots]).Fills
-	is := r.template.Fill(p.TokenIDs[chain*r.slots : (chain+1)*r.slots]).Fills
-	m := Move{Step: p.Step}
+	was := r.Template.Fill(r.tokens[chain*r.slots : (chain+1)*r.slots]).Fills
+	is := r.Template.Fill(p.TokenIDs[chain*r.slots : (chain+1)*r.slots]).Fills
+	m := move{Step: p.Step}
 	for blank := range is {
 		if was[blank] != is[blank] {
 			m.Blanks = append(m.Blanks, blank)
 			m.From, m.To = append(m.From, was[blank]), append(m.To, is[blank])
 		}
 	}
-	r.moves[chain] = m
+	r.Moves[chain] = m
 }
 
 // unknown returns the fills whose log-likelihood the sampler did not need.
 func (r *recorder) unknown() (entries []int, ids [][]int) {
-	for entry := range r.fills {
-		if math.IsNaN(r.fills[entry].LogLikelihood) {
-			entries, ids = append(entries, entry), append(ids, r.fills[entry].TokenIDs)
+	for entry, f := range r.found {
+		if math.IsNaN(f.LogLikelihood) {
+			entries, ids = append(entries, entry), append(ids, f.TokenIDs)
 		}
 	}
 	return entries, ids
@@ -250,30 +252,30 @@ func (r *recorder) unknown() (entries []int, ids [][]int) {
 // into the chains' histories.
 func (r *recorder) learn(entries []int, logLikelihoods []float64) {
 	for i, entry := range entries {
-		r.fills[entry].LogLikelihood = logLikelihoods[i]
+		r.found[entry].LogLikelihood = logLikelihoods[i]
 	}
-	first := len(r.logLikelihoods[0]) - r.rounds
-	for chain := range r.chains {
+	first := len(r.LogLikelihoods[0]) - r.Rounds
+	for chain := range r.Chains {
 		// Snapshots share the arrays: a new one, not a change of the old.
-		history := slices.Clone(r.logLikelihoods[chain])
-		for round := range r.rounds {
+		history := slices.Clone(r.LogLikelihoods[chain])
+		for round := range r.Rounds {
 			if step := first + round; math.IsNaN(float64(history[step])) {
-				history[step] = float32(r.fills[r.history[round*r.chains+chain]].LogLikelihood)
+				history[step] = float32(r.found[r.history[round*r.Chains+chain]].LogLikelihood)
 			}
 		}
-		r.logLikelihoods[chain] = history
+		r.LogLikelihoods[chain] = history
 	}
 }
 
 // finish makes the last states the draws where nothing followed the warm-up.
 func (r *recorder) finish() {
-	if !r.warmUp && r.rounds > 0 || r.tokens == nil {
+	if !r.WarmUp && r.Rounds > 0 || r.tokens == nil {
 		return
 	}
 	r.forget()
-	r.warmUp = false
-	last := make([]float64, r.chains)
-	for chain, history := range r.logLikelihoods {
+	r.WarmUp = false
+	last := make([]float64, r.Chains)
+	for chain, history := range r.LogLikelihoods {
 		last[chain] = float64(history[len(history)-1])
 	}
 	r.draw(last)
@@ -283,58 +285,38 @@ func (r *recorder) finish() {
 // chain, its start may be the best.
 func (r *recorder) adopt(found []infill.Fill) {
 	for _, f := range found {
-		if _, known := r.index[string(r.bytes(f.TokenIDs))]; !known {
-			r.index[string(r.buffer)] = len(r.fills)
-			f.Count = 0
-			r.fills, r.squares = append(r.fills, Fill{Fill: f}), append(r.squares, 0)
+		if r.fills.entry(f.TokenIDs) == len(r.found) {
+			r.found = append(r.found, fill{Fill: f})
 		}
 	}
 }
 
-// publish makes a snapshot the latest; one that was not fetched is dropped.
-func (r *recorder) publish(s *Snapshot) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	publish(r.latest, s)
-}
-
-func publish(latest chan *Snapshot, s *Snapshot) {
-	select {
-	case <-latest:
-	default:
-	}
-	latest <- s
-}
-
-// snapshot copies what the screen needs.
-func (r *recorder) snapshot() *Snapshot {
-	s := &Snapshot{Template: r.template, Options: r.options, Pins: r.pins, Step: r.step, WarmUp: r.warmUp, Rounds: r.rounds, Chains: r.chains,
-		Distinct: len(r.fills), WarmUpSteps: r.warmUpSteps, Moves: slices.Clone(r.moves), StepSizes: r.stepSizes,
-		LogLikelihoods: slices.Clone(r.logLikelihoods), Accepted: slices.Clone(r.accepted), Elapsed: r.now().Sub(r.start)}
-	draws := float64(r.rounds * r.chains)
-	finals := map[int32]int{}
-	if r.rounds > 0 {
-		for _, entry := range r.history[len(r.history)-r.chains:] {
-			finals[entry]++
+// snap copies what the screen needs.
+func (r *recorder) snap() *snapshot {
+	s := r.snapshot
+	s.Distinct, s.Elapsed, s.RHat, s.ESS = len(r.found), r.now().Sub(r.start), math.NaN(), math.NaN()
+	s.Moves, s.LogLikelihoods, s.Accepted = slices.Clone(r.Moves), slices.Clone(r.LogLikelihoods), slices.Clone(r.Accepted)
+	// What was not drawn from the distribution has no share of draws.
+	drawn := r.Options.Mode == infill.ModeSample
+	shares := func(t *tally, entry int) (share, standardError float64) {
+		if !drawn {
+			return math.NaN(), math.NaN()
 		}
+		return t.share(entry, r.Chains, r.Rounds)
 	}
-	s.Fills = slices.Clone(r.fills)
+	s.Fills = slices.Clone(r.found)
 	for entry := range s.Fills {
 		f := &s.Fills[entry]
-		f.Frequency = float64(f.Count) / draws
-		f.FinalCount = finals[int32(entry)]
-		if e := r.standardError(f.Count, r.squares[entry]); !math.IsNaN(e) {
+		share, e := shares(&r.fills, entry)
+		f.Count, f.FinalCount, f.Frequency, f.FrequencyStandardError = r.fills.counts[entry], 0, share, nil
+		if !math.IsNaN(e) {
 			f.FrequencyStandardError = &e
 		}
 	}
-	// What was not drawn from the distribution has no share of draws.
-	drawn := r.options.Mode == infill.ModeSample || r.options.Mode == ""
-	if !drawn {
-		for i := range s.Fills {
-			s.Fills[i].Frequency, s.Fills[i].FrequencyStandardError = math.NaN(), nil
-		}
+	for _, entry := range r.history[max(len(r.history)-r.Chains, 0):] {
+		s.Fills[entry].FinalCount++
 	}
-	slices.SortFunc(s.Fills, func(a, b Fill) int {
+	slices.SortFunc(s.Fills, func(a, b fill) int {
 		return cmp.Or(
 			// NaN compares below all numbers: what is not known comes last.
 			cmp.Compare(b.LogLikelihood, a.LogLikelihood),
@@ -342,90 +324,104 @@ func (r *recorder) snapshot() *Snapshot {
 			slices.Compare(a.TokenIDs, b.TokenIDs))
 	})
 	s.Fills = s.Fills[:min(len(s.Fills), mostFills)]
-	seen := make([]map[string]bool, len(r.template.Blanks))
-	for blank := range seen {
-		seen[blank] = map[string]bool{}
-	}
 	for i := range s.Fills {
 		s.Fills[i].Rank = i + 1
-		for blank, fill := range s.Fills[i].Values {
-			if !seen[blank][fill] {
-				seen[blank][fill] = true
-				s.Fills[i].NewWords++
-			}
-		}
 	}
-	s.Values = make([][]Value, len(r.values))
-	for blank, values := range r.values {
-		for _, v := range values {
-			s.Values[blank] = append(s.Values[blank], Value{v.ids, v.text, float64(v.count) / draws, r.standardError(v.count, v.squares)})
+	countNewWords(s.Fills)
+	s.Values = make([][]value, len(r.values))
+	for blank := range r.values {
+		t := &r.values[blank]
+		for entry, ids := range t.ids {
+			share, e := shares(t, entry)
+			s.Values[blank] = append(s.Values[blank], value{ids, t.texts[entry], share, e})
 		}
-		slices.SortFunc(s.Values[blank], func(a, b Value) int {
+		slices.SortFunc(s.Values[blank], func(a, b value) int {
 			return cmp.Or(cmp.Compare(b.Frequency, a.Frequency), slices.Compare(a.TokenIDs, b.TokenIDs))
 		})
-		if !drawn {
-			for i := range s.Values[blank] {
-				s.Values[blank][i].Frequency, s.Values[blank][i].Error = math.NaN(), math.NaN()
-			}
-		}
 		s.Values[blank] = s.Values[blank][:min(len(s.Values[blank]), mostFills)]
 	}
-	for chain := range r.chains {
-		if r.tokens != nil {
-			s.Current = append(s.Current, r.template.Fill(r.tokens[chain*r.slots:(chain+1)*r.slots]).Fills)
-		}
-	}
-	s.RHat, s.ESS = math.NaN(), math.NaN()
-	if drawn && !r.warmUp && r.rounds > 1 {
-		draws := make([][]float64, r.chains)
-		for chain, history := range r.logLikelihoods {
-			for _, u := range history[max(len(history)-r.rounds, 0):] {
+	if drawn && !r.WarmUp && r.Rounds > 1 {
+		draws := make([][]float64, r.Chains)
+		for chain, history := range r.LogLikelihoods {
+			for _, u := range history[max(len(history)-r.Rounds, 0):] {
 				draws[chain] = append(draws[chain], float64(u))
 			}
 		}
 		s.RHat, s.ESS = samplers.SplitRHat(draws), samplers.EffectiveSampleSize(draws)
 	}
-	return s
+	return &s
 }
 
-// standardError of a share of the draws, from the spread of the chains' own
-// shares n_c/rounds: chains are independent, the states of one chain are not.
-func (r *recorder) standardError(count int, squares float64) float64 {
-	chains, rounds := float64(r.chains), float64(r.rounds)
-	if r.chains < 2 {
-		return math.NaN()
+// countNewWords fills in the novelty of fills, the best first.
+func countNewWords(fills []fill) {
+	type word struct {
+		blank int
+		text  string
 	}
-	mean := float64(count) / chains
-	variance := max(squares/chains-mean*mean, 0) * chains / (chains - 1)
-	return math.Sqrt(variance/chains) / rounds
+	seen := map[word]bool{}
+	for i := range fills {
+		for blank, text := range fills[i].Values {
+			if w := (word{blank, text}); !seen[w] {
+				seen[w] = true
+				fills[i].NewWords++
+			}
+		}
+	}
+}
+
+// betweenChains is the mean over the chains of the mean of each one's values, with
+// its standard error; NaN where a chain has none.
+func betweenChains(values [][]float32) (mean, standardError float64) {
+	var means []float64
+	for _, list := range values {
+		mean := 0.0
+		if len(list) == 0 {
+			mean = math.NaN()
+		}
+		for _, x := range list {
+			mean += float64(x) / float64(len(list))
+		}
+		means = append(means, mean)
+	}
+	mean, deviation := stat.MeanStdDev(means, nil)
+	return mean, stat.StdErr(deviation, float64(len(means)))
 }
 
 // acceptance is the mean share of accepted steps after the warm-up, with its
-// standard error between chains; NaN where no
-// step was made, and for samplers that take every proposal.
-func (s *Snapshot) acceptance() (rate, standardError float64) {
-	if len(s.Accepted) == 0 || !hasRejections(s.Options.Sampler) {
+// standard error between chains; NaN where no step was made, and for samplers
+// that take every proposal.
+func (s *snapshot) acceptance() (rate, standardError float64) {
+	if !samplers.Describe(s.Options.Sampler).Exact {
 		return math.NaN(), math.NaN()
 	}
-	sum, squares, n := 0.0, 0.0, float64(len(s.Accepted))
-	for _, history := range s.Accepted {
-		from := s.WarmUpSteps + 1
-		if s.WarmUp {
-			from = 1
-		}
-		if from >= len(history) {
-			return math.NaN(), math.NaN()
-		}
-		mean := 0.0
-		for _, a := range history[from:] {
-			mean += float64(a) / float64(len(history)-from)
-		}
-		sum += mean
-		squares += mean * mean
+	from := s.WarmUpSteps + 1
+	if s.WarmUp {
+		from = 1
 	}
-	rate = sum / n
-	if n < 2 {
-		return rate, math.NaN()
+	return betweenChains(since(s.Accepted, from))
+}
+
+// meanLogLikelihood is that of the draws, with its standard error between chains.
+func (s *snapshot) meanLogLikelihood() (mean, standardError float64) {
+	if s.Rounds == 0 {
+		return math.NaN(), math.NaN()
 	}
-	return rate, math.Sqrt(max(squares/n-rate*rate, 0) / (n - 1))
+	return betweenChains(since(s.LogLikelihoods, len(s.LogLikelihoods[0])-s.Rounds))
+}
+
+// since leaves out what each chain had before a step.
+func since(histories [][]float32, step int) [][]float32 {
+	var list [][]float32
+	for _, history := range histories {
+		list = append(list, history[min(max(step, 0), len(history)):])
+	}
+	return list
+}
+
+// stepSize is the last one, 0 for samplers that have none.
+func (s *snapshot) stepSize() float64 {
+	if len(s.StepSizes) == 0 {
+		return 0
+	}
+	return s.StepSizes[len(s.StepSizes)-1]
 }

@@ -36,7 +36,7 @@ func TestSnapshotEqualsResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := request{filler: filler, template: two, options: o}
-			got, err := q.run(t.Context(), make(chan *Snapshot, 1), time.Now)
+			got, err := q.run(t.Context(), make(chan *snapshot, 1), time.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestSnapshotEqualsResult(t *testing.T) {
 				cmpopts.SortSlices(func(a, b infill.Fill) bool { return a.Text < b.Text })); diff != "" {
 				t.Error(diff)
 			}
-			if !slices.IsSortedFunc(got.Fills, func(a, b Fill) int { return -compare(a.LogLikelihood, b.LogLikelihood) }) {
+			if !slices.IsSortedFunc(got.Fills, func(a, b fill) int { return -compare(a.LogLikelihood, b.LogLikelihood) }) {
 				t.Error("the fills are not sorted by log-likelihood")
 			}
 			rate, e := got.acceptance()
@@ -91,7 +91,7 @@ func TestSlotFrequencies(t *testing.T) {
 	const chains, rounds = 4, 9
 	o := infill.DefaultOptions()
 	o.Chains, o.Steps = chains, rounds+2
-	r := newRecorder(template, o, nil, time.Now)
+	r := newRecorder(template, o, time.Now)
 	stream := rand.New(rand.NewPCG(5, 6))
 	counts := map[string][]float64{}
 	for step := range rounds + 3 {
@@ -107,7 +107,7 @@ func TestSlotFrequencies(t *testing.T) {
 		}
 		r.add(p)
 	}
-	s := r.snapshot()
+	s := r.snap()
 	if s.Rounds != rounds || s.WarmUpSteps != 2 {
 		t.Fatalf("%d rounds after %d steps of warm-up, want %d after 2", s.Rounds, s.WarmUpSteps, rounds)
 	}
@@ -136,11 +136,11 @@ func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	}
 	o := c.Options
 	o.Sampler = "gibbs"
-	r := newRecorder(template, o, nil, filler.clock.now)
-	var snapshots, copies []*Snapshot
+	r := newRecorder(template, o, filler.clock.now)
+	var snapshots, copies []*snapshot
 	if _, err := filler.Fill(t.Context(), two, o, func(p infill.Progress) {
 		r.add(p)
-		s := r.snapshot()
+		s := r.snap()
 		kept := *s
 		kept.LogLikelihoods = nil
 		for _, history := range s.LogLikelihoods {
@@ -174,12 +174,12 @@ func TestModelColumn(t *testing.T) {
 	d.keys("2")
 	d.settle()
 	m := d.model
-	want, err := filler.LogConditionals(t.Context(), two, m.current().TokenIDs)
+	want, err := filler.LogConditionals(t.Context(), two, m.fills.current().TokenIDs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[int]bool{}
-	for _, row := range m.rows {
+	for _, row := range m.slots.rows(m.slot) {
 		token := row.TokenIDs[0]
 		seen[token] = true
 		if math.Abs(row.model-math.Exp(float64(want[0][token]))) > 1e-6 {
@@ -192,19 +192,19 @@ func TestModelColumn(t *testing.T) {
 		}
 	}
 	d.keys("s")
-	if !slices.IsSortedFunc(m.rows, func(a, b slotRow) int { return -compare(a.model, b.model) }) {
+	if !slices.IsSortedFunc(m.slots.rows(m.slot), func(a, b slotRow) int { return -compare(a.model, b.model) }) {
 		t.Error("not sorted by the model")
 	}
 	// A value that no chain drew can be pinned too.
-	for i, row := range m.rows {
+	for i, row := range m.slots.rows(m.slot) {
 		if row.Frequency == 0 {
-			m.slotRow = i
+			m.slots.row = i
 			d.keys("p")
 			d.settle()
 			if got := m.pins[0].text; got != row.Text {
 				t.Errorf("pinned %q, want %q", got, row.Text)
 			}
-			for _, f := range m.listed {
+			for _, f := range m.fills.listed {
 				if f.Values[0] != row.Text {
 					t.Fatalf("%q with slot 1 pinned to %q", f.Text, row.Text)
 				}
@@ -221,41 +221,41 @@ func TestListing(t *testing.T) {
 	d.settle()
 	m := d.model
 	d.keys("s")
-	if !slices.IsSortedFunc(m.listed, func(a, b Fill) int { return b.Count - a.Count }) {
+	if !slices.IsSortedFunc(m.fills.listed, func(a, b fill) int { return b.Count - a.Count }) {
 		t.Error("not sorted by frequency")
 	}
 	d.keys("s")
-	if !slices.IsSortedFunc(m.listed, func(a, b Fill) int { return b.NewWords - a.NewWords }) || m.listed[0].NewWords != 2 {
+	if !slices.IsSortedFunc(m.fills.listed, func(a, b fill) int { return b.NewWords - a.NewWords }) || m.fills.listed[0].NewWords != 2 {
 		t.Error("not sorted by novelty")
 	}
 	d.keys("s", "/")
 	d.typeText("2:book wind")
 	d.keys("enter")
-	for _, f := range m.listed {
+	for _, f := range m.fills.listed {
 		if f.Values[1] != "book" || !strings.Contains(strings.Join(f.Values, " "), "wind") {
 			t.Errorf("%q passes the filter", f.Text)
 		}
 	}
-	if len(m.listed) == 0 {
+	if len(m.fills.listed) == 0 {
 		t.Error("nothing passes the filter")
 	}
 	d.keys("esc")
-	if len(m.listed) != m.sides[0].snapshot.Distinct {
+	if len(m.fills.listed) != m.sides[0].snapshot.Distinct {
 		t.Error("esc does not drop the filter")
 	}
 	// The selection stays at its fill when the order changes, and favourites
 	// outlive the run.
 	d.keys("down", "down", "f")
-	kept := m.current().Text
+	kept := m.fills.current().Text
 	d.keys("s")
-	if m.current().Text != kept {
-		t.Errorf("the selection went from %q to %q", kept, m.current().Text)
+	if m.fills.current().Text != kept {
+		t.Errorf("the selection went from %q to %q", kept, m.fills.current().Text)
 	}
 	d.keys("i", "x", "esc")
 	d.settle()
 	d.keys("F")
-	if len(m.listed) != 1 || m.listed[0].Text != kept || !m.listed[0].Kept {
-		t.Errorf("the favourites are %+v", m.listed)
+	if len(m.fills.listed) != 1 || m.fills.listed[0].Text != kept || !m.fills.listed[0].Kept {
+		t.Errorf("the favourites are %+v", m.fills.listed)
 	}
 	d.keys("p")
 	if !m.noticeFault {
@@ -270,7 +270,7 @@ func TestPinning(t *testing.T) {
 	d.keys("right", "p")
 	word := d.model.pins[1].text
 	d.settle()
-	for _, f := range d.model.listed {
+	for _, f := range d.model.fills.listed {
 		if f.Values[1] != word {
 			t.Fatalf("%q with slot 2 pinned to %q", f.Text, word)
 		}
@@ -300,7 +300,7 @@ func TestPinningNamed(t *testing.T) {
 	if len(m.pins) != 2 || m.pins[0].text != m.pins[1].text {
 		t.Fatalf("pinned %+v", m.pins)
 	}
-	for _, f := range m.listed {
+	for _, f := range m.fills.listed {
 		if f.Values[0] != m.pins[0].text || f.Values[1] != m.pins[1].text {
 			t.Fatalf("%q with the name pinned to %s", f.Text, m.pins[0].text)
 		}
@@ -329,15 +329,12 @@ func TestPanel(t *testing.T) {
 	d.settle()
 	m := d.model
 	// Wrong values stay in the panel, with a word of what is wrong.
-	for field, wrong := range map[int]string{stepSizeField: "-1", stepsField: "many", chainsField: "0", candidatesField: "-5", temperatureField: "0", seedField: "-1"} {
-		d.keys("o")
-		for range field {
-			d.keys("down")
-		}
+	for name, wrong := range map[string]string{"step-size": "-1", "steps": "many", "samples": "0", "candidates": "-5", "temperature": "0", "seed": "-1"} {
+		d.option(name)
 		d.typeText(wrong)
 		d.keys("enter")
-		if m.panel == nil || m.panel.fault == "" {
-			t.Errorf("%q was taken for field %d", wrong, field)
+		if m.panel == nil || m.panel.fault == "" || m.panel.fields[m.panel.at].Name != name {
+			t.Errorf("%q was taken for %s", wrong, name)
 		}
 		exactly(t, m.screen(), 100, 30)
 		d.keys("esc")
@@ -351,7 +348,7 @@ func TestPanel(t *testing.T) {
 	d.keys("esc")
 	// A sampler without step size drops the one given.
 	d.keys("o", "down", "right", "up")
-	for m.panel.fields[samplerField].value != "gibbs" {
+	for *m.panel.value("sampler") != "gibbs" {
 		d.keys("right")
 	}
 	d.keys("down", "down")
@@ -374,11 +371,8 @@ func TestModes(t *testing.T) {
 			c, _ := testConfig(t, two)
 			d := newDriver(t, c, 100, 30)
 			d.settle()
-			d.keys("o")
-			for d.model.panel.at != modeField {
-				d.keys("down")
-			}
-			for d.model.panel.fields[modeField].value != mode {
+			d.option("mode")
+			for *d.model.panel.value("mode") != mode {
 				d.keys("right")
 			}
 			d.keys("enter")
@@ -423,10 +417,7 @@ func TestLengths(t *testing.T) {
 			d.settle()
 			m := d.model
 			if test.allowed != "" {
-				d.keys("o")
-				for m.panel.at != allowedField {
-					d.keys("down")
-				}
+				d.option("slot")
 				d.typeText(test.allowed)
 				d.keys("enter")
 				d.settle()
@@ -441,11 +432,11 @@ func TestLengths(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(want.Fills) != len(m.listed) || len(m.listed) < 2 {
-				t.Fatalf("%d fills are listed, the pipeline finds %d", len(m.listed), len(want.Fills))
+			if len(want.Fills) != len(m.fills.listed) || len(m.fills.listed) < 2 {
+				t.Fatalf("%d fills are listed, the pipeline finds %d", len(m.fills.listed), len(want.Fills))
 			}
 			for i, sample := range want.Fills {
-				if got := m.listed[i]; got.Text != sample.Text || got.LogLikelihood != sample.LogLikelihood {
+				if got := m.fills.listed[i]; got.Text != sample.Text || got.LogLikelihood != sample.LogLikelihood {
 					t.Errorf("fill %d is %q, %v; want %q, %v", i+1, got.Text, got.LogLikelihood, sample.Text, sample.LogLikelihood)
 				}
 			}
@@ -461,7 +452,7 @@ func TestLengths(t *testing.T) {
 			if !strings.Contains(m.notice, "cannot be pinned") || len(m.pins) > 0 {
 				t.Errorf("pinned: %q, %v", m.notice, m.pins)
 			}
-			if picked := m.pick(m.current()); picked.Result == nil || picked.Result.Fills[0].Text != picked.Text {
+			if picked := (&Picked{Text: m.fills.current().Text, Result: m.resultOf([]fill{*m.fills.current()})}); picked.Result == nil || picked.Result.Fills[0].Text != picked.Text {
 				t.Errorf("picked %+v", picked)
 			}
 		})
@@ -483,13 +474,7 @@ func TestWordLists(t *testing.T) {
 	if len(some) < 4 {
 		t.Fatalf("only %q", some)
 	}
-	open := func(field int) {
-		d.keys("o")
-		for m.panel.at != field {
-			d.keys("down")
-		}
-	}
-	open(allowedField)
+	d.option("slot")
 	d.typeText("1=" + some[0] + "," + some[1])
 	d.keys("enter")
 	d.settle()
@@ -499,7 +484,7 @@ func TestWordLists(t *testing.T) {
 		}
 	}
 	// What is forbidden comes beside what is allowed.
-	open(bannedField)
+	d.option("ban")
 	d.typeText(some[1])
 	d.keys("enter")
 	d.settle()
@@ -511,14 +496,14 @@ func TestWordLists(t *testing.T) {
 			t.Errorf("%q holds a forbidden word", f.Text)
 		}
 	}
-	open(allowedField)
-	if got := m.panel.fields[allowedField].value; got != "1="+some[0]+","+some[1] {
+	d.option("slot")
+	if got := *m.panel.value("slot"); got != "1="+some[0]+","+some[1] {
 		t.Errorf("the panel shows %q", got)
 	}
 	d.keys("esc")
 	for _, wrong := range []string{"red,blue", "1=", "x 1=red", "1=red 1=blue", "99999999999999999999=red", "0=red"} {
-		open(allowedField)
-		for m.panel.fields[allowedField].value != "" {
+		d.option("slot")
+		for *m.panel.value("slot") != "" {
 			d.keys("backspace")
 		}
 		d.typeText(wrong)
@@ -530,9 +515,9 @@ func TestWordLists(t *testing.T) {
 		d.keys("esc")
 	}
 	// An empty list allows everything again.
-	for _, field := range []int{allowedField, bannedField} {
-		open(field)
-		for m.panel.fields[field].value != "" {
+	for _, name := range []string{"slot", "ban"} {
+		d.option(name)
+		for *m.panel.value(name) != "" {
 			d.keys("backspace")
 		}
 		d.keys("enter")
@@ -540,18 +525,6 @@ func TestWordLists(t *testing.T) {
 	}
 	if o := m.sides[0].options; len(o.Words) > 0 || len(o.Ban) > 0 {
 		t.Errorf("constraints are left: %+v", o.Constraints)
-	}
-}
-
-func TestReadAllowed(t *testing.T) {
-	got, err := readAllowed(" 1=red, blue  3=in the park,at home")
-	if diff := cmp.Diff(map[int][]string{1: {"red", "blue"}, 3: {"in the park", "at home"}}, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	c := infill.Constraints{Words: got, Ban: []string{"no"}}
-	again, err := readAllowed(allowedText(c))
-	if diff := cmp.Diff(got, again); diff != "" || err != nil {
-		t.Errorf("what the panel writes is read as %v\n%s", err, diff)
 	}
 }
 
@@ -563,8 +536,8 @@ func TestSmallPanel(t *testing.T) {
 	d.keys("o")
 	for range d.model.panel.fields {
 		f := d.model.panel.fields[d.model.panel.at]
-		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "▸ "+f.name) {
-			t.Errorf("%s is not shown:\n%s", f.name, frame)
+		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "▸ "+f.label) {
+			t.Errorf("%s is not shown:\n%s", f.label, frame)
 		}
 		exactly(t, d.model.screen(), 60, 16)
 		d.keys("down")

@@ -4,37 +4,28 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"infill/infill/eval"
+	"infill/metrics"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"infill/infill/eval"
-	"infill/metrics"
 )
 
-// runMethod is one sampler with one model.
-type runMethod struct{ model, method string }
-
 type (
-	// runMsg carries what was read of a folder, and how long its process has been silent.
-	runMsg struct {
-		state  *eval.Watched
-		silent time.Duration
-	}
+	runMsg   struct{ state *eval.Watched }
 	watchMsg struct{}
 )
 
-// runBrowser is the view of an evaluation.
-type runBrowser struct {
-	folder   string
-	state    *eval.Watched // the screen never changes it
-	silent   time.Duration // since a process told that it is at work
+// runsPage is the view of an evaluation.
+type runsPage struct {
+	m        *model
+	state    *eval.Watched // never changed here
 	methods  []runMethod
 	sentence int
 	method   int // the first shown
@@ -42,195 +33,180 @@ type runBrowser struct {
 	table    bool
 }
 
-func (b *runBrowser) take(message runMsg) {
-	b.state, b.silent, b.methods = message.state, message.silent, nil
-	if b.state.Err != nil {
-		return
+var _ page = (*runsPage)(nil)
+
+// runMethod is one sampler with one model.
+type runMethod struct{ model, method string }
+
+// load reads the folder, from where the last reading ended.
+func (p *runsPage) load() tea.Cmd {
+	folder, last := p.m.config.Folder, p.state
+	if folder == "" {
+		return nil
 	}
-	for _, model := range b.state.Header.Models {
-		for _, method := range b.state.Header.Configuration.Samplers {
-			b.methods = append(b.methods, runMethod{model.Name, method.Name})
+	return p.m.jobs.command(func(context.Context) tea.Msg {
+		if last == nil {
+			return runMsg{eval.Watch(folder)}
+		}
+		return runMsg{last.Again()}
+	})
+}
+
+// take shows what was read, and looks again soon at a run that is not complete.
+func (p *runsPage) take(s *eval.Watched) tea.Cmd {
+	p.state, p.methods = s, nil
+	if s.Err == nil {
+		for _, model := range s.Header.Models {
+			for _, method := range s.Header.Configuration.Samplers {
+				p.methods = append(p.methods, runMethod{model.Name, method.Name})
+			}
+		}
+		if (s.Results != nil || p.part()) && p.complete() {
+			return nil
 		}
 	}
-}
-
-// loadRun reads the folder, from where the last reading ended.
-func (m *Model) loadRun() tea.Cmd {
-	if m.config.Folder == "" {
-		return nil
-	}
-	m.runView.folder = m.config.Folder
-	folder, last := m.config.Folder, m.runView.state
-	return m.jobs.command(func(context.Context) tea.Msg { return readRun(folder, last, m.config.Now()) })
-}
-
-// readRun reads what is new in a folder, at the time now.
-func readRun(folder string, last *eval.Watched, now time.Time) runMsg {
-	message := runMsg{}
-	if last == nil {
-		message.state = eval.Watch(folder)
-	} else {
-		message.state = last.Again()
-	}
-	if status := message.state.Status; status != nil {
-		message.silent = now.Sub(status.Written)
-	}
-	return message
-}
-
-// watchRun looks again soon at a run that is not complete.
-func (m *Model) watchRun() tea.Cmd {
-	if s := m.runView.state; s != nil && s.Err == nil && (s.Results != nil || m.runView.part()) && m.runView.complete() {
-		return nil
-	}
 	const pause = time.Second
-	return m.jobs.after(pause, watchMsg{})
+	return p.m.jobs.after(pause, watchMsg{})
 }
 
-// complete tells that every sentence was infilled by every method.
-func (b *runBrowser) complete() bool { return b.state.Done() >= b.state.Total() }
+// shows tells whether there is a run to look at.
+func (p *runsPage) shows() bool { return p.state != nil && p.state.Err == nil }
 
-// part tells that the folder is for a part of a run, which has no scores.
-func (b *runBrowser) part() bool { return b.state.Header.Shard.Count > 0 }
+// complete tells that every sentence was infilled by every method, and part that
+// the folder is for a part of a run, which has no scores.
+func (p *runsPage) complete() bool { return p.state.Done() >= p.state.Total() }
+func (p *runsPage) part() bool     { return p.state.Header.Shard.Count > 0 }
 
-// patience is how long a process may be silent before it is no longer believed to
-// be at work. It tells of every second.
-const patience = 15 * time.Second
-
-// working is what a process does now, nil where none does.
-func (b *runBrowser) working() *eval.Progress {
-	if b.silent > patience {
-		return nil
+// working is what a process does now, nil where none does or it has been silent
+// for long: it tells of every second.
+func (p *runsPage) working() (now *eval.Progress, silent time.Duration) {
+	const patience = 15 * time.Second
+	if now = p.state.Status; now == nil {
+		return nil, 0
 	}
-	return b.state.Status
+	if silent = p.m.config.Now().Sub(now.Written); silent > patience {
+		now = nil
+	}
+	return now, silent
 }
 
-// key handles what is this view's own, and tells whether it was.
-func (b *runBrowser) key(k tea.KeyPressMsg, keys keyMap) bool {
-	if b.state == nil || b.state.Err != nil {
-		return false
-	}
-	last := len(b.state.Prompts) - 1
+// move goes to another sentence, or through the table.
+func (p *runsPage) move(by int) {
 	switch {
-	case key.Matches(k, keys.Up):
-		b.step(-1)
-	case key.Matches(k, keys.Down):
-		b.step(1)
-	case key.Matches(k, keys.PageUp):
-		b.scrolled = max(b.scrolled-5, 0)
-	case key.Matches(k, keys.PageDown):
-		b.scrolled += 5
-	case key.Matches(k, keys.First):
-		b.sentence, b.scrolled = 0, 0
-	case key.Matches(k, keys.Last):
-		b.sentence, b.scrolled = last, 0
-	case key.Matches(k, keys.Left):
-		b.method = max(b.method-1, 0)
-	case key.Matches(k, keys.Right):
-		b.method = min(b.method+1, len(b.methods)-1)
-	case key.Matches(k, keys.Sort):
-		b.table = !b.table
-		b.scrolled = 0
+	case !p.shows():
+	case p.table:
+		p.scrolled = max(p.scrolled+by, 0)
 	default:
-		return false
+		p.sentence, p.scrolled = min(max(p.sentence+by, 0), len(p.state.Prompts)-1), 0
 	}
-	return true
 }
 
-// step goes to another sentence, or through the table.
-func (b *runBrowser) step(by int) {
-	if b.state == nil || b.state.Err != nil {
-		return
+func (p *runsPage) turn(by int) {
+	if p.shows() {
+		p.method = min(max(p.method+by, 0), len(p.methods)-1)
 	}
-	if b.table {
-		b.scrolled = max(b.scrolled+by, 0)
-		return
-	}
-	b.sentence, b.scrolled = min(max(b.sentence+by, 0), len(b.state.Prompts)-1), 0
 }
 
-func (b *runBrowser) keys(k keyMap) []key.Binding {
-	if b.state == nil || b.state.Err != nil {
-		return nil
-	}
-	named := func(b key.Binding, shown, help string) key.Binding { b.SetHelp(shown, help); return b }
-	if b.table {
-		return []key.Binding{named(k.Down, "↓", "more"), named(k.Sort, "s", "sentences"), named(k.Right, "→", "more scores")}
-	}
-	return []key.Binding{named(k.Down, "↑↓", "sentence"), named(k.Right, "←→", "sampler"), named(k.PageDown, "pgdn", "more fills"), named(k.Sort, "s", "scores"), named(k.Pick, "enter", "try it")}
-}
-
-// Render draws the view.
-func (b *runBrowser) Render(s *styles, columns, rows int) string {
+func (p *runsPage) key(k tea.KeyPressMsg) tea.Cmd {
+	keys := p.m.keys
 	switch {
-	case b.folder == "":
-		return stack(columns, rows, "", s.faint.Render("    no evaluation is open: infill tui FOLDER shows one"))
-	case b.state == nil:
-		return stack(columns, rows, "", s.faint.Render("    reading "+harmless(b.folder)+" …"))
-	case b.state.Err != nil:
-		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(b.state.Err.Error()), columns-4, ""), "\n", "\n  ")
-		return stack(columns, rows, "", s.fault.Render(text), "", s.faint.Render("    looked at again every second"))
+	case !p.shows():
+	case key.Matches(k, keys.PageUp):
+		p.scrolled = max(p.scrolled-5, 0)
+	case key.Matches(k, keys.PageDown):
+		p.scrolled += 5
+	case key.Matches(k, keys.Sort):
+		p.table, p.scrolled = !p.table, 0
+	case key.Matches(k, keys.Pick) && !p.table:
+		// The sentence becomes the template.
+		p.m.editor, p.m.view = newEditor(p.state.Prompts[p.sentence].Template), fillsView
+		return p.m.edited()
 	}
-	lines := []string{b.head(s, columns)}
-	if pace := b.pace(); pace != "" {
-		lines = append(lines, "  "+s.faint.Render(ansi.Truncate(pace, columns-2, "…")))
+	return nil
+}
+
+func (p *runsPage) limits() []string { return nil }
+
+func (p *runsPage) hints(k keyMap) []key.Binding {
+	switch {
+	case !p.shows():
+		return nil
+	case p.table:
+		return []key.Binding{as(k.Down, "more"), as(k.Sort, "sentences"), as(k.Right, "more scores")}
 	}
-	if note := b.state.Note; note != "" {
-		lines = append(lines, "  "+s.warning.Render(ansi.Truncate(harmless(note), columns-2, "…")))
+	return []key.Binding{labelled(k.Down, "↑↓", "sentence"), labelled(k.Right, "←→", "sampler"), as(k.PageDown, "more fills"), as(k.Sort, "scores"), as(k.Pick, "try it")}
+}
+
+func (p *runsPage) render(columns, rows int) string {
+	m, folder := p.m, harmless(p.m.config.Folder)
+	switch {
+	case folder == "":
+		return stack(columns, rows, "", m.faint.Render("    no evaluation is open: infill tui FOLDER shows one"))
+	case p.state == nil:
+		return stack(columns, rows, "", m.faint.Render("    reading "+folder+" …"))
+	case p.state.Err != nil:
+		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(p.state.Err.Error()), columns-4, ""), "\n", "\n  ")
+		return stack(columns, rows, "", m.styles.fault.Render(text), "", m.faint.Render("    looked at again every second"))
 	}
-	if b.table {
-		return stack(columns, rows, strings.Join(lines, "\n"), b.scores(s, columns, rows-len(lines)))
+	lines := []string{p.head(columns)}
+	if pace := p.pace(); pace != "" {
+		lines = append(lines, "  "+m.faint.Render(cut(pace, columns-2)))
 	}
-	return stack(columns, rows, strings.Join(lines, "\n"), b.sentencePage(s, columns, rows-len(lines)))
+	if note := p.state.Note; note != "" {
+		lines = append(lines, "  "+m.amber.Render(cut(harmless(note), columns-2)))
+	}
+	if p.table {
+		lines = append(lines, p.scores(columns, rows-len(lines))...)
+	} else {
+		lines = append(lines, p.sentencePage(columns, rows-len(lines))...)
+	}
+	return stack(columns, rows, lines...)
 }
 
 // head names the run and says how far it is.
-func (b *runBrowser) head(s *styles, columns int) string {
-	r := b.state
-	done, all := r.Done(), r.Total()
-	left := "  " + s.strong.Render(harmless(filepath.Base(b.folder))) + s.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d",
-		cmp.Or(harmless(r.Header.Configuration.Preset), "own settings"), r.Header.Configuration.Chains, r.Header.Configuration.Seed))
-	state := s.good.Render("✓ ") + s.faint.Render("complete")
-	if done < all {
-		state = s.warmUp.Render(fmt.Sprintf("● %d of %d", done, all))
-	} else if b.part() {
-		state = s.good.Render("✓ ") + s.faint.Render("part "+r.Header.Shard.String()+" is complete")
-	} else if r.Results == nil {
-		state = s.warmUp.Render("● scores to come")
+func (p *runsPage) head(columns int) string {
+	m, r := p.m, p.state
+	c := r.Header.Configuration
+	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
+		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Chains, c.Seed))
+	state := m.good.Render("✓ ") + m.faint.Render("complete")
+	switch {
+	case !p.complete():
+		state = m.amber.Render(fmt.Sprintf("● %d of %d", r.Done(), r.Total()))
+	case p.part():
+		state = m.good.Render("✓ ") + m.faint.Render("part "+r.Header.Shard.String()+" is complete")
+	case r.Results == nil:
+		state = m.amber.Render("● scores to come")
 	}
 	return between(left, state+" ", columns)
 }
 
 // pace says in a line what the process at work does, how fast, and how long still.
-func (b *runBrowser) pace() string {
-	r := b.state
-	if b.complete() {
+func (p *runsPage) pace() string {
+	w, silent := p.working()
+	switch {
+	case p.complete():
 		return ""
-	}
-	w := b.working()
-	if w == nil {
-		text := "no process is at work here"
-		if r.Status != nil {
-			text = "the process at work has been silent for " + roundTime(b.silent)
-		}
-		return text + "; the command that began the run goes on with it"
+	case w == nil && silent > 0:
+		return "the process at work has been silent for " + roundTime(silent) + "; the command that began the run goes on with it"
+	case w == nil:
+		return "no process is at work here; the command that began the run goes on with it"
 	}
 	var facts []string
-	if w.ChainsPerSecond > 0 {
-		digits := 1
-		if w.ChainsPerSecond >= 10 {
-			digits = 0
-		}
-		facts = append(facts, fmt.Sprintf("%.*f chains/s", digits, w.ChainsPerSecond))
+	switch {
+	case w.ChainsPerSecond >= 10:
+		facts = append(facts, fmt.Sprintf("%.0f chains/s", w.ChainsPerSecond))
+	case w.ChainsPerSecond > 0:
+		facts = append(facts, fmt.Sprintf("%.1f chains/s", w.ChainsPerSecond))
 	}
 	if w.SecondsLeft != nil {
 		facts = append(facts, roundTime(time.Duration(*w.SecondsLeft*float64(time.Second)))+" left")
 	}
-	now := fmt.Sprintf("%s at sentence %d, step %d of %d", w.Method, w.Sentence+1, w.Step, w.Steps)
+	facts = append(facts, fmt.Sprintf("%s at sentence %d, step %d of %d", w.Method, w.Sentence+1, w.Step, w.Steps))
 	if w.LogLikelihood != nil {
-		now += fmt.Sprintf(", mean log-likelihood %.1f", *w.LogLikelihood)
+		facts = append(facts, fmt.Sprintf("mean log-likelihood %.1f", *w.LogLikelihood))
 	}
-	return harmless(strings.Join(append(facts, now), ", "))
+	return harmless(strings.Join(facts, ", "))
 }
 
 // roundTime is a duration to two parts at most.
@@ -244,230 +220,181 @@ func roundTime(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// shownMethods is how many methods stand side by side.
-func (b *runBrowser) shownMethods(columns int) (from, number int) {
-	const narrowest = 34
-	number = min(max(columns/narrowest, 1), len(b.methods), 5)
-	if columns < 80 && len(b.methods) > 1 && columns >= leastColumns {
-		number = min(2, len(b.methods))
-	}
-	return min(b.method, len(b.methods)-number), number
-}
-
-func (b *runBrowser) sentencePage(s *styles, columns, rows int) string {
-	r := b.state
-	b.sentence = min(b.sentence, len(r.Prompts)-1)
-	p := r.Prompts[b.sentence]
-	where := s.faint.Render(fmt.Sprintf("  sentence %d of %d, %s line %d", b.sentence+1, len(r.Prompts), harmless(p.Corpus), p.Line))
-	template := s.marked(templateParts(p.Template, p.Words), s.text, nil)
-	wrapped := strings.Split(ansi.Wrap(template, columns-4, ""), "\n")
+// sentencePage shows what the methods made of a sentence, several side by side.
+func (p *runsPage) sentencePage(columns, rows int) []string {
+	m, r := p.m, p.state
+	p.sentence = min(p.sentence, len(r.Prompts)-1)
+	prompt := r.Prompts[p.sentence]
+	lines := []string{m.faint.Render(fmt.Sprintf("  sentence %d of %d, %s line %d", p.sentence+1, len(r.Prompts), harmless(prompt.Corpus), prompt.Line))}
+	wrapped := strings.Split(ansi.Wrap(m.marked(templateParts(prompt.Template, prompt.Words), m.text, nil), columns-4, ""), "\n")
 	most := max(min(len(wrapped), rows/4), 1)
-	lines := []string{where}
-	for i, line := range wrapped[:most] {
-		if i == most-1 && most < len(wrapped) {
-			line = ansi.Truncate(line+" …", columns-4, "…")
-		}
-		lines = append(lines, s.rule.Render(" ▎ ")+line)
+	if most < len(wrapped) {
+		wrapped[most-1] = cut(wrapped[most-1]+" …", columns-4)
+	}
+	for _, line := range wrapped[:most] {
+		lines = append(lines, m.line.Render(" ▎ ")+line)
 	}
 	if rows >= 14 {
 		lines = append(lines, "")
 	}
-	from, number := b.shownMethods(columns)
-	columnWidth := (columns - 1 - 3*(number-1)) / number
-	room := rows - len(lines)
-	text := ""
-	for i := from; i < from+number; i++ {
-		column := b.column(s, b.methods[i], i, columnWidth, room)
-		if i == from {
-			text = column
-		} else {
-			text = beside(s.rule.Render(" │ "), room, text, column)
-		}
+	const narrowest = 34
+	number := min(max(columns/narrowest, 1), len(p.methods), 5)
+	if columns < 80 && columns >= leastColumns {
+		number = min(2, len(p.methods))
 	}
-	return strings.Join(lines, "\n") + "\n" + text
+	from := min(p.method, len(p.methods)-number)
+	var list []string
+	for i := from; i < from+number; i++ {
+		list = append(list, p.column(i, (columns-1-3*(number-1))/number, rows-len(lines)))
+	}
+	return append(lines, beside(m.line.Render(" │ "), rows-len(lines), list...))
 }
 
 // templateParts shows a sentence with the words that were masked.
 func templateParts(template string, words []string) []part {
-	var list []part
-	from, word := 0, 0
-	for _, at := range blankPattern().FindAllStringIndex(template, -1) {
-		list = append(list, part{harmless(template[from:at[0]]), -1})
-		masked := template[at[0]:at[1]]
-		if word < len(words) {
-			masked = words[word]
-		}
-		list = append(list, part{harmless(masked), word})
-		word++
-		from = at[1]
+	var spans [][2]int
+	for _, span := range blankPattern().FindAllStringIndex(template, -1) {
+		spans = append(spans, [2]int(span))
 	}
-	return append(list, part{harmless(template[from:]), -1})
+	list := parts(template, spans)
+	for i := range list {
+		if at := list[i].slot; at >= 0 && at < len(words) {
+			list[i].text = harmless(words[at])
+		}
+	}
+	return list
 }
 
 // column lists what one method made of the sentence.
-func (b *runBrowser) column(s *styles, method runMethod, number, columns, rows int) string {
-	r := b.state
-	name := harmless(method.method)
+func (p *runsPage) column(i, columns, rows int) string {
+	m, r, method := p.m, p.state, p.methods[i]
+	name := "  " + m.strong.Render(harmless(method.method))
+	if i == p.method {
+		name = m.accent.Render("▸ ") + m.active.Render(harmless(method.method))
+	}
 	if len(r.Header.Models) > 1 {
-		name += s.faint.Render(" " + harmless(method.model))
+		name += m.faint.Render(" " + harmless(method.model))
 	}
-	head := "  " + s.strong.Render(name)
-	if number == b.method {
-		head = s.marker.Render("▸ ") + s.activeTab.Render(harmless(method.method)) + strings.TrimPrefix(name, harmless(method.method))
-	}
-	record := r.Record(method.model, method.method, b.sentence)
+	record := r.Record(method.model, method.method, p.sentence)
 	if record == nil {
-		if w := b.working(); w != nil && (runMethod{w.Model, w.Method}) == method && w.Sentence == b.sentence {
-			return stack(columns, rows, head, s.warmUp.Render(fmt.Sprintf("● step %d of %d", w.Step, w.Steps)))
+		told := m.faint.Render("  not yet")
+		if w, _ := p.working(); w != nil && (runMethod{w.Model, w.Method}) == method && w.Sentence == p.sentence {
+			told = m.amber.Render(fmt.Sprintf("● step %d of %d", w.Step, w.Steps))
 		}
-		return stack(columns, rows, head, s.faint.Render("  not yet"))
+		return stack(columns, rows, name, told)
 	}
 	facts := fmt.Sprintf("%.1f s, %d rows", record.Seconds, record.ModelRows)
 	if record.AcceptanceRate != nil {
 		facts = fmt.Sprintf("accepted %.2f, ", *record.AcceptanceRate) + facts
 	}
-	lines := []string{ansi.Truncate(head, columns, "…"), "  " + s.faint.Render(ansi.Truncate(facts, columns-2, "…"))}
+	lines := []string{cut(name, columns), "  " + m.faint.Render(cut(facts, columns-2))}
 	// Chains that end in the same fill are one line with their number.
-	type group struct {
-		fills []string
-		u     float64
-		count int
+	counts := map[string]int{}
+	var distinct []int
+	for _, chain := range record.Likeliest(len(record.Chains)) {
+		text := record.Chains[chain].Text
+		if counts[text]++; counts[text] == 1 {
+			distinct = append(distinct, chain)
+		}
 	}
-	var groups []group
-	at := map[string]int{}
-	for _, c := range record.Likeliest(len(record.Chains)) {
-		chain := record.Chains[c]
-		if i, seen := at[chain.Text]; seen {
-			groups[i].count++
-			continue
+	p.scrolled = min(p.scrolled, max(len(record.Chains)-1, 0))
+	for _, at := range distinct[min(p.scrolled, len(distinct)):] {
+		chain, count, mark, fills := record.Chains[at], "   ", "  ", ""
+		if n := counts[chain.Text]; n > 1 {
+			count = m.amber.Render(fit(fmt.Sprintf("×%d", n), 3))
 		}
-		at[chain.Text] = len(groups)
-		groups = append(groups, group{chain.Fills, chain.LogLikelihood, 1})
-	}
-	b.scrolled = min(b.scrolled, max(len(record.Chains)-1, 0))
-	for _, g := range groups[min(b.scrolled, len(groups)):] {
-		if len(lines) >= rows {
-			break
-		}
-		count := "   "
-		if g.count > 1 {
-			count = s.warning.Render(fit(fmt.Sprintf("×%d", g.count), 3))
-		}
-		room := columns - 2 - 3 - 8
-		fills := ""
-		for i, fill := range g.fills {
-			if i > 0 {
-				fills += s.faint.Render(" · ")
+		for blank, text := range chain.Fills {
+			if blank > 0 {
+				fills += m.faint.Render(" · ")
 			}
-			fills += s.slot(i).Render(harmless(fill))
+			fills += m.styles.slot(blank).Render(harmless(text))
 		}
-		mark := "  "
-		if strings.EqualFold(strings.Join(g.fills, " "), strings.Join(r.Prompts[b.sentence].Words, " ")) {
-			mark = s.good.Render("= ") // the words that were masked
+		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.Prompts[p.sentence].Words, " ")) {
+			mark = m.good.Render("= ") // the words that were masked
 		}
-		lines = append(lines, mark+fit(ansi.Truncate(fills, room, "…"), room)+" "+count+right(fmt.Sprintf("%.2f", g.u), 7))
+		lines = append(lines, mark+fit(fills, columns-2-3-8)+" "+count+right(fmt.Sprintf("%.2f", chain.LogLikelihood), 7))
 	}
-	return stack(columns, rows, strings.Join(lines, "\n"))
+	return stack(columns, rows, lines...)
 }
 
 // scores is the table of the methods.
-func (b *runBrowser) scores(s *styles, columns, rows int) string {
-	r := b.state
+func (p *runsPage) scores(columns, rows int) []string {
+	m, r := p.m, p.state
 	if r.Results == nil {
 		text := "the scores come when every sentence is done"
-		if b.part() {
+		if p.part() {
 			text = "the parts of a run have no scores: infill eval merge puts them together"
 		}
-		return "\n" + s.faint.Render("    "+ansi.Truncate(text, columns-4, "…"))
+		return []string{"", m.faint.Render("    " + cut(text, columns-4))}
 	}
-	type column struct {
-		name string
-		cell func(i int) string
-	}
-	value := func(x float64, format string) string {
-		if math.IsNaN(x) {
-			return "–"
-		}
-		return fmt.Sprintf(format, x)
-	}
+	methods := r.Results.Methods
 	estimate := func(e *eval.Estimate, format string) string {
 		if e == nil {
 			return "–"
 		}
-		text := value(e.Mean, format)
+		text := number(format, e.Mean)
 		if e.StandardError != nil {
-			text += " ± " + value(*e.StandardError, format)
+			text += " ± " + number(format, *e.StandardError)
 		}
 		return text
 	}
-	methods := r.Results.Methods
-	list := []column{
-		{"log-likelihood", func(i int) string { return estimate(&methods[i].LogLikelihood, "%.2f") }},
-		{"acceptance", func(i int) string { return estimate(methods[i].AcceptanceRate, "%.2f") }},
-		{"rows/sample", func(i int) string { return estimate(&methods[i].ModelRowsPerSample, "%.1f") }},
-	}
+	table := [][]string{{"log-likelihood"}, {"acceptance"}, {"rows/sample"}}
 	var names []string
+	nameWidth := 8
 	for _, method := range methods {
-		if method.Top == nil {
-			continue
-		}
-		for _, score := range method.Top.Scores {
-			if name := scoreName(score); !slices.Contains(names, name) {
-				names = append(names, name)
+		nameWidth = max(nameWidth, min(width(harmless(method.Method)), columns/3))
+		table[0] = append(table[0], estimate(&method.LogLikelihood, "%.2f"))
+		table[1] = append(table[1], estimate(method.AcceptanceRate, "%.2f"))
+		table[2] = append(table[2], estimate(&method.ModelRowsPerSample, "%.1f"))
+		if method.Top != nil {
+			for _, score := range method.Top.Scores {
+				if name := scoreName(score); !slices.Contains(names, name) {
+					names = append(names, name)
+				}
 			}
 		}
 	}
 	for _, name := range names {
-		list = append(list, column{name, func(i int) string {
-			if top := methods[i].Top; top != nil {
-				for _, score := range top.Scores {
-					if scoreName(score) == name {
-						text := value(float64(score.Value), "%.1f")
-						if in := score.Interval; in != nil && in.Low.Defined() {
-							text += fmt.Sprintf(" [%.1f, %.1f]", in.Low, in.High)
-						}
-						return text
+		column := []string{name}
+		for _, method := range methods {
+			text := "–"
+			if method.Top != nil {
+				if at := slices.IndexFunc(method.Top.Scores, func(s metrics.Score) bool { return scoreName(s) == name }); at >= 0 {
+					score := method.Top.Scores[at]
+					text = number("%.1f", float64(score.Value))
+					if in := score.Interval; in != nil && in.Low.Defined() {
+						text += fmt.Sprintf(" [%.1f, %.1f]", in.Low, in.High)
 					}
 				}
 			}
-			return "–"
-		}})
-	}
-	nameWidth := 8
-	for _, method := range methods {
-		nameWidth = max(nameWidth, min(width(harmless(method.Method)), columns/3))
+			column = append(column, text)
+		}
+		table = append(table, column)
 	}
 	// → leaves columns out at the left.
-	list = list[min(b.method, max(len(list)-1, 0)):]
-	head, widths := "  "+fit("method", nameWidth), []int{}
-	for _, c := range list {
-		w := width(c.name)
-		for i := range methods {
-			w = max(w, width(c.cell(i)))
+	lines := []string{"  " + fit("method", nameWidth)}
+	for _, method := range methods {
+		lines = append(lines, "  "+m.strong.Render(fit(harmless(method.Method), nameWidth)))
+	}
+	for _, column := range table[min(p.method, len(table)-1):] {
+		w := 0
+		for _, cell := range column {
+			w = max(w, width(cell))
 		}
-		if width(head)+2+w > columns {
+		if width(lines[0])+2+w > columns {
 			break
 		}
-		widths = append(widths, w)
-		head += "  " + right(harmless(c.name), w)
-	}
-	lines := []string{"", s.title.Render(head)}
-	b.scrolled = min(b.scrolled, max(len(methods)-1, 0))
-	for i, method := range methods {
-		if i < b.scrolled || len(lines) >= rows-2 {
-			continue
+		for i, cell := range column {
+			lines[i] += "  " + right(harmless(cell), w)
 		}
-		line := "  " + s.strong.Render(fit(harmless(method.Method), nameWidth))
-		for n, w := range widths {
-			line += "  " + right(list[n].cell(i), w)
-		}
-		lines = append(lines, line)
 	}
-	lines = append(lines, "", s.faint.Render("  of the likeliest final states; the intervals are those of metrics.json"))
-	return strings.Join(lines, "\n")
+	p.scrolled = min(p.scrolled, max(len(methods)-1, 0))
+	shown := lines[1+p.scrolled:]
+	shown = shown[:min(len(shown), max(rows-4, 0))]
+	return append(append([]string{"", m.faint.Render(lines[0])}, shown...), "", m.faint.Render("  of the likeliest final states; the intervals are those of metrics.json"))
 }
 
-// scoreName is a score in a few words, such as "corpus BLEU tbc" or "unique 2-grams".
+// scoreName is a score in a few words, such as "BLEU tbc" or "unique 2".
 func scoreName(c metrics.Score) string {
 	words := map[string]string{"self_bleu": "self-BLEU", "corpus_bleu": "BLEU", "unique_ngrams": "unique", "distinct_ngrams": "distinct"}
 	text := cmp.Or(words[c.Metric], strings.ReplaceAll(c.Metric, "_", " "))

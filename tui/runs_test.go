@@ -96,7 +96,7 @@ func openRun(t *testing.T, folder string, columns, rows int) *driver {
 	c, _ := testConfig(t, "")
 	c.Folder = folder
 	d := newDriver(t, c, columns, rows)
-	d.until("the run", func() bool { return d.model.runView.state != nil && !d.model.opening })
+	d.until("the run", func() bool { return d.model.runs.state != nil && !d.model.opening })
 	return d
 }
 
@@ -164,7 +164,7 @@ func TestWatching(t *testing.T) {
 	d := openRun(t, e.folder, 100, 28)
 	shows := func(texts ...string) {
 		t.Helper()
-		d.model.Update(readRun(e.folder, d.model.runView.state, d.model.config.Now()))
+		d.model.Update(d.model.runs.load()())
 		frame := ansi.Strip(d.model.screen())
 		for _, text := range texts {
 			if !strings.Contains(frame, text) {
@@ -298,7 +298,7 @@ func TestTryIt(t *testing.T) {
 	e.complete()
 	d := openRun(t, e.folder, 100, 24)
 	d.keys("enter")
-	d.until("fills", func() bool { return d.model.view == fillsView && len(d.model.listed) > 0 })
+	d.until("fills", func() bool { return d.model.view == fillsView && len(d.model.fills.listed) > 0 })
 	if got := d.model.editor.text(); got != "she opened the [MASK] and looked [MASK] ." {
 		t.Errorf("the template is %q", got)
 	}

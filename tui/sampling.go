@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -10,20 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"infill/infill"
-	"infill/lm"
 	"infill/tokenize"
 )
-
-// Filler is what the screen asks of the pipeline.
-type Filler interface {
-	Template(text string) (*tokenize.Template, error)
-	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
-	LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error)
-	LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error)
-	Close() error
-}
-
-var _ Filler = (*infill.Filler)(nil)
 
 // jobs runs the commands, so that none outlives the screen: bubbletea itself does
 // not wait for them.
@@ -97,7 +86,7 @@ type request struct {
 type stream struct {
 	number int
 	cancel context.CancelFunc
-	frames chan *Snapshot
+	frames chan *snapshot // the latest, where nobody has fetched it
 	over   chan struct{}
 }
 
@@ -106,23 +95,20 @@ type stream struct {
 type (
 	snapshotMsg struct {
 		number   int
-		snapshot *Snapshot
+		snapshot *snapshot
 	}
 	finishedMsg struct {
 		number   int
-		snapshot *Snapshot // nil where the run failed before its first step
+		snapshot *snapshot // nil where the run failed before its first step
 		err      error
 	}
 )
-
-// frame is the shortest time between two snapshots of a run.
-const frame = 50 * time.Millisecond
 
 // sample starts a run. The commands are to be run side by side: one samples, the
 // other carries snapshots to the screen and must be asked for again after each.
 func (j *jobs) sample(number int, q request, now func() time.Time) (*stream, tea.Cmd) {
 	ctx, cancel := context.WithCancel(j.ctx)
-	s := &stream{number: number, cancel: cancel, frames: make(chan *Snapshot, 1), over: make(chan struct{})}
+	s := &stream{number: number, cancel: cancel, frames: make(chan *snapshot, 1), over: make(chan struct{})}
 	run := j.command(func(context.Context) tea.Msg {
 		defer cancel()
 		defer close(s.over)
@@ -146,90 +132,113 @@ func (j *jobs) listen(s *stream) tea.Cmd {
 	})
 }
 
+// frame is the shortest time between two snapshots of a run.
+const frame = 50 * time.Millisecond
+
+// mostLengths is how many fills of several lengths are listed.
+const mostLengths = 200
+
 // run samples, and returns the last snapshot, which there is also of a run that
 // was stopped.
-func (q request) run(ctx context.Context, frames chan *Snapshot, now func() time.Time) (*Snapshot, error) {
+//
+// Fills of several lengths, as of [MASK:1-3] or of a list of words of several
+// pieces, come from chains of one length after the other: there is no one path of
+// a chain to show, and no share of draws. Such a run shows how far it is, and at
+// the end the fills that the pipeline found, compared by their score.
+func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	template, err := q.filler.Template(q.template)
 	var input *tokenize.InputError
-	open := errors.As(err, &input) && input.Fault == tokenize.ErrSlotLength
-	if err != nil && !open {
-		return nil, err
-	}
+	several := errors.As(err, &input) && input.Fault == tokenize.ErrSlotLength
 	options := q.options
-	if len(q.pins) > 0 && !open {
-		options.Pins = slices.Repeat([]int{infill.Free}, len(template.Slots))
-		for blank, p := range q.pins {
-			if blank < len(template.Blanks) && len(p.ids) == template.Blanks[blank].Slots {
-				copy(options.Pins[template.Blanks[blank].First:], p.ids)
-			}
-		}
+	r := &recorder{now: now, start: now()}
+	switch {
+	case several:
+	case err != nil:
+		return nil, err
+	default:
+		r = newRecorder(template, q.options, now)
+		options.Pins = q.fixed(template)
 	}
-	if open || options.Constraints.Any() {
-		// Of several lengths the pipeline lists the fills, see lengths.
+	if several || options.Constraints.Any() {
 		options.Top = max(options.Top, mostLengths)
 	}
-	var several *lengths // where the fills have several lengths, or another than the template's
-	var r *recorder
-	if open {
-		several = &lengths{request: q, start: now(), now: now}
-	} else {
-		r = newRecorder(template, q.options, q.pins, now)
-		r.latest = frames
-	}
-	next, cost := now(), time.Duration(0)
-	result, err := q.filler.Fill(ctx, q.template, options, func(p infill.Progress) {
-		if several == nil && !fitting(template, p.Pieces) {
-			several = &lengths{request: q, start: r.start, now: now}
+	var last infill.Progress
+	snap := func() *snapshot {
+		if !several {
+			return r.snap()
 		}
-		if several != nil {
-			several.last = p
-		} else {
+		return &snapshot{Template: &tokenize.Template{Text: q.template}, Options: q.options, Several: true, Step: last.Step, Steps: last.Steps,
+			Chains: q.options.Chains, RHat: math.NaN(), ESS: math.NaN(), Elapsed: now().Sub(r.start)}
+	}
+	next := now()
+	result, err := q.filler.Fill(ctx, q.template, options, func(p infill.Progress) {
+		last = p
+		several = several || !slices.EqualFunc(template.Blanks, p.Pieces, func(b tokenize.Blank, pieces int) bool { return b.Slots == pieces })
+		if !several {
 			r.add(p)
 		}
 		at := now()
 		if at.Before(next) {
 			return
 		}
-		if several != nil {
-			publish(frames, several.snapshot())
-		} else {
-			r.publish(r.snapshot())
+		s := snap()
+		select {
+		case <-frames:
+		default:
 		}
+		frames <- s
 		// A tenth of the run is spent on showing it, at most.
-		cost = now().Sub(at)
-		next = at.Add(max(frame, 10*cost))
+		next = at.Add(max(frame, 10*now().Sub(at)))
 	})
-	if several != nil {
-		if several.last.Steps == 0 {
-			return nil, err
-		}
-		last := several.snapshot()
-		last.take(result)
-		return last, err
-	}
-	r.finish()
-	if err == nil {
-		r.adopt(result.Fills)
-		entries, fills := r.unknown()
-		var known []float64
-		if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options.Energy, fills); err == nil {
-			r.learn(entries, known)
-		}
-	}
-	if r.tokens == nil {
+	if last.TokenIDs == nil {
 		return nil, err
 	}
-	last := r.snapshot()
-	last.Result = result
-	return last, err
+	if !several {
+		r.finish()
+		if err == nil {
+			r.adopt(result.Fills)
+			entries, fills := r.unknown()
+			var known []float64
+			if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options.Energy, fills); err == nil {
+				r.learn(entries, known)
+			}
+		}
+	}
+	s := snap()
+	s.Result = result
+	if several && result != nil {
+		for _, f := range result.Fills {
+			f.Frequency, f.FrequencyStandardError = math.NaN(), nil
+			s.Fills = append(s.Fills, fill{Fill: f})
+		}
+		s.Distinct = len(s.Fills)
+		countNewWords(s.Fills)
+	}
+	return s, err
 }
+
+// fixed are the pins by slot, nil for none.
+func (q request) fixed(template *tokenize.Template) []int {
+	if len(q.pins) == 0 {
+		return nil
+	}
+	fixed := slices.Repeat([]int{infill.Free}, len(template.Slots))
+	for blank, p := range q.pins {
+		if blank < len(template.Blanks) && len(p.ids) == template.Blanks[blank].Slots {
+			copy(fixed[template.Blanks[blank].First:], p.ids)
+		}
+	}
+	return fixed
+}
+
+const stopped = "stopped"
 
 // explain puts an error into a line for the user.
 func explain(err error) string {
 	var option *infill.OptionError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "stopped"
+		return stopped
 	case errors.As(err, &option):
 		return harmless(option.Option + ": " + option.Reason)
 	}

@@ -23,17 +23,17 @@ import (
 
 // watched tells what its screen shows, the last frame alone.
 type watched struct {
-	*Model
+	*model
 	shows chan string
 }
 
 func (w *watched) Update(message tea.Msg) (tea.Model, tea.Cmd) {
-	_, command := w.Model.Update(message)
+	_, command := w.model.Update(message)
 	return w, command
 }
 
 func (w *watched) View() tea.View {
-	v := w.Model.View()
+	v := w.model.View()
 	select {
 	case <-w.shows:
 	default:
@@ -47,7 +47,7 @@ func (w *watched) View() tea.View {
 func TestSession(t *testing.T) {
 	c, filler := testConfig(t, "")
 	path := filepath.Join(t.TempDir(), "kept.txt")
-	w := &watched{Model: newModel(t.Context(), c), shows: make(chan string, 1)}
+	w := &watched{model: newModel(t.Context(), c), shows: make(chan string, 1)}
 	tm := teatest.NewTestModel(t, w, teatest.WithInitialTermSize(100, 30))
 	see := func(what ...string) {
 		t.Helper()
@@ -85,7 +85,7 @@ func TestSession(t *testing.T) {
 	tm.Send(keyOf("enter"))
 	see("1 fill saved to")
 	tm.Send(keyOf("enter"))
-	m := tm.FinalModel(t, teatest.WithFinalTimeout(20*time.Second)).(*watched).Model
+	m := tm.FinalModel(t, teatest.WithFinalTimeout(20*time.Second)).(*watched).model
 	if err := m.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestPick(t *testing.T) {
 		c, filler := testConfig(t, two)
 		filler.holdAt = 30
 		d := newDriver(t, c, 80, 24)
-		d.until("fills", func() bool { return d.model.sides[0].snapshot != nil && len(d.model.listed) > 3 })
+		d.until("fills", func() bool { return d.model.sides[0].snapshot != nil && len(d.model.fills.listed) > 3 })
 		d.keys("enter")
 		p := d.model.picked
 		if p == nil || p.Result.Signature != "" || len(p.Result.Warnings) != 1 {
@@ -251,7 +251,7 @@ func TestSave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := d.model.favourites[0].Text + "\n" + d.model.favourites[1].Text + "\n"; string(text) != want {
+	if want := d.model.fills.favourites[0].Text + "\n" + d.model.fills.favourites[1].Text + "\n"; string(text) != want {
 		t.Errorf("saved %q, want %q", text, want)
 	}
 	save("b.jsonl")

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // conditionals are the model's own log-probabilities of each slot, the others as
@@ -21,67 +22,71 @@ type conditionals struct {
 
 // are tells whether they are those of a fill of the run: two templates can have
 // the same fill, in different slots.
-func (c conditionals) are(p *Snapshot, f *Fill) bool {
-	return c.rows != nil && f != nil && !f.Kept && c.fill == f.key() && c.template == p.Template.Text &&
-		len(c.rows) == len(p.Template.Slots) && len(f.TokenIDs) == len(p.Template.Slots)
+func (c conditionals) are(s *snapshot, f *fill) bool {
+	return c.rows != nil && f != nil && !f.Kept && c.fill == f.key() && c.template == s.Template.Text &&
+		len(c.rows) == len(s.Template.Slots) && len(f.TokenIDs) == len(s.Template.Slots)
 }
 
 // probability is the model's of a blank's value in the fill; known is false where
 // it was not asked yet, or the blank has several pieces, whose joint probability
 // one conditional does not tell.
-func (c conditionals) probability(p *Snapshot, blank int, f *Fill) (_ float64, known bool) {
-	b := p.Template.Blanks[blank]
-	if !c.are(p, f) || b.Slots != 1 {
+func (c conditionals) probability(s *snapshot, blank int, f *fill) (_ float64, known bool) {
+	b := s.Template.Blanks[blank]
+	if !c.are(s, f) || b.Slots != 1 {
 		return 0, false
 	}
-	return c.of(b.First, f.TokenIDs[b.First])
+	return c.of(b.First, f.TokenIDs[b.First]), true
 }
 
-func (c conditionals) of(slot, token int) (float64, bool) {
-	if slot >= len(c.rows) || token < 0 || token >= len(c.rows[slot]) {
-		return 0, false
-	}
-	return math.Exp(float64(c.rows[slot][token])), true
-}
+func (c conditionals) of(slot, token int) float64 { return math.Exp(float64(c.rows[slot][token])) }
 
 // slotRow is one value of a blank: as sampled, and as the model sees it.
 type slotRow struct {
-	Value
+	value
 	model float64 // NaN where unknown
 }
 
-// slotRows joins the sampled values of a blank with those that the model finds
-// most probable, the most frequent first, or the model's favourite.
-func slotRows(p *Snapshot, blank int, given conditionals, f *Fill, byModel bool) []slotRow {
-	if p == nil || blank >= len(p.Values) {
+// slotsPage shows what each blank was filled with.
+type slotsPage struct {
+	m       *model
+	row     int // of the chosen blank
+	byModel bool
+}
+
+var _ page = (*slotsPage)(nil)
+
+// rows joins the sampled values of a blank with those that the model finds most
+// probable, the most frequent first, or the model's favourite.
+func (p *slotsPage) rows(blank int) []slotRow {
+	s, given, f := p.m.sides[0].snapshot, p.m.given, p.m.fills.current()
+	if s == nil || blank >= len(s.Values) {
 		return nil
 	}
-	b := p.Template.Blanks[blank]
-	known := given.are(p, f) && b.Slots == 1
-	rows := make([]slotRow, 0, len(p.Values[blank]))
+	b := s.Template.Blanks[blank]
+	known := given.are(s, f) && b.Slots == 1
+	rows := make([]slotRow, 0, len(s.Values[blank]))
 	sampled := map[int]bool{}
-	for _, v := range p.Values[blank] {
+	for _, v := range s.Values[blank] {
 		row := slotRow{v, math.NaN()}
 		if known {
-			row.model, _ = given.of(b.First, v.TokenIDs[0])
+			row.model = given.of(b.First, v.TokenIDs[0])
 			sampled[v.TokenIDs[0]] = true
 		}
 		rows = append(rows, row)
 	}
-	if known {
-		const unsampled = 40 // of the model's best, if no chain drew them
-		for _, token := range best(given.rows[b.First], unsampled) {
-			if sampled[token] {
-				continue
-			}
+	if !known {
+		return rows
+	}
+	const unsampled = 40 // of the model's best, if no chain drew them
+	for _, token := range best(given.rows[b.First], unsampled) {
+		if !sampled[token] {
 			ids := slices.Clone(f.TokenIDs)
 			ids[b.First] = token
-			probability, _ := given.of(b.First, token)
-			rows = append(rows, slotRow{Value{[]int{token}, p.Template.Fill(ids).Fills[blank], 0, math.NaN()}, probability})
+			rows = append(rows, slotRow{value{[]int{token}, s.Template.Fill(ids).Fills[blank], 0, math.NaN()}, given.of(b.First, token)})
 		}
-		if byModel {
-			slices.SortStableFunc(rows, func(a, b slotRow) int { return cmp.Compare(b.model, a.model) })
-		}
+	}
+	if p.byModel {
+		slices.SortStableFunc(rows, func(a, b slotRow) int { return cmp.Compare(b.model, a.model) })
 	}
 	return rows
 }
@@ -100,37 +105,97 @@ func best(logp []float32, number int) []int {
 	return tokens
 }
 
-// slotTable shows what one blank was filled with.
-type slotTable struct {
-	styles  *styles
-	blank   int
-	values  []slotRow
-	rows    int // with the two head lines
-	offset  int
-	chosen  int // row, -1 where another slot is chosen
-	pin     *pin
-	pieces  int
-	waiting bool // for the model's conditionals
+func (p *slotsPage) move(by int) { p.row = max(min(p.row+by, len(p.rows(p.m.slot))-1), 0) }
+func (p *slotsPage) turn(by int) { p.m.turnSlot(by) }
+
+// key sorts and pins the values; the rest is done to the selected fill.
+func (p *slotsPage) key(k tea.KeyPressMsg) tea.Cmd {
+	m := p.m
+	switch f := m.fills.current(); {
+	case key.Matches(k, m.keys.Sort):
+		p.byModel = !p.byModel
+	case f != nil && key.Matches(k, m.keys.Pin):
+		if rows := p.rows(m.slot); p.row < len(rows) {
+			return m.fills.pin(f, &rows[p.row].value)
+		}
+		return m.fills.pin(f, nil)
+	default:
+		return m.fills.key(k)
+	}
+	return nil
 }
 
-// Render draws the table.
-func (t *slotTable) Render(columns int) string {
-	s := t.styles
-	look := s.slot(t.blank)
-	head := look.Render(fmt.Sprintf("slot %d", t.blank+1))
-	if t.chosen >= 0 {
-		head = s.marker.Render("▸ ") + look.Underline(true).Render(fmt.Sprintf("slot %d", t.blank+1))
-	} else {
-		head = "  " + head
+func (p *slotsPage) hints(k keyMap) []key.Binding {
+	return []key.Binding{as(k.Right, "slot"), p.m.pinHint(), k.Sort, as(k.Write, "write"), as(k.Settings, "options"), p.m.runHint()}
+}
+
+func (p *slotsPage) limits() []string {
+	if p.byModel {
+		return []string{p.m.faint.Render("by the model")}
 	}
-	if t.pin != nil {
-		head += s.faint.Render("  pinned to ") + s.slot(t.blank).Underline(true).Render(harmless(t.pin.text))
+	return nil
+}
+
+func (p *slotsPage) render(columns, rows int) string {
+	m, s := p.m, p.m.sides[0].snapshot
+	switch {
+	case s != nil && s.Several:
+		return stack(columns, rows, "", m.faint.Render(cut("    slots are shown where every blank has one length, as in [MASK:2]", columns)))
+	case s == nil || len(s.Values) == 0:
+		return stack(columns, rows, "", m.faint.Render("    "+m.fills.empty()))
 	}
+	const narrowest = 46
+	number := min(max(columns/narrowest, 1), len(s.Values))
+	from := min(max(m.slot-number/2, 0), len(s.Values)-number)
+	columnWidth := (columns - 3*(number-1) - 1) / number
+	note := 0
+	if rows >= 8 {
+		note = 1
+	}
+	var tables []string
+	for blank := from; blank < from+number; blank++ {
+		tables = append(tables, p.table(blank, (blank-from)*(columnWidth+3), columnWidth, rows-note))
+	}
+	text := beside(m.line.Render(" │ "), rows-note, tables...)
+	if note == 0 {
+		return text
+	}
+	told := "━ sampled  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
+	if f := m.fills.current(); f != nil {
+		told = "━ sampled  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Values, " … "))
+	}
+	if number < len(s.Values) {
+		which := fmt.Sprintf("slots %d to %d", from+1, from+number)
+		if number == 1 {
+			which = fmt.Sprintf("slot %d", from+1)
+		}
+		told = fmt.Sprintf("%s of %d · %s", which, len(s.Values), told)
+	}
+	return text + "\n" + m.faint.Render(" "+cut(told, columns-2))
+}
+
+// table shows what one blank was filled with, beginning at column x.
+func (p *slotsPage) table(blank, x, columns, rows int) string {
+	m, values := p.m, p.rows(blank)
+	look := m.styles.slot(blank)
+	head, chosen, offset := "  "+look.Render(fmt.Sprintf("slot %d", blank+1)), -1, 0
+	if blank == m.slot {
+		head = m.accent.Render("▸ ") + look.Underline(true).Render(fmt.Sprintf("slot %d", blank+1))
+		chosen = max(min(p.row, len(values)-1), 0)
+		offset = scroll(0, chosen, rows-2, len(values))
+	}
+	if held, ok := m.pins[blank]; ok {
+		head += m.faint.Render("  pinned to ") + look.Underline(true).Render(harmless(held.text))
+	}
+	m.zone(x, m.top, columns, rows, func(_, y int) tea.Cmd {
+		m.slot = blank
+		p.row = min(max(offset+y-2, 0), max(len(values)-1, 0))
+		return nil
+	})
 	const numbers, model = 11, 9
-	wordWidth := 6
-	scale := 0.0
-	end := min(t.offset+t.rows-2, len(t.values))
-	for _, v := range t.values[min(t.offset, end):end] {
+	wordWidth, scale := 6, 0.0
+	shown := values[offset:min(offset+rows-2, len(values))]
+	for _, v := range shown {
 		wordWidth = max(wordWidth, width(v.Text))
 		scale = max(scale, orZero(v.Frequency)+orZero(v.Error), orZero(v.model))
 	}
@@ -139,47 +204,44 @@ func (t *slotTable) Render(columns int) string {
 	if barWidth < 3 {
 		barWidth = 0
 	}
-	lines := []string{head, s.title.Render("  " + fit("word", columns-2-numbers-model) + right("sampled %", numbers) + right("model %", model))}
-	if len(t.values) == 0 {
-		lines = append(lines, "", s.faint.Render("  nothing was drawn yet"))
+	lines := []string{head, m.faint.Render("  " + fit("word", columns-2-numbers-model) + right("sampled %", numbers) + right("model %", model))}
+	if len(values) == 0 {
+		lines = append(lines, "", m.faint.Render("  nothing was drawn yet"))
 	}
-	for i := t.offset; i < end; i++ {
-		v := t.values[i]
-		row, marker := s.text, "  "
-		if i == t.chosen {
-			row, marker = s.selected, "▸ "
+	for i, v := range shown {
+		row, marker := m.text, "  "
+		if offset+i == chosen {
+			row, marker = m.selected, "▸ "
 		}
-		sampled := "–"
+		sampled, probability := "–", "–"
 		if v.Frequency > 0 {
 			sampled = fmt.Sprintf("%.1f", 100*v.Frequency)
 			if !math.IsNaN(v.Error) {
 				sampled = fmt.Sprintf("%.1f ±%4.1f", 100*v.Frequency, 100*v.Error)
 			}
 		}
-		modelText := "–"
 		switch {
-		case t.pieces > 1:
+		case m.sides[0].snapshot.Template.Blanks[blank].Slots > 1:
 		case !math.IsNaN(v.model):
-			modelText = fmt.Sprintf("%.1f", 100*v.model)
-		case t.waiting:
-			modelText = "…"
+			probability = fmt.Sprintf("%.1f", 100*v.model)
+		case m.asked != "":
+			probability = "…"
 		}
-		text := ansi.Truncate(harmless(v.Text), wordWidth, "…")
-		lines = append(lines, s.marker.Inherit(row).Render(marker)+look.Inherit(row).Render(text)+row.Render(strings.Repeat(" ", wordWidth-width(text)+1))+
-			t.bullet(v, scale, barWidth, row)+row.Bold(false).Render(" "+right(sampled, numbers))+s.faint.Inherit(row).Bold(false).Render(right(modelText, model)))
+		text := cut(harmless(v.Text), wordWidth)
+		lines = append(lines, m.accent.Inherit(row).Render(marker)+look.Inherit(row).Render(text)+row.Render(spaces(wordWidth-width(text)+1))+
+			m.bullet(v, scale, barWidth, row)+row.Bold(false).Render(" "+right(sampled, numbers))+m.faint.Inherit(row).Bold(false).Render(right(probability, model)))
 	}
-	return stack(columns, t.rows, strings.Join(lines, "\n"))
+	return stack(columns, rows, lines...)
 }
 
 // bullet draws the sampled share as a bar, its standard error as a line after it,
 // and the model's probability as a mark.
-func (t *slotTable) bullet(v slotRow, scale float64, columns int, row lipgloss.Style) string {
+func (s *styles) bullet(v slotRow, scale float64, columns int, row lipgloss.Style) string {
 	if columns == 0 {
 		return ""
 	}
-	s := t.styles
 	if !(scale > 0) {
-		return row.Render(strings.Repeat(" ", columns))
+		return row.Render(spaces(columns))
 	}
 	cells := []rune(bar(orZero(v.Frequency)/scale, columns))
 	looks := make([]*lipgloss.Style, columns)
@@ -218,11 +280,4 @@ func orZero(x float64) float64 {
 		return 0
 	}
 	return x
-}
-
-// slotColumns is how many slots are shown side by side, and from which on.
-func slotColumns(blanks, chosen, columns int) (from, number int) {
-	const narrowest = 46
-	number = min(max(columns/narrowest, 1), blanks)
-	return min(max(chosen-number/2, 0), blanks-number), number
 }

@@ -9,15 +9,12 @@ import (
 
 // styles names every look by what it is for.
 type styles struct {
-	text, faint, strong       lipgloss.Style
-	brand, tab, activeTab     lipgloss.Style
-	rule, done, warmUp        lipgloss.Style
-	bar, marker               lipgloss.Style
-	selected, cursor          lipgloss.Style
-	good, warning, fault      lipgloss.Style
-	key, favourite, pinned    lipgloss.Style
-	border, title, panelTitle lipgloss.Style
-	slots                     []lipgloss.Style
+	text, strong, faint lipgloss.Style
+	accent, active      lipgloss.Style // keys, marks and titles; the chosen one of several
+	line, done, bar     lipgloss.Style // rules and frames; the progress of a run; shares
+	amber, good, fault  lipgloss.Style // what wants attention; what is well; what is wrong
+	selected, cursor    lipgloss.Style
+	slots               []lipgloss.Style
 }
 
 // newStyles makes the looks that a terminal of a profile can show, on a light or
@@ -42,37 +39,15 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 		band   = shade("#262c3d", "236", "#e8f1fa", "255", "")
 	)
 	s := &styles{
-		text:   style(),
-		faint:  style().Foreground(quiet),
-		strong: style().Bold(true),
-
-		brand:     style().Bold(true).Foreground(accent),
-		tab:       style().Foreground(quiet),
-		activeTab: style().Bold(true).Foreground(accent).Underline(true),
-
-		rule:   style().Foreground(line),
-		done:   style().Foreground(accent),
-		warmUp: style().Foreground(amber),
-
-		bar:    style().Foreground(blue),
-		marker: style().Foreground(accent).Bold(true),
-
-		selected:  style().Bold(true).Background(band),
-		cursor:    style().Reverse(true),
-		good:      style().Foreground(green),
-		warning:   style().Foreground(amber),
-		fault:     style().Foreground(red),
-		key:       style().Foreground(accent).Bold(true),
-		favourite: style().Foreground(amber),
-		pinned:    style().Bold(true).Underline(true),
-
-		border:     style().Foreground(line),
-		title:      style().Foreground(quiet),
-		panelTitle: style().Bold(true).Foreground(accent),
+		text: style(), strong: style().Bold(true), faint: style().Foreground(quiet),
+		accent: style().Bold(true).Foreground(accent), active: style().Bold(true).Foreground(accent).Underline(true),
+		line: style().Foreground(line), done: style().Foreground(accent), bar: style().Foreground(blue),
+		amber: style().Foreground(amber), good: style().Foreground(green), fault: style().Foreground(red),
+		selected: style().Bold(true).Background(band), cursor: style().Reverse(true),
 	}
 	if profile < colorprofile.ANSI {
 		// What no colour can tell has to be told by the attributes that are left.
-		s.faint, s.tab, s.title = style().Faint(true), style().Faint(true), style().Faint(true)
+		s.faint = style().Faint(true)
 	}
 	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {
 		s.slots = append(s.slots, style().Foreground(colour).Bold(true))
@@ -92,10 +67,8 @@ func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]pin) str
 		}
 		look := row.Bold(false)
 		if p.slot >= 0 {
-			look = s.slot(p.slot).Inherit(row)
-			if _, ok := pinned[p.slot]; ok {
-				look = look.Underline(true)
-			}
+			_, held := pinned[p.slot]
+			look = s.slot(p.slot).Inherit(row).Underline(held)
 		}
 		text += look.Render(p.text)
 	}

@@ -14,16 +14,6 @@ import (
 // their pictures, white space becomes blanks, and what would reorder or hide the
 // text around it (bidirectional controls, line separators) U+FFFD.
 func harmless(text string) string {
-	clean := true
-	for _, r := range text {
-		if r < ' ' || r == utf8.RuneError || r >= 0x7f && (r < 0xa0 || hides(r)) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return text
-	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
@@ -48,37 +38,30 @@ func hides(r rune) bool {
 // width is how many columns a text takes.
 func width(text string) int { return ansi.StringWidth(text) }
 
+// cut shortens a text to a width.
+func cut(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
+
 // fit cuts or pads a text to a width, on the right.
 func fit(text string, columns int) string {
-	if columns <= 0 {
-		return ""
+	if w := width(text); w > columns {
+		text = cut(text, max(columns, 0))
 	}
-	if w := width(text); w < columns {
-		return text + strings.Repeat(" ", columns-w)
-	} else if w == columns {
-		return text
-	}
-	text = ansi.Truncate(text, columns, "…")
 	// A wide rune that did not fit leaves a column free.
-	return text + strings.Repeat(" ", max(columns-width(text), 0))
+	return text + spaces(columns-width(text))
 }
 
 // right pads a text on the left.
 func right(text string, columns int) string {
-	if w := width(text); w < columns {
-		return strings.Repeat(" ", columns-w) + text
-	}
-	return fit(text, columns)
+	return spaces(columns-width(text)) + fit(text, min(columns, width(text)))
 }
+
+func spaces(columns int) string { return strings.Repeat(" ", max(columns, 0)) }
 
 // between puts one text at the left end and one at the right end of a line; the
 // left one gives way.
 func between(left, rightEnd string, columns int) string {
-	room := columns - width(rightEnd)
-	if room < 0 {
-		return fit(rightEnd, columns)
-	}
-	return fit(left, room) + rightEnd
+	rightEnd = fit(rightEnd, min(columns, width(rightEnd)))
+	return fit(left, columns-width(rightEnd)) + rightEnd
 }
 
 // part is a stretch of a text with one style.
@@ -97,10 +80,6 @@ func parts(text string, spans [][2]int) []part {
 	}
 	return append(list, part{harmless(text[from:]), -1})
 }
-
-// excerpt shortens the text around the blanks, so that they stay in sight: the
-// first stretch at its start, the last at its end, the others in their middle.
-func excerpt(list []part, columns int) []part { return shorten(list, allowance(list, columns)) }
 
 // allowance is the longest that each stretch around the blanks may be for the whole
 // to fit.
@@ -127,6 +106,8 @@ func allowance(list []part, columns int) int {
 	return 1
 }
 
+// shorten cuts the text around the blanks, so that they stay in sight: the first
+// stretch at its start, the last at its end, the others in their middle.
 func shorten(list []part, allowed int) []part {
 	short := make([]part, len(list))
 	for i, p := range list {
@@ -167,25 +148,28 @@ type glyph struct {
 	width      int // columns
 }
 
+// graphemes returns the byte ranges of the characters of a text.
+func graphemes(text string) [][2]int {
+	var list [][2]int
+	for state, at := -1, 0; at < len(text); {
+		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[at:], state)
+		list = append(list, [2]int{at, at + len(cluster)})
+		state, at = next, at+len(cluster)
+	}
+	return list
+}
+
 // glyphs cuts a text into what takes cells of its own. White space and control
 // characters come out as blanks and pictures.
 func glyphs(text string) []glyph {
 	var list []glyph
-	state := -1
-	for at := 0; at < len(text); {
-		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[at:], state)
-		state = next
-		shown := harmless(cluster)
-		if cluster == "\r\n" {
-			shown = " "
-		}
-		g := glyph{text: shown, start: at, end: at + len(cluster), width: width(shown)}
-		at = g.end
-		if g.width == 0 && len(list) > 0 {
+	for _, at := range graphemes(text) {
+		g := glyph{text: harmless(strings.ReplaceAll(text[at[0]:at[1]], "\r\n", " ")), start: at[0], end: at[1]}
+		g.width = width(g.text)
+		if last := len(list) - 1; g.width == 0 && last >= 0 {
 			// What takes no cell goes with what stands before it.
-			last := &list[len(list)-1]
-			last.text += g.text
-			last.end = g.end
+			list[last].text += g.text
+			list[last].end = g.end
 			continue
 		}
 		list = append(list, g)
@@ -193,10 +177,10 @@ func glyphs(text string) []glyph {
 	return list
 }
 
-// wrap breaks glyphs into lines of at most the given columns, after blanks where
-// it can.
-func wrap(list []glyph, columns int) [][]glyph {
-	var lines [][]glyph
+// wrap breaks cells into lines of at most the given columns, after blanks where it
+// can.
+func wrap(list []cell, columns int) [][]cell {
+	var lines [][]cell
 	start, used, breakAt := 0, 0, -1
 	for i := 0; i < len(list); i++ {
 		if used+list[i].width > columns && i > start {
@@ -220,7 +204,7 @@ func wrap(list []glyph, columns int) [][]glyph {
 // bar draws a share of 1 as a line, to half a cell.
 func bar(share float64, columns int) string {
 	if !(share > 0) {
-		return strings.Repeat(" ", columns)
+		return spaces(columns)
 	}
 	halves := min(max(int(share*float64(columns)*2+0.5), 1), columns*2)
 	return fit(strings.Repeat("━", halves/2)+strings.Repeat("╸", halves%2), columns)
@@ -261,14 +245,8 @@ func sparkline(values []float32, columns int, low, high float64) string {
 // stack joins texts below each other and makes them exactly as wide and high as
 // given.
 func stack(columns, rows int, blocks ...string) string {
-	var lines []string
-	for _, block := range blocks {
-		lines = append(lines, strings.Split(block, "\n")...)
-	}
-	for len(lines) < rows {
-		lines = append(lines, "")
-	}
-	lines = lines[:rows]
+	text := strings.Join(blocks, "\n") + strings.Repeat("\n", rows)
+	lines := strings.Split(text, "\n")[:rows]
 	for i := range lines {
 		lines[i] = fit(lines[i], columns)
 	}
@@ -276,7 +254,11 @@ func stack(columns, rows int, blocks ...string) string {
 }
 
 // beside joins blocks of equal height side by side with a rule between them.
-func beside(rule string, rows int, left, rightSide string) string {
+func beside(rule string, rows int, blocks ...string) string {
 	column := strings.TrimSuffix(strings.Repeat(rule+"\n", rows), "\n")
-	return lipgloss.JoinHorizontal(lipgloss.Top, left, column, rightSide)
+	text := blocks[0]
+	for _, block := range blocks[1:] {
+		text = lipgloss.JoinHorizontal(lipgloss.Top, text, column, block)
+	}
+	return text
 }

@@ -4,9 +4,10 @@
 //
 // There is one tea.Model. Update only changes state: sampling, files and the
 // model run in commands that a context cancels, and nothing of them is left when
-// Run returns. The parts of the screen are plain structs with
-// Render(columns int) string. Snapshots of a run are made beside the chains and
-// never change, so the screen reads them without locks.
+// Run returns. Each view of the screen is a page, which owns what is chosen and
+// scrolled on it, and draws itself for a width and a height. Snapshots of a run
+// are made beside the chains and never change, so the screen reads them without
+// locks.
 package tui
 
 import (
@@ -20,6 +21,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
+	"infill/lm"
+	"infill/tokenize"
 )
 
 // Config says what the screen starts with, and what it works on.
@@ -47,6 +50,17 @@ type Config struct {
 	// Now tells the time; nil is the clock.
 	Now func() time.Time
 }
+
+// Filler is what the screen asks of the pipeline.
+type Filler interface {
+	Template(text string) (*tokenize.Template, error)
+	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
+	LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error)
+	LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error)
+	Close() error
+}
+
+var _ Filler = (*infill.Filler)(nil)
 
 // Picked is the fill that the user left with.
 type Picked struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
-	"infill/infill/eval/corpus/wikitext"
+	"infill/infill/eval"
 	"infill/models"
 )
 
@@ -41,7 +41,8 @@ serves as well: infill eval --corpus NAME=FILE.`,
 func dataSets() []string { return []string{"wikitext-103"} }
 
 func newCmdDataPull(s *terminal.Streams) *cobra.Command {
-	split, variant, out, quiet := wikitext.Splits()[0], wikitext.Variants()[0], ".", false
+	splits, variants := eval.WikiText()
+	split, variant, out, quiet := splits[0], variants[0], ".", false
 	cmd := &cobra.Command{
 		Use:   "pull wikitext-103",
 		Short: "Fetch WikiText-103 from the Hugging Face hub",
@@ -67,7 +68,7 @@ environment.`,
 			bar := newTransfer(s, quiet)
 			options := models.HubOptionsFromEnvironment()
 			options.Progress = bar
-			path, err := wikitext.Pull(cmd.Context(), out, split, variant, options)
+			path, err := eval.PullWikiText(cmd.Context(), out, split, variant, options)
 			bar.clear()
 			if err != nil {
 				return err
@@ -83,8 +84,8 @@ environment.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addChoice(cmd, &split, "split", "", wikitext.Splits(), "which part of the corpus")
-	addChoice(cmd, &variant, "variant", "", wikitext.Variants(), "cut into words with <unk> for rare ones, or raw")
+	addChoice(cmd, &split, "split", "", splits, "which part of the corpus")
+	addChoice(cmd, &variant, "variant", "", variants, "cut into words with <unk> for rare ones, or raw")
 	flags.StringVarP(&out, "out", "o", out, "`DIR` that the file goes to")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd

@@ -19,7 +19,6 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/eval"
-	"infill/infill/eval/corpus"
 	"infill/lm"
 	"infill/metrics"
 )
@@ -65,7 +64,7 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 
 func newCmdEval(s *terminal.Streams, runF func(context.Context, *evalOptions) error) *cobra.Command {
 	o := &evalOptions{streams: s, preset: eval.Presets()[0],
-		form: byCorpus{choices: texts(corpus.Forms()), what: "FORM"}, encoding: byCorpus{choices: texts(corpus.Encodings()), what: "ENCODING"}}
+		form: byCorpus{choices: eval.Forms(), what: "FORM"}, encoding: byCorpus{choices: eval.Encodings(), what: "ENCODING"}}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
@@ -185,7 +184,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		keep("sentences", &o.config.Sentences, c.Sentences)
 		keep("tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
 		keep("initial", (*string)(&o.base.Initial.Kind), string(base.Initial.Kind))
-		o.config.Preset, o.config.Select.Mask = o.preset, c.Select.Mask
+		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
 		if !flags.Changed("samplers") {
 			o.samplers.list = []string{samplers}
 		}
@@ -272,7 +271,7 @@ func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
 	var corpora []eval.Corpus
 	read := func(list []namedFile, reference bool) error {
 		for _, f := range list {
-			c, err := corpus.Open(f.name, f.file, o.config.ReadOptions(corpus.Form(o.form.of(f.name)), corpus.Encoding(o.encoding.of(f.name))))
+			c, err := eval.ReadCorpus(f.name, f.file, nil, o.form.of(f.name), o.encoding.of(f.name))
 			if err != nil {
 				hint := ""
 				switch {
@@ -283,16 +282,14 @@ func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
 				}
 				return &failure{err, hint}
 			}
-			for _, skip := range c.Skipped {
-				if skip.Reason != corpus.SkipHeading {
-					o.warn(o.streams, "corpus %s: %s left out: %s (the first is line %d)", c.Name, counted(skip.Count, "line"), skip.Reason, skip.Line)
-				}
+			for _, line := range c.LeftOut() {
+				o.warn(o.streams, "corpus %s: %s", c.Name, line)
 			}
-			path, err := filepath.Abs(f.file)
-			if err != nil {
+			if c.Path, err = filepath.Abs(f.file); err != nil {
 				return err
 			}
-			corpora = append(corpora, eval.Corpus{Corpus: c, Path: path, Reference: reference})
+			c.Reference = reference
+			corpora = append(corpora, c)
 		}
 		return nil
 	}

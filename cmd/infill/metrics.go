@@ -18,7 +18,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/eval/corpus"
+	"infill/infill/eval"
 	"infill/metrics"
 )
 
@@ -48,7 +48,7 @@ func metricsFormats() []string { return []string{"text", "json", "csv"} }
 func newCmdMetrics(s *terminal.Streams, runF func(context.Context, *metricsOptions) error) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
-		form: byCorpus{choices: texts(corpus.Forms()), what: "FORM"}, encoding: byCorpus{choices: texts(corpus.Encodings()), what: "ENCODING"},
+		form: byCorpus{choices: eval.Forms(), what: "FORM"}, encoding: byCorpus{choices: eval.Encodings(), what: "ENCODING"},
 		Options: metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
@@ -281,16 +281,12 @@ func (o *metricsOptions) reference(r namedFile) ([]string, error) {
 		return nil, err
 	}
 	defer done()
-	c, err := corpus.Read(r.name, nameOf(r.file), in, corpus.ReadOptions{
-		Form: corpus.Form(o.form.of(r.name)), Encoding: corpus.Encoding(o.encoding.of(r.name)), Markers: corpus.Keep,
-	})
+	c, err := eval.ReadCorpus(r.name, nameOf(r.file), in, o.form.of(r.name), o.encoding.of(r.name))
 	if err != nil {
 		return nil, &usageError{err, ""}
 	}
-	for _, skip := range c.Skipped {
-		if skip.Reason != corpus.SkipHeading {
-			warn(o.streams, o.quiet, "%s (%s): %s left out: %s (the first is line %d)", what, nameOf(r.file), counted(skip.Count, "line"), skip.Reason, skip.Line)
-		}
+	for _, line := range c.LeftOut() {
+		warn(o.streams, o.quiet, "%s (%s): %s", what, nameOf(r.file), line)
 	}
 	return c.Raw(), nil
 }

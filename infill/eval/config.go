@@ -20,8 +20,9 @@ import (
 	"strings"
 
 	"infill/infill"
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 	"infill/metrics"
+	"infill/samplers"
 )
 
 // Config is what is asked of a run: everything that changes its numbers and is
@@ -94,7 +95,7 @@ func Presets() []string { return []string{"dlp", "discs", "none"} }
 // Preset returns the configuration of one of Presets(), without models, samplers
 // and corpora, the settings that its samplers share, and the samplers as
 // ParseVariants reads them.
-func Preset(name string) (c Config, base infill.Sampling, samplers string, err error) {
+func Preset(name string) (c Config, base infill.Sampling, methods string, err error) {
 	o := infill.DefaultOptions()
 	base = o.Sampling
 	c = Config{
@@ -104,124 +105,60 @@ func Preset(name string) (c Config, base infill.Sampling, samplers string, err e
 	switch name {
 	case "dlp":
 		c.Select = corpus.DLP(0, 0)
-		samplers = "gibbs:paper,gwg:paper,dula:paper,dmala:paper,gibbs,gwg,dula,dmala,dmala-adaptive,mlm-mh,pafs"
+		methods = "gibbs:paper,gwg:paper,dula:paper,dmala:paper,gibbs,gwg,dula,dmala,dmala-adaptive,mlm-mh,pafs"
 	case "discs":
 		c.Select = corpus.DISCSProtocol(0, 0)
 		c.Metrics.Tokenisation = metrics.DISCS
 		base.Initial.Kind = infill.StartShared
-		samplers = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
+		methods = "gwg:paper,dmala:paper,dmala-adaptive:paper,dlmc:paper,pafs:paper"
 	case "none":
 		c.Select = corpus.DLP(0, 0)
-		samplers = "gibbs,gwg,dula,dmala"
+		methods = "gibbs,gwg,dula,dmala"
 	default:
 		return Config{}, base, "", fmt.Errorf("preset %q: choose one of %s", name, strings.Join(Presets(), ", "))
 	}
-	return c, base, samplers, nil
+	return c, base, methods, nil
 }
 
-// ReadOptions says how corpora are read for the protocol.
-func (c Config) ReadOptions(form corpus.Form, encoding corpus.Encoding) corpus.ReadOptions {
-	o := corpus.ReadOptions{Form: form, Encoding: encoding, Markers: corpus.BertGen}
-	if c.Preset == "discs" {
-		o.Markers = corpus.DISCS
-	}
-	return o
-}
-
-// ParseVariants reads a list of samplers with commas between them. Each is a
-// name, followed, where it does not run with its defaults, by a colon, the word
-// "paper" for the papers' settings, and settings, all with commas between them:
+// ParseVariants reads samplers as samplers.ParseList does, with settings of their own
+// or options of a fill. Two more are taken: "paper" for the papers' settings, and a
+// name, without which a method is called as it is written:
 //
-//	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,step-size=0.3
+//	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
-// The settings are those of base where the text does not say otherwise, and keys
-// are spelt as the command's flags. A method is called as it is written, or by
-// its setting name.
+// What the text does not say is as in base.
 func ParseVariants(text string, base infill.Sampling) ([]Variant, error) {
-	var groups [][]string
-	for _, part := range strings.Split(text, ",") {
-		part = strings.TrimSpace(part)
-		switch {
-		case part == "":
-			return nil, fmt.Errorf("%q: a sampler is missing between commas", text)
-		case strings.Contains(part, "=") && !strings.Contains(part, ":"):
-			// A setting of the sampler before it.
-			if len(groups) == 0 || !strings.Contains(groups[len(groups)-1][0], ":") {
-				return nil, fmt.Errorf("%q belongs to no sampler: write NAME:%s", part, part)
-			}
-			groups[len(groups)-1] = append(groups[len(groups)-1], part)
-		default:
-			groups = append(groups, []string{part})
-		}
+	specs, err := samplers.ParseList(text)
+	if err != nil {
+		return nil, err
 	}
 	var variants []Variant
-	for _, group := range groups {
-		v, err := parseVariant(group, base)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", strings.Join(group, ","), err)
+	for _, spec := range specs {
+		v := Variant{Name: spec.String(), Settings: base}
+		if name, named := spec.Take("name"); named {
+			if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				return nil, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name, name)
+			}
+			v.Name = name
 		}
+		if _, given := spec.Take("paper"); given {
+			v.Settings.Sampler = spec.Name
+			paper(&v.Settings)
+		}
+		o := Config{Chains: 1}.options(v)
+		if err := infill.Find("sampler").Set(&o, spec.String()); err != nil {
+			return nil, fmt.Errorf("%q is not %w", spec, err)
+		}
+		if err := o.Validate(); err != nil {
+			return nil, fmt.Errorf("%q: %w", v.Name, err)
+		}
+		v.Settings = o.Sampling
 		if slices.ContainsFunc(variants, func(w Variant) bool { return w.Name == v.Name }) {
 			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER", v.Name)
 		}
 		variants = append(variants, v)
 	}
 	return variants, nil
-}
-
-func parseVariant(group []string, base infill.Sampling) (Variant, error) {
-	sampler, first, colon := strings.Cut(group[0], ":")
-	if !slices.Contains(infill.Samplers(), sampler) {
-		return Variant{}, fmt.Errorf("%q is not one of %s", sampler, strings.Join(infill.Samplers(), ", "))
-	}
-	v := Variant{Name: strings.Join(group, ","), Settings: base}
-	v.Settings.Sampler = sampler
-	settings := group[1:]
-	switch {
-	case colon && first == "paper":
-		paper(&v.Settings)
-	case colon:
-		settings = append([]string{first}, settings...)
-	}
-	for _, setting := range settings {
-		key, value, ok := strings.Cut(setting, "=")
-		if !ok || value == "" {
-			return Variant{}, fmt.Errorf("%q is neither paper nor KEY=VALUE", setting)
-		}
-		if err := v.set(key, value); err != nil {
-			return Variant{}, err
-		}
-	}
-	o := Config{Chains: 1}.options(v)
-	if err := o.Validate(); err != nil {
-		return Variant{}, err
-	}
-	return v, nil
-}
-
-func (v *Variant) set(key, value string) error {
-	if key == "name" {
-		if strings.ContainsAny(value, "|:\"") || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return fmt.Errorf("name: %q may hold neither a bar, a colon, quotes nor control characters", value)
-		}
-		v.Name = value
-		return nil
-	}
-	option := infill.Find(key)
-	if !option.Sampling || key == "sampler" {
-		keys := []string{"name"}
-		for _, option := range infill.Table() {
-			if option.Sampling && option.Name != "sampler" {
-				keys = append(keys, option.Name)
-			}
-		}
-		return fmt.Errorf("setting %q is not one of %s", key, strings.Join(keys, ", "))
-	}
-	o := infill.Options{Sampling: v.Settings}
-	if err := option.Set(&o, value); err != nil {
-		return fmt.Errorf("%s: %q is not %w", key, value, err)
-	}
-	v.Settings = o.Sampling
-	return nil
 }
 
 // Validate refuses what no run can be made of.

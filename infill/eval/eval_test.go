@@ -20,9 +20,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/infill"
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 	"infill/lm"
 	"infill/metrics"
+	"infill/samplers"
 )
 
 func run(t testing.TB, o Options) *Results {
@@ -519,8 +520,8 @@ func TestParseVariants(t *testing.T) {
 		{"gibs", nil, `"gibs" is not one of dmala`},
 		{"steps=3", nil, "belongs to no sampler"},
 		{"gibbs,steps=3", nil, `write NAME:steps=3`},
-		{"gibbs:papers", nil, `"papers" is neither paper nor KEY=VALUE`},
-		{"dmala:speed=3", nil, `setting "speed" is not one of name, steps`},
+		{"gibbs:papers", nil, "gibbs has no papers"},
+		{"dmala:speed=3", nil, "dmala has no speed: "},
 		{"dmala:steps=-1", nil, `steps: -1 is not a whole number`},
 		{"dmala:step-size=0", nil, `step-size: "0" is not a number above 0`},
 		{"dmala:step-size=NaN", nil, "step-size"},
@@ -528,6 +529,10 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs,gibbs", nil, `two samplers are called "gibbs"`},
 		{"gibbs:name=a|b", nil, "name"},
 		{"dmala:warm-up=99", nil, "warm-up"},
+		{"dmala:steps=few", nil, `"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
+		{"hamming-ball:radius=1", []Variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Sampling) {
+			s.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
+		})}}, ""},
 	}
 	for _, test := range tests {
 		got, err := ParseVariants(test.text, base)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"infill/infill"
-	"infill/infill/eval/corpus"
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -166,11 +165,11 @@ today the old fish slept slowly .
 
 func newCorpus(t testing.TB, name, text string) Corpus {
 	t.Helper()
-	c, err := corpus.Read(name, name+".txt", strings.NewReader(text), corpus.ReadOptions{})
+	c, err := ReadCorpus(name, name+".txt", strings.NewReader(text), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Corpus{Corpus: c, Path: name + ".txt"}
+	return c
 }
 
 // small is a run of 6 sentences and 3 methods, 4 chains of 6 steps.

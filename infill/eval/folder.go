@@ -18,7 +18,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 )
 
 // The files of a run's folder.

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"infill/infill/eval/corpus"
 )
 
 // ReadResults reads the results of a run that is done.
@@ -65,14 +63,15 @@ func OpenCorpora(h *Header, paths map[string]string) ([]Corpus, error) {
 		if !given {
 			path = h.Paths[info.Name]
 		}
-		c, err := corpus.Open(info.Name, path, corpus.ReadOptions{Form: info.Form, Encoding: info.Encoding, Markers: info.Markers})
+		c, err := ReadCorpus(info.Name, path, nil, string(info.Form), string(info.Encoding))
 		if err != nil {
 			return nil, fmt.Errorf("%w: name the file with --corpus %s=FILE", err, info.Name)
 		}
 		if c.SHA256 != info.SHA256 {
 			return nil, fmt.Errorf("corpus %s (%s) is not that of the run: its SHA-256 is %s, not %s", info.Name, path, c.SHA256, info.SHA256)
 		}
-		corpora = append(corpora, Corpus{Corpus: c, Path: path, Reference: info.Masked == 0})
+		c.Reference = info.Masked == 0
+		corpora = append(corpora, c)
 	}
 	return corpora, nil
 }

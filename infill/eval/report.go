@@ -7,7 +7,7 @@ import (
 	"html/template"
 	"strings"
 
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 	"infill/metrics"
 )
 

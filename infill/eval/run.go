@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,18 +18,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 	"infill/lm"
 	"infill/tokenize"
 )
-
-// Corpus is a text of a run.
-type Corpus struct {
-	*corpus.Corpus
-	Path string
-	// Reference says that no sentence is taken of it: it is compared with alone.
-	Reference bool
-}
 
 // Options say what to run and where.
 type Options struct {
@@ -112,7 +105,7 @@ func newHeader(o Options) (*Header, error) {
 	taken := 0
 	for _, c := range o.Corpora {
 		info := CorpusInfo{
-			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding, Markers: c.Markers, Sentences: len(c.Sentences), Skipped: c.Skipped,
+			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding, Markers: cmp.Or(o.Config.Select.Markers, corpus.BertGen), Sentences: len(c.Sentences), Skipped: c.Skipped,
 		}
 		if info.Skipped == nil {
 			info.Skipped = []corpus.Skip{}

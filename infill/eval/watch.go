@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"infill/infill/eval/corpus"
+	"infill/infill/eval/internal/corpus"
 )
 
 // Watched is what was read of a run's folder so far. It does not change: Again

@@ -1,5 +1,5 @@
 // Command pictures turns a screen, captured from a terminal with its colours, into
-// an SVG picture. docs/pictures/tui runs it.
+// an SVG picture. docs/pictures/make-tui runs it.
 //
 //	tmux capture-pane -e -p | go run ./tui/pictures > screen.svg
 package main
@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"infill/tui/pictures/svg"
 )
 
 func main() {
@@ -29,6 +27,6 @@ func convert(in io.Reader, out io.Writer, light bool) error {
 		return err
 	}
 	w := bufio.NewWriter(out)
-	svg.Write(w, string(screen), light)
+	write(w, string(screen), light)
 	return w.Flush()
 }

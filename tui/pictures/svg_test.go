@@ -1,4 +1,4 @@
-package svg
+package main
 
 import (
 	"encoding/xml"
@@ -10,7 +10,7 @@ import (
 func TestWrite(t *testing.T) {
 	screen := "a <b> & \x1b[1;38;5;117mbold\x1b[0m 日本\n\x1b[48;2;1;2;3m\x1b[7m▆━╸\x1b[m \x1b[4mé\x1b[24m\x1b["
 	var b strings.Builder
-	Write(&b, screen, false)
+	write(&b, screen, false)
 	got := b.String()
 	decoder := xml.NewDecoder(strings.NewReader(got))
 	for {

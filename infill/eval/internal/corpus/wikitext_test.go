@@ -1,4 +1,4 @@
-package wikitext
+package corpus
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"infill/infill/eval/corpus"
 	"infill/models"
 )
 
@@ -27,7 +26,7 @@ func serve(t *testing.T, files map[string][]byte) (models.HubOptions, *[]string)
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.Path)
-		if r.URL.Path == "/api/datasets/"+Dataset+"/revision/main" {
+		if r.URL.Path == "/api/datasets/"+wikiDataset+"/revision/main" {
 			var siblings []map[string]any
 			for name, content := range files {
 				siblings = append(siblings, map[string]any{"rfilename": name, "size": len(content), "blobId": commit,
@@ -36,7 +35,7 @@ func serve(t *testing.T, files map[string][]byte) (models.HubOptions, *[]string)
 			_ = json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
 			return
 		}
-		name, ok := strings.CutPrefix(r.URL.Path, "/datasets/"+Dataset+"/resolve/"+commit+"/")
+		name, ok := strings.CutPrefix(r.URL.Path, "/datasets/"+wikiDataset+"/resolve/"+commit+"/")
 		content, there := files[name]
 		if !ok || !there {
 			http.NotFound(w, r)
@@ -61,7 +60,7 @@ func table(t *testing.T, texts ...string) []byte {
 	return b.Bytes()
 }
 
-func TestPull(t *testing.T) {
+func TestPullWikiText(t *testing.T) {
 	files := map[string][]byte{
 		"wikitext-103-v1/train-00000-of-00002.parquet":     table(t, "", " = Kettles = \n", "", " The kettle is an old <unk> . It sings in every kitchen .\n"),
 		"wikitext-103-v1/train-00001-of-00002.parquet":     table(t, " The harbour froze in the winter of that year .\n"),
@@ -72,7 +71,7 @@ func TestPull(t *testing.T) {
 	}
 	options, asked := serve(t, files)
 	dir := t.TempDir()
-	path, err := Pull(t.Context(), dir, "train", "tokens", options)
+	path, err := PullWikiText(t.Context(), dir, "train", "tokens", options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,18 +81,18 @@ func TestPull(t *testing.T) {
 		t.Errorf("%s holds %q, %v", path, content, err)
 	}
 	// It is what the reader of corpora knows.
-	c, err := corpus.Open("wt103", path, corpus.ReadOptions{})
-	if err != nil || c.Form != corpus.WikiText || len(c.Sentences) != 3 {
+	c, err := Open("wt103", path, "", "")
+	if err != nil || c.Form != WikiText || len(c.Sentences) != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 	before := len(*asked)
-	if _, err := Pull(t.Context(), dir, "train", "tokens", options); err != nil || len(*asked) != before {
+	if _, err := PullWikiText(t.Context(), dir, "train", "tokens", options); err != nil || len(*asked) != before {
 		t.Errorf("a split that is there was asked for again: %v, %v", (*asked)[before:], err)
 	}
-	raw, err := Pull(t.Context(), dir, "train", "raw", options)
+	raw, err := PullWikiText(t.Context(), dir, "train", "raw", options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +115,7 @@ func TestPull(t *testing.T) {
 		"unknown variant": {"test", "words", options, `variant "words" is not one of tokens, raw`},
 	} {
 		to := t.TempDir()
-		if _, err := Pull(t.Context(), to, test.split, test.variant, test.options); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := PullWikiText(t.Context(), to, test.split, test.variant, test.options); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one that holds %q", name, err, test.want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(to, "wiki.*")); len(left) > 0 {

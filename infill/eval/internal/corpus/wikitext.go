@@ -1,7 +1,4 @@
-// Package wikitext fetches WikiText-103 (Merity et al. 2016, CC BY-SA) from the
-// Hugging Face hub and puts it into the form that it used to be given away in:
-// wiki.train.tokens and its like, a paragraph a line.
-package wikitext
+package corpus
 
 import (
 	"bufio"
@@ -20,49 +17,41 @@ import (
 	"infill/models"
 )
 
-// Dataset is the data set's name on the hub, Revision the branch that is fetched.
+// The data set's name on the hub, and the branch that is fetched.
 const (
-	Dataset  = "Salesforce/wikitext"
-	Revision = "main"
+	wikiDataset  = "Salesforce/wikitext"
+	wikiRevision = "main"
 )
 
-// Splits lists the parts of the corpus, the default first; train is 100 times as
-// large as the others.
-func Splits() []string { return []string{"validation", "test", "train"} }
+// WikiSplits lists the parts of WikiText-103, the default first; train is 100 times as large as the others.
+func WikiSplits() []string { return []string{"validation", "test", "train"} }
 
-// Variants lists the forms of the text, the default first: cut into words, with
-// <unk> for rare ones, or raw.
-func Variants() []string { return []string{"tokens", "raw"} }
+// WikiVariants lists the forms of its text, the default first: cut into words, with <unk> for rare ones, or raw.
+func WikiVariants() []string { return []string{"tokens", "raw"} }
 
-// File is the name of a split's file, as the corpus' authors gave it.
-func File(split, variant string) string {
-	if split == "validation" {
-		split = "valid"
+// PullWikiText makes sure that dir has a split of WikiText-103 (Merity et al. 2016, CC BY-SA) in the form that it used to be given away
+// in, wiki.train.tokens and its like, a paragraph a line, and returns its path. What is fetched from the Hugging Face hub is verified by
+// the hub's checksums, and goes on where it stopped.
+func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubOptions) (path string, err error) {
+	if !slices.Contains(WikiSplits(), split) {
+		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(WikiSplits(), ", "))
 	}
-	return "wiki." + split + "." + variant
-}
-
-// Pull makes sure that dir has a split of WikiText-103 and returns its path. What
-// is fetched is verified by the hub's checksums, and goes on where it stopped.
-func Pull(ctx context.Context, dir, split, variant string, o models.HubOptions) (path string, err error) {
-	if !slices.Contains(Splits(), split) {
-		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(Splits(), ", "))
+	if !slices.Contains(WikiVariants(), variant) {
+		return "", fmt.Errorf("variant %q is not one of %s", variant, strings.Join(WikiVariants(), ", "))
 	}
-	if !slices.Contains(Variants(), variant) {
-		return "", fmt.Errorf("variant %q is not one of %s", variant, strings.Join(Variants(), ", "))
-	}
-	path = filepath.Join(dir, File(split, variant))
+	// The authors called it so.
+	path = filepath.Join(dir, "wiki."+strings.TrimSuffix(split, "ation")+"."+variant)
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return path, nil
 	}
 	folder := map[string]string{"tokens": "wikitext-103-v1", "raw": "wikitext-103-raw-v1"}[variant]
 	parts := filepath.Join(dir, "."+folder) // files of the two variants have the same names
-	files, err := models.FetchDataset(ctx, parts, Dataset, Revision, []string{folder + "/" + split + "-*.parquet"}, o)
+	files, err := models.FetchDataset(ctx, parts, wikiDataset, wikiRevision, []string{folder + "/" + split + "-*.parquet"}, o)
 	if err != nil {
 		return "", err
 	}
 	if err := convert(files, path); err != nil {
-		return "", fmt.Errorf("%s: %w; remove %s to fetch it again", Dataset, err, parts)
+		return "", fmt.Errorf("%s: %w; remove %s to fetch it again", wikiDataset, err, parts)
 	}
 	for _, file := range files {
 		err = errors.Join(err, os.Remove(file))
@@ -89,7 +78,7 @@ func convert(files []string, path string) (err error) {
 	var text strings.Builder
 	out := bufio.NewWriter(&text)
 	for _, name := range files {
-		if err := lines(name, out); err != nil {
+		if err := parquetLines(name, out); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(name), err)
 		}
 	}
@@ -102,7 +91,7 @@ func convert(files []string, path string) (err error) {
 	return maybe.WriteFile(path, []byte(text.String()), 0o666)
 }
 
-func lines(name string, out *bufio.Writer) error {
+func parquetLines(name string, out *bufio.Writer) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err

@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func read(t *testing.T, path, text string, o ReadOptions) *Corpus {
+func read(t *testing.T, path, text string, form Form, encoding Encoding) *Corpus {
 	t.Helper()
-	c, err := Read("own", path, strings.NewReader(text), o)
+	c, err := Read("own", path, strings.NewReader(text), form, encoding)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestReadForms(t *testing.T) {
 	const prose = "It rained. The road was\nwet, and Mr. Holm\nslipped! “Why me?” he\nasked. Nobody knew.\n\nThe next day it\nsnowed.\nThen spring came.\n"
 	for name, c := range map[string]struct {
 		path, text string
-		o          ReadOptions
+		as         Form
 		form       Form
 		lines      int
 		want       []Sentence
@@ -46,15 +46,15 @@ func TestReadForms(t *testing.T) {
 			want: append(repeated("x", headingLines), Sentence{headingLines + 1, "= A ="})},
 		"wikitext by name":  {path: "dir/wiki.valid.tokens", text: "b . C .\n", form: WikiText, lines: 1, want: []Sentence{{1, "b ."}, {1, "C ."}}},
 		"raw by name":       {path: "dir/wiki.test.raw", text: "b . C .\n", form: WikiText, lines: 1, want: []Sentence{{1, "b ."}, {1, "C ."}}},
-		"the option counts": {path: "wiki.test.raw", text: "b . C .\n", o: ReadOptions{Form: Lines}, form: Lines, lines: 1, want: []Sentence{{1, "b . C ."}}},
-		"prose": {path: "a.txt", text: prose, o: ReadOptions{Form: Prose}, form: Prose, lines: 8, want: []Sentence{
+		"the option counts": {path: "wiki.test.raw", text: "b . C .\n", as: Lines, form: Lines, lines: 1, want: []Sentence{{1, "b . C ."}}},
+		"prose": {path: "a.txt", text: prose, as: Prose, form: Prose, lines: 8, want: []Sentence{
 			// UAX #29 takes "Mr." before a capital for an end, as the documentation says.
 			{1, "It rained."}, {1, "The road was wet, and Mr."}, {2, "Holm slipped!"}, {3, "“Why me?” he asked."}, {4, "Nobody knew."}, {6, "The next day it snowed."}, {8, "Then spring came."}}},
 		"unusable": {path: "a.txt", text: "a\x00b\ngood one\nthe [MASK] of it\n[SEP]\ngone \ufffd bad\nan [UNK] is fine\nesc\x1b[1m\n", form: Lines, lines: 7,
 			want: []Sentence{{2, "good one"}, {6, "an [UNK] is fine"}}, skipped: []Skip{{SkipControl, 2, 1}, {SkipSpecial, 2, 3}, {SkipReplacement, 1, 5}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := read(t, c.path, c.text, c.o)
+			got := read(t, c.path, c.text, c.as, "")
 			if got.Form != c.form || got.Lines != c.lines {
 				t.Errorf("form %s, %d lines; want %s, %d", got.Form, got.Lines, c.form, c.lines)
 			}
@@ -76,7 +76,7 @@ func repeated(text string, count int) (sentences []Sentence) {
 }
 
 func TestOpenWikiText(t *testing.T) {
-	c, err := Open("wiki", "testdata/wiki.tiny.tokens", ReadOptions{})
+	c, err := Open("wiki", "testdata/wiki.tiny.tokens", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestOpenWikiText(t *testing.T) {
 	if c.SHA256 != wikiSum {
 		t.Errorf("SHA-256 %s, want %s", c.SHA256, wikiSum)
 	}
-	if _, err := Open("wiki", "testdata/missing.tokens", ReadOptions{}); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "corpus wiki") {
+	if _, err := Open("wiki", "testdata/missing.tokens", "", ""); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "corpus wiki") {
 		t.Errorf("missing file: %v", err)
 	}
 }
@@ -156,23 +156,23 @@ func TestEncodings(t *testing.T) {
 		"Windows-1252":         {"caf\xe9 \xe0 l\x92heure\nzweite\n", Windows1252, Windows1252},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := read(t, "a.txt", c.text, ReadOptions{Encoding: c.encoding})
+			got := read(t, "a.txt", c.text, "", c.encoding)
 			if diff := cmp.Diff(want, got.Raw()); diff != "" || got.Encoding != c.found {
 				t.Errorf("%s\n%s", got.Encoding, diff)
 			}
 		})
 	}
-	latin := read(t, "a.txt", "caf\xe9\n", ReadOptions{Encoding: Latin1})
+	latin := read(t, "a.txt", "caf\xe9\n", "", Latin1)
 	if diff := cmp.Diff([]string{"café"}, latin.Raw()); diff != "" {
 		t.Error(diff)
 	}
 	// A few lines of another encoding are left out and counted.
-	mixed := read(t, "a.txt", strings.Repeat("good\n", 15)+"caf\xe9\n", ReadOptions{})
+	mixed := read(t, "a.txt", strings.Repeat("good\n", 15)+"caf\xe9\n", "", "")
 	if diff := cmp.Diff([]Skip{{SkipEncoding, 1, 16}}, mixed.Skipped); diff != "" || len(mixed.Sentences) != 15 {
 		t.Errorf("%d sentences\n%s", len(mixed.Sentences), diff)
 	}
 	// Half of a character at the end of UTF-16 is no character.
-	torn := read(t, "a.txt", utf16(false, true)+"x", ReadOptions{})
+	torn := read(t, "a.txt", utf16(false, true)+"x", "", "")
 	if diff := cmp.Diff([]Skip{{SkipReplacement, 1, 3}}, torn.Skipped); diff != "" {
 		t.Error(diff)
 	}
@@ -180,29 +180,29 @@ func TestEncodings(t *testing.T) {
 
 func TestReadRefusesBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
-		text string
-		o    ReadOptions
-		want string
+		text     string
+		form     Form
+		encoding Encoding
+		want     string
 	}{
 		"empty":         {text: "", want: "corpus own (a.txt): the file is empty"},
 		"blank":         {text: "\n \n\t\n", want: "the file is empty"},
 		"only headings": {text: " = A = \n", want: "no sentence left: 1 × heading (such as line 1)"},
 		"no mark":       {text: "n\x00o\x00 \x00m\x00\n\x00", want: "text in UTF-16 without a byte order mark looks so: name the encoding (utf-16)"},
 		"mixed":         {text: "a\nb\xe9\nc\nd\n", want: "1 of 4 lines are not valid utf-8: name the encoding (windows-1252, utf-16)"},
-		"form":          {text: "a", o: ReadOptions{Form: "csv"}, want: "choose one of auto, lines, wikitext, prose"},
-		"encoding":      {text: "a", o: ReadOptions{Encoding: "ebcdic"}, want: "choose one of detect, utf-8, utf-16, windows-1252, iso-8859-1"},
-		"markers":       {text: "a", o: ReadOptions{Markers: "all"}, want: "choose one of bert-gen, discs, keep"},
+		"form":          {text: "a", form: "csv", want: "choose one of auto, lines, wikitext, prose"},
+		"encoding":      {text: "a", encoding: "ebcdic", want: "choose one of detect, utf-8, utf-16, windows-1252, iso-8859-1"},
 	} {
-		if _, err := Read("own", "a.txt", strings.NewReader(c.text), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read("own", "a.txt", strings.NewReader(c.text), c.form, c.encoding); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
 	torn := io.MultiReader(strings.NewReader("a line\n"), iotest.ErrReader(errors.New("torn")))
-	if _, err := Read("own", "a.txt", torn, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "line 2: torn") {
+	if _, err := Read("own", "a.txt", torn, "", ""); err == nil || !strings.Contains(err.Error(), "line 2: torn") {
 		t.Errorf("failing reader: %v", err)
 	}
 	long := strings.Repeat("word ", 1<<18)
-	if c := read(t, "a.txt", long, ReadOptions{}); len(c.Sentences) != 1 || len(c.Sentences[0].Raw) != len(long)-1 {
+	if c := read(t, "a.txt", long, "", ""); len(c.Sentences) != 1 || len(c.Sentences[0].Raw) != len(long)-1 {
 		t.Error("a line of a megabyte")
 	}
 }
@@ -216,7 +216,6 @@ func TestMarkers(t *testing.T) {
 	}{
 		{BertGen, `" he 's [UNK] , a well - known [UNK] " @,@`, map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}},
 		{DISCS, `he 's [UNK] , a well - known [UNK] @,@`, map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}},
-		{Keep, "`` he 's @@UNKNOWN@@ , a well @-@ known <unk> '' @,@", map[string]int{}},
 	} {
 		tokens, replaced := c.markers.apply(raw)
 		if got := strings.Join(tokens, " "); got != c.want {
@@ -230,7 +229,7 @@ func TestMarkers(t *testing.T) {
 
 // The selection of a small file, written out: a change here changes every evaluation that users have run.
 func TestSelectionIsStable(t *testing.T) {
-	c, err := Open("novel", "testdata/novel.5k.txt", ReadOptions{})
+	c, err := Open("novel", "testdata/novel.5k.txt", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +251,7 @@ func TestSelectionIsStable(t *testing.T) {
 }
 
 func TestSelectCountsWhatItLeavesOut(t *testing.T) {
-	c := read(t, "a.txt", "one\ntwo words\nthe same thing here\nthe same thing here\na . . .\n[UNK] is here\nfour words are enough\none two three four five six\n", ReadOptions{})
+	c := read(t, "a.txt", "one\ntwo words\nthe same thing here\nthe same thing here\na . . .\n[UNK] is here\nfour words are enough\none two three four five six\n", "", "")
 	want := map[string]int{SkipShort: 1, SkipLong: 1, SkipDuplicate: 1, SkipFewWords: 1, "refused": 1}
 	s, err := c.Select(SelectOptions{Sentences: 3, MinimumTokens: 2, MaximumTokens: 5, Mask: Mask{Count: 2}, Seed: 3, Check: func(template string) string {
 		if strings.Contains(template, "[UNK]") {
@@ -291,11 +290,12 @@ func TestPromptsKeepTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.SampledFrom([]string{"word", "sat.", "(so", "it", "'s", ",", ".", "``", "@-@", "@@UNKNOWN@@", "“Élan”", "3rd", "—", "dogs'"})
 		texts := rapid.SliceOfN(rapid.SliceOfN(word, 1, 12), 1, 12).Draw(t, "texts")
-		c := &Corpus{Name: "own", Markers: rapid.SampledFrom(AllMarkers()).Draw(t, "markers")}
+		c := &Corpus{Name: "own"}
+		markers := rapid.SampledFrom([]Markers{BertGen, DISCS}).Draw(t, "markers")
 		for i, words := range texts {
 			c.Sentences = append(c.Sentences, Sentence{i + 1, strings.Join(words, " ")})
 		}
-		o := SelectOptions{Sentences: 1, Seed: rapid.Uint64().Draw(t, "seed")}
+		o := SelectOptions{Sentences: 1, Markers: markers, Seed: rapid.Uint64().Draw(t, "seed")}
 		if rapid.Bool().Draw(t, "by fraction") {
 			o.Mask.Fraction = rapid.Float64Range(0.01, 1).Draw(t, "fraction")
 		} else {
@@ -362,7 +362,7 @@ func TestSelectionIsUniform(t *testing.T) {
 	for i := range 10 {
 		fmt.Fprintf(&text, "s%d b c d e f g h\n", i)
 	}
-	c := read(t, "a.txt", text.String(), ReadOptions{})
+	c := read(t, "a.txt", text.String(), "", "")
 	const seeds = 4000
 	var positions [8]int
 	sentences := make(map[int]int)
@@ -391,7 +391,7 @@ func TestSelectionIsUniform(t *testing.T) {
 
 // More sentences, or another check, leave the masks of a sentence as they were.
 func TestMasksHangOnSeedAndSentenceOnly(t *testing.T) {
-	c, err := Open("novel", "testdata/novel.5k.txt", ReadOptions{})
+	c, err := Open("novel", "testdata/novel.5k.txt", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func TestMasksHangOnSeedAndSentenceOnly(t *testing.T) {
 }
 
 func TestDISCSProtocol(t *testing.T) {
-	c, err := Open("novel", "testdata/novel.5k.txt", ReadOptions{Markers: DISCS})
+	c, err := Open("novel", "testdata/novel.5k.txt", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,7 +466,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("wiki.x.tokens", []byte("\xff\xfea\x00b\x00"), "auto", "utf-16")
 	f.Add("x", []byte("\ufeff\x00"), "prose", "windows-1252")
 	f.Fuzz(func(t *testing.T, path string, text []byte, form, encoding string) {
-		c, err := Read("own", path, strings.NewReader(string(text)), ReadOptions{Form: Form(form), Encoding: Encoding(encoding)})
+		c, err := Read("own", path, strings.NewReader(string(text)), Form(form), Encoding(encoding))
 		if err != nil {
 			return
 		}

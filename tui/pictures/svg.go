@@ -1,16 +1,14 @@
-// Package svg draws a terminal's screen. Letters are text; blocks and lines, which
-// fonts draw with gaps, are rectangles.
-package svg
+package main
 
 import (
 	"encoding/xml"
 	"fmt"
+	"image/color"
 	"io"
-	"strconv"
 	"strings"
 
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/rivo/uniseg"
 )
 
 // Sizes in user units. A cell is as wide as most monospaced fonts at this size.
@@ -46,22 +44,24 @@ type run struct {
 	look
 	x, columns int
 	text       string
+	letters    bool // of one cell each
 }
 
-// Write draws a screen: lines of text with escape sequences for colours, bold,
-// underline and reverse.
-func Write(w io.Writer, screen string, light bool) {
+// write draws a screen: lines of text with escape sequences for colours, bold,
+// underline and reverse. Letters are text; blocks and lines, which fonts draw with
+// gaps, are rectangles.
+func write(w io.Writer, screen string, light bool) {
 	t := themeOf(light)
-	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-	columns := 0
-	for _, line := range lines {
-		columns = max(columns, ansi.StringWidth(line))
-	}
-	width, height := 2*padding+float64(columns)*cellWidth, 2*padding+float64(len(lines))*cellHeight
+	text := uv.NewStyledString(strings.TrimRight(screen, "\n"))
+	size := text.Bounds()
+	cells := uv.NewScreenBuffer(size.Dx(), size.Dy())
+	cells.Method = ansi.GraphemeWidth
+	text.Draw(cells, size)
+	width, height := 2*padding+float64(size.Dx())*cellWidth, 2*padding+float64(size.Dy())*cellHeight
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.1f %.1f" width="%.0f" font-family="ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="%d">`+"\n",
 		width, height, width, fontSize)
 	fmt.Fprintf(w, `<rect width="100%%" height="100%%" rx="10" fill="%s" stroke="%s" stroke-opacity="0.25"/>`+"\n", t.background, t.basic[8])
-	for y, line := range lines {
+	for y, line := range cells.Lines {
 		for _, r := range runs(line, t) {
 			draw(w, r, y, t)
 		}
@@ -70,105 +70,40 @@ func Write(w io.Writer, screen string, light bool) {
 }
 
 // runs reads one line.
-func runs(line string, t theme) []run {
+func runs(line []uv.Cell, t theme) []run {
 	var list []run
-	var now look
 	x := 0
-	for len(line) > 0 {
-		if strings.HasPrefix(line, "\x1b[") {
-			end := strings.IndexFunc(line[2:], func(r rune) bool { return r >= '@' && r <= '~' })
-			if end < 0 {
-				break
-			}
-			if line[2+end] == 'm' {
-				now = now.after(line[2:2+end], t)
-			}
-			line = line[2+end+1:]
-			continue
+	for _, c := range line {
+		if c.Width == 0 {
+			continue // the rest of a wide character
 		}
-		cluster, rest, _, _ := uniseg.FirstGraphemeClusterInString(line, -1)
-		line = rest
-		columns := ansi.StringWidth(cluster)
-		if last := len(list) - 1; last >= 0 && list[last].look == now && list[last].x+list[last].columns == x && shape(cluster) == nil && columns == 1 &&
-			shape(list[last].text) == nil && ansi.StringWidth(list[last].text) == list[last].columns {
-			list[last].text += cluster
-			list[last].columns += columns
+		now := look{t.of(c.Style.Fg), t.of(c.Style.Bg), c.Style.Attrs&uv.AttrBold != 0, c.Style.Underline != 0, c.Style.Attrs&uv.AttrReverse != 0}
+		letter := shape(c.Content) == nil && c.Width == 1
+		if last := len(list) - 1; last >= 0 && letter && list[last].letters && list[last].look == now {
+			list[last].text += c.Content
+			list[last].columns++
 		} else {
-			list = append(list, run{now, x, columns, cluster})
+			list = append(list, run{now, x, c.Width, c.Content, letter})
 		}
-		x += columns
+		x += c.Width
 	}
 	return list
 }
 
-// after applies the parameters of one SGR sequence.
-func (l look) after(parameters string, t theme) look {
-	fields := strings.FieldsFunc(parameters, func(r rune) bool { return r == ';' || r == ':' })
-	if len(fields) == 0 {
-		return look{}
-	}
-	for i := 0; i < len(fields); i++ {
-		n, err := strconv.Atoi(fields[i])
-		if err != nil {
-			return l
-		}
-		switch {
-		case n == 0:
-			l = look{}
-		case n == 1:
-			l.bold = true
-		case n == 4:
-			l.underline = true
-		case n == 7:
-			l.reverse = true
-		case n == 22:
-			l.bold = false
-		case n == 24:
-			l.underline = false
-		case n == 27:
-			l.reverse = false
-		case n >= 30 && n <= 37:
-			l.foreground = t.basic[n-30]
-		case n >= 90 && n <= 97:
-			l.foreground = t.basic[n-90+8]
-		case n >= 40 && n <= 47:
-			l.background = t.basic[n-40]
-		case n == 39:
-			l.foreground = ""
-		case n == 49:
-			l.background = ""
-		case n == 38 || n == 48:
-			colour, used := extended(fields[i+1:], t)
-			i += used
-			if n == 38 {
-				l.foreground = colour
-			} else {
-				l.background = colour
-			}
+// of is a colour as SVG writes it, "" for the terminal's own.
+func (t theme) of(c color.Color) string {
+	switch c := c.(type) {
+	case nil:
+		return ""
+	case ansi.BasicColor:
+		return t.basic[c]
+	case ansi.IndexedColor:
+		if c < 16 {
+			return t.basic[c]
 		}
 	}
-	return l
-}
-
-// extended reads "5;N" or "2;R;G;B".
-func extended(fields []string, t theme) (colour string, used int) {
-	var n [4]int
-	for i := range min(len(fields), 4) {
-		n[i], _ = strconv.Atoi(fields[i])
-	}
-	switch {
-	case n[0] == 2 && len(fields) >= 4:
-		return fmt.Sprintf("#%02x%02x%02x", n[1], n[2], n[3]), 4
-	case n[0] != 5 || len(fields) < 2:
-		return "", len(fields)
-	case n[1] < 16:
-		return t.basic[n[1]], 2
-	case n[1] >= 232:
-		v := 8 + 10*(n[1]-232)
-		return fmt.Sprintf("#%02x%02x%02x", v, v, v), 2
-	}
-	levels, c := [6]int{0, 95, 135, 175, 215, 255}, n[1]-16
-	return fmt.Sprintf("#%02x%02x%02x", levels[c/36], levels[c/6%6], levels[c%6]), 2
+	r, g, b, _ := c.RGBA()
+	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }
 
 // shape is the rectangle of a glyph, as shares of the cell {x, y, width, height};

@@ -69,23 +69,12 @@ const (
 	BertGen Markers = "bert-gen"
 	// DISCS is the same but leaves `` and '' out, as the data set of google-research/discs does.
 	DISCS Markers = "discs"
-	// Keep changes nothing.
-	Keep Markers = "keep"
 )
 
-// AllMarkers lists the rules for markers, the default first.
-func AllMarkers() []Markers { return []Markers{BertGen, DISCS, Keep} }
-
-// ReadOptions are what changes the sentences that are read. The zero value detects form and encoding.
-type ReadOptions struct {
-	Form     Form
-	Encoding Encoding
-	Markers  Markers
-}
-
-func (o ReadOptions) normal() (ReadOptions, error) {
-	o.Form, o.Encoding, o.Markers = cmp.Or(o.Form, Auto), cmp.Or(o.Encoding, Detect), cmp.Or(o.Markers, BertGen)
-	return o, errors.Join(known("form", o.Form, Forms()), known("encoding", o.Encoding, Encodings()), known("markers", o.Markers, AllMarkers()))
+// settled gives form and encoding their defaults, and refuses others than there are.
+func settled(form Form, encoding Encoding) (Form, Encoding, error) {
+	form, encoding = cmp.Or(form, Auto), cmp.Or(encoding, Detect)
+	return form, encoding, errors.Join(known("form", form, Forms()), known("encoding", encoding, Encodings()))
 }
 
 func known[T ~string](what string, value T, all []T) error {
@@ -105,7 +94,6 @@ type Corpus struct {
 	SHA256    string // hex, of the file's bytes
 	Form      Form   // never Auto
 	Encoding  Encoding
-	Markers   Markers
 	Lines     int // of the file
 	Sentences []Sentence
 	// Skipped counts what was left out while reading.
@@ -165,33 +153,33 @@ func (c *Corpus) Raw() []string {
 }
 
 // Open reads the file at path.
-func Open(name, path string, o ReadOptions) (*Corpus, error) {
+func Open(name, path string, form Form, encoding Encoding) (*Corpus, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", name, err)
 	}
 	defer file.Close()
-	return Read(name, path, file, o)
+	return Read(name, path, file, form, encoding)
 }
 
 // Read reads a corpus; path only serves to detect the form and to name the file in errors. A file of which more than a tenth of the lines
 // are not valid in its encoding is refused; less is left out and counted.
-func Read(name, path string, r io.Reader, o ReadOptions) (*Corpus, error) {
-	o, err := o.normal()
+func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus, error) {
+	form, encoding, err := settled(form, encoding)
 	if err != nil {
 		return nil, err
 	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
 	hash := sha256.New()
 	buffered := bufio.NewReaderSize(io.TeeReader(r, hash), 1<<16)
-	decoded, encoding, err := decode(buffered, o.Encoding)
+	decoded, encoding, err := decode(buffered, encoding)
 	if err != nil {
 		return fail(err)
 	}
-	c := &Corpus{Name: name, Form: o.Form, Encoding: encoding, Markers: o.Markers}
+	c := &Corpus{Name: name, Form: form, Encoding: encoding}
 	var skipped skips
 	lines, texts := bufio.NewReaderSize(decoded, 1<<16), 0
-	split := splitter{form: o.Form}
+	split := splitter{form: form}
 	if split.form == Auto {
 		split.form = formByName(path)
 	}

@@ -34,10 +34,12 @@ type Mask struct {
 type SelectOptions struct {
 	Sentences int `json:"sentences"`
 	// MinimumTokens and MaximumTokens bound the length of a sentence in white-space tokens; 0 = no bound.
-	MinimumTokens int    `json:"minimum_tokens,omitempty"`
-	MaximumTokens int    `json:"maximum_tokens,omitempty"`
-	Mask          Mask   `json:"mask"`
-	Seed          uint64 `json:"seed"`
+	MinimumTokens int  `json:"minimum_tokens,omitempty"`
+	MaximumTokens int  `json:"maximum_tokens,omitempty"`
+	Mask          Mask `json:"mask"`
+	// Markers is what becomes of them, BertGen where "".
+	Markers Markers `json:"-"`
+	Seed    uint64  `json:"seed"`
 	// Check, where given, looks at the template of a sentence; a sentence for which it returns a reason is left out and counted under
 	// that reason, and the next one is taken. A model's limits belong here.
 	Check func(template string) (reason string) `json:"-"`
@@ -50,10 +52,10 @@ func DLP(sentences int, seed uint64) SelectOptions {
 }
 
 // DISCSProtocol is that of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, four slots, any token but
-// the first and the last. It takes 10 sentences of each corpus. Use with the markers [DISCS].
+// the first and the last. It takes 10 sentences of each corpus.
 func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{
-		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Seed: seed,
+		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Markers: DISCS, Seed: seed,
 		Mask: Mask{Count: 4, Interior: true, Punctuation: true, Whole: true},
 	}
 }
@@ -134,7 +136,7 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 		}
 		s.Considered++
 		sentence := c.Sentences[k]
-		tokens, replaced := c.Markers.apply(sentence.Raw)
+		tokens, replaced := o.Markers.apply(sentence.Raw)
 		text := strings.Join(tokens, " ")
 		prompt, reason := o.prompt(text, tokens)
 		if _, twice := taken[text]; twice {
@@ -222,17 +224,15 @@ func (m Markers) apply(raw string) (tokens []string, replaced map[string]int) {
 	replaced = make(map[string]int)
 	for _, token := range strings.Fields(raw) {
 		become := token
-		if m != Keep {
-			switch token {
-			case "@@UNKNOWN@@", "@@unknown@@", "<unk>":
-				become = "[UNK]"
-			case "@-@":
-				become = "-"
-			case "``", "''":
-				become = `"`
-				if m == DISCS {
-					become = ""
-				}
+		switch token {
+		case "@@UNKNOWN@@", "@@unknown@@", "<unk>":
+			become = "[UNK]"
+		case "@-@":
+			become = "-"
+		case "``", "''":
+			become = `"`
+			if m == DISCS {
+				become = ""
 			}
 		}
 		if become != token {

@@ -1,0 +1,272 @@
+package infill
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"infill/lm"
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// plan is a template of known lengths with what its slots may take: all that is
+// known before the model runs.
+type plan struct {
+	typed     *tokenize.Template // as the user wrote it, each blank at its shortest
+	template  *tokenize.Template
+	variables []variable
+	// allowed judges the tokens of all slots where the variables' supports cannot
+	// say it all; nil: everything is allowed.
+	allowed func(tokens []int) bool
+	// place is the number of this plan among those of the template's lengths.
+	place, places int
+}
+
+// pieces are the numbers of pieces of the blanks.
+func (p *plan) pieces() []int {
+	pieces := make([]int, len(p.template.Blanks))
+	for i, b := range p.template.Blanks {
+		pieces[i] = b.Slots
+	}
+	return pieces
+}
+
+// together gives the reason why slots do not move one by one, or "".
+func (p *plan) together() string {
+	for _, v := range p.variables {
+		switch {
+		case v.words != nil:
+			return "words of several pieces"
+		case len(v.slots) > 1:
+			return "slots of one name"
+		}
+	}
+	if p.allowed != nil {
+		return "limits on a fill of several pieces"
+	}
+	return ""
+}
+
+// plans reads a template as the options want it: one plan for each combination
+// of the lengths its blanks may have.
+func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
+	typed, err := f.tokenizer.Shortest(template)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := f.rules(typed, o.Constraints)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := typed.Expand(rules.lengths(typed.Blanks))
+	if err != nil {
+		return nil, err
+	}
+	templates = slices.DeleteFunc(templates, func(t *tokenize.Template) bool { return !rules.fits(t) })
+	if o.Pins != nil {
+		if len(templates) != 1 {
+			return nil, misfit("pins", "the template has %d combinations of lengths: name one", len(templates))
+		}
+		if err := f.checkPins(templates[0], o.Pins); err != nil {
+			return nil, err
+		}
+	}
+	for i, t := range templates {
+		if err := f.checkLength(len(t.IDs)); err != nil {
+			return nil, err
+		}
+		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
+		if p.variables, p.allowed, err = rules.compile(t, o.Pins); err != nil {
+			return nil, err
+		}
+		if err := checkTogether(p, o); err != nil {
+			return nil, err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// Check reads a template with the options without running the model: what Fill
+// would say of them.
+func (f *Filler) Check(template string, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	_, err := f.plans(template, o)
+	return err
+}
+
+// checkTogether refuses what needs slots that move one by one.
+func checkTogether(p *plan, o Options) error {
+	why := p.together()
+	if why == "" {
+		return nil
+	}
+	kind := samplers.Describe(o.Sampler)
+	switch {
+	case o.Mode == ModeDecode:
+		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
+	case kind.Conditionals || kind.Distances:
+		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
+	case o.Initial.Kind == StartMask:
+		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
+	}
+	return nil
+}
+
+// checkPins returns an *OptionError for pins that do not fit the template.
+func (f *Filler) checkPins(template *tokenize.Template, pins []int) error {
+	if len(pins) != len(template.Slots) {
+		return misfit("pins", "%d given, the template has %d slots", len(pins), len(template.Slots))
+	}
+	for _, tie := range template.Ties {
+		for _, slot := range tie {
+			if pins[slot] != pins[tie[0]] {
+				return misfit("pins", "slots %d and %d have one name and different pins", tie[0]+1, slot+1)
+			}
+		}
+	}
+	free := false
+	for slot, pin := range pins {
+		if pin == Free {
+			free = true
+		} else if _, ok := slices.BinarySearch(f.fillable, pin); !ok {
+			return misfit("pins", "slot %d cannot take token %d", slot+1, pin)
+		}
+	}
+	if !free {
+		return misfit("pins", "every slot is pinned: leave one to the sampler")
+	}
+	return nil
+}
+
+// run is a plan that the model knows of: a target, a kernel over it, and the starts
+// of its chains.
+type run struct {
+	filler  *Filler
+	model   LanguageModel
+	options Options // settled
+	adapt   bool    // tune the kernel in the warm-up
+	plan
+	label   string // of the random streams
+	target  lm.Target
+	kernel  samplers.Kernel // nil in a decoding
+	streams []*rand.Rand
+	start   []int // initial states, [chains × variables]
+	rows    int64 // model rows beside the target's
+}
+
+// prepare asks the model what is likely, and makes a run of a plan.
+func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Options) (*run, error) {
+	r := &run{filler: f, model: model, plan: *p, label: p.typed.Text}
+	r.options, r.adapt = o.settled()
+	if p.places > 1 {
+		// No template holds a NUL, so no other run's streams are these.
+		r.label += "\x00" + fmt.Sprint(r.pieces())
+	}
+	r.streams = samplers.Streams(o.Seed, r.label, o.Chains)
+
+	logp, err := model.MaskedLogProbabilities(ctx, r.template.IDs, r.template.Slots)
+	if err != nil {
+		return nil, err
+	}
+	r.rows = 1
+	support := make([][]int, len(r.template.Slots))
+	weights := make([][]float32, len(r.variables))
+	r.variables = slices.Clone(r.variables)
+	for n := range r.variables {
+		v := &r.variables[n]
+		if v.words == nil && !v.listed && o.Candidates < len(v.support) {
+			v.support = Candidates(v.support, sumOver(v.slots, logp), o.Candidates)
+		}
+		weights[n] = v.logWeights(logp)
+		for i, slot := range v.slots {
+			support[slot] = v.supportOf(i)
+		}
+	}
+	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, lm.TargetOptions{
+		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: samplers.Describe(o.Sampler).Distances,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.together() != "" {
+		if r.target, err = newVariableTarget(r.target, r.variables, r.allowed); err != nil {
+			return nil, err
+		}
+	}
+	if o.Mode == ModeDecode {
+		return r, nil
+	}
+	if r.start, err = r.initial(ctx, weights); err != nil {
+		return nil, err
+	}
+	spec, terms := o.spec(), (*rand.Rand)(nil)
+	if o.Gradient == lm.Stochastic {
+		spec = spec.With("terms", (len(r.template.Slots)+1)/2)
+		terms = samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0]
+	}
+	r.kernel, err = spec.New(r.target, terms)
+	return r, err
+}
+
+// sumOver adds the slots' log-probabilities of every token; that of one slot is
+// not copied.
+func sumOver(slots []int, logp [][]float32) []float32 {
+	if len(slots) == 1 {
+		return logp[slots[0]]
+	}
+	sum := slices.Clone(logp[slots[0]])
+	for _, slot := range slots[1:] {
+		for token, l := range logp[slot] {
+			sum[token] += l
+		}
+	}
+	return sum
+}
+
+// Candidates returns the tokens that a slot may take, ascending: all fillable
+// ones, or the given number of those the model finds most probable. Equal
+// probabilities go to the smaller id.
+func Candidates(fillable []int, logp []float32, number int) []int {
+	if number == 0 || number >= len(fillable) {
+		return fillable
+	}
+	best := leastOnTop{logp: logp, tokens: slices.Clone(fillable[:number])}
+	heap.Init(&best)
+	for _, token := range fillable[number:] {
+		// Tokens come in ascending order, so an equal one loses.
+		if logp[token] > logp[best.tokens[0]] {
+			best.tokens[0] = token
+			heap.Fix(&best, 0)
+		}
+	}
+	slices.Sort(best.tokens)
+	return best.tokens
+}
+
+// leastOnTop is a heap with the token on top that is to go first: the least
+// probable, of equals the one of largest id.
+type leastOnTop struct {
+	logp   []float32
+	tokens []int
+}
+
+var _ heap.Interface = (*leastOnTop)(nil)
+
+func (h *leastOnTop) Len() int { return len(h.tokens) }
+func (h *leastOnTop) Less(i, j int) bool {
+	a, b := h.tokens[i], h.tokens[j]
+	return h.logp[a] < h.logp[b] || h.logp[a] == h.logp[b] && a > b
+}
+func (h *leastOnTop) Swap(i, j int) { h.tokens[i], h.tokens[j] = h.tokens[j], h.tokens[i] }
+func (h *leastOnTop) Push(x any)    { h.tokens = append(h.tokens, x.(int)) }
+func (h *leastOnTop) Pop() any {
+	last := h.tokens[len(h.tokens)-1]
+	h.tokens = h.tokens[:len(h.tokens)-1]
+	return last
+}
