@@ -177,7 +177,7 @@ func TestRun(t *testing.T) {
 	c, filler := testConfig(t, two)
 	in, type_ := io.Pipe()
 	var out bytes.Buffer
-	c.Input, c.Output = in, &out
+	c.Input, c.Output, c.Theme = in, &out, "auto"
 	filler.holdAt = 30
 	go func() {
 		<-filler.held
@@ -188,7 +188,7 @@ func TestRun(t *testing.T) {
 	if err != nil || picked != nil {
 		t.Errorf("got %v, %v: nothing was picked", picked, err)
 	}
-	for _, sequence := range []string{"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25l", "\x1b[?25h"} {
+	for _, sequence := range []string{"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25l", "\x1b[?25h", ansi.RequestBackgroundColor} {
 		if !strings.Contains(out.String(), sequence) {
 			t.Errorf("%q was not written", sequence)
 		}

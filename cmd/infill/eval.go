@@ -62,7 +62,7 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 	addChoice(cmd, &o.set, "set", "", eval.Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
-func newCmdEval(s *terminal.Streams, runF func(context.Context, *evalOptions) error) *cobra.Command {
+func newCmdEval(s *terminal.Streams) *cobra.Command {
 	o := &evalOptions{streams: s, preset: eval.Presets()[0],
 		form: byCorpus{choices: eval.Forms(), what: "FORM"}, encoding: byCorpus{choices: eval.Encodings(), what: "ENCODING"}}
 	var samplers string
@@ -107,9 +107,6 @@ infill tui DIR watches it from another terminal.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.settle(cmd.Flags()); err != nil {
 				return err
-			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
 			}
 			return evalRun(cmd.Context(), o)
 		},

@@ -179,9 +179,6 @@ func (d device) String() string {
 
 func (d device) Type() string { return "{auto|cpu|cuda[:N]}" }
 
-// auto is the word that leaves an option to the sampler.
-const auto = "auto"
-
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {
 	infill.Option

@@ -45,7 +45,7 @@ func metricsPresets() []string { return []string{"none", "bert-gen"} }
 // metricsFormats lists the forms of the result.
 func metricsFormats() []string { return []string{"text", "json", "csv"} }
 
-func newCmdMetrics(s *terminal.Streams, runF func(context.Context, *metricsOptions) error) *cobra.Command {
+func newCmdMetrics(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
 		form: byCorpus{choices: eval.Forms(), what: "FORM"}, encoding: byCorpus{choices: eval.Encodings(), what: "ENCODING"},
@@ -89,9 +89,6 @@ single tests; who looks at many must correct for that.`,
 			o.file = args[0]
 			if err := o.settle(cmd.Flags()); err != nil {
 				return err
-			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
 			}
 			return metricsRun(cmd.Context(), o)
 		},

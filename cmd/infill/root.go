@@ -44,15 +44,14 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root := newCmdFill(s, fillRun)
 	root.AddCommand(
 		newCmdScore(s, scoreRun),
-		newCmdMetrics(s, nil),
-		newCmdEval(s, nil),
+		newCmdMetrics(s),
+		newCmdEval(s),
 		newCmdData(s),
-		newCmdLab(s, nil),
 		newCmdModels(s),
 		newCmdSetup(s, setupRun),
 		newCmdDoctor(s, doctorRun),
 		newCmdVersion(s, versionRun),
-		newCmdTUI(s, nil),
+		newCmdTUI(s, tuiRun),
 	)
 	for _, topic := range helpTopics() {
 		root.AddCommand(topic)

@@ -243,7 +243,7 @@ func TestSilentTerminal(t *testing.T) {
 	}
 	t.Run("tui", func(t *testing.T) {
 		shown, left := silent(t, "he had _ me\tq", "tui", "--seed", "7")
-		if !strings.Contains(shown, "[MASK]") || strings.Count(shown, ansi.RequestBackgroundColor) != 1 || left != "" {
+		if !strings.Contains(shown, "[MASK]") || strings.Count(shown, ansi.RequestBackgroundColor) > 1 || left != "" {
 			t.Errorf("it showed %q and left %q", shown, left)
 		}
 	})

@@ -42,7 +42,7 @@ type tuiOptions struct {
 // themes lists the backgrounds that colours are chosen for.
 func themes() []string { return []string{"auto", "dark", "light"} }
 
-func newCmdTUI(s *terminal.Streams, runF func(context.Context, *tuiOptions) error) *cobra.Command {
+func newCmdTUI(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
 			_, err := lm.LocateLibrary(ctx, o.device, fetchProgress(o.streams, o.quiet))
@@ -71,10 +71,7 @@ evaluation.`,
 			if err := o.take(args); err != nil {
 				return err
 			}
-			if runF != nil {
-				return runF(cmd.Context(), o)
-			}
-			return tuiRun(cmd.Context(), o)
+			return run(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
@@ -130,7 +127,7 @@ func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What looks for the library would write into the screen: it keeps silent.
-			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads})
+			return infill.Open(infill.OpenOptions{Model: name, Device: o.device, Threads: o.threads, Precision: lm.Precision(o.precision)})
 		},
 		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
 	})

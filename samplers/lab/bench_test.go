@@ -14,18 +14,10 @@ func BenchmarkTransferMatrix(b *testing.B) {
 	}
 }
 
-func BenchmarkStoredIsingMean(b *testing.B) {
-	for b.Loop() {
-		if _, err := storedIsingMean(0.1, 0.2); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkMeasure shows what observing costs beside the steps, which
 // "step-seconds/op" counts alone.
 func BenchmarkMeasure(b *testing.B) {
-	p, err := NewIsing(context.Background(), DefaultIsing())
+	p, err := defaultIsing().problem(context.Background(), 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -33,7 +25,7 @@ func BenchmarkMeasure(b *testing.B) {
 	o.Samplers, o.WarmUp = []Spec{named("gibbs")}, 0
 	seconds := 0.0
 	for b.Loop() {
-		run, err := Compare(context.Background(), p, o)
+		run, err := compare(context.Background(), p, o)
 		if err != nil {
 			b.Fatal(err)
 		}

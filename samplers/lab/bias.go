@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/samplers"
 	"infill/samplers/targets"
 )
 
-// BiasPoint is the bias of DULA at one setting, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|
+// biasPoint is the bias of DULA at one setting, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|
 // with π_α its stationary law; twice the total variation.
-type BiasPoint struct {
+type biasPoint struct {
 	// X is the setting: a step size, or ε.
 	X float64 `json:"x"`
 	// StepSizeSpins is the same step size where the numbers are spins.
@@ -36,13 +37,13 @@ type BiasPoint struct {
 	FromStationary *float64 `json:"from_stationary,omitempty"`
 }
 
-// BiasCurve is the bias against one setting.
-type BiasCurve struct {
+// biasCurve is the bias against one setting.
+type biasCurve struct {
 	Title    string      `json:"title"`
 	Variable string      `json:"variable"`
 	Chains   int         `json:"chains,omitempty"`
 	Steps    int         `json:"steps,omitempty"`
-	Points   []BiasPoint `json:"points"`
+	Points   []biasPoint `json:"points"`
 	// Slope of ln bias against -1/(2α) over the smallest third of the step
 	// sizes: theorem 5.1 says 1.
 	Slope *float64 `json:"slope,omitempty"`
@@ -72,7 +73,7 @@ func langevinTransition(ctx context.Context, target samplers.OrdinalTarget, alph
 				d := x[v] - x[from[j]]
 				logits[v] = derivative[i*slots+j]*d/2 - d*d/(2*alpha)
 			}
-			total := logSum(logits)
+			total := floats.LogSumExp(logits)
 			for v := range logits {
 				logits[v] -= total
 			}
@@ -122,23 +123,15 @@ func stationaryLaw(p [][]float64) []float64 {
 	return law
 }
 
-func distance(a, b []float64) float64 {
-	d := 0.0
-	for i := range a {
-		d += math.Abs(a[i] - b[i])
-	}
-	return d
-}
-
 // biasAt computes the exact bias and, when chains is above 0, runs the kernel.
-func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o Overrides) (BiasPoint, error) {
-	var b BiasPoint
+func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o Options) (biasPoint, error) {
+	var b biasPoint
 	e, transition, err := langevinTransition(ctx, target, alpha)
 	if err != nil {
 		return b, err
 	}
 	law := stationaryLaw(transition)
-	b.Exact = distance(law, e.Probability)
+	b.Exact = floats.Distance(law, e.Probability, 1)
 	if o.Chains == 0 {
 		return b, nil
 	}
@@ -169,7 +162,7 @@ func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o
 		observed[i] = mean
 		noise += stat.StdErr(deviation, float64(o.Chains))
 	}
-	seen, off := distance(observed, e.Probability), distance(observed, law)
+	seen, off := floats.Distance(observed, e.Probability, 1), floats.Distance(observed, law, 1)
 	b.Observed, b.FromStationary = &seen, &off
 	if o.Chains > 1 {
 		b.Noise = &noise
@@ -177,11 +170,27 @@ func biasAt(ctx context.Context, target samplers.OrdinalTarget, alpha float64, o
 	return b, nil
 }
 
+// biases are those of figure 1.
+func biases(ctx context.Context, o Options) ([]*biasCurve, error) {
+	ising, err := isingBias(ctx, o.part(0, 1))
+	if err != nil {
+		return nil, err
+	}
+	// In the exact law of the example α matters little; a large one lets the
+	// chains mix, since the example's quadratic term holds them back.
+	near, err := epsilonBias(ctx, 1, 0.1, 2, o)
+	if err != nil {
+		return nil, err
+	}
+	counter, err := epsilonBias(ctx, 0, 0, 2, o)
+	return []*biasCurve{ising, near, counter}, err
+}
+
 // isingBias is figure 1, left: the 2 × 2 model with c = 0.1 and b = 0.2 (appendix
 // I.1). Step sizes are for the numbers 0 and 1, which theorem 5.1 is proven
 // for: it takes two different states to be at least 1 apart. Spins are twice as
 // far apart, so that the same chain has four times the step size there.
-func isingBias(ctx context.Context, o Overrides) (*BiasCurve, error) {
+func isingBias(ctx context.Context, o Options) (*biasCurve, error) {
 	const coupling, field = 0.1, 0.2
 	target, err := targets.NewIsing(2, 2, coupling, field)
 	if err != nil {
@@ -197,7 +206,7 @@ func isingBias(ctx context.Context, o Overrides) (*BiasCurve, error) {
 	const smallest = -2 * coupling
 	logZSpins := e.LogNormaliser
 	logZ := logZSpins - e.Energy[0]
-	curve := &BiasCurve{
+	curve := &biasCurve{
 		Title:    fmt.Sprintf("DULA on a 2 × 2 Ising model, coupling %v, field %v", coupling, field),
 		Variable: "step size α (numbers 0 and 1)", Chains: o.Chains, Steps: o.Steps,
 	}
@@ -231,8 +240,8 @@ func isingBias(ctx context.Context, o Overrides) (*BiasCurve, error) {
 }
 
 // epsilonBias is figure 1, right, with the step size as it stands in equation 2.
-func epsilonBias(ctx context.Context, a, b, alpha float64, o Overrides) (*BiasCurve, error) {
-	curve := &BiasCurve{
+func epsilonBias(ctx context.Context, a, b, alpha float64, o Options) (*biasCurve, error) {
+	curve := &biasCurve{
 		Title:    fmt.Sprintf("DULA on exp(aθ² + bθ + 2ε sin(θπ/2)), θ = ±1, a = %v, b = %v, α = %v", a, b, alpha),
 		Variable: "ε", Chains: o.Chains, Steps: o.Steps,
 	}

@@ -92,7 +92,7 @@ func TestLangevinLaw(t *testing.T) {
 // TestTheorem51: the bias falls with the step size at the rate exp(-1/(2α)) and
 // never exceeds the bound; the chains of the kernel show the same law.
 func TestTheorem51(t *testing.T) {
-	curve, err := isingBias(context.Background(), Overrides{Chains: 8, Steps: 2000, Seed: 3})
+	curve, err := isingBias(context.Background(), Options{Chains: 8, Steps: 2000, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,14 +149,14 @@ func TestTheorem51(t *testing.T) {
 // TestCounterExample: for a = b = 0 DULA sits at ½, whatever ε, and π does not:
 // ‖π_α - π‖₁ = tanh 2ε.
 func TestCounterExample(t *testing.T) {
-	curve, err := epsilonBias(context.Background(), 0, 0, 2, Overrides{})
+	curve, err := epsilonBias(context.Background(), 0, 0, 2, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range curve.Points {
 		near(t, fmt.Sprintf("bias at ε %v", p.X), p.Exact, math.Tanh(2*p.X), 1e-12)
 	}
-	similar, err := epsilonBias(context.Background(), 1, 0.1, 2, Overrides{})
+	similar, err := epsilonBias(context.Background(), 1, 0.1, 2, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
 	"runtime"
@@ -30,7 +31,8 @@ type Options struct {
 	// Discard is the first fraction of the measured steps that the effective
 	// sample size leaves out; the papers' is 0.1.
 	Discard float64
-	// Initial is one of [Initials]. All samplers start at the same states.
+	// Initial is "uniform" or "independent", each slot by the target without
+	// interactions. All samplers start at the same states.
 	Initial string
 	Seed    uint64
 	// Version of the program goes into the signature.
@@ -61,8 +63,20 @@ type Progress struct {
 	Step, Steps int // over all samplers of all runs, warm-up included
 }
 
-// Check refuses what can be refused before anything is run.
-func (o *Options) Check() error {
+// Flags are the options as flags, with their defaults.
+func (o *Options) Flags() *flag.FlagSet {
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	f.Var((*specs)(&o.Samplers), "samplers", "samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
+	wholeVar(f, &o.Chains, "chains", "chains of each sampler")
+	wholeVar(f, &o.Steps, "steps", "measured steps of each chain")
+	wholeVar(f, &o.WarmUp, "warm-up", "steps before, in which samplers tune what is not set")
+	numberVar(f, &o.Discard, "discard", "first part of the steps that the effective sample size leaves out")
+	choiceVar(f, &o.Initial, "initial", initials(), "where chains start, each slot uniformly or by the target without interactions")
+	return f
+}
+
+// check refuses what can be refused before anything is run.
+func (o *Options) check() error {
 	if len(o.Samplers) == 0 {
 		return refuse("samplers", "none given: give at least one")
 	}
@@ -85,32 +99,32 @@ func (o *Options) Check() error {
 type Run struct {
 	Title      string      `json:"title,omitempty"`
 	Kind       string      `json:"target"`
-	Parameters []Parameter `json:"parameters"`
+	Parameters []parameter `json:"parameters"`
 	Slots      int         `json:"slots"`
 	Signature  string      `json:"signature"`
-	Truth      *Truth      `json:"truth"`
-	Training   *Training   `json:"training,omitempty"`
-	Reference  *Reference  `json:"reference,omitempty"`
-	Floor      *Floor      `json:"floor,omitempty"`
+	Truth      *truth      `json:"truth"`
+	Training   *training   `json:"training,omitempty"`
+	Reference  *reference  `json:"reference,omitempty"`
+	Floor      *floor      `json:"floor,omitempty"`
 	Chains     int         `json:"chains"`
 	Steps      int         `json:"steps"`
 	Seed       uint64      `json:"seed"`
 	// Threads that the process may use; timings are of one thread when it is 1.
 	Threads    int         `json:"threads,omitempty"`
 	Samplers   []*Result   `json:"samplers"`
-	Comparison *Comparison `json:"comparison"`
+	Comparison *comparison `json:"comparison"`
 	// Left out of "all", with the reason.
-	LeftOut []LeftOut `json:"left_out,omitempty"`
+	LeftOut []leftOut `json:"left_out,omitempty"`
 }
 
-// LeftOut is a sampler that does not suit the target.
-type LeftOut struct {
+// leftOut is a sampler that does not suit the target.
+type leftOut struct {
 	Sampler string `json:"sampler"`
 	Reason  string `json:"reason"`
 }
 
-// Evaluations counts states given to the target, over all chains.
-type Evaluations struct {
+// evaluations counts states given to the target, over all chains.
+type evaluations struct {
 	Energies     int64 `json:"energies"`     // energies alone
 	Gradients    int64 `json:"gradients"`    // energies with gradients
 	Conditionals int64 `json:"conditionals"` // conditionals of a slot or block
@@ -119,7 +133,7 @@ type Evaluations struct {
 }
 
 // Total is the sum of all kinds.
-func (e Evaluations) Total() int64 { return e.Energies + e.Gradients + e.Conditionals }
+func (e evaluations) Total() int64 { return e.Energies + e.Gradients + e.Conditionals }
 
 // Result is what one sampler did.
 type Result struct {
@@ -130,7 +144,7 @@ type Result struct {
 	// StepSize is α, absent where there is none.
 	StepSize *float64      `json:"step_size,omitempty"`
 	Steps    int           `json:"steps"`
-	WarmUp   *WarmUpResult `json:"warm_up,omitempty"`
+	WarmUp   *warmUpResult `json:"warm_up,omitempty"`
 	// Acceptance is the fraction of proposals taken: 1 where all are.
 	Acceptance              float64  `json:"acceptance_rate"`
 	AcceptanceStandardError *float64 `json:"acceptance_standard_error,omitempty"`
@@ -138,35 +152,35 @@ type Result struct {
 	Proposed             float64     `json:"proposed_slots_per_step"`
 	Changed              float64     `json:"changed_slots_per_step"`
 	ChangedStandardError *float64    `json:"changed_slots_standard_error,omitempty"`
-	Evaluations          Evaluations `json:"evaluations"`
-	LogRMSE              Logarithm   `json:"log_rmse"`
+	Evaluations          evaluations `json:"evaluations"`
+	LogRMSE              logarithm   `json:"log_rmse"`
 	LogRMSEStandardError *float64    `json:"log_rmse_standard_error,omitempty"`
-	ESS                  *ESS        `json:"ess,omitempty"`
-	Curve                []Point     `json:"curve"`
-	Timing               *Timing     `json:"timing,omitempty"`
+	ESS                  *sampleSize `json:"ess,omitempty"`
+	Curve                []point     `json:"curve"`
+	Timing               *timing     `json:"timing,omitempty"`
 }
 
-// WarmUpResult tells of the steps before the measured ones.
-type WarmUpResult struct {
+// warmUpResult tells of the steps before the measured ones.
+type warmUpResult struct {
 	Steps       int   `json:"steps"`
 	Tuned       bool  `json:"tuned"`
 	Evaluations int64 `json:"evaluations"`
 }
 
-// Timing is the time of the measured steps of all chains, and noisy.
-type Timing struct {
+// timing is the time of the measured steps of all chains, and noisy.
+type timing struct {
 	Seconds float64 `json:"seconds"`
 	// ESSPerSecond is that of all chains together; 0 where the clock stood still.
 	ESSPerSecond              float64  `json:"ess_per_second"`
 	ESSPerSecondStandardError *float64 `json:"ess_per_second_standard_error,omitempty"`
 }
 
-// Point is one point of a curve.
-type Point struct {
+// point is one point of a curve.
+type point struct {
 	Step int `json:"step"`
 	// Evaluations per chain so far.
 	Evaluations   float64   `json:"evaluations"`
-	LogRMSE       Logarithm `json:"log_rmse"`
+	LogRMSE       logarithm `json:"log_rmse"`
 	StandardError *float64  `json:"standard_error,omitempty"`
 	// MMD2 is the squared maximum mean discrepancy of the chains' states from
 	// the reference, where there is one.
@@ -177,8 +191,16 @@ type Point struct {
 }
 
 // Compare runs the samplers one after the other on one problem.
-func Compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
-	if err := o.Check(); err != nil {
+func Compare(ctx context.Context, p *Problem, o Options) (*Report, error) {
+	run, err := compare(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{Title: "samplers on " + run.describe(), Runs: []*Run{run}, Definitions: definitions()}, nil
+}
+
+func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	run := &Run{
@@ -211,14 +233,14 @@ func Compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 	if o.Clock == nil {
 		o.Clock = clock
 	}
-	done, all := 0, 0
+	done, steps := 0, 0
 	for _, s := range specs {
-		all += s.Steps + o.WarmUp
+		steps += s.Steps + o.WarmUp
 	}
 	for _, s := range specs {
 		r, err := measure(ctx, p, o, s, starts, func() {
 			if done++; o.Observe != nil {
-				o.Observe(Progress{s.Label, done, all})
+				o.Observe(Progress{s.Label, done, steps})
 			}
 		})
 		if err != nil {
@@ -235,7 +257,7 @@ func Compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 	var list []Spec
 	for _, s := range specs {
-		if s.Name != All {
+		if s.Name != all {
 			if _, err := newKernel(p, s, 0); err != nil {
 				return nil, refuse("samplers", "%q does not suit this %s: %w", s.Label, p.Kind, err)
 			}
@@ -245,7 +267,7 @@ func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 		for _, name := range samplers.Names() {
 			spec := named(name)
 			if _, err := newKernel(p, spec, 0); err != nil {
-				run.LeftOut = append(run.LeftOut, LeftOut{name, err.Error()})
+				run.LeftOut = append(run.LeftOut, leftOut{name, err.Error()})
 				continue
 			}
 			list = append(list, spec)
@@ -334,7 +356,7 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 		return nil, err
 	}
 	if o.WarmUp > 0 {
-		r.WarmUp = &WarmUpResult{o.WarmUp, run.Tuned, evaluations(warm)}
+		r.WarmUp = &warmUpResult{o.WarmUp, run.Tuned, total(warm)}
 	}
 	if finite(run.StepSize) {
 		r.StepSize = &run.StepSize
@@ -342,10 +364,10 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())
 	r.Changed, r.ChangedStandardError = known(acceptance.ChangedSlots())
 	r.Proposed = float64(proposed) / float64(s.Steps*o.Chains)
-	r.Evaluations = Evaluations{Energies: int64(cost.Energies), Gradients: int64(cost.Gradients), Conditionals: int64(cost.Conditionals)}
+	r.Evaluations = evaluations{Energies: int64(cost.Energies), Gradients: int64(cost.Gradients), Conditionals: int64(cost.Conditionals)}
 	r.Evaluations.PerStep = float64(r.Evaluations.Total()) / float64(s.Steps*o.Chains)
 	r.LogRMSE, r.LogRMSEStandardError = counts.logRMSE()
-	r.Timing = &Timing{Seconds: seconds}
+	r.Timing = &timing{Seconds: seconds}
 
 	first := int(math.Floor(o.Discard * float64(s.Steps)))
 	if s.Steps-first >= 4 {
@@ -364,8 +386,8 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 	return r, nil
 }
 
-func (p *Problem) point(step, chains int, cost samplers.Cost, seconds float64, counts *tally, positions []int) Point {
-	at := Point{Step: step, Seconds: &seconds, Evaluations: float64(cost.Energies+cost.Gradients+cost.Conditionals) / float64(chains)}
+func (p *Problem) point(step, chains int, cost samplers.Cost, seconds float64, counts *tally, positions []int) point {
+	at := point{Step: step, Seconds: &seconds, Evaluations: float64(total(cost)) / float64(chains)}
 	at.LogRMSE, at.StandardError = counts.logRMSE()
 	if p.Reference != nil {
 		set := newBinarySet(p.Reference.set.slots)
@@ -377,7 +399,7 @@ func (p *Problem) point(step, chains int, cost samplers.Cost, seconds float64, c
 	return at
 }
 
-func evaluations(c samplers.Cost) int64 { return int64(c.Energies + c.Gradients + c.Conditionals) }
+func total(c samplers.Cost) int64 { return int64(c.Energies + c.Gradients + c.Conditionals) }
 
 // known drops an error that is not defined.
 func known(value, standardError float64) (float64, *float64) {
@@ -389,34 +411,34 @@ func known(value, standardError float64) (float64, *float64) {
 
 // Comparison shows log RMSE, and MMD where it is measured, at equal budgets, the smallest that a sampler of
 // the run spent: of steps, of evaluations per chain, and of seconds.
-type Comparison struct {
+type comparison struct {
 	Steps       int     `json:"steps"`
 	Evaluations float64 `json:"evaluations"`
 	// Seconds of all chains; absent without timings.
 	Seconds *float64  `json:"seconds,omitempty"`
-	Rows    []Budgets `json:"rows"`
+	Rows    []budgets `json:"rows"`
 }
 
-// Budgets is one sampler at each budget, at its last point within it.
-type Budgets struct {
+// budgets is one sampler at each budget, at its last point within it.
+type budgets struct {
 	Sampler       string   `json:"sampler"`
-	AtSteps       *Reached `json:"at_equal_steps,omitempty"`
-	AtEvaluations *Reached `json:"at_equal_evaluations,omitempty"`
-	AtSeconds     *Reached `json:"at_equal_seconds,omitempty"`
+	AtSteps       *reached `json:"at_equal_steps,omitempty"`
+	AtEvaluations *reached `json:"at_equal_evaluations,omitempty"`
+	AtSeconds     *reached `json:"at_equal_seconds,omitempty"`
 }
 
-// Reached is where a sampler was when its budget was spent.
-type Reached struct {
+// reached is where a sampler was when its budget was spent.
+type reached struct {
 	Step          int       `json:"step"`
-	LogRMSE       Logarithm `json:"log_rmse"`
+	LogRMSE       logarithm `json:"log_rmse"`
 	StandardError *float64  `json:"standard_error,omitempty"`
 	// MMD2 as in [Point].
 	MMD2              *float64 `json:"mmd2,omitempty"`
 	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
 }
 
-func compareBudgets(results []*Result) *Comparison {
-	c := &Comparison{Steps: math.MaxInt, Evaluations: math.Inf(1)}
+func compareBudgets(results []*Result) *comparison {
+	c := &comparison{Steps: math.MaxInt, Evaluations: math.Inf(1)}
 	seconds := math.Inf(1)
 	for _, r := range results {
 		last := r.Curve[len(r.Curve)-1]
@@ -426,21 +448,21 @@ func compareBudgets(results []*Result) *Comparison {
 	}
 	c.Seconds = &seconds
 	for _, r := range results {
-		c.Rows = append(c.Rows, Budgets{
+		c.Rows = append(c.Rows, budgets{
 			Sampler:       r.Sampler,
-			AtSteps:       r.reached(func(p Point) bool { return p.Step <= c.Steps }),
-			AtEvaluations: r.reached(func(p Point) bool { return p.Evaluations <= c.Evaluations }),
-			AtSeconds:     r.reached(func(p Point) bool { return *p.Seconds <= seconds }),
+			AtSteps:       r.reached(func(p point) bool { return p.Step <= c.Steps }),
+			AtEvaluations: r.reached(func(p point) bool { return p.Evaluations <= c.Evaluations }),
+			AtSeconds:     r.reached(func(p point) bool { return *p.Seconds <= seconds }),
 		})
 	}
 	return c
 }
 
-func (r *Result) reached(within func(Point) bool) *Reached {
-	var last *Reached
+func (r *Result) reached(within func(point) bool) *reached {
+	var last *reached
 	for _, p := range r.Curve {
 		if within(p) {
-			last = &Reached{p.Step, p.LogRMSE, p.StandardError, p.MMD2, p.MMD2StandardError}
+			last = &reached{p.Step, p.LogRMSE, p.StandardError, p.MMD2, p.MMD2StandardError}
 		}
 	}
 	return last
@@ -468,50 +490,4 @@ func signature(p *Problem, o Options, specs []Spec) string {
 		words = append(words, "version:"+o.Version)
 	}
 	return strings.Join(words, "|")
-}
-
-// WithoutTimes removes all that depends on the clock, so that two results of
-// one seed are equal.
-func (run *Run) WithoutTimes() {
-	run.Threads = 0
-	run.Comparison.Seconds = nil
-	for i := range run.Comparison.Rows {
-		run.Comparison.Rows[i].AtSeconds = nil
-	}
-	for _, r := range run.Samplers {
-		r.Timing = nil
-		for i := range r.Curve {
-			r.Curve[i].Seconds = nil
-		}
-	}
-}
-
-func orUndefined(x *float64) string {
-	if x == nil {
-		return "undefined"
-	}
-	return strconv.FormatFloat(*x, 'g', 3, 64)
-}
-
-// Warnings are sentences about what limits the results.
-func (run *Run) Warnings() []string {
-	var list []string
-	if t := run.Truth.Run; t != nil {
-		list = append(list, fmt.Sprintf("the exact means are estimates of a long run (%s, %d chains × %d steps): no log RMSE below %.2f is known", t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
-		if t.RHat == nil || *t.RHat > 1.01 {
-			list = append(list, fmt.Sprintf("the chains of that run do not agree (split R-hat %s): its means may be wrong by more", orUndefined(t.RHat)))
-		}
-	}
-	for _, r := range run.Samplers {
-		if samplers.Describe(r.Name).Interacting {
-			list = append(list, r.Sampler+": its chains are particles that stand for the target jointly: log RMSE and effective sample size of single ones say little")
-			continue
-		}
-		if r.ESS != nil && r.ESS.Still > 0 {
-			list = append(list, fmt.Sprintf("%s: %d of %d observables of a chain never changed and count as one draw each: its effective sample size says little", r.Sampler, r.ESS.Still, r.ESS.Observables*run.Chains))
-		} else if r.ESS != nil && r.ESS.RHat != nil && *r.ESS.RHat > 1.1 {
-			list = append(list, fmt.Sprintf("%s: its chains disagree (split R-hat up to %.3g): its effective sample size is too high", r.Sampler, *r.ESS.RHat))
-		}
-	}
-	return list
 }

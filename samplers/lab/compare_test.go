@@ -26,14 +26,14 @@ func ticker() func() time.Time {
 
 func smallIsing(t *testing.T) *Problem {
 	t.Helper()
-	p, err := NewIsing(context.Background(), IsingOptions{Rows: 2, Columns: 3, Coupling: 0.1, Field: 0.2})
+	p, err := isingOptions{Rows: 2, Columns: 3, Coupling: 0.1, Field: 0.2}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func compare(t *testing.T, p *Problem, list string, change func(*Options)) *Run {
+func compared(t *testing.T, p *Problem, list string, change func(*Options)) *Run {
 	t.Helper()
 	specs, err := ParseSpecs(list)
 	if err != nil {
@@ -43,7 +43,7 @@ func compare(t *testing.T, p *Problem, list string, change func(*Options)) *Run 
 	if change != nil {
 		change(&o)
 	}
-	run, err := Compare(context.Background(), p, o)
+	run, err := compare(context.Background(), p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func text(t *testing.T, v any) string {
 // seed is not, and a sampler does the same alone as in company.
 func TestReproducible(t *testing.T) {
 	run := func(list string, seed uint64) *Run {
-		r := compare(t, smallIsing(t), list, func(o *Options) { o.Seed, o.Clock, o.WarmUp = seed, nil, 20 })
-		r.WithoutTimes()
+		r := compared(t, smallIsing(t), list, func(o *Options) { o.Seed, o.Clock, o.WarmUp = seed, nil, 20 })
+		r.withoutTimes()
 		return r
 	}
 	first, second := run("gibbs,dula:step-size=0.4,dmala,d-svgd", 7), run("gibbs,dula:step-size=0.4,dmala,d-svgd", 7)
@@ -92,7 +92,7 @@ func TestReproducible(t *testing.T) {
 // TestBudgets: with a clock that takes a millisecond a step, all that hangs on
 // budgets and times follows from the counts.
 func TestBudgets(t *testing.T) {
-	run := compare(t, smallIsing(t), "gibbs,lb-1,gwg:steps=30", nil)
+	run := compared(t, smallIsing(t), "gibbs,lb-1,gwg:steps=30", nil)
 	gibbs, lb, gwg := run.Samplers[0], run.Samplers[1], run.Samplers[2]
 	// lb-1 evaluates the proposal and its 6 neighbours.
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestBudgets(t *testing.T) {
 // TestMovement: acceptance, proposed and changed slots agree with what they
 // must be for samplers that propose one slot, or accept always.
 func TestMovement(t *testing.T) {
-	run := compare(t, smallIsing(t), "gwg,dula:step-size=0.4", func(o *Options) { o.Steps = 400 })
+	run := compared(t, smallIsing(t), "gwg,dula:step-size=0.4", func(o *Options) { o.Steps = 400 })
 	gwg, dula := run.Samplers[0], run.Samplers[1]
 	if gwg.Proposed != 1 || !(gwg.Acceptance > 0.5 && gwg.Acceptance < 1) {
 		t.Errorf("gwg proposes %v slots, acceptance %v", gwg.Proposed, gwg.Acceptance)
@@ -146,7 +146,7 @@ func TestMovement(t *testing.T) {
 	if !gwg.Exact || dula.Exact || *dula.StepSize != 0.4 || gwg.StepSize != nil {
 		t.Error("exactness or step size is wrong")
 	}
-	single := compare(t, smallIsing(t), "gwg", func(o *Options) { o.Chains = 1 })
+	single := compared(t, smallIsing(t), "gwg", func(o *Options) { o.Chains = 1 })
 	if r := single.Samplers[0]; r.AcceptanceStandardError != nil || r.LogRMSEStandardError != nil || r.ESS.StandardError != nil || r.Timing.ESSPerSecondStandardError != nil {
 		t.Error("one chain has a standard error between chains")
 	}
@@ -155,7 +155,7 @@ func TestMovement(t *testing.T) {
 // TestWarmUp tunes what is not given and nothing else, and its steps are not
 // measured.
 func TestWarmUp(t *testing.T) {
-	run := compare(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *Options) { o.WarmUp = 100 })
+	run := compared(t, smallIsing(t), "dmala,dmala:step-size=0.05,gibbs", func(o *Options) { o.WarmUp = 100 })
 	free, fixed, gibbs := run.Samplers[0], run.Samplers[1], run.Samplers[2]
 	if !free.WarmUp.Tuned || *free.StepSize < 0.3 {
 		t.Errorf("a free step size came out as %v, %+v", *free.StepSize, free.WarmUp)
@@ -172,8 +172,8 @@ func TestWarmUp(t *testing.T) {
 
 // TestStochasticGradient: terms name a random subset, and repeat with the seed.
 func TestStochasticGradient(t *testing.T) {
-	once := compare(t, smallIsing(t), "dula:step-size=0.4,terms=2,dmala:step-size=0.4,terms=2", nil)
-	again := compare(t, smallIsing(t), "dula:step-size=0.4,terms=2,dmala:step-size=0.4,terms=2", nil)
+	once := compared(t, smallIsing(t), "dula:step-size=0.4,terms=2,dmala:step-size=0.4,terms=2", nil)
+	again := compared(t, smallIsing(t), "dula:step-size=0.4,terms=2,dmala:step-size=0.4,terms=2", nil)
 	if d := cmp.Diff(text(t, once), text(t, again)); d != "" {
 		t.Error(d)
 	}
@@ -185,12 +185,12 @@ func TestStochasticGradient(t *testing.T) {
 // TestAll unfolds to every registered kernel that suits, and says of the others
 // why not.
 func TestAll(t *testing.T) {
-	potts, err := NewPotts(context.Background(), PottsOptions{Rows: 2, Columns: 2, Coupling: 0.3, Field: []float64{0, 0.1, 0.2}})
+	potts, err := pottsOptions{Rows: 2, Columns: 2, Coupling: 0.3, Field: []float64{0, 0.1, 0.2}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]*Problem{"potts": potts, "ising": smallIsing(t)} {
-		run := compare(t, p, "all", func(o *Options) { o.Steps = 8 })
+		run := compared(t, p, "all", func(o *Options) { o.Steps = 8 })
 		seen := map[string]bool{}
 		for _, r := range run.Samplers {
 			seen[r.Name] = true
@@ -215,16 +215,16 @@ func TestAll(t *testing.T) {
 // belong to no joint law make Gibbs inexact.
 func TestExactness(t *testing.T) {
 	ctx := context.Background()
-	table, err := NewTable(ctx, TableOptions{Categories: []int{3, 2}, Scale: 1, GradientError: 0.5, Seed: 2})
+	table, err := tableOptions{Categories: []int{3, 2}, Scale: 1, GradientError: 0.5, Seed: 2}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rbm, err := NewRBM(ctx, RBMOptions{Data: "none", Visible: 4, Hidden: 3, Scale: 0.5, Seed: 2})
+	rbm, err := rbmOptions{Data: "none", Visible: 4, Hidden: 3, Scale: 0.5, Seed: 2}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]*Problem{"ising": smallIsing(t), "table": table, "rbm": rbm} {
-		run := compare(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2", func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
+		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2", func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
 		for _, r := range run.Samplers {
 			// Root mean square error of one chain by its ESS, with the
 			// largest variance an observable can have, 1 for spins.
@@ -234,18 +234,18 @@ func TestExactness(t *testing.T) {
 			}
 		}
 	}
-	unkind, err := NewTable(ctx, TableOptions{Categories: []int{3, 3}, Scale: 1, ConditionalError: 1, Seed: 2})
+	unkind, err := tableOptions{Categories: []int{3, 3}, Scale: 1, ConditionalError: 1, Seed: 2}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, unkind, "gibbs,mlm-mh", func(o *Options) { o.Steps, o.Initial = 2000, "uniform" })
+	run := compared(t, unkind, "gibbs,mlm-mh", func(o *Options) { o.Steps, o.Initial = 2000, "uniform" })
 	if run.Samplers[0].Exact || !run.Samplers[1].Exact || !(run.Samplers[0].LogRMSE > run.Samplers[1].LogRMSE+0.5) {
 		t.Errorf("wrong conditionals: log RMSE of gibbs %v, of mlm-mh %v", run.Samplers[0].LogRMSE, run.Samplers[1].LogRMSE)
 	}
 }
 
 func TestSignature(t *testing.T) {
-	run := compare(t, smallIsing(t), "gibbs:steps=9,dmala:step-size=0.4", nil)
+	run := compared(t, smallIsing(t), "gibbs:steps=9,dmala:step-size=0.4", nil)
 	want := "lab:ising|size:2x3|coupling:0.1|field:0.2|samplers:gibbs:steps=9,dmala:step-size=0.4|chains:3|steps:60|warm-up:0|discard:0.1|initial:independent|seed:7|version:test"
 	if run.Signature != want {
 		t.Errorf("got  %s\nwant %s", run.Signature, want)
@@ -273,7 +273,7 @@ func TestParseSpecs(t *testing.T) {
 // TestBadComparisons: every refusal names its option, and says what would do.
 func TestBadComparisons(t *testing.T) {
 	names := strings.Join(samplers.Names(), ", ")
-	potts, err := NewPotts(context.Background(), PottsOptions{Rows: 2, Columns: 2, Field: []float64{0, 0, 0}})
+	potts, err := pottsOptions{Rows: 2, Columns: 2, Field: []float64{0, 0, 0}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,12 +334,12 @@ func TestBadComparisons(t *testing.T) {
 // TestOneState: a target with one state is known at once, and the report of it
 // can be written.
 func TestOneState(t *testing.T) {
-	p, err := NewPotts(context.Background(), PottsOptions{Rows: 1, Columns: 2, Field: []float64{1}})
+	p, err := pottsOptions{Rows: 1, Columns: 2, Field: []float64{1}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball", func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
-	if _, err := NewReport(run).Write(t.TempDir(), "svg"); err != nil {
+	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball", func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
+	if _, err := (&Report{Runs: []*Run{run}}).Write(t.TempDir(), "svg"); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range run.Samplers {
@@ -351,18 +351,18 @@ func TestOneState(t *testing.T) {
 
 // TestWarnings tell of estimated truths and of chains that stand or disagree.
 func TestWarnings(t *testing.T) {
-	p, err := NewIsing(context.Background(), IsingOptions{Rows: 3, Columns: 3, Coupling: 0.5, Truth: TruthOptions{Method: "run", Sweeps: 20}})
+	p, err := isingOptions{Rows: 3, Columns: 3, Coupling: 0.5, Truth: truthOptions{Method: "run", Sweeps: 20}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compare(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *Options) { o.Steps = 200 })
-	all := strings.Join(run.Warnings(), "\n")
+	run := compared(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *Options) { o.Steps = 200 })
+	all := strings.Join(run.warnings(), "\n")
 	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree", "dula:step-size=0.02: 27 of 27 observables of a chain never changed", "gibbs: ", "d-svgd: its chains are particles"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q among:\n%s", want, all)
 		}
 	}
-	if fine := compare(t, smallIsing(t), "gibbs-x:block=6", func(o *Options) { o.Steps = 1000 }).Warnings(); len(fine) > 0 {
+	if fine := compared(t, smallIsing(t), "gibbs-x:block=6", func(o *Options) { o.Steps = 1000 }).warnings(); len(fine) > 0 {
 		t.Errorf("warnings of independent draws: %v", fine)
 	}
 }

@@ -2,22 +2,16 @@ package lab
 
 import (
 	"context"
-	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"infill/samplers"
 	"infill/samplers/targets"
 )
-
-// Marginals are the probabilities of each category of each slot, [slots × K]
-// row-major, with K the largest number of categories.
-type Marginals []float64
 
 // torus is a lattice whose sites all have the same categories, with an energy
 // of neighbouring pairs, each edge once, and of single sites.
@@ -80,7 +74,7 @@ func (t torus) transferMatrix() ([]float64, error) {
 			for s := range terms {
 				terms[s] = weight[r] + between(r, s) + weight[s]
 			}
-			logs[r] = logSum(terms)
+			logs[r] = floats.LogSumExp(terms)
 		}
 	default:
 		transfer := mat.NewSymDense(n, nil)
@@ -101,7 +95,7 @@ func (t torus) transferMatrix() ([]float64, error) {
 			logs[r] = math.Log(power.At(r, r))
 		}
 	}
-	total := logSum(logs)
+	total := floats.LogSumExp(logs)
 	p := make([]float64, k)
 	for r, l := range logs {
 		share := math.Exp(l-total) / float64(length)
@@ -136,133 +130,20 @@ func matrixPower(m mat.Matrix, power int) *mat.Dense {
 	}
 }
 
-func logSum(x []float64) float64 {
-	largest := math.Inf(-1)
-	for _, v := range x {
-		largest = math.Max(largest, v)
-	}
-	if math.IsInf(largest, -1) {
-		return largest
-	}
-	sum := 0.0
-	for _, v := range x {
-		sum += math.Exp(v - largest)
-	}
-	return largest + math.Log(sum)
-}
-
-//go:generate go run ./enumerate ising-5x5.csv
-
-// isingDensity is the number of states of the 5 × 5 torus by the sum of the
-// spins and the sum of s_i s_k over the 50 edges, counted over all 2^25 states
-// by the program in enumerate. It serves every coupling and field.
-//
-//go:embed ising-5x5.csv
-var isingDensity string
-
-// storedIsingMean is the exact mean spin of the 5 × 5 torus for U = a sᵀWs + b Σ s,
-// from the stored enumeration.
-func storedIsingMean(coupling, field float64) (float64, error) {
-	records, err := csv.NewReader(strings.NewReader(isingDensity)).ReadAll()
+// marginals lists a target's states for the probabilities of each category of
+// each slot, [slots × K].
+func marginals(ctx context.Context, target samplers.Target) ([]float64, error) {
+	e, err := targets.Enumerate(ctx, target)
 	if err != nil {
-		return 0, fmt.Errorf("stored enumeration: %w", err)
+		return nil, err
 	}
-	var logs, spins []float64
-	for _, record := range records[1:] {
-		var numbers [3]float64
-		for i, text := range record {
-			if numbers[i], err = strconv.ParseFloat(text, 64); err != nil {
-				return 0, fmt.Errorf("stored enumeration: %w", err)
-			}
-		}
-		spins = append(spins, numbers[0])
-		logs = append(logs, field*numbers[0]+2*coupling*numbers[1]+math.Log(numbers[2]))
-	}
-	total := logSum(logs)
-	mean := 0.0
-	for i, l := range logs {
-		mean += math.Exp(l-total) * spins[i] / 25
-	}
-	return mean, nil
-}
-
-// maxEnumerated is the largest number of states that are listed one by one.
-const maxEnumerated = targets.MaxStates
-
-// enumerate returns the marginals of a target by listing its states. It fails
-// above 2^22 states.
-func enumerate(ctx context.Context, target samplers.Target) (Marginals, error) {
 	categories := target.Categories()
-	states := 1
-	for _, k := range categories {
-		if states > maxEnumerated/k {
-			return nil, fmt.Errorf("the target has more than %d states: too many to enumerate", maxEnumerated)
-		}
-		states *= k
-	}
-	const batch = 4096
-	slots, wide := len(categories), widest(categories)
-	sums := make(Marginals, slots*wide)
-	largest := math.Inf(-1)
-	block := make([]int, 0, batch*slots)
-	energy := make([]float64, batch)
-	state := make([]int, slots)
-	for first := 0; first < states; first += batch {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		n := min(batch, states-first)
-		block = block[:0]
-		for range n {
-			block = append(block, state...)
-			for j := slots - 1; j >= 0; j-- {
-				if state[j]++; state[j] < categories[j] {
-					break
-				}
-				state[j] = 0
-			}
-		}
-		if err := target.Energy(ctx, block, energy[:n]); err != nil {
-			return nil, err
-		}
-		for i, u := range energy[:n] {
-			if math.IsNaN(u) || math.IsInf(u, 1) {
-				return nil, fmt.Errorf("state %v has energy %v: it has no probability", block[i*slots:(i+1)*slots], u)
-			}
-			if u > largest {
-				// All sums so far are in units of exp(largest).
-				scale := math.Exp(largest - u)
-				for s := range sums {
-					sums[s] *= scale
-				}
-				largest = u
-			}
-			p := math.Exp(u - largest)
-			for j, v := range block[i*slots : (i+1)*slots] {
-				sums[j*wide+v] += p
-			}
-		}
-	}
-	for j := range slots {
-		row := sums[j*wide : (j+1)*wide]
-		total := 0.0
-		for _, p := range row {
-			total += p
-		}
-		if !(total > 0) {
-			return nil, fmt.Errorf("every state is forbidden: nothing to sample")
-		}
-		for v := range row {
-			row[v] /= total
+	wide := slices.Max(categories)
+	sums := make([]float64, len(categories)*wide)
+	for i, p := range e.Probability {
+		for j, v := range e.State(i) {
+			sums[j*wide+v] += p
 		}
 	}
 	return sums, nil
-}
-
-func widest(categories []int) int {
-	k := 0
-	for _, n := range categories {
-		k = max(k, n)
-	}
-	return k
 }

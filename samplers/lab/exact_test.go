@@ -2,12 +2,11 @@ package lab
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -57,7 +56,7 @@ func TestTransferMatrix(t *testing.T) {
 
 func compareLaws(ctx context.Context, t *testing.T, target samplers.Target, lattice torus) {
 	t.Helper()
-	listed, err := enumerate(ctx, target)
+	listed, err := marginals(ctx, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,67 +69,69 @@ func compareLaws(ctx context.Context, t *testing.T, target samplers.Target, latt
 	}
 }
 
-// TestStoredEnumeration: the counts are of all states, mirror each other under
-// a flip of all spins, and give what the transfer matrix gives.
-func TestStoredEnumeration(t *testing.T) {
-	records, err := csv.NewReader(strings.NewReader(isingDensity)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
+// TestTorus counts all 2^25 states of the 5 × 5 torus by the spins up and the
+// equal edges, in Gray code order, so that each state differs from the one before
+// in one spin: for every coupling and field they give what the transfer matrix
+// gives.
+func TestTorus(t *testing.T) {
+	const side, sites = 5, 25
+	var near4 [sites][4]int
+	for site := range sites {
+		r, c := site/side, site%side
+		near4[site] = [4]int{(r+1)%side*side + c, (r+side-1)%side*side + c, r*side + (c+1)%side, r*side + (c+side-1)%side}
 	}
-	states := map[[2]int]int{}
-	total := 0
-	for _, record := range records[1:] {
-		var n [3]int
-		for i, text := range record {
-			if n[i], err = strconv.Atoi(text); err != nil {
-				t.Fatal(err)
-			}
+	var states [sites + 1][2*sites + 1]int
+	var spin [sites]int
+	for i := range spin {
+		spin[i] = -1
+	}
+	up, equal := 0, 2*sites
+	states[up][equal]++
+	for i := uint32(1); i < 1<<sites; i++ {
+		j := bits.TrailingZeros32(i)
+		around := 0
+		for _, k := range near4[j] {
+			around += spin[k]
 		}
-		states[[2]int{n[0], n[1]}] = n[2]
-		total += n[2]
-	}
-	if total != 1<<25 {
-		t.Errorf("%d states, want 2^25", total)
-	}
-	for key, n := range states {
-		if mirror := states[[2]int{-key[0], key[1]}]; mirror != n {
-			t.Errorf("%d states with spins %d, edges %d, and %d with all spins flipped", n, key[0], key[1], mirror)
-		}
+		equal -= spin[j] * around
+		spin[j] = -spin[j]
+		up += spin[j]
+		states[up][equal]++
 	}
 	// One flipped spin breaks its four edges.
-	if got := states[[2]int{23, 42}]; got != 25 {
-		t.Errorf("%d states with one spin down, want 25", got)
+	if got := states[1][2*sites-4]; got != sites {
+		t.Errorf("%d states with one spin up, want 25", got)
 	}
 	for _, parameters := range [][2]float64{{0.1, 0.2}, {0, 0.4}, {0.25, 0.01}, {-0.2, 0.3}, {1, -0.1}} {
-		stored, err := storedIsingMean(parameters[0], parameters[1])
-		if err != nil {
-			t.Fatal(err)
+		mean, total := 0.0, 0.0
+		for up, row := range states {
+			for equal, n := range row {
+				spins, edges := float64(2*up-sites), float64(2*equal-2*sites)
+				weight := float64(n) * math.Exp(parameters[1]*spins+2*parameters[0]*edges)
+				total += weight
+				mean += weight * spins / sites
+			}
 		}
 		law, err := isingTorus(5, 5, parameters[0], parameters[1]).transferMatrix()
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, fmt.Sprintf("mean spin at %v", parameters), stored, law[1]-law[0], 1e-12)
+		near(t, fmt.Sprintf("mean spin at %v", parameters), mean/total, law[1]-law[0], 1e-12)
 	}
-	free, err := storedIsingMean(0, 0.4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "mean of free spins", free, math.Tanh(0.4), 1e-12)
 }
 
 // TestLongRun: an estimated truth is within five of its own standard errors.
 func TestLongRun(t *testing.T) {
 	ctx := context.Background()
-	exactly, err := NewIsing(ctx, IsingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2})
+	exactly, err := isingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := NewIsing(ctx, IsingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2, Truth: TruthOptions{Method: "run", Sweeps: 300, Seed: 5}})
+	run, err := isingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2, Truth: truthOptions{Method: "run", Sweeps: 300}}.problem(ctx, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !exactly.Truth.Exact() || run.Truth.Exact() || run.Truth.Run.Steps != 300*12 {
+	if exactly.Truth.Run != nil || run.Truth.Run == nil || run.Truth.Run.Steps != 300*12 {
 		t.Fatalf("truths %+v and %+v", exactly.Truth, run.Truth)
 	}
 	e := run.Truth.Run.StandardError
@@ -143,13 +144,13 @@ func TestLongRun(t *testing.T) {
 	}
 
 	// On a Potts model, sites share a law and states do not.
-	o := PottsOptions{Rows: 2, Columns: 3, Coupling: 0.4, Field: []float64{1, 0, -1}}
-	solved, err := NewPotts(ctx, o)
+	o := pottsOptions{Rows: 2, Columns: 3, Coupling: 0.4, Field: []float64{1, 0, -1}}
+	solved, err := o.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Truth = TruthOptions{Method: "run", Sweeps: 300, Seed: 5}
-	estimated, err := NewPotts(ctx, o)
+	o.Truth = truthOptions{Method: "run", Sweeps: 300}
+	estimated, err := o.problem(ctx, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestLongRun(t *testing.T) {
 // and are those of the transfer matrix on a small one.
 func TestSymmetry(t *testing.T) {
 	ctx := context.Background()
-	ising, err := NewIsing(ctx, IsingOptions{Rows: 40, Columns: 40, Coupling: 0.3})
+	ising, err := isingOptions{Rows: 40, Columns: 40, Coupling: 0.3}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestSymmetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "mean spin", ising.Truth.Means[999], law[1]-law[0], 1e-12)
-	potts, err := NewPotts(ctx, PottsOptions{Rows: 30, Columns: 30, Coupling: 1, Field: []float64{2, 2, 2}})
+	potts, err := pottsOptions{Rows: 30, Columns: 30, Coupling: 1, Field: []float64{2, 2, 2}}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,25 +180,25 @@ func TestSymmetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "share of a state", potts.Truth.Means[999], law[1], 1e-12)
-	if !ising.Truth.Exact() || !potts.Truth.Exact() {
+	if ising.Truth.Run != nil || potts.Truth.Run != nil {
 		t.Error("a symmetry is no estimate")
 	}
 }
 
-func TestEnumerate(t *testing.T) {
+func TestMarginals(t *testing.T) {
 	ctx := context.Background()
 	table, err := targets.NewTable([]int{2, 3}, samplers.Streams(1, "", 1)[0], targets.TableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Energies so far apart, and rising, that sums of exponentials overflow.
-	want := make(Marginals, 6)
+	want := make([]float64, 6)
 	for i, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
 		table.Set(state, 900+math.Log(float64(i+1)))
 		want[state[0]] += float64(i+1) / 21
 		want[3+state[1]] += float64(i+1) / 21
 	}
-	got, err := enumerate(ctx, table)
+	got, err := marginals(ctx, table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,14 +208,14 @@ func TestEnumerate(t *testing.T) {
 	for _, state := range [][]int{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}} {
 		table.Set(state, math.Inf(-1))
 	}
-	if _, err := enumerate(ctx, table); err == nil {
+	if _, err := marginals(ctx, table); err == nil {
 		t.Error("a target without possible states was enumerated")
 	}
 	large, err := targets.NewIsing(5, 5, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := enumerate(ctx, large); err == nil {
+	if _, err := marginals(ctx, large); err == nil {
 		t.Error("2^25 states were listed")
 	}
 }
@@ -234,7 +235,7 @@ func TestMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listed, err := enumerate(ctx, target)
+		listed, err := marginals(ctx, target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,67 +268,67 @@ func TestMachine(t *testing.T) {
 func TestBadTargets(t *testing.T) {
 	ctx := context.Background()
 	nan, inf := math.NaN(), math.Inf(1)
-	ising := func(change func(*IsingOptions)) error {
-		o := DefaultIsing()
+	ising := func(change func(*isingOptions)) error {
+		o := defaultIsing()
 		change(&o)
-		_, err := NewIsing(ctx, o)
+		_, err := o.problem(ctx, 0)
 		return err
 	}
-	potts := func(change func(*PottsOptions)) error {
-		o := DefaultPotts()
+	potts := func(change func(*pottsOptions)) error {
+		o := defaultPotts()
 		change(&o)
-		_, err := NewPotts(ctx, o)
+		_, err := o.problem(ctx, 0)
 		return err
 	}
-	table := func(change func(*TableOptions)) error {
-		o := DefaultTable()
+	table := func(change func(*tableOptions)) error {
+		o := defaultTable()
 		change(&o)
-		_, err := NewTable(ctx, o)
+		_, err := o.problem(ctx, 0)
 		return err
 	}
-	rbm := func(change func(*RBMOptions)) error {
-		o := DefaultRBM()
+	rbm := func(change func(*rbmOptions)) error {
+		o := defaultRBM()
 		change(&o)
-		_, err := NewRBM(ctx, o)
+		_, err := o.problem(ctx, 0)
 		return err
 	}
 	tests := []struct {
 		err  error
 		want string
 	}{
-		{ising(func(o *IsingOptions) { o.Rows = 0 }), "size: 0x5 is not a lattice: both sides must be at least 1"},
-		{ising(func(o *IsingOptions) { o.Rows, o.Columns = 1<<20, 1<<20 }), "size: 1048576x1048576 has more than 65536 sites: take a smaller lattice"},
-		{ising(func(o *IsingOptions) { o.Coupling = nan }), "coupling: NaN is not a finite number"},
-		{ising(func(o *IsingOptions) { o.Field = inf }), "field: +Inf is not a finite number"},
-		{ising(func(o *IsingOptions) { o.Truth.Method = "guess" }), `truth: "guess" is not one of auto, exact, run`},
-		{ising(func(o *IsingOptions) { o.Truth.Sweeps = -1 }), "truth-sweeps: -1 is not a whole number of 0 (for the default) or more"},
-		{ising(func(o *IsingOptions) { o.Rows, o.Columns, o.Truth.Method = 11, 11, "exact" }),
+		{ising(func(o *isingOptions) { o.Rows = 0 }), "size: 0x5 is not a lattice: both sides must be at least 1"},
+		{ising(func(o *isingOptions) { o.Rows, o.Columns = 1<<20, 1<<20 }), "size: 1048576x1048576 has more than 65536 sites: take a smaller lattice"},
+		{ising(func(o *isingOptions) { o.Coupling = nan }), "coupling: NaN is not a finite number"},
+		{ising(func(o *isingOptions) { o.Field = inf }), "field: +Inf is not a finite number"},
+		{ising(func(o *isingOptions) { o.Truth.Method = "guess" }), `truth: "guess" is not one of auto, exact, run`},
+		{ising(func(o *isingOptions) { o.Truth.Sweeps = -1 }), "truth-sweeps: -1 is not a whole number of 0 (for the default) or more"},
+		{ising(func(o *isingOptions) { o.Rows, o.Columns, o.Truth.Method = 11, 11, "exact" }),
 			"truth: too large for exact means: a torus of 11 × 11 sites with 2 categories has 2.05e+03 states of its shorter side: the transfer matrix takes at most 1024: choose run"},
-		{ising(func(o *IsingOptions) { o.Coupling = -0.3 }), ""},
-		{potts(func(o *PottsOptions) { o.Columns = -1 }), "size: 4x-1 is not a lattice: both sides must be at least 1"},
-		{potts(func(o *PottsOptions) { o.Field = nil }), "states: 0 is not a whole number from 1 to 256"},
-		{potts(func(o *PottsOptions) { o.Field = []float64{0, nan} }), "field: NaN is not a finite number"},
-		{potts(func(o *PottsOptions) { o.Coupling = inf }), "coupling: +Inf is not a finite number"},
-		{table(func(o *TableOptions) { o.Categories = nil }), "categories: none given: give the number of categories of each slot"},
-		{table(func(o *TableOptions) { o.Categories = []int{3, 0} }), "categories: 0 is not a whole number from 1 to 256"},
-		{table(func(o *TableOptions) { o.Categories = []int{100, 100, 100} }), "categories: 100,100,100 give a table of 1e+06 states, too large to keep with its gradients: take fewer or smaller slots"},
-		{table(func(o *TableOptions) { o.Scale = 0 }), "scale: 0 is not a finite number above 0"},
-		{table(func(o *TableOptions) { o.GradientError = -1 }), "gradient-error: -1 is not a finite number of 0 or more"},
-		{table(func(o *TableOptions) { o.ConditionalError = nan }), "conditional-error: NaN is not a finite number of 0 or more"},
-		{table(func(o *TableOptions) { o.Terms = -1 }), "terms: -1 is not a whole number of 1 or more"},
-		{rbm(func(o *RBMOptions) { o.Data = "mnist" }), `data: "mnist" is not one of bars-and-stripes, none`},
-		{rbm(func(o *RBMOptions) { o.Reference = "x" }), `reference: "x" is not one of exact, block-gibbs`},
-		{rbm(func(o *RBMOptions) { o.Hidden = 0 }), "hidden: 0 is not a whole number from 1 to 4096"},
-		{rbm(func(o *RBMOptions) { o.Side = 1 }), "side: 1 is not a whole number from 2 to 16"},
-		{rbm(func(o *RBMOptions) { o.Data, o.Visible = "none", 0 }), "visible: 0 is not a whole number from 1 to 4096"},
-		{rbm(func(o *RBMOptions) { o.Data, o.Scale = "none", nan }), "scale: NaN is not a finite number of 0 or more"},
-		{rbm(func(o *RBMOptions) { o.ReferenceSamples = 1 }), "reference-samples: 1 is not a whole number from 2 to 16384, or 0 for 500"},
-		{rbm(func(o *RBMOptions) { o.ReferenceSteps = -1 }), "reference-steps: -1 is not a whole number of 0 (for 1000) or more"},
-		{rbm(func(o *RBMOptions) { o.Training.Updates = 0 }), "updates: 0 is not a whole number from 1 to 1048576"},
-		{rbm(func(o *RBMOptions) { o.Training.LearningRate = 0 }), "learning-rate: 0 is not a finite number above 0"},
-		{rbm(func(o *RBMOptions) { o.Data, o.Visible, o.Hidden, o.Truth.Method = "none", 21, 21, "exact" }),
+		{ising(func(o *isingOptions) { o.Coupling = -0.3 }), ""},
+		{potts(func(o *pottsOptions) { o.Columns = -1 }), "size: 4x-1 is not a lattice: both sides must be at least 1"},
+		{potts(func(o *pottsOptions) { o.Field = nil }), "field: 0 states, and it can be from 1 to 256"},
+		{potts(func(o *pottsOptions) { o.Field = []float64{0, nan} }), "field: NaN is not a finite number"},
+		{potts(func(o *pottsOptions) { o.Coupling = inf }), "coupling: +Inf is not a finite number"},
+		{table(func(o *tableOptions) { o.Categories = nil }), "categories: none given: give the number of categories of each slot"},
+		{table(func(o *tableOptions) { o.Categories = []int{3, 0} }), "categories: 0 is not a whole number from 1 to 256"},
+		{table(func(o *tableOptions) { o.Categories = []int{100, 100, 100} }), "categories: 100,100,100 give a table of 1e+06 states, too large to keep with its gradients: take fewer or smaller slots"},
+		{table(func(o *tableOptions) { o.Scale = 0 }), "scale: 0 is not a finite number above 0"},
+		{table(func(o *tableOptions) { o.GradientError = -1 }), "gradient-error: -1 is not a finite number of 0 or more"},
+		{table(func(o *tableOptions) { o.ConditionalError = nan }), "conditional-error: NaN is not a finite number of 0 or more"},
+		{table(func(o *tableOptions) { o.Terms = -1 }), "terms: -1 is not a whole number of 1 or more"},
+		{rbm(func(o *rbmOptions) { o.Data = "mnist" }), `data: "mnist" is not one of bars-and-stripes, none`},
+		{rbm(func(o *rbmOptions) { o.Reference = "x" }), `reference: "x" is not one of auto, exact, block-gibbs`},
+		{rbm(func(o *rbmOptions) { o.Hidden = 0 }), "hidden: 0 is not a whole number from 1 to 4096"},
+		{rbm(func(o *rbmOptions) { o.Side = 1 }), "side: 1 is not a whole number from 2 to 16"},
+		{rbm(func(o *rbmOptions) { o.Data, o.Visible = "none", 0 }), "visible: 0 is not a whole number from 1 to 4096"},
+		{rbm(func(o *rbmOptions) { o.Data, o.Scale = "none", nan }), "scale: NaN is not a finite number of 0 or more"},
+		{rbm(func(o *rbmOptions) { o.ReferenceSamples = 1 }), "reference-samples: 1 is not a whole number from 2 to 16384, or 0 for 500"},
+		{rbm(func(o *rbmOptions) { o.ReferenceSteps = -1 }), "reference-steps: -1 is not a whole number of 0 (for 1000) or more"},
+		{rbm(func(o *rbmOptions) { o.Training.Updates = 0 }), "updates: 0 is not a whole number from 1 to 1048576"},
+		{rbm(func(o *rbmOptions) { o.Training.LearningRate = 0 }), "learning-rate: 0 is not a finite number above 0"},
+		{rbm(func(o *rbmOptions) { o.Data, o.Visible, o.Hidden, o.Truth.Method = "none", 21, 21, "exact" }),
 			"truth: too large for exact means: 21 visible and 21 hidden units, and one side must have at most 20 to be summed over: choose run"},
-		{rbm(func(o *RBMOptions) {
+		{rbm(func(o *rbmOptions) {
 			o.Data, o.Visible, o.Hidden, o.Truth.Sweeps, o.Reference = "none", 21, 21, 10, "exact"
 		}), "reference: there are no exact draws of this machine: choose block-gibbs"},
 	}
@@ -347,7 +348,7 @@ func TestBadTargets(t *testing.T) {
 
 // TestStart: an independent start follows the field alone.
 func TestStart(t *testing.T) {
-	p, err := NewPotts(context.Background(), PottsOptions{Rows: 1, Columns: 2, Coupling: 3, Field: []float64{0, math.Log(3)}})
+	p, err := pottsOptions{Rows: 1, Columns: 2, Coupling: 3, Field: []float64{0, math.Log(3)}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,17 +363,17 @@ func TestStart(t *testing.T) {
 	}
 	near(t, "share of state 1", float64(ones)/(2*chains), 0.75, 5*math.Sqrt(0.75*0.25/(2*chains)))
 
-	table, err := NewTable(context.Background(), DefaultTable())
+	table, err := defaultTable().problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := table.positions("independent", nil); err == nil || !strings.Contains(err.Error(), "choose uniform") {
 		t.Errorf("a table has an independent law: %v", err)
 	}
-	if _, err := table.positions("here", nil); err == nil || !strings.Contains(err.Error(), strings.Join(Initials(), ", ")) {
+	if _, err := table.positions("here", nil); err == nil || !strings.Contains(err.Error(), strings.Join(initials(), ", ")) {
 		t.Errorf("unknown initial: %v", err)
 	}
-	if !slices.Equal(Initials(), []string{"uniform", "independent"}) {
-		t.Error(Initials())
+	if !slices.Equal(initials(), []string{"uniform", "independent"}) {
+		t.Error(initials())
 	}
 }

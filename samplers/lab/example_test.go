@@ -11,7 +11,7 @@ import (
 // Three samplers on one Ising model, with what a step of each evaluates.
 func ExampleCompare() {
 	ctx := context.Background()
-	problem, err := lab.NewIsing(ctx, lab.IsingOptions{Rows: 3, Columns: 3, Coupling: 0.1, Field: 0.2})
+	problem, err := lab.NewProblem(ctx, "ising:size=3x3,coupling=0.1,field=0.2", 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -20,10 +20,11 @@ func ExampleCompare() {
 	if options.Samplers, err = lab.ParseSpecs("gibbs,lb-1,dmala:step-size=0.8"); err != nil {
 		log.Fatal(err)
 	}
-	run, err := lab.Compare(ctx, problem, options)
+	report, err := lab.Compare(ctx, problem, options)
 	if err != nil {
 		log.Fatal(err)
 	}
+	run := report.Runs[0]
 	fmt.Println("exact means:", run.Truth.Method)
 	for _, r := range run.Samplers {
 		fmt.Printf("%s: %.0f evaluations a step, log RMSE %.1f\n", r.Sampler, r.Evaluations.PerStep, r.LogRMSE)

@@ -21,12 +21,12 @@ func meanAndError(byChain []float64) (float64, *float64) {
 	return m, &e
 }
 
-// A Logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which
+// A logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which
 // has no infinity.
-type Logarithm float64
+type logarithm float64
 
 // MarshalJSON implements json.Marshaler.
-func (l Logarithm) MarshalJSON() ([]byte, error) {
+func (l logarithm) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(l), -1) {
 		return []byte("null"), nil
 	}
@@ -34,9 +34,9 @@ func (l Logarithm) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (l *Logarithm) UnmarshalJSON(text []byte) error {
+func (l *logarithm) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
-		*l = Logarithm(math.Inf(-1))
+		*l = logarithm(math.Inf(-1))
 		return nil
 	}
 	return json.Unmarshal(text, (*float64)(l))
@@ -52,7 +52,7 @@ type tally struct {
 
 func newTally(p *Problem, chains int) *tally {
 	categories := p.Target.Categories()
-	wide := widest(categories)
+	wide := slices.Max(categories)
 	return &tally{problem: p, wide: wide, counts: make([]int64, chains*len(categories)*wide)}
 }
 
@@ -65,7 +65,7 @@ func (t *tally) add(positions []int) {
 
 // logRMSE is the log root mean square error of the running means against the
 // truth; its standard error is that of the mean square, by the delta method.
-func (t *tally) logRMSE() (value Logarithm, standardError *float64) {
+func (t *tally) logRMSE() (value logarithm, standardError *float64) {
 	slots := len(t.problem.Target.Categories())
 	perChain := slots * t.wide
 	squares := make([]float64, len(t.counts)/perChain)
@@ -85,14 +85,14 @@ func (t *tally) logRMSE() (value Logarithm, standardError *float64) {
 		relative := *e / (2 * m)
 		standardError = &relative
 	}
-	return Logarithm(math.Log(m) / 2), standardError
+	return logarithm(math.Log(m) / 2), standardError
 }
 
 // maxSeries bounds the observables whose effective sample size is taken.
 const maxSeries = 64
 
-// ESS is the effective sample size of the kept steps of one chain.
-type ESS struct {
+// sampleSize is the effective sample size of the kept steps of one chain.
+type sampleSize struct {
 	// Kept steps of each chain, and observables it is taken of: all, or 64
 	// spread evenly where there are more.
 	Kept        int `json:"kept_steps"`
@@ -121,10 +121,10 @@ type ESS struct {
 
 // effectiveSampleSize takes the ESS of the states of each chain, [chains][steps
 // × slots], from the step first on.
-func effectiveSampleSize(p *Problem, states [][]uint8, first int) *ESS {
+func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 	slots := len(p.Target.Categories())
 	kept := len(states[0])/slots - first
-	e := &ESS{Kept: kept}
+	e := &sampleSize{Kept: kept}
 	var chosen []observable
 	for i := range min(maxSeries, len(p.observables)) {
 		chosen = append(chosen, p.observables[i*len(p.observables)/min(maxSeries, len(p.observables))])

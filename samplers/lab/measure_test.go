@@ -15,7 +15,7 @@ import (
 // log RMSE falls by ½ ln n.
 func TestLogRMSEOfExactDraws(t *testing.T) {
 	ctx := context.Background()
-	p, err := NewIsing(ctx, IsingOptions{Rows: 2, Columns: 2, Coupling: 0.1, Field: 0.2})
+	p, err := isingOptions{Rows: 2, Columns: 2, Coupling: 0.1, Field: 0.2}.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestLogRMSEOfExactDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := Compare(ctx, p, Options{Samplers: specs, Chains: 400, Steps: 256, Discard: 0.1, Initial: "uniform", Seed: 11})
+	run, err := compare(ctx, p, Options{Samplers: specs, Chains: 400, Steps: 256, Discard: 0.1, Initial: "uniform", Seed: 11})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func twoStates(chains, n int, f float64) [][]uint8 {
 }
 
 func TestEffectiveSampleSize(t *testing.T) {
-	p, err := NewIsing(context.Background(), IsingOptions{Rows: 1, Columns: 1})
+	p, err := isingOptions{Rows: 1, Columns: 1}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestCheckpoints(t *testing.T) {
 // TestTally by hand: one spin of field ln 3 / 2 has mean ½; chain 0 was up 3 of
 // 4 times, mean ½, chain 1 always, mean 1.
 func TestTally(t *testing.T) {
-	p, err := NewIsing(context.Background(), IsingOptions{Rows: 1, Columns: 1, Field: math.Log(3) / 2})
+	p, err := isingOptions{Rows: 1, Columns: 1, Field: math.Log(3) / 2}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func TestTally(t *testing.T) {
 
 // TestLogarithm: minus infinity goes through JSON as null.
 func TestLogarithm(t *testing.T) {
-	for _, want := range []Logarithm{-1.5, 0, Logarithm(math.Inf(-1))} {
+	for _, want := range []logarithm{-1.5, 0, logarithm(math.Inf(-1))} {
 		content, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Logarithm(7)
+		got := logarithm(7)
 		if err := json.Unmarshal(content, &got); err != nil || got != want {
 			t.Errorf("%v came back as %v from %s: %v", want, got, content, err)
 		}

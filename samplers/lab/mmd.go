@@ -77,11 +77,3 @@ func squaredDiscrepancy(x, y *binarySet, self float64) (value, standardError flo
 	}
 	return value, math.Sqrt(squares * (n - 1) / n)
 }
-
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}

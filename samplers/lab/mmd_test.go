@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"infill/samplers"
 )
 
@@ -31,12 +33,12 @@ func TestDiscrepancyOfEqualSets(t *testing.T) {
 		states := randomStates(20, slots, 0.3)
 		turned := append(append([]int{}, states[5*slots:]...), states[:5*slots]...)
 		x, y := set(slots, states...), set(slots, turned...)
-		value, _ := squaredDiscrepancy(x, y, mean(y.rowMeans(y)))
+		value, _ := squaredDiscrepancy(x, y, stat.Mean(y.rowMeans(y), nil))
 		if !(value < 1e-14) {
 			t.Errorf("%d slots: %v", slots, value)
 		}
 		other := set(slots, randomStates(21, slots, 0.8)...)
-		if value, _ := squaredDiscrepancy(other, y, mean(y.rowMeans(y))); !(value > 0.005) {
+		if value, _ := squaredDiscrepancy(other, y, stat.Mean(y.rowMeans(y), nil)); !(value > 0.005) {
 			t.Errorf("%d slots: %v between different laws", slots, value)
 		}
 	}
@@ -46,7 +48,7 @@ func TestDiscrepancyOfEqualSets(t *testing.T) {
 // ½(1 + 1/e) + 1 - 2·½(1 + 1/e) = ½ - ½/e.
 func TestDiscrepancyByHand(t *testing.T) {
 	y := set(2, 0, 0)
-	value, _ := squaredDiscrepancy(set(2, 0, 0, 1, 1), y, mean(y.rowMeans(y)))
+	value, _ := squaredDiscrepancy(set(2, 0, 0, 1, 1), y, stat.Mean(y.rowMeans(y), nil))
 	near(t, "MMD²", value, 0.5-0.5/math.E, 1e-14)
 	if _, e := squaredDiscrepancy(y, y, 1); !math.IsNaN(e) {
 		t.Errorf("the error of one state is %v, want NaN", e)
@@ -58,7 +60,7 @@ func TestJackknife(t *testing.T) {
 	const slots, n = 9, 12
 	states := randomStates(n, slots, 0.4)
 	y := set(slots, randomStates(30, slots, 0.6)...)
-	self := mean(y.rowMeans(y))
+	self := stat.Mean(y.rowMeans(y), nil)
 	_, got := squaredDiscrepancy(set(slots, states...), y, self)
 	var left []float64
 	for i := range n {
@@ -66,7 +68,7 @@ func TestJackknife(t *testing.T) {
 		value, _ := squaredDiscrepancy(set(slots, rest...), y, self)
 		left = append(left, value)
 	}
-	centre, sum := mean(left), 0.0
+	centre, sum := stat.Mean(left, nil), 0.0
 	for _, v := range left {
 		sum += (v - centre) * (v - centre)
 	}

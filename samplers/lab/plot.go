@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -69,16 +68,6 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 	return paths, nil
 }
 
-// JSON is the whole report, indented, with a line end.
-func (r *Report) JSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
-}
-
 func (r *Report) figures() ([]figure, error) {
 	var list []figure
 	var failed error
@@ -119,20 +108,20 @@ func (r *Report) figures() ([]figure, error) {
 // no such number.
 type axis struct {
 	label string
-	of    func(Point) (x float64, ok bool)
+	of    func(point) (x float64, ok bool)
 }
 
 var (
-	byStep       = axis{"step", func(p Point) (float64, bool) { return float64(p.Step), true }}
-	byEvaluation = axis{"evaluations of each chain", func(p Point) (float64, bool) { return p.Evaluations, p.Evaluations > 0 }}
-	bySecond     = axis{"seconds of all chains (one run, noisy)", func(p Point) (float64, bool) {
+	byStep       = axis{"step", func(p point) (float64, bool) { return float64(p.Step), true }}
+	byEvaluation = axis{"evaluations of each chain", func(p point) (float64, bool) { return p.Evaluations, p.Evaluations > 0 }}
+	bySecond     = axis{"seconds of all chains (one run, noisy)", func(p point) (float64, bool) {
 		if p.Seconds == nil {
 			return 0, false
 		}
 		return *p.Seconds, *p.Seconds > 0
 	}}
-	logRMSE = axis{"log RMSE (natural)", func(p Point) (float64, bool) { return float64(p.LogRMSE), finite(float64(p.LogRMSE)) }}
-	logMMD  = axis{"log MMD² (natural)", func(p Point) (float64, bool) {
+	logRMSE = axis{"log RMSE (natural)", func(p point) (float64, bool) { return float64(p.LogRMSE), finite(float64(p.LogRMSE)) }}
+	logMMD  = axis{"log MMD² (natural)", func(p point) (float64, bool) {
 		if p.MMD2 == nil {
 			return 0, false
 		}
@@ -152,7 +141,7 @@ func (run *Run) title() string {
 	if run.Title != "" {
 		return run.Title
 	}
-	return describe(run)
+	return run.describe()
 }
 
 // curves draws one line per sampler, nil where no point has the numbers.
@@ -283,20 +272,20 @@ func (run *Run) movement() (*plot.Plot, error) {
 }
 
 // plot draws a bias, its bound, its rate and what chains showed.
-func (c *BiasCurve) plot() (*plot.Plot, error) {
+func (c *biasCurve) plot() (*plot.Plot, error) {
 	p := newPlot(c.Title, c.Variable, "‖π_α - π‖₁")
 	p.Legend.Top, p.Legend.Left = false, false
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	for i, s := range []struct {
 		name   string
-		of     func(BiasPoint) *float64
+		of     func(biasPoint) *float64
 		points bool
 	}{
-		{"exact", func(b BiasPoint) *float64 { return &b.Exact }, false},
-		{"bound of theorem 5.1", func(b BiasPoint) *float64 { return b.Bound }, false},
-		{"multiple of exp(-1/(2α))", func(b BiasPoint) *float64 { return b.Rate }, false},
-		{"observed", func(b BiasPoint) *float64 { return b.Observed }, true},
-		{"noise of the observed", func(b BiasPoint) *float64 { return b.Noise }, false},
+		{"exact", func(b biasPoint) *float64 { return &b.Exact }, false},
+		{"bound of theorem 5.1", func(b biasPoint) *float64 { return b.Bound }, false},
+		{"multiple of exp(-1/(2α))", func(b biasPoint) *float64 { return b.Rate }, false},
+		{"observed", func(b biasPoint) *float64 { return b.Observed }, true},
+		{"noise of the observed", func(b biasPoint) *float64 { return b.Noise }, false},
 	} {
 		var line plotter.XYs
 		for _, b := range c.Points {

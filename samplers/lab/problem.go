@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/samplers"
@@ -30,24 +32,24 @@ func refuse(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
 }
 
-// A Parameter is one setting of a target, in the order of the signature.
-type Parameter struct {
+// A parameter is one setting of a target, in the order of the signature.
+type parameter struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Truth is what is known of a target's means, and how.
-type Truth struct {
+// truth is what is known of a target's means, and how.
+type truth struct {
 	// Method tells how: exact methods have no Run.
 	Method string `json:"method"`
 	// Means are of the observables, in their order.
 	Means []float64 `json:"means"`
 	// Run is set when the means are estimates of a long run themselves.
-	Run *TruthRun `json:"run,omitempty"`
+	Run *truthRun `json:"run,omitempty"`
 }
 
-// TruthRun tells how good an estimated truth is.
-type TruthRun struct {
+// truthRun tells how good an estimated truth is.
+type truthRun struct {
 	Sampler string `json:"sampler"`
 	Chains  int    `json:"chains"`
 	Steps   int    `json:"steps"`
@@ -59,9 +61,6 @@ type TruthRun struct {
 	RHat *float64 `json:"r_hat,omitempty"`
 }
 
-// Exact tells whether the truth is no estimate.
-func (t *Truth) Exact() bool { return t.Run == nil }
-
 // observable is a number of one slot.
 type observable struct {
 	slot  int
@@ -71,14 +70,14 @@ type observable struct {
 // A Problem is a target with what a comparison needs to know of it.
 type Problem struct {
 	Kind       string
-	Parameters []Parameter
+	Parameters []parameter
 	Target     samplers.Target
-	Truth      *Truth
-	// Reference holds states that stand for the target, to measure the
+	Truth      *truth
+	// reference holds states that stand for the target, to measure the
 	// maximum mean discrepancy from; nil when it is not measured.
-	Reference *Reference
-	// Training tells how an RBM was trained; nil for other targets.
-	Training *Training
+	Reference *reference
+	// training tells how an RBM was trained; nil for other targets.
+	Training *training
 	// consistent tells whether the target's conditionals are those of π, so
 	// that Gibbs is exact.
 	consistent  bool
@@ -88,13 +87,10 @@ type Problem struct {
 	independent [][]float64
 }
 
-// Observables is the number of observables.
-func (p *Problem) Observables() int { return len(p.observables) }
-
-// Initials lists where chains can start: each slot uniformly, or each slot by
+// initials lists where chains can start: each slot uniformly, or each slot by
 // the target's own law without interactions (Ising and Potts: the field alone;
 // RBM: the data's means).
-func Initials() []string { return []string{"uniform", "independent"} }
+func initials() []string { return []string{"uniform", "independent"} }
 
 // positions draws the start of each chain, [chains × slots].
 func (p *Problem) positions(initial string, streams []*rand.Rand) ([]int, error) {
@@ -113,7 +109,7 @@ func (p *Problem) positions(initial string, streams []*rand.Rand) ([]int, error)
 		}
 		return positions, nil
 	}
-	return nil, refuse("initial", "%q is not one of %s", initial, strings.Join(Initials(), ", "))
+	return nil, refuse("initial", "%q is not one of %s", initial, strings.Join(initials(), ", "))
 }
 
 func drawFrom(law []float64, r *rand.Rand) int {
@@ -126,26 +122,35 @@ func drawFrom(law []float64, r *rand.Rand) int {
 	return len(law) - 1
 }
 
-// Truths lists how the exact means are found: exactly where possible and else
+// truths lists how the exact means are found: exactly where possible and else
 // by a long run, exactly or not at all, or by a long run.
-func Truths() []string { return []string{"auto", "exact", "run"} }
+func truths() []string { return []string{"auto", "exact", "run"} }
 
-// TruthOptions set how the exact means are found.
-type TruthOptions struct {
-	// Method is one of [Truths], "" for auto.
+// truthOptions set how the exact means are found.
+type truthOptions struct {
+	// Method is one of truths, "" for auto.
 	Method string
 	// Sweeps of a long run of Gibbs (block Gibbs for an RBM), by each of 16
 	// chains; 0 for 4,000. A quarter is left out as warm-up.
 	Sweeps int
-	// Seed of a long run.
-	Seed uint64
+	seed   uint64 // of a long run
 }
 
 const truthChains = 16
 
-func (o TruthOptions) check() error {
-	if o.Method != "" && !slices.Contains(Truths(), o.Method) {
-		return refuse("truth", "%q is not one of %s", o.Method, strings.Join(Truths(), ", "))
+func (o *truthOptions) register(f *flag.FlagSet) {
+	choiceVar(f, &o.Method, "truth", truths(), "how the exact means are found, exactly or by a long run")
+	wholeVar(f, &o.Sweeps, "truth-sweeps", "sweeps of each of the 16 chains of a long run; 0 is 4000")
+}
+
+func (o truthOptions) seeded(seed uint64) truthOptions {
+	o.seed = seed
+	return o
+}
+
+func (o truthOptions) check() error {
+	if o.Method != "" && !slices.Contains(truths(), o.Method) {
+		return refuse("truth", "%q is not one of %s", o.Method, strings.Join(truths(), ", "))
 	}
 	if o.Sweeps < 0 {
 		return refuse("truth-sweeps", "%d is not a whole number of 0 (for the default) or more", o.Sweeps)
@@ -159,14 +164,14 @@ var errTooLarge = errors.New("too large for exact means")
 // settle finds the truth: exact, when it may be, or a long run of the named
 // sampler. sweep is how many of its steps visit every slot once; pooled says
 // that all slots have the same law.
-func (p *Problem) settle(ctx context.Context, o TruthOptions, exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
+func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	if o.Method != "run" {
 		method, means, err := exact()
 		if err == nil {
-			p.Truth = &Truth{Method: method, Means: means}
+			p.Truth = &truth{Method: method, Means: means}
 			return nil
 		}
 		if !errors.Is(err, errTooLarge) {
@@ -179,7 +184,7 @@ func (p *Problem) settle(ctx context.Context, o TruthOptions, exact func() (stri
 	if o.Sweeps == 0 {
 		o.Sweeps = 4000
 	}
-	truth, err := p.longRun(ctx, sampler, o.Sweeps*sweep, max(sweep/8, 1), o.Seed, pooled)
+	truth, err := p.longRun(ctx, sampler, o.Sweeps*sweep, max(sweep/8, 1), o.seed, pooled)
 	if err != nil {
 		return fmt.Errorf("exact means by a long run: %w", err)
 	}
@@ -189,7 +194,7 @@ func (p *Problem) settle(ctx context.Context, o TruthOptions, exact func() (stri
 
 // longRun estimates the means by an exact sampler, from every thin-th state:
 // those between differ in a few slots only, and would cost more than they tell.
-func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, seed uint64, pooled bool) (*Truth, error) {
+func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, seed uint64, pooled bool) (*truth, error) {
 	kernel, err := samplers.New(sampler, p.Target)
 	if err != nil {
 		return nil, err
@@ -249,10 +254,10 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 		means[g] = mean
 		squares += math.Pow(stat.StdErr(deviation, truthChains), 2) / float64(groups)
 	}
-	truth := &Truth{
+	truth := &truth{
 		Method: "a long run of " + sampler,
 		Means:  make([]float64, len(group)),
-		Run: &TruthRun{
+		Run: &truthRun{
 			Sampler: sampler, Chains: truthChains, Steps: steps,
 			StandardError: math.Sqrt(squares),
 		},
@@ -266,9 +271,10 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 	return truth, nil
 }
 
-// means turns marginals into the observables' means.
-func (p *Problem) means(m Marginals) []float64 {
-	wide := widest(p.Target.Categories())
+// means turns the probabilities of each category of each slot, [slots × K], into
+// the observables' means.
+func (p *Problem) means(m []float64) []float64 {
+	wide := slices.Max(p.Target.Categories())
 	means := make([]float64, len(p.observables))
 	for i, o := range p.observables {
 		for v, x := range o.value {
@@ -318,21 +324,28 @@ func checkLattice(rows, columns int) error {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// IsingOptions set an Ising model on a torus, U = a sᵀWs + b Σ s: every edge
+// isingOptions set an Ising model on a torus, U = a sᵀWs + b Σ s: every edge
 // counts twice, as in the papers.
-type IsingOptions struct {
+type isingOptions struct {
 	Rows, Columns   int
 	Coupling, Field float64 // a, of either sign, and b
-	Truth           TruthOptions
+	Truth           truthOptions
 }
 
-// DefaultIsing is the 5 × 5 model of the discrete Langevin paper, section 7.1.
-func DefaultIsing() IsingOptions {
-	return IsingOptions{Rows: 5, Columns: 5, Coupling: 0.1, Field: 0.2}
+// defaultIsing is the 5 × 5 model of the discrete Langevin paper, section 7.1.
+func defaultIsing() isingOptions {
+	return isingOptions{Rows: 5, Columns: 5, Coupling: 0.1, Field: 0.2}
 }
 
-// NewIsing makes the problem. Its observables are the spins.
-func NewIsing(ctx context.Context, o IsingOptions) (*Problem, error) {
+func (o *isingOptions) register(f *flag.FlagSet) {
+	f.Var(&size{&o.Rows, &o.Columns}, "size", "rows and columns of the lattice")
+	numberVar(f, &o.Coupling, "coupling", "a; negative is allowed")
+	numberVar(f, &o.Field, "field", "b")
+	o.Truth.register(f)
+}
+
+// problem has the spins as observables.
+func (o isingOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
 	if err := checkLattice(o.Rows, o.Columns); err != nil {
 		return nil, err
 	}
@@ -348,20 +361,16 @@ func NewIsing(ctx context.Context, o IsingOptions) (*Problem, error) {
 	}
 	p := &Problem{
 		Kind: "ising", Target: target, consistent: true,
-		Parameters: []Parameter{
+		Parameters: []parameter{
 			{"size", fmt.Sprintf("%dx%d", o.Rows, o.Columns)}, {"coupling", decimal(o.Coupling)}, {"field", decimal(o.Field)},
 		},
 		observables: numbered(o.Rows*o.Columns, -1, 1),
 	}
 	up := 1 / (1 + math.Exp(-2*o.Field))
 	p.independent = slices.Repeat([][]float64{{1 - up, up}}, o.Rows*o.Columns)
-	err = p.settle(ctx, o.Truth, func() (string, []float64, error) {
+	err = p.settle(ctx, o.Truth.seeded(seed), func() (string, []float64, error) {
 		if o.Field == 0 {
 			return "symmetry under a flip of all spins", make([]float64, o.Rows*o.Columns), nil
-		}
-		if o.Rows == 5 && o.Columns == 5 {
-			mean, err := storedIsingMean(o.Coupling, o.Field)
-			return "enumeration of 2^25 states, stored", slices.Repeat([]float64{mean}, 25), err
 		}
 		lattice := torus{
 			rows: o.Rows, columns: o.Columns,
@@ -382,42 +391,69 @@ func (p *Problem) lattice(t torus) (string, []float64, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: %w", errTooLarge, err)
 	}
-	return "transfer matrix", p.means(slices.Repeat(Marginals(law), t.rows*t.columns)), nil
+	return "transfer matrix", p.means(slices.Repeat(law, t.rows*t.columns)), nil
 }
 
-// PottsOptions set a Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],
+// pottsOptions set a Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],
 // every edge once.
-type PottsOptions struct {
+type pottsOptions struct {
 	Rows, Columns int
-	Coupling      float64   // J, of either sign
-	Field         []float64 // h, one value for each state
-	Truth         TruthOptions
+	Coupling      float64       // J, of either sign
+	Field         list[float64] // h, one value for each state
+	States        states        // not 0: that many, without a field
+	Truth         truthOptions
 }
 
-// DefaultPotts is a 4 × 4 model of three states.
-func DefaultPotts() PottsOptions {
-	return PottsOptions{Rows: 4, Columns: 4, Coupling: 0.5, Field: []float64{0.2, 0, -0.2}}
+type states int
+
+func (v *states) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxCategories {
+		return fmt.Errorf("a whole number from 1 to %d", maxCategories)
+	}
+	*v = states(n)
+	return nil
 }
 
-// NewPotts makes the problem. Its observables are the indicators of every
-// state of every site.
-func NewPotts(ctx context.Context, o PottsOptions) (*Problem, error) {
+func (v *states) String() string { return "" }
+
+// defaultPotts is a 4 × 4 model of three states.
+func defaultPotts() pottsOptions {
+	return pottsOptions{Rows: 4, Columns: 4, Coupling: 0.5, Field: []float64{0.2, 0, -0.2}}
+}
+
+func (o *pottsOptions) register(f *flag.FlagSet) {
+	f.Var(&size{&o.Rows, &o.Columns}, "size", "rows and columns of the lattice")
+	numberVar(f, &o.Coupling, "coupling", "J; negative is allowed")
+	f.Var(&o.Field, "field", "h, a value for each state")
+	f.Var(&o.States, "states", "instead of a field: that many states without one")
+	o.Truth.register(f)
+}
+
+// problem has the indicators of every state of every site as observables.
+func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
 	if err := checkLattice(o.Rows, o.Columns); err != nil {
 		return nil, err
 	}
 	if !finite(o.Coupling) {
 		return nil, refuse("coupling", "%v is not a finite number", o.Coupling)
 	}
+	if o.States > 0 {
+		if !slices.Equal(o.Field, defaultPotts().Field) {
+			return nil, refuse("states", "it excludes a field: give one of the two")
+		}
+		o.Field = make([]float64, o.States)
+	}
 	if len(o.Field) < 1 || len(o.Field) > maxCategories {
-		return nil, refuse("states", "%d is not a whole number from 1 to %d", len(o.Field), maxCategories)
+		return nil, refuse("field", "%d states, and it can be from 1 to %d", len(o.Field), maxCategories)
 	}
 	p := &Problem{
 		Kind: "potts", consistent: true,
-		Parameters: []Parameter{{"size", fmt.Sprintf("%dx%d", o.Rows, o.Columns)}, {"coupling", decimal(o.Coupling)}, {"field", decimals(o.Field)}},
+		Parameters: []parameter{{"size", fmt.Sprintf("%dx%d", o.Rows, o.Columns)}, {"coupling", decimal(o.Coupling)}, {"field", joined(o.Field)}},
 	}
 	law := make([]float64, len(o.Field))
 	edge := make([][]float64, len(o.Field))
-	total := logSum(o.Field)
+	total := floats.LogSumExp(o.Field)
 	for v, h := range o.Field {
 		if !finite(h) {
 			return nil, refuse("field", "%v is not a finite number", h)
@@ -433,7 +469,7 @@ func NewPotts(ctx context.Context, o PottsOptions) (*Problem, error) {
 	p.Target = target
 	p.observables = indicators(target.Categories())
 	p.independent = slices.Repeat([][]float64{law}, o.Rows*o.Columns)
-	err = p.settle(ctx, o.Truth, func() (string, []float64, error) {
+	err = p.settle(ctx, o.Truth.seeded(seed), func() (string, []float64, error) {
 		if slices.Min(o.Field) == slices.Max(o.Field) {
 			return "symmetry of the states", slices.Repeat([]float64{1 / float64(len(o.Field))}, len(p.observables)), nil
 		}
@@ -445,18 +481,10 @@ func NewPotts(ctx context.Context, o PottsOptions) (*Problem, error) {
 	return p, nil
 }
 
-func decimals(x []float64) string {
-	texts := make([]string, len(x))
-	for i, v := range x {
-		texts[i] = decimal(v)
-	}
-	return strings.Join(texts, ",")
-}
-
-// TableOptions set a random table: an energy for every state, drawn from
+// tableOptions set a random table: an energy for every state, drawn from
 // N(0, scale²).
-type TableOptions struct {
-	Categories []int
+type tableOptions struct {
+	Categories list[int]
 	Scale      float64 // standard deviation of the energies, nats
 	// GradientError is the standard deviation of the gradient's error, as the
 	// gradients of deep models have one.
@@ -468,29 +496,35 @@ type TableOptions struct {
 	Seed             uint64
 }
 
-// DefaultTable is a table of three slots.
-func DefaultTable() TableOptions {
-	return TableOptions{Categories: []int{4, 4, 4}, Scale: 1, Terms: 1, Seed: 1}
+// defaultTable is a table of three slots.
+func defaultTable() tableOptions {
+	return tableOptions{Categories: []int{4, 4, 4}, Scale: 1, Terms: 1, Seed: 1}
 }
 
-// NewTable makes the problem. Its observables are the indicators of every
-// category of every slot.
-func NewTable(ctx context.Context, o TableOptions) (*Problem, error) {
+func (o *tableOptions) register(f *flag.FlagSet) {
+	f.Var(&o.Categories, "categories", "number of categories of each slot")
+	numberVar(f, &o.Scale, "scale", "standard deviation of the energies, in nats")
+	numberVar(f, &o.GradientError, "gradient-error", "standard deviation of the gradient's error")
+	numberVar(f, &o.ConditionalError, "conditional-error", "standard deviation of the conditionals' energies from the others")
+	wholeVar(f, &o.Terms, "terms", "terms of the energy, for stochastic gradients")
+	f.Var((*seed)(&o.Seed), "target-seed", "seed of the energies")
+}
+
+// problem has the indicators of every category of every slot as observables.
+func (o tableOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
 	if len(o.Categories) == 0 {
 		return nil, refuse("categories", "none given: give the number of categories of each slot")
 	}
-	texts := make([]string, len(o.Categories))
 	states := 1.0
-	for j, k := range o.Categories {
+	for _, k := range o.Categories {
 		if k < 1 || k > maxCategories {
 			return nil, refuse("categories", "%d is not a whole number from 1 to %d", k, maxCategories)
 		}
-		texts[j] = strconv.Itoa(k)
 		states *= float64(k)
 	}
 	// A table also holds its gradient's errors, a number for each neighbour.
-	if entries := states * float64(len(o.Categories)*widest(o.Categories)) * float64(max(o.Terms, 1)); entries > 1<<24 {
-		return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: take fewer or smaller slots", strings.Join(texts, ","), states)
+	if entries := states * float64(len(o.Categories)*slices.Max(o.Categories)) * float64(max(o.Terms, 1)); entries > 1<<24 {
+		return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: take fewer or smaller slots", joined(o.Categories), states)
 	}
 	for _, s := range []struct {
 		option string
@@ -512,16 +546,16 @@ func NewTable(ctx context.Context, o TableOptions) (*Problem, error) {
 	}
 	p := &Problem{
 		Kind: "table", Target: target, consistent: o.ConditionalError == 0,
-		Parameters: []Parameter{
-			{"categories", strings.Join(texts, ",")}, {"scale", decimal(o.Scale)}, {"gradient-error", decimal(o.GradientError)},
+		Parameters: []parameter{
+			{"categories", joined(o.Categories)}, {"scale", decimal(o.Scale)}, {"gradient-error", decimal(o.GradientError)},
 			{"conditional-error", decimal(o.ConditionalError)}, {"terms", strconv.Itoa(max(o.Terms, 1))}, {"target-seed", strconv.FormatUint(o.Seed, 10)},
 		},
 		observables: indicators(o.Categories),
 	}
-	marginals, err := enumerate(ctx, target)
+	law, err := marginals(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	p.Truth = &Truth{Method: fmt.Sprintf("enumeration of %.0f states", states), Means: p.means(marginals)}
+	p.Truth = &truth{Method: fmt.Sprintf("enumeration of %.0f states", states), Means: p.means(law)}
 	return p, nil
 }

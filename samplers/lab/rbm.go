@@ -2,14 +2,17 @@ package lab
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/samplers"
@@ -68,7 +71,7 @@ func (s *side) each(visit func(state uint32, logWeight float64, logits []float64
 		if i++; i == 1<<len(s.listed) {
 			return
 		}
-		unit := trailingZeros(i)
+		unit := bits.TrailingZeros64(i)
 		state ^= 1 << unit
 		sign := -1.0
 		if state>>unit&1 == 1 {
@@ -79,14 +82,6 @@ func (s *side) each(visit func(state uint32, logWeight float64, logits []float64
 			logits[j] += sign * w
 		}
 	}
-}
-
-func trailingZeros(i uint64) int {
-	n := 0
-	for ; i&1 == 0; i >>= 1 {
-		n++
-	}
-	return n
 }
 
 func softplus(x float64) float64 {
@@ -119,7 +114,7 @@ func (m *machine) solve() (*solved, error) {
 		r.states = append(r.states, state)
 		r.cumulative = append(r.cumulative, logWeight)
 	})
-	r.logNormaliser = logSum(r.cumulative)
+	r.logNormaliser = floats.LogSumExp(r.cumulative)
 	total, i := 0.0, 0
 	s.each(func(state uint32, logWeight float64, logits []float64) {
 		p := math.Exp(logWeight - r.logNormaliser)
@@ -165,18 +160,19 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 	return states
 }
 
-// RBMData lists the data sets an RBM can be trained on: bars and stripes, or
+// rbmData lists the data sets an RBM can be trained on: bars and stripes, or
 // none, which draws random weights instead.
-func RBMData() []string { return []string{"bars-and-stripes", "none"} }
+func rbmData() []string { return []string{"bars-and-stripes", "none"} }
 
-// References lists what the maximum mean discrepancy is measured from: exact
-// draws, or the states of block Gibbs chains as in the papers.
-func References() []string { return []string{"exact", "block-gibbs"} }
+// references lists what the maximum mean discrepancy is measured from: exact
+// draws where there are any and else the states of block Gibbs chains, as in the
+// papers; or one of the two.
+func references() []string { return []string{"auto", "exact", "block-gibbs"} }
 
-// RBMOptions set a restricted Boltzmann machine over binary visible units,
+// rbmOptions set a restricted Boltzmann machine over binary visible units,
 // U(v) = Σ_i softplus(W v + a)_i + bᵀv.
-type RBMOptions struct {
-	// Data is one of [RBMData]. Bars and stripes are the images of Side × Side
+type rbmOptions struct {
+	// Data is one of rbmData. Bars and stripes are the images of Side × Side
 	// pixels whose rows, or columns, are each all on or all off.
 	Data string
 	Side int
@@ -185,28 +181,28 @@ type RBMOptions struct {
 	Hidden  int
 	// Scale is the standard deviation of random weights; biases are N(0, 1).
 	Scale    float64
-	Training TrainingOptions
+	Training trainingOptions
 	// Seed of the training, or of the random weights.
 	Seed uint64
 
-	Truth TruthOptions
-	// Reference is one of [References], "" for exact where possible.
+	Truth truthOptions
+	// reference is one of references, "" for auto.
 	Reference        string
 	ReferenceSamples int // 0 for 500
 	ReferenceSteps   int // of block Gibbs, 0 for 1,000
 }
 
-// DefaultRBM is a machine for bars and stripes that can be summed exactly.
-func DefaultRBM() RBMOptions {
-	return RBMOptions{Data: RBMData()[0], Side: 5, Visible: 100, Hidden: 12, Scale: 0.05, Training: DefaultTraining(), Seed: 1, ReferenceSamples: 500, ReferenceSteps: 1000}
+// defaultRBM is a machine for bars and stripes that can be summed exactly.
+func defaultRBM() rbmOptions {
+	return rbmOptions{Data: rbmData()[0], Side: 5, Visible: 100, Hidden: 12, Scale: 0.05, Training: defaultTraining(), Seed: 1, ReferenceSamples: 500, ReferenceSteps: 1000}
 }
 
-func (o *RBMOptions) check() error {
-	if !slices.Contains(RBMData(), o.Data) {
-		return refuse("data", "%q is not one of %s", o.Data, strings.Join(RBMData(), ", "))
+func (o *rbmOptions) check() error {
+	if !slices.Contains(rbmData(), o.Data) {
+		return refuse("data", "%q is not one of %s", o.Data, strings.Join(rbmData(), ", "))
 	}
-	if o.Reference != "" && !slices.Contains(References(), o.Reference) {
-		return refuse("reference", "%q is not one of %s", o.Reference, strings.Join(References(), ", "))
+	if o.Reference != "" && !slices.Contains(references(), o.Reference) {
+		return refuse("reference", "%q is not one of %s", o.Reference, strings.Join(references(), ", "))
 	}
 	if o.Hidden < 1 || o.Hidden > 4096 {
 		return refuse("hidden", "%d is not a whole number from 1 to 4096", o.Hidden)
@@ -232,8 +228,25 @@ func (o *RBMOptions) check() error {
 	return nil
 }
 
-// NewRBM trains or draws a machine. Its observables are the visible units.
-func NewRBM(ctx context.Context, o RBMOptions) (*Problem, error) {
+func (o *rbmOptions) register(f *flag.FlagSet) {
+	choiceVar(f, &o.Data, "data", rbmData(), "what the machine is trained on; none draws random weights")
+	wholeVar(f, &o.Side, "side", "the images have this number of pixels squared, the visible units")
+	wholeVar(f, &o.Hidden, "hidden", "hidden units")
+	wholeVar(f, &o.Visible, "visible", "visible units of random weights")
+	numberVar(f, &o.Scale, "scale", "standard deviation of random weights")
+	wholeVar(f, &o.Training.DivergenceSteps, "divergence-steps", "block Gibbs steps of contrastive divergence")
+	wholeVar(f, &o.Training.Updates, "updates", "updates of the training")
+	wholeVar(f, &o.Training.Batch, "batch", "images of each update")
+	numberVar(f, &o.Training.LearningRate, "learning-rate", "of Adam")
+	f.Var((*seed)(&o.Seed), "target-seed", "seed of the training or of the weights")
+	choiceVar(f, &o.Reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
+	wholeVar(f, &o.ReferenceSamples, "reference-samples", "states of the reference")
+	wholeVar(f, &o.ReferenceSteps, "reference-steps", "block Gibbs steps behind each state of the reference")
+	o.Truth.register(f)
+}
+
+// problem trains or draws a machine. Its observables are the visible units.
+func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -242,7 +255,7 @@ func NewRBM(ctx context.Context, o RBMOptions) (*Problem, error) {
 	if o.Data == "none" {
 		r := samplers.Streams(o.Seed, "rbm", 1)[0]
 		m.weights, m.hidden, m.visible = normals(r, o.Hidden*o.Visible, o.Scale), normals(r, o.Hidden, 1), normals(r, o.Visible, 1)
-		p.Parameters = []Parameter{
+		p.Parameters = []parameter{
 			{"data", o.Data}, {"visible", strconv.Itoa(o.Visible)}, {"hidden", strconv.Itoa(o.Hidden)}, {"scale", decimal(o.Scale)},
 		}
 	} else {
@@ -252,13 +265,13 @@ func NewRBM(ctx context.Context, o RBMOptions) (*Problem, error) {
 			return nil, err
 		}
 		p.independent = pixelMeans(data, o.Side*o.Side)
-		p.Parameters = []Parameter{
+		p.Parameters = []parameter{
 			{"data", o.Data}, {"side", strconv.Itoa(o.Side)}, {"hidden", strconv.Itoa(o.Hidden)},
 			{"divergence-steps", strconv.Itoa(o.Training.DivergenceSteps)}, {"updates", strconv.Itoa(o.Training.Updates)},
 			{"batch", strconv.Itoa(o.Training.Batch)}, {"learning-rate", decimal(o.Training.LearningRate)},
 		}
 	}
-	p.Parameters = append(p.Parameters, Parameter{"target-seed", strconv.FormatUint(o.Seed, 10)})
+	p.Parameters = append(p.Parameters, parameter{"target-seed", strconv.FormatUint(o.Seed, 10)})
 	target, err := targets.NewRBM(m.weights, m.hidden, m.visible)
 	if err != nil {
 		return nil, err
@@ -266,7 +279,7 @@ func NewRBM(ctx context.Context, o RBMOptions) (*Problem, error) {
 	p.Target = target
 	p.observables = numbered(len(m.visible), 0, 1)
 	var exact *solved
-	err = p.settle(ctx, o.Truth, func() (string, []float64, error) {
+	err = p.settle(ctx, o.Truth.seeded(seed), func() (string, []float64, error) {
 		if exact, err = m.solve(); err != nil {
 			return "", nil, err
 		}
@@ -276,7 +289,9 @@ func NewRBM(ctx context.Context, o RBMOptions) (*Problem, error) {
 		return nil, err
 	}
 	if p.Training != nil && exact != nil {
-		p.Training.judge(m, exact, o.Side)
+		if err := p.Training.judge(ctx, target, exact, barsAndStripes(o.Side)); err != nil {
+			return nil, err
+		}
 	}
 	return p, p.refer(ctx, o, exact)
 }
@@ -289,8 +304,8 @@ func normals(r *rand.Rand, n int, scale float64) []float64 {
 	return x
 }
 
-// Reference is what the maximum mean discrepancy is measured from.
-type Reference struct {
+// reference is what the maximum mean discrepancy is measured from.
+type reference struct {
 	Method  string `json:"method"`
 	Samples int    `json:"samples"`
 	// Steps of block Gibbs behind each sample; 0 for exact draws.
@@ -304,9 +319,9 @@ type Reference struct {
 	sample func(n, label int) ([]int, error) // independent draws of the reference's own law
 }
 
-// Floor is the squared discrepancy that chains would show if they drew from
+// floor is the squared discrepancy that chains would show if they drew from
 // the reference's own law: the mean of several sets of as many draws.
-type Floor struct {
+type floor struct {
 	MMD2              float64 `json:"mmd2"`
 	StandardDeviation float64 `json:"standard_deviation"` // between sets of draws
 	Sets              int     `json:"sets"`
@@ -314,7 +329,7 @@ type Floor struct {
 
 const floorSets = 20
 
-func (r *Reference) floor(n int) (*Floor, error) {
+func (r *reference) floor(n int) (*floor, error) {
 	values := make([]float64, floorSets)
 	for i := range values {
 		states, err := r.sample(n, i)
@@ -326,11 +341,11 @@ func (r *Reference) floor(n int) (*Floor, error) {
 		values[i], _ = squaredDiscrepancy(set, r.set, r.self)
 	}
 	mean, deviation := stat.MeanStdDev(values, nil)
-	return &Floor{mean, deviation, floorSets}, nil
+	return &floor{mean, deviation, floorSets}, nil
 }
 
 // refer makes the reference set.
-func (p *Problem) refer(ctx context.Context, o RBMOptions, exact *solved) error {
+func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error {
 	if o.ReferenceSamples == 0 {
 		o.ReferenceSamples = 500
 	}
@@ -339,15 +354,16 @@ func (p *Problem) refer(ctx context.Context, o RBMOptions, exact *solved) error 
 	}
 	slots := len(p.Target.Categories())
 	method := o.Reference
+	auto := method == "" || method == references()[0]
 	switch {
-	case method == "" && exact != nil:
+	case auto && exact != nil:
 		method = "exact"
-	case method == "":
+	case auto:
 		method = "block-gibbs"
 	case method == "exact" && exact == nil:
 		return refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
 	}
-	r := &Reference{Method: method, Samples: o.ReferenceSamples, set: newBinarySet(slots)}
+	r := &reference{Method: method, Samples: o.ReferenceSamples, set: newBinarySet(slots)}
 	gibbs := func(n int, label string) ([]int, error) {
 		kernel, err := samplers.New("rbm-gibbs", p.Target)
 		if err != nil {
@@ -376,7 +392,7 @@ func (p *Problem) refer(ctx context.Context, o RBMOptions, exact *solved) error 
 		}
 		r.set.add(states)
 	}
-	r.self = mean(r.set.rowMeans(r.set))
+	r.self = stat.Mean(r.set.rowMeans(r.set), nil)
 	if method != "exact" && exact != nil {
 		set := newBinarySet(slots)
 		set.add(exact.draw(o.ReferenceSamples, samplers.Streams(o.Seed, "against exact", 1)[0]))
@@ -384,6 +400,6 @@ func (p *Problem) refer(ctx context.Context, o RBMOptions, exact *solved) error 
 		r.AgainstExact = &value
 	}
 	p.Reference = r
-	p.Parameters = append(p.Parameters, Parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, r.Steps)})
+	p.Parameters = append(p.Parameters, parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, r.Steps)})
 	return nil
 }

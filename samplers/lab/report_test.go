@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"image/png"
 	"io"
 	"os"
@@ -32,12 +31,12 @@ func files(t *testing.T, dir string) []string {
 // TestWrite: the folder holds what the report says, whole, and without times
 // equal twice.
 func TestWrite(t *testing.T) {
-	p, err := NewRBM(context.Background(), smallTraining(20))
+	p, err := smallTraining(20).problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	report := func() *Report {
-		return NewReport(compare(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil))
+		return &Report{Runs: []*Run{compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)}, Definitions: definitions()}
 	}
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	paths, err := report().Write(dir, "svg")
@@ -133,7 +132,7 @@ func TestPresets(t *testing.T) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			last, all := 0, 0
-			report, err := RunPreset(context.Background(), p.Name, Overrides{
+			report, err := RunPreset(context.Background(), p.Name, Options{
 				Chains: 2, Steps: 40, Seed: 1, Clock: ticker(),
 				Observe: func(p Progress) {
 					if p.Step < last || p.Step > p.Steps {
@@ -170,22 +169,22 @@ func TestPresets(t *testing.T) {
 			}
 		})
 	}
-	if len(runs) != len(PresetNames())-1 {
+	if len(runs) != len(Presets())-1 {
 		t.Error("a preset is not run")
 	}
 	var option *OptionError
-	_, err := RunPreset(context.Background(), "dlp-figure-9", Overrides{})
-	if !errors.As(err, &option) || err.Error() != fmt.Sprintf("preset: %q is not one of %s", "dlp-figure-9", strings.Join(PresetNames(), ", ")) {
+	_, err := RunPreset(context.Background(), "dlp-figure-9", Options{})
+	if !errors.As(err, &option) || !strings.HasPrefix(err.Error(), `preset: "dlp-figure-9" is not one of dlp-figure-1, `) {
 		t.Error(err)
 	}
-	if _, err := RunPreset(context.Background(), "dlp-toy", Overrides{Steps: -1}); !errors.As(err, &option) {
+	if _, err := RunPreset(context.Background(), "dlp-toy", Options{Steps: -1}); !errors.As(err, &option) {
 		t.Error(err)
 	}
 }
 
 // Figure 7 gives Gibbs and DULA two and a half times the steps.
 func TestFigure7Steps(t *testing.T) {
-	report, err := RunPreset(context.Background(), "dlp-figure-7", Overrides{Chains: 1, Steps: 20, Seed: 1})
+	report, err := RunPreset(context.Background(), "dlp-figure-7", Options{Chains: 1, Steps: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

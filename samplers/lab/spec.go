@@ -8,8 +8,28 @@ import (
 	"infill/samplers"
 )
 
-// All is the sampler list that stands for every sampler that suits the target.
-const All = "all"
+// all is the sampler list that stands for every sampler that suits the target.
+const all = "all"
+
+// specs is a flag's list of samplers.
+type specs []Spec
+
+func (v *specs) Set(text string) error {
+	list, err := ParseSpecs(text)
+	if err != nil {
+		return fmt.Errorf("a list of samplers: %s", strings.TrimPrefix(err.Error(), "samplers: "))
+	}
+	*v = list
+	return nil
+}
+
+func (v *specs) String() string {
+	var labels []string
+	for _, s := range *v {
+		labels = append(labels, s.Label)
+	}
+	return strings.Join(labels, ",")
+}
 
 // A Spec is one sampler of a comparison.
 type Spec struct {
@@ -54,11 +74,11 @@ func (s *Spec) check() error {
 		}
 		s.Steps = n
 	}
-	if s.Name == All && len(s.Settings) == 0 && s.Steps == 0 {
+	if s.Name == all && len(s.Settings) == 0 && s.Steps == 0 {
 		return nil
 	}
 	if samplers.Describe(s.Name).Name == "" {
-		return fmt.Errorf("%q is not one of %s, %s", s.Name, All, strings.Join(samplers.Names(), ", "))
+		return fmt.Errorf("%q is not one of %s, %s", s.Name, all, strings.Join(samplers.Names(), ", "))
 	}
 	return s.Check()
 }

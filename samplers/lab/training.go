@@ -3,30 +3,33 @@ package lab
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"infill/samplers"
+	"infill/samplers/targets"
 )
 
-// TrainingOptions set contrastive divergence: Hinton, Training Products of
+// trainingOptions set contrastive divergence: Hinton, Training Products of
 // Experts by Minimizing Contrastive Divergence (2002), with Adam (Kingma and
 // Ba, 2015, with their β₁ = 0.9, β₂ = 0.999) as the papers use it.
-type TrainingOptions struct {
+type trainingOptions struct {
 	DivergenceSteps int // k of CD-k
 	Updates         int
 	Batch           int
 	LearningRate    float64 // of Adam
 }
 
-// DefaultTraining takes a second on bars and stripes. Divergence steps and
+// defaultTraining takes a second on bars and stripes. Divergence steps and
 // batch are those of the papers' RBM; the learning rate is twenty times theirs,
 // for fewer updates.
-func DefaultTraining() TrainingOptions {
-	return TrainingOptions{DivergenceSteps: 10, Updates: 1000, Batch: 100, LearningRate: 0.02}
+func defaultTraining() trainingOptions {
+	return trainingOptions{DivergenceSteps: 10, Updates: 1000, Batch: 100, LearningRate: 0.02}
 }
 
-func (o TrainingOptions) check() error {
+func (o trainingOptions) check() error {
 	for _, s := range []struct {
 		option string
 		value  int
@@ -41,9 +44,9 @@ func (o TrainingOptions) check() error {
 	return nil
 }
 
-// Training tells how well a machine learnt its data, where it can be summed
+// training tells how well a machine learnt its data, where it can be summed
 // exactly.
-type Training struct {
+type training struct {
 	Patterns int `json:"patterns"` // of the data, each as probable as the others
 	// LogLikelihood is the mean over the patterns of log p, in nats; the best
 	// any law reaches is -ln(patterns).
@@ -104,7 +107,7 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 
 // train fits a machine by contrastive divergence: the gradient is the mean of
 // v hᵀ over the data less its mean after k steps of block Gibbs from them.
-func train(ctx context.Context, data [][]int, visible, hidden int, o TrainingOptions, seed uint64) (*machine, *Training, error) {
+func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOptions, seed uint64) (*machine, *training, error) {
 	r := samplers.Streams(seed, "training", 1)[0]
 	m := &machine{normals(r, hidden*visible, 0.01), make([]float64, hidden), make([]float64, visible)}
 	// The visible biases start at the data's own log-odds (Hinton, A Practical
@@ -112,10 +115,20 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o TrainingOpt
 	for j, law := range pixelMeans(data, visible) {
 		m.visible[j] = math.Log(law[1] / law[0])
 	}
+	target, err := targets.NewRBM(m.weights, m.hidden, m.visible) // follows the parameters
+	if err != nil {
+		return nil, nil, err
+	}
 	weights, a, b := newAdam(len(m.weights)), newAdam(hidden), newAdam(visible)
 	dw, da, db := make([]float64, len(m.weights)), make([]float64, hidden), make([]float64, visible)
-	v, h := make([]float64, visible), make([]float64, hidden)
-	logits := make([]float64, visible)
+	v, h := make([]int, visible), make([]float64, hidden)
+	on, logits := make([]bool, hidden), make([]float64, visible)
+	activate := func() { // writes p(h_i = 1 | v)
+		target.LatentLogits(v, h)
+		for i, l := range h {
+			h[i] = sigmoid(l)
+		}
+	}
 	var order []int
 	for update := 1; update <= o.Updates; update++ {
 		if err := ctx.Err(); err != nil {
@@ -128,16 +141,22 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o TrainingOpt
 			if len(order) == 0 {
 				order = r.Perm(len(data))
 			}
-			pattern := data[order[0]]
+			copy(v, data[order[0]])
 			order = order[1:]
-			for j, x := range pattern {
-				v[j] = float64(x)
-			}
-			m.hiddenProbabilities(v, h)
+			activate()
 			accumulate(dw, da, db, v, h, 1/float64(o.Batch))
 			for range o.DivergenceSteps {
-				m.sampleVisible(h, v, logits, r)
-				m.hiddenProbabilities(v, h)
+				for i, p := range h {
+					on[i] = r.Float64() < p
+				}
+				target.SlotLogits(on, logits)
+				for j, l := range logits {
+					v[j] = 0
+					if r.Float64() < sigmoid(l) {
+						v[j] = 1
+					}
+				}
+				activate()
 			}
 			accumulate(dw, da, db, v, h, -1/float64(o.Batch))
 		}
@@ -145,70 +164,30 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o TrainingOpt
 		a.ascend(m.hidden, da, o.LearningRate, update)
 		b.ascend(m.visible, db, o.LearningRate, update)
 	}
-	return m, &Training{Patterns: len(data)}, nil
+	return m, &training{Patterns: len(data)}, nil
 }
 
-// hiddenProbabilities writes p(h_i = 1 | v).
-func (m *machine) hiddenProbabilities(v, h []float64) {
-	for i := range h {
-		sum := m.hidden[i]
-		for j, w := range m.weights[i*len(v) : (i+1)*len(v)] {
-			sum += w * v[j]
-		}
-		h[i] = sigmoid(sum)
-	}
-}
-
-// sampleVisible draws h from its probabilities and then v given h.
-func (m *machine) sampleVisible(h, v, logits []float64, r *rand.Rand) {
-	copy(logits, m.visible)
-	for i, p := range h {
-		if r.Float64() < p {
-			for j, w := range m.weights[i*len(v) : (i+1)*len(v)] {
-				logits[j] += w
-			}
-		}
-	}
-	for j, l := range logits {
-		v[j] = 0
-		if r.Float64() < sigmoid(l) {
-			v[j] = 1
-		}
-	}
-}
-
-func accumulate(dw, da, db, v, h []float64, scale float64) {
+func accumulate(dw, da, db []float64, v []int, h []float64, scale float64) {
 	for i, p := range h {
 		da[i] += scale * p
 		row := dw[i*len(v) : (i+1)*len(v)]
 		for j, x := range v {
-			row[j] += scale * p * x
+			row[j] += scale * p * float64(x)
 		}
 	}
 	for j, x := range v {
-		db[j] += scale * x
+		db[j] += scale * float64(x)
 	}
 }
 
 // judge computes how well the data were learnt.
-func (t *Training) judge(m *machine, exact *solved, side int) {
-	var logs []float64
-	sum := 0.0
-	for _, pattern := range barsAndStripes(side) {
-		l := -exact.logNormaliser
-		for i := range m.hidden {
-			input := m.hidden[i]
-			for j, x := range pattern {
-				input += float64(x) * m.weights[i*len(pattern)+j]
-			}
-			l += softplus(input)
-		}
-		for j, x := range pattern {
-			l += float64(x) * m.visible[j]
-		}
-		logs = append(logs, l)
-		sum += l
+func (t *training) judge(ctx context.Context, target samplers.Target, exact *solved, data [][]int) error {
+	logs := make([]float64, len(data))
+	if err := target.Energy(ctx, slices.Concat(data...), logs); err != nil {
+		return err
 	}
-	likelihood, mass := sum/float64(len(logs)), math.Exp(logSum(slices.Clone(logs)))
+	floats.AddConst(-exact.logNormaliser, logs)
+	likelihood, mass := stat.Mean(logs, nil), math.Exp(floats.LogSumExp(logs))
 	t.LogLikelihood, t.Mass = &likelihood, &mass
+	return nil
 }

@@ -10,6 +10,7 @@ package targets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -39,7 +40,7 @@ type Enumeration struct {
 }
 
 // Enumerate evaluates every state of a target. More than [MaxStates] states,
-// or a NaN or +Inf energy, is an error.
+// a NaN or +Inf energy, or a target whose every state is forbidden is an error.
 func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 	categories := target.Categories()
 	n, err := count(categories)
@@ -66,6 +67,9 @@ func Enumerate(ctx context.Context, target Energy) (*Enumeration, error) {
 			return nil, fmt.Errorf("state %v has energy %v: it has no probability", e.State(i), u)
 		}
 		largest = math.Max(largest, u)
+	}
+	if math.IsInf(largest, -1) {
+		return nil, errors.New("every state is forbidden: nothing to sample")
 	}
 	sum := 0.0
 	for i, u := range e.Energy {

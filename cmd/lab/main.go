@@ -1,0 +1,293 @@
+// Lab is the laboratory. It compares samplers on distributions that are known
+// exactly, repeats figures of the papers, fits independent slots by ARM, and
+// writes the measured tables of the documentation:
+//
+//	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
+//	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
+//	go run ./cmd/lab arm ising --size 4x4
+//	go run ./cmd/lab defaults -o docs/defaults.md
+//	go run ./cmd/lab samplers -o docs/samplers.md
+//
+// The tables take minutes. Times in them are of the machine, and of what else it
+// does.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2/maybe"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"infill/infill"
+	"infill/samplers/lab"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program; it returns the exit code: 2 for a wrong call.
+func run(ctx context.Context, args []string, out, messages io.Writer) int {
+	root := newRoot(out, messages)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var option *lab.OptionError
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &option):
+		fmt.Fprintf(messages, "lab: --%v\n", option)
+		return 2
+	case errors.As(err, &usage):
+		fmt.Fprintf(messages, "lab: %v: see --help\n", err)
+		return 2
+	}
+	fmt.Fprintf(messages, "lab: %v\n", err)
+	return 1
+}
+
+// usageError is a wrong call that is no option of the laboratory.
+type usageError struct{ error }
+
+// experiment is what its commands have in common.
+type experiment struct {
+	out, messages                 io.Writer
+	seed                          uint64
+	folder, plots, format, preset string
+	noTimes, quiet                bool
+	compare                       lab.Options
+	arm                           lab.ARMOptions
+}
+
+// formats lists the forms of a report.
+func formats() []string { return []string{"text", "json", "csv"} }
+
+func newRoot(out, messages io.Writer) *cobra.Command {
+	e := newExperiment(out, messages)
+	var presets strings.Builder
+	for _, p := range lab.Presets() {
+		fmt.Fprintf(&presets, "\n\n  %s: %s\n      %s", p.Name, p.Title, p.Setting)
+	}
+	root := &cobra.Command{
+		Use: "lab", Short: "Compare samplers on distributions that are known exactly",
+		Long: long + "\n\nWith --preset instead of a target the settings of a figure are repeated; --chains\nand --steps make it shorter or longer. Presets:" + presets.String(),
+		Args: noArguments, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if e.preset == "" {
+				return &usageError{errors.New("no target: name one, as in lab ising, or give --preset")}
+			}
+			return e.run(cmd, func() (*lab.Report, error) { return lab.RunPreset(cmd.Context(), e.preset, e.compare) })
+		},
+	}
+	root.SetOut(out)
+	root.SetErr(messages)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.DisableDefaultCmd = true
+	e.compare.Chains, e.compare.Steps = 0, 0
+	e.register(root)
+	root.Flags().StringVar(&e.preset, "preset", "", "repeat the settings of the figure `NAME`")
+	root.Flags().IntVar(&e.compare.Chains, "chains", 0, "chains of each sampler; 0 is the preset's own")
+	root.Flags().IntVar(&e.compare.Steps, "steps", 0, "steps of each chain; 0 is the preset's own")
+	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM", Long: armLong, Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			return &usageError{errors.New("no target: name one, as in lab arm ising")}
+		}}
+	root.AddCommand(arm, newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
+		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
+	for _, k := range lab.Kinds() {
+		root.AddCommand(newTarget(newExperiment(out, messages), k, "Samplers on "+k.Title, long, (*experiment).comparison))
+	}
+	for _, k := range lab.Kinds() {
+		arm.AddCommand(newTarget(newExperiment(out, messages), k, "ARM on "+k.Title, armLong, (*experiment).fit))
+	}
+	return root
+}
+
+const long = `Compare samplers on distributions that are known exactly: how fast the running means
+come to the exact ones (log RMSE), how many independent draws the steps are worth
+(effective sample size), how often proposals are accepted, how many slots move, and
+what all that costs in evaluations of the target and in seconds.
+
+A sampler is written NAME:SETTING=VALUE,SETTING=VALUE; steps is a setting of all, and
+the name all stands for every sampler that suits the target.
+
+Equal steps, equal evaluations and equal seconds are different comparisons; all three
+are shown. Every number but the seconds is the same for the same seed.`
+
+const armLong = `Fit independent binary slots to a target by ARM, which needs energies alone, and look
+for its best state in the same way. Slots of several categories are recombined from
+two random states.`
+
+func newExperiment(out, messages io.Writer) *experiment {
+	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0], compare: lab.DefaultOptions(), arm: lab.DefaultARM()}
+}
+
+// register defines the flags that all experiments share.
+func (e *experiment) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Uint64Var(&e.seed, "seed", 0, "start of all random numbers; drawn and printed when not given")
+	f.StringVarP(&e.folder, "output", "o", "", "also write report.json and plots to the folder `DIR`")
+	f.StringVar(&e.plots, "plots", e.plots, "form of the plots: "+strings.Join(lab.PlotFormats(), ", "))
+	f.StringVar(&e.format, "format", e.format, "form of the result: "+strings.Join(formats(), ", "))
+	f.BoolVar(&e.noTimes, "no-times", false, "leave out what depends on the clock, so that equal seeds give equal bytes")
+	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
+}
+
+// newTarget makes the command of an experiment on one kind of target.
+func newTarget(e *experiment, k *lab.Kind, short, about string, start func(*experiment, context.Context, *lab.Problem) (*lab.Report, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: k.Name, Short: short, Long: k.Help + "\n\n" + about, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.run(cmd, func() (*lab.Report, error) {
+				p, err := k.Problem(cmd.Context(), e.seed)
+				if err != nil {
+					return nil, err
+				}
+				return start(e, cmd.Context(), p)
+			})
+		}}
+	for _, flags := range []*flag.FlagSet{e.compare.Flags(), k.Flags} {
+		if about == armLong && flags != k.Flags {
+			flags = e.arm.Flags()
+		}
+		cmd.Flags().AddGoFlagSet(flags)
+	}
+	e.register(cmd)
+	return cmd
+}
+
+func (e *experiment) comparison(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
+	return lab.Compare(ctx, p, e.compare)
+}
+
+func (e *experiment) fit(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
+	return lab.FitARM(ctx, p, e.arm)
+}
+
+// run runs an experiment and prints its report.
+func (e *experiment) run(cmd *cobra.Command, report func() (*lab.Report, error)) (err error) {
+	for _, choice := range []struct {
+		flag, value string
+		of          []string
+	}{{"plots", e.plots, lab.PlotFormats()}, {"format", e.format, formats()}} {
+		if !slices.Contains(choice.of, choice.value) {
+			return &lab.OptionError{Option: choice.flag, Err: fmt.Errorf("%q is not one of %s", choice.value, strings.Join(choice.of, ", "))}
+		}
+	}
+	if !cmd.Flags().Changed("seed") {
+		if e.seed, err = infill.NewSeed(); err != nil {
+			return err
+		}
+	}
+	e.compare.Seed, e.arm.Seed, e.compare.Version = e.seed, e.seed, infill.Version()
+	var bar *progressbar.ProgressBar
+	width := 0
+	if file, ok := e.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		width, _, _ = term.GetSize(int(file.Fd()))
+	}
+	if file, ok := e.messages.(*os.File); ok && !e.quiet && term.IsTerminal(int(file.Fd())) {
+		bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(65*time.Millisecond))
+		e.compare.Observe = func(p lab.Progress) {
+			bar.ChangeMax(p.Steps)
+			bar.Describe(p.Sampler)
+			_ = bar.Set(p.Step) // a bar that cannot be drawn is no reason to stop
+		}
+		e.arm.Observe = e.compare.Observe
+	}
+	// Seconds are of one thread, so that kernels that spread large batches over
+	// the cores are compared with those that do not.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	r, err := report()
+	if bar != nil {
+		_ = bar.Clear()
+	}
+	if err != nil {
+		return err
+	}
+	if e.noTimes {
+		r.WithoutTimes()
+	}
+	if !e.quiet {
+		for _, w := range r.Warnings() {
+			fmt.Fprintf(e.messages, "lab: warning: %s\n", w)
+		}
+	}
+	if e.folder != "" {
+		paths, err := r.Write(e.folder, e.plots)
+		if err != nil {
+			return fmt.Errorf("write to %s: %w", e.folder, err)
+		}
+		if !e.quiet {
+			fmt.Fprintf(e.messages, "lab: wrote %d files to %s\n", len(paths), e.folder)
+		}
+	}
+	text := []byte(nil)
+	switch e.format {
+	case "json":
+		text, err = r.JSON()
+	case "csv":
+		text, err = r.CSV()
+	default:
+		text = []byte(r.Text(width))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = e.out.Write(text)
+	return err
+}
+
+// newTable makes the command of a table of the documentation.
+func newTable(name, short string, write func(ctx context.Context, w io.Writer, seeds int) error) *cobra.Command {
+	seeds, path := 3, ""
+	cmd := &cobra.Command{Use: name, Short: short, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error {
+		if seeds < 1 {
+			return &usageError{fmt.Errorf("--seeds: %d is not a whole number of 1 or more", seeds)}
+		}
+		var b bytes.Buffer
+		if err := write(cmd.Context(), &b, seeds); err != nil {
+			return err
+		}
+		if path != "" {
+			return maybe.WriteFile(path, b.Bytes(), 0o644)
+		}
+		_, err := b.WriteTo(cmd.OutOrStdout())
+		return err
+	}}
+	cmd.Flags().IntVar(&seeds, "seeds", seeds, "runs of every cell")
+	cmd.Flags().StringVarP(&path, "out", "o", "", "`FILE` to write; standard output when not given")
+	return cmd
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return &usageError{err}
+	}
+	return nil
+}
+
+// flagError says of a flag's value what it should be.
+func flagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), invalid.Unwrap())}
+	}
+	return &usageError{err}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// lab runs the program with a line of arguments.
+func runLab(ctx context.Context, line string) (out, messages string, code int) {
+	var o, m bytes.Buffer
+	code = run(ctx, strings.Fields(line), &o, &m)
+	return o.String(), m.String(), code
+}
+
+// Equal seeds give equal bytes, but for the times; a report is written too.
+func TestReports(t *testing.T) {
+	dir := t.TempDir()
+	var outputs, files [2]string
+	for i := range outputs {
+		folder := filepath.Join(dir, string(rune('a'+i)))
+		out, messages, code := runLab(t.Context(), "ising --size 3 --samplers gibbs,dmala --seed 4 --steps 100 --chains 4 --warm-up 20 --no-times -o "+folder)
+		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 7 files to "+folder+"\n") && !strings.Contains(messages, "lab: wrote") {
+			t.Fatalf("exit code %d, %q", code, messages)
+		}
+		outputs[i] = out
+		for _, name := range []string{"report.json", "log-rmse-by-step.svg"} {
+			content, err := os.ReadFile(filepath.Join(folder, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[i] += string(content)
+		}
+	}
+	if outputs[0] != outputs[1] || files[0] != files[1] || !strings.Contains(outputs[0], "exact means: transfer matrix") {
+		t.Errorf("two runs of a seed differ, or say nothing:\n%s", outputs[0])
+	}
+	// A seed that is not given is drawn and told.
+	first, _, _ := runLab(t.Context(), "table --samplers gibbs --steps 20 -q")
+	second, _, _ := runLab(t.Context(), "table --samplers gibbs --steps 20 -q")
+	if !strings.Contains(first, "standard error between 16 chains; seed ") || first == second {
+		t.Errorf("without a seed:\n%s", first)
+	}
+	for line, want := range map[string]string{
+		"potts --samplers all --chains 2 --steps 9 --warm-up 3 --seed 1 -q":                 "left out: r-mala needs ",
+		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q --format csv": "rbm",
+		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q --format json":                   `"preset": "dlp-toy"`,
+		"arm ising --size 3x3 --fits 2 --steps 20 --seed 1 -q":                              "Independent slots by ARM on ising, size 3x3",
+		"arm table --fits 2 --steps 20 --seed 1 -q --format json":                           `"recombined": true`,
+		"--help":     "dlp-figure-3",
+		"rbm --help": "auto|exact|block-gibbs",
+		"arm --help": "ARM",
+	} {
+		out, messages, code := runLab(t.Context(), line)
+		if code != 0 || messages != "" || !strings.Contains(out, want) {
+			t.Errorf("lab %s: exit code %d, %q, no %q in:\n%s", line, code, messages, want, out)
+		}
+	}
+}
+
+// Warnings go to standard error, and a folder that cannot be made is told.
+func TestMessages(t *testing.T) {
+	_, messages, code := runLab(t.Context(), "ising --samplers dula:step-size=0.01 --chains 2 --steps 50 --seed 1")
+	if code != 0 || !strings.HasPrefix(messages, "lab: warning: dula:step-size=0.01: ") {
+		t.Errorf("exit code %d, %q", code, messages)
+	}
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, messages, code := runLab(t.Context(), "ising --size 2 --samplers gibbs --steps 5 --seed 1 -q -o "+blocked)
+	if code != 1 || !strings.HasPrefix(messages, "lab: write to "+blocked+": ") || out != "" {
+		t.Errorf("exit code %d, %q, %q", code, messages, out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, messages, code := runLab(ctx, "ising --size 2 --seed 1"); code != 1 || !strings.Contains(messages, "cancel") {
+		t.Errorf("cancelled: exit code %d, %q", code, messages)
+	}
+}
+
+// One line says what is wrong and what would do.
+func TestBadInput(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                   "lab: no target: name one, as in lab ising, or give --preset: see --help",
+		"arm":                                "lab: no target: name one, as in lab arm ising",
+		"--preset dlp-figure-9":              `lab: --preset: "dlp-figure-9" is not one of dlp-figure-1, `,
+		"--preset dlp-toy --steps -1":        "lab: --steps: -1 is not a whole number of 0 (the preset's own) or more",
+		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
+		"ising --samplers dmala:step-size=0": `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,
+		"ising --steps 0":                    "lab: --steps: 0 is not a whole number from 1 to 1073741824",
+		"ising --steps many":                 `lab: --steps: "many" is not a whole number`,
+		"ising --warm-up -1":                 "lab: --warm-up: -1 is not a whole number from 0",
+		"ising --discard 1":                  "lab: --discard: 1 is not a number of 0 or more and below 1",
+		"ising --size 3x":                    `lab: --size: "3x" is not a size as 5x5, or 5 for both sides`,
+		"ising --coupling x":                 `lab: --coupling: "x" is not a number`,
+		"ising --plots pdf":                  `lab: --plots: "pdf" is not one of svg, png, none`,
+		"ising --format yaml":                `lab: --format: "yaml" is not one of text, json, csv`,
+		"ising --initial zero":               `lab: --initial: "zero" is not one of uniform, independent`,
+		"ising --colour red":                 "lab: unknown flag: --colour",
+		"potts --field 1,2 --states 2":       "lab: --states: it excludes a field",
+		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
+		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
+		"arm ising --fits 0":                 "lab: --fits: 0 is not a whole number from 1",
+		"samplers --seeds 0":                 "lab: --seeds: 0 is not a whole number of 1 or more",
+	} {
+		out, messages, code := runLab(t.Context(), line)
+		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 || out != "" {
+			t.Errorf("lab %s: exit code %d, %q, want %q; output %q", line, code, messages, want, out)
+		}
+	}
+	for _, line := range []string{"isng", "ising 5"} {
+		if _, messages, code := runLab(t.Context(), line); code != 2 || strings.Count(messages, "\n") != 1 {
+			t.Errorf("lab %s: exit code %d, %q", line, code, messages)
+		}
+	}
+}
+
+// The commands of the README are run as they stand there.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := 0
+	for _, line := range strings.Split(string(text), "\n") {
+		command, found := strings.CutPrefix(strings.TrimSpace(line), "go run ./cmd/lab ")
+		if !found {
+			continue
+		}
+		run++
+		if out, messages, code := runLab(t.Context(), command); code != 0 || out == "" {
+			t.Errorf("%s: exit code %d, %q", line, code, messages)
+		}
+	}
+	if run == 0 {
+		t.Error("the README has no command of the laboratory")
+	}
+}
