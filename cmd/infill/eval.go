@@ -37,7 +37,7 @@ type evalOptions struct {
 	slots        int
 	fraction     float64
 	tokenisation string
-	shard        string
+	shard        eval.Shard
 	jobs         int
 	out          string
 	seedGiven    bool
@@ -57,9 +57,9 @@ type tableOptions struct {
 func tableFormats() []string { return []string{"text", "json", "csv", "markdown"} }
 
 func (o *tableOptions) register(cmd *cobra.Command) {
-	o.format, o.set = tableFormats()[0], eval.Sets()[0]
+	o.format, o.set = tableFormats()[0], new(eval.Results).Sets()[0]
 	addChoice(cmd, &o.format, "format", "", tableFormats(), "form of the table")
-	addChoice(cmd, &o.set, "set", "", eval.Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
+	addChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
 func newCmdEval(s *terminal.Streams) *cobra.Command {
@@ -147,7 +147,7 @@ infill tui DIR watches it from another terminal.
 	flags.Var(decimal{&o.config.Metrics.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(seed{&o.config.Seed, &o.seedGiven}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
 	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
-	flags.StringVar(&o.shard, "shard", "", "`I/N`: make part I of N, from 1")
+	flags.TextVar(&o.shard, "shard", eval.Shard{}, "`I/N`: make part I of N, from 1")
 	flags.Var(whole{&o.jobs}, "jobs", "sentences to work at at once; more than 1 makes the seconds of a sample mean less")
 	o.jobs = 1
 	o.table.register(cmd)
@@ -223,11 +223,6 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	var err error
 	if o.config.Samplers, err = eval.ParseVariants(o.samplers.String(), o.base); err != nil {
 		return &usageError{fmt.Errorf("--samplers: %w", err), "infill help samplers"}
-	}
-	if o.shard != "" {
-		if _, err := eval.ParseShard(o.shard); err != nil {
-			return &usageError{fmt.Errorf("--shard: %w", err), ""}
-		}
 	}
 	if o.out == "" {
 		o.out = "eval-" + o.preset
@@ -320,12 +315,6 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	if err != nil {
 		return err
 	}
-	var shard eval.Shard
-	if o.shard != "" {
-		if shard, err = eval.ParseShard(o.shard); err != nil {
-			return err
-		}
-	}
 	threads := o.threads
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -333,7 +322,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	bar := newEvalProgress(o.streams, o.quiet, len(fillers))
 	defer bar.clear()
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
+		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
 		Observe: bar.observe,
 		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
 	})
@@ -350,7 +339,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	case err != nil:
 		return optionError(err)
 	case results == nil:
-		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge puts the parts together\n", shard, oneLine(o.out))
+		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge puts the parts together\n", o.shard, oneLine(o.out))
 		return err
 	}
 	return printEval(o.streams, o.table, o.out, results, o.quiet)
@@ -376,7 +365,7 @@ func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results,
 		_, err := io.WriteString(s.Out, t.Markdown())
 		return err
 	}
-	lines := append(t.AllNotes(), "signature "+r.Signature, "report "+filepath.Join(dir, eval.ReportFile))
+	lines := append(t.Notes, "signature "+r.Signature, "report "+filepath.Join(dir, "report.html"))
 	_, err := io.WriteString(s.Styled(), t.Text(s.Width)+"\n"+notes(s.Width, lines...))
 	return err
 }

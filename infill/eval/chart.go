@@ -129,10 +129,10 @@ func (f frame) open(b *strings.Builder, title string) {
 // point is a method in a scatter chart, with its intervals.
 type point struct {
 	series
-	x, y Cell
+	x, y cell
 }
 
-func values(cells ...Cell) []float64 {
+func values(cells ...cell) []float64 {
 	var list []float64
 	for _, c := range cells {
 		list = append(list, float64(c.Value), float64(c.Low), float64(c.High))
@@ -142,7 +142,7 @@ func values(cells ...Cell) []float64 {
 
 // around is an axis over the values themselves and some way into their
 // intervals, which the sentences make far wider than the methods differ.
-func around(title string, cells []Cell) axis {
+func around(title string, cells []cell) axis {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range cells {
 		if c.Value.Defined() {
@@ -157,7 +157,7 @@ func around(title string, cells []Cell) axis {
 // frame, and the badges beside them, none upon another.
 func scatter(title, xTitle, yTitle string, points []point) template.HTML {
 	points = slices.DeleteFunc(slices.Clone(points), func(p point) bool { return !p.x.Value.Defined() || !p.y.Value.Defined() })
-	var xs, ys []Cell
+	var xs, ys []cell
 	for _, p := range points {
 		xs, ys = append(xs, p.x), append(ys, p.y)
 	}
@@ -292,14 +292,14 @@ func spread(ends []end, top, bottom float64) {
 // bar is a method in a bar chart.
 type bar struct {
 	series
-	Cell
+	cell
 }
 
 // bars draws one row for each method, with its interval.
 func bars(title, xTitle string, digits int, list []bar) template.HTML {
 	all := []float64{0}
 	for _, r := range list {
-		all = append(all, values(r.Cell)...)
+		all = append(all, values(r.cell)...)
 	}
 	const row = 27
 	f := frame{width: 560, height: 32 + row*float64(len(list)) + 48, left: 30, right: 70, top: 32, bottom: 48, x: newAxis(xTitle, all), y: axis{low: 0, high: 1}}

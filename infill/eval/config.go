@@ -33,18 +33,18 @@ type Config struct {
 	Samplers  []Variant `json:"samplers"` // names are unique
 	Sentences int       `json:"sentences"`
 	// Select is what is taken of each corpus; its number of sentences is that of
-	// the corpus in CorpusInfo, its seed is Seed.
+	// the corpus in corpusInfo, its seed is Seed.
 	Select  corpus.SelectOptions `json:"select"`
 	Chains  int                  `json:"samples"` // of each sentence
 	Top     int                  `json:"top"`     // the likeliest final states that the first set of scores is taken of
-	Metrics MetricsConfig        `json:"metrics"`
+	Metrics metricsConfig        `json:"metrics"`
 	// Baselines are the names of the methods that the others are tested against.
 	Baselines []string `json:"baselines"`
 	Seed      uint64   `json:"seed"`
 }
 
-// MetricsConfig is what changes scores of given samples.
-type MetricsConfig struct {
+// metricsConfig is what changes scores of given samples.
+type metricsConfig struct {
 	Tokenisation metrics.Tokenisation `json:"tokenisation"`
 	UnionFirst   int                  `json:"union_first"`
 	// KeepSources keeps the sentences that were masked in the references.
@@ -100,7 +100,7 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 	base = o.Sampling
 	c = Config{
 		Preset: name, Sentences: 20, Chains: o.Chains, Top: o.Top, Seed: 1,
-		Metrics: MetricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples, Confidence: metrics.DefaultOptions().Confidence},
+		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples, Confidence: metrics.DefaultOptions().Confidence},
 	}
 	switch name {
 	case "dlp":
@@ -252,18 +252,7 @@ func (c Config) share(number, corpora int) int {
 // 1. The zero value is the whole run.
 type Shard struct{ Index, Count int }
 
-// ParseShard reads "2/8".
-func ParseShard(text string) (Shard, error) {
-	left, right, _ := strings.Cut(text, "/")
-	index, err := strconv.Atoi(left)
-	count, err2 := strconv.Atoi(right)
-	if cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count {
-		return Shard{}, fmt.Errorf("%q is not I/N, the number of this part from 1 and that of all", text)
-	}
-	return Shard{index, count}, nil
-}
-
-// String is what ParseShard reads, "" for the whole run.
+// String is what UnmarshalText reads, "2/8", and "" for the whole run.
 func (s Shard) String() string {
 	if s.Count == 0 {
 		return ""
@@ -274,13 +263,17 @@ func (s Shard) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Shard) UnmarshalText(text []byte) (err error) {
-	*s = Shard{}
-	if len(text) > 0 {
-		*s, err = ParseShard(string(text))
+// UnmarshalText implements encoding.TextUnmarshaler. Its error completes the sentence
+// `"x" is not …`.
+func (s *Shard) UnmarshalText(text []byte) error {
+	left, right, _ := strings.Cut(string(text), "/")
+	index, err := strconv.Atoi(left)
+	count, err2 := strconv.Atoi(right)
+	if len(text) > 0 && (cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count) {
+		return errors.New("I/N, the number of this part from 1 and that of all")
 	}
-	return err
+	*s = Shard{index, count}
+	return nil
 }
 
 // has tells whether the sentence of that number, from 0, is of this part. All

@@ -55,7 +55,7 @@ func write(t testing.TB, dir, name string, content []byte) {
 func reference(t testing.TB) (dir string, metrics []byte) {
 	o, _ := small(t)
 	run(t, o)
-	return o.Dir, read(t, o.Dir, MetricsFile)
+	return o.Dir, read(t, o.Dir, metricsFile)
 }
 
 func TestRun(t *testing.T) {
@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	var h2 metrics.Hypotheses
 	for sentence := range 6 {
 		chains := slices.Clone(records[slices.IndexFunc(records, func(r *Record) bool { return r.Sentence == sentence && r.Method == "dmala" })].Chains)
-		slices.SortStableFunc(chains, func(a, b Chain) int {
+		slices.SortStableFunc(chains, func(a, b chain) int {
 			return int(math.Copysign(1, b.LogLikelihood-a.LogLikelihood)) * indicator(a.LogLikelihood != b.LogLikelihood)
 		})
 		for _, c := range chains[:2] {
@@ -151,7 +151,7 @@ func TestNothingOfTime(t *testing.T) {
 	o.Jobs = 4
 	o.Corpora[0].Path = "elsewhere"
 	run(t, o)
-	if got := read(t, o.Dir, MetricsFile); !bytes.Equal(got, want) {
+	if got := read(t, o.Dir, metricsFile); !bytes.Equal(got, want) {
 		t.Errorf("metrics.json differs: %s", cmp.Diff(string(want), string(got)))
 	}
 	for _, word := range []string{"seconds", "elsewhere", `"path`} {
@@ -165,7 +165,7 @@ func TestNothingOfTime(t *testing.T) {
 // from the last whole line and comes to the same end.
 func TestTorn(t *testing.T) {
 	dir, want := reference(t)
-	samples, header := read(t, dir, SamplesFile), read(t, dir, RunFile)
+	samples, header := read(t, dir, samplesFile), read(t, dir, runFile)
 	random := rand.New(rand.NewPCG(5, 0))
 	lengths := []int{0, 1, len(samples) - 1, bytes.IndexByte(samples, '\n'), bytes.IndexByte(samples, '\n') + 1}
 	for range 12 {
@@ -173,14 +173,14 @@ func TestTorn(t *testing.T) {
 	}
 	for _, length := range lengths {
 		o, model := small(t)
-		write(t, o.Dir, RunFile, header)
-		write(t, o.Dir, SamplesFile, samples[:length])
+		write(t, o.Dir, runFile, header)
+		write(t, o.Dir, samplesFile, samples[:length])
 		// What atomic writing leaves behind.
-		write(t, o.Dir, "."+MetricsFile+"123456", []byte("{"))
+		write(t, o.Dir, "."+metricsFile+"123456", []byte("{"))
 		var notes []string
 		o.Note = func(note string) { notes = append(notes, note) }
 		run(t, o)
-		if got := read(t, o.Dir, MetricsFile); !bytes.Equal(got, want) {
+		if got := read(t, o.Dir, metricsFile); !bytes.Equal(got, want) {
 			t.Errorf("cut at %d: metrics.json differs", length)
 		}
 		whole := bytes.Count(samples[:length], []byte("\n"))
@@ -198,23 +198,23 @@ func TestTorn(t *testing.T) {
 	}
 	t.Run("zeroes at the end, as after a power cut", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, RunFile, header)
-		write(t, o.Dir, SamplesFile, append(slices.Clone(samples[:len(samples)/2]), append(make([]byte, 100), '\n')...))
+		write(t, o.Dir, runFile, header)
+		write(t, o.Dir, samplesFile, append(slices.Clone(samples[:len(samples)/2]), append(make([]byte, 100), '\n')...))
 		run(t, o)
-		if !bytes.Equal(read(t, o.Dir, MetricsFile), want) {
+		if !bytes.Equal(read(t, o.Dir, metricsFile), want) {
 			t.Error("metrics.json differs")
 		}
 	})
 	t.Run("damage in the middle", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, RunFile, header)
+		write(t, o.Dir, runFile, header)
 		bad := slices.Clone(samples)
 		bad[10] = 0
-		write(t, o.Dir, SamplesFile, bad)
+		write(t, o.Dir, samplesFile, bad)
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "line 1: ") {
 			t.Errorf("error %v, want one that names line 1", err)
 		}
-		if !bytes.Equal(read(t, o.Dir, SamplesFile), bad) {
+		if !bytes.Equal(read(t, o.Dir, samplesFile), bad) {
 			t.Error("the file was changed")
 		}
 	})
@@ -243,14 +243,14 @@ func TestInterrupt(t *testing.T) {
 	again, _ := small(t)
 	again.Dir = o.Dir
 	run(t, again)
-	if !bytes.Equal(read(t, o.Dir, MetricsFile), want) {
+	if !bytes.Equal(read(t, o.Dir, metricsFile), want) {
 		t.Error("metrics.json differs")
 	}
 }
 
 func TestChangedConfiguration(t *testing.T) {
 	dir, _ := reference(t)
-	before := read(t, dir, SamplesFile)
+	before := read(t, dir, samplesFile)
 	tests := map[string]struct {
 		change func(o *Options)
 		want   string
@@ -285,13 +285,13 @@ func TestChangedConfiguration(t *testing.T) {
 			}
 		})
 	}
-	if !bytes.Equal(read(t, dir, SamplesFile), before) {
+	if !bytes.Equal(read(t, dir, samplesFile), before) {
 		t.Error("a refused run changed the samples")
 	}
 	t.Run("another device", func(t *testing.T) {
 		o, model := small(t)
-		write(t, o.Dir, RunFile, read(t, dir, RunFile))
-		write(t, o.Dir, SamplesFile, before[:bytes.IndexByte(before, '\n')+1])
+		write(t, o.Dir, runFile, read(t, dir, runFile))
+		write(t, o.Dir, samplesFile, before[:bytes.IndexByte(before, '\n')+1])
 		model.device = "cuda:0"
 		_, err := Run(t.Context(), o)
 		if err == nil || !strings.Contains(err.Error(), "device: cpu there, cuda:0 now") {
@@ -331,14 +331,14 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("damaged header", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, RunFile, []byte("{"))
+		write(t, o.Dir, runFile, []byte("{"))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run.json is damaged") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("of the future", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, RunFile, []byte(`{"format": 99}`))
+		write(t, o.Dir, runFile, []byte(`{"format": 99}`))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "format 99") {
 			t.Errorf("error %v", err)
 		}
@@ -370,7 +370,7 @@ func TestMerge(t *testing.T) {
 	if _, err := Merge(t.Context(), out, parts, paths); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, out, MetricsFile); !bytes.Equal(got, want) {
+	if got := read(t, out, metricsFile); !bytes.Equal(got, want) {
 		t.Errorf("merged metrics.json differs: %s", cmp.Diff(string(want), string(got)))
 	}
 	// Again, and as a run of its own that has nothing left to do.
@@ -383,7 +383,7 @@ func TestMerge(t *testing.T) {
 	if n := model.begun.Load(); n > 0 {
 		t.Errorf("a merged run asked the model %d times", n)
 	}
-	if !bytes.Equal(read(t, out, MetricsFile), want) {
+	if !bytes.Equal(read(t, out, metricsFile), want) {
 		t.Error("metrics.json differs after a second start")
 	}
 
@@ -415,9 +415,9 @@ func TestMerge(t *testing.T) {
 	}
 	// A part that says something else of a sentence that another has too.
 	twin := t.TempDir()
-	write(t, twin, RunFile, read(t, parts[0], RunFile))
-	samples := read(t, parts[0], SamplesFile)
-	write(t, twin, SamplesFile, regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
+	write(t, twin, runFile, read(t, parts[0], runFile))
+	samples := read(t, parts[0], samplesFile)
+	write(t, twin, samplesFile, regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
 	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil || !strings.Contains(err.Error(), "disagree on sentence") {
 		t.Errorf("parts that disagree: %v", err)
 	}
@@ -599,10 +599,10 @@ func TestHolm(t *testing.T) {
 // correction is for all of them.
 func TestAdjust(t *testing.T) {
 	p := []float64{0.01, 0.02, 0.03, 0.04}
-	list := make([]Comparison, len(p))
+	list := make([]comparison, len(p))
 	for i := range list {
 		list[i].Model = []string{"one", "two"}[i/2]
-		list[i].Scores = []ComparedScore{{Difference: metrics.Difference{PairedTest: metrics.PairedTest{RandomisationP: metrics.Value(p[i])}}}}
+		list[i].Scores = []comparedScore{{Difference: metrics.Difference{PairedTest: metrics.PairedTest{RandomisationP: metrics.Value(p[i])}}}}
 	}
 	adjust(list)
 	for i, want := range []float64{0.04, 0.06, 0.06, 0.06} {
@@ -647,17 +647,17 @@ func TestGrid(t *testing.T) {
 }
 
 func TestShard(t *testing.T) {
-	for _, text := range []string{"", "0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"} {
-		if s, err := ParseShard(text); err == nil {
-			t.Errorf("%q is taken for %v", text, s)
+	for _, text := range []string{"0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"} {
+		if err := new(Shard).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
 		}
 	}
 	for count := 1; count < 9; count++ {
 		for sentence := range 20 {
 			in := 0
 			for index := 1; index <= count; index++ {
-				s, err := ParseShard(fmt.Sprintf("%d/%d", index, count))
-				if err != nil {
+				var s Shard
+				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil {
 					t.Fatal(err)
 				}
 				in += indicator(s.has(sentence))
@@ -676,7 +676,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, set := range Sets() {
+	for _, set := range results.Sets() {
 		table := results.Table(set)
 		text, err := table.CSV()
 		if err != nil {
@@ -690,7 +690,10 @@ func TestTable(t *testing.T) {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
 		at := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
-		report := results.Methods[1].report(set)
+		report := results.Methods[1].Top
+		if set == "all" {
+			report = results.Methods[1].All
+		}
 		for name, want := range map[string]metrics.Value{
 			"self_bleu": report.SelfBLEU, "unique_ngrams/self/2": report.UniqueNGrams["self"][2], "unique_ngrams/ponds/3": report.UniqueNGrams["ponds"][3],
 			"corpus_bleu/all": report.CorpusBLEU["all"], "model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample.Mean),
@@ -730,8 +733,7 @@ func TestTable(t *testing.T) {
 	// The half of a normal's mass is within 0.6745 standard errors.
 	results.Configuration.Metrics.Confidence = 0.5
 	narrow := results.Table("top")
-	column := slices.IndexFunc(narrow.Columns, func(c Column) bool { return c.Key == "acceptance_rate" })
-	got, of := narrow.Rows[1].Cells[column], results.Methods[1].AcceptanceRate
+	got, of := narrow.Methods[1].Numbers["acceptance_rate"], results.Methods[1].AcceptanceRate
 	if want := of.Mean - 0.674489750196082**of.StandardError; math.Abs(float64(got.Low)-want) > 1e-12 {
 		t.Errorf("the interval of 50 %% begins at %v, want %v", got.Low, want)
 	}
@@ -749,7 +751,7 @@ func TestReport(t *testing.T) {
 	o.Config.Samplers[1].Name = evil
 	o.Config.Baselines = []string{"gibbs"}
 	run(t, o)
-	page := string(read(t, o.Dir, ReportFile))
+	page := string(read(t, o.Dir, reportFile))
 	for _, found := range regexp.MustCompile(`(?i)<script|<img|<link|<iframe|src=|href=|@import|url\(|https?:`).FindAllString(strings.ReplaceAll(page, "&lt;", ""), -1) {
 		if found != "src=" || strings.Contains(page, "<img") { // the name's text is shown, escaped
 			t.Errorf("the page holds %q", found)

@@ -23,10 +23,10 @@ import (
 
 // The files of a run's folder.
 const (
-	RunFile     = "run.json"
-	SamplesFile = "samples.jsonl"
-	MetricsFile = "metrics.json"
-	ReportFile  = "report.html"
+	runFile     = "run.json"
+	samplesFile = "samples.jsonl"
+	metricsFile = "metrics.json"
+	reportFile  = "report.html"
 	lockFile    = ".lock"
 )
 
@@ -35,17 +35,17 @@ const (
 const formatVersion = 1
 
 // Header is run.json: what was asked for, of what, and with what.
-type Header struct {
+type header struct {
 	Format        int            `json:"format"`
 	Configuration Config         `json:"configuration"`
-	Models        []ModelVersion `json:"models"`
-	Corpora       []CorpusInfo   `json:"corpora"`
+	Models        []modelVersion `json:"models"`
+	Corpora       []corpusInfo   `json:"corpora"`
 	// Selection holds the sentences and their masks, by corpus.
 	Selection []*corpus.Selection `json:"selection"`
 	// Threads is the number of threads of one model call, on which the last
 	// digits of a result can hang.
 	Threads   int     `json:"threads"`
-	Program   Program `json:"program"`
+	Program   program `json:"program"`
 	Signature string  `json:"signature"`
 	// Shard is "" for a whole run, or one that was merged.
 	Shard Shard `json:"shard"`
@@ -53,16 +53,16 @@ type Header struct {
 	Paths map[string]string `json:"paths"`
 }
 
-// ModelVersion says which model is meant.
-type ModelVersion struct {
+// modelVersion says which model is meant.
+type modelVersion struct {
 	Name      string `json:"name"`
 	SHA256    string `json:"sha256"`           // of the bundle
 	Tokenizer string `json:"tokenizer_sha256"` // of vocabulary and options
 	Cased     bool   `json:"cased"`
 }
 
-// CorpusInfo says what was read.
-type CorpusInfo struct {
+// corpusInfo says what was read.
+type corpusInfo struct {
 	Name      string          `json:"name"`
 	SHA256    string          `json:"sha256"` // of the file
 	Form      corpus.Form     `json:"form"`
@@ -76,13 +76,13 @@ type CorpusInfo struct {
 }
 
 // Program is what computed.
-type Program struct {
+type program struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
 }
 
 // Prompts are the sentences of the run, in order.
-func (h *Header) Prompts() []corpus.Prompt {
+func (h *header) Prompts() []corpus.Prompt {
 	var prompts []corpus.Prompt
 	for _, s := range h.Selection {
 		prompts = append(prompts, s.Prompts...)
@@ -92,14 +92,14 @@ func (h *Header) Prompts() []corpus.Prompt {
 
 // Record is a line of samples.jsonl: one sentence infilled by one method.
 type Record struct {
-	Model     string  `json:"model"`
-	Method    string  `json:"method"`   // name of a Variant
-	Sentence  int     `json:"sentence"` // number in Header.Prompts, from 0
-	Template  string  `json:"template"`
-	Chains    []Chain `json:"chains"`
-	Trace     []Point `json:"trace"`
-	Signature string  `json:"signature"` // of package infill, with everything but the template
-	Environment
+	Model     string       `json:"model"`
+	Method    string       `json:"method"`   // name of a Variant
+	Sentence  int          `json:"sentence"` // number in Header.Prompts, from 0
+	Template  string       `json:"template"`
+	Chains    []chain      `json:"chains"`
+	Trace     []tracePoint `json:"trace"`
+	Signature string       `json:"signature"` // of package infill, with everything but the template
+	environment
 	// StepSize is null for samplers that have none, and where it is infinite.
 	StepSize *float64 `json:"step_size"`
 	// AcceptanceRate and ChangedSlotsPerStep are means over chains and the steps
@@ -114,7 +114,7 @@ type Record struct {
 }
 
 // Environment is what a record was computed with.
-type Environment struct {
+type environment struct {
 	Runtime   string `json:"onnxruntime"` // its version
 	Device    string `json:"device"`
 	Precision string `json:"precision"`
@@ -123,7 +123,7 @@ type Environment struct {
 
 // differences from what another record of the model was computed with; what a
 // record of an earlier version does not tell is none.
-func (e Environment) differences(now Environment) (list []string) {
+func (e environment) differences(now environment) (list []string) {
 	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
 		{"precision", e.Precision, now.Precision}, {"version", e.Version, now.Version}} {
 		if field[1] != "" && field[2] != "" && field[1] != field[2] {
@@ -133,8 +133,8 @@ func (e Environment) differences(now Environment) (list []string) {
 	return list
 }
 
-// Chain is where a chain ended, and how it got there.
-type Chain struct {
+// chain is where a chain ended, and how it got there.
+type chain struct {
 	Text          string   `json:"text"`
 	Fills         []string `json:"fills"`
 	TokenIDs      []int    `json:"token_ids"`
@@ -145,8 +145,8 @@ type Chain struct {
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
 }
 
-// Point is a moment of a run, as a mean over chains.
-type Point struct {
+// tracePoint is a moment of a run, as a mean over chains.
+type tracePoint struct {
 	Step int `json:"step"` // 0 is the start
 	// LogLikelihood is U in nats, null where the sampler did not know it.
 	LogLikelihood *float64 `json:"log_likelihood"`
@@ -168,7 +168,7 @@ func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 type folder struct {
 	dir    string
 	lock   *flock.Flock
-	header *Header // nil: none there yet
+	header *header // nil: none there yet
 	log
 	cut     int64 // bytes of a torn last line that were cut off
 	samples *os.File
@@ -214,7 +214,7 @@ func (f *folder) tidy() error {
 	var strangers []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == RunFile:
+		case name == runFile:
 			has = true
 		case name == lockFile:
 		case isTemporary(name), name == statusFile:
@@ -233,7 +233,7 @@ func (f *folder) tidy() error {
 
 // isTemporary tells the names that renameio gives.
 func isTemporary(name string) bool {
-	for _, target := range []string{RunFile, SamplesFile, MetricsFile, ReportFile, statusFile} {
+	for _, target := range []string{runFile, samplesFile, metricsFile, reportFile, statusFile} {
 		if rest, ok := strings.CutPrefix(name, "."+strings.TrimPrefix(target, ".")); ok && strings.Trim(rest, "0123456789") == "" {
 			return true
 		}
@@ -244,7 +244,7 @@ func isTemporary(name string) bool {
 // load opens the file of records for more. A last line that was torn by the end of a
 // process is cut off; a bad line elsewhere is an error.
 func (f *folder) load() error {
-	path := filepath.Join(f.dir, SamplesFile)
+	path := filepath.Join(f.dir, samplesFile)
 	f.log = log{records: map[key]*Record{}}
 	if err := f.log.read(path, f.header); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -290,13 +290,13 @@ func (f *folder) write(name string, content []byte) error {
 	return maybe.WriteFile(filepath.Join(f.dir, name), content, 0o666)
 }
 
-func (f *folder) writeHeader(h *Header) error {
+func (f *folder) writeHeader(h *header) error {
 	text, err := indented(h)
 	if err != nil {
 		return err
 	}
 	f.header = h
-	return f.write(RunFile, text)
+	return f.write(runFile, text)
 }
 
 // indented is JSON for files: no escapes that are for HTML.
@@ -318,7 +318,7 @@ func (f *folder) close() error {
 }
 
 // ordered lists the records as a run makes them: by model, sentence and method.
-func (h *Header) ordered(records map[key]*Record) []*Record {
+func (h *header) ordered(records map[key]*Record) []*Record {
 	list := make([]*Record, 0, len(records))
 	for _, m := range h.Models {
 		for sentence := range h.Prompts() {
@@ -334,7 +334,7 @@ func (h *Header) ordered(records map[key]*Record) []*Record {
 
 // differences names what two runs disagree in: where, the value of the first and
 // that of the second. Paths, parts and the Go release may differ.
-func differences(first, second *Header) ([]string, error) {
+func differences(first, second *header) ([]string, error) {
 	a, err := comparable(first)
 	if err != nil {
 		return nil, err
@@ -360,7 +360,7 @@ func differences(first, second *Header) ([]string, error) {
 }
 
 // comparable is what must agree, by path.
-func comparable(h *Header) (map[string]string, error) {
+func comparable(h *header) (map[string]string, error) {
 	text, err := json.Marshal(struct {
 		Config
 		Models    any    `json:"models"`
@@ -401,7 +401,7 @@ func flatten(flat map[string]string, name string, tree any) {
 }
 
 // check refuses to go on with another run.
-func (f *folder) check(h *Header) error {
+func (f *folder) check(h *header) error {
 	list, err := differences(f.header, h)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func ReadResults(dir string) (*Results, error) {
 			}
 		}
 		if len(seconds) == 0 {
-			return nil, fmt.Errorf("%s holds no sample of %s: it is not that of %s", filepath.Join(dir, SamplesFile), m.Method, MetricsFile)
+			return nil, fmt.Errorf("%s holds no sample of %s: it is not that of %s", filepath.Join(dir, samplesFile), m.Method, metricsFile)
 		}
 		w.Results.Methods[i].SecondsPerSample = estimate(seconds)
 	}
@@ -49,11 +49,11 @@ func (w *Watched) unfinished() error {
 	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", w.dir, w.Done(), w.Total())
 }
 
-// OpenCorpora opens the texts of a run again: from paths, by name, or from where
+// openCorpora opens the texts of a run again: from paths, by name, or from where
 // the run found them.
-func OpenCorpora(h *Header, paths map[string]string) ([]Corpus, error) {
+func openCorpora(h *header, paths map[string]string) ([]Corpus, error) {
 	for name := range paths {
-		if !slices.ContainsFunc(h.Corpora, func(c CorpusInfo) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(h.Corpora, func(c corpusInfo) bool { return c.Name == name }) {
 			return nil, fmt.Errorf("the run has no corpus %q", name)
 		}
 	}
@@ -78,12 +78,12 @@ func OpenCorpora(h *Header, paths map[string]string) ([]Corpus, error) {
 
 // Merge puts the parts of a run together in the folder out, which is that of no
 // other run, and evaluates it. The corpora are opened with paths, see
-// OpenCorpora.
+// openCorpora.
 func Merge(ctx context.Context, out string, dirs []string, paths map[string]string) (*Results, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no folder to merge")
 	}
-	var whole *Header
+	var whole *header
 	records := map[key]*Record{}
 	from := map[key]string{}
 	for _, dir := range dirs {
@@ -106,7 +106,7 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 			return nil, fmt.Errorf("%s and %s are not of one run: %s", dirs[0], dir, strings.Join(list[:min(3, len(list))], "; "))
 		}
 		for k, r := range w.records {
-			if other := records[k]; other != nil && !slices.EqualFunc(other.Chains, r.Chains, func(a, b Chain) bool {
+			if other := records[k]; other != nil && !slices.EqualFunc(other.Chains, r.Chains, func(a, b chain) bool {
 				return a.Text == b.Text && a.LogLikelihood == b.LogLikelihood
 			}) {
 				return nil, fmt.Errorf("%s and %s disagree on sentence %d by %s with model %s", from[k], dir, k.sentence+1, k.method, k.model)
@@ -125,7 +125,7 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 			}
 		}
 	}
-	corpora, err := OpenCorpora(whole, paths)
+	corpora, err := openCorpora(whole, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func sameFolder(a, b string) (bool, error) {
 
 // merge writes the whole. Each file comes into its place at once; a merge that
 // was killed in between is done again.
-func (f *folder) merge(ctx context.Context, h *Header, records map[key]*Record, corpora []Corpus) (*Results, error) {
+func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, corpora []Corpus) (*Results, error) {
 	if f.header != nil {
 		if err := f.check(h); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (f *folder) merge(ctx context.Context, h *Header, records map[key]*Record, 
 	if err := f.writeHeader(h); err != nil {
 		return nil, err
 	}
-	if err := f.write(SamplesFile, lines); err != nil {
+	if err := f.write(samplesFile, lines); err != nil {
 		return nil, err
 	}
 	f.records = records

@@ -16,49 +16,15 @@ var reportPage string
 
 // page is what the report shows.
 type page struct {
-	Header  *Header
-	Results *Results
-	Title   string
-	Facts   []string
-	Series  []series
-	Tables  []pageTable
-	Tests   *pageTests
-	Charts  []pageChart
-	// Sentences hold the fills side by side.
+	*Results
+	Header    *header
+	Title     string
+	Facts     []string
+	Top, All  *Table
+	Series    []series // of the methods
+	Charts    []pageChart
 	Sentences []pageSentence
-	Top       int
 	Notes     []string
-	Methods   []pageMethod
-}
-
-type pageTable struct {
-	Title string
-	Open  bool
-	*Table
-	Lines []pageLine
-}
-
-type pageLine struct {
-	series
-	Cells []pageCell
-}
-
-type pageCell struct{ Value, Interval string }
-
-type pageTests struct {
-	Columns []string
-	Lines   []pageTest
-	Note    string
-}
-
-type pageTest struct {
-	First, Second series
-	Cells         []pageTestCell
-}
-
-type pageTestCell struct {
-	Difference, Interval, P string
-	Clear                   bool // below 0.05
 }
 
 type pageChart struct {
@@ -66,23 +32,11 @@ type pageChart struct {
 	Drawing        template.HTML
 }
 
-type pageMethod struct {
-	series
-	Signature string
-}
-
+// pageSentence holds the likeliest fills of a sentence, by method.
 type pageSentence struct {
-	Number   int
-	Corpus   string
-	Line     int
-	Template []pagePart
-	Words    string
-	Methods  []pageFills
-}
-
-type pagePart struct {
-	Text string
-	Slot bool
+	corpus.Prompt
+	Number  int
+	Methods []pageFills
 }
 
 type pageFills struct {
@@ -103,10 +57,10 @@ type pageWord struct {
 	Repeat bool
 }
 
-// Report is a page for people: one file that needs nothing else.
-func Report(h *Header, r *Results, records map[key]*Record) ([]byte, error) {
+// report is a page for people: one file that needs nothing else.
+func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	c := r.Configuration
-	p := page{Header: h, Results: r, Series: allSeries(r.Methods), Top: c.Top, Title: "Samplers compared"}
+	p := page{Results: r, Header: h, Series: allSeries(r.Methods), Title: "Samplers compared", Top: r.Table("top"), All: r.Table("all")}
 	switch c.Preset {
 	case "dlp":
 		p.Title += ": the protocol of the discrete Langevin paper"
@@ -128,24 +82,21 @@ func Report(h *Header, r *Results, records map[key]*Record) ([]byte, error) {
 		"model " + strings.Join(models, ", "), "corpora " + strings.Join(texts, ", "),
 		fmt.Sprintf("%d sentences, %s", c.Sentences, masked), fmt.Sprintf("%d samples of each", c.Chains), fmt.Sprintf("seed %d", c.Seed),
 	}
-	for i, set := range Sets() {
-		t := r.Table(set)
-		title := fmt.Sprintf("The %d likeliest samples of each sentence", c.Top)
-		if set == "all" {
-			title = fmt.Sprintf("All %d samples of each sentence", c.Chains)
-		}
-		p.Tables = append(p.Tables, pageTable{title, i == 0, t, p.lines(t)})
-		if len(t.Comparisons) > 0 {
-			p.Tests = p.tests(t)
-		}
-	}
 	p.charts()
-	p.fills(records)
+	p.fills(h.Prompts(), records)
 	p.notes()
-	for i, m := range r.Methods {
-		p.Methods = append(p.Methods, pageMethod{p.Series[i], m.Signature})
-	}
-	tmpl, err := template.New("report").Parse(reportPage)
+	tmpl, err := template.New("report").Funcs(template.FuncMap{
+		"series": p.series, "split": strings.Split, "join": strings.Join, "p": func(v metrics.Value) string { return format(v, 3) },
+		"signed": func(c column, v metrics.Value) string {
+			if v > 0 {
+				return "+" + format(v, c.digits)
+			}
+			return format(v, c.digits)
+		},
+		"interval": func(c column, s comparedScore) string {
+			return c.Interval(cell{s.Difference.Difference, s.Interval.Low, s.Interval.High})
+		},
+	}).Parse(reportPage)
 	if err != nil {
 		return nil, err
 	}
@@ -154,21 +105,8 @@ func Report(h *Header, r *Results, records map[key]*Record) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func (p *page) lines(t *Table) []pageLine {
-	var list []pageLine
-	for i, row := range t.Rows {
-		line := pageLine{series: p.Series[i]}
-		for k, c := range row.Cells {
-			digits := t.Columns[k].Digits
-			line.Cells = append(line.Cells, pageCell{format(c.Value, digits), c.interval(t.Columns[k].intervalDigits())})
-		}
-		list = append(list, line)
-	}
-	return list
-}
-
 func (p *page) series(model, method string) series {
-	for i, m := range p.Results.Methods {
+	for i, m := range p.Methods {
 		if m.Model == model && m.Method == method {
 			return p.Series[i]
 		}
@@ -176,60 +114,21 @@ func (p *page) series(model, method string) series {
 	return series{Name: method}
 }
 
-func (p *page) tests(t *Table) *pageTests {
-	tests := &pageTests{Note: comparisonNote}
-	var columns []Column
-	for _, c := range t.Columns {
-		if _, ok := t.Comparisons[0].Cells[c.Key]; ok {
-			columns = append(columns, c)
-			tests.Columns = append(tests.Columns, c.Title)
-		}
+// column are the numbers of the likeliest samples in a column.
+func (p *page) column(key string) []cell {
+	var cells []cell
+	for _, m := range p.Top.Methods {
+		cells = append(cells, m.Numbers[key])
 	}
-	for _, row := range t.Comparisons {
-		line := pageTest{First: p.series(row.Model, row.First), Second: p.series(row.Model, row.Second)}
-		for _, c := range columns {
-			s := row.Cells[c.Key]
-			line.Cells = append(line.Cells, pageTestCell{
-				Difference: signed(s.Difference.Difference, c.Digits),
-				Interval:   Cell{s.Difference.Difference, s.Interval.Low, s.Interval.High}.interval(c.intervalDigits()),
-				P:          format(s.AdjustedP, 3), Clear: s.AdjustedP < 0.05,
-			})
-		}
-		tests.Lines = append(tests.Lines, line)
-	}
-	return tests
-}
-
-// signed is a difference with its sign.
-func signed(v metrics.Value, digits int) string {
-	text := format(v, digits)
-	if v > 0 {
-		return "+" + text
-	}
-	return text
-}
-
-// column gives the cells of a column by its key.
-func column(t *Table, key string) []Cell {
-	for k, c := range t.Columns {
-		if c.Key == key {
-			cells := make([]Cell, len(t.Rows))
-			for i, row := range t.Rows {
-				cells[i] = row.Cells[k]
-			}
-			return cells
-		}
-	}
-	return nil
+	return cells
 }
 
 func (p *page) charts() {
-	t := p.Tables[0].Table
 	add := func(title, caption string, drawing template.HTML) {
 		p.Charts = append(p.Charts, pageChart{title, caption, drawing})
 	}
 	points := func(x, y string) []point {
-		xs, ys := column(t, x), column(t, y)
+		xs, ys := p.column(x), p.column(y)
 		list := make([]point, len(p.Series))
 		for i, s := range p.Series {
 			list[i] = point{s, xs[i], ys[i]}
@@ -238,7 +137,7 @@ func (p *page) charts() {
 	}
 	barsOf := func(key string) []bar {
 		list := make([]bar, len(p.Series))
-		for i, c := range column(t, key) {
+		for i, c := range p.column(key) {
 			list[i] = bar{p.Series[i], c}
 		}
 		return list
@@ -249,7 +148,7 @@ func (p *page) charts() {
 	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that is diverse because it left the model’s distribution stands to the left.",
 		scatter("Unique 2-grams against log-likelihood", "mean log-likelihood U, nats", "unique 2-grams among themselves, %", points("log_likelihood", metrics.MetricUniqueNGrams+"/self/2")))
 	var curves []line
-	for i, m := range p.Results.Methods {
+	for i, m := range p.Methods {
 		c := line{series: p.Series[i]}
 		for _, at := range m.Trace {
 			if at.LogLikelihood != nil {
@@ -265,18 +164,10 @@ func (p *page) charts() {
 }
 
 // fills lists the likeliest fills of every sentence, by method.
-func (p *page) fills(records map[key]*Record) {
-	for number, prompt := range p.Header.Prompts() {
-		s := pageSentence{Number: number + 1, Corpus: prompt.Corpus, Line: prompt.Line, Words: strings.Join(prompt.Words, ", ")}
-		for i, text := range strings.Split(prompt.Template, corpus.Slot) {
-			if i > 0 {
-				s.Template = append(s.Template, pagePart{corpus.Slot, true})
-			}
-			if text != "" {
-				s.Template = append(s.Template, pagePart{text, false})
-			}
-		}
-		for i, m := range p.Results.Methods {
+func (p *page) fills(prompts []corpus.Prompt, records map[key]*Record) {
+	for number, prompt := range prompts {
+		s := pageSentence{Prompt: prompt, Number: number + 1}
+		for i, m := range p.Methods {
 			record := records[key{m.Model, m.Method, number}]
 			if record == nil {
 				continue
@@ -284,7 +175,7 @@ func (p *page) fills(records map[key]*Record) {
 			fills := pageFills{series: p.Series[i]}
 			seen := map[string]bool{}
 			whole := map[string]bool{}
-			for _, c := range record.Likeliest(p.Top) {
+			for _, c := range record.Likeliest(p.Configuration.Top) {
 				chain := record.Chains[c]
 				line := pageFill{U: format(metrics.Value(chain.LogLikelihood), 1)}
 				for slot, word := range chain.Fills {
@@ -304,8 +195,8 @@ func (p *page) fills(records map[key]*Record) {
 
 // notes are what a reader must know of the sample.
 func (p *page) notes() {
-	p.Notes = append(p.Notes, p.Results.Warnings...)
-	for _, k := range p.Results.Corpora {
+	p.Notes = append(p.Notes, p.Warnings...)
+	for _, k := range p.Corpora {
 		for _, skip := range k.Skipped {
 			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while reading (such as line %d)", k.Name, skip.Count, skip.Reason, skip.Line))
 		}

@@ -21,10 +21,10 @@ type Results struct {
 	Format        int            `json:"format"`
 	Signature     string         `json:"signature"`
 	Configuration Config         `json:"configuration"`
-	Models        []ModelVersion `json:"models"`
-	Corpora       []CorpusInfo   `json:"corpora"`
+	Models        []modelVersion `json:"models"`
+	Corpora       []corpusInfo   `json:"corpora"`
 	Methods       []MethodResult `json:"methods"`
-	Comparisons   []Comparison   `json:"comparisons"`
+	Comparisons   []comparison   `json:"comparisons"`
 	Warnings      []string       `json:"warnings"`
 }
 
@@ -49,7 +49,7 @@ type MethodResult struct {
 	GradientEvaluationsPerSample Estimate `json:"gradient_evaluations_per_sample"`
 	ModelRowsPerSample           Estimate `json:"model_rows_per_sample"`
 	// Trace is the mean over sentences and chains, by step.
-	Trace []Point `json:"trace"`
+	Trace []tracePoint `json:"trace"`
 	// Top holds the scores of the likeliest final states of each sentence, All
 	// those of all of them.
 	Top *metrics.Report `json:"top"`
@@ -84,18 +84,18 @@ func estimateOf(values []float64) *Estimate {
 	return &e
 }
 
-// Comparison is a paired test of a method against a baseline, on the likeliest
+// comparison is a paired test of a method against a baseline, on the likeliest
 // final states of each sentence.
-type Comparison struct {
+type comparison struct {
 	Model  string            `json:"model"`
 	First  string            `json:"first"` // the baseline
 	Second string            `json:"second"`
-	Scores []ComparedScore   `json:"scores"`
+	Scores []comparedScore   `json:"scores"`
 	Notes  []metrics.Warning `json:"notes"`
 }
 
-// ComparedScore is one test of a Comparison.
-type ComparedScore struct {
+// comparedScore is one test of a comparison.
+type comparedScore struct {
 	Score string `json:"score"` // its name, as metrics.Score.Name
 	metrics.Difference
 	// AdjustedP is RandomisationP after Holm's correction for the number of
@@ -113,22 +113,22 @@ func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := f.write(MetricsFile, text); err != nil {
+	if err := f.write(metricsFile, text); err != nil {
 		return nil, err
 	}
-	page, err := Report(f.header, results, f.records)
+	page, err := report(f.header, results, f.records)
 	if err != nil {
 		return nil, err
 	}
-	return results, f.write(ReportFile, page)
+	return results, f.write(reportFile, page)
 }
 
 // newResults scores whole runs.
-func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora []Corpus) (*Results, error) {
+func newResults(ctx context.Context, h *header, records map[key]*Record, corpora []Corpus) (*Results, error) {
 	c := h.Configuration
 	r := &Results{
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
-		Methods: []MethodResult{}, Comparisons: []Comparison{}, Warnings: []string{},
+		Methods: []MethodResult{}, Comparisons: []comparison{}, Warnings: []string{},
 	}
 	prompts := h.Prompts()
 	var references []metrics.Reference
@@ -160,7 +160,7 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 				}
 				if first == nil {
 					first = record
-				} else if list := first.differences(record.Environment); len(list) > 0 {
+				} else if list := first.differences(record.environment); len(list) > 0 {
 					return nil, fmt.Errorf("model %s did not run alike everywhere: %s", m.Name, strings.Join(list, "; "))
 				}
 				of = append(of, record)
@@ -196,7 +196,7 @@ func newResults(ctx context.Context, h *Header, records map[key]*Record, corpora
 
 // hypotheses are the likeliest final states of each sentence, ties in the order
 // of the chains.
-func hypotheses(h *Header, m ModelVersion, records []*Record, number int) metrics.Hypotheses {
+func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {
 		for _, c := range r.Likeliest(number) {
@@ -226,7 +226,7 @@ func (r *Record) Likeliest(number int) []int {
 }
 
 // summarise takes what is no score of text from the records.
-func summarise(m ModelVersion, v Variant, c Config, records []*Record) MethodResult {
+func summarise(m modelVersion, v Variant, c Config, records []*Record) MethodResult {
 	result := MethodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Chains,
 	}
@@ -258,9 +258,9 @@ func summarise(m ModelVersion, v Variant, c Config, records []*Record) MethodRes
 }
 
 // meanTrace is the mean over records; a value that one of them lacks is null.
-func meanTrace(records []*Record) []Point {
-	trace := make([]Point, len(records[0].Trace))
-	average := func(i int, of func(Point) *float64) *float64 {
+func meanTrace(records []*Record) []tracePoint {
+	trace := make([]tracePoint, len(records[0].Trace))
+	average := func(i int, of func(tracePoint) *float64) *float64 {
 		sum := 0.0
 		for _, r := range records {
 			if i >= len(r.Trace) || of(r.Trace[i]) == nil {
@@ -272,11 +272,11 @@ func meanTrace(records []*Record) []Point {
 		return &sum
 	}
 	for i := range trace {
-		trace[i] = Point{
+		trace[i] = tracePoint{
 			Step:          records[0].Trace[i].Step,
-			LogLikelihood: average(i, func(p Point) *float64 { return p.LogLikelihood }),
-			Accepted:      average(i, func(p Point) *float64 { return p.Accepted }),
-			Changed:       average(i, func(p Point) *float64 { return p.Changed }),
+			LogLikelihood: average(i, func(p tracePoint) *float64 { return p.LogLikelihood }),
+			Accepted:      average(i, func(p tracePoint) *float64 { return p.Accepted }),
+			Changed:       average(i, func(p tracePoint) *float64 { return p.Changed }),
 		}
 	}
 	return trace
@@ -286,9 +286,9 @@ func meanTrace(records []*Record) []Point {
 func comparedOrders() []int { return []int{2, 3} }
 
 // compare tests every method against every baseline.
-func compare(ctx context.Context, model string, c Config, top map[[2]string]metrics.Hypotheses, references []metrics.Reference, options metrics.Options) ([]Comparison, error) {
+func compare(ctx context.Context, model string, c Config, top map[[2]string]metrics.Hypotheses, references []metrics.Reference, options metrics.Options) ([]comparison, error) {
 	options.UniqueOrders = comparedOrders()
-	var list []Comparison
+	var list []comparison
 	for _, first := range c.Baselines {
 		for _, v := range c.Samplers {
 			if v.Name == first || slices.Contains(c.Baselines, v.Name) && slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
@@ -298,10 +298,10 @@ func compare(ctx context.Context, model string, c Config, top map[[2]string]metr
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("%s against %s: %w", v.Name, first, err))
 			}
-			comparison := Comparison{Model: model, First: first, Second: v.Name, Notes: tested.Warnings}
+			comparison := comparison{Model: model, First: first, Second: v.Name, Notes: tested.Warnings}
 			for _, d := range tested.Scores {
 				if comparedMetric(d) {
-					comparison.Scores = append(comparison.Scores, ComparedScore{Score: d.Name(), Difference: d})
+					comparison.Scores = append(comparison.Scores, comparedScore{Score: d.Name(), Difference: d})
 				}
 			}
 			list = append(list, comparison)
@@ -312,7 +312,7 @@ func compare(ctx context.Context, model string, c Config, top map[[2]string]metr
 
 // adjust corrects the p-values of each score for the number of comparisons, those
 // of all models together: they stand in one column.
-func adjust(list []Comparison) {
+func adjust(list []comparison) {
 	for i := range list {
 		for k := range list[i].Scores {
 			p := make([]float64, len(list))

@@ -69,10 +69,10 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 }
 
 // newHeader selects the sentences and describes the run.
-func newHeader(o Options) (*Header, error) {
-	h := &Header{
+func newHeader(o Options) (*header, error) {
+	h := &header{
 		Format: formatVersion, Configuration: o.Config, Threads: o.Threads, Shard: o.Shard, Paths: map[string]string{},
-		Program: Program{infill.Version(), runtime.Version()},
+		Program: program{infill.Version(), runtime.Version()},
 	}
 	for _, f := range o.Models {
 		m := f.Model()
@@ -81,7 +81,7 @@ func newHeader(o Options) (*Header, error) {
 				return nil, fmt.Errorf("two models are called %q: results could not be told apart", m.Name)
 			}
 		}
-		h.Models = append(h.Models, ModelVersion{m.Name, m.SHA256, m.Tokenizer, m.Cased})
+		h.Models = append(h.Models, modelVersion{m.Name, m.SHA256, m.Tokenizer, m.Cased})
 	}
 	var sources []Corpus
 	names := map[string]bool{}
@@ -104,7 +104,7 @@ func newHeader(o Options) (*Header, error) {
 	}
 	taken := 0
 	for _, c := range o.Corpora {
-		info := CorpusInfo{
+		info := corpusInfo{
 			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding, Markers: cmp.Or(o.Config.Select.Markers, corpus.BertGen), Sentences: len(c.Sentences), Skipped: c.Skipped,
 		}
 		if info.Skipped == nil {
@@ -130,7 +130,7 @@ func newHeader(o Options) (*Header, error) {
 
 // compared refuses a corpus of which nothing is left to compare with, before any
 // work is done.
-func compared(h *Header, corpora []Corpus) error {
+func compared(h *header, corpora []Corpus) error {
 	if h.Configuration.Metrics.KeepSources {
 		return nil
 	}
@@ -170,7 +170,7 @@ func fits(models []*infill.Filler) func(template string) string {
 
 // signature is one line with all that changes the numbers of a run. What the
 // model computed with, onnxruntime and its device, stands in those of the methods.
-func (h *Header) signature() string {
+func (h *header) signature() string {
 	c := h.Configuration
 	var fields []string
 	add := func(key string, value any) {
@@ -209,7 +209,7 @@ type job struct {
 }
 
 // run does what is missing and then evaluates.
-func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error) {
+func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error) {
 	if f.header == nil {
 		if err := f.writeHeader(h); err != nil {
 			return nil, err
@@ -221,7 +221,7 @@ func (f *folder) run(ctx context.Context, o Options, h *Header) (*Results, error
 		return nil, err
 	}
 	if f.cut > 0 {
-		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again", SamplesFile, f.cut))
+		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again", samplesFile, f.cut))
 	}
 	if err := f.sameDemands(o); err != nil {
 		return nil, err
@@ -321,7 +321,7 @@ func (r *runner) model(ctx context.Context, work []job) error {
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
-			return f.changed(other.differences(r.Environment)) // all before it agree
+			return f.changed(other.differences(r.environment)) // all before it agree
 		}
 	}
 	return nil
@@ -331,7 +331,7 @@ func (f *folder) sameEnvironment(r *Record) error {
 // with another precision than is asked for, also where nothing is left to compute.
 func (f *folder) sameDemands(o Options) error {
 	for _, r := range f.records {
-		asked := Environment{Device: o.Device, Precision: string(o.Precision)}
+		asked := environment{Device: o.Device, Precision: string(o.Precision)}
 		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
 			asked.Device = ""
 		}
@@ -362,7 +362,7 @@ func grid(step, steps, points int) bool {
 func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	options := r.options.Config.options(j.variant)
 	chains := options.Chains
-	record := &Record{Model: j.model, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]Chain, chains)}
+	record := &Record{Model: j.model, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // after the warm-up
 	type moment struct {
@@ -381,7 +381,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 			}
 		}
 		if grid(p.Step, p.Steps, tracePoints) {
-			point := Point{Step: p.Step}
+			point := tracePoint{Step: p.Step}
 			if p.Step > 0 {
 				a, k := 0, 0
 				for c := range chains {
@@ -417,7 +417,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 		if !ok {
 			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
 		}
-		record.Chains[c] = Chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
+		record.Chains[c] = chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
 		if steps > 0 {
 			if result.Stats.AcceptanceRate != nil {
 				record.Chains[c].AcceptanceRate = mean(accepted[c], steps)
@@ -428,7 +428,7 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	s := result.Stats
 	record.Signature, record.AcceptanceRate, record.ChangedSlotsPerStep = result.Signature, s.AcceptanceRate, s.ChangedSlotsPerStep
 	m := result.Model
-	record.Environment = Environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
+	record.environment = environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
 	record.StepSize = s.StepSize
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows
 	record.Warnings, record.Seconds = result.Warnings, s.Seconds

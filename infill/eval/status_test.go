@@ -85,7 +85,7 @@ func TestPace(t *testing.T) {
 	approximately("rate", rate, 0)
 	approximately("left", *left, 7*20)
 	// A cheap one ends after 2 seconds: 3 cheap ones and 3 dear ones are left.
-	p.ended(&Record{Model: "m", Method: "cheap", Seconds: 2, Chains: make([]Chain, 25)}, start.Add(2*time.Second))
+	p.ended(&Record{Model: "m", Method: "cheap", Seconds: 2, Chains: make([]chain, 25)}, start.Add(2*time.Second))
 	rate, left = p.at(start.Add(2 * time.Second))
 	approximately("rate", rate, 12.5)
 	approximately("left", *left, 3*2+3*20)

@@ -3,7 +3,6 @@ package eval
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -18,156 +17,153 @@ import (
 
 // Sets lists the sets of samples that scores are taken of, the default first:
 // the likeliest final states of each sentence, or all of them.
-func Sets() []string { return []string{"top", "all"} }
+func (*Results) Sets() []string { return []string{"top", "all"} }
 
 // Table is table 3 of the paper with intervals, and what it leaves out beside it.
 type Table struct {
-	Set         string
-	Columns     []Column
-	Rows        []Row
-	Comparisons []ComparisonRow
-	// Notes say how the numbers came about.
-	Notes []string
+	Set     string   `json:"set"`
+	Methods []row    `json:"methods"`
+	Tests   []test   `json:"tests"`
+	Notes   []string `json:"notes"` // how the numbers came about
 	// Signature is that of the run.
-	Signature string
+	Signature string `json:"signature"`
+
+	Columns []column `json:"-"`
 }
 
-// Column is a number of every method.
-type Column struct {
-	Key    string // "self_bleu", "unique_ngrams/tbc/2", "acceptance", …
+// column is a number of every method.
+type column struct {
+	Key    string // "self_bleu", "unique_ngrams/tbc/2", "acceptance_rate", …
 	Title  string
-	Digits int  // after the point
+	digits int
 	Score  bool // of the text, with a bootstrap interval; else of the sampling, with a standard error
-	Better int  // 1 where higher is better, −1 where lower is, 0 where neither
+	of     func(*MethodResult) cell
 }
 
-// Row is a method.
-type Row struct {
-	Model, Method string
-	Cells         []Cell
+// row is a method, by the keys of the columns.
+type row struct {
+	Model   string          `json:"model"`
+	Method  string          `json:"method"`
+	Numbers map[string]cell `json:"numbers"`
 }
 
-// Cell is a number with its interval; a Value that is not defined has none.
-type Cell struct{ Value, Low, High metrics.Value }
+// test is a method against a baseline, in the columns that have one.
+type test struct {
+	Model    string                   `json:"model"`
+	Method   string                   `json:"method"`
+	Baseline string                   `json:"baseline"`
+	Scores   map[string]comparedScore `json:"scores"`
+}
 
-// ComparisonRow is a method against a baseline, in the columns that Table.Columns
-// has scores in.
-type ComparisonRow struct {
-	Model, First, Second string
-	Cells                map[string]ComparedScore // by Column.Key
+// cell is a number with its interval; a Value that is not defined has none.
+type cell struct {
+	Value metrics.Value `json:"value"`
+	Low   metrics.Value `json:"low"`
+	High  metrics.Value `json:"high"`
 }
 
 func undefined() metrics.Value { return metrics.Value(math.NaN()) }
 
-// cell has an interval that reaches so many standard errors to each side.
-func (e *Estimate) cell(reach float64) Cell {
-	if e == nil {
-		return Cell{undefined(), undefined(), undefined()}
-	}
-	c := Cell{metrics.Value(e.Mean), undefined(), undefined()}
-	if e.StandardError != nil {
-		c.Low, c.High = metrics.Value(e.Mean-reach**e.StandardError), metrics.Value(e.Mean+reach**e.StandardError)
+// cell has an interval that reaches so many standard errors to each side, within
+// bounds.
+func (e *Estimate) cell(reach, lowest, highest float64) cell {
+	c := cell{undefined(), undefined(), undefined()}
+	if e != nil {
+		c.Value = metrics.Value(e.Mean)
+		if e.StandardError != nil {
+			c.Low, c.High = metrics.Value(max(e.Mean-reach**e.StandardError, lowest)), metrics.Value(min(e.Mean+reach**e.StandardError, highest))
+		}
 	}
 	return c
 }
 
-func (m *MethodResult) report(set string) *metrics.Report {
-	if set == "all" {
-		return m.All
+// scoreCell is a score of a report by its name.
+func scoreCell(r *metrics.Report, name string) cell {
+	c := cell{undefined(), undefined(), undefined()}
+	if s, ok := r.Score(name); ok {
+		c.Value = s.Value
+		if s.Interval != nil {
+			c.Low, c.High = s.Interval.Low, s.Interval.High
+		}
 	}
-	return m.Top
+	return c
 }
 
-// Table makes the table of one of Sets().
-func (r *Results) Table(set string) *Table {
-	t := &Table{Set: set, Signature: r.Signature}
-	score := func(key, title string, better int) {
-		t.Columns = append(t.Columns, Column{Key: key, Title: title, Digits: 2, Score: true, Better: better})
+// columnsOf are those of a set.
+func (r *Results) columnsOf(set string, reach float64) []column {
+	report := func(m *MethodResult) *metrics.Report {
+		if set == "all" {
+			return m.All
+		}
+		return m.Top
 	}
-	score(metrics.MetricSelfBLEU, "self-BLEU ↓", -1)
+	var list []column
+	score := func(key, title string) {
+		list = append(list, column{key, title, 2, true, func(m *MethodResult) cell { return scoreCell(report(m), key) }})
+	}
+	score(metrics.MetricSelfBLEU, "self-BLEU ↓")
 	names := []string{metrics.Self}
 	for _, c := range r.Corpora {
 		names = append(names, c.Name)
 	}
 	for _, name := range names {
 		for _, n := range comparedOrders() {
-			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, name, n), fmt.Sprintf("%s %d ↑", name, n), 1)
+			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, name, n), fmt.Sprintf("%s %d ↑", name, n))
 		}
 	}
-	score(metrics.MetricCorpusBLEU+"/"+metrics.Union, "BLEU ↑", 1)
-	t.Columns = append(t.Columns,
-		Column{Key: "acceptance_rate", Title: "acceptance", Digits: 2},
-		Column{Key: "changed_slots_per_step", Title: "changed/step", Digits: 2},
-		Column{Key: "log_likelihood", Title: "mean U ↑", Digits: 2, Better: 1},
-		Column{Key: "seconds_per_sample", Title: "s/sample", Digits: 3},
-		Column{Key: "model_rows_per_sample", Title: "rows/sample", Digits: 1},
-	)
-	confidence := r.Configuration.Metrics.Confidence
-	reach := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	score(metrics.MetricCorpusBLEU+"/"+metrics.Union, "BLEU ↑")
+	// What cannot be below 0 has no interval that reaches there.
+	sampling := func(key, title string, digits int, lowest, highest float64, of func(*MethodResult) *Estimate) {
+		list = append(list, column{key, title, digits, false, func(m *MethodResult) cell { return of(m).cell(reach, lowest, highest) }})
+	}
+	infinite := math.Inf(1)
+	sampling("acceptance_rate", "acceptance", 2, 0, 1, func(m *MethodResult) *Estimate { return m.AcceptanceRate })
+	sampling("changed_slots_per_step", "changed/step", 2, 0, infinite, func(m *MethodResult) *Estimate { return &m.ChangedSlotsPerStep })
+	sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite, func(m *MethodResult) *Estimate { return &m.LogLikelihood })
+	if set == "top" {
+		list[len(list)-1].of = func(m *MethodResult) cell { return scoreCell(m.Top, metrics.MetricLogLikelihoodMean) }
+	}
+	sampling("seconds_per_sample", "s/sample", 3, 0, infinite, func(m *MethodResult) *Estimate { return &m.SecondsPerSample })
+	sampling("model_rows_per_sample", "rows/sample", 1, 0, infinite, func(m *MethodResult) *Estimate { return &m.ModelRowsPerSample })
+	return list
+}
+
+// Table makes the table of one of Sets().
+func (r *Results) Table(set string) *Table {
+	c := r.Configuration
+	reach := distuv.UnitNormal.Quantile((1 + c.Metrics.Confidence) / 2)
+	t := &Table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature, Columns: r.columnsOf(set, reach)}
 	for i := range r.Methods {
 		m := &r.Methods[i]
-		row := Row{Model: m.Model, Method: m.Method}
-		// What cannot be below 0 has no interval that reaches there.
-		bounded := func(c Cell, highest float64) Cell {
-			if c.Low.Defined() {
-				c.Low, c.High = max(c.Low, 0), min(c.High, metrics.Value(highest))
-			}
-			return c
-		}
-		report := m.report(set)
+		numbers := map[string]cell{}
 		for _, c := range t.Columns {
-			cell := Cell{undefined(), undefined(), undefined()}
-			switch {
-			case c.Score:
-				if s, ok := report.Score(c.Key); ok {
-					cell.Value = s.Value
-					if s.Interval != nil {
-						cell.Low, cell.High = s.Interval.Low, s.Interval.High
-					}
-				}
-			case c.Key == "acceptance_rate":
-				cell = bounded(m.AcceptanceRate.cell(reach), 1)
-			case c.Key == "changed_slots_per_step":
-				cell = bounded(m.ChangedSlotsPerStep.cell(reach), math.Inf(1))
-			case c.Key == "log_likelihood" && set == "top":
-				if s, ok := report.Score(metrics.MetricLogLikelihoodMean); ok {
-					cell.Value = s.Value
-					if s.Interval != nil {
-						cell.Low, cell.High = s.Interval.Low, s.Interval.High
-					}
-				}
-			case c.Key == "log_likelihood":
-				cell = m.LogLikelihood.cell(reach)
-			case c.Key == "seconds_per_sample":
-				cell = bounded(m.SecondsPerSample.cell(reach), math.Inf(1))
-			case c.Key == "model_rows_per_sample":
-				cell = bounded(m.ModelRowsPerSample.cell(reach), math.Inf(1))
-			}
-			row.Cells = append(row.Cells, cell)
+			numbers[c.Key] = c.of(m)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Methods = append(t.Methods, row{m.Model, m.Method, numbers})
 	}
-	c := r.Configuration
 	which := fmt.Sprintf("the %d likeliest of %d samples of each of %d sentences", c.Top, c.Chains, c.Sentences)
 	if set == "all" {
 		which = fmt.Sprintf("all %d samples of each of %d sentences", c.Chains, c.Sentences)
 	}
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
-		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots, seconds and rows: mean over sentences ± %.2f standard errors", 100*confidence, reach))
-	t.Notes = append(t.Notes, r.referenceNote())
+		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots, seconds and rows: mean over sentences ± %.2f standard errors", 100*c.Metrics.Confidence, reach),
+		r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
-			row := ComparisonRow{k.Model, k.First, k.Second, map[string]ComparedScore{}}
+			scores := map[string]comparedScore{}
 			for _, s := range k.Scores {
 				name := s.Score
 				if name == metrics.MetricLogLikelihoodMean {
 					name = "log_likelihood"
 				}
-				row.Cells[name] = s
+				scores[name] = s
 			}
-			t.Comparisons = append(t.Comparisons, row)
+			t.Tests = append(t.Tests, test{k.Model, k.Second, k.First, scores})
 		}
+	}
+	if len(t.Tests) > 0 {
+		t.Notes = append(t.Notes, "method against baseline: "+comparisonNote)
 	}
 	return t
 }
@@ -203,69 +199,111 @@ func format(v metrics.Value, digits int) string {
 	return text
 }
 
-func (c Cell) interval(digits int) string {
-	if !c.Low.Defined() {
+// Value is a number as the column shows it.
+func (c column) Value(v cell) string { return format(v.Value, c.digits) }
+
+// Interval is the interval of a number, "" for none; that of a percentage has one
+// digit fewer.
+func (c column) Interval(v cell) string {
+	digits := c.digits - indicator(c.Score)
+	switch {
+	case !v.Low.Defined():
+		return ""
+	case v.Low >= 0:
+		return format(v.Low, digits) + "–" + format(v.High, digits)
+	}
+	return format(v.Low, digits) + " to " + format(v.High, digits)
+}
+
+// Tested are the columns that have tests.
+func (t *Table) Tested() []column {
+	return slices.DeleteFunc(slices.Clone(t.Columns), func(c column) bool {
+		_, ok := t.Tests[0].Scores[c.Key]
+		return !ok
+	})
+}
+
+// block is a table of cells of one line or two, the head first.
+type block [][][]string
+
+// grids are the table of the numbers and that of the tests, if there are any.
+func (t *Table) blocks() []block {
+	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
+	label := func(model, method string) string {
+		if several {
+			return method + ", " + model
+		}
+		return method
+	}
+	head := func(title string, columns []column) block {
+		cells := [][]string{{title}}
+		for _, c := range columns {
+			cells = append(cells, []string{c.Title})
+		}
+		return block{cells}
+	}
+	numbers := head("method", t.Columns)
+	for _, m := range t.Methods {
+		cells := [][]string{{label(m.Model, m.Method)}}
+		for _, c := range t.Columns {
+			lines := []string{c.Value(m.Numbers[c.Key])}
+			if interval := c.Interval(m.Numbers[c.Key]); interval != "" {
+				lines = append(lines, interval)
+			}
+			cells = append(cells, lines)
+		}
+		numbers = append(numbers, cells)
+	}
+	if len(t.Tests) == 0 {
+		return []block{numbers}
+	}
+	columns := t.Tested()
+	tests := head("method against baseline", columns)
+	for _, k := range t.Tests {
+		cells := [][]string{{label(k.Model, k.Method) + " against " + k.Baseline}}
+		for _, c := range columns {
+			s := k.Scores[c.Key]
+			cells = append(cells, []string{format(s.Difference.Difference, c.digits), "p " + format(s.AdjustedP, 3)})
+		}
+		tests = append(tests, cells)
+	}
+	return []block{numbers, tests}
+}
+
+// text writes a block to fit a width, 0 for none: columns that do not fit come in
+// another block below, after the first.
+func (g block) text(width int) string {
+	line := func(cell []string, n int) string {
+		if n < len(cell) {
+			return cell[n]
+		}
 		return ""
 	}
-	if c.Low >= 0 {
-		return format(c.Low, digits) + "–" + format(c.High, digits)
-	}
-	return format(c.Low, digits) + " to " + format(c.High, digits)
-}
-
-// block is a grid of cells of one or two lines.
-type block struct {
-	head []string
-	rows [][][]string // row, column, lines
-}
-
-// text writes the grid to fit a width, 0 for none: columns that do not fit come
-// in another grid below, after the first.
-func (b block) text(width int) string {
-	widths := make([]int, len(b.head))
-	for i, title := range b.head {
-		widths[i] = utf8.RuneCountInString(title)
-		for _, row := range b.rows {
-			for _, line := range row[i] {
-				widths[i] = max(widths[i], utf8.RuneCountInString(line))
-			}
+	widths := make([]int, len(g[0]))
+	for _, cells := range g {
+		for i, cell := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(line(cell, 0)), utf8.RuneCountInString(line(cell, 1)))
 		}
 	}
 	var out strings.Builder
-	for from := 1; from < len(b.head); {
+	for from := 1; from < len(widths); {
 		to, total := from, widths[0]
-		for to < len(b.head) && (to == from || width == 0 || total+2+widths[to] <= width) {
+		for to < len(widths) && (to == from || width == 0 || total+2+widths[to] <= width) {
 			total += 2 + widths[to]
 			to++
 		}
 		if from > 1 {
 			out.WriteString("\n")
 		}
-		line := func(cell func(column int) string) {
-			var l strings.Builder
-			first := cell(0)
-			l.WriteString(first + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(first)))
-			for i := from; i < to; i++ {
-				text := cell(i)
-				l.WriteString("  " + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)) + text)
-			}
-			if text := strings.TrimRight(l.String(), " "); text != "" {
-				out.WriteString(text + "\n")
-			}
-		}
-		line(func(i int) string { return b.head[i] })
-		for _, row := range b.rows {
-			lines := 1
-			for _, i := range append([]int{0}, seq(from, to)...) {
-				lines = max(lines, len(row[i]))
-			}
-			for n := range lines {
-				line(func(i int) string {
-					if n < len(row[i]) {
-						return row[i][n]
-					}
-					return ""
-				})
+		for _, cells := range g {
+			for n := range 2 {
+				text := fmt.Sprintf("%-*s", widths[0], line(cells[0], n))
+				for i := from; i < to; i++ {
+					text += fmt.Sprintf("  %*s", widths[i], line(cells[i], n))
+				}
+				if text = strings.TrimRight(text, " "); text != "" {
+					out.WriteString(text + "\n")
+				}
 			}
 		}
 		from = to
@@ -273,166 +311,40 @@ func (b block) text(width int) string {
 	return out.String()
 }
 
-func seq(from, to int) []int {
-	var list []int
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	return list
-}
-
-// severalModels tells whether methods need their model beside them.
-func (t *Table) severalModels() bool {
-	return slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Model != t.Rows[0].Model })
-}
-
-func (t *Table) label(model, method string) string {
-	if t.severalModels() {
-		return method + ", " + model
-	}
-	return method
-}
-
-func (t *Table) grid() block {
-	b := block{head: []string{"method"}}
-	for _, c := range t.Columns {
-		b.head = append(b.head, c.Title)
-	}
-	for _, row := range t.Rows {
-		cells := [][]string{{t.label(row.Model, row.Method)}}
-		for i, c := range row.Cells {
-			lines := []string{format(c.Value, t.Columns[i].Digits)}
-			if interval := c.interval(t.Columns[i].intervalDigits()); interval != "" {
-				lines = append(lines, interval)
-			}
-			cells = append(cells, lines)
-		}
-		b.rows = append(b.rows, cells)
-	}
-	return b
-}
-
-func (t *Table) comparisonGrid() block {
-	b := block{head: []string{"method against baseline"}}
-	var columns []Column
-	for _, c := range t.Columns {
-		if _, ok := t.Comparisons[0].Cells[c.Key]; ok {
-			columns = append(columns, c)
-			b.head = append(b.head, c.Title)
-		}
-	}
-	for _, row := range t.Comparisons {
-		cells := [][]string{{t.label(row.Model, row.Second) + " against " + row.First}}
-		for _, c := range columns {
-			s := row.Cells[c.Key]
-			cells = append(cells, []string{format(s.Difference.Difference, c.Digits), "p " + format(s.AdjustedP, 3)})
-		}
-		b.rows = append(b.rows, cells)
-	}
-	return b
-}
-
-// intervalDigits are those of the ends of an interval: of percent one fewer.
-func (c Column) intervalDigits() int {
-	if c.Score {
-		return c.Digits - 1
-	}
-	return c.Digits
-}
-
 // Text is the table for people, in lines of at most width columns; 0 is no limit.
 func (t *Table) Text(width int) string {
-	var out strings.Builder
-	out.WriteString(t.grid().text(width))
-	if len(t.Comparisons) > 0 {
-		out.WriteString("\n" + t.comparisonGrid().text(width))
+	var texts []string
+	for _, g := range t.blocks() {
+		texts = append(texts, g.text(width))
 	}
-	return out.String()
+	return strings.Join(texts, "\n")
 }
 
 // Markdown is the table for pages.
 func (t *Table) Markdown() string {
-	var out strings.Builder
-	write := func(b block) {
-		clean := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
-		line := func(cells []string) {
-			for i := range cells {
-				cells[i] = clean.Replace(cells[i])
-			}
-			out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-		}
-		line(slices.Clone(b.head))
-		out.WriteString("| --- |" + strings.Repeat(" ---: |", len(b.head)-1) + "\n")
-		for _, row := range b.rows {
-			var cells []string
-			for _, lines := range row {
+	clean := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
+	var texts []string
+	for _, g := range t.blocks() {
+		var out strings.Builder
+		for i, cells := range g {
+			for _, lines := range cells {
 				text := lines[0]
 				if len(lines) > 1 {
 					text += " (" + lines[1] + ")"
 				}
-				cells = append(cells, text)
+				out.WriteString("| " + clean.Replace(text) + " ")
 			}
-			line(cells)
+			out.WriteString("|\n")
+			if i == 0 {
+				out.WriteString("| --- |" + strings.Repeat(" ---: |", len(cells)-1) + "\n")
+			}
 		}
+		texts = append(texts, out.String())
 	}
-	write(t.grid())
-	if len(t.Comparisons) > 0 {
-		out.WriteString("\n")
-		write(t.comparisonGrid())
+	for _, note := range append(t.Notes, "signature `"+t.Signature+"`") {
+		texts = append(texts, note+"\n")
 	}
-	for _, note := range t.AllNotes() {
-		out.WriteString("\n" + note + "\n")
-	}
-	out.WriteString("\nsignature `" + t.Signature + "`\n")
-	return out.String()
-}
-
-// AllNotes are the notes, and that of the comparisons where there are any.
-func (t *Table) AllNotes() []string {
-	notes := slices.Clone(t.Notes)
-	if len(t.Comparisons) > 0 {
-		notes = append(notes, "method against baseline: "+comparisonNote)
-	}
-	return notes
-}
-
-// MarshalJSON names every number by its column.
-func (t *Table) MarshalJSON() ([]byte, error) {
-	type number struct {
-		Value metrics.Value `json:"value"`
-		Low   metrics.Value `json:"low"`
-		High  metrics.Value `json:"high"`
-	}
-	type method struct {
-		Model   string            `json:"model"`
-		Method  string            `json:"method"`
-		Numbers map[string]number `json:"numbers"`
-	}
-	type test struct {
-		Model    string                   `json:"model"`
-		Method   string                   `json:"method"`
-		Baseline string                   `json:"baseline"`
-		Scores   map[string]ComparedScore `json:"scores"`
-	}
-	methods, tests := []method{}, []test{}
-	for _, row := range t.Rows {
-		m := method{row.Model, row.Method, map[string]number{}}
-		for i, c := range row.Cells {
-			m.Numbers[t.Columns[i].Key] = number(c)
-		}
-		methods = append(methods, m)
-	}
-	for _, row := range t.Comparisons {
-		tests = append(tests, test{row.Model, row.Second, row.First, row.Cells})
-	}
-	return json.Marshal(struct {
-		Set     string   `json:"set"`
-		Methods []method `json:"methods"`
-		Tests   []test   `json:"tests"`
-		Notes   []string `json:"notes"`
-		// Signature is that of the run.
-		Signature string `json:"signature"`
-	}{t.Set, methods, tests, t.AllNotes(), t.Signature})
+	return strings.Join(texts, "\n")
 }
 
 // CSV has a row for each method, all digits, intervals in columns of their own.
@@ -442,21 +354,21 @@ func (t *Table) CSV() ([]byte, error) {
 		head = append(head, c.Key, c.Key+"_low", c.Key+"_high")
 	}
 	rows := [][]string{append(head, "signature")}
-	number := func(v metrics.Value) string {
-		if !v.Defined() {
-			return ""
-		}
-		return strconv.FormatFloat(float64(v), 'g', -1, 64)
-	}
-	for _, row := range t.Rows {
-		line := []string{row.Model, row.Method, t.Set}
-		for _, c := range row.Cells {
-			line = append(line, number(c.Value), number(c.Low), number(c.High))
+	for _, m := range t.Methods {
+		line := []string{m.Model, m.Method, t.Set}
+		for _, c := range t.Columns {
+			n := m.Numbers[c.Key]
+			for _, v := range []metrics.Value{n.Value, n.Low, n.High} {
+				text := ""
+				if v.Defined() {
+					text = strconv.FormatFloat(float64(v), 'g', -1, 64)
+				}
+				line = append(line, text)
+			}
 		}
 		rows = append(rows, append(line, t.Signature))
 	}
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	err := w.WriteAll(rows)
+	err := csv.NewWriter(&b).WriteAll(rows)
 	return b.Bytes(), err
 }

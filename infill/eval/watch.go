@@ -18,7 +18,7 @@ import (
 // Watched is what was read of a run's folder so far. It does not change: Again
 // gives another.
 type Watched struct {
-	Header *Header // nil where Err is not
+	Header *header // nil where Err is not
 	// Prompts are the sentences of the run, in order.
 	Prompts []corpus.Prompt
 	// Results are nil before the run is scored, and for a part of a run.
@@ -51,26 +51,26 @@ func (w *Watched) Again() *Watched {
 	case err != nil:
 		next.Err = err
 	case h == nil:
-		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, RunFile)
+		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, runFile)
 	case len(h.Prompts()) == 0 || len(h.Models) == 0 || len(h.Configuration.Samplers) == 0:
-		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", RunFile)
+		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", runFile)
 	}
 	if next.Err != nil {
 		next.log = log{}
 		return next
 	}
 	next.Header, next.Prompts = h, h.Prompts()
-	note(next.log.read(filepath.Join(w.dir, SamplesFile), next.Header))
+	note(next.log.read(filepath.Join(w.dir, samplesFile), next.Header))
 	if next.bad == 1 {
-		next.Note = fmt.Sprintf("line %d of %s is damaged and left out", next.badLine, SamplesFile)
+		next.Note = fmt.Sprintf("line %d of %s is damaged and left out", next.badLine, samplesFile)
 	} else if next.bad > 1 {
-		next.Note = fmt.Sprintf("%d lines of %s are damaged and left out, the first is line %d", next.bad, SamplesFile, next.badLine)
+		next.Note = fmt.Sprintf("%d lines of %s are damaged and left out, the first is line %d", next.bad, samplesFile, next.badLine)
 	}
 	// The status is replaced as a whole, and one that cannot be read says nothing.
 	if status, err := readJSON[Progress](w.dir, statusFile); err == nil {
 		next.Status = status
 	}
-	next.Results, err = readJSON[Results](w.dir, MetricsFile)
+	next.Results, err = readJSON[Results](w.dir, metricsFile)
 	note(err)
 	return next
 }
@@ -126,8 +126,8 @@ func openRegular(path string) (*os.File, error) {
 }
 
 // readHeader reads run.json of whatever version; nil where there is none.
-func readHeader(dir string) (*Header, error) {
-	h, err := readJSON[Header](dir, RunFile)
+func readHeader(dir string) (*header, error) {
+	h, err := readJSON[header](dir, runFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -144,17 +144,17 @@ func readRun(dir string) (*Watched, error) {
 		return nil, w.Err
 	}
 	if _, err := w.whole(); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SamplesFile), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), err)
 	}
 	return w, w.Header.supported(dir)
 }
 
 // supported refuses a run of a version that this program cannot go on with.
-func (h *Header) supported(dir string) error {
+func (h *header) supported(dir string) error {
 	if h.Format == formatVersion {
 		return nil
 	}
-	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", filepath.Join(dir, RunFile), h.Format, formatVersion)
+	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", filepath.Join(dir, runFile), h.Format, formatVersion)
 }
 
 // log is what was read of samples.jsonl.
@@ -171,7 +171,7 @@ type log struct {
 }
 
 // read reads the lines that have come since. What has no end yet is being written.
-func (l *log) read(path string, h *Header) error {
+func (l *log) read(path string, h *header) error {
 	file, err := openRegular(path)
 	if err != nil {
 		return err
@@ -218,8 +218,8 @@ func (l *log) read(path string, h *Header) error {
 }
 
 // has tells whether the run is by a method with a model.
-func (h *Header) has(model, method string) bool {
-	return slices.ContainsFunc(h.Models, func(m ModelVersion) bool { return m.Name == model }) &&
+func (h *header) has(model, method string) bool {
+	return slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == model }) &&
 		slices.ContainsFunc(h.Configuration.Samplers, func(v Variant) bool { return v.Name == method })
 }
 
