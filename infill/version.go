@@ -1,27 +1,28 @@
 package infill
 
-import "runtime/debug"
+import (
+	"reflect"
+	"runtime/debug"
+	"strings"
+)
 
 // Version is the version of this module in the program it is built into, or
 // "devel" where the build does not know it.
 func Version() string {
+	const unknown = "devel"
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
-		return unknownVersion
+		return unknown
 	}
+	path := strings.TrimSuffix(reflect.TypeFor[Filler]().PkgPath(), "/infill") // of this module
 	module := build.Main
 	for _, d := range build.Deps {
-		if d.Path == modulePath {
+		if d.Path == path {
 			module = *d
 		}
 	}
-	if module.Path != modulePath || module.Version == "" || module.Version == "(devel)" {
-		return unknownVersion
+	if module.Path != path || module.Version == "" || module.Version == "(devel)" {
+		return unknown
 	}
 	return module.Version
 }
-
-const (
-	modulePath     = "infill"
-	unknownVersion = "devel"
-)

@@ -69,7 +69,7 @@ func matMul(b *testing.B, r *ort.Runtime, p product) func() {
 	if err != nil {
 		b.Fatal(err)
 	}
-	session, err := r.NewSession(model, ort.SessionOptions{})
+	session, err := r.NewSession(model, ort.SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
 	if err != nil {
 		b.Fatal(err)
 	}

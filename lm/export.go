@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"infill/lm/internal/bert"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -19,25 +19,9 @@ import (
 // exportWeights is the file that exported graphs read their weights from.
 const exportWeights = "weights.bin"
 
-// graphFile is a graph that Export writes.
-type graphFile struct {
-	file, about string
-	build       func(b *models.Bundle, mask int) (*onnx.Graph, error)
-}
-
-func graphFiles() []graphFile {
-	return []graphFile{
-		{"conditionals.onnx", "log-probabilities of tokens at queried positions",
-			func(b *models.Bundle, _ int) (*onnx.Graph, error) { return conditionals(b) }},
-		{"energy.onnx", "the energy of fills", energy},
-		{"gradient.onnx", "the energy of fills and its gradient", energyGradient},
-	}
-}
-
 // Export writes a model as plain ONNX files into dir, which must not exist or
 // be empty: conditionals.onnx, energy.onnx and gradient.onnx (see
-// [bert.Conditionals], [bert.Energy] and [bert.EnergyGradient]), their weights
-// in weights.bin, the tokenizer's files, and a README.md that documents inputs
+// package graphs), their weights in weights.bin, the tokenizer's files, and a README.md that documents inputs
 // and outputs. mask is [MASK]'s token id. All of dir appears in one step, or
 // nothing does. For an imported model that cannot be differentiated,
 // everything but gradient.onnx is written, and the note says why.
@@ -90,11 +74,22 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 	packer := onnx.NewPacker(b.Dir, exportWeights, buffer)
 	var readme strings.Builder
 	readme.WriteString(exportHead(b, mask))
-	for _, e := range graphFiles() {
+	for _, e := range []struct {
+		file, about string
+		write       func() (*onnx.Graph, error)
+	}{
+		{"conditionals.onnx", "log-probabilities of tokens at queried positions", func() (*onnx.Graph, error) { return graphOf(b, graphs.Conditionals) }},
+		{"energy.onnx", "the energy of fills", func() (*onnx.Graph, error) {
+			return graphOf(b, func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.Energy(name, m, mask) })
+		}},
+		{"gradient.onnx", "the energy of fills and its gradient", func() (*onnx.Graph, error) {
+			return gradientOf(b, func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.EnergyGradient(name, m, mask) })
+		}},
+	} {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		graph, err := e.build(b, mask)
+		graph, err := e.write()
 		var none *noGradientError
 		if errors.As(err, &none) {
 			note = fmt.Sprintf("there is no %s: %v", e.file, none.reason)
@@ -172,17 +167,17 @@ In the shapes below, *flat* means that position p of text r is written r·tokens
 // exportNotes says what the inputs and outputs of the graphs mean.
 func exportNotes() map[string]string {
 	return map[string]string{
-		bert.InputIDs:         "token ids of the texts",
-		bert.InputQueries:     "positions whose distribution is wanted, flat; each text has the same number of them",
-		bert.InputTargets:     "a token for each query, whose log-probability comes out",
-		bert.InputCandidates:  "further tokens for each query; the second dimension may be 0",
-		bert.InputChosen:      "indices of queries whose whole distribution is wanted; may be empty",
-		bert.InputSlots:       "positions of the slots, the same in every text; the texts have their fills there",
-		bert.OutputTarget:     "log-probability of each query's target",
-		bert.OutputCandidates: "log-probabilities of each query's candidates",
-		bert.OutputVocabulary: "the whole distribution of each chosen query",
-		bert.OutputEnergy:     "U of each text's fills",
-		bert.OutputGradient:   "∂U/∂θ_j[v]",
+		graphs.InputIDs:         "token ids of the texts",
+		graphs.InputQueries:     "positions whose distribution is wanted, flat; each text has the same number of them",
+		graphs.InputTargets:     "a token for each query, whose log-probability comes out",
+		graphs.InputCandidates:  "further tokens for each query; the second dimension may be 0",
+		graphs.InputChosen:      "indices of queries whose whole distribution is wanted; may be empty",
+		graphs.InputSlots:       "positions of the slots, the same in every text; the texts have their fills there",
+		graphs.OutputTarget:     "log-probability of each query's target",
+		graphs.OutputCandidates: "log-probabilities of each query's candidates",
+		graphs.OutputVocabulary: "the whole distribution of each chosen query",
+		graphs.OutputEnergy:     "U of each text's fills",
+		graphs.OutputGradient:   "∂U/∂θ_j[v]",
 	}
 }
 

@@ -1,6 +1,7 @@
 package lm_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"infill/lm"
 	"infill/lm/internal/bert/berttest"
+	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 	"infill/lm/internal/ort/library"
 	"infill/models"
@@ -52,7 +54,18 @@ func exportedRun(t *testing.T, r *ort.Runtime, dir, file string, inputs, outputs
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := r.NewSession(model, ort.SessionOptions{ExternalDir: dir})
+	decoded, err := onnx.Decode(bytes.NewReader(model), int64(len(model)), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(values []onnx.ModelValue) []string {
+		var names []string
+		for _, v := range values {
+			names = append(names, v.Name)
+		}
+		return names
+	}
+	session, err := r.NewSession(model, ort.SessionOptions{ExternalDir: dir, Inputs: names(decoded.Inputs), Outputs: names(decoded.Outputs)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,51 +4,31 @@ import (
 	"fmt"
 
 	"infill/lm/internal/bert"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/imported"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
-// conditionals is the graph of a model's log-probabilities.
-func conditionals(b *models.Bundle) (*onnx.Graph, error) {
-	if b.Graph != "" {
-		return imported.Conditionals(b)
-	}
-	return bert.Conditionals(b)
-}
-
-// gradient is the graph with the backward pass.
-func gradient(b *models.Bundle) (*onnx.Graph, error) {
+// graphOf writes a graph of a bundle's model.
+func graphOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
 	if b.Graph == "" {
-		return bert.Gradient(b)
+		return write(b.Name, bert.Model{Bundle: b})
 	}
-	g, err := imported.Gradient(b)
-	return g, withoutGradient(b, err)
+	m, err := imported.Open(b)
+	if err != nil {
+		return nil, err
+	}
+	return write(b.Name, m)
 }
 
-// energy is the graph of a model's energies.
-func energy(b *models.Bundle, mask int) (*onnx.Graph, error) {
-	if b.Graph != "" {
-		return imported.Energy(b, mask)
+// gradientOf is [graphOf] for graphs with a backward pass.
+func gradientOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
+	g, err := graphOf(b, write)
+	if err != nil && b.Graph != "" && !b.Config.Imported.Gradient {
+		err = &noGradientError{b.Name, err} // what the import told already
 	}
-	return bert.Energy(b, mask)
-}
-
-// energyGradient is the graph of a model's energies and their gradients.
-func energyGradient(b *models.Bundle, mask int) (*onnx.Graph, error) {
-	if b.Graph == "" {
-		return bert.EnergyGradient(b, mask)
-	}
-	g, err := imported.EnergyGradient(b, mask)
-	return g, withoutGradient(b, err)
-}
-
-// withoutGradient makes what import already knew a *noGradientError.
-func withoutGradient(b *models.Bundle, err error) error {
-	if err != nil && !b.Config.Imported.Gradient {
-		return &noGradientError{b.Name, err}
-	}
-	return err
+	return g, err
 }
 
 // noGradientError says that an imported model cannot be differentiated.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"infill/lm/internal/bert"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 	"infill/models"
@@ -64,9 +64,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 			return nil, err
 		}
 	}
-	// Threads that spin between nodes gain little alone, and lose half the
-	// speed beside another busy process.
-	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads, NoSpinning: true})
+	runtime, err := ort.Open(ctx, ort.Options{LibraryPath: path, Device: o.Device, Threads: o.Threads})
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +75,13 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.conditionals.build, m.gradient.build = conditionals, gradient
-	m.conditionals.inputs = []string{bert.InputIDs, bert.InputQueries, bert.InputTargets, bert.InputCandidates, bert.InputChosen}
-	m.conditionals.outputs = []string{bert.OutputTarget, bert.OutputCandidates, bert.OutputVocabulary}
+	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) { return graphOf(b, graphs.Conditionals) }
+	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) { return gradientOf(b, graphs.Gradient) }
+	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates, graphs.InputChosen}
+	m.conditionals.outputs = []string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}
 	m.gradient.inputs = append(append([]string{}, m.conditionals.inputs...),
-		bert.InputSlots, bert.InputWeights, bert.InputSlotCandidates, bert.InputChosenSlots)
-	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), bert.OutputSlotCandidates, bert.OutputSlotsVocabulary)
+		graphs.InputSlots, graphs.InputWeights, graphs.InputSlotCandidates, graphs.InputChosenSlots)
+	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates, graphs.OutputSlotsVocabulary)
 	return m, nil
 }
 

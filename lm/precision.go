@@ -15,7 +15,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/lm/internal/bert"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -142,7 +142,7 @@ func (p *prepared) write(b *models.Bundle, precision Precision, g *onnx.Graph) (
 	case INT8:
 		var outputs []*onnx.Value
 		for _, v := range g.Outputs {
-			if slices.Contains([]string{bert.OutputTarget, bert.OutputCandidates, bert.OutputVocabulary}, v.Name) {
+			if slices.Contains([]string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}, v.Name) {
 				outputs = append(outputs, v)
 			}
 		}

@@ -15,7 +15,7 @@ type family struct {
 // families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which wrote
 // nearly every bundle there is.
 func families() map[string]family {
-	roberta := family{parseRoBERTa, func(c Config) Layout { return robertaLayout(c, "roberta.") }}
+	roberta := family{parseRoBERTa, robertaLayout}
 	return map[string]family{
 		"bert":        {parseBERT, bertLayout},
 		"deberta-v2":  {parseDeBERTa, debertaLayout},
@@ -315,132 +315,90 @@ func layers(c Config, layer func(i int) Layer) []Layer {
 	return list
 }
 
-func bertLayout(c Config) Layout {
-	const head = "cls.predictions."
-	return Layout{
-		Words:         Table{Name: "bert.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
-		Positions:     c.positions("bert.embeddings.position_embeddings.weight"),
-		Segments:      Table{Name: "bert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize},
-		EmbeddingNorm: norm("bert.embeddings.LayerNorm", c.EmbeddingSize),
-		Layers:        layers(c, func(i int) Layer { return bertLayer(c, fmt.Sprintf("bert.encoder.layer.%d.", i)) }),
-		HeadDense:     linear(head+"transform.dense", c.EmbeddingSize, c.HiddenSize),
-		HeadNorm:      norm(head+"transform.LayerNorm", c.EmbeddingSize),
-		Decoder:       c.decoder(head+"decoder.weight", head+"decoder.bias"),
+// encoder is the layout below the head as BERT's descendants have it, under the prefix of their names.
+func encoder(c Config, prefix string, layer func(i int) Layer) Layout {
+	l := Layout{
+		Words:         Table{Name: prefix + "embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
+		Positions:     c.positions(prefix + "embeddings.position_embeddings.weight"),
+		EmbeddingNorm: norm(prefix+"embeddings.LayerNorm", c.EmbeddingSize),
+		Layers:        layers(c, layer),
+	}
+	if c.TypeVocabularySize > 0 {
+		l.Segments = Table{Name: prefix + "embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize}
+	}
+	return l
+}
+
+// head completes a layout by the head's names.
+func (l Layout) head(c Config, dense, normalisation, decoder string) Layout {
+	l.HeadDense, l.HeadNorm = linear(dense, c.EmbeddingSize, c.HiddenSize), norm(normalisation, c.EmbeddingSize)
+	l.Decoder = c.decoder(decoder+".weight", decoder+".bias")
+	return l
+}
+
+// layerOf makes a layer of the names of its query, key, value and output matrices, of the norm after them, of the two matrices of the
+// feed-forward block, and of the norm after these.
+func layerOf(c Config, prefix string, names [8]string) Layer {
+	h, f := c.HiddenSize, c.IntermediateSize
+	return Layer{
+		Query: linear(prefix+names[0], h, h), Key: linear(prefix+names[1], h, h), Value: linear(prefix+names[2], h, h),
+		Mixed: linear(prefix+names[3], h, h), AttentionNorm: norm(prefix+names[4], h),
+		Up: linear(prefix+names[5], f, h), Down: linear(prefix+names[6], h, f), OutputNorm: norm(prefix+names[7], h),
 	}
 }
 
 // bertLayer is a layer of BERT, ELECTRA and RoBERTa.
 func bertLayer(c Config, prefix string) Layer {
-	h, f := c.HiddenSize, c.IntermediateSize
-	return Layer{
-		Query:         linear(prefix+"attention.self.query", h, h),
-		Key:           linear(prefix+"attention.self.key", h, h),
-		Value:         linear(prefix+"attention.self.value", h, h),
-		Mixed:         linear(prefix+"attention.output.dense", h, h),
-		AttentionNorm: norm(prefix+"attention.output.LayerNorm", h),
-		Up:            linear(prefix+"intermediate.dense", f, h),
-		Down:          linear(prefix+"output.dense", h, f),
-		OutputNorm:    norm(prefix+"output.LayerNorm", h),
-	}
+	return layerOf(c, prefix, [8]string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+		"attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"})
+}
+
+// bertEncoder is the encoder of BERT, ELECTRA and RoBERTa.
+func bertEncoder(c Config, prefix string) Layout {
+	return encoder(c, prefix, func(i int) Layer { return bertLayer(c, fmt.Sprintf("%sencoder.layer.%d.", prefix, i)) })
+}
+
+func bertLayout(c Config) Layout {
+	const head = "cls.predictions."
+	return bertEncoder(c, "bert.").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
 }
 
 func distilBERTLayout(c Config) Layout {
-	h, f := c.HiddenSize, c.IntermediateSize
-	return Layout{
-		Words:         Table{Name: "distilbert.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: h},
-		Positions:     c.positions("distilbert.embeddings.position_embeddings.weight"),
-		EmbeddingNorm: norm("distilbert.embeddings.LayerNorm", h),
-		Layers: layers(c, func(i int) Layer {
-			prefix := fmt.Sprintf("distilbert.transformer.layer.%d.", i)
-			return Layer{
-				Query:         linear(prefix+"attention.q_lin", h, h),
-				Key:           linear(prefix+"attention.k_lin", h, h),
-				Value:         linear(prefix+"attention.v_lin", h, h),
-				Mixed:         linear(prefix+"attention.out_lin", h, h),
-				AttentionNorm: norm(prefix+"sa_layer_norm", h),
-				Up:            linear(prefix+"ffn.lin1", f, h),
-				Down:          linear(prefix+"ffn.lin2", h, f),
-				OutputNorm:    norm(prefix+"output_layer_norm", h),
-			}
-		}),
-		HeadDense: linear("vocab_transform", h, h),
-		HeadNorm:  norm("vocab_layer_norm", h),
-		Decoder:   c.decoder("vocab_projector.weight", "vocab_projector.bias"),
-	}
+	return encoder(c, "distilbert.", func(i int) Layer {
+		return layerOf(c, fmt.Sprintf("distilbert.transformer.layer.%d.", i), [8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin",
+			"attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"})
+	}).head(c, "vocab_transform", "vocab_layer_norm", "vocab_projector")
 }
 
 func electraLayout(c Config) Layout {
-	l := Layout{
-		Words:         Table{Name: "electra.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
-		Positions:     c.positions("electra.embeddings.position_embeddings.weight"),
-		Segments:      Table{Name: "electra.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize},
-		EmbeddingNorm: norm("electra.embeddings.LayerNorm", c.EmbeddingSize),
-		Layers:        layers(c, func(i int) Layer { return bertLayer(c, fmt.Sprintf("electra.encoder.layer.%d.", i)) }),
-		HeadDense:     linear("generator_predictions.dense", c.EmbeddingSize, c.HiddenSize),
-		HeadNorm:      norm("generator_predictions.LayerNorm", c.EmbeddingSize),
-		Decoder:       c.decoder("generator_lm_head.weight", "generator_lm_head.bias"),
-	}
+	l := bertEncoder(c, "electra.").head(c, "generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head")
 	if c.EmbeddingSize != c.HiddenSize {
 		l.Projection = linear("electra.embeddings_project", c.HiddenSize, c.EmbeddingSize)
 	}
 	return l
 }
 
-func robertaLayout(c Config, prefix string) Layout {
-	l := Layout{
-		Words:         Table{Name: prefix + "embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.HiddenSize},
-		Positions:     c.positions(prefix + "embeddings.position_embeddings.weight"),
-		Segments:      Table{Name: prefix + "embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.HiddenSize},
-		EmbeddingNorm: norm(prefix+"embeddings.LayerNorm", c.HiddenSize),
-		Layers:        layers(c, func(i int) Layer { return bertLayer(c, fmt.Sprintf("%sencoder.layer.%d.", prefix, i)) }),
-		HeadDense:     linear("lm_head.dense", c.HiddenSize, c.HiddenSize),
-		HeadNorm:      norm("lm_head.layer_norm", c.HiddenSize),
-		Decoder:       c.decoder("lm_head.decoder.weight", "lm_head.decoder.bias"),
-	}
-	return l
+func robertaLayout(c Config) Layout {
+	return bertEncoder(c, "roberta.").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
 }
 
 func albertLayout(c Config) Layout {
-	h, f := c.HiddenSize, c.IntermediateSize
-	return Layout{
-		Words:         Table{Name: "albert.embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
-		Positions:     c.positions("albert.embeddings.position_embeddings.weight"),
-		Segments:      Table{Name: "albert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize},
-		EmbeddingNorm: norm("albert.embeddings.LayerNorm", c.EmbeddingSize),
-		Projection:    linear("albert.encoder.embedding_hidden_mapping_in", h, c.EmbeddingSize),
-		Layers: layers(c, func(i int) Layer {
-			steps := c.Layers / c.PerGroup
-			group := i / c.PerGroup * c.Groups / steps
-			prefix := fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup)
-			return Layer{
-				Query:         linear(prefix+"attention.query", h, h),
-				Key:           linear(prefix+"attention.key", h, h),
-				Value:         linear(prefix+"attention.value", h, h),
-				Mixed:         linear(prefix+"attention.dense", h, h),
-				AttentionNorm: norm(prefix+"attention.LayerNorm", h),
-				Up:            linear(prefix+"ffn", f, h),
-				Down:          linear(prefix+"ffn_output", h, f),
-				OutputNorm:    norm(prefix+"full_layer_layer_norm", h),
-			}
-		}),
-		HeadDense: linear("predictions.dense", c.EmbeddingSize, h),
-		HeadNorm:  norm("predictions.LayerNorm", c.EmbeddingSize),
-		Decoder:   c.decoder("predictions.decoder.weight", "predictions.decoder.bias"),
-	}
+	l := encoder(c, "albert.", func(i int) Layer {
+		steps := c.Layers / c.PerGroup
+		group := i / c.PerGroup * c.Groups / steps
+		return layerOf(c, fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup), [8]string{"attention.query",
+			"attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm"})
+	}).head(c, "predictions.dense", "predictions.LayerNorm", "predictions.decoder")
+	l.Projection = linear("albert.encoder.embedding_hidden_mapping_in", c.HiddenSize, c.EmbeddingSize)
+	return l
 }
 
 func debertaLayout(c Config) Layout {
 	h, a := c.HiddenSize, c.Relative
-	l := bertLayout(c)
-	l.Words.Name = "deberta.embeddings.word_embeddings.weight"
-	l.Positions, l.Segments = Table{}, Table{}
-	if c.PositionTable {
-		l.Positions = c.positions("deberta.embeddings.position_embeddings.weight")
+	l := encoder(c, "deberta.", func(i int) Layer { return debertaLayer(c, fmt.Sprintf("deberta.encoder.layer.%d.", i)) })
+	if !c.PositionTable {
+		l.Positions = Table{}
 	}
-	if c.TypeVocabularySize > 0 {
-		l.Segments = Table{Name: "deberta.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: h}
-	}
-	l.EmbeddingNorm = norm("deberta.embeddings.LayerNorm", h)
 	l.Distances = Table{Name: "deberta.encoder.rel_embeddings.weight", Rows: 2 * a.Span, Width: h}
 	if a.NormEmbeddings {
 		l.DistanceNorm = norm("deberta.encoder.LayerNorm", h)
@@ -450,30 +408,33 @@ func debertaLayout(c Config) Layout {
 		l.Convolution.Taps = a.Convolution
 		l.ConvolutionNorm = norm("deberta.encoder.conv.LayerNorm", h)
 	}
-	for i := range l.Layers {
-		prefix := fmt.Sprintf("deberta.encoder.layer.%d.", i)
-		layer := bertLayer(c, prefix)
-		layer.Query = linear(prefix+"attention.self.query_proj", h, h)
-		layer.Key = linear(prefix+"attention.self.key_proj", h, h)
-		layer.Value = linear(prefix+"attention.self.value_proj", h, h)
-		layer.PositionKey, layer.PositionQuery = layer.Key, layer.Query
-		if !a.SharedKey {
-			layer.PositionKey, layer.PositionQuery = Linear{}, Linear{}
-			if a.ContentToPosition {
-				layer.PositionKey = linear(prefix+"attention.self.pos_key_proj", h, h)
-			}
-			if a.PositionToContent {
-				layer.PositionQuery = linear(prefix+"attention.self.pos_query_proj", h, h)
-			}
-		}
-		l.Layers[i] = layer
+	if a.Legacy {
+		const head = "cls.predictions."
+		return l.head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
 	}
-	if !a.Legacy {
-		const head = "lm_predictions.lm_head."
-		l.HeadDense, l.HeadNorm = linear(head+"dense", h, h), norm(head+"LayerNorm", h)
-		l.Decoder = c.decoder("", head+"bias")
-	}
+	const head = "lm_predictions.lm_head."
+	l = l.head(c, head+"dense", head+"LayerNorm", "")
+	l.Decoder = c.decoder("", head+"bias")
 	return l
+}
+
+func debertaLayer(c Config, prefix string) Layer {
+	h, a := c.HiddenSize, c.Relative
+	layer := bertLayer(c, prefix)
+	layer.Query = linear(prefix+"attention.self.query_proj", h, h)
+	layer.Key = linear(prefix+"attention.self.key_proj", h, h)
+	layer.Value = linear(prefix+"attention.self.value_proj", h, h)
+	if a.SharedKey {
+		layer.PositionKey, layer.PositionQuery = layer.Key, layer.Query
+		return layer
+	}
+	if a.ContentToPosition {
+		layer.PositionKey = linear(prefix+"attention.self.pos_key_proj", h, h)
+	}
+	if a.PositionToContent {
+		layer.PositionQuery = linear(prefix+"attention.self.pos_query_proj", h, h)
+	}
+	return layer
 }
 
 func mobileBERTLayout(c Config) Layout {

@@ -258,7 +258,7 @@ func templateParts(template string, words []string) []part {
 	}
 	list := parts(template, spans)
 	for i := range list {
-		if at := list[i].slot; at >= 0 && at < len(words) {
+		if at := list[i].blank; at >= 0 && at < len(words) {
 			list[i].text = harmless(words[at])
 		}
 	}
@@ -307,7 +307,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 			if blank > 0 {
 				fills += m.faint.Render(" · ")
 			}
-			fills += m.styles.slot(blank).Render(harmless(text))
+			fills += m.styles.blankLook(blank).Render(harmless(text))
 		}
 		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.Prompts[p.sentence].Words, " ")) {
 			mark = m.good.Render("= ") // the words that were masked

@@ -1,125 +1,42 @@
-// Package bert writes masked language models of BERT's descent as ONNX graphs:
-// log-probabilities at chosen positions ([Conditionals]), and the same with
-// the gradient of their sum with respect to word embeddings ([Gradient]).
+// Package bert writes masked language models of BERT's descent into ONNX graphs.
 //
 // One package serves every family, because they are one model with small
 // changes: DistilBERT, ELECTRA, RoBERTa and ALBERT differ from BERT (Devlin et
 // al. 2019) in names, sizes and which weights are shared, which models.Layout
 // says, so that transformer.go builds all of them; ModernBERT, MobileBERT
-// and DeBERTa have parts of their own, a file each. What is asked of a model, what leaves it, and the
-// backward pass are here, and know no family.
+// and DeBERTa have parts of their own, a file each.
 //
-// The graphs take rows of token ids, a row being one text in which some slots
-// are masked, and compute no more than is asked for: the last layer and the
-// vocabulary head run only at the queried positions. Weights stay in the
-// bundle's own file; the graph refers to them by offset.
+// No more is computed than is asked for: the last layer and the vocabulary head
+// run only at the queried positions. Weights stay in the bundle's own file; the
+// graph refers to them by offset.
 package bert
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
-// Names of the graphs' inputs and outputs; shapes are in the documentation of
-// [Conditionals] and [Gradient].
-const (
-	InputIDs            = "ids"
-	InputQueries        = "queries"
-	InputTargets        = "targets"
-	InputCandidates     = "candidates"
-	InputChosen         = "chosen"
-	InputSlots          = "slots"
-	InputWeights        = "weights"
-	InputSlotCandidates = "slot_candidates"
-	InputChosenSlots    = "chosen_slots"
+// Model is a bundle that can be written into graphs.
+type Model struct{ *models.Bundle }
 
-	OutputTarget          = "target_log_probability"
-	OutputCandidates      = "candidate_log_probability"
-	OutputVocabulary      = "log_probability"
-	OutputSlotCandidates  = "candidate_gradient"
-	OutputSlotsVocabulary = "gradient"
-)
+var _ graphs.Model = Model{}
 
-// Conditionals is the graph of log-probabilities. Inputs, all int64:
-//
-//	ids         [rows × tokens]     token ids, no padding
-//	queries     [rows × queries]    r·tokens + position, for positions of row r
-//	targets     [rows·queries × 1]  a token for every query
-//	candidates  [rows·queries × candidates]  any number of tokens for every query, none at all included
-//	chosen      [chosen]            queries whose whole distribution is wanted
-//
-// Outputs, float32, in nats, log-softmax over the whole vocabulary:
-//
-//	target_log_probability     [rows·queries × 1]
-//	candidate_log_probability  [rows·queries × candidates]
-//	log_probability            [chosen × vocabulary]
-func Conditionals(b *models.Bundle) (*onnx.Graph, error) {
-	m := newBuilder(b, b.Name+" conditionals")
-	in := m.inputs(onnx.Symbol("rows"))
-	_, hidden := m.transformer(in, false)
-	_, logProbability := m.head(hidden)
-	m.logProbabilities(in, logProbability)
-	return m.finish()
-}
-
-// Gradient is [Conditionals] with a backward pass. Its rows come in groups:
-// rows = chains·terms, chain by chain. For every chain c and slot j it gives
-//
-//	Σ_t Σ_q weights[c, t, j] · ∂ log f(target)/∂(embedding at slot j of row (c, t)) · E_v
-//
-// the part of ∂U/∂θ_j[v] that goes through the context (E is the word
-// embedding matrix). Further inputs:
-//
-//	slots            int64    [chains·terms × slots]      r·tokens + position
-//	weights          float32  [chains × terms × slots × 1]
-//	slot_candidates  int64    [slots × slot candidates]   tokens
-//	chosen_slots     int64    [chosen slots]              chain·slots + slot: those whose gradient is wanted for every token
-//
-// Further outputs, float32, nats:
-//
-//	candidate_gradient  [slots × chains × slot candidates]
-//	gradient            [chosen slots × vocabulary]
-func Gradient(b *models.Bundle) (*onnx.Graph, error) {
-	m := newBuilder(b, b.Name+" gradient")
-	chains, terms, slots := onnx.Symbol("chains"), onnx.Symbol("terms"), onnx.Symbol("slots")
-	rows := chains.Times(terms)
-	in := m.inputs(rows)
-	at := m.Input(InputSlots, onnx.Int64, rows, slots)
-	weights := m.Input(InputWeights, onnx.Float, chains, terms, slots, onnx.Fixed(1))
-	candidates := m.Input(InputSlotCandidates, onnx.Int64, slots, onnx.Symbol("slot_candidates"))
-	chosen := m.Input(InputChosenSlots, onnx.Int64, onnx.Symbol("chosen_slots"))
-
-	words, hidden := m.transformer(in, true)
+// Forward implements graphs.Model.
+func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
+	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
+	words, hidden := m.transformer(in, differentiable)
 	states, logProbability := m.head(hidden)
-	m.logProbabilities(in, logProbability)
-	gradients, err := m.Differentiate(states, m.seeds(in, logProbability), []*onnx.Value{words})
-	if err != nil {
-		return nil, err
+	p := graphs.Pass{LogProbability: logProbability}
+	if differentiable {
+		p.Words, p.Table, p.States, p.Seeds = words, m.weight(m.layout.Words.Name), states, m.seeds(in, logProbability)
 	}
-	h := onnx.Fixed(int64(m.layout.Words.Width))
-	atSlots := m.Gather(m.Reshape(gradients[0], in.rows.Times(in.tokens), h), at, 0)
-	byTerm := m.Mul(m.Reshape(atSlots, chains, terms, slots, h), weights)
-	sum := m.ReduceSum(byTerm, false, 1) // [chains slots width]
-
-	embedding := m.weight(m.layout.Words.Name)
-	rowsOfE := m.Gather(embedding, candidates, 0) // [slots candidates width]
-	m.Output(OutputSlotCandidates, m.MatMul(m.Transpose(sum, 1, 0, 2), m.Transpose(rowsOfE, 0, 2, 1)))
-	flat := m.Reshape(sum, chains.Times(slots), h)
-	m.Output(OutputSlotsVocabulary, m.Gemm(m.Gather(flat, chosen, 0), embedding, nil, onnx.GemmOptions{TransB: true}))
-	return m.finish()
+	return p, cmp.Or(m.err, g.Err())
 }
-
-// inputs are those that both graphs share.
-type inputs struct {
-	ids, queries, targets, candidates, chosen *onnx.Value
-	rows, tokens, perRow                      onnx.Dim
-}
-
-// positions is the number of queries in all.
-func (in inputs) positions() onnx.Dim { return in.rows.Times(in.perRow) }
 
 // builder is one graph in the making.
 type builder struct {
@@ -128,27 +45,6 @@ type builder struct {
 	layout  models.Layout
 	weights map[string]*onnx.Value
 	err     error
-}
-
-func newBuilder(b *models.Bundle, name string) *builder {
-	return &builder{Graph: onnx.New(name), bundle: b, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
-}
-
-func (m *builder) finish() (*onnx.Graph, error) {
-	if m.err == nil {
-		m.err = m.Err()
-	}
-	return m.Graph, m.err
-}
-
-func (m *builder) inputs(rows onnx.Dim) inputs {
-	in := inputs{rows: rows, tokens: onnx.Symbol("tokens"), perRow: onnx.Symbol("queries")}
-	in.ids = m.Input(InputIDs, onnx.Int64, rows, in.tokens)
-	in.queries = m.Input(InputQueries, onnx.Int64, rows, in.perRow)
-	in.targets = m.Input(InputTargets, onnx.Int64, in.positions(), onnx.Fixed(1))
-	in.candidates = m.Input(InputCandidates, onnx.Int64, in.positions(), onnx.Symbol("candidates"))
-	in.chosen = m.Input(InputChosen, onnx.Int64, onnx.Symbol("chosen"))
-	return in
 }
 
 // weight is a tensor of the bundle, as float32.
@@ -248,18 +144,12 @@ func (m *builder) head(hidden *onnx.Value) (states []*onnx.Value, logProbability
 
 // seeds is the derivative of the targets' log-probabilities by head's states:
 // ∂ log softmax(D·h)_target / ∂h = D_target − Σ_v p_v D_v.
-func (m *builder) seeds(in inputs, logProbability *onnx.Value) []*onnx.Value {
-	targets, p := m.Reshape(in.targets, in.positions()), m.Exp(logProbability)
+func (m *builder) seeds(in graphs.Rows, logProbability *onnx.Value) []*onnx.Value {
+	targets, p := m.Reshape(in.Targets, in.Asked()), m.Exp(logProbability)
 	decoder := m.weight(m.layout.Decoder.Weight)
 	seed := m.Gemm(p, decoder, m.Gather(decoder, targets, 0), onnx.GemmOptions{Alpha: -1})
 	if m.layout.DecoderRest.Weight != "" {
 		return m.mobileSeeds(seed, p, targets)
 	}
 	return []*onnx.Value{seed}
-}
-
-func (m *builder) logProbabilities(in inputs, logProbability *onnx.Value) {
-	m.Output(OutputTarget, m.GatherElements(logProbability, in.targets, 1))
-	m.Output(OutputCandidates, m.GatherElements(logProbability, in.candidates, 1))
-	m.Output(OutputVocabulary, m.Gather(logProbability, in.chosen, 0))
 }

@@ -7,6 +7,7 @@ import (
 
 	"infill/lm/internal/bert"
 	"infill/lm/internal/bert/berttest"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/onnx/reference"
 	"infill/models"
@@ -75,8 +76,8 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	for _, activation := range []string{"gelu", "gelu_new", "relu"} {
 		for _, layers := range []int{1, 3} {
 			b := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: layers, Activation: activation, Untied: true, Spread: 0.4})
-			forward := must[*onnx.Graph](t)(bert.Conditionals(b))
-			gradient := must[*onnx.Graph](t)(bert.Gradient(b))
+			forward := must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b}))
+			gradient := must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b}))
 			m, n, v := len(exampleSlots), len(exampleIDs), b.Config.VocabularySize
 			ids, queries, targets, at := maskedRows()
 			weights := reference.New(1, m, m, 1)
@@ -89,11 +90,11 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 			}
 			wanted := []float64{20, 10, 5}
 			inputs := map[string]reference.Array{
-				bert.InputIDs: ids, bert.InputQueries: queries, bert.InputTargets: targets,
-				bert.InputCandidates: reference.New(m, 0), bert.InputChosen: reference.New(0),
-				bert.InputSlots: at, bert.InputWeights: weights,
-				bert.InputSlotCandidates: reference.Of(slices.Concat(wanted, wanted, wanted), m, len(wanted)),
-				bert.InputChosenSlots:    reference.Of([]float64{0, 1, 2}, 3),
+				graphs.InputIDs: ids, graphs.InputQueries: queries, graphs.InputTargets: targets,
+				graphs.InputCandidates: reference.New(m, 0), graphs.InputChosen: reference.New(0),
+				graphs.InputSlots: at, graphs.InputWeights: weights,
+				graphs.InputSlotCandidates: reference.Of(slices.Concat(wanted, wanted, wanted), m, len(wanted)),
+				graphs.InputChosenSlots:    reference.Of([]float64{0, 1, 2}, 3),
 			}
 			got := evaluate(t, b, gradient, inputs, nil)
 
@@ -110,7 +111,7 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 						for name, a := range inputs {
 							changed[name] = a
 						}
-						changed[bert.InputIDs] = moved
+						changed[graphs.InputIDs] = moved
 						out := evaluate(t, b, forward, changed, func(name string, w reference.Array) {
 							if name != "bert.embeddings.word_embeddings.weight" {
 								return
@@ -121,7 +122,7 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 							}
 						})
 						sum := 0.0
-						for i, x := range out[bert.OutputTarget].Data {
+						for i, x := range out[graphs.OutputTarget].Data {
 							if i != j {
 								sum += x
 							}
@@ -131,8 +132,8 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 					const step = 1e-5
 					want := (energy(step) - energy(-step)) / (2 * step)
 					for what, x := range map[string]float64{
-						"candidate": got[bert.OutputSlotCandidates].Data[j*len(wanted)+k],
-						"whole":     got[bert.OutputSlotsVocabulary].Data[j*v+int(token)],
+						"candidate": got[graphs.OutputSlotCandidates].Data[j*len(wanted)+k],
+						"whole":     got[graphs.OutputSlotsVocabulary].Data[j*v+int(token)],
 					} {
 						if !(math.Abs(x-want) <= 1e-6*(1+math.Abs(want))) {
 							t.Errorf("%s, %d layers: %s gradient of slot %d at token %.0f is %.10g, finite difference %.10g",
@@ -151,13 +152,13 @@ func TestGraphsAgree(t *testing.T) {
 	m, v := len(exampleSlots), b.Config.VocabularySize
 	ids, queries, targets, at := maskedRows()
 	inputs := map[string]reference.Array{
-		bert.InputIDs: ids, bert.InputQueries: queries, bert.InputTargets: targets,
-		bert.InputCandidates: reference.Of([]float64{10, 5, 11, 5, 12, 5}, m, 2), bert.InputChosen: reference.Of([]float64{2, 0}, 2),
-		bert.InputSlots: at, bert.InputWeights: reference.New(1, m, m, 1),
-		bert.InputSlotCandidates: reference.New(m, 0), bert.InputChosenSlots: reference.New(0),
+		graphs.InputIDs: ids, graphs.InputQueries: queries, graphs.InputTargets: targets,
+		graphs.InputCandidates: reference.Of([]float64{10, 5, 11, 5, 12, 5}, m, 2), graphs.InputChosen: reference.Of([]float64{2, 0}, 2),
+		graphs.InputSlots: at, graphs.InputWeights: reference.New(1, m, m, 1),
+		graphs.InputSlotCandidates: reference.New(m, 0), graphs.InputChosenSlots: reference.New(0),
 	}
-	forward := evaluate(t, b, must[*onnx.Graph](t)(bert.Conditionals(b)), inputs, nil)
-	gradient := evaluate(t, b, must[*onnx.Graph](t)(bert.Gradient(b)), inputs, nil)
+	forward := evaluate(t, b, must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b})), inputs, nil)
+	gradient := evaluate(t, b, must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b})), inputs, nil)
 	for name, want := range forward {
 		for i, x := range gradient[name].Data {
 			if !(math.Abs(x-want.Data[i]) < 1e-6) {
@@ -168,16 +169,16 @@ func TestGraphsAgree(t *testing.T) {
 	for r, row := range []int{2, 0} {
 		total := 0.0
 		for k := range v {
-			total += math.Exp(forward[bert.OutputVocabulary].Data[r*v+k])
+			total += math.Exp(forward[graphs.OutputVocabulary].Data[r*v+k])
 		}
 		if !(math.Abs(total-1) < 1e-9) {
 			t.Errorf("probabilities sum to %g", total)
 		}
-		at := forward[bert.OutputVocabulary].Data[r*v+int(targets.Data[row])]
-		if want := forward[bert.OutputTarget].Data[row]; at != want {
+		at := forward[graphs.OutputVocabulary].Data[r*v+int(targets.Data[row])]
+		if want := forward[graphs.OutputTarget].Data[row]; at != want {
 			t.Errorf("row %d: the target's log-probability is %g and %g", row, at, want)
 		}
-		if got := forward[bert.OutputCandidates].Data[2*row]; got != at {
+		if got := forward[graphs.OutputCandidates].Data[2*row]; got != at {
 			t.Errorf("row %d: the candidate's log-probability is %g, want %g", row, got, at)
 		}
 	}

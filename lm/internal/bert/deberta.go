@@ -3,6 +3,7 @@ package bert
 import (
 	"math"
 
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -12,7 +13,7 @@ import (
 // content with the embedding of the key's distance, and of a key's content
 // with that of the query's. Both take the same row of the embeddings, since
 // the table of distances is odd.
-func (m *builder) disentangled(l models.Layer, all, asked span, in inputs) *onnx.Value {
+func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	a, heads := m.bundle.Config.Relative, onnx.Fixed(int64(m.bundle.Config.Heads))
 	parts := 1.0
 	for _, has := range []bool{a.ContentToPosition, a.PositionToContent} {
@@ -21,14 +22,14 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in inputs) *onnx
 		}
 	}
 	scale := m.scale() / math.Sqrt(parts)
-	q := m.split(m.linear(asked.hidden, l.Query, 1, scale), in.rows, asked.perRow, 0, 2, 1, 3)
-	k := m.split(m.linear(all.hidden, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
-	v := m.split(m.linear(all.hidden, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
+	q := m.split(m.linear(asked.hidden, l.Query, 1, scale), in.Rows, asked.perRow, 0, 2, 1, 3)
+	k := m.split(m.linear(all.hidden, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
+	v := m.split(m.linear(all.hidden, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
 	scores := m.MatMul(q, k)
 
 	distances := m.normalize(m.weight(m.layout.Distances.Name), m.layout.DistanceNorm)
 	rows, one := onnx.Fixed(int64(m.layout.Distances.Rows)), onnx.Fixed(1)
-	at := m.Expand(m.distance(asked, in), onnx.Shape{in.rows, heads, asked.perRow, in.tokens})
+	at := m.Expand(m.distance(asked, in), onnx.Shape{in.Rows, heads, asked.perRow, in.Tokens})
 	if a.ContentToPosition {
 		key := m.split(m.linear(distances, l.PositionKey, 1, 1), one, rows, 0, 2, 3, 1)
 		scores = m.Add(scores, m.GatherElements(m.MatMul(q, key), at, 3))
@@ -37,16 +38,16 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in inputs) *onnx
 		query := m.split(m.linear(distances, l.PositionQuery, 1, scale), one, rows, 0, 2, 1, 3)
 		scores = m.Add(scores, m.GatherElements(m.MatMul(query, k), at, 2))
 	}
-	return m.join(m.MatMul(m.Softmax(scores), v), in.rows, asked.perRow)
+	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 }
 
 // distance is the rows of the distances' embeddings, int64 [rows or 1, 1,
 // asked, tokens], for asked position i and position j.
-func (m *builder) distance(asked span, in inputs) *onnx.Value {
+func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	one, most := onnx.Fixed(1), m.bundle.Config.MaxPositions
-	here, there := m.Reshape(m.Range(in.tokens), one, one, in.tokens, one), m.Reshape(m.Range(in.tokens), one, one, one, in.tokens)
+	here, there := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one), m.Reshape(m.Range(in.Tokens), one, one, one, in.Tokens)
 	if asked.at != nil {
-		here = m.Reshape(m.Mod(asked.at, m.Sizes(onnx.Shape{in.tokens})), in.rows, one, asked.perRow, one)
+		here = m.Reshape(m.Mod(asked.at, m.Sizes(onnx.Shape{in.Tokens})), in.Rows, one, asked.perRow, one)
 	}
 	table := make([]int64, 2*most-1) // by i − j + most − 1
 	for k := range table {
@@ -74,14 +75,14 @@ func bucket(distance int, a *models.RelativeAttention) int {
 
 // convolved adds to the first layer's result a convolution over the positions
 // of what went into it, and normalises.
-func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in inputs) *onnx.Value {
+func (m *builder) convolved(x, embedded *onnx.Value, asked span, queries *onnx.Value, in graphs.Rows) *onnx.Value {
 	l, a := m.layout.Convolution, m.bundle.Config.Relative
 	width := onnx.Fixed(int64(l.In))
-	text := m.Reshape(embedded, in.rows, in.tokens, width)
+	text := m.Reshape(embedded, in.Rows, in.Tokens, width)
 	y := m.weight(l.Bias)
 	for tap := range l.Taps {
 		matrix := m.Reshape(m.Gather(m.weight(l.Weight), m.Ints(int64(tap)), 2), onnx.Fixed(int64(l.Out)), width)
-		shifted := m.Reshape(m.shift(text, tap-l.Taps/2, in), in.rows.Times(in.tokens), width)
+		shifted := m.Reshape(m.shift(text, tap-l.Taps/2, in), in.Rows.Times(in.Tokens), width)
 		y = m.Gemm(shifted, matrix, y, onnx.GemmOptions{TransB: true})
 	}
 	if asked.at != nil {

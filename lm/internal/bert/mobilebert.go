@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -8,17 +9,17 @@ import (
 // trigram is a linear map of the embeddings of the next token, the token and
 // the one before, zeros standing beyond the ends (Sun et al. 2020, section
 // 3.1).
-func (m *builder) trigram(words *onnx.Value, in inputs) *onnx.Value {
+func (m *builder) trigram(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	e, l := m.bundle.Config.EmbeddingSize, m.layout.Trigram
 	flat := func(x *onnx.Value) *onnx.Value {
-		return m.Reshape(x, in.rows.Times(in.tokens), onnx.Fixed(int64(e)))
+		return m.Reshape(x, in.Rows.Times(in.Tokens), onnx.Fixed(int64(e)))
 	}
 	y := m.weight(l.Bias)
 	for k, x := range []*onnx.Value{m.shift(words, 1, in), words, m.shift(words, -1, in)} {
 		columns := m.Gather(m.weight(l.Weight), m.Ints(numbers(k*e, (k+1)*e)...), 1)
 		y = m.Gemm(flat(x), columns, y, onnx.GemmOptions{TransB: true})
 	}
-	return m.Reshape(y, in.rows, in.tokens, onnx.Fixed(int64(l.Out)))
+	return m.Reshape(y, in.Rows, in.Tokens, onnx.Fixed(int64(l.Out)))
 }
 
 // numbers is the whole numbers from a to b−1.
@@ -33,7 +34,7 @@ func numbers(a, b int) []int64 {
 // mobileLayer is a layer of MobileBERT: a transformer layer of the bottleneck's
 // width between two linear maps, with values from the full width and several
 // feed-forward blocks.
-func (m *builder) mobileLayer(l models.Layer, all, asked span, in inputs) *onnx.Value {
+func (m *builder) mobileLayer(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	activation := m.bundle.Config.Activation
 	narrow := m.normalize(m.linear(asked.hidden, l.Narrow, 1, 1), l.NarrowNorm)
 	keys := m.normalize(m.linear(all.hidden, l.Shared, 1, 1), l.SharedNorm)

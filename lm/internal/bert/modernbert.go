@@ -3,6 +3,7 @@ package bert
 import (
 	"math"
 
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -10,7 +11,7 @@ import (
 // modernLayer is a layer of ModernBERT (Warner et al. 2024): norms before the
 // blocks, positions as rotations of queries and keys, a window in some layers,
 // and a gated feed-forward block (Shazeer 2020).
-func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in inputs) *onnx.Value {
+func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	modern, c := m.bundle.Config.Modern, m.bundle.Config
 	theta := modern.GlobalTheta
 	if modern.Window[i] > 0 {
@@ -21,15 +22,15 @@ func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in inputs)
 	if asked.at != nil {
 		queries = m.normalize(asked.hidden, l.AttentionNorm)
 	}
-	here, there := m.positionsOf(asked, in), m.positionsOf(span{perRow: in.tokens}, in)
-	q := m.rotate(m.split(m.linear(queries, l.Query, 1, m.scale()), in.rows, asked.perRow, 0, 2, 1, 3), here, theta)
-	k := m.rotate(m.split(m.linear(keys, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 1, 3), there, theta)
-	v := m.split(m.linear(keys, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
+	here, there := m.positionsOf(asked, in), m.positionsOf(span{perRow: in.Tokens}, in)
+	q := m.rotate(m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, asked.perRow, 0, 2, 1, 3), here, theta)
+	k := m.rotate(m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3), there, theta)
+	v := m.split(m.linear(keys, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
 	scores := m.MatMul(q, m.Transpose(k, 0, 1, 3, 2))
 	if w := modern.Window[i]; w > 0 {
 		scores = m.Add(scores, m.outside(here, there, w))
 	}
-	context := m.join(m.MatMul(m.Softmax(scores), v), in.rows, asked.perRow)
+	context := m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 
 	x := m.Add(asked.hidden, m.linear(context, l.Mixed, 1, 1))
 	normal := m.normalize(x, l.OutputNorm)
@@ -38,13 +39,13 @@ func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in inputs)
 }
 
 // positionsOf is a span's positions within the row, float [rows or 1, 1, perRow, 1].
-func (m *builder) positionsOf(s span, in inputs) *onnx.Value {
+func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 	one := onnx.Fixed(1)
 	if s.at == nil {
-		return m.Reshape(m.Cast(m.Range(in.tokens), onnx.Float), one, one, in.tokens, one)
+		return m.Reshape(m.Cast(m.Range(in.Tokens), onnx.Float), one, one, in.Tokens, one)
 	}
-	within := m.Mod(s.at, m.Sizes(onnx.Shape{in.tokens}))
-	return m.Reshape(m.Cast(within, onnx.Float), in.rows, one, s.perRow, one)
+	within := m.Mod(s.at, m.Sizes(onnx.Shape{in.Tokens}))
+	return m.Reshape(m.Cast(within, onnx.Float), in.Rows, one, s.perRow, one)
 }
 
 // rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the

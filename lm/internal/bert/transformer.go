@@ -3,6 +3,7 @@ package bert
 import (
 	"math"
 
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -11,17 +12,17 @@ import (
 // [rows × tokens × width] and the last hidden state at the queries
 // [rows·queries × hidden]. Only the graph with a backward pass is split in a
 // way that is cheap to differentiate.
-func (m *builder) transformer(in inputs, differentiable bool) (words, hidden *onnx.Value) {
-	words = m.Gather(m.weight(m.layout.Words.Name), in.ids, 0)
+func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidden *onnx.Value) {
+	words = m.Gather(m.weight(m.layout.Words.Name), in.IDs, 0)
 	x := m.embed(words, in)
-	queries := m.Reshape(in.queries, in.positions())
+	queries := m.Reshape(in.Queries, in.Asked())
 	c, embedded := m.bundle.Config, x
 	for i, layer := range m.layout.Layers {
-		all := span{hidden: x, perRow: in.tokens}
+		all := span{hidden: x, perRow: in.Tokens}
 		asked := all
 		if i == c.Layers-1 {
 			// What the last layer computes elsewhere, nobody reads.
-			asked = span{hidden: m.Gather(x, queries, 0), perRow: in.perRow, at: in.queries}
+			asked = span{hidden: m.Gather(x, queries, 0), perRow: in.PerRow, at: in.Queries}
 		}
 		switch {
 		case c.Modern != nil:
@@ -50,10 +51,10 @@ type span struct {
 }
 
 // embed adds what else an embedding has to the word's, and normalises.
-func (m *builder) embed(words *onnx.Value, in inputs) *onnx.Value {
+func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	var rest *onnx.Value
 	if t := m.layout.Positions; t.Name != "" {
-		rest = m.Prefix(m.rows(t.Name, t.First, t.Rows), in.tokens)
+		rest = m.Prefix(m.rows(t.Name, t.First, t.Rows), in.Tokens)
 	}
 	if t := m.layout.Segments; t.Name != "" {
 		segment := m.Gather(m.weight(t.Name), m.Ints(0), 0)
@@ -69,7 +70,7 @@ func (m *builder) embed(words *onnx.Value, in inputs) *onnx.Value {
 	if rest != nil {
 		x = m.Add(x, rest)
 	}
-	x = m.Reshape(m.normalize(x, m.layout.EmbeddingNorm), in.rows.Times(in.tokens), x.Shape[2])
+	x = m.Reshape(m.normalize(x, m.layout.EmbeddingNorm), in.Rows.Times(in.Tokens), x.Shape[2])
 	if m.layout.Projection.Weight != "" {
 		x = m.linear(x, m.layout.Projection, 1, 1)
 	}
@@ -94,22 +95,22 @@ func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differe
 }
 
 // attend is multi-head attention (Vaswani et al. 2017) before its output matrix.
-func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in inputs, perRow onnx.Dim) *onnx.Value {
-	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.rows, perRow, 0, 2, 1, 3)
-	k := m.split(m.linear(keys, l.Key, 1, 1), in.rows, in.tokens, 0, 2, 3, 1)
-	v := m.split(m.linear(values, l.Value, 1, 1), in.rows, in.tokens, 0, 2, 1, 3)
-	return m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.rows, perRow)
+func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in graphs.Rows, perRow onnx.Dim) *onnx.Value {
+	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, perRow, 0, 2, 1, 3)
+	k := m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
+	v := m.split(m.linear(values, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
+	return m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.Rows, perRow)
 }
 
 // shift gives every position what stands by positions after it in x [rows ×
 // tokens × width], zeros beyond the ends: a product with the matrix that has 1
 // where j = i + by, which is where 1 − (i + by − j)² is positive.
-func (m *builder) shift(x *onnx.Value, by int, in inputs) *onnx.Value {
+func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 	if by == 0 {
 		return x
 	}
-	at, one := m.Cast(m.Range(in.tokens), onnx.Float), onnx.Fixed(1)
-	distance := m.Sub(m.Add(m.Reshape(at, in.tokens, one), m.Scalar(float64(by))), m.Reshape(at, one, in.tokens))
+	at, one := m.Cast(m.Range(in.Tokens), onnx.Float), onnx.Fixed(1)
+	distance := m.Sub(m.Add(m.Reshape(at, in.Tokens, one), m.Scalar(float64(by))), m.Reshape(at, one, in.Tokens))
 	return m.MatMul(m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))), x)
 }
 

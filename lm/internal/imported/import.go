@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
@@ -20,7 +21,7 @@ import (
 // tokenizer's files, positions the longest text in tokens; 0: as config.json or tokenizer_config.json there say.
 func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	name := filepath.Base(file)
-	m, err := open(file, name)
+	m, err := open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -34,16 +35,15 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 	if given.positions <= 0 {
 		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the model takes: say how many tokens", tokenizer)
 	}
-	vocabulary, err := m.vocabulary()
-	if err != nil {
+	if err := m.findVocabulary(); err != nil {
 		return nil, err
 	}
-	if given.tokens > vocabulary {
-		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no masked-language-model head, or is of another model", m.path, m.output.Name, vocabulary, given.tokens)
+	if given.tokens > m.vocabulary {
+		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no masked-language-model head, or is of another model", m.path, m.output.Name, m.vocabulary, given.tokens)
 	}
 	c := &models.Imported{
 		ExportedType: given.modelType, TokenizerClass: given.class,
-		Architectures: given.architectures, VocabularySize: vocabulary, MaxPositions: given.positions,
+		Architectures: given.architectures, VocabularySize: m.vocabulary, MaxPositions: given.positions,
 		GraphData: slices.Sorted(maps.Keys(m.Files(name))), Gradient: true,
 	}
 	for file, least := range m.Files(name) {
@@ -58,32 +58,34 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 			return nil, fmt.Errorf("%s: damaged: %d bytes, the graph needs %d", at, info.Size(), least)
 		}
 	}
-	if _, err := m.conditionals("trial", vocabulary); err != nil {
+	if _, err := graphs.Conditionals("trial", m); err != nil {
 		return nil, err
 	}
-	if _, err := m.gradient("trial", vocabulary); err != nil {
+	if _, err := graphs.Gradient("trial", m); err != nil {
 		c.Gradient, c.NoGradient = false, strings.TrimPrefix(err.Error(), "onnx: ")
 	}
 	return c, nil
 }
 
-// vocabulary is the number of columns of the logits.
-func (m *model) vocabulary() (int, error) {
+// findVocabulary finds the number of columns of the logits.
+func (m *Model) findVocabulary() error {
 	g := onnx.New("trial")
-	in := inputs(g, onnx.Symbol("rows"))
-	logits, err := m.bind(g, in)
+	rows, tokens := onnx.Symbol("rows"), onnx.Symbol("tokens")
+	logits, err := m.bind(g, graphs.Rows{IDs: g.Input(graphs.InputIDs, onnx.Int64, rows, tokens), Rows: rows, Tokens: tokens})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if s := logits.Shape; !logits.Unranked && len(s) == 3 {
 		if n, ok := s[2].Size(); ok {
-			return int(n), nil
+			m.vocabulary = int(n)
+			return nil
 		}
 	}
 	if s := m.output.Shape; len(s) == 3 && s[2] > 0 {
-		return int(s[2]), nil
+		m.vocabulary = int(s[2])
+		return nil
 	}
-	return 0, fmt.Errorf("%s: output %s does not tell how many tokens it is over: a masked language model's is [rows × tokens × vocabulary]", m.path, m.output.Name)
+	return fmt.Errorf("%s: output %s does not tell how many tokens it is over: a masked language model's is [rows × tokens × vocabulary]", m.path, m.output.Name)
 }
 
 // given is what the files beside the tokenizer tell.

@@ -1,11 +1,10 @@
-// Package imported runs masked language models that others have exported as
-// ONNX graphs: it gives them the inputs and outputs of the graphs of package
-// bert, and adds the gradient by differentiating what was exported.
+// Package imported puts masked language models that others have exported as
+// ONNX graphs into graphs of package graphs, differentiated where asked.
 //
 // The exported graph takes token ids, and perhaps a mask of attended
 // positions, segments and positions, and gives the logits of every token at
 // every position. A model whose operators cannot be differentiated has
-// [Conditionals] all the same, and serves every sampler that needs no
+// log-probabilities all the same, and serves every sampler that needs no
 // gradient through the context.
 package imported
 
@@ -16,77 +15,52 @@ import (
 	"slices"
 	"strings"
 
-	"infill/lm/internal/bert"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
-// Conditionals is the graph of log-probabilities, with the inputs and outputs
-// of [bert.Conditionals].
-func Conditionals(b *models.Bundle) (*onnx.Graph, error) {
-	m, err := open(b.Graph, filepath.Base(b.Graph))
-	if err != nil {
-		return nil, err
-	}
-	return m.conditionals(b.Name+" conditionals", b.Config.VocabularySize)
+// Model is an exported graph that can be a masked language model.
+type Model struct {
+	*onnx.Model
+	path       string
+	output     onnx.ModelValue // the logits
+	vocabulary int             // their columns
 }
 
-// Gradient is [Conditionals] with a backward pass, with the inputs and outputs
-// of [bert.Gradient]. A *onnx.NoRuleError names an operator that has none.
-func Gradient(b *models.Bundle) (*onnx.Graph, error) {
-	m, err := open(b.Graph, filepath.Base(b.Graph))
+var _ graphs.Model = (*Model)(nil)
+
+// Open reads the graph of a bundle.
+func Open(b *models.Bundle) (*Model, error) {
+	m, err := open(b.Graph)
 	if err != nil {
 		return nil, err
 	}
-	return m.gradient(b.Name+" gradient", b.Config.VocabularySize)
+	m.vocabulary = b.Config.VocabularySize
+	return m, nil
 }
 
-// Energy is the graph of energies, with the inputs and outputs of [bert.Energy].
-func Energy(b *models.Bundle, mask int) (*onnx.Graph, error) {
-	m, err := open(b.Graph, filepath.Base(b.Graph))
+// Forward implements graphs.Model. A *onnx.NoRuleError names an operator that
+// has no derivative.
+func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
+	logits, err := m.logits(g, in)
 	if err != nil {
-		return nil, err
+		return graphs.Pass{}, err
 	}
-	g := onnx.New(b.Name + " energy")
-	rows := bert.NewSlotRows(g, mask)
-	logits, err := m.logits(g, slotInputs(rows), b.Config.VocabularySize)
-	if err != nil {
-		return nil, err
+	p := graphs.Pass{LogProbability: g.LogSoftmax(logits)}
+	if !differentiable {
+		return p, nil
 	}
-	rows.OutputEnergy(g.LogSoftmax(logits))
-	return g, g.Err()
+	// ∂ log softmax(z)_target / ∂z = one-hot(target) − softmax(z)
+	ones := g.Expand(g.Scalar(1), in.Targets.Shape)
+	p.States = []*onnx.Value{logits}
+	p.Seeds = []*onnx.Value{g.ScatterElements(g.Neg(g.Exp(p.LogProbability)), in.Targets, ones, 1)}
+	p.Table, p.Words, err = m.words(g, in.IDs)
+	return p, err
 }
 
-// EnergyGradient is [Energy] with the gradient, as [bert.EnergyGradient]. A
-// *onnx.NoRuleError names an operator that has none.
-func EnergyGradient(b *models.Bundle, mask int) (*onnx.Graph, error) {
-	m, err := open(b.Graph, filepath.Base(b.Graph))
-	if err != nil {
-		return nil, err
-	}
-	g := onnx.New(b.Name + " energy and gradient")
-	rows := bert.NewSlotRows(g, mask)
-	in := slotInputs(rows)
-	logits, err := m.logits(g, in, b.Config.VocabularySize)
-	if err != nil {
-		return nil, err
-	}
-	logProbability := g.LogSoftmax(logits)
-	rows.OutputEnergy(logProbability)
-	embedding, gradient, err := m.backward(g, in, logits, logProbability)
-	if err != nil {
-		return nil, err
-	}
-	rows.OutputGradient(logProbability, gradient, embedding)
-	return g, g.Err()
-}
-
-func slotInputs(rows bert.SlotRows) shared {
-	return shared{ids: rows.IDs, queries: rows.Queries, targets: rows.Targets, rows: rows.Rows, tokens: rows.Tokens, asked: rows.Rows}
-}
-
-// open decodes the graph in a file, which refers to itself by name.
-func open(path, name string) (*model, error) {
+// open decodes the graph in a file.
+func open(path string) (*Model, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -96,22 +70,15 @@ func open(path, name string) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoded, err := onnx.Decode(file, info.Size(), name)
+	decoded, err := onnx.Decode(file, info.Size(), filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m := &model{Model: decoded, path: path}
+	m := &Model{Model: decoded, path: path}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
-}
-
-// model is an exported graph that can be a masked language model.
-type model struct {
-	*onnx.Model
-	path   string
-	output onnx.ModelValue // the logits
 }
 
 // meanings lists what exporters call the inputs.
@@ -126,7 +93,7 @@ func meanings() map[string]string {
 
 // check refuses graphs whose inputs or outputs are not those of a masked
 // language model.
-func (m *model) check() error {
+func (m *Model) check() error {
 	var ids bool
 	for _, v := range m.Inputs {
 		meaning, ok := meanings()[v.Name]
@@ -168,43 +135,24 @@ func sortedNames() []string {
 	return names
 }
 
-// shared are the inputs that both graphs have.
-type shared struct {
-	ids, queries, targets, candidates, chosen *onnx.Value
-	rows, tokens                              onnx.Dim
-	asked                                     onnx.Dim // queried positions in all
-}
-
-func inputs(g *onnx.Graph, rows onnx.Dim) shared {
-	in := shared{rows: rows, tokens: onnx.Symbol("tokens")}
-	perRow := onnx.Symbol("queries")
-	in.asked = rows.Times(perRow)
-	in.ids = g.Input(bert.InputIDs, onnx.Int64, rows, in.tokens)
-	in.queries = g.Input(bert.InputQueries, onnx.Int64, rows, perRow)
-	in.targets = g.Input(bert.InputTargets, onnx.Int64, in.asked, onnx.Fixed(1))
-	in.candidates = g.Input(bert.InputCandidates, onnx.Int64, in.asked, onnx.Symbol("candidates"))
-	in.chosen = g.Input(bert.InputChosen, onnx.Int64, onnx.Symbol("chosen"))
-	return in
-}
-
 // bind appends the exported graph and gives its logits.
-func (m *model) bind(g *onnx.Graph, in shared) (*onnx.Value, error) {
+func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
 		one := &onnx.Tensor{Shape: []int64{1}, Ints: []int64{x}}
-		return g.Apply("ConstantOfShape", 1, []*onnx.Value{g.Sizes(in.ids.Shape)}, onnx.Attribute{Name: "value", Value: one})[0]
+		return g.Apply("ConstantOfShape", 1, []*onnx.Value{g.Sizes(in.IDs.Shape)}, onnx.Attribute{Name: "value", Value: one})[0]
 	}
 	bound := map[string]*onnx.Value{}
 	for _, v := range m.Inputs {
 		var x *onnx.Value
 		switch meanings()[v.Name] {
 		case "ids":
-			x = in.ids
+			x = in.IDs
 		case "mask": // rows have no padding
 			x = filled(1)
 		case "segments":
 			x = filled(0)
 		case "positions":
-			x = g.Add(filled(0), g.Range(in.tokens))
+			x = g.Add(filled(0), g.Range(in.Tokens))
 		}
 		bound[v.Name] = g.Cast(x, v.DType)
 	}
@@ -217,17 +165,17 @@ func (m *model) bind(g *onnx.Graph, in shared) (*onnx.Value, error) {
 
 // logits is the exported graph's logits at the queried positions
 // [queries × vocabulary].
-func (m *model) logits(g *onnx.Graph, in shared, vocabulary int) (*onnx.Value, error) {
+func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	logits, err := m.bind(g, in)
 	if err != nil {
 		return nil, err
 	}
-	columns := onnx.Fixed(int64(vocabulary))
+	columns := onnx.Fixed(int64(m.vocabulary))
 	if !logits.Unranked && (len(logits.Shape) != 3 || logits.Shape[2] != columns && fixed(logits.Shape[2])) {
-		return nil, fmt.Errorf("%s: output %s has the shape %s: a masked language model's is [rows × tokens × %d], the vocabulary", m.path, m.output.Name, logits.Shape, vocabulary)
+		return nil, fmt.Errorf("%s: output %s has the shape %s: a masked language model's is [rows × tokens × %d], the vocabulary", m.path, m.output.Name, logits.Shape, m.vocabulary)
 	}
-	queries := g.Reshape(in.queries, in.asked)
-	return g.At(logits, in.rows.Times(in.tokens), columns, queries), nil
+	queries := g.Reshape(in.Queries, in.Asked())
+	return g.At(logits, in.Rows.Times(in.Tokens), columns, queries), nil
 }
 
 func fixed(d onnx.Dim) bool {
@@ -235,73 +183,9 @@ func fixed(d onnx.Dim) bool {
 	return ok
 }
 
-func outputs(g *onnx.Graph, in shared, logProbability *onnx.Value) {
-	g.Output(bert.OutputTarget, g.GatherElements(logProbability, in.targets, 1))
-	g.Output(bert.OutputCandidates, g.GatherElements(logProbability, in.candidates, 1))
-	g.Output(bert.OutputVocabulary, g.Gather(logProbability, in.chosen, 0))
-}
-
-func (m *model) conditionals(name string, vocabulary int) (*onnx.Graph, error) {
-	g := onnx.New(name)
-	in := inputs(g, onnx.Symbol("rows"))
-	logits, err := m.logits(g, in, vocabulary)
-	if err != nil {
-		return nil, err
-	}
-	outputs(g, in, g.LogSoftmax(logits))
-	return g, g.Err()
-}
-
-func (m *model) gradient(name string, vocabulary int) (*onnx.Graph, error) {
-	g := onnx.New(name)
-	chains, terms, slots := onnx.Symbol("chains"), onnx.Symbol("terms"), onnx.Symbol("slots")
-	in := inputs(g, chains.Times(terms))
-	at := g.Input(bert.InputSlots, onnx.Int64, in.rows, slots)
-	weights := g.Input(bert.InputWeights, onnx.Float, chains, terms, slots, onnx.Fixed(1))
-	candidates := g.Input(bert.InputSlotCandidates, onnx.Int64, slots, onnx.Symbol("slot_candidates"))
-	chosen := g.Input(bert.InputChosenSlots, onnx.Int64, onnx.Symbol("chosen_slots"))
-
-	logits, err := m.logits(g, in, vocabulary)
-	if err != nil {
-		return nil, err
-	}
-	logProbability := g.LogSoftmax(logits)
-	outputs(g, in, logProbability)
-	embedding, gradient, err := m.backward(g, in, logits, logProbability)
-	if err != nil {
-		return nil, err
-	}
-	h := embedding.Shape[1]
-	atSlots := g.Gather(g.Reshape(gradient, in.rows.Times(in.tokens), h), at, 0)
-	sum := g.ReduceSum(g.Mul(g.Reshape(atSlots, chains, terms, slots, h), weights), false, 1) // [chains slots hidden]
-	rowsOfE := g.Gather(embedding, candidates, 0)
-	g.Output(bert.OutputSlotCandidates, g.MatMul(g.Transpose(sum, 1, 0, 2), g.Transpose(rowsOfE, 0, 2, 1)))
-	flat := g.Reshape(sum, chains.Times(slots), h)
-	g.Output(bert.OutputSlotsVocabulary, g.Gemm(g.Gather(flat, chosen, 0), embedding, nil, onnx.GemmOptions{TransB: true}))
-	return g, g.Err()
-}
-
-// backward is the table of word embeddings [vocabulary × width], and the
-// derivative of the sum of the targets' log-probabilities with respect to what
-// is looked up in it [rows × tokens × width].
-func (m *model) backward(g *onnx.Graph, in shared, logits, logProbability *onnx.Value) (embedding, gradient *onnx.Value, err error) {
-	embedding, words, err := m.words(g, in.ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	// ∂ log softmax(z)_target / ∂z = one-hot(target) − softmax(z)
-	ones := g.Expand(g.Scalar(1), in.targets.Shape)
-	seed := g.ScatterElements(g.Neg(g.Exp(logProbability)), in.targets, ones, 1)
-	gradients, err := g.Differentiate([]*onnx.Value{logits}, []*onnx.Value{seed}, []*onnx.Value{words})
-	if err != nil {
-		return nil, nil, err
-	}
-	return embedding, gradients[0], nil
-}
-
 // words finds the word embeddings: the one Gather from a table at the ids. It
 // gives the table and what is gathered.
-func (m *model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
+func (m *Model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
 	var found []*onnx.Node
 	for _, n := range g.Nodes {
 		if n.Domain == "" && n.Op == "Gather" && g.Origin(n.Inputs[1]) == ids && len(n.Inputs[0].Shape) == 2 && g.Constantly(n.Inputs[0]) {

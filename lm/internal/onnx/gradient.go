@@ -133,8 +133,3 @@ func (b *backward) unbroadcast(dy, x *Value) *Value {
 	}
 	return b.Reshape(b.ReduceSum(dy, true, axes...), x.Shape...)
 }
-
-// broadcastTo repeats x along dimensions of size 1 until it has shape s.
-func (b *backward) broadcastTo(x *Value, s Shape) *Value {
-	return b.node("Expand", x.DType, s, []*Value{x, b.Sizes(s)})
-}

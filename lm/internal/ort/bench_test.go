@@ -10,7 +10,7 @@ import (
 
 // BenchmarkRun is what a call costs beside its graph: one Add of 2 float32.
 func BenchmarkRun(b *testing.B) {
-	s := newSession(b, openCPU(b, Options{Threads: 1}), trialModel(), SessionOptions{})
+	s := trialSession(b, openCPU(b, Options{Threads: 1}))
 	in, out := make([]float32, 2), make([]float32, 2)
 	inputs, outputs := []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)}
 	for name, ctx := range map[string]context.Context{"background": context.Background(), "cancellable": b.Context()} {
@@ -32,19 +32,19 @@ func BenchmarkNewSession(b *testing.B) {
 	for i := range len(weights) / 4 {
 		binary.LittleEndian.PutUint32(weights[4*i:], math.Float32bits(float32(i%17)))
 	}
-	for name, model := range map[string][]byte{
-		"trivial": trialModel(),
+	for name, g := range map[string]graph{
+		"trivial": double(),
 		"16MiB": graph{
 			nodes:        [][]byte{node("MatMul", []string{"x", "w"}, []string{"y"})},
-			initializers: [][]byte{initializer("w", ElementFloat32, weights, 2048, 2048)},
-			inputs:       [][]byte{valueInfo("x", ElementFloat32, -1, 2048)},
-			outputs:      [][]byte{valueInfo("y", ElementFloat32, -1, 2048)},
-		}.model(),
+			initializers: [][]byte{initializer("w", float, weights, 2048, 2048)},
+			inputs:       []declared{valueInfo("x", float, -1, 2048)},
+			outputs:      []declared{valueInfo("y", float, -1, 2048)},
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s, err := r.NewSession(model, SessionOptions{})
+				s, err := sessionOf(r, g, SessionOptions{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -59,22 +59,20 @@ func BenchmarkNewSession(b *testing.B) {
 // BenchmarkMatMul is the most that onnxruntime reaches on this machine, for shapes as in BERT.
 func BenchmarkMatMul(b *testing.B) {
 	for _, threads := range []int{1, 2} {
-		for _, sleeping := range []bool{false, true} {
-			r := openCPU(b, Options{Threads: threads, NoSpinning: sleeping})
-			for _, shape := range [][3]int64{{600, 256, 1024}, {3000, 768, 3072}} {
-				rows, inner, columns := shape[0], shape[1], shape[2]
-				s := newSession(b, r, matMul(rows, inner, columns), SessionOptions{})
-				inputs := []Tensor{Float32([]int64{rows, inner}, ramp(rows*inner)), Float32([]int64{inner, columns}, ramp(inner*columns))}
-				outputs := []Tensor{Float32([]int64{rows, columns}, make([]float32, rows*columns))}
-				b.Run(fmt.Sprintf("%dx%dx%d/threads=%d/spinning=%t", rows, inner, columns, threads, !sleeping), func(b *testing.B) {
-					for b.Loop() {
-						if err := s.Run(context.Background(), inputs, outputs); err != nil {
-							b.Fatal(err)
-						}
+		r := openCPU(b, Options{Threads: threads})
+		for _, shape := range [][3]int64{{600, 256, 1024}, {3000, 768, 3072}} {
+			rows, inner, columns := shape[0], shape[1], shape[2]
+			s := newSession(b, r, matMul(rows, inner, columns), SessionOptions{})
+			inputs := []Tensor{Float32([]int64{rows, inner}, ramp(rows*inner)), Float32([]int64{inner, columns}, ramp(inner*columns))}
+			outputs := []Tensor{Float32([]int64{rows, columns}, make([]float32, rows*columns))}
+			b.Run(fmt.Sprintf("%dx%dx%d/threads=%d", rows, inner, columns, threads), func(b *testing.B) {
+				for b.Loop() {
+					if err := s.Run(context.Background(), inputs, outputs); err != nil {
+						b.Fatal(err)
 					}
-					b.ReportMetric(2*float64(rows*inner*columns)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
-				})
-			}
+				}
+				b.ReportMetric(2*float64(rows*inner*columns)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
 		}
 	}
 }

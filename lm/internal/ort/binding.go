@@ -4,7 +4,6 @@ package ort
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,56 +15,15 @@ import (
 // A library offers its own API version and all before it, so the library's minor version must be at least this.
 const apiVersion = 24
 
-// LogSeverity is the least severe of onnxruntime's own messages that it writes to standard error.
-type LogSeverity int
-
-// The severities. LogFatal is the default: whatever fails comes back as an error anyway, and warnings about a graph are ours to read,
-// not the user's.
-const (
-	LogFatal LogSeverity = iota
-	LogError
-	LogWarning
-	LogInfo
-	LogVerbose
-)
-
-func (s LogSeverity) level() (onnxruntime.LoggingLevel, error) {
-	switch s {
-	case LogFatal:
-		return onnxruntime.LoggingLevelFatal, nil
-	case LogError:
-		return onnxruntime.LoggingLevelError, nil
-	case LogWarning:
-		return onnxruntime.LoggingLevelWarning, nil
-	case LogInfo:
-		return onnxruntime.LoggingLevelInfo, nil
-	case LogVerbose:
-		return onnxruntime.LoggingLevelVerbose, nil
-	}
-	return 0, fmt.Errorf("unknown log severity %d", int(s))
-}
-
-// createEnvironment loads the library and makes onnxruntime's environment. The caller holds the environment's lock and has probed the library.
-func createEnvironment(libraryPath string, severity LogSeverity) error {
-	level, err := severity.level()
-	if err != nil {
-		return err
-	}
+// createEnvironment loads the library and makes onnxruntime's environment, which writes warnings to standard error or, as a user wants
+// it, nothing: whatever fails comes back as an error anyway. The caller holds the environment's lock and has probed the library.
+func createEnvironment(libraryPath string, warnings bool) error {
 	onnxruntime.SetSharedLibraryPath(libraryPath)
-	option := func() onnxruntime.EnvironmentOption {
-		switch level {
-		case onnxruntime.LoggingLevelFatal:
-			return onnxruntime.WithLogLevelFatal()
-		case onnxruntime.LoggingLevelError:
-			return onnxruntime.WithLogLevelError()
-		case onnxruntime.LoggingLevelWarning:
-			return onnxruntime.WithLogLevelWarning()
-		case onnxruntime.LoggingLevelInfo:
-			return onnxruntime.WithLogLevelInfo()
-		}
-		return onnxruntime.WithLogLevelVerbose()
-	}()
-	if err := onnxruntime.InitializeEnvironment(option); err != nil {
+	level := onnxruntime.WithLogLevelFatal()
+	if warnings {
+		level = onnxruntime.WithLogLevelWarning()
+	}
+	if err := onnxruntime.InitializeEnvironment(level); err != nil {
 		return oneLine(err)
 	}
 	// Only Windows builds send any, but no build of ours should.
@@ -79,18 +37,11 @@ func environmentVersion() string {
 	return onnxruntime.GetVersion()
 }
 
-// settings is what a session is made with, resolved from Options and SessionOptions.
+// settings is what a session is made with.
 type settings struct {
 	threads             int
+	warnings            bool
 	cudaDevice          int // -1: the CPU
-	tensorFloat32       bool
-	arena               bool
-	memoryPattern       bool
-	severity            LogSeverity
-	profile             string
-	optimized           string
-	optimization        Optimization
-	configuration       map[string]string
 	externalDataFolder  string
 	noPrepacking        bool
 	requireOnlyProvider bool
@@ -108,45 +59,32 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 	}
 	defer options.Destroy()
 
-	level, err := s.severity.level()
-	if err != nil {
-		return nil, err
-	}
-	optimization := onnxruntime.GraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll)
-	switch s.optimization {
-	case OptimizeBasic:
-		optimization = onnxruntime.GraphOptimizationLevelEnableBasic
-	case OptimizeExtended:
-		optimization = onnxruntime.GraphOptimizationLevelEnableExtended
-	case OptimizeNothing:
-		optimization = onnxruntime.GraphOptimizationLevelDisableAll
+	level := onnxruntime.LoggingLevel(onnxruntime.LoggingLevelFatal)
+	if s.warnings {
+		level = onnxruntime.LoggingLevelWarning
 	}
 	err = errors.Join(
 		options.SetLogSeverityLevel(level),
-		options.SetGraphOptimizationLevel(optimization),
+		options.SetGraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll),
 		options.SetExecutionMode(onnxruntime.ExecutionModeSequential),
 		options.SetIntraOpNumThreads(s.threads),
 		options.SetInterOpNumThreads(1),
-		options.SetCpuMemArena(s.arena),
-		options.SetMemPattern(s.memoryPattern),
+		options.SetCpuMemArena(true),
+		// A plan for every set of input shapes: a process that sees many would collect plans for ever.
+		options.SetMemPattern(false),
+		// Threads that spin between nodes gain little alone, and lose half the speed beside another busy process; after a run they would
+		// take the cores from the sampler and from other sessions' threads.
+		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
+		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
 	if s.noPrepacking {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
 	}
-	for key, value := range s.configuration {
-		err = errors.Join(err, options.AddSessionConfigEntry(key, value))
-	}
 	if s.externalDataFolder != "" {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", s.externalDataFolder))
 	}
-	if s.profile != "" {
-		err = errors.Join(err, options.EnableProfiling(s.profile))
-	}
-	if s.optimized != "" {
-		err = errors.Join(err, options.SetOptimizedModelFilePath(s.optimized))
-	}
 	if s.cudaDevice >= 0 {
-		err = errors.Join(err, appendCUDA(options, s))
+		err = errors.Join(err, appendCUDA(options, s.cudaDevice))
 	}
 	if s.requireOnlyProvider {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"))
@@ -161,18 +99,14 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 	return &handle{session: session}, nil
 }
 
-func appendCUDA(options *onnxruntime.SessionOptions, s settings) error {
+func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
 	cuda, err := onnxruntime.NewCUDAProviderOptions()
 	if err != nil {
 		return err
 	}
 	defer cuda.Destroy()
-	tensorFloat32 := "0"
-	if s.tensorFloat32 {
-		tensorFloat32 = "1"
-	}
-	err = cuda.Update(map[string]string{"device_id": strconv.Itoa(s.cudaDevice), "use_tf32": tensorFloat32})
-	if err != nil {
+	// Without TensorFloat-32, which rounds the factors of matrix products to 10 bits, energies stay float32.
+	if err := cuda.Update(map[string]string{"device_id": strconv.Itoa(device), "use_tf32": "0"}); err != nil {
 		return err
 	}
 	return options.AppendExecutionProviderCUDA(cuda)
@@ -216,39 +150,35 @@ func (c *call) destroy() error {
 }
 
 // bind makes onnxruntime's values over the tensors' memory, which stays pinned until release.
-func (c *call) bind(declaredInputs, declaredOutputs []Value, inputs, outputs []Tensor) error {
-	for i := range inputs {
-		value, err := wrap(&inputs[i], &c.pinner)
-		if err != nil {
-			return fmt.Errorf("input %q: %w", declaredInputs[i].Name, oneLine(err))
-		}
-		c.inputs[i] = value
-	}
-	for i := range outputs {
-		if outputs[i].allocated {
-			if declared := declaredOutputs[i].Shape; declared == nil || len(declared) > 0 {
-				continue // nil: onnxruntime allocates
+func (c *call) bind(inputs, outputs []Tensor) error {
+	for _, side := range []struct {
+		tensors []Tensor
+		values  []onnxruntime.Value
+	}{{inputs, c.inputs}, {outputs, c.outputs}} {
+		for i, t := range side.tensors {
+			var err error
+			if t.whole {
+				side.values[i], err = wrap(t.shape, t.int64s, &c.pinner)
+			} else {
+				side.values[i], err = wrap(t.shape, t.float32s, &c.pinner)
 			}
-			// The binding cannot return a scalar that onnxruntime allocated, but a scalar's shape is known before the run.
-			outputs[i] = emptyScalar(outputs[i].element)
+			if err != nil {
+				return oneLine(err)
+			}
 		}
-		value, err := wrap(&outputs[i], &c.pinner)
-		if err != nil {
-			return fmt.Errorf("output %q: %w", declaredOutputs[i].Name, oneLine(err))
-		}
-		c.outputs[i] = value
 	}
 	return nil
 }
 
-// collect brings what onnxruntime allocated, and scalars, into the caller's tensors.
-func (c *call) collect(declared []Value, outputs []Tensor) error {
-	for i := range outputs {
-		if err := unwrap(c.outputs[i], &outputs[i]); err != nil {
-			return fmt.Errorf("output %q: %w", declared[i].Name, err)
-		}
+func wrap[T onnxruntime.TensorData](shape []int64, data []T, pinner *runtime.Pinner) (onnxruntime.Value, error) {
+	if len(data) > 0 {
+		pinner.Pin(&data[0])
 	}
-	return nil
+	tensor, err := onnxruntime.NewTensor(onnxruntime.Shape(shape), data)
+	if err != nil {
+		return nil, err // a nil tensor would be no nil value
+	}
+	return tensor, nil
 }
 
 // release gives back what bind and the run made; no C code sees the tensors' memory after it.
@@ -269,93 +199,6 @@ func (h *handle) run(c *call) error {
 		return oneLine(err)
 	}
 	return nil
-}
-
-func wrap(t *Tensor, pinner *runtime.Pinner) (onnxruntime.Value, error) {
-	switch t.element {
-	case ElementFloat32:
-		return wrapSlice(t.shape, t.float32s, pinner)
-	case ElementFloat64:
-		return wrapSlice(t.shape, t.float64s, pinner)
-	case ElementInt32:
-		return wrapSlice(t.shape, t.int32s, pinner)
-	case ElementInt64:
-		return wrapSlice(t.shape, t.int64s, pinner)
-	case ElementBool:
-		return wrapSlice(t.shape, t.bools, pinner)
-	}
-	return nil, errors.New("the tensor has no element type")
-}
-
-func wrapSlice[T onnxruntime.TensorData](shape []int64, data []T, pinner *runtime.Pinner) (onnxruntime.Value, error) {
-	if len(shape) == 0 {
-		scalar, err := onnxruntime.NewScalar(data[0]) // a copy: the binding makes no scalar over foreign memory
-		if err != nil {
-			return nil, err
-		}
-		return scalar, nil
-	}
-	if len(data) > 0 {
-		pinner.Pin(&data[0])
-	}
-	tensor, err := onnxruntime.NewTensor(onnxruntime.Shape(shape), data)
-	if err != nil {
-		return nil, err
-	}
-	return tensor, nil
-}
-
-func emptyScalar(element ElementType) Tensor {
-	switch element {
-	case ElementFloat32:
-		return Float32([]int64{}, make([]float32, 1))
-	case ElementFloat64:
-		return Float64([]int64{}, make([]float64, 1))
-	case ElementInt32:
-		return Int32([]int64{}, make([]int32, 1))
-	case ElementInt64:
-		return Int64([]int64{}, make([]int64, 1))
-	}
-	return Bool([]int64{}, make([]bool, 1))
-}
-
-func unwrap(value onnxruntime.Value, t *Tensor) error {
-	var ok bool
-	switch t.element {
-	case ElementFloat32:
-		t.float32s, ok = unwrapSlice(value, t.allocated, t.float32s)
-	case ElementFloat64:
-		t.float64s, ok = unwrapSlice(value, t.allocated, t.float64s)
-	case ElementInt32:
-		t.int32s, ok = unwrapSlice(value, t.allocated, t.int32s)
-	case ElementInt64:
-		t.int64s, ok = unwrapSlice(value, t.allocated, t.int64s)
-	case ElementBool:
-		t.bools, ok = unwrapSlice(value, t.allocated, t.bools)
-	}
-	if !ok {
-		return fmt.Errorf("the graph returned another type than %v", t.element)
-	}
-	if t.allocated {
-		t.shape = value.GetShape()
-		t.allocated = false
-	}
-	return nil
-}
-
-func unwrapSlice[T onnxruntime.TensorData](value onnxruntime.Value, allocated bool, data []T) ([]T, bool) {
-	switch value := value.(type) {
-	case *onnxruntime.Scalar[T]:
-		data[0] = value.GetData()
-		return data, true
-	case *onnxruntime.Tensor[T]:
-		if allocated {
-			// The binding copied the output into a slice of its own and forgets it on Destroy.
-			return value.GetData(), true
-		}
-		return data, true
-	}
-	return data, false
 }
 
 // oneLine makes an error of onnxruntime fit for a user: without the binding's preamble, stack traces and line breaks.

@@ -10,8 +10,7 @@ import (
 	"runtime"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
+	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort/library"
 )
 
@@ -25,7 +24,7 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	on.cudaDevice = index
 	trial := on
 	trial.requireOnlyProvider = true
-	s, err := r.newSession(trialModel(), SessionOptions{}, trial)
+	s, err := r.newSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}}, trial)
 	if err != nil {
 		return fmt.Errorf("cuda: onnxruntime refuses device %d: %w", index, err)
 	}
@@ -115,23 +114,12 @@ func partOf(name string) string {
 
 // trialModel is the ONNX graph y = x + x over two float32.
 func trialModel() []byte {
-	text := func(b []byte, number protowire.Number, s string) []byte {
-		return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s)
+	g := onnx.New("trial")
+	x := g.Input("x", onnx.Float, onnx.Fixed(2))
+	g.Output("y", g.Add(x, x))
+	model, err := g.Encode()
+	if err != nil {
+		panic(err) // a slip in the program
 	}
-	message := func(b []byte, number protowire.Number, m []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), m)
-	}
-	varint := func(b []byte, number protowire.Number, v uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), v)
-	}
-	value := func(name string) []byte {
-		shape := message(nil, shapeDimension, varint(nil, dimensionValue, 2))
-		tensor := message(varint(nil, tensorTypeElement, 1), tensorTypeShape, shape)
-		return message(text(nil, valueName, name), valueType, message(nil, typeTensor, tensor))
-	}
-	node := text(text(text(text(nil, 1, "x"), 1, "x"), 2, "y"), 4, "Add") // NodeProto: inputs, output, operator
-	graph := text(message(nil, 1, node), 2, "trial")                      // GraphProto: node, name
-	graph = message(message(graph, graphInput, value("x")), graphOutput, value("y"))
-	model := message(varint(nil, 1, 8), modelGraph, graph) // ModelProto: IR version, graph
-	return message(model, 8, varint(nil, 2, 17))           // ModelProto: operator set
+	return model
 }

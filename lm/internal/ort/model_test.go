@@ -20,23 +20,31 @@ func varintField(b []byte, number protowire.Number, v int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(v))
 }
 
-// onnxTypes are TensorProto.DataType.
-var onnxTypes = map[ElementType]int64{ElementFloat32: 1, ElementInt32: 6, ElementInt64: 7, ElementBool: 9, ElementFloat64: 11}
+// TensorProto.DataType
+const (
+	float   = 1
+	int64s  = 7
+	boolean = 9
+)
+
+// declared is an input or an output of a graph: its name, and its ValueInfoProto.
+type declared struct {
+	name  string
+	bytes []byte
+}
 
 // valueInfo declares an input or output; a dimension below 0 is left open.
-func valueInfo(name string, element ElementType, shape ...int64) []byte {
+func valueInfo(name string, element int64, shape ...int64) declared {
 	var dimensions []byte
 	for i, size := range shape {
-		var dimension []byte
+		dimension := varintField(nil, 1, size)
 		if size < 0 {
-			dimension = textField(nil, dimensionParameter, "d"+strconv.Itoa(i))
-		} else {
-			dimension = varintField(nil, dimensionValue, size)
+			dimension = textField(nil, 2, "d"+strconv.Itoa(i))
 		}
-		dimensions = messageField(dimensions, shapeDimension, dimension)
+		dimensions = messageField(dimensions, 1, dimension)
 	}
-	tensor := messageField(varintField(nil, tensorTypeElement, onnxTypes[element]), tensorTypeShape, dimensions)
-	return messageField(textField(nil, valueName, name), valueType, messageField(nil, typeTensor, tensor))
+	tensor := messageField(varintField(nil, 1, element), 2, dimensions)
+	return declared{name, messageField(textField(nil, 1, name), 2, messageField(nil, 1, tensor))}
 }
 
 // node is a NodeProto; attributes are ready AttributeProto messages.
@@ -61,12 +69,12 @@ func subgraph(name string, graph []byte) []byte {
 }
 
 // initializer is a TensorProto with its data inside.
-func initializer(name string, element ElementType, data []byte, shape ...int64) []byte {
+func initializer(name string, element int64, data []byte, shape ...int64) []byte {
 	return messageField(tensorHead(name, element, shape), 9, data)
 }
 
 // externalInitializer is a TensorProto whose data lies in a file.
-func externalInitializer(name string, element ElementType, location string, offset, length int64, shape ...int64) []byte {
+func externalInitializer(name string, element int64, location string, offset, length int64, shape ...int64) []byte {
 	b := tensorHead(name, element, shape)
 	for _, entry := range [][2]string{{"location", location}, {"offset", strconv.FormatInt(offset, 10)}, {"length", strconv.FormatInt(length, 10)}} {
 		b = messageField(b, 13, textField(textField(nil, 1, entry[0]), 2, entry[1]))
@@ -74,16 +82,25 @@ func externalInitializer(name string, element ElementType, location string, offs
 	return varintField(b, 14, 1)
 }
 
-func tensorHead(name string, element ElementType, shape []int64) []byte {
+func tensorHead(name string, element int64, shape []int64) []byte {
 	var b []byte
 	for _, size := range shape {
 		b = varintField(b, 1, size)
 	}
-	return textField(varintField(b, 2, onnxTypes[element]), tensorName, name)
+	return textField(varintField(b, 2, element), 8, name)
 }
 
 type graph struct {
-	nodes, initializers, inputs, outputs [][]byte
+	nodes, initializers [][]byte
+	inputs, outputs     []declared
+}
+
+func names(list []declared) []string {
+	var names []string
+	for _, d := range list {
+		names = append(names, d.name)
+	}
+	return names
 }
 
 func (g graph) bytes() []byte {
@@ -93,54 +110,54 @@ func (g graph) bytes() []byte {
 	}
 	b = textField(b, 2, "test")
 	for _, initializer := range g.initializers {
-		b = messageField(b, graphInitializer, initializer)
+		b = messageField(b, 5, initializer)
 	}
 	for _, input := range g.inputs {
-		b = messageField(b, graphInput, input)
+		b = messageField(b, 11, input.bytes)
 	}
 	for _, output := range g.outputs {
-		b = messageField(b, graphOutput, output)
+		b = messageField(b, 12, output.bytes)
 	}
 	return b
 }
 
 // model is a ModelProto of IR version 8, operator set 17.
 func (g graph) model() []byte {
-	return messageField(messageField(varintField(nil, 1, 8), modelGraph, g.bytes()), 8, varintField(nil, 2, 17))
+	return messageField(messageField(varintField(nil, 1, 8), 7, g.bytes()), 8, varintField(nil, 2, 17))
 }
 
 // matMul is y = a·b, float32.
-func matMul(rows, inner, columns int64) []byte {
+func matMul(rows, inner, columns int64) graph {
 	return graph{
 		nodes:   [][]byte{node("MatMul", []string{"a", "b"}, []string{"y"})},
-		inputs:  [][]byte{valueInfo("a", ElementFloat32, rows, inner), valueInfo("b", ElementFloat32, inner, columns)},
-		outputs: [][]byte{valueInfo("y", ElementFloat32, rows, columns)},
-	}.model()
+		inputs:  []declared{valueInfo("a", float, rows, inner), valueInfo("b", float, inner, columns)},
+		outputs: []declared{valueInfo("y", float, rows, columns)},
+	}
 }
 
 // double is y = x + x, float32, of any length.
-func double() []byte {
+func double() graph {
 	return graph{
 		nodes:   [][]byte{node("Add", []string{"x", "x"}, []string{"y"})},
-		inputs:  [][]byte{valueInfo("x", ElementFloat32, -1)},
-		outputs: [][]byte{valueInfo("y", ElementFloat32, -1)},
-	}.model()
+		inputs:  []declared{valueInfo("x", float, -1)},
+		outputs: []declared{valueInfo("y", float, -1)},
+	}
 }
 
-// counter adds 1 to x as often as the input "times" says: a run that lasts as long as a test wants.
-func counter() []byte {
+// counter adds 1 to x as often as the input "times" [1] says: a run that lasts as long as a test wants.
+func counter() graph {
 	body := graph{
 		nodes: [][]byte{
 			node("Identity", []string{"go"}, []string{"goes"}),
 			node("Add", []string{"v", "one"}, []string{"w"}),
 		},
-		initializers: [][]byte{initializer("one", ElementFloat32, []byte{0, 0, 0x80, 0x3f}, 1)},
-		inputs:       [][]byte{valueInfo("i", ElementInt64), valueInfo("go", ElementBool), valueInfo("v", ElementFloat32, 1)},
-		outputs:      [][]byte{valueInfo("goes", ElementBool), valueInfo("w", ElementFloat32, 1)},
+		initializers: [][]byte{initializer("one", float, []byte{0, 0, 0x80, 0x3f}, 1)},
+		inputs:       []declared{valueInfo("i", int64s), valueInfo("go", boolean), valueInfo("v", float, 1)},
+		outputs:      []declared{valueInfo("goes", boolean), valueInfo("w", float, 1)},
 	}
 	return graph{
 		nodes:   [][]byte{node("Loop", []string{"times", "", "x"}, []string{"y"}, subgraph("body", body.bytes()))},
-		inputs:  [][]byte{valueInfo("times", ElementInt64), valueInfo("x", ElementFloat32, 1)},
-		outputs: [][]byte{valueInfo("y", ElementFloat32, 1)},
-	}.model()
+		inputs:  []declared{valueInfo("times", int64s, 1), valueInfo("x", float, 1)},
+		outputs: []declared{valueInfo("y", float, 1)},
+	}
 }

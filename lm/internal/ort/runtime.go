@@ -23,35 +23,16 @@ import (
 
 // Options say which library runs graphs, and on what.
 type Options struct {
-	// LibraryPath is the onnxruntime shared library; empty: Locate chooses.
+	// LibraryPath is the onnxruntime shared library: see Locate.
 	LibraryPath string
-	// Progress takes what fetching a library tells the user; nil: nothing.
-	Progress io.Writer
-	// Device is one of Devices: "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda" or "cuda:N" for the N-th GPU.
+	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda" or "cuda:N" for the N-th GPU.
 	Device string
 	// Threads is how many threads work on one node of a graph; 0: as many as Go uses, which respects a container's limit.
 	// Every session has its own threads.
 	Threads int
-	// NoSpinning lets a session's threads sleep between the nodes of a running call. By default they spin, which saves some
-	// microseconds per node; between calls they never do.
-	NoSpinning bool
-	// NoArena makes onnxruntime allocate and free every intermediate value instead of keeping an arena for each session. Slower;
-	// resident memory falls back after each run.
-	NoArena bool
-	// MemoryPattern makes onnxruntime plan one block for all intermediate values and remember a plan for every set of input shapes.
-	// Off by default: a process that sees many shapes would collect plans for ever.
-	MemoryPattern bool
-	// TensorFloat32 lets CUDA round the factors of matrix products to 10 bits. Off by default: energies stay float32.
-	TensorFloat32 bool
-	// Log is the least severe of onnxruntime's messages written to standard error; LogFatal, the default, is in practice silence.
-	// The first Open of a process decides.
-	Log LogSeverity
-	// Configuration holds further session configuration entries, by onnxruntime's names; they win over what the fields above set.
-	Configuration map[string]string
-}
 
-// Devices are the values of Options.Device.
-func Devices() []string { return []string{"auto", "cpu", "cuda", "cuda:N"} }
+	warnings bool // a test has onnxruntime write to standard error; the first Open of a process decides
+}
 
 // Runtime is an onnxruntime library loaded into this process, with a device.
 type Runtime struct {
@@ -86,16 +67,11 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Threads < 0 {
 		return nil, fmt.Errorf("threads %d: give 0 (as many as the machine has) or more", o.Threads)
 	}
-	if o.LibraryPath == "" {
-		if o.LibraryPath, err = Locate(ctx, o.Device, o.Progress); err != nil {
-			return nil, err
-		}
-	}
 	path, err := filepath.Abs(o.LibraryPath)
 	if err != nil {
 		return nil, err
 	}
-	version, err := load(path, o.Log)
+	version, err := load(path, o.warnings)
 	if err != nil {
 		return nil, err
 	}
@@ -107,22 +83,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		library:  path,
 		version:  version,
 		sessions: map[*Session]struct{}{},
-		settings: settings{
-			threads:       threads,
-			cudaDevice:    -1,
-			tensorFloat32: o.TensorFloat32,
-			arena:         !o.NoArena,
-			memoryPattern: o.MemoryPattern,
-			severity:      o.Log,
-			// Threads that spin after a run would take the cores from the sampler and from other sessions' threads.
-			configuration: map[string]string{"session.force_spinning_stop": "1"},
-		},
-	}
-	if o.NoSpinning {
-		r.settings.configuration["session.intra_op.allow_spinning"] = "0"
-	}
-	for key, value := range o.Configuration {
-		r.settings.configuration[key] = value
+		settings: settings{threads: threads, warnings: o.warnings, cudaDevice: -1},
 	}
 	if device == "cpu" {
 		r.device = "cpu"
@@ -138,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Locate chooses the library for a device, one of Devices, and fetches the CPU's if there is none; progress takes what that tells the
+// Locate chooses the library for a device (see Options), and fetches the CPU's if there is none; progress takes what that tells the
 // user, nil: nothing. The CUDA build of onnxruntime is a file of its own, and a process can load only one: what it runs already stays.
 func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
 	device, index, err := parseDevice(device)
@@ -170,7 +131,7 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 }
 
 // load makes the environment, or checks that it is the one asked for.
-func load(path string, severity LogSeverity) (version string, err error) {
+func load(path string, warnings bool) (version string, err error) {
 	environment.Lock()
 	defer environment.Unlock()
 	if environment.library == path {
@@ -182,7 +143,7 @@ func load(path string, severity LogSeverity) (version string, err error) {
 	if err := checkLibrary(path); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %w", err)
 	}
-	if err := createEnvironment(path, severity); err != nil {
+	if err := createEnvironment(path, warnings); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %s: %w", path, err)
 	}
 	environment.library, environment.version = path, environmentVersion()
@@ -221,7 +182,7 @@ func parseDevice(name string) (device string, index int, err error) {
 			return device, index, nil
 		}
 	}
-	return "", 0, fmt.Errorf("unknown device %q; valid are %s", name, strings.Join(Devices(), ", "))
+	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N", name)
 }
 
 // Version is onnxruntime's version, such as "1.24.1".

@@ -147,7 +147,7 @@ func child(task string) error {
 	case "warnings", "warnings-loud":
 		o := Options{LibraryPath: argument, Device: "cpu"}
 		if verb == "warnings-loud" {
-			o.Log = LogWarning
+			o.warnings = true
 		}
 		return provoke(ctx, o)
 	}
@@ -163,24 +163,24 @@ func provoke(ctx context.Context, o Options) error {
 	}
 	defer r.Close()
 	one := []byte{0, 0, 0x80, 0x3f}
-	s, err := r.NewSession(graph{
+	s, err := sessionOf(r, graph{
 		nodes: [][]byte{
 			node("Expand", []string{"x", "shape"}, []string{"wide"}),
 			node("Reshape", []string{"wide", "shape"}, []string{"y"}),
 		},
-		initializers: [][]byte{initializer("unused", ElementFloat32, one, 1)},
-		inputs:       [][]byte{valueInfo("x", ElementFloat32, -1), valueInfo("shape", ElementInt64, -1)},
-		outputs:      [][]byte{valueInfo("y", ElementFloat32, 3, 7)},
-	}.model(), SessionOptions{})
+		initializers: [][]byte{initializer("unused", float, one, 1)},
+		inputs:       []declared{valueInfo("x", float, -1), valueInfo("shape", int64s, -1)},
+		outputs:      []declared{valueInfo("y", float, 3, 7)},
+	}, SessionOptions{})
 	if err != nil {
 		return err
 	}
 	// The run fails: 2 values cannot be stretched to 5.
-	err = s.Run(ctx, []Tensor{Float32([]int64{2}, make([]float32, 2)), Int64([]int64{1}, []int64{5})}, []Tensor{Allocated(ElementFloat32)})
+	err = s.Run(ctx, []Tensor{Float32([]int64{2}, make([]float32, 2)), Int64([]int64{1}, []int64{5})}, []Tensor{Float32([]int64{3, 7}, make([]float32, 21))})
 	if err == nil {
 		return errors.New("an impossible run went well")
 	}
-	if _, err := r.NewSession(matMul(2, 3, 4)[:40], SessionOptions{}); err == nil {
+	if _, err := r.NewSession(matMul(2, 3, 4).model()[:40], SessionOptions{}); err == nil {
 		return errors.New("a damaged graph was taken")
 	}
 	return nil
@@ -305,7 +305,7 @@ func TestCUDALibrariesMissing(t *testing.T) {
 
 // The graph of the GPU trial is good: it computes on the CPU.
 func TestTrialModel(t *testing.T) {
-	s := newSession(t, openCPU(t, Options{}), trialModel(), SessionOptions{})
+	s := trialSession(t, openCPU(t, Options{}))
 	out := make([]float32, 2)
 	if err := s.Run(context.Background(), []Tensor{Float32([]int64{2}, []float32{1, 2})}, []Tensor{Float32([]int64{2}, out)}); err != nil {
 		t.Fatal(err)
@@ -313,6 +313,14 @@ func TestTrialModel(t *testing.T) {
 	if out[0] != 2 || out[1] != 4 {
 		t.Errorf("x + x of 1, 2: %v", out)
 	}
+}
+
+func trialSession(tb testing.TB, r *Runtime) *Session {
+	s, err := r.NewSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
 }
 
 // CUDA itself, where a GPU and its libraries are.
@@ -330,47 +338,19 @@ func TestCUDAComputes(t *testing.T) {
 	}
 }
 
-func TestOptionsReachTheSession(t *testing.T) {
-	folder := t.TempDir()
-	for name, o := range map[string]Options{
-		"one thread":     {Threads: 1},
-		"sleeping":       {Threads: 2, NoSpinning: true},
-		"no arena":       {NoArena: true},
-		"memory pattern": {MemoryPattern: true},
-		"configuration":  {Configuration: map[string]string{"session.set_denormal_as_zero": "1"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := openCPU(t, o)
-			if o.Threads != 0 && r.Threads() != o.Threads {
-				t.Errorf("%d threads, want %d", r.Threads(), o.Threads)
-			}
-			for _, level := range []Optimization{OptimizeAll, OptimizeExtended, OptimizeBasic, OptimizeNothing} {
-				s := newSession(t, r, double(), SessionOptions{Optimization: level})
-				out := make([]float32, 3)
-				if err := s.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})}, []Tensor{Float32([]int64{3}, out)}); err != nil {
-					t.Fatal(err)
-				}
-				if out[2] != 6 {
-					t.Errorf("level %d: 3 + 3 = %v", level, out[2])
-				}
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	r := openCPU(t, Options{})
-	s := newSession(t, r, double(), SessionOptions{Profile: filepath.Join(folder, "times"), OptimizedModel: filepath.Join(folder, "optimised.onnx")})
-	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1}, []float32{1})}, []Tensor{Float32([]int64{1}, make([]float32, 1))}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if found, err := filepath.Glob(filepath.Join(folder, "times*.json")); err != nil || len(found) != 1 {
-		t.Errorf("profiles: %v, %v", found, err)
-	}
-	if info, err := os.Stat(filepath.Join(folder, "optimised.onnx")); err != nil || info.Size() == 0 {
-		t.Errorf("optimised model: %v, %v", info, err)
+func TestThreads(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		r := openCPU(t, Options{Threads: threads})
+		if r.Threads() != threads {
+			t.Errorf("%d threads, want %d", r.Threads(), threads)
+		}
+		out := make([]float32, 3)
+		s := newSession(t, r, double(), SessionOptions{NoPrepacking: threads == 2})
+		if err := s.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})}, []Tensor{Float32([]int64{3}, out)}); err != nil {
+			t.Fatal(err)
+		}
+		if out[2] != 6 {
+			t.Errorf("3 + 3 = %v", out[2])
+		}
 	}
 }

@@ -7,43 +7,26 @@ import (
 	"sync"
 )
 
-// ErrClosed is returned by calls on a closed session or runtime.
-var ErrClosed = errors.New("the onnxruntime session is closed")
+// errClosed is returned by calls on a closed session or runtime.
+var errClosed = errors.New("the onnxruntime session is closed")
 
-// Optimization is how far onnxruntime rewrites a graph before running it.
-type Optimization int
-
-// The levels. OptimizeAll is the default: it folds constants (Cast nodes over stored weights among them), fuses and re-lays nodes.
-const (
-	OptimizeAll Optimization = iota
-	OptimizeExtended
-	OptimizeBasic
-	OptimizeNothing
-)
-
-// SessionOptions say how a graph is run. The zero value is right for a graph without external data.
+// SessionOptions say how a graph is run.
 type SessionOptions struct {
 	// ExternalDir is the folder in which the graph's external initializers lie.
 	ExternalDir string
-	// Inputs and Outputs name the values that Run takes, in Run's order; nil means all of the graph's, in its order.
+	// Inputs and Outputs name the values that Run takes, in Run's order.
 	Inputs, Outputs []string
 	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products read. Weights
 	// of a file then stay mapped, and are shared by sessions.
 	NoPrepacking bool
-	// Optimization is OptimizeAll by default.
-	Optimization Optimization
-	// OptimizedModel is a file to which onnxruntime writes the graph it really runs; empty: nowhere. For the developer's eyes.
-	OptimizedModel string
-	// Profile is the prefix of a JSON file with the time of every node, written when the session is closed; empty: none.
-	Profile string
 }
 
 // Session is a graph ready to run. It serves many goroutines at once.
 type Session struct {
 	runtime *Runtime
 	handle  *handle
-	inputs  []Value
-	outputs []Value
+	inputs  []string
+	outputs []string
 
 	// Runs hold it for reading, Close for writing: a session goes only when no run uses it.
 	open   sync.RWMutex
@@ -65,29 +48,16 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 }
 
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
-	declared, err := readSignature(model)
-	if err != nil {
-		return nil, err
-	}
-	s := &Session{runtime: r}
-	if s.inputs, err = pick("input", declared.inputs, o.Inputs); err != nil {
-		return nil, err
-	}
-	if s.outputs, err = pick("output", declared.outputs, o.Outputs); err != nil {
-		return nil, err
-	}
-	settings.externalDataFolder = o.ExternalDir
-	settings.noPrepacking = o.NoPrepacking
-	settings.optimization = o.Optimization
-	settings.optimized = o.OptimizedModel
-	settings.profile = o.Profile
+	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
+	settings.externalDataFolder, settings.noPrepacking = o.ExternalDir, o.NoPrepacking
 
 	r.open.RLock()
 	defer r.open.RUnlock()
 	if r.closed {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
-	if s.handle, err = createSession(model, names(s.inputs), names(s.outputs), settings); err != nil {
+	var err error
+	if s.handle, err = createSession(model, s.inputs, s.outputs, settings); err != nil {
 		return nil, err
 	}
 	r.sessionsLock.Lock()
@@ -96,22 +66,7 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 	return s, nil
 }
 
-func names(values []Value) []string {
-	names := make([]string, len(values))
-	for i := range values {
-		names[i] = values[i].Name
-	}
-	return names
-}
-
-// Inputs are the values that Run takes, in its order; callers must not change them.
-func (s *Session) Inputs() []Value { return s.inputs }
-
-// Outputs are the values that Run gives, in its order; callers must not change them.
-func (s *Session) Outputs() []Value { return s.outputs }
-
-// Run runs the graph. It reads inputs from and writes outputs into the tensors' own slices, in the order of Inputs and Outputs;
-// outputs made by Allocated are replaced in the slice outputs.
+// Run runs the graph. It reads inputs from and writes outputs into the tensors' own slices, in the order of the session's options.
 // When ctx ends, the run is stopped at the next node of the graph, and Run returns ctx's error (errors.Is(err, context.Canceled)) once
 // onnxruntime has let go of the memory, never before. The outputs' contents are undefined after any error.
 func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
@@ -127,7 +82,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	s.open.RLock()
 	defer s.open.RUnlock()
 	if s.closed {
-		return ErrClosed
+		return errClosed
 	}
 	c, err := s.takeCall()
 	if err != nil {
@@ -145,7 +100,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 // runCall reports whether c may serve another run: the terminate flag of a stopped one stays set.
 func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor) (reusable bool, err error) {
 	defer c.release()
-	if err := c.bind(s.inputs, s.outputs, inputs, outputs); err != nil {
+	if err := c.bind(inputs, outputs); err != nil {
 		return true, fmt.Errorf("onnxruntime run: %w", err)
 	}
 	terminated := false
@@ -165,22 +120,16 @@ func (s *Session) runCall(ctx context.Context, c *call, inputs, outputs []Tensor
 	case err != nil:
 		return true, fmt.Errorf("onnxruntime run: %w", err)
 	}
-	if err := c.collect(s.outputs, outputs); err != nil {
-		return !terminated, fmt.Errorf("onnxruntime run: %w", err)
-	}
 	return !terminated, nil
 }
 
-func check(kind string, declared []Value, tensors []Tensor) error {
-	if len(tensors) != len(declared) {
-		return fmt.Errorf("onnxruntime run: %d %ss given, the session takes %d", len(tensors), kind, len(declared))
+func check(kind string, names []string, tensors []Tensor) error {
+	if len(tensors) != len(names) {
+		return fmt.Errorf("onnxruntime run: %d %ss given, the session takes %d", len(tensors), kind, len(names))
 	}
 	for i, tensor := range tensors {
-		if err := tensor.check(declared[i]); err != nil {
-			return fmt.Errorf("onnxruntime run: %s %q: %w", kind, declared[i].Name, err)
-		}
-		if kind == "input" && tensor.allocated {
-			return fmt.Errorf("onnxruntime run: input %q: the tensor has no data", declared[i].Name)
+		if err := tensor.check(); err != nil {
+			return fmt.Errorf("onnxruntime run: %s %q: %w", kind, names[i], err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"infill/lm/internal/bert"
+	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx/reference"
 )
 
@@ -13,9 +14,9 @@ import (
 // gradient at every other slot, as products with every token's embedding.
 func (r *Reference) Difference(t testing.TB) float64 {
 	t.Helper()
-	forward, err := bert.Conditionals(r.Bundle)
+	forward, err := graphs.Conditionals(r.Bundle.Name, bert.Model{Bundle: r.Bundle})
 	must(t, err)
-	backward, err := bert.Gradient(r.Bundle)
+	backward, err := graphs.Gradient(r.Bundle.Name, bert.Model{Bundle: r.Bundle})
 	must(t, err)
 	embedding := r.Embeddings(t)
 	worst := 0.0
@@ -43,15 +44,15 @@ func (r *Reference) Difference(t testing.TB) float64 {
 		slopes, err := reference.Evaluate(backward, inputs, Weights(r.Bundle.Dir))
 		must(t, err)
 		for i, v := range forward.Outputs {
-			if v.Name == bert.OutputVocabulary {
+			if v.Name == graphs.OutputVocabulary {
 				compare(values[i].Data, logProbability)
 			}
 		}
 		for i, v := range backward.Outputs {
 			switch v.Name {
-			case bert.OutputVocabulary:
+			case graphs.OutputVocabulary:
 				compare(slopes[i].Data, logProbability)
-			case bert.OutputSlotsVocabulary:
+			case graphs.OutputSlotsVocabulary:
 				compare(slopes[i].Data, gradient)
 			}
 		}
@@ -86,23 +87,23 @@ func products(x, embedding []float64) []float64 {
 func (r *Reference) inputs(c ReferenceCase) map[string]reference.Array {
 	m, n := len(c.Slots), len(c.IDs)
 	in := map[string]reference.Array{
-		bert.InputIDs: reference.New(m, n), bert.InputQueries: reference.New(m, 1), bert.InputTargets: reference.New(m, 1),
-		bert.InputCandidates: reference.New(m, 0), bert.InputChosen: reference.New(m), bert.InputSlots: reference.New(m, m),
-		bert.InputWeights: reference.New(m, 1, m, 1), bert.InputSlotCandidates: reference.New(m, 0), bert.InputChosenSlots: reference.New(m * m),
+		graphs.InputIDs: reference.New(m, n), graphs.InputQueries: reference.New(m, 1), graphs.InputTargets: reference.New(m, 1),
+		graphs.InputCandidates: reference.New(m, 0), graphs.InputChosen: reference.New(m), graphs.InputSlots: reference.New(m, m),
+		graphs.InputWeights: reference.New(m, 1, m, 1), graphs.InputSlotCandidates: reference.New(m, 0), graphs.InputChosenSlots: reference.New(m * m),
 	}
 	for i, s := range c.Slots {
 		for k, id := range c.IDs {
-			in[bert.InputIDs].Data[i*n+k] = float64(id)
+			in[graphs.InputIDs].Data[i*n+k] = float64(id)
 		}
-		in[bert.InputIDs].Data[i*n+s] = float64(r.Mask)
-		in[bert.InputQueries].Data[i] = float64(i*n + s)
-		in[bert.InputTargets].Data[i] = float64(c.IDs[s])
-		in[bert.InputChosen].Data[i] = float64(i)
+		in[graphs.InputIDs].Data[i*n+s] = float64(r.Mask)
+		in[graphs.InputQueries].Data[i] = float64(i*n + s)
+		in[graphs.InputTargets].Data[i] = float64(c.IDs[s])
+		in[graphs.InputChosen].Data[i] = float64(i)
 		for j, other := range c.Slots {
-			in[bert.InputSlots].Data[i*m+j] = float64(i*n + other)
-			in[bert.InputChosenSlots].Data[i*m+j] = float64(i*m + j)
+			in[graphs.InputSlots].Data[i*m+j] = float64(i*n + other)
+			in[graphs.InputChosenSlots].Data[i*m+j] = float64(i*m + j)
 			if i != j {
-				in[bert.InputWeights].Data[i*m+j] = 1
+				in[graphs.InputWeights].Data[i*m+j] = 1
 			}
 		}
 	}

@@ -48,15 +48,22 @@ func Inspect(path string) (Info, error) {
 	if _, err := io.ReadFull(file, magic); err != nil {
 		return info, fmt.Errorf("%s: not a shared library: %d bytes long", path, info.Size)
 	}
+	read := func(io.ReaderAt) (imports, error) {
+		return nil, fmt.Errorf("not a shared library: it begins with %q", magic)
+	}
 	switch {
 	case string(magic) == elf.ELFMAG:
-		err = info.readELF(file)
+		read = info.readELF
 	case string(magic[:2]) == "MZ":
-		err = info.readPE(file)
+		read = info.readPE
 	case bytes.Equal(magic, []byte{0xcf, 0xfa, 0xed, 0xfe}), bytes.Equal(magic, []byte{0xca, 0xfe, 0xba, 0xbe}):
-		err = info.readMachO(file)
-	default:
-		err = fmt.Errorf("not a shared library: it begins with %q", magic)
+		read = info.readMachO
+	}
+	f, err := read(file)
+	if err == nil {
+		if info.Needs, err = f.ImportedLibraries(); err != nil {
+			err = damaged(err)
+		}
 	}
 	if err != nil {
 		return info, fmt.Errorf("%s: %w", path, err)
@@ -64,57 +71,68 @@ func Inspect(path string) (Info, error) {
 	return info, nil
 }
 
-func (info *Info) readELF(file io.ReaderAt) error {
+// imports is a file of any of the three formats.
+type imports interface{ ImportedLibraries() ([]string, error) }
+
+// holds refuses a file that ends before end, in bytes: the loader maps what the headers promise and dies of SIGBUS where there is less.
+func (info *Info) holds(start, length uint64) error {
+	if end := start + length; end < start || end > uint64(info.Size) {
+		return fmt.Errorf("truncated: %d bytes long, its headers ask for at least %d", info.Size, end)
+	}
+	return nil
+}
+
+// machine is a machine in Go's name, or in its own where Go has none.
+func machine[M comparable](m, amd64, arm64 M, own string) string {
+	switch m {
+	case amd64:
+		return "amd64"
+	case arm64:
+		return "arm64"
+	}
+	return own
+}
+
+func (info *Info) readELF(file io.ReaderAt) (imports, error) {
 	f, err := elf.NewFile(file)
 	if err != nil {
-		return damaged(err)
+		return nil, damaged(err)
 	}
-	defer f.Close()
 	if f.Type != elf.ET_DYN {
-		return fmt.Errorf("not a shared library: its ELF type is %v", f.Type)
+		return nil, fmt.Errorf("not a shared library: its ELF type is %v", f.Type)
 	}
-	info.OS = "linux"
-	switch f.Machine {
-	case elf.EM_X86_64:
-		info.Arch = "amd64"
-	case elf.EM_AARCH64:
-		info.Arch = "arm64"
-	default:
-		info.Arch = strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_"))
-	}
+	info.OS, info.Arch = "linux", machine(f.Machine, elf.EM_X86_64, elf.EM_AARCH64, strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_")))
 	for _, segment := range f.Progs {
-		// The loader maps what the headers promise and dies of SIGBUS where the file ends earlier.
-		if end := segment.Off + segment.Filesz; end < segment.Off || end > uint64(info.Size) {
-			return fmt.Errorf("truncated: %d bytes long, its headers ask for at least %d", info.Size, end)
+		if err := info.holds(segment.Off, segment.Filesz); err != nil {
+			return nil, err
 		}
 	}
 	for _, section := range f.Sections {
-		if end := section.Offset + section.FileSize; section.Type != elf.SHT_NOBITS && (end < section.Offset || end > uint64(info.Size)) {
-			return fmt.Errorf("truncated: %d bytes long, its headers ask for at least %d", info.Size, end)
+		if section.Type == elf.SHT_NOBITS {
+			continue
+		}
+		if err := info.holds(section.Offset, section.FileSize); err != nil {
+			return nil, err
 		}
 	}
-	if info.Needs, err = f.ImportedLibraries(); err != nil {
-		return damaged(err)
-	}
 	if f.SectionByType(elf.SHT_GNU_VERDEF) == nil {
-		return nil // a library may do without; its version stays unknown
+		return f, nil // a library may do without; its version stays unknown
 	}
 	versions, err := f.DynamicVersions()
 	if err != nil {
-		return damaged(err)
+		return nil, damaged(err)
 	}
 	for _, version := range versions {
 		if name, found := strings.CutPrefix(version.Name, "VERS_"); found {
 			info.Version = name
 		}
 	}
-	return nil
+	return f, nil
 }
 
-func (info *Info) readMachO(file io.ReaderAt) error {
+func (info *Info) readMachO(file io.ReaderAt) (imports, error) {
 	var f *macho.File
 	if fat, err := macho.NewFatFile(file); err == nil {
-		defer fat.Close()
 		// A universal library serves each of its machines; arm64 is asked first because that is the Mac we fetch for.
 		f = fat.Arches[0].File
 		for _, arch := range fat.Arches {
@@ -123,26 +141,16 @@ func (info *Info) readMachO(file io.ReaderAt) error {
 			}
 		}
 	} else if f, err = macho.NewFile(file); err != nil {
-		return damaged(err)
-	} else {
-		defer f.Close()
+		return nil, damaged(err)
 	}
 	if f.Type != macho.TypeDylib {
-		return fmt.Errorf("not a shared library: its Mach-O type is %v", f.Type)
+		return nil, fmt.Errorf("not a shared library: its Mach-O type is %v", f.Type)
 	}
-	info.OS = "darwin"
-	switch f.Cpu {
-	case macho.CpuAmd64:
-		info.Arch = "amd64"
-	case macho.CpuArm64:
-		info.Arch = "arm64"
-	default:
-		info.Arch = strings.ToLower(strings.TrimPrefix(f.Cpu.String(), "Cpu"))
-	}
+	info.OS, info.Arch = "darwin", machine(f.Cpu, macho.CpuAmd64, macho.CpuArm64, strings.ToLower(strings.TrimPrefix(f.Cpu.String(), "Cpu")))
 	for _, load := range f.Loads {
 		if segment, ok := load.(*macho.Segment); ok {
-			if end := segment.Offset + segment.Filesz; end < segment.Offset || end > uint64(info.Size) {
-				return fmt.Errorf("truncated: %d bytes long, its headers ask for at least %d", info.Size, end)
+			if err := info.holds(segment.Offset, segment.Filesz); err != nil {
+				return nil, err
 			}
 		}
 		const idDylib = 0xd // LC_ID_DYLIB: command, size, name, timestamp, current version, compatible version
@@ -152,41 +160,28 @@ func (info *Info) readMachO(file io.ReaderAt) error {
 			info.Version = fmt.Sprintf("%d.%d.%d", v>>16, v>>8&0xff, v&0xff)
 		}
 	}
-	var err error
-	if info.Needs, err = f.ImportedLibraries(); err != nil {
-		return damaged(err)
-	}
-	return nil
+	return f, nil
 }
 
-func (info *Info) readPE(file io.ReaderAt) error {
+func (info *Info) readPE(file io.ReaderAt) (imports, error) {
 	f, err := pe.NewFile(file)
 	if err != nil {
-		return damaged(err)
+		return nil, damaged(err)
 	}
-	defer f.Close()
 	if f.Characteristics&pe.IMAGE_FILE_DLL == 0 {
-		return errors.New("not a shared library: a Windows program, not a DLL")
+		return nil, errors.New("not a shared library: a Windows program, not a DLL")
 	}
-	info.OS = "windows"
-	switch f.Machine {
-	case pe.IMAGE_FILE_MACHINE_AMD64:
-		info.Arch = "amd64"
-	case pe.IMAGE_FILE_MACHINE_ARM64:
-		info.Arch = "arm64"
-	default:
-		info.Arch = fmt.Sprintf("machine %#x", f.Machine)
-	}
+	info.OS, info.Arch = "windows", machine(f.Machine, pe.IMAGE_FILE_MACHINE_AMD64, pe.IMAGE_FILE_MACHINE_ARM64, fmt.Sprintf("machine %#x", f.Machine))
 	for _, section := range f.Sections {
-		if end := int64(section.Offset) + int64(section.Size); end > info.Size {
-			return fmt.Errorf("truncated: %d bytes long, its headers ask for at least %d", info.Size, end)
+		if err := info.holds(uint64(section.Offset), uint64(section.Size)); err != nil {
+			return nil, err
 		}
 		if section.Name != ".rsrc" {
 			continue
 		}
 		resources, err := section.Data()
 		if err != nil {
-			return damaged(err)
+			return nil, damaged(err)
 		}
 		// VS_FIXEDFILEINFO: signature, structure version 1.0, file version in two words of two halves.
 		fixed := []byte{0xbd, 0x04, 0xef, 0xfe, 0, 0, 1, 0}
@@ -200,17 +195,14 @@ func (info *Info) readPE(file io.ReaderAt) error {
 	if constants := f.Section(".rdata"); constants != nil && info.Version != "" {
 		data, err := constants.Data()
 		if err != nil {
-			return damaged(err)
+			return nil, damaged(err)
 		}
 		text := regexp.MustCompile(`\x00(` + regexp.QuoteMeta(info.Version) + `\.[0-9]+)\x00`)
 		if match := text.FindSubmatch(data); match != nil {
 			info.Version = string(match[1])
 		}
 	}
-	if info.Needs, err = f.ImportedLibraries(); err != nil {
-		return damaged(err)
-	}
-	return nil
+	return f, nil
 }
 
 func damaged(err error) error {

@@ -1,0 +1,156 @@
+// Package graphs writes the ONNX graphs that a masked language model is asked
+// through: log-probabilities at chosen positions ([Conditionals]), the same with
+// the gradient of their sum with respect to word embeddings ([Gradient]), and
+// the energy of fills without and with its gradient ([Energy],
+// [EnergyGradient]).
+//
+// The graphs take rows of token ids, a row being one text in which some slots
+// are masked. What stands between ids and log-probabilities is a [Model]'s.
+package graphs
+
+import "infill/lm/internal/onnx"
+
+// Names of the graphs' inputs and outputs; shapes are in the documentation of
+// [Conditionals], [Gradient], [Energy] and [EnergyGradient].
+const (
+	InputIDs            = "ids"
+	InputQueries        = "queries"
+	InputTargets        = "targets"
+	InputCandidates     = "candidates"
+	InputChosen         = "chosen"
+	InputSlots          = "slots"
+	InputWeights        = "weights"
+	InputSlotCandidates = "slot_candidates"
+	InputChosenSlots    = "chosen_slots"
+
+	OutputTarget          = "target_log_probability"
+	OutputCandidates      = "candidate_log_probability"
+	OutputVocabulary      = "log_probability"
+	OutputSlotCandidates  = "candidate_gradient"
+	OutputSlotsVocabulary = "gradient"
+	OutputEnergy          = "energy"
+	OutputGradient        = "gradient"
+)
+
+// Model is a masked language model that can be written into a graph.
+type Model interface {
+	// Forward appends the model's forward pass over the rows. Only with
+	// differentiable set are Words, States and Seeds needed.
+	Forward(g *onnx.Graph, rows Rows, differentiable bool) (Pass, error)
+}
+
+// Rows are texts of one length, each with the same number of queried positions.
+type Rows struct {
+	IDs     *onnx.Value // [rows × tokens]
+	Queries *onnx.Value // [rows × queries], r·tokens + position
+	Targets *onnx.Value // [rows·queries × 1], a token for each query
+
+	Rows, Tokens, PerRow onnx.Dim
+}
+
+// Asked is the number of queries in all.
+func (r Rows) Asked() onnx.Dim { return r.Rows.Times(r.PerRow) }
+
+// Pass is what a forward pass computes.
+type Pass struct {
+	LogProbability *onnx.Value // [rows·queries × vocabulary], nats
+	Table          *onnx.Value // the word embeddings [vocabulary × width]
+	Words          *onnx.Value // what is looked up in the table [rows × tokens × width]
+	// States are values below the log-probabilities, and Seeds the derivative of
+	// the sum of the targets' log-probabilities with respect to each.
+	States, Seeds []*onnx.Value
+}
+
+// Conditionals is the graph of log-probabilities. Inputs, all int64:
+//
+//	ids         [rows × tokens]     token ids, no padding
+//	queries     [rows × queries]    r·tokens + position, for positions of row r
+//	targets     [rows·queries × 1]  a token for every query
+//	candidates  [rows·queries × candidates]  any number of tokens for every query, none at all included
+//	chosen      [chosen]            queries whose whole distribution is wanted
+//
+// Outputs, float32, in nats, log-softmax over the whole vocabulary:
+//
+//	target_log_probability     [rows·queries × 1]
+//	candidate_log_probability  [rows·queries × candidates]
+//	log_probability            [chosen × vocabulary]
+func Conditionals(name string, m Model) (*onnx.Graph, error) {
+	g := onnx.New(name + " conditionals")
+	_, _, err := conditionals(g, m, onnx.Symbol("rows"), nil)
+	return g, err
+}
+
+// conditionals appends inputs and outputs of [Conditionals]; between the two, more may be declared.
+func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows)) (Rows, Pass, error) {
+	r := Rows{Rows: rows, Tokens: onnx.Symbol("tokens"), PerRow: onnx.Symbol("queries")}
+	r.IDs = g.Input(InputIDs, onnx.Int64, rows, r.Tokens)
+	r.Queries = g.Input(InputQueries, onnx.Int64, rows, r.PerRow)
+	r.Targets = g.Input(InputTargets, onnx.Int64, r.Asked(), onnx.Fixed(1))
+	candidates := g.Input(InputCandidates, onnx.Int64, r.Asked(), onnx.Symbol("candidates"))
+	chosen := g.Input(InputChosen, onnx.Int64, onnx.Symbol("chosen"))
+	if more != nil {
+		more(r)
+	}
+	p, err := m.Forward(g, r, more != nil)
+	if err != nil {
+		return r, p, err
+	}
+	g.Output(OutputTarget, g.GatherElements(p.LogProbability, r.Targets, 1))
+	g.Output(OutputCandidates, g.GatherElements(p.LogProbability, candidates, 1))
+	g.Output(OutputVocabulary, g.Gather(p.LogProbability, chosen, 0))
+	return r, p, g.Err()
+}
+
+// backward appends the derivative of the sum of the targets'
+// log-probabilities with respect to the words' embeddings [rows·tokens × width].
+func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
+	gradients, err := g.Differentiate(p.States, p.Seeds, []*onnx.Value{p.Words})
+	if err != nil {
+		return nil, err
+	}
+	return g.Reshape(gradients[0], r.Rows.Times(r.Tokens), p.Table.Shape[1]), nil
+}
+
+// Gradient is [Conditionals] with a backward pass. Its rows come in groups:
+// rows = chains·terms, chain by chain. For every chain c and slot j it gives
+//
+//	Σ_t Σ_q weights[c, t, j] · ∂ log f(target)/∂(embedding at slot j of row (c, t)) · E_v
+//
+// the part of ∂U/∂θ_j[v] that goes through the context (E is the word
+// embedding matrix). Further inputs:
+//
+//	slots            int64    [chains·terms × slots]      r·tokens + position
+//	weights          float32  [chains × terms × slots × 1]
+//	slot_candidates  int64    [slots × slot candidates]   tokens
+//	chosen_slots     int64    [chosen slots]              chain·slots + slot: those whose gradient is wanted for every token
+//
+// Further outputs, float32, nats:
+//
+//	candidate_gradient  [slots × chains × slot candidates]
+//	gradient            [chosen slots × vocabulary]
+func Gradient(name string, m Model) (*onnx.Graph, error) {
+	g := onnx.New(name + " gradient")
+	chains, terms, slots := onnx.Symbol("chains"), onnx.Symbol("terms"), onnx.Symbol("slots")
+	var at, weights, candidates, chosen *onnx.Value
+	r, p, err := conditionals(g, m, chains.Times(terms), func(r Rows) {
+		at = g.Input(InputSlots, onnx.Int64, r.Rows, slots)
+		weights = g.Input(InputWeights, onnx.Float, chains, terms, slots, onnx.Fixed(1))
+		candidates = g.Input(InputSlotCandidates, onnx.Int64, slots, onnx.Symbol("slot_candidates"))
+		chosen = g.Input(InputChosenSlots, onnx.Int64, onnx.Symbol("chosen_slots"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	gradient, err := p.backward(g, r)
+	if err != nil {
+		return nil, err
+	}
+	width := p.Table.Shape[1]
+	byTerm := g.Mul(g.Reshape(g.Gather(gradient, at, 0), chains, terms, slots, width), weights)
+	sum := g.ReduceSum(byTerm, false, 1)        // [chains slots width]
+	rowsOfE := g.Gather(p.Table, candidates, 0) // [slots candidates width]
+	g.Output(OutputSlotCandidates, g.MatMul(g.Transpose(sum, 1, 0, 2), g.Transpose(rowsOfE, 0, 2, 1)))
+	flat := g.Reshape(sum, chains.Times(slots), width)
+	g.Output(OutputSlotsVocabulary, g.Gemm(g.Gather(flat, chosen, 0), p.Table, nil, onnx.GemmOptions{TransB: true}))
+	return g, g.Err()
+}
