@@ -526,7 +526,7 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs,steps=3", nil, `write NAME:steps=3`},
 		{"gibbs:papers", nil, "gibbs has no papers"},
 		{"dmala:speed=3", nil, "dmala has no speed: "},
-		{"dmala:steps=-1", nil, `steps: -1 is not a whole number`},
+		{"dmala:steps=-1", nil, `steps: "-1" is not a whole number`},
 		{"dmala:step-size=0", nil, `step-size: "0" is not a number above 0`},
 		{"dmala:step-size=NaN", nil, "step-size"},
 		{"gibbs:step-size=1", nil, "step-size: gibbs has none"},
