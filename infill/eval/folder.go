@@ -324,15 +324,10 @@ func differences(first, second *header) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]struct{}{}
-	for name := range a {
-		names[name] = struct{}{}
-	}
-	for name := range b {
-		names[name] = struct{}{}
-	}
+	both := maps.Clone(a)
+	maps.Copy(both, b)
 	var list []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		if a[name] != b[name] {
 			list = append(list, fmt.Sprintf("%s: %s there, %s now", name, cmp.Or(a[name], "nothing"), cmp.Or(b[name], "nothing")))
 		}
