@@ -579,7 +579,6 @@ func TestPresets(t *testing.T) {
 		if c.Samplers, err = ParseVariants(samplers, base); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		c.Models = []string{"any"}
 		if err := c.WithBaselines().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

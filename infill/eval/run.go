@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Dir     string
 	Config  Config
-	Models  []*infill.Filler // of Config.Models, in that order; a run closes each when it is done with it
+	Models  []*infill.Filler // a run closes each when it is done with it
 	Corpora []Corpus
 	Shard   Shard
 	// Threads is that of the models' calls, for the record.
@@ -95,6 +95,8 @@ func newHeader(o Options) (*header, error) {
 		}
 	}
 	switch {
+	case len(o.Models) == 0:
+		return nil, errors.New("no model: name at least one")
 	case len(sources) == 0:
 		return nil, errors.New("no corpus to take sentences of")
 	case o.Config.Sentences < len(sources):
