@@ -65,7 +65,7 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	templates = slices.DeleteFunc(templates, func(t *tokenize.Template) bool { return !rules.fits(t) })
+	templates = slices.DeleteFunc(templates, rules.misses)
 	if o.Pins != nil {
 		if len(templates) != 1 {
 			return nil, misfit("pins", "the template has %d combinations of lengths: name one", len(templates))
