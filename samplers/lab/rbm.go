@@ -261,9 +261,10 @@ type reference struct {
 	// as many exact draws, where they can be had.
 	AgainstExact *float64 `json:"against_exact,omitempty"`
 
-	set    *binarySet
-	self   float64                           // mean kernel within the set
-	sample func(n, label int) ([]int, error) // independent draws of the reference's own law
+	set  *binarySet
+	self float64 // mean kernel within the set
+	// sample draws independently from the reference's own law.
+	sample func(n int, label string) ([]int, error)
 }
 
 // floor is the squared discrepancy that chains would show if they drew from
@@ -279,7 +280,7 @@ const floorSets = 20
 func (r *reference) floor(n int) (*floor, error) {
 	values := make([]float64, floorSets)
 	for i := range values {
-		states, err := r.sample(n, i)
+		states, err := r.sample(n, fmt.Sprint("floor ", i))
 		if err != nil {
 			return nil, err
 		}
@@ -305,34 +306,30 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		return refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
 	}
 	r := &reference{Method: method, Samples: o.referenceSamples, set: newBinarySet(slots)}
-	gibbs := func(n int, label string) ([]int, error) {
-		kernel, err := samplers.New("rbm-gibbs", p.Target)
-		if err != nil {
-			return nil, err
-		}
-		streams := samplers.Streams(o.seed, label, n)
-		run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), samplers.Plan{Streams: streams, Steps: o.referenceSteps}, nil)
-		if err != nil {
-			return nil, err
-		}
-		return run.State.Positions, nil
-	}
-	r.sample = func(n, label int) ([]int, error) {
-		if method == "exact" {
-			return exact.draw(n, samplers.Streams(o.seed, fmt.Sprintf("floor %d", label), 1)[0]), nil
-		}
-		return gibbs(n, fmt.Sprintf("floor %d", label))
-	}
 	if method == "exact" {
-		r.set.add(exact.draw(o.referenceSamples, samplers.Streams(o.seed, "reference", 1)[0]))
+		r.sample = func(n int, label string) ([]int, error) {
+			return exact.draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
+		}
 	} else {
-		r.Steps = o.referenceSteps
-		states, err := gibbs(o.referenceSamples, "reference")
+		kernel, err := samplers.New("rbm-gibbs", p.Target)
 		if err != nil {
 			return err
 		}
-		r.set.add(states)
+		r.Steps = o.referenceSteps
+		r.sample = func(n int, label string) ([]int, error) {
+			streams := samplers.Streams(o.seed, label, n)
+			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), samplers.Plan{Streams: streams, Steps: o.referenceSteps}, nil)
+			if err != nil {
+				return nil, err
+			}
+			return run.State.Positions, nil
+		}
 	}
+	states, err := r.sample(o.referenceSamples, "reference")
+	if err != nil {
+		return err
+	}
+	r.set.add(states)
 	r.self = stat.Mean(r.set.rowMeans(r.set), nil)
 	if method != "exact" && exact != nil {
 		set := newBinarySet(slots)
