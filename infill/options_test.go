@@ -174,6 +174,7 @@ func TestSamplerGrammar(t *testing.T) {
 	tests := []struct{ text, err, signature string }{
 		{text: "dmala:step-size=0.4,balance=sqrt,steps=6", signature: "sampler:dmala|alpha:0.4|beta:sqrt|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:6|"},
 		{text: "hamming-ball:radius=2,candidates=3", signature: "sampler:hamming-ball:radius=2|energy:pll|candidates:3|"},
+		{text: "dmala:terms=1", signature: "sampler:dmala:terms=1|alpha:auto|"},
 		{text: "mh", err: "one of dmala, gibbs, "},
 		{text: "gwg,dmala", err: "a sampler, as in dmala:step-size=0.4,balance=sqrt"},
 		{text: "dmala:step-size=much", err: `a sampler with its settings: step-size: "much" is not a number above 0, or auto`},
@@ -195,5 +196,13 @@ func TestSamplerGrammar(t *testing.T) {
 				t.Errorf("%s: signature %s", test.text, got)
 			}
 		}
+	}
+	o := DefaultOptions()
+	if err := Find("sampler").Set(&o, "hamming-ball:radius=9"); err != nil {
+		t.Fatal(err)
+	}
+	var option *OptionError
+	if _, err := f.Fill(t.Context(), twoSlots, o, nil); !errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), "sampler: radius 9: ") {
+		t.Errorf("a radius beyond the slots: %v", err)
 	}
 }
