@@ -315,6 +315,97 @@ func TestRowsAreShared(t *testing.T) {
 	}
 }
 
+// A row serves the energy and both kinds of conditionals, whatever it was asked for
+// first: it runs once.
+func TestRowsServeAll(t *testing.T) {
+	ctx, state := context.Background(), []int{2, 0, 1}
+	target := newTarget(t, tiny(t), lm.TargetOptions{})
+	logp := make([]float64, 3*5)
+	ask := []func() error{
+		func() error { return target.LogMaskedConditionals(ctx, state, []bool{false, true, false}, logp) },
+		func() error { return target.LogConditionals(ctx, state, []int{1}, logp) },
+		func() error { return target.Energy(ctx, state, make([]float64, 1)) },
+		func() error { return target.LogMaskedConditionals(ctx, state, []bool{true, false, false}, logp) },
+		func() error { return target.LogMaskedConditionals(ctx, state, []bool{true, false, true}, logp) },
+		func() error {
+			return target.LogMaskedConditionals(ctx, []int{0, 0, 3}, []bool{true, false, true}, logp)
+		},
+	}
+	for i, rows := range []int64{1, 1, 3, 3, 4, 4} {
+		if err := ask[i](); err != nil {
+			t.Fatal(err)
+		}
+		if got := target.Counts().Rows; got != rows {
+			t.Errorf("%d rows ran after question %d, want %d", got, i, rows)
+		}
+	}
+}
+
+// An energy of terms is their weighted sum of scores, and its gradient theirs: of
+// the chain rule in the order 3, 1, 2, of weighted terms, and of those of PLL.
+func TestEnergyOfTerms(t *testing.T) {
+	m, state, ctx := tiny(t), []int{2, 0, 1}, context.Background()
+	chain := []lm.Term{{Slot: 2, Masked: []int{0, 1, 2}, Weight: 1}, {Slot: 0, Masked: []int{0, 1}, Weight: 1}, {Slot: 1, Masked: []int{1}, Weight: 1}}
+	half := []lm.Term{{Slot: 0, Masked: []int{0}, Weight: 0.5}, {Slot: 1, Masked: []int{1}, Weight: 0.5}, {Slot: 2, Masked: []int{2}, Weight: 0.5}}
+	mixed := append([]lm.Term{{Slot: 0, Masked: []int{0, 1, 2}, Weight: 0.3}, {Slot: 2, Masked: []int{0, 1, 2}, Weight: 0.2}}, half...)
+	ids := append([]int(nil), exampleIDs...)
+	for j, s := range exampleSlots {
+		ids[s] = exampleKinds[j][state[j]]
+	}
+	for name, terms := range map[string][]lm.Term{"chain": chain, "half": half, "mixed": mixed} {
+		want := 0.0
+		for _, term := range terms {
+			query := lm.Query{Position: exampleSlots[term.Slot]}
+			for _, j := range term.Masked {
+				query.Masked = append(query.Masked, exampleSlots[j])
+			}
+			score, err := m.Score(ctx, ids, []lm.Query{query})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want += term.Weight * score[0]
+		}
+		target := newTarget(t, m, lm.TargetOptions{Terms: terms})
+		energy, gradient := evaluateAll(t, target, state, 1)
+		if !close32(energy[0], want) {
+			t.Errorf("%s: energy %g, the scores sum to %g", name, energy[0], want)
+		}
+		sum := make([]float64, len(gradient))
+		for _, term := range terms {
+			_, g := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Terms: []lm.Term{term}}), state, 1)
+			for i := range g {
+				sum[i] += g[i]
+			}
+		}
+		for i := range sum {
+			if !close32(gradient[i], sum[i]) {
+				t.Errorf("%s: gradient %d is %g, that of its terms %g", name, i, gradient[i], sum[i])
+			}
+		}
+	}
+	_, half1 := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Terms: half}), state, 1)
+	_, whole := evaluateAll(t, newTarget(t, m, lm.TargetOptions{}), state, 1)
+	for i := range whole {
+		if !close32(half1[i], whole[i]/2) {
+			t.Errorf("gradient %d of half the energy is %g, of the energy %g", i, half1[i], whole[i])
+		}
+	}
+	for want, terms := range map[string][]lm.Term{
+		"a term of slot 3":                    {{Slot: 3}},
+		"a term of slot -1":                   {{Slot: 0, Masked: []int{-1}}},
+		"slot 0, which its row does not mask": {{Slot: 0, Masked: []int{1}}},
+		"an energy of no term":                {},
+	} {
+		if _, err := m.NewTarget(exampleIDs, exampleSlots, lm.TargetOptions{Support: exampleKinds, Terms: terms}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	uneven := newTarget(t, m, lm.TargetOptions{Terms: []lm.Term{{Slot: 0, Masked: []int{0, 1}, Weight: 1}, {Slot: 1, Masked: []int{0, 1}, Weight: 2}}})
+	if err := uneven.EnergyGradient(ctx, state, make([]float64, 1), make([]float64, 15)); err == nil || !strings.Contains(err.Error(), "local gradient") {
+		t.Errorf("a full gradient of uneven weights: error %v", err)
+	}
+}
+
 func TestManyGoroutines(t *testing.T) {
 	m, states := tiny(t), manyStates()
 	want, _ := evaluateAll(t, newTarget(t, m, lm.TargetOptions{}), states, 60)

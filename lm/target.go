@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -47,9 +48,20 @@ const (
 // Values lists the gradients.
 func (Gradient) Values() []Gradient { return []Gradient{Local, Full, Stochastic} }
 
+// A Term of an energy is Weight · log f(θ_Slot | X with the slots of Masked masked
+// and every other slot filled), in nats.
+type Term struct {
+	Slot   int
+	Masked []int // Slot among them, or none at all: the model then sees what it scores
+	Weight float64
+}
+
 // TargetOptions choose a target.
 type TargetOptions struct {
-	Energy   Energy   // PLL when empty
+	Energy Energy // PLL when empty
+	// Terms are, where not nil, the energy in the place of a named one: their sum.
+	// By a template's slots, a chain rule masks what comes later in its order.
+	Terms    []Term
 	Gradient Gradient // Full when empty
 	// Support is the token ids that each slot may take: category k of slot j
 	// is token Support[j][k].
@@ -81,12 +93,13 @@ type Target interface {
 
 // target is the Target of a model.
 //
-// In a masked row everything but the slot's own token is visible, so that its
-// distribution serves every value of the slot: rows are computed once for all
-// chains that share them and kept, up to a bound.
+// A row is a text in which some slots are masked and the others filled. It gives
+// the distributions of its masked slots, or of all where none is, whatever those
+// slots hold: rows are computed once for all that share them and kept, up to a
+// bound.
 type target struct {
 	m          *MaskedLM
-	energy     Energy
+	terms      []rowTerms
 	gradient   Gradient
 	template   []int64 // ids with [MASK] at the slots
 	slots      []int
@@ -97,14 +110,26 @@ type target struct {
 	counts     Counts
 
 	remembered *simplelru.LRU[string, []float32]
-	capacity   int // rows
+	size       int // numbers in the rows that are remembered
 	// pending are this call's rows that were not remembered.
 	pending []string
 	batch   batch
 	back    gradientBatch
 	found   map[string][]float32 // this call's rows, out of reach of eviction
 	key     []byte
+	one     []bool // scratch: a single masked slot
 }
+
+// rowTerms are the terms of the energy that one row scores.
+type rowTerms struct {
+	masked  []bool // [slots]
+	slots   []int  // that are scored
+	places  []int  // their distributions' in the row
+	weights []float64
+}
+
+// constant tells whether the row is the same for every fill.
+func (r *rowTerms) constant() bool { return !slices.Contains(r.masked, false) }
 
 var (
 	_ Target                            = (*target)(nil)
@@ -118,8 +143,8 @@ const (
 	// wholeAbove is the support size from which rows are taken over the whole
 	// vocabulary: gathering inside the graph then costs more than it saves.
 	wholeAbove = 2048
-	// rememberedBytes bounds the memory for rows.
-	rememberedBytes = 64 << 20
+	// rememberedNumbers bounds the memory for rows: 64 MiB.
+	rememberedNumbers = 16 << 20
 )
 
 // NewTarget is the target over the fills of ids (with [CLS] and [SEP]) at the
@@ -130,8 +155,12 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		return nil, err
 	}
 	t := &target{m: m, template: template, slots: slices.Clone(slots), support: o.Support}
-	if t.energy, err = oneOf("energy", cmp.Or(o.Energy, PLL)); err != nil {
+	energy, err := oneOf("energy", cmp.Or(o.Energy, PLL))
+	if err != nil {
 		return nil, err
+	}
+	if o.Terms == nil {
+		o.Terms = energy.terms(len(slots))
 	}
 	if t.gradient, err = oneOf("gradient", cmp.Or(o.Gradient, Full)); err != nil {
 		return nil, err
@@ -152,19 +181,74 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		t.width = max(t.width, len(s))
 	}
 	t.everything = t.width > wholeAbove
-	perEntry := 4 * t.width
-	if t.energy == Filled {
-		perEntry *= len(slots)
-	}
-	t.capacity = max(len(slots), rememberedBytes/perEntry)
-	if t.remembered, err = simplelru.NewLRU[string, []float32](t.capacity, nil); err != nil {
+	if t.terms, err = groupTerms(o.Terms, len(slots)); err != nil {
 		return nil, err
 	}
+	if t.remembered, err = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) }); err != nil {
+		return nil, err
+	}
+	t.one = make([]bool, len(slots))
 	t.found = map[string][]float32{}
 	if o.Distances {
 		return t.withDistances()
 	}
 	return t, nil
+}
+
+// terms are those of a named energy over so many slots.
+func (e Energy) terms(slots int) []Term {
+	terms := make([]Term, slots)
+	for j := range terms {
+		terms[j] = Term{Slot: j, Weight: 1}
+		if e == PLL {
+			terms[j].Masked = []int{j}
+		}
+	}
+	return terms
+}
+
+// groupTerms puts the terms of one row together.
+func groupTerms(terms []Term, slots int) ([]rowTerms, error) {
+	var groups []rowTerms
+	for _, term := range terms {
+		masked := make([]bool, slots)
+		for _, j := range append(term.Masked, term.Slot) {
+			if j < 0 || j >= slots {
+				return nil, fmt.Errorf("a term of slot %d in an energy of %d slots", j, slots)
+			}
+		}
+		for _, j := range term.Masked {
+			masked[j] = true
+		}
+		if len(term.Masked) > 0 && !masked[term.Slot] {
+			return nil, fmt.Errorf("a term of slot %d, which its row does not mask", term.Slot)
+		}
+		at := slices.IndexFunc(groups, func(g rowTerms) bool { return slices.Equal(g.masked, masked) })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, rowTerms{masked: masked})
+		}
+		g := &groups[at]
+		g.slots, g.places, g.weights = append(g.slots, term.Slot), append(g.places, place(masked, term.Slot)), append(g.weights, term.Weight)
+	}
+	if groups == nil {
+		return nil, errors.New("an energy of no term")
+	}
+	return groups, nil
+}
+
+// place is where a row has the distribution of a slot that it scores.
+func place(masked []bool, slot int) int {
+	if !slices.Contains(masked, true) {
+		return slot
+	}
+	before := 0
+	for _, m := range masked[:slot] {
+		if m {
+			before++
+		}
+	}
+	return before
 }
 
 // Categories is the number of tokens that each slot may take.
@@ -173,14 +257,9 @@ func (t *target) Categories() []int { return t.categories }
 // Counts is what the target has cost so far.
 func (t *target) Counts() Counts { return t.counts }
 
-// Terms is the number of terms of the energy that a stochastic gradient draws
-// from: the masked rows of PLL; Filled has a single row.
-func (t *target) Terms() int {
-	if t.energy == Filled {
-		return 1
-	}
-	return len(t.slots)
-}
+// Terms is the number of rows that score a fill, whose gradients a stochastic
+// gradient draws from: the masked rows of PLL; Filled has a single row.
+func (t *target) Terms() int { return len(t.terms) }
 
 // Energy writes U of every chain into energy [chains], nats. states is
 // [chains × slots], row-major, categories.
@@ -211,14 +290,19 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 // that goes through the context estimated from the given terms, scaled by
 // Terms()/len(terms). The energy and the direct part are exact.
 func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
-	if len(terms) == 0 {
+	asked := len(terms)
+	if asked == 0 {
 		return fmt.Errorf("a stochastic gradient needs at least one term")
 	}
-	if t.energy == PLL && len(t.slots) == 1 {
-		return t.local(ctx, states, energy, gradient) // one slot has no context of slots
+	terms, err := t.through(terms)
+	if err != nil {
+		return err
+	}
+	if len(terms) == 0 {
+		return t.local(ctx, states, energy, gradient) // no row sees a slot
 	}
 	distinct := t.distinct(states)
-	if err := t.backward(ctx, distinct, terms); err != nil {
+	if err := t.backward(ctx, distinct, terms, float32(t.Terms())/float32(asked)); err != nil {
 		return err
 	}
 	if err := t.local(ctx, states, energy, gradient); err != nil {
@@ -250,16 +334,15 @@ func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, ener
 // of a masked language model belong to no joint distribution.
 func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
 	m := len(t.slots)
-	clear(t.found)
-	t.pending = t.pending[:0]
+	t.begin()
 	for c, j := range slots {
-		t.want(t.maskedKey(states[c*m:(c+1)*m], j))
+		t.want(t.keyOf(states[c*m:(c+1)*m], t.only(j)))
 	}
-	if err := t.runMasked(ctx); err != nil {
+	if err := t.runPending(ctx); err != nil {
 		return err
 	}
 	for c, j := range slots {
-		row := t.found[string(t.maskedKey(states[c*m:(c+1)*m], j))]
+		row := t.found[string(t.keyOf(states[c*m:(c+1)*m], t.only(j)))]
 		normalize(logp[c*t.width:][:t.categories[j]], row)
 	}
 	return nil
@@ -270,19 +353,19 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 // max(Categories())] that belong to open slots. open is [chains × slots].
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	m := len(t.slots)
-	clear(t.found)
-	t.pending = t.pending[:0]
+	t.begin()
 	for at := 0; at < len(states); at += m {
-		t.want(t.openKey(states[at:at+m], open[at:at+m]))
+		t.want(t.keyOf(states[at:at+m], open[at:at+m]))
 	}
-	if err := t.runOpen(ctx); err != nil {
+	if err := t.runPending(ctx); err != nil {
 		return err
 	}
 	for at := 0; at < len(states); at += m {
-		rows := t.found[string(t.openKey(states[at:at+m], open[at:at+m]))]
+		row := t.found[string(t.keyOf(states[at:at+m], open[at:at+m]))]
 		for j, n := range t.categories {
 			if open[at+j] {
-				normalize(logp[(at+j)*t.width:][:n], rows[j*t.width:])
+				normalize(logp[(at+j)*t.width:][:n], row)
+				row = row[t.width:]
 			}
 		}
 	}
@@ -312,11 +395,17 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 		return err
 	}
 	m := len(t.slots)
+	clear(gradient)
 	for c := range energy {
-		for j := range m {
-			out := gradient[(c*m+j)*t.width:][:t.categories[j]]
-			for k, x := range t.row(states[c*m:(c+1)*m], j)[:len(out)] {
-				out[k] = float64(x)
+		state := states[c*m : (c+1)*m]
+		for i := range t.terms {
+			r := &t.terms[i]
+			row := t.found[string(t.keyOf(state, r.masked))]
+			for k, j := range r.slots {
+				out := gradient[(c*m+j)*t.width:][:t.categories[j]]
+				for v, x := range row[r.places[k]*t.width:][:len(out)] {
+					out[v] += r.weights[k] * float64(x)
+				}
 			}
 		}
 	}
@@ -328,34 +417,31 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 func (t *target) sum(states []int, energy []float64) {
 	m := len(t.slots)
 	for c := range energy {
+		state := states[c*m : (c+1)*m]
 		energy[c] = 0
-		for j := range m {
-			energy[c] += float64(t.row(states[c*m:(c+1)*m], j)[states[c*m+j]])
+		for i := range t.terms {
+			r := &t.terms[i]
+			row := t.found[string(t.keyOf(state, r.masked))]
+			for k, j := range r.slots {
+				energy[c] += r.weights[k] * float64(row[r.places[k]*t.width+state[j]])
+			}
 		}
 	}
 }
 
-// row is log p_j over slot j's categories in the row that scores the slot.
-func (t *target) row(state []int, j int) []float32 {
-	if t.energy == Filled {
-		return t.found[string(t.openKey(state, nil))][j*t.width:][:t.width]
-	}
-	return t.found[string(t.maskedKey(state, j))]
+// only masks one slot.
+func (t *target) only(slot int) []bool {
+	clear(t.one)
+	t.one[slot] = true
+	return t.one
 }
 
-// Rows are named by what the slots hold: 0 for [MASK], category + 1 otherwise.
-// Those with one masked slot give that slot's distribution, the others every
-// slot's; a first byte tells them apart.
-const (
-	oneMasked = iota
-	anyMasked
-)
-
-// maskedKey names the row that scores slot j, in which it alone is masked.
-func (t *target) maskedKey(state []int, j int) []byte {
-	t.key = append(t.key[:0], oneMasked)
+// keyOf names a row by what its slots hold: 0 for [MASK], category + 1 otherwise.
+// No masks, nil, are none.
+func (t *target) keyOf(state []int, masked []bool) []byte {
+	t.key = t.key[:0]
 	for i, k := range state {
-		if i == j {
+		if masked != nil && masked[i] {
 			k = -1
 		}
 		t.key = binary.AppendUvarint(t.key, uint64(k+1))
@@ -363,26 +449,27 @@ func (t *target) maskedKey(state []int, j int) []byte {
 	return t.key
 }
 
-// openKey names the row in which the open slots are masked; nil opens none.
-func (t *target) openKey(state []int, open []bool) []byte {
-	t.key = append(t.key[:0], anyMasked)
-	for i, k := range state {
-		if open != nil && open[i] {
-			k = -1
-		}
-		t.key = binary.AppendUvarint(t.key, uint64(k+1))
-	}
-	return t.key
-}
-
-// decode reads a row's name: categories, −1 where the slot is masked.
-func decode(key string, slots int) []int {
-	b, state := []byte(key)[1:], make([]int, slots)
+// decode reads a row's name: categories, −1 where the slot is masked, and the
+// number of slots whose distribution the row gives.
+func decode(key string, slots int) (state []int, perRow int) {
+	b := []byte(key)
+	state = make([]int, slots)
 	for i := range state {
 		x, n := binary.Uvarint(b)
-		state[i], b = int(x)-1, b[n:]
+		if state[i], b = int(x)-1, b[n:]; state[i] < 0 {
+			perRow++
+		}
 	}
-	return state
+	if perRow == 0 {
+		perRow = slots
+	}
+	return state, perRow
+}
+
+// begin forgets the rows of the call before.
+func (t *target) begin() {
+	clear(t.found)
+	t.pending = t.pending[:0]
 }
 
 // want looks a row up, and makes it pending when it is not remembered.
@@ -399,66 +486,64 @@ func (t *target) want(key []byte) {
 
 // evaluate finds the rows that score the states.
 func (t *target) evaluate(ctx context.Context, states []int) error {
-	clear(t.found)
-	t.pending = t.pending[:0]
+	t.begin()
 	m := len(t.slots)
-	if rows := len(states); rows > t.capacity {
-		t.capacity = rows // what one call needs at once is always remembered
-		t.remembered.Resize(rows)
-	}
-	if t.energy == Filled {
-		for c := range len(states) / m {
-			t.want(t.openKey(states[c*m:(c+1)*m], nil))
-		}
-		return t.runOpen(ctx)
-	}
 	for c := range len(states) / m {
-		for j := range m {
-			t.want(t.maskedKey(states[c*m:(c+1)*m], j))
+		for i := range t.terms {
+			t.want(t.keyOf(states[c*m:(c+1)*m], t.terms[i].masked))
 		}
 	}
-	return t.runMasked(ctx)
+	return t.runPending(ctx)
 }
 
-// runMasked computes the pending rows with one masked slot.
-func (t *target) runMasked(ctx context.Context) error {
-	return t.runPending(ctx, 1, func(state []int) { t.query(&t.batch, slices.Index(state, -1)) })
-}
-
-// runOpen computes the pending rows that give every slot's distribution.
-func (t *target) runOpen(ctx context.Context) error {
-	return t.runPending(ctx, len(t.slots), func(state []int) {
-		for j := range state {
-			t.query(&t.batch, j)
-		}
-	})
-}
-
-// runPending computes the pending rows, asking each for perRow distributions,
-// and remembers them.
-func (t *target) runPending(ctx context.Context, perRow int, ask func(state []int)) error {
-	if len(t.pending) == 0 {
-		return nil
-	}
-	t.batch.reset(len(t.template), perRow, t.gathered(), t.everything)
-	for _, key := range t.pending {
-		state, row := decode(key, len(t.slots)), len(t.batch.ids)
-		t.batch.ids = append(t.batch.ids, t.template...)
-		for i, s := range t.slots {
-			if state[i] >= 0 {
-				t.batch.ids[row+s] = int64(t.support[i][state[i]])
+// runPending computes the pending rows and remembers them: in one batch those that
+// give as many distributions.
+func (t *target) runPending(ctx context.Context) error {
+	for perRow := 1; perRow <= len(t.slots) && len(t.pending) > 0; perRow++ {
+		t.batch.reset(len(t.template), perRow, t.gathered(), t.everything)
+		var run []string
+		t.pending = slices.DeleteFunc(t.pending, func(key string) bool {
+			state, gives := decode(key, len(t.slots))
+			if gives != perRow {
+				return false
 			}
+			run = append(run, key)
+			row := len(t.batch.ids)
+			t.batch.ids = append(t.batch.ids, t.template...)
+			for i, s := range t.slots {
+				if state[i] >= 0 {
+					t.batch.ids[row+s] = int64(t.support[i][state[i]])
+				}
+				if state[i] < 0 || !slices.Contains(state, -1) {
+					t.query(&t.batch, i)
+				}
+			}
+			return true
+		})
+		if len(run) == 0 {
+			continue
 		}
-		ask(state)
+		if err := t.m.run(ctx, &t.batch); err != nil {
+			return err
+		}
+		t.counts.Rows += int64(len(run))
+		for r, key := range run {
+			t.remember(key, &t.batch, r, perRow)
+		}
 	}
-	if err := t.m.run(ctx, &t.batch); err != nil {
-		return err
-	}
-	t.counts.Rows += int64(len(t.pending))
-	for r, key := range t.pending {
-		t.remember(key, &t.batch, r, perRow)
-	}
+	t.forget()
 	return nil
+}
+
+// forget makes room: the rows of the last call stay, whatever they take.
+func (t *target) forget() {
+	last := 0
+	for _, row := range t.found {
+		last += len(row)
+	}
+	for t.size > max(rememberedNumbers, last) {
+		t.remembered.RemoveOldest()
+	}
 }
 
 func (t *target) gathered() int {
@@ -498,7 +583,9 @@ func (t *target) remember(key string, b *batch, r, perRow int) {
 		}
 	}
 	t.found[key] = row
+	t.remembered.Remove(key)
 	t.remembered.Add(key, row)
+	t.size += len(row)
 }
 
 // distinctStates are the different states among the chains.
@@ -513,7 +600,7 @@ func (t *target) distinct(states []int) distinctStates {
 	seen := map[string]int{}
 	for c := range d.index {
 		state := states[c*m : (c+1)*m]
-		g, ok := seen[string(t.openKey(state, nil))]
+		g, ok := seen[string(t.keyOf(state, nil))]
 		if !ok {
 			g = len(seen)
 			seen[string(t.key)] = g
@@ -524,49 +611,56 @@ func (t *target) distinct(states []int) distinctStates {
 	return d
 }
 
+// through are those of the terms whose rows see a slot that is filled, and so pass
+// a gradient on. All must score as many slots, those of a row with one weight.
+func (t *target) through(terms []int) (list []int, err error) {
+	for _, i := range terms {
+		if i < 0 || i >= t.Terms() {
+			return nil, fmt.Errorf("term %d of an energy of %d terms", i, t.Terms())
+		}
+		if t.terms[i].constant() {
+			continue
+		}
+		list = append(list, i)
+		r := &t.terms[i]
+		if len(r.slots) != len(t.terms[list[0]].slots) || slices.Min(r.weights) != slices.Max(r.weights) {
+			return nil, errors.New("the energy has rows that score different numbers of slots, or with different weights: take the local gradient")
+		}
+	}
+	return list, nil
+}
+
 // backward runs the rows of the given terms, forth and back, for every
 // distinct state. The rows' distributions are remembered on the way.
-func (t *target) backward(ctx context.Context, d distinctStates, terms []int) error {
+func (t *target) backward(ctx context.Context, d distinctStates, terms []int, scale float32) error {
 	m := len(t.slots)
 	b := &t.back
-	perRow := 1
-	if t.energy == Filled {
-		perRow = m
-	}
+	perRow := len(t.terms[terms[0]].slots)
 	b.reset(len(t.template), perRow, t.gathered(), t.everything)
 	b.terms, b.slots, b.slotWidth = len(terms), m, t.width
 	b.at, b.weights, b.slotCandidates = b.at[:0], b.weights[:0], b.slotCandidates[:0]
-	scale := float32(t.Terms()) / float32(len(terms))
 	var keys []string
 	for g := range len(d.states) / m {
 		state := d.states[g*m : (g+1)*m]
 		for _, i := range terms {
-			if i < 0 || i >= t.Terms() {
-				return fmt.Errorf("term %d of an energy of %d terms", i, t.Terms())
-			}
+			r := &t.terms[i]
 			row := len(b.ids)
 			b.ids = append(b.ids, t.template...)
 			for j, s := range t.slots {
 				b.at = append(b.at, int64(s))
-				weight := scale
-				if t.energy == PLL && j == i {
-					weight = 0 // the masked slot's own embedding is [MASK]'s
+				weight := scale * float32(r.weights[0])
+				if r.masked[j] {
+					weight = 0 // its embedding is [MASK]'s
 				} else {
 					b.ids[row+s] = int64(t.support[j][state[j]])
 				}
 				b.weights = append(b.weights, weight)
-				if t.energy == Filled {
-					t.query(&b.batch, j)
-					b.targets[len(b.targets)-1] = int64(t.support[j][state[j]])
-				}
 			}
-			if t.energy == Filled {
-				keys = append(keys, string(t.openKey(state, nil)))
-				continue
+			for _, j := range r.slots {
+				t.query(&b.batch, j)
+				b.targets[len(b.targets)-1] = int64(t.support[j][state[j]])
 			}
-			t.query(&b.batch, i)
-			b.targets[len(b.targets)-1] = int64(t.support[i][state[i]])
-			keys = append(keys, string(t.maskedKey(state, i)))
+			keys = append(keys, string(t.keyOf(state, r.masked)))
 		}
 	}
 	if !t.everything {
@@ -589,7 +683,11 @@ func (t *target) backward(ctx context.Context, d distinctStates, terms []int) er
 		return nil
 	}
 	for r, key := range keys {
-		t.remember(key, &b.batch, r, perRow)
+		// A row that was asked for a part of its distributions is not remembered.
+		if _, gives := decode(key, m); gives == perRow {
+			t.remember(key, &b.batch, r, perRow)
+		}
 	}
+	t.forget()
 	return nil
 }
