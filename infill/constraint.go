@@ -3,6 +3,7 @@ package infill
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,39 +43,25 @@ func (c *Constraints) Any() bool {
 type rules struct {
 	Constraints
 	filler *Filler
-	lists  [][][]int // token ids of the fills, [blanks][fills]; nil without a list
-	plain  bans      // as words stand by themselves
-	joined bans      // as they continue a word
-	length []int     // characters of each token, [vocabulary]; nil where none are counted
+	// lists are the token ids of the fills that a blank may take, by their number of
+	// pieces, [blanks]; nil without a list.
+	lists  []map[int][][]int
+	plain  bans  // as words stand by themselves
+	joined bans  // as they continue a word
+	length []int // characters of each token, [vocabulary]; nil where none are counted
 }
 
-// bans are banned words: those of one piece, and the others.
-type bans struct {
-	single map[int]bool
-	longer [][]int
-}
-
-func (b *bans) add(ids []int) {
-	if len(ids) > 1 {
-		b.longer = append(b.longer, ids)
-		return
-	}
-	if b.single == nil {
-		b.single = map[int]bool{}
-	}
-	b.single[ids[0]] = true
-}
+// bans are banned words, by their first token.
+type bans map[int][][]int
 
 // begin tells whether tokens begin with a banned word.
-func (b *bans) begin(ids []int) bool {
-	return b.single[ids[0]] || slices.ContainsFunc(b.longer, func(ban []int) bool {
-		return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban)
-	})
+func (b bans) begin(ids []int) bool {
+	return slices.ContainsFunc(b[ids[0]], func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
 }
 
 // rules reads the constraints for the blanks of a template.
 func (f *Filler) rules(t *tokenize.Template, c Constraints) (*rules, error) {
-	r := &rules{Constraints: c, filler: f, lists: make([][][]int, len(t.Blanks))}
+	r := &rules{Constraints: c, filler: f, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, f.tokenizer.VocabularySize())
 		for _, id := range f.fillable {
@@ -88,26 +75,27 @@ func (f *Filler) rules(t *tokenize.Template, c Constraints) (*rules, error) {
 	for _, word := range c.Ban {
 		// A word that the model cannot write comes in no fill.
 		if ids, err := f.candidate(word, tokenize.Blank{}, nil); err == nil {
-			r.plain.add(ids)
+			r.plain[ids[0]] = append(r.plain[ids[0]], ids)
 		}
 		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
-			r.joined.add(ids)
+			r.joined[ids[0]] = append(r.joined[ids[0]], ids)
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.Words)) {
 		if number > len(t.Blanks) {
 			return nil, misfit("slot", "there is no blank %d: the template has %d", number, len(t.Blanks))
 		}
-		if err := r.list(t, number-1, c.Words[number], continuing); err != nil {
+		var err error
+		if r.lists[number-1], err = r.list(t, number, c.Words[number], continuing); err != nil {
 			return nil, err
 		}
 	}
-	return r, r.named(t)
+	return r, r.named(t.Blanks)
 }
 
-// list reads the fills of one blank.
-func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing map[string]int) error {
-	b := t.Blanks[blank]
+// list reads the fills of the blank of that number, from 1.
+func (r *rules) list(t *tokenize.Template, number int, words []string, continuing map[string]int) (map[int][][]int, error) {
+	b := t.Blanks[number-1]
 	low, high := 1, maxPieces
 	if b.High > 0 {
 		low, high = b.Low, b.High
@@ -115,29 +103,31 @@ func (r *rules) list(t *tokenize.Template, blank int, words []string, continuing
 	if r.MaxPieces > 0 {
 		low, high = max(low, r.MinPieces), min(high, r.MaxPieces)
 	}
+	fills := map[int][][]int{}
 	for _, word := range words {
 		ids, err := r.filler.candidate(word, b, continuing)
 		if err != nil {
-			return misfit("slot", "blank %d cannot take %q: %v", blank+1, word, err)
+			return nil, misfit("slot", "blank %d cannot take %q: %v", number, word, err)
 		}
 		for _, id := range ids {
 			if _, ok := slices.BinarySearch(r.filler.fillable, id); !ok {
-				return misfit("slot", "blank %d cannot take %q: %s fills no slot", blank+1, word, r.filler.tokenizer.Token(id))
+				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word, r.filler.tokenizer.Token(id))
 			}
 		}
-		if len(ids) < low || len(ids) > high {
-			return misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", blank+1, word, countPieces(len(ids)), t.Text[b.Start:b.End], span(low, high))
-		}
-		if !r.banned(b, ids) && r.rightLength(ids) && r.begins(b, ids[0]) {
-			r.lists[blank] = append(r.lists[blank], ids)
+		if n := len(ids); n < low || n > high {
+			return nil, misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", number, word, countPieces(n), t.Text[b.Start:b.End], span(low, high))
+		} else if r.begins(b, ids[0]) && r.allows(b, ids) {
+			fills[n] = append(fills[n], ids)
 		}
 	}
-	if r.lists[blank] == nil {
-		return misfit("slot", "the other constraints leave blank %d no word of its list", blank+1)
+	if len(fills) == 0 {
+		return nil, misfit("slot", "the other constraints leave blank %d no word of its list", number)
 	}
-	slices.SortFunc(r.lists[blank], slices.Compare)
-	r.lists[blank] = slices.CompactFunc(r.lists[blank], slices.Equal)
-	return nil
+	for n := range fills {
+		slices.SortFunc(fills[n], slices.Compare)
+		fills[n] = slices.CompactFunc(fills[n], slices.Equal)
+	}
+	return fills, nil
 }
 
 func countPieces(n int) string {
@@ -149,32 +139,22 @@ func countPieces(n int) string {
 
 // named gives the blanks of one name one list, and refuses those that cannot
 // hold the same tokens.
-func (r *rules) named(t *tokenize.Template) error {
-	first := map[string]int{}
-	for i, b := range t.Blanks {
-		if b.Name == "" {
-			continue
-		}
-		j, seen := first[b.Name]
-		if !seen {
-			first[b.Name] = i
-			continue
-		}
-		if t.Blanks[j].TouchesLeft != b.TouchesLeft {
-			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
-		}
+func (r *rules) named(blanks []tokenize.Blank) error {
+	first := make([]int, len(blanks)) // the first blank of a blank's name, or itself
+	for i, b := range blanks {
+		first[i] = slices.IndexFunc(blanks, func(other tokenize.Blank) bool { return other.Start == b.Start || b.Name != "" && other.Name == b.Name })
+		j := first[i]
 		switch {
-		case r.lists[i] == nil:
+		case blanks[j].TouchesLeft != b.TouchesLeft:
+			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
 		case r.lists[j] == nil:
 			r.lists[j] = r.lists[i]
-		case !slices.EqualFunc(r.lists[i], r.lists[j], slices.Equal):
+		case r.lists[i] != nil && !reflect.DeepEqual(r.lists[i], r.lists[j]):
 			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
 		}
 	}
-	for i, b := range t.Blanks {
-		if b.Name != "" {
-			r.lists[i] = r.lists[first[b.Name]]
-		}
+	for i, j := range first {
+		r.lists[i] = r.lists[j]
 	}
 	return nil
 }
@@ -184,40 +164,26 @@ func (r *rules) named(t *tokenize.Template) error {
 func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
 	lengths := make([][2]int, len(blanks))
 	for i, b := range blanks {
-		low, high := max(r.MinPieces, 1), max(r.MaxPieces, 1)
-		switch list := r.lists[i]; {
+		switch pieces := slices.Collect(maps.Keys(r.lists[i])); {
 		case b.High > 0:
-			low, high = b.Low, b.High
-		case list != nil:
-			low, high = len(list[0]), len(list[0])
-			for _, ids := range list {
-				low, high = min(low, len(ids)), max(high, len(ids))
-			}
+			lengths[i] = [2]int{b.Low, b.High}
+		case pieces != nil:
+			lengths[i] = [2]int{slices.Min(pieces), slices.Max(pieces)}
+		default:
+			lengths[i] = [2]int{max(r.MinPieces, 1), max(r.MaxPieces, 1)}
 		}
-		lengths[i] = [2]int{low, high}
 	}
 	return lengths
 }
 
-// fits tells whether every list has a fill of its blank's length.
-func (r *rules) fits(t *tokenize.Template) bool {
+// misses tells whether a list has no fill of its blank's length.
+func (r *rules) misses(t *tokenize.Template) bool {
 	for i, b := range t.Blanks {
-		if r.lists[i] != nil && len(r.ofLength(i, b.Slots)) == 0 {
-			return false
+		if r.lists[i] != nil && r.lists[i][b.Slots] == nil {
+			return true
 		}
 	}
-	return true
-}
-
-// ofLength is the part of a blank's list that has a number of pieces.
-func (r *rules) ofLength(blank, pieces int) [][]int {
-	var fills [][]int
-	for _, ids := range r.lists[blank] {
-		if len(ids) == pieces {
-			fills = append(fills, ids)
-		}
-	}
-	return fills
+	return false
 }
 
 // begins tells whether a token may be the first of a blank.
@@ -228,68 +194,56 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	return !r.WholeWords || !r.filler.tokenizer.Continues(token)
 }
 
-// banned tells whether a blank's tokens hold a banned word.
-func (r *rules) banned(b tokenize.Blank, ids []int) bool {
-	for at := range ids {
-		if r.plain.begin(ids[at:]) {
-			return true
+// allows tells whether a blank's tokens hold no banned word, and have as many
+// characters as they should.
+func (r *rules) allows(b tokenize.Blank, ids []int) bool {
+	characters := 0
+	for at, id := range ids {
+		if r.plain.begin(ids[at:]) || at == 0 && b.TouchesLeft && r.joined.begin(ids) {
+			return false
+		}
+		if r.length != nil {
+			characters += r.length[id]
 		}
 	}
-	return b.TouchesLeft && r.joined.begin(ids)
-}
-
-// rightLength tells whether a fill has as many characters as it should.
-func (r *rules) rightLength(ids []int) bool {
-	if r.length == nil {
-		return true
-	}
-	n := 0
-	for _, id := range ids {
-		n += r.length[id]
-	}
-	return n >= r.MinCharacters && (r.MaxCharacters == 0 || n <= r.MaxCharacters)
+	return r.length == nil || characters >= r.MinCharacters && (r.MaxCharacters == 0 || characters <= r.MaxCharacters)
 }
 
 // compile writes the variables of a template, and what judges their tokens together.
 func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allowed func(tokens []int) bool, err error) {
-	blankOf := make([]int, 0, len(t.Slots))
-	for i, b := range t.Blanks {
-		for range b.Slots {
-			blankOf = append(blankOf, i)
-		}
-	}
-	joint := false
+	judged := map[int]tokenize.Blank{}
 	for _, slots := range tied(len(t.Slots), t.Ties) {
-		blank := blankOf[slots[0]]
+		blank := slices.IndexFunc(t.Blanks, func(b tokenize.Blank) bool { return slots[0] < b.First+b.Slots })
 		b := t.Blanks[blank]
 		v := variable{slots: slots}
-		switch fills := r.ofLength(blank, b.Slots); {
-		case r.lists[blank] != nil && b.Slots > 1 && slots[0] != b.First:
-			continue // moves with the blank's first slot
-		case r.lists[blank] != nil && b.Slots > 1:
-			v.slots, v.words = r.together(slots, fills)
-		case r.lists[blank] != nil:
+		switch fills := r.lists[blank][b.Slots]; {
+		case fills == nil:
+			v.support = r.support(b, slots[0]-b.First)
+			if b.Slots > 1 && (r.length != nil || r.plain.longer() || r.joined.longer()) {
+				judged[blank] = b
+			}
+		case b.Slots == 1:
 			v.listed = true
 			for _, ids := range fills {
 				v.support = append(v.support, ids[0])
 			}
+		case slots[0] != b.First:
+			continue // moves with the blank's first slot
 		default:
-			v.support = r.support(b, slots[0]-b.First)
-			joint = joint || b.Slots > 1 && (r.length != nil || len(r.plain.longer)+len(r.joined.longer) > 0)
+			v.slots, v.words = together(slots, fills)
 		}
-		if pins != nil && pins[v.slots[0]] != Free || v.words != nil {
-			v = pinned(v, pins)
+		if pins != nil {
+			v = v.pinned(pins)
 		}
 		if v.categories() == 0 {
 			return nil, nil, misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
 		}
 		list = append(list, v)
 	}
-	if joint {
+	if len(judged) > 0 {
 		allowed = func(tokens []int) bool {
-			for i, b := range t.Blanks {
-				ids := tokens[b.First : b.First+b.Slots]
-				if b.Slots > 1 && r.lists[i] == nil && (r.banned(b, ids) || !r.rightLength(ids)) {
+			for _, b := range judged {
+				if !r.allows(b, tokens[b.First:b.First+b.Slots]) {
 					return false
 				}
 			}
@@ -299,12 +253,21 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 	return list, allowed, nil
 }
 
+// longer tells whether there is a word of several tokens.
+func (b bans) longer() bool {
+	for _, list := range b {
+		if slices.ContainsFunc(list, func(ban []int) bool { return len(ban) > 1 }) {
+			return true
+		}
+	}
+	return false
+}
+
 // together are the slots of a blank and of those of its name, and the words that
 // fill all of them; first are the first slots of each.
-func (r *rules) together(first []int, fills [][]int) (slots []int, words [][]int) {
-	pieces := len(fills[0])
+func together(first []int, fills [][]int) (slots []int, words [][]int) {
 	for _, slot := range first {
-		for piece := range pieces {
+		for piece := range fills[0] {
 			slots = append(slots, slot+piece)
 		}
 	}
@@ -316,17 +279,16 @@ func (r *rules) together(first []int, fills [][]int) (slots []int, words [][]int
 
 // support is what a slot without a list may take: a blank's given piece.
 func (r *rules) support(b tokenize.Blank, piece int) []int {
-	whole := !b.TouchesLeft && !r.WholeWords || piece > 0
-	if whole && r.length == nil && len(r.plain.single) == 0 {
+	if !b.TouchesLeft && !r.Any() {
 		return r.filler.fillable
 	}
 	var support []int
+	one := make([]int, 1)
 	for _, id := range r.filler.fillable {
-		switch {
+		switch one[0] = id; {
 		case piece == 0 && !r.begins(b, id):
-		case r.plain.single[id]:
-		case piece == 0 && b.TouchesLeft && r.joined.single[id]:
-		case b.Slots == 1 && !r.rightLength([]int{id}):
+		case b.Slots == 1 && !r.allows(b, one):
+		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
 		case r.length != nil && r.MaxCharacters > 0 && r.length[id] > r.MaxCharacters:
 		default:
 			support = append(support, id)
@@ -336,12 +298,11 @@ func (r *rules) support(b tokenize.Blank, piece int) []int {
 }
 
 // pinned keeps a variable to what its slots are pinned to.
-func pinned(v variable, pins []int) variable {
-	if pins == nil {
-		return v
-	}
+func (v variable) pinned(pins []int) variable {
 	if v.words == nil {
-		v.support = []int{pins[v.slots[0]]}
+		if pin := pins[v.slots[0]]; pin != Free {
+			v.support = []int{pin}
+		}
 		return v
 	}
 	v.words = slices.DeleteFunc(slices.Clone(v.words), func(word []int) bool {
@@ -376,53 +337,32 @@ func (f *Filler) continuations() map[string]int {
 	return tokens
 }
 
-// candidate reads a fill of a blank: where the blank touches a word, as pieces
-// that continue it. continuing is continuations(), not needed for other blanks.
+// candidate reads a fill of a blank: where the blank touches a word, as pieces that
+// continue it. Its first word is then cut into such pieces, the longest first, as
+// WordPiece does. continuing is continuations(), not needed for other blanks.
 func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
-	if !b.TouchesLeft {
-		return f.tokenizer.Candidate(text)
-	}
-	if id, ok := continuing[text]; ok {
+	if id, ok := continuing[text]; ok && b.TouchesLeft {
 		return []int{id}, nil
 	}
 	ids, err := f.tokenizer.Candidate(text)
-	if err != nil {
-		return nil, err
+	if err != nil || !b.TouchesLeft || f.tokenizer.Continues(ids[0]) {
+		return ids, err
 	}
-	if ids = f.join(ids, continuing); ids == nil {
-		return nil, errors.New("the vocabulary has no pieces that continue a word with it")
-	}
-	return ids, nil
-}
-
-// join cuts a candidate's first word into pieces that continue a word, the
-// longest first, as WordPiece does; nil where the vocabulary has none.
-func (f *Filler) join(ids []int, continuing map[string]int) []int {
-	if f.tokenizer.Continues(ids[0]) {
-		return ids
-	}
-	end := 1
-	for end < len(ids) && f.tokenizer.Continues(ids[end]) {
-		end++
-	}
-	var word strings.Builder
-	for _, id := range ids[:end] {
-		word.WriteString(f.pieceText(id))
+	word, end := f.pieceText(ids[0]), 1
+	for ; end < len(ids) && f.tokenizer.Continues(ids[end]); end++ {
+		word += f.pieceText(ids[end])
 	}
 	var joined []int
-	for rest := word.String(); rest != ""; {
-		length := len(rest)
-		for length > 0 {
-			if id, ok := continuing[rest[:length]]; ok {
-				joined = append(joined, id)
-				break
-			}
+	for word != "" {
+		length := len(word)
+		for length > 0 && continuing[word[:length]] == 0 {
 			length--
 		}
 		if length == 0 {
-			return nil
+			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
 		}
-		rest = rest[length:]
+		joined = append(joined, continuing[word[:length]])
+		word = word[length:]
 	}
-	return append(joined, ids[end:]...)
+	return append(joined, ids[end:]...), nil
 }

@@ -152,11 +152,11 @@ func TestConstraintErrors(t *testing.T) {
 		want     string
 		misfit   bool // others templates may do
 	}{
-		{twoSlots, func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{0: {"cat"}}} }, "slot: 0 is no blank: they count from 1", false},
-		{twoSlots, func(o *Options) { o.Constraints = one("cat", " ") }, "slot: an empty word for blank 1: list words, as in 1=red,blue", false},
-		{twoSlots, func(o *Options) { o.Constraints = Constraints{Ban: []string{""}} }, "ban: an empty word", false},
-		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinCharacters: 4, MaxCharacters: 3} }, "characters: 4 to 3 runs backwards", false},
-		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinPieces: 1, MaxPieces: 17} }, "pieces: 1 to 17 is not within 1 to 16", false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{0: {"cat"}}} }, `slot: "0=cat" is not a blank's number and all words it may take`, false},
+		{twoSlots, func(o *Options) { o.Constraints = one("cat", " ") }, `slot: "1=cat, " is not a blank's number and all words it may take`, false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{Ban: []string{"cat", ""}} }, `ban: "cat," is not a list of words, as in red,blue`, false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinCharacters: 4, MaxCharacters: 3} }, `characters: "4-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`, false},
+		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinPieces: 1, MaxPieces: 17} }, `pieces: "1-17" is not a number or a range from 1 to 16, as in 2 or 1-3`, false},
 		{twoSlots, func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{3: {"cat"}}} }, "slot: there is no blank 3: the template has 2", true},
 		{twoSlots, func(o *Options) { o.Constraints = one("zebra") }, `slot: blank 1 cannot take "zebra": word outside the vocabulary`, true},
 		{twoSlots, func(o *Options) { o.Constraints = one("[MASK]") }, `slot: blank 1 cannot take "[MASK]": slot in a whole text`, true},

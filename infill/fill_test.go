@@ -496,7 +496,7 @@ func TestFillErrors(t *testing.T) {
 		{"no slot", "the cat", nil, "no slot"},
 		{"only slots", "[MASK] [MASK]", nil, "nothing but slots"},
 		{"too long", long, nil, "23 tokens found, the model takes 16"},
-		{"bad option", twoSlots, func(o *Options) { o.Chains = 0 }, "samples: 0 is not a whole number from 1 to"},
+		{"bad option", twoSlots, func(o *Options) { o.Chains = 0 }, `samples: "0" is not a whole number from 1 to`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

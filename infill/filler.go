@@ -2,12 +2,13 @@
 // together from a masked language model by discrete Markov chain Monte Carlo,
 // and ranks the fills by likelihood.
 //
-// The pipeline, in the order it runs: a template becomes token ids and slots
-// (package tokenize); the model's log-probabilities with every slot masked
-// narrow each slot to its candidates and give the chains their initial states;
-// the model's energy over the slots is the target (package lm); a kernel of
-// package samplers moves the chains, adapting its step size during a warm-up;
-// the states after the warm-up are ranked.
+// The pipeline has three steps, a file for each. Prepare: a template becomes token
+// ids and slots (package tokenize), one plan for each combination of lengths; the
+// model's log-probabilities with every slot masked narrow each slot to its
+// candidates and give the chains their starts; the model's energy over the slots is
+// the target (package lm). Sample: a kernel of package samplers moves the chains,
+// adapting its step size during a warm-up, and what they visit is pooled. Rank: the
+// states after the warm-up are put in order, and the texts are written.
 package infill
 
 import (
@@ -130,7 +131,7 @@ func (f *Filler) Close() error {
 // while it works; of a decoding it hears the end alone.
 //
 // A template whose blanks have several possible lengths is filled once for each
-// combination of them, see Result.Lengths.
+// combination of them, see Stats.Lengths.
 //
 // Errors: *OptionError for the options, those that do not fit the template among
 // them, *tokenize.InputError for the template; ctx.Err() when the run was

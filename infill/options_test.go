@@ -16,25 +16,25 @@ func TestValidate(t *testing.T) {
 		option, want string
 	}{
 		{func(o *Options) { o.Sampler = "metropolis" }, "sampler", `"metropolis" is not one of dmala, `},
-		{func(o *Options) { o.Chains = 0 }, "samples", "0 is not"},
-		{func(o *Options) { o.Chains = 1 << 20 }, "samples", "1048576 is not"},
-		{func(o *Options) { o.Top = 0 }, "top", "0 is not"},
-		{func(o *Options) { o.Steps = -1 }, "steps", "-1 is not"},
+		{func(o *Options) { o.Chains = 0 }, "samples", `"0" is not`},
+		{func(o *Options) { o.Chains = 1 << 20 }, "samples", `"1048576" is not`},
+		{func(o *Options) { o.Top = 0 }, "top", `"0" is not`},
+		{func(o *Options) { o.Steps = -1 }, "steps", `"-1" is not`},
 		{func(o *Options) { o.WarmUp = 51 }, "warm-up", "51 is not a whole number from 0 to the number of steps, 50"},
-		{func(o *Options) { o.WarmUp = -2 }, "warm-up", "-2 is not"},
-		{func(o *Options) { o.StepSize = -1 }, "step-size", "-1 is not"},
-		{func(o *Options) { o.StepSize = math.NaN() }, "step-size", "NaN is not"},
-		{func(o *Options) { o.StepSize = math.Inf(1) }, "step-size", "+Inf is not"},
+		{func(o *Options) { o.WarmUp = -2 }, "warm-up", `"-2" is not`},
+		{func(o *Options) { o.StepSize = -1 }, "step-size", `"-1" is not`},
+		{func(o *Options) { o.StepSize = math.NaN() }, "step-size", `"NaN" is not`},
+		{func(o *Options) { o.StepSize = math.Inf(1) }, "step-size", `"+Inf" is not`},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gibbs" }, "step-size", "gibbs has none"},
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
-		{func(o *Options) { o.Balance = "0.4" }, "balance", `0.4 is not one of auto, sqrt, `},
+		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of auto, sqrt, `},
 		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs has none to choose"},
-		{func(o *Options) { o.Candidates = -1 }, "candidates", "-1 is not"},
+		{func(o *Options) { o.Candidates = -1 }, "candidates", `"-1" is not`},
 		{func(o *Options) { o.Energy = "mle" }, "energy", `"mle" is not one of pll, filled`},
 		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of auto, local, full, stochastic`},
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
-		{func(o *Options) { o.Temperature = 0 }, "temperature", "0 is not a number above 0"},
-		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", "NaN is not"},
+		{func(o *Options) { o.Temperature = 0 }, "temperature", `"0" is not a number above 0`},
+		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", `"NaN" is not`},
 		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
 		{func(o *Options) { o.Mode = "guess" }, "mode", `"guess" is not one of sample, best, decode`},
@@ -174,6 +174,7 @@ func TestSamplerGrammar(t *testing.T) {
 	tests := []struct{ text, err, signature string }{
 		{text: "dmala:step-size=0.4,balance=sqrt,steps=6", signature: "sampler:dmala|alpha:0.4|beta:sqrt|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:6|"},
 		{text: "hamming-ball:radius=2,candidates=3", signature: "sampler:hamming-ball:radius=2|energy:pll|candidates:3|"},
+		{text: "dmala:terms=1", signature: "sampler:dmala:terms=1|alpha:auto|"},
 		{text: "mh", err: "one of dmala, gibbs, "},
 		{text: "gwg,dmala", err: "a sampler, as in dmala:step-size=0.4,balance=sqrt"},
 		{text: "dmala:step-size=much", err: `a sampler with its settings: step-size: "much" is not a number above 0, or auto`},
@@ -195,5 +196,13 @@ func TestSamplerGrammar(t *testing.T) {
 				t.Errorf("%s: signature %s", test.text, got)
 			}
 		}
+	}
+	o := DefaultOptions()
+	if err := Find("sampler").Set(&o, "hamming-ball:radius=9"); err != nil {
+		t.Fatal(err)
+	}
+	var option *OptionError
+	if _, err := f.Fill(t.Context(), twoSlots, o, nil); !errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), "sampler: radius 9: ") {
+		t.Errorf("a radius beyond the slots: %v", err)
 	}
 }

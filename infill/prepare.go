@@ -65,7 +65,7 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	templates = slices.DeleteFunc(templates, func(t *tokenize.Template) bool { return !rules.fits(t) })
+	templates = slices.DeleteFunc(templates, rules.misses)
 	if o.Pins != nil {
 		if len(templates) != 1 {
 			return nil, misfit("pins", "the template has %d combinations of lengths: name one", len(templates))
@@ -205,12 +205,14 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	if r.start, err = r.initial(ctx, weights); err != nil {
 		return nil, err
 	}
-	spec, terms := o.spec(), (*rand.Rand)(nil)
+	spec := o.spec()
 	if o.Gradient == lm.Stochastic {
 		spec = spec.With("terms", (len(r.template.Slots)+1)/2)
-		terms = samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0]
 	}
-	r.kernel, err = spec.New(r.target, terms)
+	r.kernel, err = spec.New(r.target, samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0])
+	if err != nil && o.Settings != nil {
+		return nil, misfit("sampler", "%v", err)
+	}
 	return r, err
 }
 

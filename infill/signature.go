@@ -37,77 +37,69 @@ func (s *signature) model(m Model) {
 	s.add("version", Version())
 }
 
+// options adds options as they are written, those left to the sampler excepted.
+func (s *signature) options(o *Options, names ...string) {
+	for _, name := range names {
+		if value := Find(name).Get(o); value != "" && value != auto && value != "false" {
+			s.add(cmp.Or(map[string]string{"length-score": "lengths", "balance": "beta", "samples": "chains"}[name], name), value)
+		}
+	}
+}
+
 // signature writes down the options that were used, settled, and the model.
 func (r *run) signature(m Model) string {
-	const order = "length-score mode sampler step-size balance energy gradient candidates temperature ladder samples steps warm-up initial rank seed slot ban whole-words characters pieces"
-	keys := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}
 	o := &r.options
 	decode := o.Mode == ModeDecode
 	var s signature
-	for name := range strings.FieldsSeq(order) {
-		value := Find(name).Get(o)
-		switch name {
-		case "length-score":
-			if r.places == 1 {
-				continue
-			}
-		case "mode":
-			if o.Mode == ModeSample {
-				continue
-			}
-		case "sampler":
-			if decode {
-				s.add("rounds", strconv.Itoa(r.rounds()))
-				continue
-			}
-		case "step-size":
-			switch {
-			case decode || !o.has("step-size"):
-				continue
-			case r.adapt && adjusted(o.Sampler):
-				value = "auto"
-			case o.StepSize == 0:
-				value = "default"
-			}
-		case "balance", "gradient":
-			if decode || value == auto {
-				continue
-			}
-		case "temperature":
-			if o.Mode == ModeBest {
-				value = fmt.Sprint(hottest, "-", coldest)
-			}
-		case "steps", "warm-up", "initial":
-			if decode {
-				continue
-			}
-		case "slot":
-			for _, n := range slices.Sorted(maps.Keys(o.Words)) {
-				s.add(name, strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
-			}
-			continue
-		case "whole-words":
-			if !o.WholeWords {
-				continue
-			}
-		case "characters":
-			if value != "" && o.MinCharacters == 0 {
-				value = "0" + value
-			}
-		}
-		if value != "" {
-			s.add(cmp.Or(keys[name], name), value)
-		}
+	if r.places > 1 {
+		s.options(o, "length-score")
 	}
+	if o.Mode != ModeSample {
+		s.options(o, "mode")
+	}
+	if decode {
+		s.add("rounds", strconv.Itoa(r.rounds()))
+	} else {
+		s.options(o, "sampler")
+		switch {
+		case !o.has("step-size"):
+		case r.adapt && adjusted(o.Sampler):
+			s.add("alpha", auto)
+		case o.StepSize == 0:
+			s.add("alpha", "default")
+		default:
+			s.add("alpha", fmt.Sprint(o.StepSize))
+		}
+		s.options(o, "balance")
+	}
+	s.options(o, "energy")
+	if !decode {
+		s.options(o, "gradient")
+	}
+	s.options(o, "candidates")
+	if o.Mode == ModeBest {
+		s.add("temperature", fmt.Sprint(hottest, "-", coldest))
+	} else {
+		s.options(o, "temperature")
+	}
+	s.options(o, "ladder", "samples")
+	if !decode {
+		s.options(o, "steps", "warm-up", "initial")
+	}
+	s.options(o, "rank", "seed")
+	for _, n := range slices.Sorted(maps.Keys(o.Words)) {
+		s.add("slot", strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
+	}
+	s.options(o, "ban", "whole-words")
+	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
+		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
+	} else {
+		s.options(o, "characters")
+	}
+	s.options(o, "pieces")
 	s.model(m)
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
-		fields := make([]string, len(o.Pins))
-		for slot, pin := range o.Pins {
-			if fields[slot] = "-"; pin != Free {
-				fields[slot] = strconv.Itoa(pin)
-			}
-		}
-		s.add("pins", strings.Join(fields, ","))
+		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))
 	}
 	return s.String()
 }

@@ -147,20 +147,19 @@ func (r *run) given(fills []string) ([]int, error) {
 		copy(tokens[b.First:], ids)
 	}
 	state := make([]int, len(r.variables))
-	for n := range r.variables {
-		v := &r.variables[n]
-		state[n] = -1
-		for category := range v.categories() {
-			fits := true
+	for n, v := range r.variables {
+		fits := func() bool {
 			for i, slot := range v.slots {
-				fits = fits && v.token(category, i) == tokens[slot]
+				if v.token(state[n], i) != tokens[slot] {
+					return false
+				}
 			}
-			if fits {
-				state[n] = category
-				break
-			}
+			return true
 		}
-		if state[n] < 0 {
+		for state[n] < v.categories() && !fits() {
+			state[n]++
+		}
+		if state[n] == v.categories() {
 			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being the whole vocabulary, or change the constraints", r.filler.pieceText(tokens[v.slots[0]]), v.categories())
 		}
 	}

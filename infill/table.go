@@ -35,10 +35,9 @@ type Option struct {
 	// Sampling tells that it is one of [Sampling].
 	Sampling bool
 
-	want  string // what every value is: the end of the sentence `"x" is not …`
-	get   func(o *Options) string
-	set   func(o *Options, text string) bool
-	valid func(o *Options) bool // nil: whatever set takes
+	want string // what every value is: the end of the sentence `"x" is not …`
+	get  func(o *Options) string
+	set  func(o *Options, text string) bool
 	// explain says more than want does of a text that set does not take; nil: nothing.
 	explain func(text string) error
 	check   func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
@@ -55,8 +54,8 @@ type useless struct {
 // Get writes the value.
 func (t Option) Get(o *Options) string { return t.get(o) }
 
-// Set reads a value. An error completes the sentence `"x" is not …`; what only
-// Validate can refuse passes.
+// Set reads a value. An error completes the sentence `"x" is not …`; whether the value
+// goes with the others is for Validate.
 func (t Option) Set(o *Options, text string) error {
 	changed := *o
 	if !t.set(&changed, text) {
@@ -85,22 +84,19 @@ func (t Option) Unfit(o *Options) string {
 
 // fault says what is wrong with an option, "" for nothing.
 func (t Option) fault(o *Options) string {
-	if t.valid != nil && !t.valid(o) {
-		value := t.get(o)
-		if _, err := strconv.ParseFloat(value, 64); err != nil {
-			value = strconv.Quote(value)
-		}
-		return value + " is not " + t.want
-	}
 	if t.check != nil {
 		if reason := t.check(o); reason != "" {
 			return reason
 		}
 	}
-	if defaults := DefaultOptions(); t.get(o) != t.get(&defaults) {
-		return t.Unfit(o)
+	again, defaults := *o, DefaultOptions()
+	switch value := t.get(o); {
+	case value == t.get(&defaults):
+		return ""
+	case t.Set(&again, value) != nil:
+		return fmt.Sprintf("%q is not %v", value, t.Set(&again, value))
 	}
-	return ""
+	return t.Unfit(o)
 }
 
 // The largest counts that are taken. They only keep a slip of the finger from
@@ -158,10 +154,10 @@ func newTable() []Option {
 			},
 		},
 		bounds(Option{Name: "characters", Unit: "characters", Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
-			want: "a number or a range of 1 or more, as in 3, 3-8, 3- or -8"}, maxCharacters, true,
+			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)}, maxCharacters, true,
 			func(o *Options) (low, high *int) { return &o.MinCharacters, &o.MaxCharacters }),
 		bounds(Option{Name: "pieces", Unit: "pieces", Help: "number of pieces of every blank without a length of its own: 2 or 1-3; bounds --slot as well",
-			want: "a number or a range of 1 or more, as in 2 or 1-3"}, maxPieces, false,
+			want: fmt.Sprintf("a number or a range from 1 to %d, as in 2 or 1-3", maxPieces)}, maxPieces, false,
 			func(o *Options) (low, high *int) { return &o.MinPieces, &o.MaxPieces }),
 		choice(Option{Name: "mode", Help: "draw fills; search for the likeliest by annealing; or decode by confidence, without chains"},
 			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
@@ -171,13 +167,6 @@ func newTable() []Option {
 			get:     func(o *Options) string { return o.own().String() },
 			set:     func(o *Options, text string) bool { return o.read(text) == nil },
 			explain: func(text string) error { return new(Sampling).read(text) },
-			valid:   func(o *Options) bool { return slices.Contains(Samplers(), o.Sampler) },
-			check: func(o *Options) string {
-				if err := o.own().Check(); err != nil {
-					return err.Error()
-				}
-				return ""
-			},
 		},
 		numeric(Option{Name: "samples", Kind: "N", Unit: "chains", Help: "chains, each of which ends in one sample",
 			Values: strings.Fields("1 5 10 25 50 100"), want: fmt.Sprintf("a whole number from 1 to %d", maxChains)},
@@ -212,9 +201,11 @@ func newTable() []Option {
 			want: "one of auto, " + balances + ", or a number from 0.5 to 1",
 			useless: []useless{{decodes, "has none: leave it out"},
 				{func(o *Options) bool { return !o.has("balance") }, "has none to choose: leave it out"}},
-			get:   func(o *Options) string { return orAuto(o.Balance) },
-			set:   func(o *Options, text string) bool { o.Balance = orEmpty(text); return balanced(o) },
-			valid: balanced,
+			get: func(o *Options) string { return orAuto(o.Balance) },
+			set: func(o *Options, text string) bool {
+				o.Balance = orEmpty(text)
+				return o.Balance == "" || new(samplers.Balance).Set(text) == nil
+			},
 		},
 		numeric(Option{Name: "candidates", Kind: "N", Unit: "tokens", Sampling: true, Help: "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
 			Values: strings.Fields("10 50 100 250 500 1000 0"), want: "a whole number of 0 (the whole vocabulary) or more"},
@@ -261,7 +252,6 @@ func newTable() []Option {
 			set: func(o *Options, text string) bool {
 				return o.Initial.UnmarshalText([]byte(text)) == nil && (o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind))
 			},
-			valid: func(o *Options) bool { return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind) },
 		},
 		choice(Option{Name: "rank", Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
 			func(o *Options) *Rank { return &o.Rank }, RankDistinct, RankFinal),
@@ -311,7 +301,6 @@ func choice[T ~string](t Option, field func(*Options) *T, values ...T) Option {
 		*field(o) = T(orEmpty(text))
 		return slices.Contains(t.Values, text)
 	}
-	t.valid = func(o *Options) bool { return slices.Contains(t.Values, t.get(o)) }
 	return t
 }
 
@@ -337,18 +326,10 @@ func numeric[T int | uint64 | float64](t Option, field func(*Options) *T, word s
 		case *float64:
 			*x, err = strconv.ParseFloat(text, 64)
 		}
-		// What the word is kept as must not pass for it.
-		return err == nil && (word == "" || *field(o) != of)
-	}
-	t.valid = func(o *Options) bool {
 		x := *field(o) // NaN is within no bounds
-		return word != "" && x == of || x >= low && x <= high
+		return err == nil && x >= low && x <= high
 	}
 	return t
-}
-
-func balanced(o *Options) bool {
-	return o.Balance == "" || new(samplers.Balance).Set(o.Balance) == nil
 }
 
 // ladderFault says what is wrong with the temperatures of parallel tempering.
@@ -418,21 +399,8 @@ func listsOption() Option {
 			}
 			return true
 		},
-		check: func(o *Options) string {
-			for _, n := range slices.Sorted(maps.Keys(o.Words)) {
-				switch {
-				case n < 1:
-					return fmt.Sprintf("%d is no blank: they count from 1", n)
-				case len(o.Words[n]) == 0 || slices.ContainsFunc(o.Words[n], white):
-					return fmt.Sprintf("an empty word for blank %d: list words, as in %d=red,blue", n, n)
-				}
-			}
-			return ""
-		},
 	}
 }
-
-func white(text string) bool { return strings.TrimSpace(text) == "" }
 
 func bannedOption() Option {
 	return Option{
@@ -440,17 +408,11 @@ func bannedOption() Option {
 		want: "a list of words, as in red,blue",
 		get:  func(o *Options) string { return strings.Join(o.Ban, ",") },
 		set: func(o *Options, text string) (ok bool) {
-			o.Ban, ok = nil, white(text)
-			if !ok {
-				o.Ban, ok = words(text)
+			if o.Ban = nil; strings.TrimSpace(text) == "" {
+				return true
 			}
+			o.Ban, ok = words(text)
 			return ok
-		},
-		check: func(o *Options) string {
-			if slices.ContainsFunc(o.Ban, white) {
-				return "an empty word: list words, as in red,blue"
-			}
-			return ""
 		},
 	}
 }
@@ -463,7 +425,7 @@ func bounds(t Option, largest int, open bool, field func(*Options) (low, high *i
 			return 0, open
 		}
 		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= 1
+		return n, err == nil && n >= 1 && n <= largest
 	}
 	t.Kind = "MIN-MAX"
 	t.get = func(o *Options) string {
@@ -481,16 +443,7 @@ func bounds(t Option, largest int, open bool, field func(*Options) (low, high *i
 		var lowOK, highOK bool
 		*low, lowOK = end(first)
 		*high, highOK = end(last)
-		return lowOK && highOK && (*low > 0 || *high > 0)
-	}
-	t.check = func(o *Options) string {
-		switch low, high := field(o); {
-		case *low < 0 || *low > largest || *high < 0 || *high > largest:
-			return fmt.Sprintf("%d to %d is not within 1 to %d", *low, *high, largest)
-		case *high < *low && !(open && *high == 0):
-			return fmt.Sprintf("%d to %d runs backwards", *low, *high)
-		}
-		return ""
+		return lowOK && highOK && (*high >= *low && *high > 0 || *high == 0 && *low > 0)
 	}
 	return t
 }

@@ -180,12 +180,35 @@ func fillSlots(tokens []int, variables []variable, state []int) []int {
 	return tokens
 }
 
-// collect sums the slots' gradients, which evaluate has been given room for.
-func (t *variableTarget) collect(chains int, gradient []float64, evaluate func(gradient []float64) error) error {
-	size := chains * t.slots * t.slotWidth
-	if len(t.gradient) != size {
-		t.gradient = make([]float64, size)
-	}
+// Energy implements samplers.Target.
+func (t *variableTarget) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := t.slotTarget.Energy(ctx, t.expand(states), energy)
+	t.forbid(states, energy)
+	return err
+}
+
+// EnergyGradient implements samplers.GradientTarget.
+func (t *variableTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	return t.sum(len(energy), gradient, func(slots []float64) error {
+		err := t.slotTarget.EnergyGradient(ctx, t.expand(states), energy, slots)
+		t.forbid(states, energy)
+		return err
+	})
+}
+
+// EnergyGradientOf implements samplers.StochasticGradientTarget; the terms are
+// those of the slots.
+func (t *variableTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	return t.sum(len(energy), gradient, func(slots []float64) error {
+		err := t.slotTarget.EnergyGradientOf(ctx, terms, t.expand(states), energy, slots)
+		t.forbid(states, energy)
+		return err
+	})
+}
+
+// sum adds up the slots' gradients, which evaluate is given room for.
+func (t *variableTarget) sum(chains int, gradient []float64, evaluate func(slots []float64) error) error {
+	t.gradient = slices.Grow(t.gradient[:0], chains*t.slots*t.slotWidth)[:chains*t.slots*t.slotWidth]
 	if err := evaluate(t.gradient); err != nil {
 		return err
 	}
@@ -202,30 +225,4 @@ func (t *variableTarget) collect(chains int, gradient []float64, evaluate func(g
 		}
 	}
 	return nil
-}
-
-// Energy implements samplers.Target.
-func (t *variableTarget) Energy(ctx context.Context, states []int, energy []float64) error {
-	err := t.slotTarget.Energy(ctx, t.expand(states), energy)
-	t.forbid(states, energy)
-	return err
-}
-
-// EnergyGradient implements samplers.GradientTarget.
-func (t *variableTarget) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	err := t.collect(len(energy), gradient, func(g []float64) error {
-		return t.slotTarget.EnergyGradient(ctx, t.expand(states), energy, g)
-	})
-	t.forbid(states, energy)
-	return err
-}
-
-// EnergyGradientOf implements samplers.StochasticGradientTarget; the terms are
-// those of the slots.
-func (t *variableTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
-	err := t.collect(len(energy), gradient, func(g []float64) error {
-		return t.slotTarget.EnergyGradientOf(ctx, terms, t.expand(states), energy, g)
-	})
-	t.forbid(states, energy)
-	return err
 }

@@ -161,28 +161,3 @@ func (a *jumpAdaptation) adapt(m mover, state *State, info *Info) error {
 
 // freeze keeps the last τ.
 func (a *jumpAdaptation) freeze(mover) error { return nil }
-
-// radiusAdaptation tunes the number of slots that pafs moves as the DISCS
-// benchmark does:
-//
-//	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
-type radiusAdaptation struct{ radius float64 }
-
-var _ adaptation = (*radiusAdaptation)(nil)
-
-func tuneRadius(mover) adaptation { return &radiusAdaptation{} }
-
-func (a *radiusAdaptation) begin(m mover, _ *State) error {
-	a.radius = float64(m.(*pathAuxiliary).radius)
-	return nil
-}
-
-func (a *radiusAdaptation) adapt(m mover, state *State, info *Info) error {
-	a.radius += info.meanAcceptance() - aim
-	a.radius = math.Min(math.Max(a.radius, 1), float64(state.Slots()))
-	m.(*pathAuxiliary).radius = int(math.Round(a.radius))
-	return nil
-}
-
-// freeze keeps the last radius.
-func (a *radiusAdaptation) freeze(mover) error { return nil }

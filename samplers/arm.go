@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // ARM estimates the gradient of the expected energy of independent binary slots
@@ -150,57 +151,44 @@ func FitFactorised(ctx context.Context, target Target, streams []*rand.Rand, o F
 	return f, nil
 }
 
-// Recombination is the target over the ways to take each slot from one of two
-// states: category 0 takes it from the first, category 1 from the second.
-type Recombination struct {
+// Recombine is the target over the ways to take each slot from one of two states
+// of another, [slots] each: category 0 takes it from the first, category 1 from
+// the second.
+func Recombine(target Target, first, second []int) (Target, error) {
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	for _, state := range [][]int{first, second} {
+		if chains, err := checkPositions(target.Categories(), state); err != nil {
+			return nil, err
+		} else if chains != 1 {
+			return nil, errors.New("recombination takes two states: give one chain each")
+		}
+	}
+	return &recombination{target, first, second, slices.Repeat([]int{2}, len(first)), nil}, nil
+}
+
+type recombination struct {
 	target        Target
 	first, second []int
 	categories    []int
 	mixed         []int
 }
 
-var _ Target = (*Recombination)(nil)
+func (r *recombination) Categories() []int { return r.categories }
 
-// NewRecombination makes the target from two states of another, [slots] each.
-func NewRecombination(target Target, first, second []int) (*Recombination, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
-	}
-	categories := target.Categories()
-	for _, state := range [][]int{first, second} {
-		if chains, err := checkPositions(categories, state); err != nil {
-			return nil, err
-		} else if chains != 1 {
-			return nil, errors.New("recombination takes two states: give one chain each")
-		}
-	}
-	r := &Recombination{target: target, first: first, second: second}
-	for range categories {
-		r.categories = append(r.categories, 2)
-	}
-	return r, nil
-}
-
-// Categories implements [Target].
-func (r *Recombination) Categories() []int { return r.categories }
-
-// Energy implements [Target].
-func (r *Recombination) Energy(ctx context.Context, states []int, energy []float64) error {
-	r.mixed = r.Mix(states, r.mixed)
+func (r *recombination) Energy(ctx context.Context, states []int, energy []float64) error {
+	r.mixed = r.mix(states, r.mixed)
 	return r.target.Energy(ctx, r.mixed, energy)
 }
 
-// Mix writes the states of the target below that states [chains × slots] stand
-// for to mixed, growing it as needed, and returns it.
-func (r *Recombination) Mix(states, mixed []int) []int {
+// mix writes the states of the target below to mixed, growing it as needed, and
+// returns it.
+func (r *recombination) mix(states, mixed []int) []int {
 	mixed = mixed[:0]
 	for i, from := range states {
-		j := i % len(r.first)
-		if from == 1 {
-			mixed = append(mixed, r.second[j])
-		} else {
-			mixed = append(mixed, r.first[j])
-		}
+		state := [2][]int{r.first, r.second}[from]
+		mixed = append(mixed, state[i%len(state)])
 	}
 	return mixed
 }

@@ -99,14 +99,14 @@ func TestRecombination(t *testing.T) {
 	target := roughTable()(t).(*targets.Table)
 	w := newWorld(t, target)
 	first, second := []int{0, 0, 1}, []int{2, 1, 3}
-	r, err := NewRecombination(target, first, second)
+	r, err := Recombine(target, first, second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := newWorld(t, r)
 	best, u := 0, math.Inf(-1)
 	for i := range e.Len() {
-		mixed := r.Mix(e.State(i), nil)
+		mixed := r.(*recombination).mix(e.State(i), nil)
 		for j, from := range e.State(i) {
 			if want := [2]int{first[j], second[j]}[from]; mixed[j] != want {
 				t.Fatalf("%v mixes to %v", e.State(i), mixed)
@@ -158,11 +158,11 @@ func TestARMErrors(t *testing.T) {
 	for name, states := range map[string][2][]int{
 		"short": {{0}, {0, 0, 0}}, "two chains": {{0, 0, 0, 0, 0, 0}, {0, 0, 0}}, "range": {{0, 0, 0}, {0, 0, 9}},
 	} {
-		if _, err := NewRecombination(table, states[0], states[1]); err == nil {
+		if _, err := Recombine(table, states[0], states[1]); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := NewRecombination(nil, nil, nil); err == nil {
+	if _, err := Recombine(nil, nil, nil); err == nil {
 		t.Error("no target: no error")
 	}
 }

@@ -61,17 +61,13 @@ func (k *gibbs) transition(ctx context.Context, state *State, sources []source, 
 	for c, src := range sources {
 		j, position := k.slots[c], state.Position(c)
 		logp := k.logp[c*wide : c*wide+k.categories[j]]
-		weight := k.weight[:len(logp)]
 		total := logSumExp(logp)
 		if !finite(total) {
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}
-		for v, l := range logp {
-			weight[v] = math.Exp(l - total)
-		}
 		before := position[j]
-		info.proposal(c)[j] = src.categorical(weight)
+		info.proposal(c)[j] = drawLog(src, logp, total, k.weight)
 		if info.move(c, state, state.Energy[c]); position[j] != before {
 			state.Energy[c] = math.NaN()
 		}

@@ -166,12 +166,10 @@ func (k *hammingBall) choose(energy []float64, src source) int {
 			energy[i] = math.Inf(-1)
 		}
 	}
-	total := logSumExp(energy)
-	k.weight = k.weight[:0]
-	for _, u := range energy {
-		k.weight = append(k.weight, math.Exp(u-total))
+	if len(k.weight) < len(energy) {
+		k.weight = make([]float64, len(energy))
 	}
-	return src.categorical(k.weight)
+	return drawLog(src, energy, logSumExp(energy), k.weight)
 }
 
 func hammingBallEntry() entry {

@@ -77,11 +77,7 @@ func (p place) totals() []float64 { return p.weights.totals(p.chain) }
 
 // drawSlot picks a slot by log weights whose sum has the log total.
 func (p place) drawSlot(logWeight []float64, total float64, src source) int {
-	weight := p.weights.scratch(p.chain, len(logWeight))
-	for j, l := range logWeight {
-		weight[j] = math.Exp(l - total)
-	}
-	return src.categorical(weight)
+	return drawLog(src, logWeight, total, p.weights.scratch(p.chain, len(logWeight)))
 }
 
 // newInformed prepares an engine with the gradient of a random subset of terms,

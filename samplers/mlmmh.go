@@ -104,11 +104,7 @@ func (k *mlmMetropolis) propose(chain int, position, to []int, src source) float
 			copy(to, position)
 			return math.Inf(-1)
 		}
-		weight := k.weight[:len(logp)]
-		for v, l := range logp {
-			weight[v] = math.Exp(l - total)
-		}
-		to[j] = src.categorical(weight)
+		to[j] = drawLog(src, logp, total, k.weight)
 		logRatio += logp[position[j]] - logp[to[j]]
 	}
 	return logRatio

@@ -105,12 +105,7 @@ func (n *neighbourhood) draw(chain int, score scorer, slot, current int, gradien
 	logBlock := n.logBlock[at*n.blocks : (at+1)*n.blocks]
 	b := 0
 	if n.blocks > 1 {
-		weight := n.scratch(chain, n.blocks)
-		total := n.totals(chain)[slot]
-		for i, l := range logBlock {
-			weight[i] = math.Exp(l - total)
-		}
-		b = src.categorical(weight)
+		b = drawLog(src, logBlock, n.totals(chain)[slot], n.scratch(chain, n.blocks))
 	}
 	first, length := n.block(slot, b)
 	weight := n.scratch(chain, length)

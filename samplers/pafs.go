@@ -90,6 +90,31 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 	return logq
 }
 
+// radiusAdaptation tunes the number of slots that move, as the DISCS benchmark
+// does:
+//
+//	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
+type radiusAdaptation struct{ radius float64 }
+
+var _ adaptation = (*radiusAdaptation)(nil)
+
+func tuneRadius(mover) adaptation { return &radiusAdaptation{} }
+
+func (a *radiusAdaptation) begin(m mover, _ *State) error {
+	a.radius = float64(m.(*pathAuxiliary).radius)
+	return nil
+}
+
+func (a *radiusAdaptation) adapt(m mover, state *State, info *Info) error {
+	a.radius += info.meanAcceptance() - aim
+	a.radius = math.Min(math.Max(a.radius, 1), float64(state.Slots()))
+	m.(*pathAuxiliary).radius = int(math.Round(a.radius))
+	return nil
+}
+
+// freeze keeps the last radius.
+func (a *radiusAdaptation) freeze(mover) error { return nil }
+
 func pathAuxiliaryEntry() entry {
 	return entry{
 		Description: Description{

@@ -50,6 +50,16 @@ func (s random) index(n int) int       { return s.r.IntN(n) }
 func (s random) chance(p float64) bool { return s.r.Float64() < p }
 func (s random) normal() float64       { return s.r.NormFloat64() }
 
+// drawLog returns i with probability proportional to exp(logWeight[i]), whose
+// sum has the log total. weight is scratch memory.
+func drawLog(src source, logWeight []float64, total float64, weight []float64) int {
+	weight = weight[:len(logWeight)]
+	for i, l := range logWeight {
+		weight[i] = math.Exp(l - total)
+	}
+	return src.categorical(weight)
+}
+
 // accept decides a Metropolis–Hastings step. A NaN ratio rejects.
 func accept(s source, logRatio float64) bool {
 	return s.chance(math.Exp(math.Min(0, logRatio)))

@@ -24,7 +24,7 @@ func (p *chainsPage) move(by int) {
 	}
 }
 
-func (p *chainsPage) turn(by int)                 { p.m.turnSlot(by) }
+func (p *chainsPage) turn(by int)                 { p.m.turnBlank(by) }
 func (p *chainsPage) key(tea.KeyPressMsg) tea.Cmd { return nil }
 func (p *chainsPage) limits() []string            { return nil }
 
@@ -195,7 +195,7 @@ func (p *chainsPage) lastMove(s *snapshot, last move) string {
 		if i > 0 {
 			text += m.faint.Render(", ")
 		}
-		text += m.faint.Render(harmless(last.From[i])+" → ") + m.styles.slot(blank).Render(harmless(last.To[i]))
+		text += m.faint.Render(harmless(last.From[i])+" → ") + m.styles.blankLook(blank).Render(harmless(last.To[i]))
 	}
 	switch ago := s.Step - last.Step; ago {
 	case 0:

@@ -203,7 +203,7 @@ type look struct {
 type editorView struct {
 	*styles
 	writing bool
-	slot    int // the chosen blank, -1 for none
+	blank   int // the chosen one, -1 for none
 	pins    map[int]pin
 	rows    int // at most
 }
@@ -297,10 +297,10 @@ func (e *editor) style(v editorView, c look) lipgloss.Style {
 	style := v.text
 	switch {
 	case c.marked:
-		style = v.styles.slot(0)
+		style = v.styles.blankLook(0)
 	case c.blank >= 0:
 		_, pinned := v.pins[c.blank]
-		style = v.styles.slot(c.blank).Underline(pinned || c.blank == v.slot && !v.writing && len(v.pins) == 0)
+		style = v.styles.blankLook(c.blank).Underline(pinned || c.blank == v.blank && !v.writing && len(v.pins) == 0)
 	}
 	if m := e.marking; m != nil && c.word >= 0 && c.word == m.at {
 		style = style.Underline(true).Bold(true)

@@ -92,7 +92,7 @@ func (p *fillsPage) find(list []fill, k string) int {
 }
 
 // matches tells whether a fill passes the filter: every word of it stands in the
-// fill's own words, or "2:word" in those of the second slot.
+// fill's own words, or "2:word" in those of the second blank.
 func (p *fillsPage) matches(f *fill) bool {
 	for _, want := range strings.Fields(strings.ToLower(p.filter)) {
 		in := strings.ToLower(strings.Join(f.Values, "\n"))
@@ -126,7 +126,7 @@ func (p *fillsPage) move(by int) {
 	}
 }
 
-func (p *fillsPage) turn(by int) { p.m.turnSlot(by) }
+func (p *fillsPage) turn(by int) { p.m.turnBlank(by) }
 
 // key handles what is done to the selected fill.
 func (p *fillsPage) key(k tea.KeyPressMsg) tea.Cmd {
@@ -195,19 +195,19 @@ func (p *fillsPage) pin(f *fill, v *value) tea.Cmd {
 		m.fail("fills of several lengths cannot be pinned: give the blank one length, as in [MASK:2]")
 		return nil
 	}
-	blank := s.Template.Blanks[m.slot]
-	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Values[m.slot]}
+	blank := s.Template.Blanks[m.blank]
+	want := pin{f.TokenIDs[blank.First : blank.First+blank.Slots], f.Values[m.blank]}
 	if v != nil {
 		want = pin{v.TokenIDs, v.Text}
 	}
 	// Blanks of one name take the same fill, so they are pinned together.
-	same := []int{m.slot}
+	same := []int{m.blank}
 	for i, b := range s.Template.Blanks {
-		if i != m.slot && b.Name != "" && b.Name == blank.Name {
+		if i != m.blank && b.Name != "" && b.Name == blank.Name {
 			same = append(same, i)
 		}
 	}
-	old, pinned := m.pins[m.slot]
+	old, pinned := m.pins[m.blank]
 	switch {
 	case pinned && (v == nil || slices.Equal(old.ids, want.ids)):
 		for _, i := range same {
@@ -457,7 +457,7 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 		if p, known := m.given.probability(s, blank, f); known {
 			model = fmt.Sprintf("%.1f %%", 100*p)
 		}
-		add(m.faint.Render(fit(fmt.Sprint(blank+1), 4)) + m.styles.slot(blank).Render(fit(harmless(text), wordWidth)) +
+		add(m.faint.Render(fit(fmt.Sprint(blank+1), 4)) + m.styles.blankLook(blank).Render(fit(harmless(text), wordWidth)) +
 			right(percent(v.Frequency, &v.Error, true), 13) + right(model, 9))
 	}
 	add(m.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))

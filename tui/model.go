@@ -97,7 +97,7 @@ type model struct {
 	edits      int // of the template so far
 	stale      bool
 	waiting    bool // a run is wanted as soon as there is a model
-	slot       int  // the chosen blank
+	blank      int  // the chosen one
 	given      conditionals
 	asked      string // the fill whose conditionals are on their way
 
@@ -347,7 +347,7 @@ func (m *model) edited() tea.Cmd {
 	m.stop(1)
 	m.sides[0].stopped = false
 	m.edits++
-	m.stale, m.pins, m.fills.chosen, m.slot, m.slots.row = true, map[int]pin{}, "", 0, 0
+	m.stale, m.pins, m.fills.chosen, m.blank, m.slots.row = true, map[int]pin{}, "", 0, 0
 	const pause = 250 * time.Millisecond
 	return m.jobs.after(pause, settledMsg{m.edits})
 }
@@ -355,19 +355,19 @@ func (m *model) edited() tea.Cmd {
 // list shows the fills as they are now.
 func (m *model) list() {
 	m.fills.list()
-	m.turnTo(m.slot)
+	m.turnTo(m.blank)
 }
 
 // turnTo chooses a blank, the nearest that there is.
-func (m *model) turnTo(slot int) {
-	m.slot = 0
+func (m *model) turnTo(blank int) {
+	m.blank = 0
 	if s := m.sides[0].snapshot; s != nil {
-		m.slot = max(min(slot, len(s.Values)-1), 0)
+		m.blank = max(min(blank, len(s.Values)-1), 0)
 	}
 }
 
-func (m *model) turnSlot(by int) {
-	m.turnTo(m.slot + by)
+func (m *model) turnBlank(by int) {
+	m.turnTo(m.blank + by)
 	m.slots.row = 0
 }
 

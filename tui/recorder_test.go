@@ -179,7 +179,7 @@ func TestModelColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[int]bool{}
-	for _, row := range m.slots.rows(m.slot) {
+	for _, row := range m.slots.rows(m.blank) {
 		token := row.TokenIDs[0]
 		seen[token] = true
 		if math.Abs(row.model-math.Exp(float64(want[0][token]))) > 1e-6 {
@@ -192,11 +192,11 @@ func TestModelColumn(t *testing.T) {
 		}
 	}
 	d.keys("s")
-	if !slices.IsSortedFunc(m.slots.rows(m.slot), func(a, b slotRow) int { return -compare(a.model, b.model) }) {
+	if !slices.IsSortedFunc(m.slots.rows(m.blank), func(a, b ratedValue) int { return -compare(a.model, b.model) }) {
 		t.Error("not sorted by the model")
 	}
 	// A value that no chain drew can be pinned too.
-	for i, row := range m.slots.rows(m.slot) {
+	for i, row := range m.slots.rows(m.blank) {
 		if row.Frequency == 0 {
 			m.slots.row = i
 			d.keys("p")

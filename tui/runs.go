@@ -258,7 +258,7 @@ func templateParts(template string, words []string) []part {
 	}
 	list := parts(template, spans)
 	for i := range list {
-		if at := list[i].slot; at >= 0 && at < len(words) {
+		if at := list[i].blank; at >= 0 && at < len(words) {
 			list[i].text = harmless(words[at])
 		}
 	}
@@ -291,15 +291,15 @@ func (p *runsPage) column(i, columns, rows int) string {
 	// Chains that end in the same fill are one line with their number.
 	counts := map[string]int{}
 	var distinct []int
-	for _, chain := range record.Likeliest(len(record.Chains)) {
-		text := record.Chains[chain].Text
-		if counts[text]++; counts[text] == 1 {
-			distinct = append(distinct, chain)
+	chains := record.Likeliest(len(record.Chains))
+	for at, chain := range chains {
+		if counts[chain.Text]++; counts[chain.Text] == 1 {
+			distinct = append(distinct, at)
 		}
 	}
 	p.scrolled = min(p.scrolled, max(len(record.Chains)-1, 0))
 	for _, at := range distinct[min(p.scrolled, len(distinct)):] {
-		chain, count, mark, fills := record.Chains[at], "   ", "  ", ""
+		chain, count, mark, fills := chains[at], "   ", "  ", ""
 		if n := counts[chain.Text]; n > 1 {
 			count = m.amber.Render(fit(fmt.Sprintf("×%d", n), 3))
 		}
@@ -307,7 +307,7 @@ func (p *runsPage) column(i, columns, rows int) string {
 			if blank > 0 {
 				fills += m.faint.Render(" · ")
 			}
-			fills += m.styles.slot(blank).Render(harmless(text))
+			fills += m.styles.blankLook(blank).Render(harmless(text))
 		}
 		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.Prompts[p.sentence].Words, " ")) {
 			mark = m.good.Render("= ") // the words that were masked

@@ -40,8 +40,8 @@ func (c conditionals) probability(s *snapshot, blank int, f *fill) (_ float64, k
 
 func (c conditionals) of(slot, token int) float64 { return math.Exp(float64(c.rows[slot][token])) }
 
-// slotRow is one value of a blank: as sampled, and as the model sees it.
-type slotRow struct {
+// ratedValue is one value of a blank: as sampled, and as the model sees it.
+type ratedValue struct {
 	value
 	model float64 // NaN where unknown
 }
@@ -57,17 +57,17 @@ var _ page = (*slotsPage)(nil)
 
 // rows joins the sampled values of a blank with those that the model finds most
 // probable, the most frequent first, or the model's favourite.
-func (p *slotsPage) rows(blank int) []slotRow {
+func (p *slotsPage) rows(blank int) []ratedValue {
 	s, given, f := p.m.sides[0].snapshot, p.m.given, p.m.fills.current()
 	if s == nil || blank >= len(s.Values) {
 		return nil
 	}
 	b := s.Template.Blanks[blank]
 	known := given.are(s, f) && b.Slots == 1
-	rows := make([]slotRow, 0, len(s.Values[blank]))
+	rows := make([]ratedValue, 0, len(s.Values[blank]))
 	sampled := map[int]bool{}
 	for _, v := range s.Values[blank] {
-		row := slotRow{v, math.NaN()}
+		row := ratedValue{v, math.NaN()}
 		if known {
 			row.model = given.of(b.First, v.TokenIDs[0])
 			sampled[v.TokenIDs[0]] = true
@@ -82,11 +82,11 @@ func (p *slotsPage) rows(blank int) []slotRow {
 		if !sampled[token] {
 			ids := slices.Clone(f.TokenIDs)
 			ids[b.First] = token
-			rows = append(rows, slotRow{value{[]int{token}, s.Template.Fill(ids).Fills[blank], 0, math.NaN()}, given.of(b.First, token)})
+			rows = append(rows, ratedValue{value{[]int{token}, s.Template.Fill(ids).Fills[blank], 0, math.NaN()}, given.of(b.First, token)})
 		}
 	}
 	if p.byModel {
-		slices.SortStableFunc(rows, func(a, b slotRow) int { return cmp.Compare(b.model, a.model) })
+		slices.SortStableFunc(rows, func(a, b ratedValue) int { return cmp.Compare(b.model, a.model) })
 	}
 	return rows
 }
@@ -105,8 +105,8 @@ func best(logp []float32, number int) []int {
 	return tokens
 }
 
-func (p *slotsPage) move(by int) { p.row = max(min(p.row+by, len(p.rows(p.m.slot))-1), 0) }
-func (p *slotsPage) turn(by int) { p.m.turnSlot(by) }
+func (p *slotsPage) move(by int) { p.row = max(min(p.row+by, len(p.rows(p.m.blank))-1), 0) }
+func (p *slotsPage) turn(by int) { p.m.turnBlank(by) }
 
 // key sorts and pins the values; the rest is done to the selected fill.
 func (p *slotsPage) key(k tea.KeyPressMsg) tea.Cmd {
@@ -115,7 +115,7 @@ func (p *slotsPage) key(k tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(k, m.keys.Sort):
 		p.byModel = !p.byModel
 	case f != nil && key.Matches(k, m.keys.Pin):
-		if rows := p.rows(m.slot); p.row < len(rows) {
+		if rows := p.rows(m.blank); p.row < len(rows) {
 			return m.fills.pin(f, &rows[p.row].value)
 		}
 		return m.fills.pin(f, nil)
@@ -146,7 +146,7 @@ func (p *slotsPage) render(columns, rows int) string {
 	}
 	const narrowest = 46
 	number := min(max(columns/narrowest, 1), len(s.Values))
-	from := min(max(m.slot-number/2, 0), len(s.Values)-number)
+	from := min(max(m.blank-number/2, 0), len(s.Values)-number)
 	columnWidth := (columns - 3*(number-1) - 1) / number
 	note := 0
 	if rows >= 8 {
@@ -177,9 +177,9 @@ func (p *slotsPage) render(columns, rows int) string {
 // table shows what one blank was filled with, beginning at column x.
 func (p *slotsPage) table(blank, x, columns, rows int) string {
 	m, values := p.m, p.rows(blank)
-	look := m.styles.slot(blank)
+	look := m.styles.blankLook(blank)
 	head, chosen, offset := "  "+look.Render(fmt.Sprintf("slot %d", blank+1)), -1, 0
-	if blank == m.slot {
+	if blank == m.blank {
 		head = m.accent.Render("▸ ") + look.Underline(true).Render(fmt.Sprintf("slot %d", blank+1))
 		chosen = max(min(p.row, len(values)-1), 0)
 		offset = scroll(0, chosen, rows-2, len(values))
@@ -188,7 +188,7 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 		head += m.faint.Render("  pinned to ") + look.Underline(true).Render(harmless(held.text))
 	}
 	m.zone(x, m.top, columns, rows, func(_, y int) tea.Cmd {
-		m.slot = blank
+		m.blank = blank
 		p.row = min(max(offset+y-2, 0), max(len(values)-1, 0))
 		return nil
 	})
@@ -236,7 +236,7 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 
 // bullet draws the sampled share as a bar, its standard error as a line after it,
 // and the model's probability as a mark.
-func (s *styles) bullet(v slotRow, scale float64, columns int, row lipgloss.Style) string {
+func (s *styles) bullet(v ratedValue, scale float64, columns int, row lipgloss.Style) string {
 	if columns == 0 {
 		return ""
 	}

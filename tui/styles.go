@@ -14,7 +14,7 @@ type styles struct {
 	line, done, bar     lipgloss.Style // rules and frames; the progress of a run; shares
 	amber, good, fault  lipgloss.Style // what wants attention; what is well; what is wrong
 	selected, cursor    lipgloss.Style
-	slots               []lipgloss.Style
+	blanks              []lipgloss.Style
 }
 
 // newStyles makes the looks that a terminal of a profile can show, on a light or
@@ -50,13 +50,13 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 		s.faint = style().Faint(true)
 	}
 	for _, colour := range []color.Color{accent, amber, violet, green, red, blue} {
-		s.slots = append(s.slots, style().Foreground(colour).Bold(true))
+		s.blanks = append(s.blanks, style().Foreground(colour).Bold(true))
 	}
 	return s
 }
 
-// slot is the look of a blank, the same wherever it stands.
-func (s *styles) slot(blank int) lipgloss.Style { return s.slots[blank%len(s.slots)] }
+// blankLook is the look of a blank, the same wherever it stands.
+func (s *styles) blankLook(blank int) lipgloss.Style { return s.blanks[blank%len(s.blanks)] }
 
 // marked styles the parts of a text; row is the look of what they stand on.
 func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]pin) string {
@@ -66,9 +66,9 @@ func (s *styles) marked(list []part, row lipgloss.Style, pinned map[int]pin) str
 			continue
 		}
 		look := row.Bold(false)
-		if p.slot >= 0 {
-			_, held := pinned[p.slot]
-			look = s.slot(p.slot).Inherit(row).Underline(held)
+		if p.blank >= 0 {
+			_, held := pinned[p.blank]
+			look = s.blankLook(p.blank).Inherit(row).Underline(held)
 		}
 		text += look.Render(p.text)
 	}

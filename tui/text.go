@@ -66,16 +66,16 @@ func between(left, rightEnd string, columns int) string {
 
 // part is a stretch of a text with one style.
 type part struct {
-	text string
-	slot int // of the blank it fills, -1 for the text around
+	text  string
+	blank int // that it fills, -1 for the text around
 }
 
 // parts cuts a text at the spans of its blanks. The parts are harmless.
 func parts(text string, spans [][2]int) []part {
 	list := make([]part, 0, 2*len(spans)+1)
 	from := 0
-	for slot, span := range spans {
-		list = append(list, part{harmless(text[from:span[0]]), -1}, part{harmless(text[span[0]:span[1]]), slot})
+	for blank, span := range spans {
+		list = append(list, part{harmless(text[from:span[0]]), -1}, part{harmless(text[span[0]:span[1]]), blank})
 		from = span[1]
 	}
 	return append(list, part{harmless(text[from:]), -1})
@@ -87,7 +87,7 @@ func allowance(list []part, columns int) int {
 	fills, longest := 0, 0
 	var around []int
 	for _, p := range list {
-		if w := width(p.text); p.slot < 0 {
+		if w := width(p.text); p.blank < 0 {
 			around = append(around, w)
 			longest = max(longest, w)
 		} else {
@@ -113,7 +113,7 @@ func shorten(list []part, allowed int) []part {
 	for i, p := range list {
 		short[i] = p
 		w := width(p.text)
-		if p.slot >= 0 || w <= allowed {
+		if p.blank >= 0 || w <= allowed {
 			continue
 		}
 		switch {

@@ -119,15 +119,15 @@ func (m *model) status() string {
 
 // editorView is how the template is drawn now.
 func (m *model) editorView() editorView {
-	slot := -1
+	blank := -1
 	if m.view != runsView {
-		slot = m.slot
+		blank = m.blank
 	}
 	rows := min(4, m.height/5)
 	if m.writing || m.editor.marking != nil {
 		rows = min(10, m.height/3)
 	}
-	return editorView{m.styles, m.writing, slot, m.pins, rows}
+	return editorView{m.styles, m.writing, blank, m.pins, rows}
 }
 
 // template draws the text with a bar at its left, and what is wrong with it.
@@ -223,7 +223,7 @@ func (m *model) foot() string {
 
 // pinHint and runHint are what the keys for pins and runs do now.
 func (m *model) pinHint() key.Binding {
-	if _, pinned := m.pins[m.slot]; pinned {
+	if _, pinned := m.pins[m.blank]; pinned {
 		return as(m.keys.Pin, "unpin")
 	}
 	return as(m.keys.Pin, "pin")

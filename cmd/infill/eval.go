@@ -219,7 +219,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if !o.seedGiven {
 		o.config.Seed = 1
 	}
-	o.config.Metrics.Tokenisation, o.config.Models = metrics.Tokenisation(o.tokenisation), o.models
+	o.config.Metrics.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	var err error
 	if o.config.Samplers, err = eval.ParseVariants(o.samplers.String(), o.base); err != nil {
 		return &usageError{fmt.Errorf("--samplers: %w", err), "infill help samplers"}

@@ -197,13 +197,20 @@ log_prob, span), pseudo_perplexity, model, signature.`
 // helpSamplers writes the registry down.
 func helpSamplers() string {
 	var b strings.Builder
-	b.WriteString("Samplers, --sampler; the first is the default:\n")
+	b.WriteString("Samplers, --sampler; the first is the default. Settings follow a colon, as in\ndmala:step-size=0.4,balance=sqrt:\n")
 	for _, name := range infill.Samplers() {
 		d := samplers.Describe(name)
 		b.WriteString("\n  " + d.Name + ": " + d.Title + "\n")
 		b.WriteString("    draws from  " + d.Target + "\n")
 		b.WriteString("    a step      " + d.Cost + " of each chain\n")
 		b.WriteString("    paper       " + d.Paper + "\n")
+		var settings []string
+		for _, s := range d.Settings {
+			settings = append(settings, s.Name)
+		}
+		if settings != nil {
+			b.WriteString("    settings    " + strings.Join(settings, ", ") + "\n")
+		}
 	}
 	return b.String()
 }

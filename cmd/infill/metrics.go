@@ -471,12 +471,7 @@ func (w wholes) String() string {
 	if w.values == nil {
 		return ""
 	}
-	return joinWholes(*w.values)
-}
-
-// joinWholes writes a list as the flags that hold one read it.
-func joinWholes(numbers []int) string {
-	return joined(numbers, "%d", ",")
+	return joined(*w.values, "%d", ",")
 }
 
 func (w wholes) Type() string { return "N,..." }

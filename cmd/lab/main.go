@@ -23,6 +23,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,10 +113,16 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	root.AddCommand(arm, newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
 	for _, k := range lab.Kinds() {
-		root.AddCommand(newTarget(newExperiment(out, messages), k, "Samplers on "+k.Title, long, (*experiment).comparison))
+		e := newExperiment(out, messages)
+		root.AddCommand(e.target(k, "Samplers on "+k.Title, long, e.compare.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
+			return lab.Compare(ctx, p, e.compare)
+		}))
 	}
 	for _, k := range lab.Kinds() {
-		arm.AddCommand(newTarget(newExperiment(out, messages), k, "ARM on "+k.Title, armLong, (*experiment).fit))
+		e := newExperiment(out, messages)
+		arm.AddCommand(e.target(k, "ARM on "+k.Title, armLong, e.arm.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
+			return lab.FitARM(ctx, p, e.arm)
+		}))
 	}
 	return root
 }
@@ -151,8 +158,8 @@ func (e *experiment) register(cmd *cobra.Command) {
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
 }
 
-// newTarget makes the command of an experiment on one kind of target.
-func newTarget(e *experiment, k *lab.Kind, short, about string, start func(*experiment, context.Context, *lab.Problem) (*lab.Report, error)) *cobra.Command {
+// target makes the command of an experiment on one kind of target.
+func (e *experiment) target(k *lab.Kind, short, about string, own *flag.FlagSet, start func(context.Context, *lab.Problem) (*lab.Report, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: k.Name, Short: short, Long: k.Help + "\n\n" + about, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.run(cmd, func() (*lab.Report, error) {
@@ -160,25 +167,13 @@ func newTarget(e *experiment, k *lab.Kind, short, about string, start func(*expe
 				if err != nil {
 					return nil, err
 				}
-				return start(e, cmd.Context(), p)
+				return start(cmd.Context(), p)
 			})
 		}}
-	for _, flags := range []*flag.FlagSet{e.compare.Flags(), k.Flags} {
-		if about == armLong && flags != k.Flags {
-			flags = e.arm.Flags()
-		}
-		cmd.Flags().AddGoFlagSet(flags)
-	}
+	cmd.Flags().AddGoFlagSet(own)
+	cmd.Flags().AddGoFlagSet(k.Flags)
 	e.register(cmd)
 	return cmd
-}
-
-func (e *experiment) comparison(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
-	return lab.Compare(ctx, p, e.compare)
-}
-
-func (e *experiment) fit(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
-	return lab.FitARM(ctx, p, e.arm)
 }
 
 // run runs an experiment and prints its report.
@@ -287,7 +282,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), invalid.Unwrap())}
+		wanted := invalid.Unwrap()
+		if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
+			wanted = errors.New("a whole number")
+		}
+		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
 	}
 	return &usageError{err}
 }

@@ -26,10 +26,9 @@ import (
 )
 
 // Config is what is asked of a run: everything that changes its numbers and is
-// chosen by the user. Models and corpora are known by their content.
+// chosen by the user, but for models and corpora, which are known by their content.
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
-	Models    []string  `json:"-"`        // names; what they are stands in Versions
 	Samplers  []Variant `json:"samplers"` // names are unique
 	Sentences int       `json:"sentences"`
 	// Select is what is taken of each corpus; its number of sentences is that of
@@ -164,8 +163,6 @@ func ParseVariants(text string, base infill.Sampling) ([]Variant, error) {
 // Validate refuses what no run can be made of.
 func (c Config) Validate() error {
 	switch {
-	case len(c.Models) == 0:
-		return errors.New("no model: name at least one")
 	case len(c.Samplers) == 0:
 		return errors.New("no sampler: name at least one")
 	case c.Sentences < 1:
@@ -179,13 +176,6 @@ func (c Config) Validate() error {
 	selection.Sentences = c.Sentences
 	if err := selection.Validate(); err != nil {
 		return err
-	}
-	seen := map[string]bool{}
-	for _, model := range c.Models {
-		if seen[model] {
-			return fmt.Errorf("model %q is named twice", model)
-		}
-		seen[model] = true
 	}
 	for _, name := range c.Baselines {
 		if !slices.ContainsFunc(c.Samplers, func(v Variant) bool { return v.Name == name }) {

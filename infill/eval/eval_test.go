@@ -65,7 +65,11 @@ func TestRun(t *testing.T) {
 	if w.Err != nil || w.Note != "" {
 		t.Fatal(w.Err, w.Note)
 	}
-	h, records := w.Header, w.Header.ordered(w.records)
+	h := w.Header
+	var records []*Record
+	for k := range h.fills {
+		records = append(records, w.records[k])
+	}
 	if len(records) != 6*3 || len(h.Prompts()) != 6 || len(h.Selection) != 2 || len(h.Selection[0].Prompts) != 3 {
 		t.Fatalf("%d records, %d prompts, %d selections", len(records), len(h.Prompts()), len(h.Selection))
 	}
@@ -522,7 +526,7 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs,steps=3", nil, `write NAME:steps=3`},
 		{"gibbs:papers", nil, "gibbs has no papers"},
 		{"dmala:speed=3", nil, "dmala has no speed: "},
-		{"dmala:steps=-1", nil, `steps: -1 is not a whole number`},
+		{"dmala:steps=-1", nil, `steps: "-1" is not a whole number`},
 		{"dmala:step-size=0", nil, `step-size: "0" is not a number above 0`},
 		{"dmala:step-size=NaN", nil, "step-size"},
 		{"gibbs:step-size=1", nil, "step-size: gibbs has none"},
@@ -548,6 +552,23 @@ func TestParseVariants(t *testing.T) {
 	}
 }
 
+func TestReadCorpus(t *testing.T) {
+	if _, err := ReadCorpus("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "corpus tbc: ") {
+		t.Errorf("missing file: %v", err)
+	}
+	c, err := ReadCorpus("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
+	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" || fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
+		t.Errorf("%+v, left out %q, %v", c.Corpus, c.LeftOut(), err)
+	}
+	for _, form := range Forms() {
+		for _, encoding := range Encodings() {
+			if _, err := ReadCorpus("own", "own.txt", strings.NewReader("one two .\n"), form, encoding); err != nil && encoding != "utf-16" {
+				t.Errorf("%s in %s: %v", form, encoding, err)
+			}
+		}
+	}
+}
+
 // TestPresets: every preset is a valid configuration once it has a model.
 func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
@@ -558,7 +579,6 @@ func TestPresets(t *testing.T) {
 		if c.Samplers, err = ParseVariants(samplers, base); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		c.Models = []string{"any"}
 		if err := c.WithBaselines().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -635,12 +655,12 @@ func TestLeftOut(t *testing.T) {
 func TestGrid(t *testing.T) {
 	for _, points := range []int{1, 10, 50} {
 		for steps := range 230 {
-			kept := 0
+			number := 0
 			for step := range steps + 1 {
-				kept += indicator(grid(step, steps, points))
+				number += indicator(kept(step, steps, points))
 			}
-			if !grid(0, steps, points) || !grid(steps, steps, points) || kept > points+1 || kept < min(steps, points) {
-				t.Errorf("%d of %d steps kept, want about %d", kept, steps+1, points)
+			if !kept(0, steps, points) || !kept(steps, steps, points) || number > points+1 || number < min(steps, points) {
+				t.Errorf("%d of %d steps kept, want about %d", number, steps+1, points)
 			}
 		}
 	}
@@ -785,7 +805,7 @@ func TestReport(t *testing.T) {
 	for _, r := range Watch(o.Dir).records {
 		seen := map[[2]string]bool{}
 		for _, c := range r.Likeliest(2) {
-			for slot, fill := range r.Chains[c].Fills {
+			for slot, fill := range c.Fills {
 				at := [2]string{fmt.Sprint(slot), fill}
 				repeats += indicator(seen[at])
 				seen[at] = true

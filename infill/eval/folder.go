@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -203,6 +203,9 @@ func openFolder(dir string) (_ *folder, err error) {
 	return f, f.header.supported(dir)
 }
 
+// temporary are the names of the status and of what renameio has not renamed yet.
+var temporary = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.
 func (f *folder) tidy() error {
@@ -217,7 +220,7 @@ func (f *folder) tidy() error {
 		case name == runFile:
 			has = true
 		case name == lockFile:
-		case isTemporary(name), name == statusFile:
+		case temporary.MatchString(name):
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
 				return err
 			}
@@ -229,16 +232,6 @@ func (f *folder) tidy() error {
 		return fmt.Errorf("%s holds no run, but %s: choose an empty or a new folder", f.dir, strings.Join(strangers[:min(3, len(strangers))], ", "))
 	}
 	return nil
-}
-
-// isTemporary tells the names that renameio gives.
-func isTemporary(name string) bool {
-	for _, target := range []string{runFile, samplesFile, metricsFile, reportFile, statusFile} {
-		if rest, ok := strings.CutPrefix(name, "."+strings.TrimPrefix(target, ".")); ok && strings.Trim(rest, "0123456789") == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // load opens the file of records for more. A last line that was torn by the end of a
@@ -253,29 +246,19 @@ func (f *folder) load() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: the file was changed by something else; choose another folder", path, err)
 	}
-	if f.samples, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-		return err
-	}
-	end, err := f.samples.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	if f.cut = end - whole; f.cut > 0 {
-		if err := f.samples.Truncate(whole); err != nil {
+	if info, err := os.Stat(path); err == nil && info.Size() > whole {
+		f.cut = info.Size() - whole
+		if err := os.Truncate(path, whole); err != nil {
 			return err
 		}
 	}
-	_, err = f.samples.Seek(whole, io.SeekStart)
+	f.samples, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
 	return err
 }
 
-// append writes a record through to the disk.
+// append writes a record through to the disk, a line in one piece.
 func (f *folder) append(r *Record) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if _, err := f.samples.Write(append(line, '\n')); err != nil {
+	if err := json.NewEncoder(f.samples).Encode(r); err != nil {
 		return err
 	}
 	if err := f.samples.Sync(); err != nil {
@@ -317,19 +300,17 @@ func (f *folder) close() error {
 	return errors.Join(err, f.lock.Unlock())
 }
 
-// ordered lists the records as a run makes them: by model, sentence and method.
-func (h *header) ordered(records map[key]*Record) []*Record {
-	list := make([]*Record, 0, len(records))
+// fills goes through what a run has a record of: by model, sentence and method.
+func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
 		for sentence := range h.Prompts() {
 			for _, v := range h.Configuration.Samplers {
-				if r := records[key{m.Name, v.Name, sentence}]; r != nil {
-					list = append(list, r)
+				if !yield(key{m.Name, v.Name, sentence}) {
+					return
 				}
 			}
 		}
 	}
-	return list
 }
 
 // differences names what two runs disagree in: where, the value of the first and
@@ -343,15 +324,10 @@ func differences(first, second *header) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]struct{}{}
-	for name := range a {
-		names[name] = struct{}{}
-	}
-	for name := range b {
-		names[name] = struct{}{}
-	}
+	both := maps.Clone(a)
+	maps.Copy(both, b)
 	var list []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		if a[name] != b[name] {
 			list = append(list, fmt.Sprintf("%s: %s there, %s now", name, cmp.Or(a[name], "nothing"), cmp.Or(b[name], "nothing")))
 		}

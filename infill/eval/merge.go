@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,17 +24,13 @@ func ReadResults(dir string) (*Results, error) {
 		}
 		return nil, w.unfinished()
 	}
+	// metrics.json has no seconds, which hang on the machine.
 	for i, m := range w.Results.Methods {
-		var seconds []float64
-		for sentence := range w.Header.Prompts() {
-			if record := w.Record(m.Model, m.Method, sentence); record != nil {
-				seconds = append(seconds, record.Seconds/float64(m.Samples))
-			}
+		of, err := w.Header.ofMethod(w.records, m.Model, m.Method)
+		if err != nil {
+			return nil, fmt.Errorf("%s is not that of %s: %w", filepath.Join(dir, samplesFile), metricsFile, err)
 		}
-		if len(seconds) == 0 {
-			return nil, fmt.Errorf("%s holds no sample of %s: it is not that of %s", filepath.Join(dir, samplesFile), m.Method, metricsFile)
-		}
-		w.Results.Methods[i].SecondsPerSample = estimate(seconds)
+		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, Variant{}, w.Header.Configuration, of).SecondsPerSample
 	}
 	return w.Results, nil
 }
@@ -87,8 +84,9 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 	records := map[key]*Record{}
 	from := map[key]string{}
 	for _, dir := range dirs {
-		if same, err := sameFolder(dir, out); err != nil || same {
-			return nil, errors.Join(err, fmt.Errorf("%s is one of the parts: choose another folder for the whole", out))
+		first, _ := os.Stat(dir)
+		if second, err := os.Stat(out); err == nil && os.SameFile(first, second) {
+			return nil, fmt.Errorf("%s is one of the parts: choose another folder for the whole", out)
 		}
 		w, err := readRun(dir)
 		if err != nil {
@@ -114,16 +112,10 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 			records[k], from[k] = r, dir
 		}
 	}
-	for _, m := range whole.Models {
-		for sentence := range whole.Prompts() {
-			for _, v := range whole.Configuration.Samplers {
-				if records[key{m.Name, v.Name, sentence}] == nil {
-					return nil, fmt.Errorf("%d of %d fills are missing, the first of them sentence %d by %s with model %s: finish the parts, and name them all",
-						len(whole.Models)*len(whole.Prompts())*len(whole.Configuration.Samplers)-len(records),
-						len(whole.Models)*len(whole.Prompts())*len(whole.Configuration.Samplers), sentence+1, v.Name, m.Name)
-				}
-			}
-		}
+	all := slices.Collect(whole.fills)
+	if i := slices.IndexFunc(all, func(k key) bool { return records[k] == nil }); i >= 0 {
+		return nil, fmt.Errorf("%d of %d fills are missing, the first of them sentence %d by %s with model %s: finish the parts, and name them all",
+			len(all)-len(records), len(all), all[i].sentence+1, all[i].method, all[i].model)
 	}
 	corpora, err := openCorpora(whole, paths)
 	if err != nil {
@@ -141,18 +133,6 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 	return results, errors.Join(err, f.close())
 }
 
-func sameFolder(a, b string) (bool, error) {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false, err
-	}
-	second, err := os.Stat(b)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && os.SameFile(first, second), err
-}
-
 // merge writes the whole. Each file comes into its place at once; a merge that
 // was killed in between is done again.
 func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, corpora []Corpus) (*Results, error) {
@@ -161,18 +141,16 @@ func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, 
 			return nil, err
 		}
 	}
-	var lines []byte
-	for _, r := range h.ordered(records) {
-		line, err := json.Marshal(r)
-		if err != nil {
+	var lines bytes.Buffer
+	for k := range h.fills {
+		if err := json.NewEncoder(&lines).Encode(records[k]); err != nil {
 			return nil, err
 		}
-		lines = append(append(lines, line...), '\n')
 	}
 	if err := f.writeHeader(h); err != nil {
 		return nil, err
 	}
-	if err := f.write(samplesFile, lines); err != nil {
+	if err := f.write(samplesFile, lines.Bytes()); err != nil {
 		return nil, err
 	}
 	f.records = records

@@ -175,8 +175,7 @@ func (p *page) fills(prompts []corpus.Prompt, records map[key]*Record) {
 			fills := pageFills{series: p.Series[i]}
 			seen := map[string]bool{}
 			whole := map[string]bool{}
-			for _, c := range record.Likeliest(p.Configuration.Top) {
-				chain := record.Chains[c]
+			for _, chain := range record.Likeliest(p.Configuration.Top) {
 				line := pageFill{U: format(metrics.Value(chain.LogLikelihood), 1)}
 				for slot, word := range chain.Fills {
 					at := fmt.Sprint(slot, " ", word)

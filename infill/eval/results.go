@@ -3,7 +3,6 @@ package eval
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -65,23 +64,18 @@ type Estimate struct {
 	StandardError *float64 `json:"standard_error"`
 }
 
-func estimate(values []float64) Estimate {
+// estimate is nil where there is nothing to estimate.
+func estimate(values []float64) *Estimate {
+	if len(values) == 0 {
+		return nil
+	}
 	m, deviation := stat.MeanStdDev(values, nil)
-	e := Estimate{Mean: m}
+	e := &Estimate{Mean: m}
 	if len(values) > 1 {
 		standardError := stat.StdErr(deviation, float64(len(values)))
 		e.StandardError = &standardError
 	}
 	return e
-}
-
-// estimateOf is nil where there is nothing to estimate.
-func estimateOf(values []float64) *Estimate {
-	if len(values) == 0 {
-		return nil
-	}
-	e := estimate(values)
-	return &e
 }
 
 // comparison is a paired test of a method against a baseline, on the likeliest
@@ -130,7 +124,6 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
 		Methods: []MethodResult{}, Comparisons: []comparison{}, Warnings: []string{},
 	}
-	prompts := h.Prompts()
 	var references []metrics.Reference
 	for _, k := range corpora {
 		references = append(references, metrics.Reference{Name: k.Name, Sentences: k.Raw()})
@@ -140,45 +133,37 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 		Confidence: c.Metrics.Confidence, Seed: c.Seed, Version: h.Program.Version,
 	}
 	if !c.Metrics.KeepSources {
-		for _, p := range prompts {
+		for _, p := range h.Prompts() {
 			options.Sources = append(options.Sources, p.Source)
 		}
 	}
-	top := map[[2]string]metrics.Hypotheses{}
-	warned := map[string]bool{}
 	for _, m := range h.Models {
-		var first *Record // of the model
+		top := map[string]metrics.Hypotheses{} // by method
+		var first *Record                      // of the model
 		for _, v := range c.Samplers {
-			var of []*Record
-			for sentence := range prompts {
-				record := records[key{m.Name, v.Name, sentence}]
-				if record == nil {
-					return nil, fmt.Errorf("sentence %d is missing for %s with model %s", sentence+1, v.Name, m.Name)
-				}
-				if len(of) > 0 && record.Signature != of[0].Signature {
-					return nil, fmt.Errorf("%s with model %s: sentence %d was computed otherwise than the first: %s, %s", v.Name, m.Name, sentence+1, record.Signature, of[0].Signature)
-				}
-				if first == nil {
-					first = record
-				} else if list := first.differences(record.environment); len(list) > 0 {
+			of, err := h.ofMethod(records, m.Name, v.Name)
+			if err != nil {
+				return nil, err
+			}
+			if first == nil {
+				first = of[0]
+			}
+			for _, record := range of {
+				if list := first.differences(record.environment); len(list) > 0 {
 					return nil, fmt.Errorf("model %s did not run alike everywhere: %s", m.Name, strings.Join(list, "; "))
 				}
-				of = append(of, record)
 			}
 			result := summarise(m, v, c, of)
-			all, best := hypotheses(h, m, of, c.Chains), hypotheses(h, m, of, c.Top)
-			top[[2]string{m.Name, v.Name}] = best
-			var err error
-			if result.All, err = metrics.Evaluate(ctx, all, references, options); err != nil {
+			top[v.Name] = hypotheses(h, m, of, c.Top)
+			if result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, of, c.Chains), references, options); err != nil {
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
-			if result.Top, err = metrics.Evaluate(ctx, best, references, options); err != nil {
+			if result.Top, err = metrics.Evaluate(ctx, top[v.Name], references, options); err != nil {
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
 			for _, w := range result.Top.Warnings {
 				// What holds for the whole run is said once.
-				if w.Score == "" && !warned[w.Message] {
-					warned[w.Message] = true
+				if w.Score == "" && !slices.Contains(r.Warnings, w.Message) {
 					r.Warnings = append(r.Warnings, w.Message)
 				}
 			}
@@ -194,67 +179,79 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	return r, nil
 }
 
+// ofMethod are the records of a method, by sentence.
+func (h *header) ofMethod(records map[key]*Record, model, method string) (list []*Record, err error) {
+	for sentence := range h.Prompts() {
+		record := records[key{model, method, sentence}]
+		if record == nil {
+			return nil, fmt.Errorf("sentence %d is missing for %s with model %s", sentence+1, method, model)
+		}
+		list = append(list, record)
+		if record.Signature != list[0].Signature {
+			return nil, fmt.Errorf("%s with model %s: sentence %d was computed otherwise than the first: %s, %s", method, model, sentence+1, record.Signature, list[0].Signature)
+		}
+	}
+	return list, nil
+}
+
 // hypotheses are the likeliest final states of each sentence, ties in the order
 // of the chains.
 func hypotheses(h *header, m modelVersion, records []*Record, number int) metrics.Hypotheses {
 	var set metrics.Hypotheses
 	for _, r := range records {
 		for _, c := range r.Likeliest(number) {
-			text := r.Chains[c].Text
+			text := c.Text
 			if h.Configuration.Metrics.Tokenisation == metrics.DISCS && !m.Cased {
 				// There, sentences are the tokens of the uncased model put together.
 				text = strings.ToLower(text)
 			}
 			set.Sentences = append(set.Sentences, text)
 			set.Prompts = append(set.Prompts, fmt.Sprint(r.Sentence))
-			set.LogLikelihoods = append(set.LogLikelihoods, r.Chains[c].LogLikelihood)
+			set.LogLikelihoods = append(set.LogLikelihoods, c.LogLikelihood)
 		}
 	}
 	return set
 }
 
-// Likeliest are the numbers of the chains that ended best.
-func (r *Record) Likeliest(number int) []int {
-	order := make([]int, len(r.Chains))
-	for c := range order {
-		order[c] = c
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(r.Chains[b].LogLikelihood, r.Chains[a].LogLikelihood)
-	})
-	return order[:min(number, len(order))]
+// Likeliest are the chains that ended best, the likeliest first.
+func (r *Record) Likeliest(number int) []chain {
+	list := slices.Clone(r.Chains)
+	slices.SortStableFunc(list, func(a, b chain) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
+	return list[:min(number, len(list))]
 }
 
 // summarise takes what is no score of text from the records.
 func summarise(m modelVersion, v Variant, c Config, records []*Record) MethodResult {
-	result := MethodResult{
+	over := func(of func(*Record) *float64) *Estimate {
+		var values []float64
+		for _, r := range records {
+			if x := of(r); x != nil {
+				values = append(values, *x)
+			}
+		}
+		return estimate(values)
+	}
+	perSample := func(of func(*Record) float64) Estimate {
+		return *over(func(r *Record) *float64 { x := of(r) / float64(c.Chains); return &x })
+	}
+	return MethodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Chains,
+		AcceptanceRate:      over(func(r *Record) *float64 { return r.AcceptanceRate }),
+		StepSize:            over(func(r *Record) *float64 { return r.StepSize }),
+		ChangedSlotsPerStep: *over(func(r *Record) *float64 { return &r.ChangedSlotsPerStep }),
+		LogLikelihood: *over(func(r *Record) *float64 {
+			u := 0.0
+			for _, chain := range r.Chains {
+				u += chain.LogLikelihood / float64(c.Chains)
+			}
+			return &u
+		}),
+		SecondsPerSample:             perSample(func(r *Record) float64 { return r.Seconds }),
+		EnergyEvaluationsPerSample:   perSample(func(r *Record) float64 { return float64(r.EnergyEvaluations) }),
+		GradientEvaluationsPerSample: perSample(func(r *Record) float64 { return float64(r.GradientEvaluations) }),
+		ModelRowsPerSample:           perSample(func(r *Record) float64 { return float64(r.ModelRows) }),
+		Trace:                        meanTrace(records),
 	}
-	var acceptance, changed, sizes, likelihood, seconds, energies, gradients, rows []float64
-	samples := float64(c.Chains)
-	for _, r := range records {
-		if r.AcceptanceRate != nil {
-			acceptance = append(acceptance, *r.AcceptanceRate)
-		}
-		if r.StepSize != nil {
-			sizes = append(sizes, *r.StepSize)
-		}
-		changed = append(changed, r.ChangedSlotsPerStep)
-		u := 0.0
-		for _, chain := range r.Chains {
-			u += chain.LogLikelihood / samples
-		}
-		likelihood = append(likelihood, u)
-		seconds = append(seconds, r.Seconds/samples)
-		energies = append(energies, float64(r.EnergyEvaluations)/samples)
-		gradients = append(gradients, float64(r.GradientEvaluations)/samples)
-		rows = append(rows, float64(r.ModelRows)/samples)
-	}
-	result.AcceptanceRate, result.StepSize, result.ChangedSlotsPerStep = estimateOf(acceptance), estimateOf(sizes), estimate(changed)
-	result.LogLikelihood, result.SecondsPerSample = estimate(likelihood), estimate(seconds)
-	result.EnergyEvaluationsPerSample, result.GradientEvaluationsPerSample, result.ModelRowsPerSample = estimate(energies), estimate(gradients), estimate(rows)
-	result.Trace = meanTrace(records)
-	return result
 }
 
 // meanTrace is the mean over records; a value that one of them lacks is null.
@@ -286,7 +283,7 @@ func meanTrace(records []*Record) []tracePoint {
 func comparedOrders() []int { return []int{2, 3} }
 
 // compare tests every method against every baseline.
-func compare(ctx context.Context, model string, c Config, top map[[2]string]metrics.Hypotheses, references []metrics.Reference, options metrics.Options) ([]comparison, error) {
+func compare(ctx context.Context, model string, c Config, top map[string]metrics.Hypotheses, references []metrics.Reference, options metrics.Options) ([]comparison, error) {
 	options.UniqueOrders = comparedOrders()
 	var list []comparison
 	for _, first := range c.Baselines {
@@ -294,9 +291,9 @@ func compare(ctx context.Context, model string, c Config, top map[[2]string]metr
 			if v.Name == first || slices.Contains(c.Baselines, v.Name) && slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
 				continue
 			}
-			tested, err := metrics.CompareMethods(ctx, top[[2]string{model, first}], top[[2]string{model, v.Name}], references, options)
+			tested, err := metrics.CompareMethods(ctx, top[first], top[v.Name], references, options)
 			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s against %s: %w", v.Name, first, err))
+				return nil, fmt.Errorf("%s against %s: %w", v.Name, first, err)
 			}
 			comparison := comparison{Model: model, First: first, Second: v.Name, Notes: tested.Warnings}
 			for _, d := range tested.Scores {

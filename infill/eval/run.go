@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Dir     string
 	Config  Config
-	Models  []*infill.Filler // of Config.Models, in that order; a run closes each when it is done with it
+	Models  []*infill.Filler // a run closes each when it is done with it
 	Corpora []Corpus
 	Shard   Shard
 	// Threads is that of the models' calls, for the record.
@@ -95,6 +95,8 @@ func newHeader(o Options) (*header, error) {
 		}
 	}
 	switch {
+	case len(o.Models) == 0:
+		return nil, errors.New("no model: name at least one")
 	case len(sources) == 0:
 		return nil, errors.New("no corpus to take sentences of")
 	case o.Config.Sentences < len(sources):
@@ -199,15 +201,6 @@ func (h *header) signature() string {
 	return strings.Join(fields, "|")
 }
 
-// job is a sentence to be infilled by one method.
-type job struct {
-	filler   *infill.Filler
-	model    string // its name
-	variant  Variant
-	sentence int
-	template string
-}
-
 // run does what is missing and then evaluates.
 func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error) {
 	if f.header == nil {
@@ -231,23 +224,16 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 			o.Note(fmt.Sprintf("corpus %s: left out of the %d sentences looked at: %s", s.Corpus, s.Considered, corpus.List(s.Skipped)))
 		}
 	}
-	prompts := h.Prompts()
-	work := make([][]job, len(o.Models)) // by model
-	total := 0
-	for i, m := range o.Models {
-		for sentence, p := range prompts {
-			if !o.Shard.has(sentence) {
-				continue
-			}
-			for _, v := range o.Config.Samplers {
-				total++
-				if name := h.Models[i].Name; f.records[key{name, v.Name, sentence}] == nil {
-					work[i] = append(work[i], job{m, name, v, sentence, p.Template})
-				}
+	work := map[string][]key{} // by model
+	total, left := 0, []key(nil)
+	for k := range h.fills {
+		if o.Shard.has(k.sentence) {
+			if total++; f.records[k] == nil {
+				work[k.model], left = append(work[k.model], k), append(left, k)
 			}
 		}
 	}
-	r := &runner{folder: f, options: o, total: total, kept: len(f.records), pace: newPace(slices.Concat(work...), f.records, max(1, o.Jobs), time.Now())}
+	r := &runner{folder: f, options: o, prompts: h.Prompts(), total: total, kept: len(f.records), pace: newPace(left, f.records, max(1, o.Jobs), time.Now())}
 	r.options.Observe = func(p Progress) {
 		f.writeStatus(p)
 		if o.Observe != nil {
@@ -255,9 +241,9 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 		}
 	}
 	defer os.Remove(filepath.Join(f.dir, statusFile))
-	for i, m := range o.Models {
+	for _, m := range o.Models {
 		// One model at a time is in memory.
-		err := r.model(ctx, work[i])
+		err := r.model(ctx, m, work[m.Model().Name])
 		if err := errors.Join(err, m.Close()); err != nil {
 			return nil, err
 		}
@@ -275,6 +261,7 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 type runner struct {
 	folder      *folder
 	options     Options
+	prompts     []corpus.Prompt
 	total, kept int
 
 	mutex sync.Mutex
@@ -282,10 +269,10 @@ type runner struct {
 	pace  *pace
 }
 
-func (r *runner) model(ctx context.Context, work []job) error {
+func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, r.options.Jobs))
-	for _, j := range work {
+	for _, k := range work {
 		if inner.Err() != nil {
 			break
 		}
@@ -293,12 +280,12 @@ func (r *runner) model(ctx context.Context, work []job) error {
 			if inner.Err() != nil {
 				return inner.Err()
 			}
-			record, err := r.fill(inner, j)
+			record, err := r.fill(inner, m, k)
 			if err != nil {
 				if inner.Err() != nil {
 					return inner.Err()
 				}
-				return fmt.Errorf("%s, sentence %d (%.60q): %w", j.variant.Name, j.sentence+1, j.template, err)
+				return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
 			}
 			r.mutex.Lock()
 			defer r.mutex.Unlock()
@@ -349,9 +336,9 @@ const (
 	scoredPoints = 10
 )
 
-// grid tells which of the steps 0 to steps are kept, points+1 of them at most,
+// kept tells which of the steps 0 to steps are kept, points+1 of them at most,
 // the first and the last among them.
-func grid(step, steps, points int) bool {
+func kept(step, steps, points int) bool {
 	if steps <= points || step == steps {
 		return true
 	}
@@ -359,10 +346,11 @@ func grid(step, steps, points int) bool {
 }
 
 // fill makes one record.
-func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
-	options := r.options.Config.options(j.variant)
-	chains := options.Chains
-	record := &Record{Model: j.model, Method: j.variant.Name, Sentence: j.sentence, Template: j.template, Chains: make([]chain, chains)}
+func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
+	methods := r.options.Config.Samplers
+	options := r.options.Config.options(methods[slices.IndexFunc(methods, func(v Variant) bool { return v.Name == k.method })])
+	chains, template := options.Chains, r.prompts[k.sentence].Template
+	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template, Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // after the warm-up
 	type moment struct {
@@ -371,36 +359,34 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 	}
 	var unscored []moment
 	var last infill.Progress
-	result, err := j.filler.Fill(ctx, j.template, options, func(p infill.Progress) {
+	result, err := f.Fill(ctx, template, options, func(p infill.Progress) {
 		last = p
-		if !p.WarmUp && p.Step > 0 {
-			steps++
-			for c := range chains {
-				accepted[c] += indicator(p.Accepted[c])
-				changed[c] += p.Changed[c]
+		steps += indicator(!p.WarmUp && p.Step > 0)
+		taken, moved := 0, 0
+		for c := range p.Accepted {
+			taken, moved = taken+indicator(p.Accepted[c]), moved+p.Changed[c]
+			if !p.WarmUp {
+				accepted[c], changed[c] = accepted[c]+indicator(p.Accepted[c]), changed[c]+p.Changed[c]
 			}
 		}
-		if grid(p.Step, p.Steps, tracePoints) {
-			point := tracePoint{Step: p.Step}
-			if p.Step > 0 {
-				a, k := 0, 0
-				for c := range chains {
-					a, k = a+indicator(p.Accepted[c]), k+p.Changed[c]
-				}
-				point.Accepted, point.Changed = mean(a, chains), mean(k, chains)
-			}
-			if point.LogLikelihood = finite(stat.Mean(p.LogLikelihoods, nil)); point.LogLikelihood == nil && grid(p.Step, p.Steps, scoredPoints) {
-				unscored = append(unscored, moment{len(record.Trace), p.TokenIDs})
-			}
-			record.Trace = append(record.Trace, point)
+		point := tracePoint{Step: p.Step, LogLikelihood: finite(stat.Mean(p.LogLikelihoods, nil))}
+		if p.Step > 0 {
+			point.Accepted, point.Changed = mean(taken, chains), mean(moved, chains)
 		}
-		r.observe(j, p)
+		r.observe(k, p, point.LogLikelihood)
+		if !kept(p.Step, p.Steps, tracePoints) {
+			return
+		}
+		if point.LogLikelihood == nil && kept(p.Step, p.Steps, scoredPoints) {
+			unscored = append(unscored, moment{len(record.Trace), p.TokenIDs})
+		}
+		record.Trace = append(record.Trace, point)
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range unscored {
-		u, err := r.score(ctx, j, options.Energy, slices.Collect(slices.Chunk(m.ids, len(m.ids)/chains)))
+		u, err := f.LogLikelihoods(ctx, template, options.Energy, slices.Collect(slices.Chunk(m.ids, len(m.ids)/chains)))
 		if err != nil {
 			return nil, err
 		}
@@ -425,45 +411,22 @@ func (r *runner) fill(ctx context.Context, j job) (*Record, error) {
 			record.Chains[c].ChangedSlotsPerStep = *mean(changed[c], steps)
 		}
 	}
-	s := result.Stats
-	record.Signature, record.AcceptanceRate, record.ChangedSlotsPerStep = result.Signature, s.AcceptanceRate, s.ChangedSlotsPerStep
-	m := result.Model
+	s, m := result.Stats, result.Model
+	record.Signature, record.Warnings, record.Seconds = result.Signature, result.Warnings, s.Seconds
 	record.environment = environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
-	record.StepSize = s.StepSize
+	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = s.StepSize, s.AcceptanceRate, s.ChangedSlotsPerStep
 	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows
-	record.Warnings, record.Seconds = result.Warnings, s.Seconds
 	return record, nil
 }
 
-// score is U of fills, [fills]; each different one goes through the model once.
-func (r *runner) score(ctx context.Context, j job, energy lm.Energy, fills [][]int) ([]float64, error) {
-	place := map[string]int{}
-	var different [][]int
-	for _, fill := range fills {
-		if _, known := place[fmt.Sprint(fill)]; !known {
-			place[fmt.Sprint(fill)] = len(different)
-			different = append(different, fill)
-		}
-	}
-	u, err := j.filler.LogLikelihoods(ctx, j.template, energy, different)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]float64, len(fills))
-	for i, fill := range fills {
-		all[i] = u[place[fmt.Sprint(fill)]]
-	}
-	return all, nil
-}
-
-func (r *runner) observe(j job, p infill.Progress) {
+func (r *runner) observe(k key, p infill.Progress, u *float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	now := time.Now()
 	rate, left := r.pace.at(now)
 	r.options.Observe(Progress{
-		Model: j.model, Method: j.variant.Name, Sentence: j.sentence, Sentences: r.options.Config.Sentences,
-		Step: p.Step, Steps: p.Steps, LogLikelihood: finite(stat.Mean(p.LogLikelihoods, nil)), Done: r.kept + r.done, Kept: r.kept, Total: r.total,
+		Model: k.model, Method: k.method, Sentence: k.sentence, Sentences: r.options.Config.Sentences,
+		Step: p.Step, Steps: p.Steps, LogLikelihood: u, Done: r.kept + r.done, Kept: r.kept, Total: r.total,
 		Chains: r.options.Config.Chains, ChainsPerSecond: rate, SecondsLeft: left, Written: now,
 	})
 }

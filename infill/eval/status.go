@@ -70,10 +70,10 @@ type pace struct {
 	number, coming map[[2]string]int
 }
 
-func newPace(work []job, done map[key]*Record, jobs int, now time.Time) *pace {
+func newPace(work []key, done map[key]*Record, jobs int, now time.Time) *pace {
 	p := &pace{start: now, last: now, jobs: float64(jobs), seconds: map[[2]string]float64{}, number: map[[2]string]int{}, coming: map[[2]string]int{}}
-	for _, j := range work {
-		p.coming[[2]string{j.model, j.variant.Name}]++
+	for _, k := range work {
+		p.coming[[2]string{k.model, k.method}]++
 	}
 	for _, r := range done {
 		p.add(r)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -64,13 +65,7 @@ func TestStatusOfInterrupted(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	start := time.Unix(1000, 0)
-	fills := func(method string, number int) []job {
-		list := make([]job, number)
-		for i := range list {
-			list[i].model, list[i].variant.Name = "m", method
-		}
-		return list
-	}
+	fills := func(method string, number int) []key { return slices.Repeat([]key{{"m", method, 0}}, number) }
 	work := append(fills("cheap", 4), fills("dear", 3)...)
 	done := map[key]*Record{{"m", "dear", 9}: {Model: "m", Method: "dear", Seconds: 20}}
 	p := newPace(work, done, 1, start)

@@ -86,12 +86,11 @@ func (w *Watched) Record(model, method string, sentence int) *Record {
 func (w *Watched) Done() int { return len(w.records) }
 
 // Total is what Done will be.
-func (w *Watched) Total() int {
-	sentences := 0
-	for i := range w.Prompts {
-		sentences += indicator(w.Header.Shard.has(i))
+func (w *Watched) Total() (total int) {
+	for k := range w.Header.fills {
+		total += indicator(w.Header.Shard.has(k.sentence))
 	}
-	return sentences * len(w.Header.Models) * len(w.Header.Configuration.Samplers)
+	return total
 }
 
 // readJSON reads a file of a run's folder.

@@ -25,31 +25,16 @@ type ARMOptions struct {
 // Flags are the options as flags, with their defaults.
 func (o *ARMOptions) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
-	wholeVar(f, &o.Fits, "fits", "fits, each with random numbers of its own")
-	wholeVar(f, &o.Steps, "steps", "steps of each fit")
-	wholeVar(f, &o.Samples, "samples", "pairs of states that a step evaluates")
-	numberVar(f, &o.Rate, "rate", "of the gradient ascent")
+	wholeVar(f, &o.Fits, "fits", 1, 1<<20, "fits, each with random numbers of its own")
+	wholeVar(f, &o.Steps, "steps", 1, 1<<20, "steps of each fit")
+	wholeVar(f, &o.Samples, "samples", 1, 1<<20, "pairs of states that a step evaluates")
+	numberVar(f, &o.Rate, "rate", " above 0", "of the gradient ascent")
 	return f
 }
 
 // DefaultARM is what most of the lab's targets are fitted by in a second.
 func DefaultARM() ARMOptions {
 	return ARMOptions{Fits: 5, Steps: 500, Samples: 20, Rate: 0.5}
-}
-
-func (o *ARMOptions) check() error {
-	for _, s := range []struct {
-		option string
-		value  int
-	}{{"fits", o.Fits}, {"steps", o.Steps}, {"samples", o.Samples}} {
-		if s.value < 1 || s.value > 1<<20 {
-			return refuse(s.option, "%d is not a whole number from 1 to %d", s.value, 1<<20)
-		}
-	}
-	if !(o.Rate > 0) || math.IsInf(o.Rate, 1) {
-		return refuse("rate", "%v is not a finite number above 0", o.Rate)
-	}
-	return nil
 }
 
 // fits are several fits of independent slots to one target.
@@ -87,8 +72,8 @@ const maxFitted = 16
 // in the same way, without the entropy. Slots of more than two categories are
 // recombined: each comes from one of two random states, another pair for each fit.
 func FitARM(ctx context.Context, p *Problem, o ARMOptions) (*Report, error) {
-	if err := o.check(); err != nil {
-		return nil, err
+	if o.Fits < 1 {
+		return nil, refuse("fits", "%d is not a whole number of 1 or more", o.Fits)
 	}
 	f := &fits{
 		Kind: p.Kind, Parameters: p.Parameters, Steps: o.Steps, Samples: o.Samples, Seed: o.Seed,
@@ -99,7 +84,7 @@ func FitARM(ctx context.Context, p *Problem, o ARMOptions) (*Report, error) {
 		if f.Recombined {
 			two := samplers.RandomPositions(target, samplers.Streams(o.Seed, fmt.Sprint("recombined ", i), 2))
 			var err error
-			if target, err = samplers.NewRecombination(target, two[:len(two)/2], two[len(two)/2:]); err != nil {
+			if target, err = samplers.Recombine(target, two[:len(two)/2], two[len(two)/2:]); err != nil {
 				return nil, err
 			}
 		}

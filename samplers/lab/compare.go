@@ -17,7 +17,9 @@ const (
 	// maxCategories is the most categories of a slot: states are kept in bytes.
 	maxCategories = 256
 	// maxKept bounds the bytes of states that one sampler's run keeps.
-	maxKept = 1 << 30
+	maxKept   = 1 << 30
+	maxChains = 1 << 14
+	maxSteps  = 1 << 30
 )
 
 // Options set a comparison.
@@ -67,10 +69,10 @@ type Progress struct {
 func (o *Options) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
 	f.Var((*specs)(&o.Samplers), "samplers", "samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
-	wholeVar(f, &o.Chains, "chains", "chains of each sampler")
-	wholeVar(f, &o.Steps, "steps", "measured steps of each chain")
-	wholeVar(f, &o.WarmUp, "warm-up", "steps before, in which samplers tune what is not set")
-	numberVar(f, &o.Discard, "discard", "first part of the steps that the effective sample size leaves out")
+	wholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
+	wholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
+	wholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
+	numberVar(f, &o.Discard, "discard", " of 0 or more", "first part of the steps that the effective sample size leaves out")
 	choiceVar(f, &o.Initial, "initial", initials(), "where chains start, each slot uniformly or by the target without interactions")
 	return f
 }
@@ -80,14 +82,14 @@ func (o *Options) check() error {
 	if len(o.Samplers) == 0 {
 		return refuse("samplers", "none given: give at least one")
 	}
-	if o.Chains < 1 || o.Chains > 1<<14 {
-		return refuse("chains", "%d is not a whole number from 1 to %d", o.Chains, 1<<14)
+	if o.Chains < 1 || o.Chains > maxChains {
+		return refuse("chains", "%d is not a whole number from 1 to %d", o.Chains, maxChains)
 	}
-	if o.Steps < 1 || o.Steps > 1<<30 {
-		return refuse("steps", "%d is not a whole number from 1 to %d", o.Steps, 1<<30)
+	if o.Steps < 1 || o.Steps > maxSteps {
+		return refuse("steps", "%d is not a whole number from 1 to %d", o.Steps, maxSteps)
 	}
-	if o.WarmUp < 0 || o.WarmUp > 1<<30 {
-		return refuse("warm-up", "%d is not a whole number from 0 to %d", o.WarmUp, 1<<30)
+	if o.WarmUp < 0 || o.WarmUp > maxSteps {
+		return refuse("warm-up", "%d is not a whole number from 0 to %d", o.WarmUp, maxSteps)
 	}
 	if !(o.Discard >= 0 && o.Discard < 1) {
 		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)

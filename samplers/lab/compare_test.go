@@ -26,7 +26,7 @@ func ticker() func() time.Time {
 
 func smallIsing(t *testing.T) *Problem {
 	t.Helper()
-	p, err := isingOptions{Rows: 2, Columns: 3, Coupling: 0.1, Field: 0.2}.problem(context.Background(), 0)
+	p, err := NewProblem(context.Background(), "ising:size=2x3,coupling=0.1,field=0.2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestStochasticGradient(t *testing.T) {
 // TestAll unfolds to every registered kernel that suits, and says of the others
 // why not.
 func TestAll(t *testing.T) {
-	potts, err := pottsOptions{Rows: 2, Columns: 2, Coupling: 0.3, Field: []float64{0, 0.1, 0.2}}.problem(context.Background(), 0)
+	potts, err := NewProblem(context.Background(), "potts:size=2x2,coupling=0.3,field=0/0.1/0.2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +215,11 @@ func TestAll(t *testing.T) {
 // belong to no joint law make Gibbs inexact.
 func TestExactness(t *testing.T) {
 	ctx := context.Background()
-	table, err := tableOptions{Categories: []int{3, 2}, Scale: 1, GradientError: 0.5, Seed: 2}.problem(ctx, 0)
+	table, err := NewProblem(ctx, "table:target-seed=2,categories=3/2,scale=1,gradient-error=0.5,terms=1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rbm, err := rbmOptions{Data: "none", Visible: 4, Hidden: 3, Scale: 0.5, Seed: 2}.problem(ctx, 0)
+	rbm, err := NewProblem(ctx, "rbm:data=none,visible=4,hidden=3,scale=0.5,target-seed=2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestExactness(t *testing.T) {
 			}
 		}
 	}
-	unkind, err := tableOptions{Categories: []int{3, 3}, Scale: 1, ConditionalError: 1, Seed: 2}.problem(ctx, 0)
+	unkind, err := NewProblem(ctx, "table:target-seed=2,categories=3/3,scale=1,conditional-error=1,terms=1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestParseSpecs(t *testing.T) {
 // TestBadComparisons: every refusal names its option, and says what would do.
 func TestBadComparisons(t *testing.T) {
 	names := strings.Join(samplers.Names(), ", ")
-	potts, err := pottsOptions{Rows: 2, Columns: 2, Field: []float64{0, 0, 0}}.problem(context.Background(), 0)
+	potts, err := NewProblem(context.Background(), "potts:size=2x2,field=0/0/0,coupling=0", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestBadComparisons(t *testing.T) {
 // TestOneState: a target with one state is known at once, and the report of it
 // can be written.
 func TestOneState(t *testing.T) {
-	p, err := pottsOptions{Rows: 1, Columns: 2, Field: []float64{1}}.problem(context.Background(), 0)
+	p, err := NewProblem(context.Background(), "potts:size=1x2,field=1,coupling=0", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestOneState(t *testing.T) {
 
 // TestWarnings tell of estimated truths and of chains that stand or disagree.
 func TestWarnings(t *testing.T) {
-	p, err := isingOptions{Rows: 3, Columns: 3, Coupling: 0.5, Truth: truthOptions{Method: "run", Sweeps: 20}}.problem(context.Background(), 0)
+	p, err := NewProblem(context.Background(), "ising:size=3x3,coupling=0.5,truth=run,truth-sweeps=20,field=0", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,11 +123,11 @@ func TestTorus(t *testing.T) {
 // TestLongRun: an estimated truth is within five of its own standard errors.
 func TestLongRun(t *testing.T) {
 	ctx := context.Background()
-	exactly, err := isingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2}.problem(ctx, 0)
+	exactly, err := NewProblem(ctx, "ising:size=3x4,coupling=0.1,field=0.2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := isingOptions{Rows: 3, Columns: 4, Coupling: 0.1, Field: 0.2, Truth: truthOptions{Method: "run", Sweeps: 300}}.problem(ctx, 5)
+	run, err := NewProblem(ctx, "ising:size=3x4,coupling=0.1,field=0.2,truth=run,truth-sweeps=300", 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +144,12 @@ func TestLongRun(t *testing.T) {
 	}
 
 	// On a Potts model, sites share a law and states do not.
-	o := pottsOptions{Rows: 2, Columns: 3, Coupling: 0.4, Field: []float64{1, 0, -1}}
+	o := pottsOptions{rows: 2, columns: 3, coupling: 0.4, field: []float64{1, 0, -1}}
 	solved, err := o.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Truth = truthOptions{Method: "run", Sweeps: 300}
+	o.truth = truthOptions{method: "run", sweeps: 300}
 	estimated, err := o.problem(ctx, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestLongRun(t *testing.T) {
 // and are those of the transfer matrix on a small one.
 func TestSymmetry(t *testing.T) {
 	ctx := context.Background()
-	ising, err := isingOptions{Rows: 40, Columns: 40, Coupling: 0.3}.problem(ctx, 0)
+	ising, err := NewProblem(ctx, "ising:size=40x40,coupling=0.3,field=0", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestSymmetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "mean spin", ising.Truth.Means[999], law[1]-law[0], 1e-12)
-	potts, err := pottsOptions{Rows: 30, Columns: 30, Coupling: 1, Field: []float64{2, 2, 2}}.problem(ctx, 0)
+	potts, err := NewProblem(ctx, "potts:size=30x30,coupling=1,field=2/2/2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,91 +264,9 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestBadTargets: every refusal names its option.
-func TestBadTargets(t *testing.T) {
-	ctx := context.Background()
-	nan, inf := math.NaN(), math.Inf(1)
-	ising := func(change func(*isingOptions)) error {
-		o := defaultIsing()
-		change(&o)
-		_, err := o.problem(ctx, 0)
-		return err
-	}
-	potts := func(change func(*pottsOptions)) error {
-		o := defaultPotts()
-		change(&o)
-		_, err := o.problem(ctx, 0)
-		return err
-	}
-	table := func(change func(*tableOptions)) error {
-		o := defaultTable()
-		change(&o)
-		_, err := o.problem(ctx, 0)
-		return err
-	}
-	rbm := func(change func(*rbmOptions)) error {
-		o := defaultRBM()
-		change(&o)
-		_, err := o.problem(ctx, 0)
-		return err
-	}
-	tests := []struct {
-		err  error
-		want string
-	}{
-		{ising(func(o *isingOptions) { o.Rows = 0 }), "size: 0x5 is not a lattice: both sides must be at least 1"},
-		{ising(func(o *isingOptions) { o.Rows, o.Columns = 1<<20, 1<<20 }), "size: 1048576x1048576 has more than 65536 sites: take a smaller lattice"},
-		{ising(func(o *isingOptions) { o.Coupling = nan }), "coupling: NaN is not a finite number"},
-		{ising(func(o *isingOptions) { o.Field = inf }), "field: +Inf is not a finite number"},
-		{ising(func(o *isingOptions) { o.Truth.Method = "guess" }), `truth: "guess" is not one of auto, exact, run`},
-		{ising(func(o *isingOptions) { o.Truth.Sweeps = -1 }), "truth-sweeps: -1 is not a whole number of 0 (for the default) or more"},
-		{ising(func(o *isingOptions) { o.Rows, o.Columns, o.Truth.Method = 11, 11, "exact" }),
-			"truth: too large for exact means: a torus of 11 × 11 sites with 2 categories has 2.05e+03 states of its shorter side: the transfer matrix takes at most 1024: choose run"},
-		{ising(func(o *isingOptions) { o.Coupling = -0.3 }), ""},
-		{potts(func(o *pottsOptions) { o.Columns = -1 }), "size: 4x-1 is not a lattice: both sides must be at least 1"},
-		{potts(func(o *pottsOptions) { o.Field = nil }), "field: 0 states, and it can be from 1 to 256"},
-		{potts(func(o *pottsOptions) { o.Field = []float64{0, nan} }), "field: NaN is not a finite number"},
-		{potts(func(o *pottsOptions) { o.Coupling = inf }), "coupling: +Inf is not a finite number"},
-		{table(func(o *tableOptions) { o.Categories = nil }), "categories: none given: give the number of categories of each slot"},
-		{table(func(o *tableOptions) { o.Categories = []int{3, 0} }), "categories: 0 is not a whole number from 1 to 256"},
-		{table(func(o *tableOptions) { o.Categories = []int{100, 100, 100} }), "categories: 100,100,100 give a table of 1e+06 states, too large to keep with its gradients: take fewer or smaller slots"},
-		{table(func(o *tableOptions) { o.Scale = 0 }), "scale: 0 is not a finite number above 0"},
-		{table(func(o *tableOptions) { o.GradientError = -1 }), "gradient-error: -1 is not a finite number of 0 or more"},
-		{table(func(o *tableOptions) { o.ConditionalError = nan }), "conditional-error: NaN is not a finite number of 0 or more"},
-		{table(func(o *tableOptions) { o.Terms = -1 }), "terms: -1 is not a whole number of 1 or more"},
-		{rbm(func(o *rbmOptions) { o.Data = "mnist" }), `data: "mnist" is not one of bars-and-stripes, none`},
-		{rbm(func(o *rbmOptions) { o.Reference = "x" }), `reference: "x" is not one of auto, exact, block-gibbs`},
-		{rbm(func(o *rbmOptions) { o.Hidden = 0 }), "hidden: 0 is not a whole number from 1 to 4096"},
-		{rbm(func(o *rbmOptions) { o.Side = 1 }), "side: 1 is not a whole number from 2 to 16"},
-		{rbm(func(o *rbmOptions) { o.Data, o.Visible = "none", 0 }), "visible: 0 is not a whole number from 1 to 4096"},
-		{rbm(func(o *rbmOptions) { o.Data, o.Scale = "none", nan }), "scale: NaN is not a finite number of 0 or more"},
-		{rbm(func(o *rbmOptions) { o.ReferenceSamples = 1 }), "reference-samples: 1 is not a whole number from 2 to 16384, or 0 for 500"},
-		{rbm(func(o *rbmOptions) { o.ReferenceSteps = -1 }), "reference-steps: -1 is not a whole number of 0 (for 1000) or more"},
-		{rbm(func(o *rbmOptions) { o.Training.Updates = 0 }), "updates: 0 is not a whole number from 1 to 1048576"},
-		{rbm(func(o *rbmOptions) { o.Training.LearningRate = 0 }), "learning-rate: 0 is not a finite number above 0"},
-		{rbm(func(o *rbmOptions) { o.Data, o.Visible, o.Hidden, o.Truth.Method = "none", 21, 21, "exact" }),
-			"truth: too large for exact means: 21 visible and 21 hidden units, and one side must have at most 20 to be summed over: choose run"},
-		{rbm(func(o *rbmOptions) {
-			o.Data, o.Visible, o.Hidden, o.Truth.Sweeps, o.Reference = "none", 21, 21, 10, "exact"
-		}), "reference: there are no exact draws of this machine: choose block-gibbs"},
-	}
-	for i, test := range tests {
-		if test.want == "" {
-			if test.err != nil {
-				t.Errorf("case %d: %v", i, test.err)
-			}
-			continue
-		}
-		var option *OptionError
-		if !errors.As(test.err, &option) || test.err.Error() != test.want {
-			t.Errorf("case %d: got %v, want %q", i, test.err, test.want)
-		}
-	}
-}
-
 // TestStart: an independent start follows the field alone.
 func TestStart(t *testing.T) {
-	p, err := pottsOptions{Rows: 1, Columns: 2, Coupling: 3, Field: []float64{0, math.Log(3)}}.problem(context.Background(), 0)
+	p, err := pottsOptions{rows: 1, columns: 2, coupling: 3, field: []float64{0, math.Log(3)}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

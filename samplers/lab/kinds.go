@@ -52,6 +52,17 @@ func (k *Kind) Problem(ctx context.Context, seed uint64) (*Problem, error) {
 	return k.setup.problem(ctx, seed)
 }
 
+// parameters are some of the flags of a setup, as they are set.
+func parameters(s setup, names ...string) []parameter {
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	s.register(f)
+	list := make([]parameter, len(names))
+	for i, name := range names {
+		list[i] = parameter{name, f.Lookup(name).Value.String()}
+	}
+	return list
+}
+
 // NewProblem makes a target that is written as samplers are:
 // "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
 func NewProblem(ctx context.Context, text string, seed uint64) (*Problem, error) {
@@ -78,51 +89,80 @@ func NewProblem(ctx context.Context, text string, seed uint64) (*Problem, error)
 	return nil, refuse("target", "%q is not one of %s", text, strings.Join(names, ", "))
 }
 
-// The values of flags. Their errors complete the sentence `"x" is not ...`; what
-// a number may be is checked with the problem.
+// The values of flags. Their errors complete the sentence `"x" is not ...`.
 
-type number float64
+// number is finite, and where it is bounded 0 or more, or above 0.
+type number struct {
+	to    *float64
+	bound string // "", " of 0 or more", " above 0"
+}
 
-func numberVar(f *flag.FlagSet, to *float64, name, usage string) {
-	f.Var((*number)(to), name, usage)
+func numberVar(f *flag.FlagSet, to *float64, name, bound, usage string) {
+	f.Var(&number{to, bound}, name, usage)
 }
 
 func (v *number) Set(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return errors.New("a number")
+	if err != nil || !finite(x) || v.bound != "" && x < 0 || v.bound == " above 0" && x == 0 {
+		return errors.New("a finite number" + v.bound)
 	}
-	*v = number(x)
+	*v.to = x
 	return nil
 }
 
-func (v *number) String() string { return decimal(float64(*v)) }
+func (v *number) String() string {
+	if v.to == nil {
+		return ""
+	}
+	return decimal(*v.to)
+}
 
-type whole int
+// whole is a whole number between bounds.
+type whole struct {
+	to        *int
+	low, high int
+}
 
-func wholeVar(f *flag.FlagSet, to *int, name, usage string) { f.Var((*whole)(to), name, usage) }
+func wholeVar(f *flag.FlagSet, to *int, name string, low, high int, usage string) {
+	f.Var(&whole{to, low, high}, name, usage)
+}
 
 func (v *whole) Set(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		return errors.New("a whole number")
+	if err != nil || n < v.low || n > v.high {
+		return fmt.Errorf("a whole number from %d to %d", v.low, v.high)
 	}
-	*v = whole(n)
+	*v.to = n
 	return nil
 }
 
-func (v *whole) String() string { return strconv.Itoa(int(*v)) }
+func (v *whole) String() string {
+	if v.to == nil || *v.to < v.low {
+		return "" // not set
+	}
+	return strconv.Itoa(*v.to)
+}
 
-// choice is one of a list; the first stands where nothing is chosen.
+type seed uint64
+
+func (v *seed) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return errors.New("a whole number of 0 or more, below 2^64")
+	}
+	*v = seed(n)
+	return nil
+}
+
+func (v *seed) String() string { return strconv.FormatUint(uint64(*v), 10) }
+
+// choice is one of a list.
 type choice struct {
 	to *string
 	of []string
 }
 
 func choiceVar(f *flag.FlagSet, to *string, name string, of []string, usage string) {
-	if *to == "" {
-		*to = of[0]
-	}
 	f.Var(&choice{to, of}, name, strings.Join(of, "|")+": "+usage)
 }
 
@@ -141,21 +181,22 @@ func (v *choice) String() string {
 	return *v.to
 }
 
-// list is numbers with commas, or slashes, between them.
+// list is finite numbers, or whole ones of 1 or more, with commas or slashes
+// between them.
 type list[N int | float64] []N
 
 func (v *list[N]) Set(text string) error {
 	var numbers list[N]
 	for word := range strings.SplitSeq(strings.ReplaceAll(text, "/", ","), ",") {
 		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if n := N(x); err == nil && (float64(n) == x || math.IsNaN(x)) {
-			numbers = append(numbers, n)
-			continue
+		_, whole := any(*v).(list[int])
+		switch {
+		case whole && (err != nil || x != math.Trunc(x) || x < 1 || x > maxCategories):
+			return fmt.Errorf("whole numbers from 1 to %d with commas between them", maxCategories)
+		case err != nil || !finite(x):
+			return errors.New("finite numbers with commas between them")
 		}
-		if _, whole := any(*v).(list[int]); whole {
-			return errors.New("whole numbers with commas between them")
-		}
-		return errors.New("numbers with commas between them")
+		numbers = append(numbers, N(x))
 	}
 	*v = numbers
 	return nil
@@ -174,6 +215,9 @@ func joined[N int | float64](numbers []N) string {
 // size is the two sides of a lattice.
 type size struct{ rows, columns *int }
 
+// maxSites bounds lattices, so that a slip of a digit is told at once.
+const maxSites = 1 << 16
+
 func (v *size) Set(text string) error {
 	first, second, two := strings.Cut(text, "x")
 	if !two {
@@ -181,8 +225,8 @@ func (v *size) Set(text string) error {
 	}
 	rows, err := strconv.Atoi(first)
 	columns, also := strconv.Atoi(second)
-	if err != nil || also != nil {
-		return errors.New("a size as 5x5, or 5 for both sides")
+	if err != nil || also != nil || rows < 1 || columns < 1 || rows > maxSites/columns {
+		return fmt.Errorf("a size as 5x5, or 5 for both sides, up to %d sites", maxSites)
 	}
 	*v.rows, *v.columns = rows, columns
 	return nil
@@ -194,16 +238,3 @@ func (v *size) String() string {
 	}
 	return fmt.Sprintf("%dx%d", *v.rows, *v.columns)
 }
-
-type seed uint64
-
-func (v *seed) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return errors.New("a whole number from 0 to 2^64 - 1")
-	}
-	*v = seed(n)
-	return nil
-}
-
-func (v *seed) String() string { return strconv.FormatUint(uint64(*v), 10) }

@@ -15,7 +15,7 @@ import (
 // log RMSE falls by ½ ln n.
 func TestLogRMSEOfExactDraws(t *testing.T) {
 	ctx := context.Background()
-	p, err := isingOptions{Rows: 2, Columns: 2, Coupling: 0.1, Field: 0.2}.problem(ctx, 0)
+	p, err := NewProblem(ctx, "ising:size=2x2,coupling=0.1,field=0.2", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func twoStates(chains, n int, f float64) [][]uint8 {
 }
 
 func TestEffectiveSampleSize(t *testing.T) {
-	p, err := isingOptions{Rows: 1, Columns: 1}.problem(context.Background(), 0)
+	p, err := NewProblem(context.Background(), "ising:size=1x1,coupling=0,field=0", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestCheckpoints(t *testing.T) {
 // TestTally by hand: one spin of field ln 3 / 2 has mean ½; chain 0 was up 3 of
 // 4 times, mean ½, chain 1 always, mean 1.
 func TestTally(t *testing.T) {
-	p, err := isingOptions{Rows: 1, Columns: 1, Field: math.Log(3) / 2}.problem(context.Background(), 0)
+	p, err := isingOptions{rows: 1, columns: 1, field: math.Log(3) / 2}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

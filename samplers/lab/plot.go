@@ -90,8 +90,19 @@ func (r *Report) figures() ([]figure, error) {
 			{"log-rmse-by-second", func() (*plot.Plot, error) { return run.curves(bySecond, logRMSE) }},
 			{"log-mmd-by-step", func() (*plot.Plot, error) { return run.curves(byStep, logMMD) }},
 			{"log-mmd-by-second", func() (*plot.Plot, error) { return run.curves(bySecond, logMMD) }},
-			{"ess-per-step", run.essPerStep},
-			{"ess-per-second", run.essPerSecond},
+			{"ess-per-step", func() (*plot.Plot, error) {
+				return run.bars("effective sample size per step, with standard error between chains", func(r *Result) (float64, *float64) {
+					return r.ESS.PerStep, times(r.ESS.StandardError, 1/float64(r.ESS.Kept))
+				})
+			}},
+			{"ess-per-second", func() (*plot.Plot, error) {
+				return run.bars("effective sample size per second, exact samplers (one run, noisy)", func(r *Result) (float64, *float64) {
+					if r.Timing == nil || !r.Exact {
+						return math.NaN(), nil
+					}
+					return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError
+				})
+			}},
 			{"acceptance-by-slots", run.movement},
 		} {
 			p, err := f.make()
@@ -104,30 +115,27 @@ func (r *Report) figures() ([]figure, error) {
 	return list, failed
 }
 
-// axis is what a curve is drawn against or of; ok is false where a point has
-// no such number.
+// axis is what a curve is drawn against or of; NaN where a point has no such
+// number.
 type axis struct {
 	label string
-	of    func(point) (x float64, ok bool)
+	of    func(point) float64
 }
 
 var (
-	byStep       = axis{"step", func(p point) (float64, bool) { return float64(p.Step), true }}
-	byEvaluation = axis{"evaluations of each chain", func(p point) (float64, bool) { return p.Evaluations, p.Evaluations > 0 }}
-	bySecond     = axis{"seconds of all chains (one run, noisy)", func(p point) (float64, bool) {
-		if p.Seconds == nil {
-			return 0, false
-		}
-		return *p.Seconds, *p.Seconds > 0
-	}}
-	logRMSE = axis{"log RMSE (natural)", func(p point) (float64, bool) { return float64(p.LogRMSE), finite(float64(p.LogRMSE)) }}
-	logMMD  = axis{"log MMD² (natural)", func(p point) (float64, bool) {
-		if p.MMD2 == nil {
-			return 0, false
-		}
-		return math.Log(*p.MMD2), *p.MMD2 > 0
-	}}
+	byStep       = axis{"step", func(p point) float64 { return float64(p.Step) }}
+	byEvaluation = axis{"evaluations of each chain", func(p point) float64 { return p.Evaluations }}
+	bySecond     = axis{"seconds of all chains (one run, noisy)", func(p point) float64 { return orNaN(p.Seconds) }}
+	logRMSE      = axis{"log RMSE (natural)", func(p point) float64 { return float64(p.LogRMSE) }}
+	logMMD       = axis{"log MMD² (natural)", func(p point) float64 { return math.Log(orNaN(p.MMD2)) }}
 )
+
+func orNaN(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
 
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
@@ -152,10 +160,8 @@ func (run *Run) curves(x, y axis) (*plot.Plot, error) {
 	for i, r := range run.Samplers {
 		var line plotter.XYs
 		for _, point := range r.Curve {
-			at, ok := x.of(point)
-			of, also := y.of(point)
-			if ok && also {
-				line = append(line, plotter.XY{X: at, Y: of})
+			if xy := (plotter.XY{X: x.of(point), Y: y.of(point)}); xy.X > 0 && finite(xy.Y) {
+				line = append(line, xy)
 			}
 		}
 		if len(line) < 2 || line[0].X == line[len(line)-1].X {
@@ -182,16 +188,20 @@ func (run *Run) curves(x, y axis) (*plot.Plot, error) {
 	return p, nil
 }
 
-// bars draws a bar with an error for each sampler that has the number.
-func (run *Run) bars(label string, of func(*Result) (value float64, standardError *float64, ok bool)) (*plot.Plot, error) {
+// bars draws a bar with an error for each sampler that has the number, which is
+// asked of those with an effective sample size.
+func (run *Run) bars(label string, of func(*Result) (value float64, standardError *float64)) (*plot.Plot, error) {
 	p := newPlot(run.title(), label, "")
 	var values plotter.Values
 	var names []string
 	var whiskers plotter.XErrors
 	var at plotter.XYs
 	for _, r := range slices.Backward(run.Samplers) {
-		v, e, ok := of(r)
-		if !ok || !finite(v) {
+		if r.ESS == nil {
+			continue
+		}
+		v, e := of(r)
+		if !finite(v) {
 			continue
 		}
 		whisker := struct{ Low, High float64 }{}
@@ -221,29 +231,6 @@ func (run *Run) bars(label string, of func(*Result) (value float64, standardErro
 	p.X.Max *= 1.04
 	p.NominalY(names...)
 	return p, nil
-}
-
-func (run *Run) essPerStep() (*plot.Plot, error) {
-	return run.bars("effective sample size per step, with standard error between chains", func(r *Result) (float64, *float64, bool) {
-		if r.ESS == nil {
-			return 0, nil, false
-		}
-		var e *float64
-		if r.ESS.StandardError != nil {
-			perStep := *r.ESS.StandardError / float64(r.ESS.Kept)
-			e = &perStep
-		}
-		return r.ESS.PerStep, e, true
-	})
-}
-
-func (run *Run) essPerSecond() (*plot.Plot, error) {
-	return run.bars("effective sample size per second, exact samplers (one run, noisy)", func(r *Result) (float64, *float64, bool) {
-		if r.ESS == nil || r.Timing == nil || !r.Exact {
-			return 0, nil, false
-		}
-		return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError, true
-	})
 }
 
 // movement draws acceptance against the slots a proposal changes, a line for

@@ -128,34 +128,19 @@ func truths() []string { return []string{"auto", "exact", "run"} }
 
 // truthOptions set how the exact means are found.
 type truthOptions struct {
-	// Method is one of truths, "" for auto.
-	Method string
-	// Sweeps of a long run of Gibbs (block Gibbs for an RBM), by each of 16
-	// chains; 0 for 4,000. A quarter is left out as warm-up.
-	Sweeps int
+	method string
+	sweeps int    // of a long run; 0 for 4,000. A quarter more goes before as warm-up.
 	seed   uint64 // of a long run
 }
 
 const truthChains = 16
 
 func (o *truthOptions) register(f *flag.FlagSet) {
-	choiceVar(f, &o.Method, "truth", truths(), "how the exact means are found, exactly or by a long run")
-	wholeVar(f, &o.Sweeps, "truth-sweeps", "sweeps of each of the 16 chains of a long run; 0 is 4000")
-}
-
-func (o truthOptions) seeded(seed uint64) truthOptions {
-	o.seed = seed
-	return o
-}
-
-func (o truthOptions) check() error {
-	if o.Method != "" && !slices.Contains(truths(), o.Method) {
-		return refuse("truth", "%q is not one of %s", o.Method, strings.Join(truths(), ", "))
+	if o.method == "" {
+		o.method = truths()[0]
 	}
-	if o.Sweeps < 0 {
-		return refuse("truth-sweeps", "%d is not a whole number of 0 (for the default) or more", o.Sweeps)
-	}
-	return nil
+	choiceVar(f, &o.method, "truth", truths(), "how the exact means are found, exactly or by a long run")
+	wholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
 }
 
 // errTooLarge marks a target too large for exact means.
@@ -165,10 +150,7 @@ var errTooLarge = errors.New("too large for exact means")
 // sampler. sweep is how many of its steps visit every slot once; pooled says
 // that all slots have the same law.
 func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	if o.Method != "run" {
+	if o.method != "run" {
 		method, means, err := exact()
 		if err == nil {
 			p.Truth = &truth{Method: method, Means: means}
@@ -177,14 +159,14 @@ func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (stri
 		if !errors.Is(err, errTooLarge) {
 			return err
 		}
-		if o.Method == "exact" {
+		if o.method == "exact" {
 			return refuse("truth", "%w: choose run", err)
 		}
 	}
-	if o.Sweeps == 0 {
-		o.Sweeps = 4000
+	if o.sweeps == 0 {
+		o.sweeps = 4000
 	}
-	truth, err := p.longRun(ctx, sampler, o.Sweeps*sweep, max(sweep/8, 1), o.seed, pooled)
+	truth, err := p.longRun(ctx, sampler, o.sweeps*sweep, max(sweep/8, 1), o.seed, pooled)
 	if err != nil {
 		return fmt.Errorf("exact means by a long run: %w", err)
 	}
@@ -309,80 +291,52 @@ func indicators(categories []int) []observable {
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// maxSites bounds lattices, so that a slip of a digit is told at once.
-const maxSites = 1 << 16
-
-func checkLattice(rows, columns int) error {
-	if rows < 1 || columns < 1 {
-		return refuse("size", "%dx%d is not a lattice: both sides must be at least 1", rows, columns)
-	}
-	if rows > maxSites/columns {
-		return refuse("size", "%dx%d has more than %d sites: take a smaller lattice", rows, columns, maxSites)
-	}
-	return nil
-}
-
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// isingOptions set an Ising model on a torus, U = a sᵀWs + b Σ s: every edge
-// counts twice, as in the papers.
+// isingOptions set an Ising model on a torus; by default it is the 5 × 5 model of
+// the discrete Langevin paper, section 7.1.
 type isingOptions struct {
-	Rows, Columns   int
-	Coupling, Field float64 // a, of either sign, and b
-	Truth           truthOptions
+	rows, columns   int
+	coupling, field float64
+	truth           truthOptions
 }
 
-// defaultIsing is the 5 × 5 model of the discrete Langevin paper, section 7.1.
 func defaultIsing() isingOptions {
-	return isingOptions{Rows: 5, Columns: 5, Coupling: 0.1, Field: 0.2}
+	return isingOptions{rows: 5, columns: 5, coupling: 0.1, field: 0.2}
 }
 
 func (o *isingOptions) register(f *flag.FlagSet) {
-	f.Var(&size{&o.Rows, &o.Columns}, "size", "rows and columns of the lattice")
-	numberVar(f, &o.Coupling, "coupling", "a; negative is allowed")
-	numberVar(f, &o.Field, "field", "b")
-	o.Truth.register(f)
+	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
+	numberVar(f, &o.coupling, "coupling", "", "a; negative is allowed")
+	numberVar(f, &o.field, "field", "", "b")
+	o.truth.register(f)
 }
 
 // problem has the spins as observables.
 func (o isingOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
-	if err := checkLattice(o.Rows, o.Columns); err != nil {
-		return nil, err
-	}
-	if !finite(o.Coupling) {
-		return nil, refuse("coupling", "%v is not a finite number", o.Coupling)
-	}
-	if !finite(o.Field) {
-		return nil, refuse("field", "%v is not a finite number", o.Field)
-	}
-	target, err := targets.NewIsing(o.Rows, o.Columns, o.Coupling, o.Field)
+	target, err := targets.NewIsing(o.rows, o.columns, o.coupling, o.field)
 	if err != nil {
 		return nil, err
 	}
+	sites := o.rows * o.columns
 	p := &Problem{
 		Kind: "ising", Target: target, consistent: true,
-		Parameters: []parameter{
-			{"size", fmt.Sprintf("%dx%d", o.Rows, o.Columns)}, {"coupling", decimal(o.Coupling)}, {"field", decimal(o.Field)},
-		},
-		observables: numbered(o.Rows*o.Columns, -1, 1),
+		Parameters:  parameters(&o, "size", "coupling", "field"),
+		observables: numbered(sites, -1, 1),
 	}
-	up := 1 / (1 + math.Exp(-2*o.Field))
-	p.independent = slices.Repeat([][]float64{{1 - up, up}}, o.Rows*o.Columns)
-	err = p.settle(ctx, o.Truth.seeded(seed), func() (string, []float64, error) {
-		if o.Field == 0 {
-			return "symmetry under a flip of all spins", make([]float64, o.Rows*o.Columns), nil
+	up := 1 / (1 + math.Exp(-2*o.field))
+	p.independent = slices.Repeat([][]float64{{1 - up, up}}, sites)
+	o.truth.seed = seed
+	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {
+		if o.field == 0 {
+			return "symmetry under a flip of all spins", make([]float64, sites), nil
 		}
-		lattice := torus{
-			rows: o.Rows, columns: o.Columns,
-			edge: [][]float64{{2 * o.Coupling, -2 * o.Coupling}, {-2 * o.Coupling, 2 * o.Coupling}},
-			site: []float64{-o.Field, o.Field},
-		}
-		return p.lattice(lattice)
-	}, "gibbs", o.Rows*o.Columns, true)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+		return p.lattice(torus{
+			rows: o.rows, columns: o.columns,
+			edge: [][]float64{{2 * o.coupling, -2 * o.coupling}, {-2 * o.coupling, 2 * o.coupling}},
+			site: []float64{-o.field, o.field},
+		})
+	}, "gibbs", sites, true)
 }
 
 // lattice is the exact mean of a torus by its transfer matrix.
@@ -394,163 +348,103 @@ func (p *Problem) lattice(t torus) (string, []float64, error) {
 	return "transfer matrix", p.means(slices.Repeat(law, t.rows*t.columns)), nil
 }
 
-// pottsOptions set a Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],
-// every edge once.
+// pottsOptions set a Potts model on a torus, by default 4 × 4 of three states.
 type pottsOptions struct {
-	Rows, Columns int
-	Coupling      float64       // J, of either sign
-	Field         list[float64] // h, one value for each state
-	States        states        // not 0: that many, without a field
-	Truth         truthOptions
+	rows, columns int
+	coupling      float64
+	field         list[float64] // one value for each state
+	states        int           // not 0: that many, without a field
+	truth         truthOptions
 }
 
-type states int
-
-func (v *states) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxCategories {
-		return fmt.Errorf("a whole number from 1 to %d", maxCategories)
-	}
-	*v = states(n)
-	return nil
-}
-
-func (v *states) String() string { return "" }
-
-// defaultPotts is a 4 × 4 model of three states.
 func defaultPotts() pottsOptions {
-	return pottsOptions{Rows: 4, Columns: 4, Coupling: 0.5, Field: []float64{0.2, 0, -0.2}}
+	return pottsOptions{rows: 4, columns: 4, coupling: 0.5, field: []float64{0.2, 0, -0.2}}
 }
 
 func (o *pottsOptions) register(f *flag.FlagSet) {
-	f.Var(&size{&o.Rows, &o.Columns}, "size", "rows and columns of the lattice")
-	numberVar(f, &o.Coupling, "coupling", "J; negative is allowed")
-	f.Var(&o.Field, "field", "h, a value for each state")
-	f.Var(&o.States, "states", "instead of a field: that many states without one")
-	o.Truth.register(f)
+	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
+	numberVar(f, &o.coupling, "coupling", "", "J; negative is allowed")
+	f.Var(&o.field, "field", "h, a value for each state")
+	wholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
+	o.truth.register(f)
 }
 
 // problem has the indicators of every state of every site as observables.
 func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
-	if err := checkLattice(o.Rows, o.Columns); err != nil {
-		return nil, err
-	}
-	if !finite(o.Coupling) {
-		return nil, refuse("coupling", "%v is not a finite number", o.Coupling)
-	}
-	if o.States > 0 {
-		if !slices.Equal(o.Field, defaultPotts().Field) {
+	if o.states > 0 {
+		if !slices.Equal(o.field, defaultPotts().field) {
 			return nil, refuse("states", "it excludes a field: give one of the two")
 		}
-		o.Field = make([]float64, o.States)
+		o.field = make([]float64, o.states)
 	}
-	if len(o.Field) < 1 || len(o.Field) > maxCategories {
-		return nil, refuse("field", "%d states, and it can be from 1 to %d", len(o.Field), maxCategories)
+	if len(o.field) > maxCategories {
+		return nil, refuse("field", "%d states, and there can be %d", len(o.field), maxCategories)
 	}
-	p := &Problem{
-		Kind: "potts", consistent: true,
-		Parameters: []parameter{{"size", fmt.Sprintf("%dx%d", o.Rows, o.Columns)}, {"coupling", decimal(o.Coupling)}, {"field", joined(o.Field)}},
+	target, err := targets.NewPotts(o.rows, o.columns, o.coupling, o.field)
+	if err != nil {
+		return nil, err
 	}
-	law := make([]float64, len(o.Field))
-	edge := make([][]float64, len(o.Field))
-	total := floats.LogSumExp(o.Field)
-	for v, h := range o.Field {
-		if !finite(h) {
-			return nil, refuse("field", "%v is not a finite number", h)
-		}
+	law, edge := make([]float64, len(o.field)), make([][]float64, len(o.field))
+	total := floats.LogSumExp(o.field)
+	for v, h := range o.field {
 		law[v] = math.Exp(h - total)
-		edge[v] = make([]float64, len(o.Field))
-		edge[v][v] = o.Coupling
+		edge[v] = make([]float64, len(o.field))
+		edge[v][v] = o.coupling
 	}
-	target, err := targets.NewPotts(o.Rows, o.Columns, o.Coupling, o.Field)
-	if err != nil {
-		return nil, err
+	sites := o.rows * o.columns
+	p := &Problem{
+		Kind: "potts", Target: target, consistent: true,
+		Parameters:  parameters(&o, "size", "coupling", "field"),
+		observables: indicators(target.Categories()),
+		independent: slices.Repeat([][]float64{law}, sites),
 	}
-	p.Target = target
-	p.observables = indicators(target.Categories())
-	p.independent = slices.Repeat([][]float64{law}, o.Rows*o.Columns)
-	err = p.settle(ctx, o.Truth.seeded(seed), func() (string, []float64, error) {
-		if slices.Min(o.Field) == slices.Max(o.Field) {
-			return "symmetry of the states", slices.Repeat([]float64{1 / float64(len(o.Field))}, len(p.observables)), nil
+	o.truth.seed = seed
+	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {
+		if slices.Min(o.field) == slices.Max(o.field) {
+			return "symmetry of the states", slices.Repeat([]float64{1 / float64(len(o.field))}, len(p.observables)), nil
 		}
-		return p.lattice(torus{o.Rows, o.Columns, edge, o.Field})
-	}, "gibbs", o.Rows*o.Columns, true)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+		return p.lattice(torus{o.rows, o.columns, edge, o.field})
+	}, "gibbs", sites, true)
 }
 
-// tableOptions set a random table: an energy for every state, drawn from
-// N(0, scale²).
+// tableOptions set a table of random energies, by default of three slots.
 type tableOptions struct {
-	Categories list[int]
-	Scale      float64 // standard deviation of the energies, nats
-	// GradientError is the standard deviation of the gradient's error, as the
-	// gradients of deep models have one.
-	GradientError float64
-	// ConditionalError is that of the energies behind the conditionals, which
-	// then belong to no joint law, as a masked language model's.
-	ConditionalError float64
-	Terms            int // of the energy, for stochastic gradients; 0 for 1
-	Seed             uint64
+	categories list[int]
+	targets.TableOptions
+	seed uint64
 }
 
-// defaultTable is a table of three slots.
 func defaultTable() tableOptions {
-	return tableOptions{Categories: []int{4, 4, 4}, Scale: 1, Terms: 1, Seed: 1}
+	return tableOptions{[]int{4, 4, 4}, targets.TableOptions{Scale: 1, Terms: 1}, 1}
 }
 
 func (o *tableOptions) register(f *flag.FlagSet) {
-	f.Var(&o.Categories, "categories", "number of categories of each slot")
-	numberVar(f, &o.Scale, "scale", "standard deviation of the energies, in nats")
-	numberVar(f, &o.GradientError, "gradient-error", "standard deviation of the gradient's error")
-	numberVar(f, &o.ConditionalError, "conditional-error", "standard deviation of the conditionals' energies from the others")
-	wholeVar(f, &o.Terms, "terms", "terms of the energy, for stochastic gradients")
-	f.Var((*seed)(&o.Seed), "target-seed", "seed of the energies")
+	f.Var(&o.categories, "categories", "number of categories of each slot")
+	numberVar(f, &o.Scale, "scale", " above 0", "standard deviation of the energies, in nats")
+	numberVar(f, &o.GradientError, "gradient-error", " of 0 or more", "standard deviation of the gradient's error")
+	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more", "standard deviation of the conditionals' energies from the others")
+	wholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
+	f.Var((*seed)(&o.seed), "target-seed", "seed of the energies")
 }
 
 // problem has the indicators of every category of every slot as observables.
-func (o tableOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
-	if len(o.Categories) == 0 {
-		return nil, refuse("categories", "none given: give the number of categories of each slot")
-	}
+func (o tableOptions) problem(ctx context.Context, _ uint64) (*Problem, error) {
 	states := 1.0
-	for _, k := range o.Categories {
-		if k < 1 || k > maxCategories {
-			return nil, refuse("categories", "%d is not a whole number from 1 to %d", k, maxCategories)
-		}
+	for _, k := range o.categories {
 		states *= float64(k)
 	}
 	// A table also holds its gradient's errors, a number for each neighbour.
-	if entries := states * float64(len(o.Categories)*slices.Max(o.Categories)) * float64(max(o.Terms, 1)); entries > 1<<24 {
-		return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: take fewer or smaller slots", joined(o.Categories), states)
+	if entries := states * float64(len(o.categories)*slices.Max(o.categories)*o.Terms); entries > 1<<24 {
+		return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: take fewer or smaller slots", joined(o.categories), states)
 	}
-	for _, s := range []struct {
-		option string
-		value  float64
-	}{{"scale", o.Scale}, {"gradient-error", o.GradientError}, {"conditional-error", o.ConditionalError}} {
-		if !(s.value >= 0) || math.IsInf(s.value, 1) || s.option == "scale" && s.value == 0 {
-			return nil, refuse(s.option, "%v is not a finite number %s", s.value, map[bool]string{true: "above 0", false: "of 0 or more"}[s.option == "scale"])
-		}
-	}
-	if o.Terms < 0 {
-		return nil, refuse("terms", "%d is not a whole number of 1 or more", o.Terms)
-	}
-	r := samplers.Streams(o.Seed, "table", 1)[0]
-	target, err := targets.NewTable(o.Categories, r, targets.TableOptions{
-		Scale: o.Scale, Terms: o.Terms, GradientError: o.GradientError, ConditionalError: o.ConditionalError,
-	})
+	target, err := targets.NewTable(o.categories, samplers.Streams(o.seed, "table", 1)[0], o.TableOptions)
 	if err != nil {
 		return nil, err
 	}
 	p := &Problem{
 		Kind: "table", Target: target, consistent: o.ConditionalError == 0,
-		Parameters: []parameter{
-			{"categories", joined(o.Categories)}, {"scale", decimal(o.Scale)}, {"gradient-error", decimal(o.GradientError)},
-			{"conditional-error", decimal(o.ConditionalError)}, {"terms", strconv.Itoa(max(o.Terms, 1))}, {"target-seed", strconv.FormatUint(o.Seed, 10)},
-		},
-		observables: indicators(o.Categories),
+		Parameters:  parameters(&o, "categories", "scale", "gradient-error", "conditional-error", "terms", "target-seed"),
+		observables: indicators(o.categories),
 	}
 	law, err := marginals(ctx, target)
 	if err != nil {

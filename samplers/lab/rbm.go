@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -170,128 +168,77 @@ func rbmData() []string { return []string{"bars-and-stripes", "none"} }
 func references() []string { return []string{"auto", "exact", "block-gibbs"} }
 
 // rbmOptions set a restricted Boltzmann machine over binary visible units,
-// U(v) = Σ_i softplus(W v + a)_i + bᵀv.
+// U(v) = Σ_i softplus(W v + a)_i + bᵀv; by default one for bars and stripes, the
+// images whose rows, or columns, are each all on or all off, that can be summed
+// exactly.
 type rbmOptions struct {
-	// Data is one of rbmData. Bars and stripes are the images of Side × Side
-	// pixels whose rows, or columns, are each all on or all off.
-	Data string
-	Side int
-	// Visible units of random weights; trained machines have Side².
-	Visible int
-	Hidden  int
-	// Scale is the standard deviation of random weights; biases are N(0, 1).
-	Scale    float64
-	Training trainingOptions
-	// Seed of the training, or of the random weights.
-	Seed uint64
+	data            string
+	side            int // of the images
+	visible, hidden int // visible: of random weights; trained machines have side²
+	scale           float64
+	training        trainingOptions
+	seed            uint64 // of the training, or of the random weights
 
-	Truth truthOptions
-	// reference is one of references, "" for auto.
-	Reference        string
-	ReferenceSamples int // 0 for 500
-	ReferenceSteps   int // of block Gibbs, 0 for 1,000
+	truth            truthOptions
+	reference        string
+	referenceSamples int
+	referenceSteps   int // of block Gibbs
 }
 
-// defaultRBM is a machine for bars and stripes that can be summed exactly.
 func defaultRBM() rbmOptions {
-	return rbmOptions{Data: rbmData()[0], Side: 5, Visible: 100, Hidden: 12, Scale: 0.05, Training: defaultTraining(), Seed: 1, ReferenceSamples: 500, ReferenceSteps: 1000}
-}
-
-func (o *rbmOptions) check() error {
-	if !slices.Contains(rbmData(), o.Data) {
-		return refuse("data", "%q is not one of %s", o.Data, strings.Join(rbmData(), ", "))
-	}
-	if o.Reference != "" && !slices.Contains(references(), o.Reference) {
-		return refuse("reference", "%q is not one of %s", o.Reference, strings.Join(references(), ", "))
-	}
-	if o.Hidden < 1 || o.Hidden > 4096 {
-		return refuse("hidden", "%d is not a whole number from 1 to 4096", o.Hidden)
-	}
-	if o.Data == "none" && (o.Visible < 1 || o.Visible > 4096) {
-		return refuse("visible", "%d is not a whole number from 1 to 4096", o.Visible)
-	}
-	if o.Data != "none" && (o.Side < 2 || o.Side > 16) {
-		return refuse("side", "%d is not a whole number from 2 to 16", o.Side)
-	}
-	if o.Data == "none" && (!(o.Scale >= 0) || math.IsInf(o.Scale, 1)) {
-		return refuse("scale", "%v is not a finite number of 0 or more", o.Scale)
-	}
-	if o.ReferenceSamples < 0 || o.ReferenceSamples == 1 || o.ReferenceSamples > 1<<14 {
-		return refuse("reference-samples", "%d is not a whole number from 2 to %d, or 0 for 500", o.ReferenceSamples, 1<<14)
-	}
-	if o.ReferenceSteps < 0 {
-		return refuse("reference-steps", "%d is not a whole number of 0 (for 1000) or more", o.ReferenceSteps)
-	}
-	if o.Data != "none" {
-		return o.Training.check()
-	}
-	return nil
+	return rbmOptions{data: rbmData()[0], side: 5, visible: 100, hidden: 12, scale: 0.05, training: defaultTraining(), seed: 1, reference: references()[0], referenceSamples: 500, referenceSteps: 1000}
 }
 
 func (o *rbmOptions) register(f *flag.FlagSet) {
-	choiceVar(f, &o.Data, "data", rbmData(), "what the machine is trained on; none draws random weights")
-	wholeVar(f, &o.Side, "side", "the images have this number of pixels squared, the visible units")
-	wholeVar(f, &o.Hidden, "hidden", "hidden units")
-	wholeVar(f, &o.Visible, "visible", "visible units of random weights")
-	numberVar(f, &o.Scale, "scale", "standard deviation of random weights")
-	wholeVar(f, &o.Training.DivergenceSteps, "divergence-steps", "block Gibbs steps of contrastive divergence")
-	wholeVar(f, &o.Training.Updates, "updates", "updates of the training")
-	wholeVar(f, &o.Training.Batch, "batch", "images of each update")
-	numberVar(f, &o.Training.LearningRate, "learning-rate", "of Adam")
-	f.Var((*seed)(&o.Seed), "target-seed", "seed of the training or of the weights")
-	choiceVar(f, &o.Reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
-	wholeVar(f, &o.ReferenceSamples, "reference-samples", "states of the reference")
-	wholeVar(f, &o.ReferenceSteps, "reference-steps", "block Gibbs steps behind each state of the reference")
-	o.Truth.register(f)
+	choiceVar(f, &o.data, "data", rbmData(), "what the machine is trained on; none draws random weights")
+	wholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
+	wholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
+	wholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
+	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
+	o.training.register(f)
+	f.Var((*seed)(&o.seed), "target-seed", "seed of the training or of the weights")
+	choiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
+	wholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
+	wholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
+	o.truth.register(f)
 }
 
 // problem trains or draws a machine. Its observables are the visible units.
 func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	p := &Problem{Kind: "rbm", consistent: true}
 	m := &machine{}
-	if o.Data == "none" {
-		r := samplers.Streams(o.Seed, "rbm", 1)[0]
-		m.weights, m.hidden, m.visible = normals(r, o.Hidden*o.Visible, o.Scale), normals(r, o.Hidden, 1), normals(r, o.Visible, 1)
-		p.Parameters = []parameter{
-			{"data", o.Data}, {"visible", strconv.Itoa(o.Visible)}, {"hidden", strconv.Itoa(o.Hidden)}, {"scale", decimal(o.Scale)},
-		}
+	var data [][]int
+	if o.data == "none" {
+		r := samplers.Streams(o.seed, "rbm", 1)[0]
+		m.weights, m.hidden, m.visible = normals(r, o.hidden*o.visible, o.scale), normals(r, o.hidden, 1), normals(r, o.visible, 1)
+		p.Parameters = parameters(&o, "data", "visible", "hidden", "scale", "target-seed")
 	} else {
-		data := barsAndStripes(o.Side)
+		data = barsAndStripes(o.side)
 		var err error
-		if m, p.Training, err = train(ctx, data, o.Side*o.Side, o.Hidden, o.Training, o.Seed); err != nil {
+		if m, p.Training, err = train(ctx, data, o.side*o.side, o.hidden, o.training, o.seed); err != nil {
 			return nil, err
 		}
-		p.independent = pixelMeans(data, o.Side*o.Side)
-		p.Parameters = []parameter{
-			{"data", o.Data}, {"side", strconv.Itoa(o.Side)}, {"hidden", strconv.Itoa(o.Hidden)},
-			{"divergence-steps", strconv.Itoa(o.Training.DivergenceSteps)}, {"updates", strconv.Itoa(o.Training.Updates)},
-			{"batch", strconv.Itoa(o.Training.Batch)}, {"learning-rate", decimal(o.Training.LearningRate)},
-		}
+		p.independent = pixelMeans(data, o.side*o.side)
+		p.Parameters = parameters(&o, "data", "side", "hidden", "divergence-steps", "updates", "batch", "learning-rate", "target-seed")
 	}
-	p.Parameters = append(p.Parameters, parameter{"target-seed", strconv.FormatUint(o.Seed, 10)})
 	target, err := targets.NewRBM(m.weights, m.hidden, m.visible)
 	if err != nil {
 		return nil, err
 	}
-	p.Target = target
-	p.observables = numbered(len(m.visible), 0, 1)
+	p.Target, p.observables = target, numbered(len(m.visible), 0, 1)
 	var exact *solved
-	err = p.settle(ctx, o.Truth.seeded(seed), func() (string, []float64, error) {
+	o.truth.seed = seed
+	err = p.settle(ctx, o.truth, func() (string, []float64, error) {
 		if exact, err = m.solve(); err != nil {
 			return "", nil, err
 		}
 		return fmt.Sprintf("sum over the 2^%d states of one side", len(exact.listed)), exact.means, nil
 	}, "rbm-gibbs", 1, false)
+	if err == nil && p.Training != nil && exact != nil {
+		err = p.Training.judge(ctx, target, exact, data)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if p.Training != nil && exact != nil {
-		if err := p.Training.judge(ctx, target, exact, barsAndStripes(o.Side)); err != nil {
-			return nil, err
-		}
 	}
 	return p, p.refer(ctx, o, exact)
 }
@@ -314,9 +261,10 @@ type reference struct {
 	// as many exact draws, where they can be had.
 	AgainstExact *float64 `json:"against_exact,omitempty"`
 
-	set    *binarySet
-	self   float64                           // mean kernel within the set
-	sample func(n, label int) ([]int, error) // independent draws of the reference's own law
+	set  *binarySet
+	self float64 // mean kernel within the set
+	// sample draws independently from the reference's own law.
+	sample func(n int, label string) ([]int, error)
 }
 
 // floor is the squared discrepancy that chains would show if they drew from
@@ -332,7 +280,7 @@ const floorSets = 20
 func (r *reference) floor(n int) (*floor, error) {
 	values := make([]float64, floorSets)
 	for i := range values {
-		states, err := r.sample(n, i)
+		states, err := r.sample(n, fmt.Sprint("floor ", i))
 		if err != nil {
 			return nil, err
 		}
@@ -346,15 +294,9 @@ func (r *reference) floor(n int) (*floor, error) {
 
 // refer makes the reference set.
 func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error {
-	if o.ReferenceSamples == 0 {
-		o.ReferenceSamples = 500
-	}
-	if o.ReferenceSteps == 0 {
-		o.ReferenceSteps = 1000
-	}
 	slots := len(p.Target.Categories())
-	method := o.Reference
-	auto := method == "" || method == references()[0]
+	method := o.reference
+	auto := method == references()[0]
 	switch {
 	case auto && exact != nil:
 		method = "exact"
@@ -363,39 +305,35 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 	case method == "exact" && exact == nil:
 		return refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
 	}
-	r := &reference{Method: method, Samples: o.ReferenceSamples, set: newBinarySet(slots)}
-	gibbs := func(n int, label string) ([]int, error) {
-		kernel, err := samplers.New("rbm-gibbs", p.Target)
-		if err != nil {
-			return nil, err
-		}
-		streams := samplers.Streams(o.Seed, label, n)
-		run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), samplers.Plan{Streams: streams, Steps: o.ReferenceSteps}, nil)
-		if err != nil {
-			return nil, err
-		}
-		return run.State.Positions, nil
-	}
-	r.sample = func(n, label int) ([]int, error) {
-		if method == "exact" {
-			return exact.draw(n, samplers.Streams(o.Seed, fmt.Sprintf("floor %d", label), 1)[0]), nil
-		}
-		return gibbs(n, fmt.Sprintf("floor %d", label))
-	}
+	r := &reference{Method: method, Samples: o.referenceSamples, set: newBinarySet(slots)}
 	if method == "exact" {
-		r.set.add(exact.draw(o.ReferenceSamples, samplers.Streams(o.Seed, "reference", 1)[0]))
+		r.sample = func(n int, label string) ([]int, error) {
+			return exact.draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
+		}
 	} else {
-		r.Steps = o.ReferenceSteps
-		states, err := gibbs(o.ReferenceSamples, "reference")
+		kernel, err := samplers.New("rbm-gibbs", p.Target)
 		if err != nil {
 			return err
 		}
-		r.set.add(states)
+		r.Steps = o.referenceSteps
+		r.sample = func(n int, label string) ([]int, error) {
+			streams := samplers.Streams(o.seed, label, n)
+			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), samplers.Plan{Streams: streams, Steps: o.referenceSteps}, nil)
+			if err != nil {
+				return nil, err
+			}
+			return run.State.Positions, nil
+		}
 	}
+	states, err := r.sample(o.referenceSamples, "reference")
+	if err != nil {
+		return err
+	}
+	r.set.add(states)
 	r.self = stat.Mean(r.set.rowMeans(r.set), nil)
 	if method != "exact" && exact != nil {
 		set := newBinarySet(slots)
-		set.add(exact.draw(o.ReferenceSamples, samplers.Streams(o.Seed, "against exact", 1)[0]))
+		set.add(exact.draw(o.referenceSamples, samplers.Streams(o.seed, "against exact", 1)[0]))
 		value, _ := squaredDiscrepancy(set, r.set, r.self)
 		r.AgainstExact = &value
 	}

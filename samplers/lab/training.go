@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"flag"
 	"math"
 	"slices"
 
@@ -15,33 +16,24 @@ import (
 // trainingOptions set contrastive divergence: Hinton, Training Products of
 // Experts by Minimizing Contrastive Divergence (2002), with Adam (Kingma and
 // Ba, 2015, with their β₁ = 0.9, β₂ = 0.999) as the papers use it.
+//
+// By default it takes a second on bars and stripes: divergence steps and batch are
+// those of the papers' RBM, the learning rate is twenty times theirs, for fewer
+// updates.
 type trainingOptions struct {
-	DivergenceSteps int // k of CD-k
-	Updates         int
-	Batch           int
-	LearningRate    float64 // of Adam
+	divergenceSteps, updates, batch int
+	learningRate                    float64
 }
 
-// defaultTraining takes a second on bars and stripes. Divergence steps and
-// batch are those of the papers' RBM; the learning rate is twenty times theirs,
-// for fewer updates.
 func defaultTraining() trainingOptions {
-	return trainingOptions{DivergenceSteps: 10, Updates: 1000, Batch: 100, LearningRate: 0.02}
+	return trainingOptions{divergenceSteps: 10, updates: 1000, batch: 100, learningRate: 0.02}
 }
 
-func (o trainingOptions) check() error {
-	for _, s := range []struct {
-		option string
-		value  int
-	}{{"divergence-steps", o.DivergenceSteps}, {"updates", o.Updates}, {"batch", o.Batch}} {
-		if s.value < 1 || s.value > 1<<20 {
-			return refuse(s.option, "%d is not a whole number from 1 to %d", s.value, 1<<20)
-		}
-	}
-	if !(o.LearningRate > 0) || math.IsInf(o.LearningRate, 1) {
-		return refuse("learning-rate", "%v is not a finite number above 0", o.LearningRate)
-	}
-	return nil
+func (o *trainingOptions) register(f *flag.FlagSet) {
+	wholeVar(f, &o.divergenceSteps, "divergence-steps", 1, 1<<20, "block Gibbs steps of contrastive divergence")
+	wholeVar(f, &o.updates, "updates", 1, 1<<20, "updates of the training")
+	wholeVar(f, &o.batch, "batch", 1, 1<<20, "images of each update")
+	numberVar(f, &o.learningRate, "learning-rate", " above 0", "of Adam")
 }
 
 // training tells how well a machine learnt its data, where it can be summed
@@ -130,22 +122,22 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 		}
 	}
 	var order []int
-	for update := 1; update <= o.Updates; update++ {
+	for update := 1; update <= o.updates; update++ {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
 		clear(dw)
 		clear(da)
 		clear(db)
-		for range o.Batch {
+		for range o.batch {
 			if len(order) == 0 {
 				order = r.Perm(len(data))
 			}
 			copy(v, data[order[0]])
 			order = order[1:]
 			activate()
-			accumulate(dw, da, db, v, h, 1/float64(o.Batch))
-			for range o.DivergenceSteps {
+			accumulate(dw, da, db, v, h, 1/float64(o.batch))
+			for range o.divergenceSteps {
 				for i, p := range h {
 					on[i] = r.Float64() < p
 				}
@@ -158,11 +150,11 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 				}
 				activate()
 			}
-			accumulate(dw, da, db, v, h, -1/float64(o.Batch))
+			accumulate(dw, da, db, v, h, -1/float64(o.batch))
 		}
-		weights.ascend(m.weights, dw, o.LearningRate, update)
-		a.ascend(m.hidden, da, o.LearningRate, update)
-		b.ascend(m.visible, db, o.LearningRate, update)
+		weights.ascend(m.weights, dw, o.learningRate, update)
+		a.ascend(m.hidden, da, o.learningRate, update)
+		b.ascend(m.visible, db, o.learningRate, update)
 	}
 	return m, &training{Patterns: len(data)}, nil
 }

@@ -35,9 +35,9 @@ func TestBarsAndStripes(t *testing.T) {
 
 func smallTraining(updates int) rbmOptions {
 	o := defaultRBM()
-	o.Side, o.Hidden = 3, 10
-	o.Training = trainingOptions{DivergenceSteps: 5, Updates: updates, Batch: 14, LearningRate: 0.05}
-	o.ReferenceSamples = 60
+	o.side, o.hidden = 3, 10
+	o.training = trainingOptions{divergenceSteps: 5, updates: updates, batch: 14, learningRate: 0.05}
+	o.referenceSamples = 60
 	return o
 }
 
@@ -66,7 +66,7 @@ func TestTraining(t *testing.T) {
 		t.Error("two trainings of one seed differ")
 	}
 	other := smallTraining(400)
-	other.Seed = 2
+	other.seed = 2
 	if slices.Equal(after.Truth.Means, problem(other).Truth.Means) {
 		t.Error("two seeds train one machine")
 	}
@@ -95,7 +95,7 @@ func TestAdam(t *testing.T) {
 func TestReference(t *testing.T) {
 	ctx := context.Background()
 	o := smallTraining(400)
-	o.Reference, o.ReferenceSamples, o.ReferenceSteps = "block-gibbs", 300, 200
+	o.reference, o.referenceSamples, o.referenceSteps = "block-gibbs", 300, 200
 	p, err := o.problem(ctx, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -126,9 +126,7 @@ func TestReference(t *testing.T) {
 // TestLargeMachine: where neither side can be summed over, truth and reference
 // are of block Gibbs, and said to be.
 func TestLargeMachine(t *testing.T) {
-	o := defaultRBM()
-	o.Data, o.Visible, o.Hidden, o.Truth.Sweeps, o.ReferenceSteps, o.ReferenceSamples = "none", 22, 21, 60, 20, 50
-	p, err := o.problem(context.Background(), 0)
+	p, err := NewProblem(t.Context(), "rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

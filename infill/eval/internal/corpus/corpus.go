@@ -5,15 +5,11 @@
 package corpus
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,7 +19,6 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 	encodingunicode "golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
 )
 
 // Form says what a line of a file is.
@@ -152,16 +147,6 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// Open reads the file at path.
-func Open(name, path string, form Form, encoding Encoding) (*Corpus, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("corpus %s: %w", name, err)
-	}
-	defer file.Close()
-	return Read(name, path, file, form, encoding)
-}
-
 // Read reads a corpus; path only serves to detect the form and to name the file in errors. A file of which more than a tenth of the lines
 // are not valid in its encoding is refused; less is left out and counted.
 func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus, error) {
@@ -170,16 +155,18 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 		return nil, err
 	}
 	fail := func(err error) (*Corpus, error) { return nil, fmt.Errorf("corpus %s (%s): %w", name, path, err) }
+	var content strings.Builder // which gives its text without a copy
 	hash := sha256.New()
-	buffered := bufio.NewReaderSize(io.TeeReader(r, hash), 1<<16)
-	decoded, encoding, err := decode(buffered, encoding)
+	if _, err := io.Copy(io.MultiWriter(&content, hash), r); err != nil {
+		return fail(err)
+	}
+	text, encoding, err := decode(content.String(), encoding)
 	if err != nil {
 		return fail(err)
 	}
-	c := &Corpus{Name: name, Form: form, Encoding: encoding}
+	c := &Corpus{Name: name, SHA256: fmt.Sprintf("%x", hash.Sum(nil)), Encoding: encoding}
 	var skipped skips
-	lines, texts := bufio.NewReaderSize(decoded, 1<<16), 0
-	split := splitter{form: form}
+	texts, split := 0, splitter{form: form}
 	if split.form == Auto {
 		split.form = formByName(path)
 	}
@@ -190,35 +177,18 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 			c.Sentences = append(c.Sentences, Sentence{line, raw})
 		}
 	}
-	for {
-		text, err := lines.ReadString('\n')
-		if err != nil && err != io.EOF {
-			return fail(fmt.Errorf("line %d: %w", c.Lines+1, err))
-		}
-		end := err == io.EOF
-		if end && text == "" {
-			break
-		}
+	for line := range strings.Lines(text) {
 		c.Lines++
-		switch {
-		case !utf8.ValidString(text):
-			texts++
+		if !utf8.ValidString(line) {
 			skipped.add(SkipEncoding, c.Lines)
-			split.line(c.Lines, "", &skipped, emit)
-		default:
-			texts += indicator(strings.TrimSpace(text) != "")
-			split.line(c.Lines, text, &skipped, emit)
+			texts, line = texts+1, ""
+		} else if strings.TrimSpace(line) != "" {
+			texts++
 		}
-		if end {
-			break
-		}
+		split.line(c.Lines, line, &skipped, emit)
 	}
 	split.flush(emit)
-	if _, err := io.Copy(io.Discard, buffered); err != nil {
-		return fail(err)
-	}
-	c.Form, c.Skipped, c.SHA256 = split.form, skipped.list, hex.EncodeToString(hash.Sum(nil))
-	if c.Form == Auto {
+	if c.Form, c.Skipped = split.form, skipped.list; c.Form == Auto {
 		c.Form = Lines
 	}
 	if texts == 0 {
@@ -238,31 +208,25 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 }
 
 // decode returns the text as UTF-8 without a byte order mark.
-func decode(r *bufio.Reader, encoding Encoding) (io.Reader, Encoding, error) {
-	start, err := r.Peek(3)
-	if err != nil && err != io.EOF {
-		return nil, "", err
-	}
+func decode(text string, encoding Encoding) (string, Encoding, error) {
 	if encoding == Detect {
 		encoding = UTF8
-		if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
+		if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 			encoding = UTF16
 		}
 	}
+	var err error
 	switch encoding {
+	case UTF8:
+		text = strings.TrimPrefix(text, "\ufeff")
 	case UTF16:
-		return transform.NewReader(r, encodingunicode.UTF16(encodingunicode.LittleEndian, encodingunicode.UseBOM).NewDecoder()), encoding, nil
+		text, err = encodingunicode.UTF16(encodingunicode.LittleEndian, encodingunicode.UseBOM).NewDecoder().String(text)
 	case Windows1252:
-		return transform.NewReader(r, charmap.Windows1252.NewDecoder()), encoding, nil
+		text, err = charmap.Windows1252.NewDecoder().String(text)
 	case Latin1:
-		return transform.NewReader(r, charmap.ISO8859_1.NewDecoder()), encoding, nil
+		text, err = charmap.ISO8859_1.NewDecoder().String(text)
 	}
-	if bytes.HasPrefix(start, []byte("\ufeff")) {
-		if _, err := r.Discard(3); err != nil {
-			return nil, "", err
-		}
-	}
-	return r, encoding, nil
+	return text, encoding, err
 }
 
 var wikiName = regexp.MustCompile(`^wiki\..*(tokens|raw)$`)
@@ -297,11 +261,4 @@ func List(skipped []Skip) string {
 		parts[i] = fmt.Sprintf("%d × %s (such as line %d)", s.Count, s.Reason, s.Line)
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing was left out")
-}
-
-func indicator(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

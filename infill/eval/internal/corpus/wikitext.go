@@ -1,11 +1,9 @@
 package corpus
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,54 +74,18 @@ func convert(files []string, path string) (err error) {
 		}
 	}()
 	var text strings.Builder
-	out := bufio.NewWriter(&text)
 	for _, name := range files {
-		if err := parquetLines(name, out); err != nil {
+		rows, err := parquet.ReadFile[row](name)
+		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(name), err)
 		}
-	}
-	if err := out.Flush(); err != nil {
-		return err
+		for _, r := range rows {
+			// Rows end as lines do, but for the empty ones.
+			text.WriteString(strings.TrimRight(r.Text, "\n") + "\n")
+		}
 	}
 	if text.Len() == 0 {
 		return errors.New("the files hold no text")
 	}
 	return maybe.WriteFile(path, []byte(text.String()), 0o666)
-}
-
-func parquetLines(name string, out *bufio.Writer) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	opened, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		return err
-	}
-	if _, ok := opened.Schema().Lookup("text"); !ok {
-		return errors.New("it has no column text")
-	}
-	rows := parquet.NewGenericReader[row](opened)
-	defer rows.Close()
-	buffer := make([]row, 1024)
-	for {
-		n, err := rows.Read(buffer)
-		for _, r := range buffer[:n] {
-			// Rows end as lines do, but for the empty ones.
-			if _, err := out.WriteString(strings.TrimRight(r.Text, "\n") + "\n"); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

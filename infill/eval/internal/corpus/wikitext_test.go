@@ -81,7 +81,7 @@ func TestPullWikiText(t *testing.T) {
 		t.Errorf("%s holds %q, %v", path, content, err)
 	}
 	// It is what the reader of corpora knows.
-	c, err := Open("wt103", path, "", "")
+	c, err := openFile("wt103", path)
 	if err != nil || c.Form != WikiText || len(c.Sentences) != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
