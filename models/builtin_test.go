@@ -53,8 +53,8 @@ func TestBuiltInManifest(t *testing.T) {
 	}
 }
 
-// place opens the built-in model in a new store.
-func place(t testing.TB) (*models.Store, *models.Bundle) {
+// openBuiltIn opens the built-in model in a new store.
+func openBuiltIn(t testing.TB) (*models.Store, *models.Bundle) {
 	t.Helper()
 	store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
 	b, err := store.Open("")
@@ -65,7 +65,7 @@ func place(t testing.TB) (*models.Store, *models.Bundle) {
 }
 
 func TestOpenBuiltIn(t *testing.T) {
-	_, b := place(t)
+	_, b := openBuiltIn(t)
 	for _, name := range append(b.Manifest.Files, models.ManifestFile{Path: "manifest.json"}) {
 		if !bytes.Equal(read(t, b.Dir, name.Path), read(t, models.DefaultName, name.Path)) {
 			t.Errorf("%s was placed with other bytes", name.Path)
@@ -128,7 +128,7 @@ func state(t testing.TB, dir string) map[string]string {
 }
 
 func TestOpenBuiltInAgainChangesNothing(t *testing.T) {
-	store, b := place(t)
+	store, b := openBuiltIn(t)
 	before := state(t, store.Dir)
 	again, err := store.Open("mini-uncased")
 	if err != nil {
@@ -178,7 +178,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, b := place(t)
+			store, b := openBuiltIn(t)
 			// What others keep there is theirs.
 			write(t, b.Dir, "notes.txt", []byte("mine"))
 			write(t, filepath.Dir(b.Dir), "beside.txt", []byte("mine too"))
@@ -270,7 +270,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		check(t, err, filepath.Join(dir, "cache"), "not a directory")
 	})
 	t.Run("folder where a file belongs", func(t *testing.T) {
-		store, b := place(t)
+		store, b := openBuiltIn(t)
 		if err := os.Remove(filepath.Join(b.Dir, "vocab.txt")); err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		if os.Getuid() == 0 {
 			t.Skip("the superuser may write everywhere")
 		}
-		store, b := place(t)
+		store, b := openBuiltIn(t)
 		folders := []string{store.Dir, filepath.Dir(b.Dir), b.Dir}
 		for _, dir := range folders {
 			if err := os.Chmod(dir, 0o555); err != nil {
@@ -320,7 +320,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 }
 
 func BenchmarkOpenBuiltIn(b *testing.B) {
-	store, _ := place(b)
+	store, _ := openBuiltIn(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := store.Open(""); err != nil {

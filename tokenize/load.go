@@ -276,9 +276,9 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 	}
 	t := &Tokenizer{ids: map[string]int{}}
 	if file.Model.Vocabulary == nil {
-		return nil, t.room(0)
+		return nil, t.checkSize(0)
 	}
-	if _, err := t.placeAll(&file.Model); err != nil {
+	if _, err := t.addVocabulary(&file.Model); err != nil {
 		return nil, err
 	}
 	if gap := slices.Index(t.vocabulary, ""); gap >= 0 {

@@ -196,7 +196,7 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 	if m.Type == "Unigram" {
 		return p.loadUnigram(m)
 	}
-	vocabulary, err := p.t.placeAll(m)
+	vocabulary, err := p.t.addVocabulary(m)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 			return pipelineFault(errMalformed, "model.vocab: %v", err)
 		}
 	}
-	if err := p.t.room(len(list)); err != nil {
+	if err := p.t.checkSize(len(list)); err != nil {
 		return err
 	}
 	if m.Unknown == nil || *m.Unknown < 0 || *m.Unknown >= len(list) {
@@ -228,7 +228,7 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 	tokens, scores := make([]string, len(list)), make([]float64, len(list))
 	for id, token := range list {
 		tokens[id], scores[id] = token.text, token.score
-		if err := p.t.place(token.text, id); err != nil {
+		if err := p.t.addToken(token.text, id); err != nil {
 			return err
 		}
 	}
@@ -237,8 +237,8 @@ func (p *pipeline) loadUnigram(m *pipelineModel) error {
 	return nil
 }
 
-// room refuses vocabularies of absurd sizes.
-func (t *Tokenizer) room(size int) error {
+// checkSize refuses vocabularies of absurd sizes.
+func (t *Tokenizer) checkSize(size int) error {
 	switch {
 	case size == 0:
 		return pipelineFault(errEmptyVocabulary, "the vocabulary has no entry")
@@ -248,27 +248,27 @@ func (t *Tokenizer) room(size int) error {
 	return nil
 }
 
-// placeAll gives the tokens of a vocabulary by name their ids, and returns it.
-func (t *Tokenizer) placeAll(m *pipelineModel) (map[string]int, error) {
+// addVocabulary gives the tokens of a vocabulary by name their ids, and returns it.
+func (t *Tokenizer) addVocabulary(m *pipelineModel) (map[string]int, error) {
 	vocabulary := m.ids
 	if vocabulary == nil {
 		if err := json.Unmarshal(m.Vocabulary, &vocabulary); err != nil {
 			return nil, pipelineFault(errMalformed, "model.vocab: %v", err)
 		}
 	}
-	if err := t.room(len(vocabulary)); err != nil {
+	if err := t.checkSize(len(vocabulary)); err != nil {
 		return nil, err
 	}
 	for _, token := range slices.Sorted(maps.Keys(vocabulary)) { // in a fixed order, for the errors
-		if err := t.place(token, vocabulary[token]); err != nil {
+		if err := t.addToken(token, vocabulary[token]); err != nil {
 			return nil, err
 		}
 	}
 	return vocabulary, nil
 }
 
-// place gives a token its id. Ids need not be without gaps.
-func (t *Tokenizer) place(token string, id int) error {
+// addToken gives a token its id. Ids need not be without gaps.
+func (t *Tokenizer) addToken(token string, id int) error {
 	switch {
 	case !validText(token):
 		return pipelineFault(errMalformed, "token %d is %q, not a piece of text", id, token)
@@ -297,7 +297,7 @@ func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
 		case token.SingleWord || token.StripRight:
 			return pipelineFault(errUnsupported, "added token %q with single_word or rstrip", token.Content)
 		}
-		if err := p.t.place(token.Content, *token.ID); err != nil {
+		if err := p.t.addToken(token.Content, *token.ID); err != nil {
 			return err
 		}
 	}

@@ -23,14 +23,8 @@ func (g *Graph) Neg(x *Value) *Value { return g.unary("Neg", x) }
 // Exp is eˣ.
 func (g *Graph) Exp(x *Value) *Value { return g.unary("Exp", x) }
 
-// Log is the natural logarithm.
-func (g *Graph) Log(x *Value) *Value { return g.unary("Log", x) }
-
 // Erf is the Gauss error function.
 func (g *Graph) Erf(x *Value) *Value { return g.unary("Erf", x) }
-
-// Sqrt is the square root.
-func (g *Graph) Sqrt(x *Value) *Value { return g.unary("Sqrt", x) }
 
 // Cos is the cosine, of radians.
 func (g *Graph) Cos(x *Value) *Value { return g.unary("Cos", x) }
@@ -40,9 +34,6 @@ func (g *Graph) Sin(x *Value) *Value { return g.unary("Sin", x) }
 
 // Tanh is the hyperbolic tangent.
 func (g *Graph) Tanh(x *Value) *Value { return g.unary("Tanh", x) }
-
-// Sigmoid is 1/(1+e⁻ˣ).
-func (g *Graph) Sigmoid(x *Value) *Value { return g.unary("Sigmoid", x) }
 
 // Relu is max(x, 0).
 func (g *Graph) Relu(x *Value) *Value { return g.unary("Relu", x) }

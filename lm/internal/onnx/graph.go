@@ -275,7 +275,7 @@ func (g *Graph) Ints(x ...int64) *Value {
 func (g *Graph) node(op string, t DType, shape Shape, inputs []*Value, attributes ...Attribute) *Value {
 	out := g.value(op, t, shape)
 	g.Nodes = append(g.Nodes, &Node{Op: op, Inputs: inputs, Outputs: []*Value{out}, Attributes: attributes})
-	g.settle(out)
+	g.addHomes(out)
 	return out
 }
 

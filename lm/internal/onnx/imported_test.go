@@ -97,7 +97,7 @@ var importedRuleCases = []ruleCase{
 		mean := g.Apply("ReduceMean", 1, []*value{x[0], ints(g, -1)}, whole("keepdims", 1))[0]
 		centred := g.Sub(x[0], mean)
 		variance := g.Apply("ReduceMean", 1, []*value{g.Apply("Pow", 1, []*value{centred, g.Scalar(2)})[0], ints(g, -1)})[0]
-		return g.Div(centred, g.Sqrt(g.Add(variance, g.Scalar(1e-3))))
+		return g.Div(centred, g.Apply("Sqrt", 1, []*onnx.Value{g.Add(variance, g.Scalar(1e-3))})[0])
 	}},
 	{name: "decomposed GELU", op: "Erf", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Mul(g.Mul(x[0], g.Add(g.Erf(g.Div(x[0], g.Scalar(1.4142135))), g.Scalar(1))), g.Scalar(0.5))

@@ -188,8 +188,7 @@ func (in *inliner) node(n modelNode) error {
 	return nil
 }
 
-// bounded settles the outputs of an inferred node, and gives up on sizes that
-// have grown absurd.
+// bounded gives up on sizes of an inferred node's outputs that have grown absurd.
 func (in *inliner) bounded(n *Node) {
 	for _, v := range n.Outputs {
 		for i, d := range v.Shape {
@@ -201,7 +200,7 @@ func (in *inliner) bounded(n *Node) {
 		if len(v.Shape) > maxRank {
 			v.Shape, v.Unranked = nil, true
 		}
-		in.settle(v)
+		in.addHomes(v)
 	}
 }
 
@@ -328,8 +327,8 @@ func (g *Graph) fresh(v *Value, axis int) Dim {
 	return Symbol(name)
 }
 
-// settle makes v the home of the unknown dimensions that have none yet.
-func (g *Graph) settle(v *Value) {
+// addHomes makes v the home of the unknown dimensions that have none yet.
+func (g *Graph) addHomes(v *Value) {
 	for i, d := range v.Shape {
 		if _, ok := g.homes[d.symbols]; !ok && d.uncertain() && d.factor == 1 {
 			g.homes[d.symbols] = home{v, i}

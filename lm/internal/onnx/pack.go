@@ -47,9 +47,6 @@ func (p *Packer) Pack(g *Graph) error {
 	return nil
 }
 
-// Size is the number of bytes written so far.
-func (p *Packer) Size() int64 { return p.size }
-
 func (p *Packer) copy(from Location) (Location, error) {
 	file, err := os.Open(filepath.Join(p.dir, filepath.FromSlash(from.File)))
 	if err != nil {

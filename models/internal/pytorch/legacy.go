@@ -72,7 +72,7 @@ func parseLegacy(r io.ReaderAt, size int64) (*File, error) {
 	if file.tensors, err = tensors(state); err != nil {
 		return nil, err
 	}
-	return file, u.place(r, size, at, keys)
+	return file, u.findStorages(r, size, at, keys)
 }
 
 func littleEndian(machine any) bool {
@@ -80,20 +80,20 @@ func littleEndian(machine any) bool {
 	return ok && slices.Contains(*d, types.DictEntry{Key: "little_endian", Value: true})
 }
 
-// place finds the storages, from byte at on.
-func (u *unpickler) place(r io.ReaderAt, size, at int64, keys any) error {
+// findStorages finds the storages, from byte at on.
+func (u *unpickler) findStorages(r io.ReaderAt, size, at int64, keys any) error {
 	list, ok := keys.(*types.List)
 	if !ok {
 		return errors.New("the list of storages is not a list")
 	}
-	placed := map[string]bool{}
+	found := map[string]bool{}
 	for _, k := range *list {
 		key, _ := k.(string)
 		s, ok := u.storages[key]
-		if !ok || placed[key] {
+		if !ok || found[key] {
 			return errors.New("the list of storages has an entry that no tensor uses, or one twice")
 		}
-		placed[key] = true
+		found[key] = true
 		var count [8]byte
 		if size-at < int64(len(count)) {
 			return fmt.Errorf("storage %.40q begins outside the file: %w", key, errCut)
@@ -113,7 +113,7 @@ func (u *unpickler) place(r io.ReaderAt, size, at int64, keys any) error {
 		at += length
 	}
 	for _, key := range sortedKeys(u.storages) {
-		if !placed[key] {
+		if !found[key] {
 			return fmt.Errorf("storage %.40q is not in the file", key)
 		}
 	}

@@ -37,7 +37,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	}
 	defer lock.Unlock()
 
-	cached := place{name: "cache", path: filepath.Join(folder, FileName(o.goos)), cached: true}
+	cached := candidate{name: "cache", path: filepath.Join(folder, FileName(o.goos)), cached: true}
 	if seen := o.examine(cached, true); seen.Usable {
 		return seen, nil
 	}

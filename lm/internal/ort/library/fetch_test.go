@@ -87,7 +87,7 @@ func TestFetchErrorListsAllSources(t *testing.T) {
 			"altered": sourceFunc(func(ctx context.Context, pin pin, folder string, show *progress) (brought, error) {
 				return working.bring(ctx, pin, folder, show)
 			})},
-		places: at(),
+		candidates: at(),
 	}
 	_, err := Ensure(context.Background(), o)
 	wantOneLine(t, err,
@@ -98,7 +98,7 @@ func TestFetchErrorListsAllSources(t *testing.T) {
 		"unheard of: unknown source",
 		"run `infill setup`", "in INFILL_ONNXRUNTIME")
 	// What did not serve may stay in the cache, but is never taken.
-	o.places = nil
+	o.candidates = nil
 	t.Setenv(Variable, "")
 	if found, err := Find(context.Background(), o); err == nil && found.Place == "cache" {
 		t.Errorf("found %+v", found)

@@ -21,16 +21,16 @@ func Find(ctx context.Context, o Options) (Library, error) {
 		return Library{}, err
 	}
 	var passed []string
-	for place := range o.places(ctx, o) {
+	for c := range o.candidates(ctx, o) {
 		if err := ctx.Err(); err != nil {
 			return Library{}, err
 		}
-		seen := o.examine(place, false)
+		seen := o.examine(c, false)
 		switch {
 		case seen.Usable:
 			return seen, nil
-		case place.commanded:
-			return Library{}, fmt.Errorf("%s=%s: %s; %s", place.name, place.path, seen.Reason, seen.Mend)
+		case c.named:
+			return Library{}, fmt.Errorf("%s=%s: %s; %s", c.name, c.path, seen.Reason, seen.Mend)
 		case seen.Found:
 			passed = append(passed, seen.Path+": "+seen.Reason)
 		}
@@ -48,16 +48,16 @@ func Survey(ctx context.Context, o Options) (places []Library, serves Library, m
 		return nil, serves, "", err
 	}
 	stopped := false
-	for place := range o.places(ctx, o) {
+	for c := range o.candidates(ctx, o) {
 		if err := ctx.Err(); err != nil {
 			return places, serves, "", err
 		}
-		seen := o.examine(place, true)
+		seen := o.examine(c, true)
 		places = append(places, seen)
 		if seen.Usable && !serves.Usable && !stopped {
 			serves = seen
 		}
-		if place.commanded && !seen.Usable {
+		if c.named && !seen.Usable {
 			stopped = true
 			mend = seen.Mend
 		}
@@ -75,20 +75,20 @@ func (o Options) mend() string {
 	return "run `infill setup`, or name a library in " + Variable
 }
 
-// place is a candidate: a file that exists, or a place without one.
-type place struct {
+// candidate is a file that exists, or a place without one.
+type candidate struct {
 	name string
 	path string
-	// commanded: the user named this file, and nothing else will do.
-	commanded bool
+	// named: the user named this file, and nothing else will do.
+	named bool
 	// cached: a folder that Fetch made, with a manifest.
 	cached bool
 }
 
-// places yields the candidates in Find's order, and looks no further than it is asked: the system's loader costs a process.
-func places(ctx context.Context, o Options) iter.Seq[place] {
-	return func(yield func(place) bool) {
-		if path := os.Getenv(Variable); path != "" && !yield(place{name: Variable, path: path, commanded: true}) {
+// candidates yields the candidates in Find's order, and looks no further than it is asked: the system's loader costs a process.
+func candidates(ctx context.Context, o Options) iter.Seq[candidate] {
+	return func(yield func(candidate) bool) {
+		if path := os.Getenv(Variable); path != "" && !yield(candidate{name: Variable, path: path, named: true}) {
 			return
 		}
 		if executable, err := os.Executable(); err == nil {
@@ -96,16 +96,16 @@ func places(ctx context.Context, o Options) iter.Seq[place] {
 				executable = resolved
 			}
 			folder := filepath.Dir(executable)
-			for _, p := range candidates("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib")) {
+			for _, p := range librariesIn("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib")) {
 				if !yield(p) {
 					return
 				}
 			}
 		}
-		if !yield(place{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true}) {
+		if !yield(candidate{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true}) {
 			return
 		}
-		for _, p := range candidates("system", o.goos, systemFolders(ctx, o)...) {
+		for _, p := range librariesIn("system", o.goos, systemFolders(ctx, o)...) {
 			if !yield(p) {
 				return
 			}
@@ -113,9 +113,9 @@ func places(ctx context.Context, o Options) iter.Seq[place] {
 	}
 }
 
-// candidates are the onnxruntime libraries in folders, or the first folder when there is none in any.
-func candidates(name, goos string, folders ...string) []place {
-	var found []place
+// librariesIn are the onnxruntime libraries in folders, or the first folder when there is none in any.
+func librariesIn(name, goos string, folders ...string) []candidate {
+	var found []candidate
 	var seen []os.FileInfo
 	for _, folder := range folders {
 		pattern := map[string]string{"windows": "onnxruntime.dll", "darwin": "libonnxruntime*.dylib"}[goos]
@@ -133,11 +133,11 @@ func candidates(name, goos string, folders ...string) []place {
 				continue
 			}
 			seen = append(seen, info)
-			found = append(found, place{name: name, path: path})
+			found = append(found, candidate{name: name, path: path})
 		}
 	}
 	if len(found) == 0 && len(folders) > 0 {
-		return []place{{name: name, path: folders[0]}}
+		return []candidate{{name: name, path: folders[0]}}
 	}
 	return found
 }
@@ -182,15 +182,15 @@ func configured(ctx context.Context) []string {
 
 // examine decides whether a candidate serves, without loading it. Thorough compares every cached file's digest, else only the
 // library's: the CUDA provider alone has 370 MB.
-func (o Options) examine(p place, thorough bool) Library {
-	seen := Library{Place: p.name, Path: p.path, Named: p.commanded}
+func (o Options) examine(p candidate, thorough bool) Library {
+	seen := Library{Place: p.name, Path: p.path, Named: p.named}
 	status, err := os.Stat(p.path)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && status.IsDir() && !p.commanded) {
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && status.IsDir() && !p.named) {
 		seen.Reason = "no onnxruntime library there"
 		if p.cached {
 			seen.Reason = "nothing fetched yet"
 		}
-		if p.commanded {
+		if p.named {
 			seen.Reason = "there is no such file"
 			seen.Mend = "correct the variable, or unset it"
 		}
@@ -200,7 +200,7 @@ func (o Options) examine(p place, thorough bool) Library {
 	fail := func(reason string) Library {
 		seen.Reason = strings.TrimPrefix(reason, seen.Path+": ") // the place has the path
 		switch {
-		case p.commanded:
+		case p.named:
 			seen.Mend = "correct the variable, or unset it"
 		case p.cached:
 			seen.Mend = o.mend()
@@ -229,7 +229,7 @@ func (o Options) examine(p place, thorough bool) Library {
 		return fail(fmt.Sprintf("made for %s/%s, wanted %s/%s", info.OS, info.Arch, o.goos, o.goarch))
 	}
 	switch {
-	case info.Version == "" && !p.commanded:
+	case info.Version == "" && !p.named:
 		return fail("records no version")
 	case info.Version != "" && !Serves(info.Version):
 		return fail(fmt.Sprintf("found version %s, wanted %s or newer", info.Version, MinimumVersion))

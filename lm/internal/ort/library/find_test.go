@@ -26,48 +26,48 @@ func TestFindTakesTheFirstThatServes(t *testing.T) {
 	foreign := append([]byte{}, good...)
 	foreign[18], foreign[19] = 0xf3, 0 // e_machine: RISC-V
 	var (
-		absent    = place{name: "absent", path: filepath.Join(folder, "absent", "libonnxruntime.so")}
-		empty     = place{name: "folder", path: folder}
-		old       = place{name: "old", path: file("old/libonnxruntime.so", compiled(t, "1.20.1"))}
-		other     = place{name: "other", path: file("foreign/libonnxruntime.so", foreign)}
-		silent    = place{name: "silent", path: file("silent/libonnxruntime.so", compiled(t, ""))}
-		text      = place{name: "text", path: file("text/libonnxruntime.so", []byte("not a library"))}
-		cut       = place{name: "cut", path: file("cut/libonnxruntime.so", good[:len(good)/2])}
-		first     = place{name: "first", path: file("first/libonnxruntime.so", good)}
-		newer     = place{name: "newer", path: file("newer/libonnxruntime.so", compiled(t, "1.30.0"))}
-		commanded = func(p place) place { p.commanded = true; return p }
+		absent = candidate{name: "absent", path: filepath.Join(folder, "absent", "libonnxruntime.so")}
+		empty  = candidate{name: "folder", path: folder}
+		old    = candidate{name: "old", path: file("old/libonnxruntime.so", compiled(t, "1.20.1"))}
+		other  = candidate{name: "other", path: file("foreign/libonnxruntime.so", foreign)}
+		silent = candidate{name: "silent", path: file("silent/libonnxruntime.so", compiled(t, ""))}
+		text   = candidate{name: "text", path: file("text/libonnxruntime.so", []byte("not a library"))}
+		cut    = candidate{name: "cut", path: file("cut/libonnxruntime.so", good[:len(good)/2])}
+		first  = candidate{name: "first", path: file("first/libonnxruntime.so", good)}
+		newer  = candidate{name: "newer", path: file("newer/libonnxruntime.so", compiled(t, "1.30.0"))}
+		named  = func(p candidate) candidate { p.named = true; return p }
 	)
 	for _, test := range []struct {
 		name    string
-		places  []place
+		places  []candidate
 		want    string // the place taken
 		version string
 		errors  []string
 	}{
-		{"first", []place{first, newer}, "first", "1.24.1", nil},
-		{"newer", []place{newer, first}, "newer", "1.30.0", nil},
-		{"behind bad ones", []place{absent, empty, old, other, silent, text, cut, first}, "first", "1.24.1", nil},
-		{"commanded", []place{commanded(newer), first}, "newer", "1.30.0", nil},
+		{"first", []candidate{first, newer}, "first", "1.24.1", nil},
+		{"newer", []candidate{newer, first}, "newer", "1.30.0", nil},
+		{"behind bad ones", []candidate{absent, empty, old, other, silent, text, cut, first}, "first", "1.24.1", nil},
+		{"named", []candidate{named(newer), first}, "newer", "1.30.0", nil},
 		// The user's own library may be a build without a version record; lm/ort asks it.
-		{"commanded, no version", []place{commanded(silent), first}, "silent", "", nil},
-		{"none", []place{absent, empty}, "", "", []string{"no usable onnxruntime library found"}},
-		{"old", []place{old}, "", "", []string{"passed over: " + old.path + ": found version 1.20.1, wanted 1.24.1 or newer"}},
-		{"foreign", []place{other}, "", "", []string{other.path + ": made for linux/riscv, wanted linux/" + runtime.GOARCH}},
-		{"no version", []place{silent}, "", "", []string{silent.path + ": records no version"}},
-		{"text", []place{text}, "", "", []string{text.path + ": not a shared library"}},
-		{"truncated", []place{cut}, "", "", []string{cut.path + ": "}},
-		{"all bad ones are told", []place{old, text}, "", "", []string{old.path, text.path}},
-		{"commanded and old", []place{commanded(old), first}, "", "", []string{"old=" + old.path, "found version 1.20.1, wanted 1.24.1 or newer", "correct the variable"}},
-		{"commanded and absent", []place{commanded(absent), first}, "", "", []string{"there is no such file", "correct the variable"}},
-		{"commanded and a folder", []place{commanded(empty), first}, "", "", []string{"not a file", "correct the variable"}},
+		{"named, no version", []candidate{named(silent), first}, "silent", "", nil},
+		{"none", []candidate{absent, empty}, "", "", []string{"no usable onnxruntime library found"}},
+		{"old", []candidate{old}, "", "", []string{"passed over: " + old.path + ": found version 1.20.1, wanted 1.24.1 or newer"}},
+		{"foreign", []candidate{other}, "", "", []string{other.path + ": made for linux/riscv, wanted linux/" + runtime.GOARCH}},
+		{"no version", []candidate{silent}, "", "", []string{silent.path + ": records no version"}},
+		{"text", []candidate{text}, "", "", []string{text.path + ": not a shared library"}},
+		{"truncated", []candidate{cut}, "", "", []string{cut.path + ": "}},
+		{"all bad ones are told", []candidate{old, text}, "", "", []string{old.path, text.path}},
+		{"named and old", []candidate{named(old), first}, "", "", []string{"old=" + old.path, "found version 1.20.1, wanted 1.24.1 or newer", "correct the variable"}},
+		{"named and absent", []candidate{named(absent), first}, "", "", []string{"there is no such file", "correct the variable"}},
+		{"named and a folder", []candidate{named(empty), first}, "", "", []string{"not a file", "correct the variable"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := Options{CacheDir: t.TempDir(), places: at(test.places...)}
+			o := Options{CacheDir: t.TempDir(), candidates: at(test.places...)}
 			found, err := Find(context.Background(), o)
 			if test.errors != nil {
 				wantOneLine(t, err, test.errors...)
-				if commanded := test.places[0].commanded; errors.Is(err, ErrNotFound) == commanded {
-					t.Errorf("wraps ErrNotFound: %t, commanded: %t", !commanded, commanded)
+				if named := test.places[0].named; errors.Is(err, ErrNotFound) == named {
+					t.Errorf("wraps ErrNotFound: %t, named: %t", !named, named)
 				}
 			} else if err != nil {
 				t.Fatal(err)
@@ -92,14 +92,14 @@ func TestEnsureFetchesOnlyWhereNothingIsNamed(t *testing.T) {
 			fetched++
 			return brought{}, errors.New("nothing there")
 		})},
-		places: at(place{name: Variable, path: filepath.Join(t.TempDir(), "absent"), commanded: true}),
+		candidates: at(candidate{name: Variable, path: filepath.Join(t.TempDir(), "absent"), named: true}),
 	}
 	_, err := Ensure(context.Background(), o)
 	wantOneLine(t, err, Variable, "there is no such file")
 	if fetched != 0 {
 		t.Error("fetched although the user named a library")
 	}
-	o.places = at()
+	o.candidates = at()
 	_, err = Ensure(context.Background(), o)
 	wantOneLine(t, err, "counting: nothing there", "infill setup", Variable)
 	if fetched != 1 {
@@ -211,8 +211,8 @@ func TestDamagedCache(t *testing.T) {
 				write(t, filepath.Join(folder, "x"), good)
 				return brought{path: folder, unpacked: true}, nil
 			})}
-			o.places = func(ctx context.Context, o Options) iter.Seq[place] {
-				return at(place{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})(ctx, o)
+			o.candidates = func(ctx context.Context, o Options) iter.Seq[candidate] {
+				return at(candidate{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})(ctx, o)
 			}
 			found, err := Fetch(context.Background(), o)
 			if err != nil {
@@ -244,8 +244,8 @@ func TestSurvey(t *testing.T) {
 	write(t, old, compiled(t, "1.18.0"))
 	write(t, good, compiled(t, "1.25.2"))
 	absent := filepath.Join(folder, "absent.so")
-	o := Options{CacheDir: folder, places: at(
-		place{name: "system", path: old}, place{name: "cache", path: absent, cached: true}, place{name: "system", path: good}, place{name: "system", path: old})}
+	o := Options{CacheDir: folder, candidates: at(
+		candidate{name: "system", path: old}, candidate{name: "cache", path: absent, cached: true}, candidate{name: "system", path: good}, candidate{name: "system", path: old})}
 	places, serves, mend, err := Survey(context.Background(), o)
 	if err != nil || mend != "" {
 		t.Fatal(mend, err)
@@ -259,12 +259,12 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("%+v serves", serves)
 	}
 
-	o.places = at(place{name: "system", path: old})
+	o.candidates = at(candidate{name: "system", path: old})
 	if _, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable || !strings.Contains(mend, "infill setup") {
 		t.Errorf("%+v, %q, %v", serves, mend, err)
 	}
 	// As for Find, a library that the user named wins, and a bad one hides the good ones.
-	o.places = at(place{name: Variable, path: old, commanded: true}, place{name: "system", path: good})
+	o.candidates = at(candidate{name: Variable, path: old, named: true}, candidate{name: "system", path: good})
 	if places, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable || !strings.Contains(mend, "correct the variable") ||
 		!places[0].Named || !places[1].Usable {
 		t.Errorf("%+v, %+v, %q, %v", places, serves, mend, err)
@@ -275,7 +275,7 @@ func TestFindCUDA(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "libonnxruntime.so")
 	write(t, path, compiled(t, "1.24.1"))
-	o := Options{CUDA: true, CacheDir: folder, places: at(place{name: "system", path: path})}
+	o := Options{CUDA: true, CacheDir: folder, candidates: at(candidate{name: "system", path: path})}
 	_, err := Find(context.Background(), o)
 	wantOneLine(t, err, "with CUDA", "no CUDA provider (libonnxruntime_providers_cuda.so) beside it")
 	write(t, filepath.Join(folder, "libonnxruntime_providers_cuda.so"), nil)

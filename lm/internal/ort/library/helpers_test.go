@@ -156,9 +156,9 @@ func tarred(t testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// at are places in a fixed order.
-func at(places ...place) func(context.Context, Options) iter.Seq[place] {
-	return func(context.Context, Options) iter.Seq[place] { return slices.Values(places) }
+// at are candidates in a fixed order.
+func at(list ...candidate) func(context.Context, Options) iter.Seq[candidate] {
+	return func(context.Context, Options) iter.Seq[candidate] { return slices.Values(list) }
 }
 
 // sourceFunc is a source made of a function.

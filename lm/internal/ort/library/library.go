@@ -50,7 +50,7 @@ type Options struct {
 	goos, goarch string
 	pins         []pin
 	sources      map[string]source
-	places       func(context.Context, Options) iter.Seq[place]
+	candidates   func(context.Context, Options) iter.Seq[candidate]
 }
 
 // Library is what a place has: a library that serves, or what was found instead of one.
@@ -95,8 +95,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.sources == nil {
 		o.sources = sources()
 	}
-	if o.places == nil {
-		o.places = places
+	if o.candidates == nil {
+		o.candidates = candidates
 	}
 	return o, nil
 }
