@@ -159,7 +159,7 @@ func TestConstraintErrors(t *testing.T) {
 		{twoSlots, func(o *Options) { o.Constraints = Constraints{MinPieces: 1, MaxPieces: 17} }, `pieces: "1-17" is not a number or a range from 1 to 16, as in 2 or 1-3`, false},
 		{twoSlots, func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{3: {"cat"}}} }, "slot: there is no blank 3: the template has 2", true},
 		{twoSlots, func(o *Options) { o.Constraints = one("zebra") }, `slot: blank 1 cannot take "zebra": word outside the vocabulary`, true},
-		{twoSlots, func(o *Options) { o.Constraints = one("[MASK]") }, `slot: blank 1 cannot take "[MASK]": slot in a whole text`, true},
+		{twoSlots, func(o *Options) { o.Constraints = one("[MASK]") }, `slot: blank 1 cannot take "[MASK]": blank in a whole text`, true},
 		{"the [MASK:1]", func(o *Options) { o.Constraints = one("cat", "unseen") }, `slot: blank 1 cannot take "unseen": it has 2 pieces, [MASK:1] has 1`, true},
 		{"the [MASK:2-3]", func(o *Options) { o.Constraints = one("cat") }, `slot: blank 1 cannot take "cat": it has 1 piece, [MASK:2-3] has 2-3`, true},
 		{"un[MASK]", func(o *Options) { o.Constraints = one("cat") }, `slot: blank 1 cannot take "cat": the vocabulary has no pieces that continue a word with it`, true},
@@ -175,9 +175,9 @@ func TestConstraintErrors(t *testing.T) {
 		{"the [MASK:2]", func(o *Options) { o.Sampler, o.Constraints = "mlm-mh", Constraints{MinCharacters: 4} },
 			"sampler: mlm-mh cannot move slots together, which limits on a fill of several pieces need: take dmala", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Mode = ModeDecode },
-			"mode: decode fills slot by slot, and slots of one name need several at once: take sample or best", true},
+			"mode: decode fills slot by slot, and blanks of one name need several at once: take sample or best", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Initial = Start{Kind: StartMask} },
-			"initial: mask fills slot by slot, and slots of one name need several at once: take model or random", true},
+			"initial: mask fills slot by slot, and blanks of one name need several at once: take model or random", true},
 	}
 	for _, test := range tests {
 		t.Run(test.want, func(t *testing.T) {

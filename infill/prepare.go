@@ -41,7 +41,7 @@ func (p *plan) together() string {
 		case v.words != nil:
 			return "words of several pieces"
 		case len(v.slots) > 1:
-			return "slots of one name"
+			return "blanks of one name"
 		}
 	}
 	if p.allowed != nil {

@@ -19,7 +19,7 @@ type Result struct {
 // Fill is one ranked fill: what all blanks hold.
 type Fill struct {
 	Rank int    `json:"rank"` // from 1
-	Text string `json:"text"` // the template with the slots filled
+	Text string `json:"text"` // the template with the blanks filled
 	// Values holds what each blank holds as it stands in Text, [blanks].
 	Values []string `json:"fills"`
 	// Spans holds the byte range of each of Values in Text, [blanks].

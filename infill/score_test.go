@@ -61,7 +61,7 @@ func TestScoreErrors(t *testing.T) {
 		text string
 		want error
 	}{
-		{"the [MASK]", tokenize.ErrUnwantedSlot},
+		{"the [MASK]", tokenize.ErrUnwantedBlank},
 		{" ", tokenize.ErrEmpty},
 		{"the the the the the the the the the the the the the the the", tokenize.ErrTooLong},
 	}

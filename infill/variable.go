@@ -10,7 +10,7 @@ import (
 	"infill/samplers"
 )
 
-// A variable is what the chains move: a slot; several slots of one name, which
+// A variable is what the chains move: a slot; several blanks of one name, which
 // hold the same token; or the slots of a blank that takes one of a list of words
 // of several pieces, together with those of the other blanks of its name.
 type variable struct {

@@ -27,7 +27,7 @@ func TestTiedSlots(t *testing.T) {
 	}
 }
 
-// TestTied compares the frequencies of a template with two slots of one name and
+// TestTied compares the frequencies of a template with two blanks of one name and
 // one free slot with the exact distribution over all pairs of tokens.
 func TestTied(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gwg", "lb-1", "gibbs-x", "hamming-ball"} {
@@ -60,7 +60,7 @@ func TestTied(t *testing.T) {
 			}
 			for _, s := range result.Fills {
 				if s.TokenIDs[0] != s.TokenIDs[2] || s.Values[0] != s.Values[2] {
-					t.Errorf("%v: slots of one name differ", s.Values)
+					t.Errorf("%v: blanks of one name differ", s.Values)
 				}
 				u := target.energyOf(s.TokenIDs)
 				if math.Abs(u-s.LogLikelihood) > 1e-9 {
@@ -82,7 +82,7 @@ func TestVariableGradient(t *testing.T) {
 		name      string
 		variables []variable
 	}{
-		{"slots of one name", []variable{{slots: []int{0, 2}, support: []int{6, 7, 8}}, {slots: []int{1}, support: []int{9, 10}}}},
+		{"blanks of one name", []variable{{slots: []int{0, 2}, support: []int{6, 7, 8}}, {slots: []int{1}, support: []int{9, 10}}}},
 		{"words", []variable{{slots: []int{0, 1}, words: [][]int{{6, 9}, {8, 9}, {6, 10}}}, {slots: []int{2}, support: []int{6, 7, 8, 11}}}},
 		{"words of one name", []variable{{slots: []int{1, 2}, words: [][]int{{9, 7}, {12, 7}}}, {slots: []int{0, 3}, support: []int{7, 8}}}},
 	}

@@ -9,7 +9,7 @@
 // are written here, see pipeline: on 14,216 lines and hard cases they gave the reference's ids without exception, and no Go library
 // that could be had does.
 //
-// A [Template] is a text with slots:
+// A [Template] is a text with blanks:
 //
 //	[MASK]        one token
 //	[MASK:3]      three consecutive tokens, a blank of three slots
@@ -17,9 +17,9 @@
 //	[MASK=x]      named: every [MASK=x] of the template takes the same fill
 //	[MASK:2=x]    both
 //
-// Slots are written so whatever the model's own mask token is, <mask> for instance.
+// Blanks are written so whatever the model's own mask token is, <mask> for instance.
 //
-// [Template.Fill] puts tokens into the slots and gives the user's own text back byte for byte around them.
+// [Template.Fill] puts tokens into the slots of the blanks and gives the user's own text back byte for byte around them.
 //
 // Offsets and spans are bytes of the text as typed, start inclusive, end exclusive, counted from zero.
 // A Tokenizer and a Template do not change once made and serve any number of goroutines.

@@ -15,17 +15,17 @@ var _ error = Fault("")
 
 // What can be wrong with a text or a template; found in an [*InputError].
 const (
-	errNoSlot         Fault = "no slot in the template"
-	errOnlySlots      Fault = "nothing but slots in the template"
+	errNoBlank        Fault = "no blank in the template"
+	errOnlyBlanks     Fault = "nothing but blanks in the template"
 	ErrEmpty          Fault = "no text"
 	errInvalidUTF8    Fault = "text is not valid UTF-8"
 	errControl        Fault = "control character in the text"
 	errSpecialToken   Fault = "special token in the text"
 	ErrTooLong        Fault = "text too long"
-	errSlotSyntax     Fault = "malformed slot"
-	ErrSlotLength     Fault = "slot of unknown length"
+	errBlankSyntax    Fault = "malformed blank"
+	ErrBlankLength    Fault = "blank of unknown length"
 	errTooManyLengths Fault = "too many combinations of lengths"
-	ErrUnwantedSlot   Fault = "slot in a whole text"
+	ErrUnwantedBlank  Fault = "blank in a whole text"
 	errUnknownWord    Fault = "word outside the vocabulary"
 )
 

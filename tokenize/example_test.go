@@ -58,9 +58,9 @@ func ExampleTokenizer_Template() {
 	}
 	_, err = tokenizer.Template("The ferry [mask] before dawn.")
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, tokenize.ErrNoSlot))
+	fmt.Println(errors.Is(err, tokenize.ErrNoBlank))
 	// Output:
-	// no slot in the template: "[mask]" at byte offset 10 is not one; write [MASK] where a word is wanted
+	// no blank in the template: "[mask]" at byte offset 10 is not one; write [MASK] where a word is wanted
 	// true
 }
 

@@ -12,12 +12,12 @@ const (
 	ErrMalformed        = errMalformed
 	ErrUnsupported      = errUnsupported
 	ErrMissingTokenizer = errMissingTokenizer
-	ErrNoSlot           = errNoSlot
-	ErrOnlySlots        = errOnlySlots
+	ErrNoBlank          = errNoBlank
+	ErrOnlyBlanks       = errOnlyBlanks
 	ErrInvalidUTF8      = errInvalidUTF8
 	ErrControl          = errControl
 	ErrSpecialToken     = errSpecialToken
-	ErrSlotSyntax       = errSlotSyntax
+	ErrBlankSyntax      = errBlankSyntax
 	ErrTooManyLengths   = errTooManyLengths
 	ErrUnknownWord      = errUnknownWord
 )

@@ -13,7 +13,7 @@ import (
 // to that length takes it less than a second.
 const MaxText = 32 << 10
 
-// Template is a text with slots, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must not change it.
+// Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must not change it.
 //
 // A blank is what the user typed, "[MASK]" or "[MASK:3]"; a slot is one token of it. Most blanks have one slot.
 type Template struct {
@@ -39,11 +39,11 @@ type Blank struct {
 	TouchesLeft, TouchesRight bool
 }
 
-// Template reads a text with slots. The text must be valid UTF-8 and hold at least one slot and one other token, no control
-// character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a slot of unknown length, which
+// Template reads a text with blanks. The text must be valid UTF-8 and hold at least one blank and one other token, no control
+// character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a blank of unknown length, which
 // [Tokenizer.Shortest] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the caller's to check.
 //
-// The ids are those of [Tokenizer.Encode] for [MASK]; a text directly beside a slot is cut into tokens by itself: "[MASK]ing"
+// The ids are those of [Tokenizer.Encode] for [MASK]; a text directly beside a blank is cut into tokens by itself: "[MASK]ing"
 // is [MASK] and "ing", not "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
 	template, err := t.Shortest(text)
@@ -52,7 +52,7 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	}
 	for _, b := range template.Blanks {
 		if b.Low != b.High {
-			return nil, &InputError{Fault: ErrSlotLength, Offset: b.Start,
+			return nil, &InputError{Fault: ErrBlankLength, Offset: b.Start,
 				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[b.Start:b.End], b.Low)}
 		}
 	}
@@ -65,9 +65,9 @@ func (t *Tokenizer) Shortest(text string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	lengths := make([]int, len(draft.slots))
-	for i, slot := range draft.slots {
-		lengths[i] = slot.minimum
+	lengths := make([]int, len(draft.blanks))
+	for i, blank := range draft.blanks {
+		lengths[i] = blank.minimum
 	}
 	return draft.template(lengths), nil
 }
@@ -77,8 +77,8 @@ func (t *Tokenizer) Shortest(text string) (*Template, error) {
 // one length, that of the first. More than 64 combinations give an [*InputError].
 func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 	if lengths == nil {
-		for _, slot := range tpl.slots {
-			lengths = append(lengths, [2]int{slot.minimum, slot.maximum})
+		for _, blank := range tpl.blanks {
+			lengths = append(lengths, [2]int{blank.minimum, blank.maximum})
 		}
 	}
 	// first[i] is the blank that decides the length of blank i: itself, or the first of its name.
@@ -93,7 +93,7 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 			combinations *= lengths[i][1] - lengths[i][0] + 1
 		}
 		if combinations > maxAlternatives {
-			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start, Detail: fmt.Sprintf("more than %d; narrow a slot", maxAlternatives)}
+			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start, Detail: fmt.Sprintf("more than %d; narrow a blank", maxAlternatives)}
 		}
 	}
 	chosen := make([]int, len(lengths))
@@ -127,47 +127,47 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 type draft struct {
 	tokenizer *Tokenizer
 	text      string
-	slots     []notation
+	blanks    []notation
 	cased     bool      // the user's own text holds a capital
 	encoding  *Encoding // with one [MASK] per blank
 	masks     []int     // its place in the encoding
 }
 
-// draft checks a template, finds its slots and cuts the text around them into tokens.
+// draft checks a template, finds its blanks and cuts the text around them into tokens.
 func (t *Tokenizer) draft(text string) (*draft, error) {
 	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
-	slots, err := findSlots(text)
+	blanks, err := findBlanks(text)
 	if err != nil {
 		return nil, err
 	}
-	if len(slots) == 0 {
+	if len(blanks) == 0 {
 		detail := "write [MASK] where a word is wanted"
-		if hint := slotHint(text); hint != "" {
+		if hint := blankHint(text); hint != "" {
 			detail = hint + "; " + detail
 		}
-		return nil, &InputError{Fault: errNoSlot, Offset: -1, Detail: detail}
+		return nil, &InputError{Fault: errNoBlank, Offset: -1, Detail: detail}
 	}
-	if err := checkNames(text, slots); err != nil {
+	if err := checkNames(text, blanks); err != nil {
 		return nil, err
 	}
-	d := &draft{tokenizer: t, text: text, slots: slots, masks: make([]int, len(slots))}
+	d := &draft{tokenizer: t, text: text, blanks: blanks, masks: make([]int, len(blanks))}
 	e := t.newEncoder(text)
-	from, words := 0, false // words: more than white space beside the slots
-	for i, slot := range slots {
-		words = words || strings.TrimSpace(text[from:slot.start]) != ""
-		end := slot.start
+	from, words := 0, false // words: more than white space beside the blanks
+	for i, blank := range blanks {
+		words = words || strings.TrimSpace(text[from:blank.start]) != ""
+		end := blank.start
 		if t.maskStripsLeft {
 			end = from + len(strings.TrimRightFunc(text[from:end], unicode.IsSpace))
 		}
 		if err := e.addPlain(from, end); err != nil {
 			return nil, err
 		}
-		d.cased = d.cased || t.capital(text[from:slot.start])
+		d.cased = d.cased || t.capital(text[from:blank.start])
 		d.masks[i] = len(e.encoding.IDs)
-		e.addWord(t.mask, slot.start, slot.end)
-		from = slot.end
+		e.addWord(t.mask, blank.start, blank.end)
+		from = blank.end
 	}
 	words = words || strings.TrimSpace(text[from:]) != ""
 	if err := e.addPlain(from, len(text)); err != nil {
@@ -175,25 +175,25 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	}
 	d.cased = d.cased || t.capital(text[from:])
 	d.encoding = e.finish()
-	if len(d.encoding.IDs) == len(slots)+2 || !words {
-		return nil, &InputError{Fault: errOnlySlots, Offset: -1, Detail: "add at least one word around them"}
+	if len(d.encoding.IDs) == len(blanks)+2 || !words {
+		return nil, &InputError{Fault: errOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
 	}
 	return d, nil
 }
 
-// checkNames refuses slots of one name and different lengths: they could not take the same fill.
-func checkNames(text string, slots []notation) error {
+// checkNames refuses blanks of one name and different lengths: they could not take the same fill.
+func checkNames(text string, blanks []notation) error {
 	first := map[string]notation{}
-	for _, slot := range slots {
-		if slot.name == "" {
+	for _, blank := range blanks {
+		if blank.name == "" {
 			continue
 		}
-		other, seen := first[slot.name]
+		other, seen := first[blank.name]
 		if !seen {
-			first[slot.name] = slot
-		} else if other.minimum != slot.minimum || other.maximum != slot.maximum {
-			return &InputError{Fault: errSlotSyntax, Offset: slot.start,
-				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; slots of one name need the same", text[slot.start:slot.end], text[other.start:other.end], other.start)}
+			first[blank.name] = blank
+		} else if other.minimum != blank.minimum || other.maximum != blank.maximum {
+			return &InputError{Fault: errBlankSyntax, Offset: blank.start,
+				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; blanks of one name need the same", text[blank.start:blank.end], text[other.start:other.end], other.start)}
 		}
 	}
 	return nil
@@ -227,18 +227,18 @@ func (t *Tokenizer) checkText(text string) error {
 
 // template gives each blank its number of slots; the text is not cut again.
 func (d *draft) template(lengths []int) *Template {
-	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.slots)), draft: d}
+	template := &Template{Text: d.text, Blanks: make([]Blank, len(d.blanks)), draft: d}
 	named := map[string][]int{} // the blanks of a name
 	from := 0
-	for i, slot := range d.slots {
+	for i, blank := range d.blanks {
 		mask := d.masks[i]
 		template.IDs = append(template.IDs, d.encoding.IDs[from:mask]...)
 		template.Offsets = append(template.Offsets, d.encoding.Offsets[from:mask]...)
-		before, _ := utf8.DecodeLastRuneInString(d.text[:slot.start])
-		after, _ := utf8.DecodeRuneInString(d.text[slot.end:])
+		before, _ := utf8.DecodeLastRuneInString(d.text[:blank.start])
+		after, _ := utf8.DecodeRuneInString(d.text[blank.end:])
 		template.Blanks[i] = Blank{
-			Start: slot.start, End: slot.end, Name: slot.name,
-			First: len(template.Slots), Slots: lengths[i], Low: slot.low, High: slot.high,
+			Start: blank.start, End: blank.end, Name: blank.name,
+			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
 			TouchesLeft: wordRune(before), TouchesRight: wordRune(after),
 		}
 		for range lengths[i] {
@@ -246,22 +246,22 @@ func (d *draft) template(lengths []int) *Template {
 			template.IDs = append(template.IDs, d.encoding.IDs[mask])
 			template.Offsets = append(template.Offsets, d.encoding.Offsets[mask])
 		}
-		if slot.name != "" {
-			named[slot.name] = append(named[slot.name], i)
+		if blank.name != "" {
+			named[blank.name] = append(named[blank.name], i)
 		}
 		from = mask + 1
 	}
 	template.IDs = append(template.IDs, d.encoding.IDs[from:]...)
 	template.Offsets = append(template.Offsets, d.encoding.Offsets[from:]...)
-	for _, slot := range d.slots {
-		blanks := named[slot.name]
-		delete(named, slot.name) // once per name, in the order of the text
-		if len(blanks) < 2 {
+	for _, typed := range d.blanks {
+		tied := named[typed.name]
+		delete(named, typed.name) // once per name, in the order of the text
+		if len(tied) < 2 {
 			continue
 		}
-		for piece := range template.Blanks[blanks[0]].Slots {
-			tie := make([]int, len(blanks))
-			for k, blank := range blanks {
+		for piece := range template.Blanks[tied[0]].Slots {
+			tie := make([]int, len(tied))
+			for k, blank := range tied {
 				tie[k] = template.Blanks[blank].First + piece
 			}
 			template.Ties = append(template.Ties, tie)
@@ -277,22 +277,22 @@ func (t *Tokenizer) capital(text string) bool {
 	})
 }
 
-// wordRune reports whether a character beside a slot makes one word with it.
+// wordRune reports whether a character beside a blank makes one word with it.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the rules of
-// [Tokenizer.Template], except that it must have a token and may have no slot; else the error is an [*InputError].
+// [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
-	slots, err := findSlots(text)
+	blanks, err := findBlanks(text)
 	if err != nil {
 		return nil, err
 	}
-	if len(slots) > 0 {
-		return nil, &InputError{Fault: ErrUnwantedSlot, Offset: slots[0].start,
-			Detail: fmt.Sprintf("%s; write the word that stands there", text[slots[0].start:slots[0].end])}
+	if len(blanks) > 0 {
+		return nil, &InputError{Fault: ErrUnwantedBlank, Offset: blanks[0].start,
+			Detail: fmt.Sprintf("%s; write the word that stands there", text[blanks[0].start:blanks[0].end])}
 	}
 	e := t.newEncoder(text)
 	if err := e.addPlain(0, len(text)); err != nil {

@@ -220,13 +220,13 @@ func TestTemplateErrors(t *testing.T) {
 		offset int
 		says   string // part of the message
 	}{
-		{"no slot", "he had told me", tokenize.ErrNoSlot, -1, "write [MASK]"},
-		{"lower-case slot", "he had [mask] me", tokenize.ErrNoSlot, -1, `"[mask]" at byte offset 7`},
-		{"other case", "é [Mask:2]", tokenize.ErrNoSlot, -1, `"[Mask:" at byte offset 3`},
-		{"angle brackets", "he had <mask> me", tokenize.ErrNoSlot, -1, `"<mask>" at byte offset 7`},
-		{"underscores", "he had _____ me", tokenize.ErrNoSlot, -1, `"___" at byte offset 7`},
-		{"only a slot", "[MASK]", tokenize.ErrOnlySlots, -1, "add at least one word"},
-		{"only slots", " [MASK:2] [MASK]\u200b ", tokenize.ErrOnlySlots, -1, ""},
+		{"no slot", "he had told me", tokenize.ErrNoBlank, -1, "write [MASK]"},
+		{"lower-case slot", "he had [mask] me", tokenize.ErrNoBlank, -1, `"[mask]" at byte offset 7`},
+		{"other case", "é [Mask:2]", tokenize.ErrNoBlank, -1, `"[Mask:" at byte offset 3`},
+		{"angle brackets", "he had <mask> me", tokenize.ErrNoBlank, -1, `"<mask>" at byte offset 7`},
+		{"underscores", "he had _____ me", tokenize.ErrNoBlank, -1, `"___" at byte offset 7`},
+		{"only a slot", "[MASK]", tokenize.ErrOnlyBlanks, -1, "add at least one word"},
+		{"only slots", " [MASK:2] [MASK]\u200b ", tokenize.ErrOnlyBlanks, -1, ""},
 		{"empty", "", tokenize.ErrEmpty, -1, ""},
 		{"blank", " \t\n\u00a0\u3000", tokenize.ErrEmpty, -1, ""},
 		{"invalid byte", "é [MASK] \xff", tokenize.ErrInvalidUTF8, 10, "0xff"},
@@ -243,21 +243,21 @@ func TestTemplateErrors(t *testing.T) {
 		{"classifier", "a[CLS][MASK]", tokenize.ErrSpecialToken, 1, "[CLS]"},
 		{"too long", strings.Repeat("the ferry ", 100_000) + "[MASK]", tokenize.ErrTooLong, -1, "1000006 bytes"},
 		{"one long word", strings.Repeat("x", 1<<20), tokenize.ErrTooLong, -1, ""},
-		{"zero pieces", "a [MASK:0]", tokenize.ErrSlotSyntax, 2, `"[MASK:0]"`},
-		{"too many pieces", "a [MASK:17]", tokenize.ErrSlotSyntax, 2, "1 to 16"},
-		{"no number", "a [MASK:]", tokenize.ErrSlotSyntax, 2, ""},
-		{"signed number", "a [MASK:+3]", tokenize.ErrSlotSyntax, 2, ""},
-		{"letters", "a [MASK:many]", tokenize.ErrSlotSyntax, 2, "[MASK:3]"},
-		{"backwards", "a [MASK:3-1]", tokenize.ErrSlotSyntax, 2, "backwards"},
-		{"half a range", "a [MASK:3-]", tokenize.ErrSlotSyntax, 2, ""},
-		{"no name", "a [MASK=]", tokenize.ErrSlotSyntax, 2, "name"},
-		{"bad name", "a [MASK=x y]", tokenize.ErrSlotSyntax, 2, "name"},
-		{"long name", "a [MASK=" + strings.Repeat("x", 33) + "]", tokenize.ErrSlotSyntax, 2, "name"},
-		{"name before length", "a [MASK=x:2]", tokenize.ErrSlotSyntax, 2, ""},
-		{"not closed", "a [MASK:3", tokenize.ErrSlotSyntax, 2, "closing ]"},
-		{"second is bad", "a [MASK] [MASK:x]", tokenize.ErrSlotSyntax, 9, ""},
-		{"names of two lengths", "[MASK:2=x] and [MASK=x]", tokenize.ErrSlotSyntax, 15, "[MASK:2=x] at byte offset 0"},
-		{"unknown length", "a [MASK:1-3]", tokenize.ErrSlotLength, 2, "[MASK:1-3]"},
+		{"zero pieces", "a [MASK:0]", tokenize.ErrBlankSyntax, 2, `"[MASK:0]"`},
+		{"too many pieces", "a [MASK:17]", tokenize.ErrBlankSyntax, 2, "1 to 16"},
+		{"no number", "a [MASK:]", tokenize.ErrBlankSyntax, 2, ""},
+		{"signed number", "a [MASK:+3]", tokenize.ErrBlankSyntax, 2, ""},
+		{"letters", "a [MASK:many]", tokenize.ErrBlankSyntax, 2, "[MASK:3]"},
+		{"backwards", "a [MASK:3-1]", tokenize.ErrBlankSyntax, 2, "backwards"},
+		{"half a range", "a [MASK:3-]", tokenize.ErrBlankSyntax, 2, ""},
+		{"no name", "a [MASK=]", tokenize.ErrBlankSyntax, 2, "name"},
+		{"bad name", "a [MASK=x y]", tokenize.ErrBlankSyntax, 2, "name"},
+		{"long name", "a [MASK=" + strings.Repeat("x", 33) + "]", tokenize.ErrBlankSyntax, 2, "name"},
+		{"name before length", "a [MASK=x:2]", tokenize.ErrBlankSyntax, 2, ""},
+		{"not closed", "a [MASK:3", tokenize.ErrBlankSyntax, 2, "closing ]"},
+		{"second is bad", "a [MASK] [MASK:x]", tokenize.ErrBlankSyntax, 9, ""},
+		{"names of two lengths", "[MASK:2=x] and [MASK=x]", tokenize.ErrBlankSyntax, 15, "[MASK:2=x] at byte offset 0"},
+		{"unknown length", "a [MASK:1-3]", tokenize.ErrBlankLength, 2, "[MASK:1-3]"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestTemplateErrors(t *testing.T) {
 			if template != nil {
 				t.Error("a template beside the error")
 			}
-			if test.fault != tokenize.ErrSlotLength {
+			if test.fault != tokenize.ErrBlankLength {
 				_, err = expand(tokenizer, test.text)
 				checkInputError(t, err, test.fault, test.offset, test.says)
 			}
@@ -326,9 +326,9 @@ func TestPlain(t *testing.T) {
 	}{
 		{"", tokenize.ErrEmpty, -1},
 		{"\u200b\u00ad", tokenize.ErrEmpty, -1},
-		{"he had [MASK] me", tokenize.ErrUnwantedSlot, 7},
-		{"[MASK:3] left", tokenize.ErrUnwantedSlot, 0},
-		{"[MASK:x] left", tokenize.ErrSlotSyntax, 0},
+		{"he had [MASK] me", tokenize.ErrUnwantedBlank, 7},
+		{"[MASK:3] left", tokenize.ErrUnwantedBlank, 0},
+		{"[MASK:x] left", tokenize.ErrBlankSyntax, 0},
 		{"he\x1b", tokenize.ErrControl, 2},
 		{"he \xff", tokenize.ErrInvalidUTF8, 3},
 		{"he [SEP]", tokenize.ErrSpecialToken, 3},
@@ -361,7 +361,7 @@ func TestCandidate(t *testing.T) {
 		{"", tokenize.ErrEmpty, -1},
 		{"dark zebra", tokenize.ErrUnknownWord, 5},
 		{"[UNK]", tokenize.ErrUnknownWord, 0},
-		{"a [MASK]", tokenize.ErrUnwantedSlot, 2},
+		{"a [MASK]", tokenize.ErrUnwantedBlank, 2},
 		{strings.Repeat("zebra", 20) + "\u200d" + strings.Repeat("é", 20), tokenize.ErrUnknownWord, 0},
 	}
 	for _, test := range tests {

@@ -148,7 +148,7 @@ const mostLengths = 200
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
 	template, err := q.filler.Template(q.template)
 	var input *tokenize.InputError
-	several := errors.As(err, &input) && input.Fault == tokenize.ErrSlotLength
+	several := errors.As(err, &input) && input.Fault == tokenize.ErrBlankLength
 	options := q.options
 	r := &recorder{now: now, start: now()}
 	switch {

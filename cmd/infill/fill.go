@@ -29,8 +29,8 @@ func newCmdFill(s *terminal.Streams, run func(context.Context, *fillOptions) err
 		SuggestionsMinimumDistance: 2,
 
 		Use:   "infill [TEMPLATE...]",
-		Short: "Fill the slots of a text, several of them jointly, with a masked language model",
-		Long: `Fill the slots of a text, several of them jointly, with a masked language model.
+		Short: "Fill the blanks of a text, several of them jointly, with a masked language model",
+		Long: `Fill the blanks of a text, several of them jointly, with a masked language model.
 
 Each [MASK] of a template is a blank; [MASK:3] takes three pieces, [MASK:1-3] one
 to three, every [MASK=name] of one name takes the same fill, and high[MASK] goes

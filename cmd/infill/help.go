@@ -99,7 +99,7 @@ narrows the fills that are drawn from, and changes no fill's log-likelihood:
   --whole-words            no blank begins with a piece that continues the word on
                            its left; later pieces of a blank may, since they go on
                            with its own word, and high[MASK] still does
-  --characters 3-8         letters and other characters of each fill, the blanks
+  --characters 3-8         letters and other characters of each fill, the spaces
                            between its words not counted; 3-, -8 and 3 as well
   --pieces 1-3             what [MASK] stands for: [MASK:1-3]; bounds the words of
                            --slot too
@@ -151,7 +151,7 @@ one for each blank, which has to be among the candidates.`
 
 const helpFormats = `Forms of the result, --format:
 
-  text   for people: slots in colour on a terminal, long texts wrapped
+  text   for people: fills in colour on a terminal, long texts wrapped
   json   an array with one object for each template
   jsonl  an object a line, written as soon as its template is done
   csv    a row for each fill, with a head line; lists are JSON

@@ -22,9 +22,9 @@ import (
 func TestBadInput(t *testing.T) {
 	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
 	tests := []struct{ name, template, want string }{
-		{"no slot", "he had told me", "infill: no slot in the template: write [MASK] where a word is wanted\n"},
-		{"lower case", "he had [mask] me", "infill: no slot in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},
-		{"only slots", "[MASK] [MASK]", "infill: nothing but slots in the template: add at least one word around them\n"},
+		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] where a word is wanted\n"},
+		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},
+		{"only slots", "[MASK] [MASK]", "infill: nothing but blanks in the template: add at least one word around them\n"},
 		{"empty", "", "infill: no text: the text is empty or only white space\n"},
 		{"blank", " \t\n", "infill: no text: the text is empty or only white space\n"},
 		{"too long", strings.Repeat("the ", 300) + "[MASK]", "infill: text too long: 303 tokens found, the model takes 256 (its [CLS] and [SEP] included); shorten the text or split it\n"},

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the slot notation. A word of sixteen pieces is longer than any in the evaluation texts.
+// Bounds of the blank notation. A word of sixteen pieces is longer than any in the evaluation texts.
 const (
 	maxPieces       = 16
 	maxName         = 32
 	maxAlternatives = 64
 )
 
-// notation is one slot as typed.
+// notation is one blank as typed.
 type notation struct {
 	start, end       int // bytes of the text
 	name             string
@@ -23,43 +23,43 @@ type notation struct {
 	low, high        int // the same where a length is typed, else 0
 }
 
-const slotHelp = "write [MASK], [MASK:3], [MASK:1-3] or [MASK=name]"
+const blankHelp = "write [MASK], [MASK:3], [MASK:1-3] or [MASK=name]"
 
-// findSlots reads every slot of a text, leftmost first. Text that only looks like a slot ("[mask]", "[MASKED]") is text;
+// findBlanks reads every blank of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text;
 // what starts with "[MASK:" or "[MASK=" must be one.
-func findSlots(text string) ([]notation, error) {
+func findBlanks(text string) ([]notation, error) {
 	const opening = "[MASK"
-	var slots []notation
+	var blanks []notation
 	for at := 0; ; {
 		next := strings.Index(text[at:], opening)
 		if next < 0 {
-			return slots, nil
+			return blanks, nil
 		}
 		start := at + next
 		at = start + len(opening)
 		switch rest := text[at:]; {
 		case strings.HasPrefix(rest, "]"):
 			at++
-			slots = append(slots, notation{start: start, end: at, minimum: 1, maximum: 1})
+			blanks = append(blanks, notation{start: start, end: at, minimum: 1, maximum: 1})
 		case strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "="):
 			closing := strings.IndexByte(rest, ']')
 			if closing < 0 {
-				return nil, &InputError{Fault: errSlotSyntax, Offset: start, Detail: "the closing ] is missing; " + slotHelp}
+				return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: "the closing ] is missing; " + blankHelp}
 			}
-			slot, problem := parseSlot(rest[:closing])
+			blank, problem := parseBlank(rest[:closing])
 			at += closing + 1
 			if problem != "" {
-				return nil, &InputError{Fault: errSlotSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:at]), slotHelp)}
+				return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:at]), blankHelp)}
 			}
-			slot.start, slot.end = start, at
-			slots = append(slots, slot)
+			blank.start, blank.end = start, at
+			blanks = append(blanks, blank)
 		}
 	}
 }
 
-// parseSlot reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name".
-func parseSlot(inside string) (slot notation, problem string) {
-	slot.minimum, slot.maximum = 1, 1
+// parseBlank reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name".
+func parseBlank(inside string) (blank notation, problem string) {
+	blank.minimum, blank.maximum = 1, 1
 	length, name, named := strings.Cut(inside, "=")
 	if length != "" {
 		low, high, ranged := strings.Cut(length[1:], "-")
@@ -67,24 +67,24 @@ func parseSlot(inside string) (slot notation, problem string) {
 			high = low
 		}
 		var lowOK, highOK bool
-		slot.minimum, lowOK = parsePieces(low)
-		slot.maximum, highOK = parsePieces(high)
+		blank.minimum, lowOK = parsePieces(low)
+		blank.maximum, highOK = parsePieces(high)
 		switch {
 		case !lowOK || !highOK:
-			return slot, fmt.Sprintf("a length that is not a number from 1 to %d", maxPieces)
-		case slot.minimum > slot.maximum:
-			return slot, "a length that runs backwards"
+			return blank, fmt.Sprintf("a length that is not a number from 1 to %d", maxPieces)
+		case blank.minimum > blank.maximum:
+			return blank, "a length that runs backwards"
 		}
-		slot.low, slot.high = slot.minimum, slot.maximum
+		blank.low, blank.high = blank.minimum, blank.maximum
 	}
 	if named {
 		nameRune := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
 		if name == "" || len(name) > maxName || strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) >= 0 {
-			return slot, fmt.Sprintf("a name that is not 1 to %d bytes of letters, digits, _ and -", maxName)
+			return blank, fmt.Sprintf("a name that is not 1 to %d bytes of letters, digits, _ and -", maxName)
 		}
-		slot.name = name
+		blank.name = name
 	}
-	return slot, ""
+	return blank, ""
 }
 
 // parsePieces reads a number of tokens, written without sign or leading zero.
@@ -93,8 +93,8 @@ func parsePieces(text string) (pieces int, ok bool) {
 	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
 }
 
-// slotHint says what the user may have meant as a slot in a text without one, or "".
-func slotHint(text string) string {
+// blankHint says what the user may have meant as a blank in a text without one, or "".
+func blankHint(text string) string {
 	for at := range len(text) {
 		for _, meant := range [...]string{"[mask]", "<mask>", "[mask:", "[mask=", "___"} {
 			if end := at + len(meant); end <= len(text) && strings.EqualFold(text[at:end], meant) {
