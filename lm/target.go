@@ -54,13 +54,28 @@ type Term struct {
 	Slot   int
 	Masked []int // Slot among them, or none at all: the model then sees what it scores
 	Weight float64
+	// Part is the sum that the term belongs to, see [TargetOptions.Terms].
+	Part int
+}
+
+// ChainRule are the terms of log Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t−1), the rest
+// masked), order being σ, the slots from first to last. They are one part of an
+// energy, which of all fills over the whole vocabulary sums to one by itself.
+func ChainRule(order []int, part int) []Term {
+	terms := make([]Term, len(order))
+	for t, slot := range order {
+		terms[t] = Term{Slot: slot, Masked: slices.Clone(order[t:]), Weight: 1, Part: part}
+	}
+	return terms
 }
 
 // TargetOptions choose a target.
 type TargetOptions struct {
 	Energy Energy // PLL when empty
-	// Terms are, where not nil, the energy in the place of a named one: their sum.
-	// By a template's slots, a chain rule masks what comes later in its order.
+	// Terms are, where not nil, the energy in the place of a named one: U is the
+	// logarithm of the mean, over the parts 0, 1, ..., of exp of the sum of the
+	// part's terms. Terms of one part are their sum; the parts of [ChainRule] in
+	// several orders are the mean of these orders' probabilities.
 	Terms    []Term
 	Gradient Gradient // Full when empty
 	// Support is the token ids that each slot may take: category k of slot j
@@ -91,6 +106,18 @@ type Target interface {
 	Counts() Counts
 }
 
+// EnumerableTarget is a target whose energies of all fills take fewer rows than the
+// fills have. A model's is one.
+type EnumerableTarget interface {
+	Target
+	// EnumerationRows is how many rows Enumerate takes at most.
+	EnumerationRows() float64
+	// Enumerate writes U of every fill, nats, to energy [Π Categories()],
+	// row-major: the category of the last slot runs fastest. progress, where not
+	// nil, hears how many of the rows have been run.
+	Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error
+}
+
 // target is the Target of a model.
 //
 // A row is a text in which some slots are masked and the others filled. It gives
@@ -100,6 +127,7 @@ type Target interface {
 type target struct {
 	m          *MaskedLM
 	terms      []rowTerms
+	parts      int // of the energy
 	gradient   Gradient
 	template   []int64 // ids with [MASK] at the slots
 	slots      []int
@@ -117,7 +145,8 @@ type target struct {
 	back    gradientBatch
 	found   map[string][]float32 // this call's rows, out of reach of eviction
 	key     []byte
-	one     []bool // scratch: a single masked slot
+	one     []bool    // scratch: a single masked slot
+	sums    []float64 // scratch: of the parts
 }
 
 // rowTerms are the terms of the energy that one row scores.
@@ -126,6 +155,7 @@ type rowTerms struct {
 	slots   []int  // that are scored
 	places  []int  // their distributions' in the row
 	weights []float64
+	parts   []int
 }
 
 // constant tells whether the row is the same for every fill.
@@ -137,6 +167,7 @@ var (
 	_ samplers.StochasticGradientTarget = (*target)(nil)
 	_ samplers.ConditionalTarget        = (*target)(nil)
 	_ samplers.MaskedConditionalTarget  = (*target)(nil)
+	_ EnumerableTarget                  = (*target)(nil)
 )
 
 const (
@@ -181,9 +212,10 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		t.width = max(t.width, len(s))
 	}
 	t.everything = t.width > wholeAbove
-	if t.terms, err = groupTerms(o.Terms, len(slots)); err != nil {
+	if t.terms, t.parts, err = groupTerms(o.Terms, len(slots)); err != nil {
 		return nil, err
 	}
+	t.sums = make([]float64, t.parts)
 	if t.remembered, err = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) }); err != nil {
 		return nil, err
 	}
@@ -207,21 +239,21 @@ func (e Energy) terms(slots int) []Term {
 	return terms
 }
 
-// groupTerms puts the terms of one row together.
-func groupTerms(terms []Term, slots int) ([]rowTerms, error) {
-	var groups []rowTerms
+// groupTerms puts the terms of one row together, and counts the parts.
+func groupTerms(terms []Term, slots int) (groups []rowTerms, parts int, err error) {
+	var of []int
 	for _, term := range terms {
 		masked := make([]bool, slots)
 		for _, j := range append(term.Masked, term.Slot) {
 			if j < 0 || j >= slots {
-				return nil, fmt.Errorf("a term of slot %d in an energy of %d slots", j, slots)
+				return nil, 0, fmt.Errorf("a term of slot %d in an energy of %d slots", j, slots)
 			}
 		}
 		for _, j := range term.Masked {
 			masked[j] = true
 		}
 		if len(term.Masked) > 0 && !masked[term.Slot] {
-			return nil, fmt.Errorf("a term of slot %d, which its row does not mask", term.Slot)
+			return nil, 0, fmt.Errorf("a term of slot %d, which its row does not mask", term.Slot)
 		}
 		at := slices.IndexFunc(groups, func(g rowTerms) bool { return slices.Equal(g.masked, masked) })
 		if at < 0 {
@@ -230,11 +262,19 @@ func groupTerms(terms []Term, slots int) ([]rowTerms, error) {
 		}
 		g := &groups[at]
 		g.slots, g.places, g.weights = append(g.slots, term.Slot), append(g.places, place(masked, term.Slot)), append(g.weights, term.Weight)
+		g.parts, of = append(g.parts, term.Part), append(of, term.Part)
 	}
 	if groups == nil {
-		return nil, errors.New("an energy of no term")
+		return nil, 0, errors.New("an energy of no term")
 	}
-	return groups, nil
+	slices.Sort(of)
+	of = slices.Compact(of)
+	for part, number := range of {
+		if part != number {
+			return nil, 0, fmt.Errorf("part %d of an energy has no term", part)
+		}
+	}
+	return groups, len(of), nil
 }
 
 // place is where a row has the distribution of a slot that it scores.
@@ -302,6 +342,12 @@ func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, ener
 		return t.local(ctx, states, energy, gradient) // no row sees a slot
 	}
 	distinct := t.distinct(states)
+	if t.parts > 1 {
+		// How much of each part's gradient counts is known by the energies alone.
+		if err := t.evaluate(ctx, distinct.states); err != nil {
+			return err
+		}
+	}
 	if err := t.backward(ctx, distinct, terms, float32(t.Terms())/float32(asked)); err != nil {
 		return err
 	}
@@ -398,13 +444,15 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 	clear(gradient)
 	for c := range energy {
 		state := states[c*m : (c+1)*m]
+		shares := t.shares(state)
 		for i := range t.terms {
 			r := &t.terms[i]
 			row := t.found[string(t.keyOf(state, r.masked))]
 			for k, j := range r.slots {
 				out := gradient[(c*m+j)*t.width:][:t.categories[j]]
+				weight := r.weights[k] * shares[r.parts[k]]
 				for v, x := range row[r.places[k]*t.width:][:len(out)] {
-					out[v] += r.weights[k] * float64(x)
+					out[v] += weight * float64(x)
 				}
 			}
 		}
@@ -417,16 +465,49 @@ func (t *target) local(ctx context.Context, states []int, energy, gradient []flo
 func (t *target) sum(states []int, energy []float64) {
 	m := len(t.slots)
 	for c := range energy {
-		state := states[c*m : (c+1)*m]
-		energy[c] = 0
-		for i := range t.terms {
-			r := &t.terms[i]
-			row := t.found[string(t.keyOf(state, r.masked))]
-			for k, j := range r.slots {
-				energy[c] += r.weights[k] * float64(row[r.places[k]*t.width+state[j]])
-			}
+		energy[c] = logMean(t.sumParts(states[c*m : (c+1)*m]))
+	}
+}
+
+// sumParts adds up the parts of the energy of a state whose rows have been found.
+func (t *target) sumParts(state []int) []float64 {
+	clear(t.sums)
+	for i := range t.terms {
+		r := &t.terms[i]
+		row := t.found[string(t.keyOf(state, r.masked))]
+		for k, j := range r.slots {
+			t.sums[r.parts[k]] += r.weights[k] * float64(row[r.places[k]*t.width+state[j]])
 		}
 	}
+	return t.sums
+}
+
+// shares is what the gradient of each part counts for in that of the energy: exp of
+// the part over the sum of all.
+func (t *target) shares(state []int) []float64 {
+	if t.parts == 1 {
+		t.sums[0] = 1
+		return t.sums
+	}
+	sums := t.sumParts(state)
+	u := logMean(sums) + math.Log(float64(len(sums)))
+	for i, s := range sums {
+		sums[i] = math.Exp(s - u)
+	}
+	return sums
+}
+
+// logMean is the logarithm of the mean of exp of the numbers.
+func logMean(x []float64) float64 {
+	if len(x) == 1 {
+		return x[0]
+	}
+	top := slices.Max(x)
+	sum := 0.0
+	for _, x := range x {
+		sum += math.Exp(x - top)
+	}
+	return top + math.Log(sum/float64(len(x)))
 }
 
 // only masks one slot.
@@ -623,7 +704,7 @@ func (t *target) through(terms []int) (list []int, err error) {
 		}
 		list = append(list, i)
 		r := &t.terms[i]
-		if len(r.slots) != len(t.terms[list[0]].slots) || slices.Min(r.weights) != slices.Max(r.weights) {
+		if len(r.slots) != len(t.terms[list[0]].slots) || slices.Min(r.weights) != slices.Max(r.weights) || slices.Min(r.parts) != slices.Max(r.parts) {
 			return nil, errors.New("the energy has rows that score different numbers of slots, or with different weights: take the local gradient")
 		}
 	}
@@ -642,13 +723,14 @@ func (t *target) backward(ctx context.Context, d distinctStates, terms []int, sc
 	var keys []string
 	for g := range len(d.states) / m {
 		state := d.states[g*m : (g+1)*m]
+		shares := t.shares(state)
 		for _, i := range terms {
 			r := &t.terms[i]
 			row := len(b.ids)
 			b.ids = append(b.ids, t.template...)
 			for j, s := range t.slots {
 				b.at = append(b.at, int64(s))
-				weight := scale * float32(r.weights[0])
+				weight := scale * float32(r.weights[0]*shares[r.parts[0]])
 				if r.masked[j] {
 					weight = 0 // its embedding is [MASK]'s
 				} else {

@@ -1,0 +1,92 @@
+package lm_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"infill/lm"
+)
+
+// bothWays is the mean of the chain rule from left to right and from right to left.
+func bothWays() []lm.Term {
+	return append(lm.ChainRule([]int{0, 1, 2}, 0), lm.ChainRule([]int{2, 1, 0}, 1)...)
+}
+
+func TestEnumerate(t *testing.T) {
+	m := tiny(t)
+	for i, o := range []lm.TargetOptions{
+		{Energy: lm.PLL}, {Energy: lm.Filled}, {Terms: lm.ChainRule([]int{1, 2, 0}, 0)}, {Terms: bothWays()},
+		{Terms: []lm.Term{{Slot: 0, Masked: []int{0, 2}, Weight: 0.5}, {Slot: 2, Masked: []int{0, 2}, Weight: -1}, {Slot: 1, Weight: 0.25}}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			target := newTarget(t, m, o)
+			all := target.(lm.EnumerableTarget)
+			states := manyStates()
+			got, want, rows := make([]float64, len(states)/3), make([]float64, len(states)/3), 0
+			if err := all.Enumerate(context.Background(), got, func(done int) { rows = done }); err != nil {
+				t.Fatal(err)
+			}
+			if float64(rows) != all.EnumerationRows() || target.Counts().Rows > int64(rows) {
+				t.Errorf("told of %d rows and ran %d: expected %v", rows, target.Counts().Rows, all.EnumerationRows())
+			}
+			if err := newTarget(t, m, o).Energy(context.Background(), states, want); err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if !close32(got[i], want[i]) {
+					t.Fatalf("fill %v: %g, its energy is %g", states[3*i:3*i+3], got[i], want[i])
+				}
+			}
+		})
+	}
+}
+
+// The mean of two orders has the mean of their probabilities, and its gradient is
+// that of the orders by their shares.
+func TestMeanOfChainRules(t *testing.T) {
+	m := tiny(t)
+	for _, gradient := range []lm.Gradient{lm.Local, lm.Full} {
+		states := manyStates()
+		left, leftGradient := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: lm.ChainRule([]int{0, 1, 2}, 0)}), states, 20)
+		right, rightGradient := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: lm.ChainRule([]int{2, 1, 0}, 0)}), states, 20)
+		both, bothGradient := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: bothWays()}), states, 20)
+		for i := range both {
+			a, b := math.Exp(left[i]), math.Exp(right[i])
+			if want := math.Log((a + b) / 2); !close32(both[i], want) {
+				t.Fatalf("%s, fill %d: %g, want %g", gradient, i, both[i], want)
+			}
+			for j := i * 15; j < (i+1)*15; j++ {
+				if want := (a*leftGradient[j] + b*rightGradient[j]) / (a + b); !close32(bothGradient[j], want) {
+					t.Fatalf("%s, fill %d: gradient %g, want %g", gradient, i, bothGradient[j], want)
+				}
+			}
+		}
+	}
+}
+
+// Over the whole vocabulary a chain rule's probabilities sum to one.
+func TestChainRuleSumsToOne(t *testing.T) {
+	m := tiny(t)
+	all := make([]int, m.Vocabulary())
+	for i := range all {
+		all[i] = i
+	}
+	target := targetOf(t, m, exampleIDs, exampleSlots[:2], lm.TargetOptions{
+		Support: [][]int{all, all}, Terms: append(lm.ChainRule([]int{0, 1}, 0), lm.ChainRule([]int{1, 0}, 1)...)})
+	energy := make([]float64, len(all)*len(all))
+	if err := target.(lm.EnumerableTarget).Enumerate(context.Background(), energy, nil); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, u := range energy {
+		sum += math.Exp(u)
+	}
+	if math.Abs(sum-1) > 1e-4 {
+		t.Errorf("the probabilities sum to %g", sum)
+	}
+	if _, err := m.NewTarget(exampleIDs, exampleSlots, lm.TargetOptions{Support: exampleKinds, Terms: lm.ChainRule([]int{0, 1, 2}, 1)}); err == nil {
+		t.Error("an energy without its first part was taken")
+	}
+}
