@@ -21,7 +21,8 @@
 // [Names] lists the samplers, and [Describe] tells of one what it targets, what
 // it costs and what can be set; each sampler's file begins with its paper, its
 // equations and what its step size means. A [Spec] is a sampler with settings.
-// [Anneal] and [MaskPredict] search and decode instead of sampling;
+// [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and
+// [MaskPredict] search and decode instead of sampling;
 // [FitFactorised] fits independent binary slots.
 //
 // # Contracts

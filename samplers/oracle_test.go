@@ -409,6 +409,85 @@ func (w *world) byBlocks(conditional func(i int, block []int, slot, v int) float
 	return mean(ms)
 }
 
+// chained is the probability of drawing the slots of a block, one after the
+// other, from a state to another; without an order the one of least entropy
+// comes first.
+func (w *world) chained(conditional func(i int, block []int, slot, v int) float64, order []int, i int, block []int, to int) float64 {
+	state, left, q := slices.Clone(w.State(i)), slices.Clone(block), 1.0
+	for len(left) > 0 {
+		here, slot, least := w.Index(state), -1, math.Inf(1)
+		for at, j := range left {
+			rank := float64(slices.Index(order, j))
+			if order == nil {
+				rank = 0
+				for v := range w.categories[j] {
+					if p := conditional(here, left, j, v); p > 0 {
+						rank += p * math.Log(1/p)
+					}
+				}
+			}
+			if rank < least {
+				slot, least = at, rank
+			}
+		}
+		j := left[slot]
+		v := w.State(to)[j]
+		q *= conditional(here, left, j, v)
+		state[j] = v
+		left = slices.Delete(left, slot, slot+1)
+	}
+	return q
+}
+
+// byChain is the mean over all blocks of a size of Metropolis–Hastings with the
+// chain rule of a block as proposal.
+func (w *world) byChain(conditional func(i int, block []int, slot, v int) float64, order []int, size int) [][]float64 {
+	var ms [][][]float64
+	for _, block := range subsets(len(w.categories), size) {
+		ms = append(ms, w.metropolis(w.matrix(func(i, to int) float64 {
+			for j, v := range w.State(to) {
+				if !slices.Contains(block, j) && v != w.State(i)[j] {
+					return 0
+				}
+			}
+			return w.chained(conditional, order, i, block, to)
+		})))
+	}
+	return mean(ms)
+}
+
+// resampled is iterated sampling importance resampling with one or two draws.
+func (w *world) resampled(conditional func(i int, block []int, slot, v int) float64, order []int, draws int) [][]float64 {
+	q, weight := make([]float64, w.Len()), make([]float64, w.Len())
+	for i := range q {
+		q[i] = w.chained(conditional, order, 0, []int{0, 1, 2}, i)
+		weight[i] = math.Exp(w.Energy[i]) / q[i]
+	}
+	return w.matrix(func(i, to int) float64 {
+		p := 0.0
+		for a := range q {
+			if draws == 1 {
+				if share := weight[to] / (weight[i] + weight[a]); a == to {
+					p += q[a] * share
+				}
+				if i == to {
+					p += q[a] * weight[i] / (weight[i] + weight[a])
+				}
+				continue
+			}
+			for b := range q {
+				total := weight[i] + weight[a] + weight[b]
+				for _, taken := range []int{i, a, b} {
+					if taken == to {
+						p += q[a] * q[b] * weight[taken] / total
+					}
+				}
+			}
+		}
+		return p
+	})
+}
+
 // exactDifferences is a gradient whose differences are those of the energy.
 func (w *world) exactDifferences() [][]float64 {
 	rows := make([][]float64, w.Len())

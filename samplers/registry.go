@@ -16,8 +16,9 @@ type Description struct {
 	Target string
 	// Cost is what one step of one chain evaluates.
 	Cost string
-	// Conditionals and Distances tell that the target must be a
-	// [ConditionalTarget] or a [MetricTarget].
+	// Conditionals and Distances tell that the target must offer conditionals
+	// of slots ([ConditionalTarget], [MaskedConditionalTarget]) or be a
+	// [MetricTarget].
 	Conditionals, Distances bool
 	// Settings are what a [Spec] can set, by name.
 	Settings []Setting
@@ -65,6 +66,9 @@ func registry() []entry {
 	return []entry{
 		gibbsEntry(),
 		mlmMetropolisEntry(),
+		chainBlockEntry(),
+		independenceEntry(),
+		importanceEntry(),
 		gwgEntry(),
 		gwgXEntry(),
 		pathAuxiliaryEntry(),

@@ -21,6 +21,14 @@ type only struct{ Target }
 // units.
 type oneHot struct{ *targets.Ising }
 
+// LogMaskedConditionals makes all categories alike.
+func (oneHot) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, logp []float64) error {
+	for i := range logp {
+		logp[i] = -math.Ln2
+	}
+	return nil
+}
+
 func (t oneHot) Latents() int { return 1 }
 
 func (oneHot) LatentLogits(_ []int, logits []float64) { clear(logits) }

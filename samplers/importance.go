@@ -1,0 +1,342 @@
+// Importance sampling with draws of the chain rule (chainrule.go). With q as
+// proposal and π ∝ exp(U),
+//
+//	x_i ~ q,  w_i = exp(U(x_i) - log q(x_i)),  Ẑ = mean w,  P(x) = exp(U(x))/Ẑ
+//
+// Ẑ is unbiased for Z = Σ exp(U), and the probability of every state of known
+// energy has the relative standard error of Ẑ (delta method): drawn or not, and
+// however seldom. Means of functions are ratios Σ w f / Σ w (Owen, Monte Carlo
+// theory, methods and examples, chapter 9). Whether to believe the errors is told
+// by the shape k̂ of a generalised Pareto distribution fitted to the largest
+// weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto Smoothed Importance
+// Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics
+// 2009). The weights themselves are not smoothed: their mean stays unbiased.
+//
+// The kernel importance makes a chain of it: iterated sampling importance
+// resampling (Tjelmeland 2004; Andrieu, Doucet and Holenstein, JRSS B 2010). Of
+// the state and n draws of q one becomes the next, with probability ∝ w.
+//
+// Target: exp(U) exactly, as long as q reaches every state of positive
+// probability; the kernel is reversible. No step size, nothing to tune, no
+// gradient. It does not say whether a mode was missed that q hardly reaches: no
+// weight tells of what was never drawn. Cost: a conditional a slot and an energy
+// for each draw, and the kernel's conditionals of the state where it is.
+// States whose energy is no number count as forbidden.
+
+package samplers
+
+import (
+	"context"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Importance estimates the normaliser of exp(U), and with it probabilities of
+// states, from weighted draws of the chain rule. More draws can be added at any
+// time.
+type Importance struct {
+	target    Target
+	rule      *ChainRule
+	states    []int // [draws × slots]
+	energy    []float64
+	logWeight []float64
+}
+
+// NewImportance makes an estimate without draws. order is that of
+// [NewChainRule].
+func NewImportance(target Target, order []int) (*Importance, error) {
+	rule, err := newChainRule("importance sampling", target, order)
+	if err != nil {
+		return nil, err
+	}
+	return &Importance{target: target, rule: rule}, nil
+}
+
+// Draw adds one draw per stream. Streams may be used again: each goes on. After
+// an error nothing was added.
+func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
+	n, slots := len(streams), len(m.rule.categories)
+	states, logq, energy := make([]int, n*slots), make([]float64, n), make([]float64, n)
+	if err := m.rule.Draw(ctx, states, nil, streams, logq); err != nil {
+		return err
+	}
+	if err := m.target.Energy(ctx, states, energy); err != nil {
+		return err
+	}
+	for i, u := range energy {
+		logq[i] = logWeight(u, logq[i])
+	}
+	m.states = append(m.states, states...)
+	m.energy = append(m.energy, energy...)
+	m.logWeight = append(m.logWeight, logq...)
+	return nil
+}
+
+// logWeight is log w, -Inf for a state that is forbidden.
+func logWeight(energy, logq float64) float64 {
+	if !finite(energy) {
+		return math.Inf(-1)
+	}
+	return energy - logq
+}
+
+// Len is the number of draws.
+func (m *Importance) Len() int { return len(m.energy) }
+
+// State is the i-th draw, [slots].
+func (m *Importance) State(i int) []int {
+	slots := len(m.rule.categories)
+	return m.states[i*slots : (i+1)*slots]
+}
+
+// Energy is U of the i-th draw, in nats.
+func (m *Importance) Energy(i int) float64 { return m.energy[i] }
+
+// LogWeight is log w of the i-th draw, in nats: -Inf where it is forbidden.
+func (m *Importance) LogWeight(i int) float64 { return m.logWeight[i] }
+
+// A Normaliser is an estimate of Z = Σ exp(U).
+type Normaliser struct {
+	// Log is log Ẑ, in nats.
+	Log float64
+	// Error is the relative standard error of Ẑ, and so of every probability
+	// that is computed from it: from the spread of the weights. NaN for fewer
+	// than two draws.
+	Error float64
+	// Draws is their number, and EffectiveSampleSize what they are worth, (Σ
+	// w)²/Σ w² (Kong 1992).
+	Draws               int
+	EffectiveSampleSize float64
+	// ParetoK is k̂ of the weights, see [ParetoK].
+	ParetoK float64
+}
+
+// Normaliser is the estimate of all draws.
+func (m *Importance) Normaliser() Normaliser {
+	n := len(m.logWeight)
+	z := Normaliser{Log: math.NaN(), Error: math.NaN(), Draws: n, ParetoK: ParetoK(m.logWeight)}
+	if n == 0 {
+		return z
+	}
+	sum := logSumExp(m.logWeight)
+	z.Log = sum - math.Log(float64(n))
+	squares := 0.0
+	for _, l := range m.logWeight {
+		squares += math.Exp(2 * (l - sum))
+	}
+	if z.EffectiveSampleSize = 1 / squares; n > 1 {
+		// Σ (w/Σw - 1/n)² = Σ (w/Σw)² - 1/n
+		z.Error = math.Sqrt(math.Max(0, squares-1/float64(n)) * float64(n) / float64(n-1))
+	}
+	return z
+}
+
+// Believable tells whether the errors can be believed: k̂ is below min(1 -
+// 1/log₁₀ draws, 0.7), up to where Vehtari et al. (JMLR 2024) find estimates of
+// errors to be right.
+func (z Normaliser) Believable() bool {
+	return z.ParetoK < min(1-1/math.Log10(float64(z.Draws)), 0.7)
+}
+
+// Probability is that of a state of the energy, with its standard error.
+func (z Normaliser) Probability(energy float64) (probability, standardError float64) {
+	probability = math.Exp(energy - z.Log)
+	return probability, probability * z.Error
+}
+
+// Mean is the mean of a function of the state under π, with its standard error
+// by the delta method. NaN without draws that weigh something.
+func (m *Importance) Mean(f func(state []int) float64) (mean, standardError float64) {
+	sum := logSumExp(m.logWeight)
+	values := make([]float64, m.Len())
+	for i, l := range m.logWeight {
+		values[i] = f(m.State(i))
+		mean += math.Exp(l-sum) * values[i]
+	}
+	squares := 0.0
+	for i, l := range m.logWeight {
+		d := math.Exp(l-sum) * (values[i] - mean)
+		squares += d * d
+	}
+	return mean, math.Sqrt(squares)
+}
+
+// Distinct lists a draw of each state that was drawn and is not forbidden, the
+// most probable first.
+func (m *Importance) Distinct() []int {
+	var list []int
+	for i := range m.Len() {
+		if !math.IsInf(m.logWeight[i], -1) {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		if m.energy[a] != m.energy[b] {
+			if m.energy[a] > m.energy[b] {
+				return -1
+			}
+			return 1
+		}
+		return slices.Compare(m.State(a), m.State(b))
+	})
+	return slices.CompactFunc(list, func(a, b int) bool { return slices.Equal(m.State(a), m.State(b)) })
+}
+
+// ParetoK is the shape k̂ of the generalised Pareto distribution that fits the
+// largest weights, the ⌈min(n/5, 3√n)⌉ of n that lie above the others, given as
+// logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
+// the variance is infinite, from 1 on the mean.
+//
+// -Inf tells that the largest weights are all equal, so that there is no tail.
+// +Inf means that it is not defined: fewer than 25 weights, one that is NaN or
+// +Inf, or none above zero.
+func ParetoK(logWeights []float64) float64 {
+	n := len(logWeights)
+	if n < 25 {
+		return math.Inf(1)
+	}
+	sorted := slices.Sorted(slices.Values(logWeights))
+	largest := sorted[n-1]
+	if math.IsNaN(sorted[0]) || math.IsInf(largest, 0) {
+		return math.Inf(1)
+	}
+	tail := int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n)))))
+	threshold := math.Exp(sorted[n-tail-1] - largest)
+	var above []float64
+	for _, l := range sorted[n-tail:] {
+		// What differs by rounding is equal.
+		if x := math.Exp(l-largest) - threshold; x > 1e-6 {
+			above = append(above, x)
+		}
+	}
+	if len(above) < 5 {
+		return math.Inf(-1)
+	}
+	return paretoShape(above)
+}
+
+// paretoShape is the estimate of Zhang and Stephens (2009) of a generalised
+// Pareto distribution's shape, from exceedances in ascending order, drawn
+// towards 1/2 by a weak prior worth ten of them (Vehtari et al., appendix C).
+func paretoShape(x []float64) float64 {
+	n := len(x)
+	grid := 30 + int(math.Sqrt(float64(n)))
+	quartile := x[int(float64(n)/4+0.5)-1]
+	theta, likelihood := make([]float64, grid), make([]float64, grid)
+	shape := func(b float64) float64 {
+		sum := 0.0
+		for _, v := range x {
+			sum += math.Log1p(-b * v)
+		}
+		return sum / float64(n)
+	}
+	for j := range theta {
+		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(grid)/(float64(j)+0.5)))/(3*quartile)
+		k := shape(theta[j])
+		likelihood[j] = float64(n) * (math.Log(-theta[j]/k) - k - 1)
+	}
+	total, b := logSumExp(likelihood), 0.0
+	for j, l := range likelihood {
+		b += math.Exp(l-total) * theta[j]
+	}
+	return (shape(b)*float64(n) + 5) / float64(n+10)
+}
+
+// resampler is the kernel.
+type resampler struct {
+	target     Target
+	rule       *ChainRule
+	categories []int
+	draws      int
+
+	choose  choice
+	sources []source
+	states  []int // the draws of all chains, then their positions
+	logq    []float64
+	energy  []float64 // of the draws
+	weight  []float64 // log, of one chain's draws and its state
+	scratch []float64
+}
+
+var _ mover = (*resampler)(nil)
+
+type resamplerSettings struct {
+	draws count
+	order slotOrder
+}
+
+func (s *resamplerSettings) register(f *flag.FlagSet) {
+	f.Var(&s.draws, "draws", "that a step makes")
+	f.Var(&s.order, "order", orderHelp)
+}
+
+func (s *resamplerSettings) mover(name string, target Target, _ *rand.Rand) (mover, error) {
+	k := &resampler{target: target, categories: target.Categories(), draws: int(s.draws)}
+	var err error
+	if k.rule, err = s.order.rule(name, target); err != nil {
+		return nil, err
+	}
+	k.weight, k.scratch = make([]float64, k.draws+1), make([]float64, k.draws+1)
+	k.choose = func(row, slot int, logp []float64, total float64) int {
+		if chain := row / k.draws; chain < len(k.sources) {
+			return drawLog(k.sources[chain], logp, total, k.rule.weight)
+		}
+		return k.states[row*len(k.categories)+slot]
+	}
+	return k, nil
+}
+
+func (k *resampler) start(ctx context.Context, state *State) error {
+	return evaluate(ctx, k.target, state)
+}
+
+func (k *resampler) transition(ctx context.Context, state *State, sources []source, info *Info) error {
+	chains, slots := state.Chains(), len(k.categories)
+	drawn := chains * k.draws
+	info.reset(chains, slots)
+	k.states, k.logq = resized(k.states, (drawn+chains)*slots), resized(k.logq, drawn+chains)
+	k.energy = resized(k.energy, drawn)
+	clear(k.states)
+	copy(k.states[drawn*slots:], state.Positions)
+	k.sources = sources
+	conditionals, err := k.rule.walk(ctx, k.states, nil, k.logq, k.choose)
+	if err != nil {
+		return err
+	}
+	if err := k.target.Energy(ctx, k.states[:drawn*slots], k.energy); err != nil {
+		return err
+	}
+	info.Cost = Cost{Energies: drawn, Conditionals: conditionals}
+	for c, src := range sources {
+		for i := range k.draws {
+			if k.weight[i] = logWeight(k.energy[c*k.draws+i], k.logq[c*k.draws+i]); math.IsNaN(k.weight[i]) {
+				k.weight[i] = math.Inf(-1)
+			}
+		}
+		k.weight[k.draws] = state.Energy[c] - k.logq[drawn+c]
+		at, energy := drawn+c, state.Energy[c]
+		// A state that q does not reach weighs more than all that it does.
+		if total := logSumExp(k.weight); finite(total) {
+			if i := drawLog(src, k.weight, total, k.scratch); i < k.draws {
+				at, energy = c*k.draws+i, k.energy[c*k.draws+i]
+			}
+		}
+		copy(info.proposal(c), k.states[at*slots:(at+1)*slots])
+		info.move(c, state, energy)
+	}
+	return nil
+}
+
+func importanceEntry() entry {
+	return entry{
+		Description: Description{
+			Name: "importance", Title: "Iterated sampling importance resampling by the chain rule",
+			Paper: "Andrieu, Doucet and Holenstein, Particle Markov Chain Monte Carlo Methods, JRSS B 2010",
+			Exact: true, Target: onlyExp, Cost: "a conditional a slot and 1 energy a draw", Conditionals: true, OnText: &OnText{},
+		},
+		nature:   "it draws from the conditionals as they are",
+		settings: func() settings { return &resamplerSettings{draws: 4} },
+	}
+}

@@ -1,0 +1,342 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"infill/samplers/targets"
+)
+
+// foreignTable has conditionals that are not those of exp(U).
+func foreignTable(t *testing.T) *targets.Table {
+	t.Helper()
+	return ragged(targets.TableOptions{Scale: 1.2, ConditionalError: 0.7})(t).(*targets.Table)
+}
+
+// log q sums to one in every order, is what a draw reports, and is that of the
+// formula; so do blocks, given the slots that are held.
+func TestChainRule(t *testing.T) {
+	ctx := context.Background()
+	target := foreignTable(t)
+	w := newWorld(t, target)
+	for _, order := range [][]int{nil, {0, 1, 2}, {2, 0, 1}} {
+		rule, err := NewChainRule(target, order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range [][]int{{0, 1, 2}, {0, 2}, {1}} {
+			var open []bool
+			for range w.Len() {
+				for j := range 3 {
+					open = append(open, slices.Contains(block, j))
+				}
+			}
+			states, logq := slices.Clone(w.States), make([]float64, w.Len())
+			if err := rule.LogProbability(ctx, states, open, logq); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(states, w.States) {
+				t.Fatal("scoring changed the states")
+			}
+			total := 0.0
+			for i, l := range logq {
+				if want := math.Log(w.chained(w.masked(t), order, i, block, i)); !(math.Abs(l-want) < 1e-12) {
+					t.Errorf("order %v, block %v: log q of %v is %v, want %v", order, block, w.State(i), l, want)
+				}
+				if !changedOutside(w.State(i), w.State(0), block) {
+					total += math.Exp(l)
+				}
+			}
+			if !(math.Abs(total-1) < 1e-12) {
+				t.Errorf("order %v, block %v: q adds up to %v", order, block, total)
+			}
+			drawn := make([]float64, w.Len())
+			if err := rule.Draw(ctx, states, open, Streams(7, "chain", w.Len()), drawn); err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range drawn {
+				at := states[3*i : 3*i+3]
+				if changedOutside(at, w.State(i), block) {
+					t.Errorf("block %v: %v became %v", block, w.State(i), at)
+				}
+				if l != logq[w.Index(at)] {
+					t.Errorf("order %v: %v was drawn with log q %v and is scored %v", order, at, l, logq[w.Index(at)])
+				}
+			}
+		}
+	}
+}
+
+func changedOutside(a, b, block []int) bool {
+	for j := range a {
+		if a[j] != b[j] && !slices.Contains(block, j) {
+			return true
+		}
+	}
+	return false
+}
+
+// Draws come as often as q says, and the same whatever is drawn beside them.
+func TestChainRuleDraws(t *testing.T) {
+	ctx := context.Background()
+	target := foreignTable(t)
+	w := newWorld(t, target)
+	rule, err := NewChainRule(target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 20000
+	states, logq := make([]int, 3*n), make([]float64, n)
+	if err := rule.Draw(ctx, states, nil, Streams(1, "draws", n), logq); err != nil {
+		t.Fatal(err)
+	}
+	counts := make([]float64, w.Len())
+	for i := range n {
+		counts[w.Index(states[3*i:3*i+3])]++
+	}
+	for i, c := range counts {
+		p := w.chained(w.masked(t), nil, 0, []int{0, 1, 2}, i)
+		if margin := 5*math.Sqrt(n*p*(1-p)) + 3; !(math.Abs(c-n*p) <= margin) {
+			t.Errorf("%v was drawn %v times, want %.0f ± %.0f", w.State(i), c, n*p, margin)
+		}
+	}
+	alone, one := make([]int, 3), make([]float64, 1)
+	if err := rule.Draw(ctx, alone, nil, Streams(1, "draws", n)[4:5], one); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(alone, states[12:15]) || one[0] != logq[4] {
+		t.Errorf("draw 4 is %v with %v alone, %v with %v among others", alone, one, states[12:15], logq[4])
+	}
+}
+
+func TestChainRuleErrors(t *testing.T) {
+	ctx := context.Background()
+	target := foreignTable(t)
+	for _, order := range [][]int{{}, {0, 1}, {0, 1, 1}, {1, 2, 3}, {0, 1, 2, 2}} {
+		if _, err := NewChainRule(target, order); err == nil || !strings.Contains(err.Error(), "order") {
+			t.Errorf("order %v: error %v", order, err)
+		}
+	}
+	if _, err := NewChainRule(lattice(t, 2, 2), nil); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("no conditionals: error %v", err)
+	}
+	if _, err := NewImportance(nil, nil); err == nil {
+		t.Error("no target: no error")
+	}
+	rule, err := NewChainRule(target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := make([]float64, 1)
+	for name, err := range map[string]error{
+		"positions": rule.Draw(ctx, make([]int, 4), nil, Streams(1, "", 1), one),
+		"open":      rule.Draw(ctx, make([]int, 3), make([]bool, 2), Streams(1, "", 1), one),
+		"streams":   rule.Draw(ctx, make([]int, 3), nil, nil, one),
+		"category":  rule.LogProbability(ctx, []int{0, 2, 0}, nil, one),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	left := 1
+	spoilt, err := NewImportance(failing{target, &left}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spoilt.Draw(ctx, Streams(1, "", 2)); !errors.Is(err, errFails) || spoilt.Len() != 0 {
+		t.Errorf("a failing target: error %v, %d draws", err, spoilt.Len())
+	}
+	nowhere, err := NewImportance(undefined{target}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nowhere.Draw(ctx, Streams(1, "", 2)); !errors.Is(err, errNoDistribution) {
+		t.Errorf("a conditional that is none: error %v", err)
+	}
+}
+
+// undefined has conditionals that are no numbers.
+type undefined struct{ *targets.Table }
+
+func (undefined) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, logp []float64) error {
+	for i := range logp {
+		logp[i] = math.NaN()
+	}
+	return nil
+}
+
+// Ẑ is unbiased; probabilities and means lie as far from the exact ones as their
+// errors say.
+func TestImportance(t *testing.T) {
+	ctx := context.Background()
+	target := foreignTable(t)
+	w := newWorld(t, target)
+	const repetitions, draws = 400, 150
+	sum, square, covered, inside := 0.0, 0.0, 0.0, 0.0
+	first := func(state []int) float64 { return float64(state[0]) }
+	likeliest := slices.Index(w.Probability, slices.Max(w.Probability))
+	for seed := range uint64(repetitions) {
+		m, err := NewImportance(target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams := Streams(seed, "importance", draws/3)
+		for range 3 {
+			if err := m.Draw(ctx, streams); err != nil {
+				t.Fatal(err)
+			}
+		}
+		z := m.Normaliser()
+		if z.Draws != draws || m.Len() != draws || !(z.EffectiveSampleSize > 1 && z.EffectiveSampleSize <= draws) {
+			t.Fatalf("%+v of %d draws", z, draws)
+		}
+		ratio := math.Exp(z.Log - w.LogNormaliser)
+		sum += ratio / repetitions
+		square += ratio * ratio / repetitions
+		if p, e := z.Probability(w.Energy[likeliest]); math.Abs(p-w.Probability[likeliest]) <= 1.96*e {
+			covered++
+		}
+		if mean, e := m.Mean(first); math.Abs(mean-w.Mean(first)) <= 1.96*e {
+			inside++
+		}
+	}
+	if margin := 5 * math.Sqrt((square-sum*sum)/repetitions); !(math.Abs(sum-1) <= margin) || margin > 0.1 {
+		t.Errorf("the mean of Ẑ/Z is %v, want 1 ± %v", sum, margin)
+	}
+	for name, n := range map[string]float64{"probabilities": covered, "means": inside} {
+		if share := n / repetitions; !(share > 0.9 && share < 0.99) {
+			t.Errorf("%s: %.3f of the intervals hold the exact value, want 0.95", name, share)
+		}
+	}
+}
+
+// With the target's own conditionals every weight is Z, and nothing is forbidden
+// that is listed.
+func TestImportanceWithoutError(t *testing.T) {
+	ctx := context.Background()
+	target := ragged(targets.TableOptions{Scale: 1.2})(t).(*targets.Table)
+	w := newWorld(t, target)
+	m, err := NewImportance(target, []int{1, 0, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if z := m.Normaliser(); !math.IsNaN(z.Log) || z.Believable() {
+		t.Errorf("no draws: %+v", z)
+	}
+	if err := m.Draw(ctx, Streams(1, "own", 300)); err != nil {
+		t.Fatal(err)
+	}
+	z := m.Normaliser()
+	if !(math.Abs(z.Log-w.LogNormaliser) < 1e-9 && z.Error < 1e-6 && math.Abs(z.EffectiveSampleSize-300) < 1e-6) || !z.Believable() {
+		t.Errorf("%+v, want log Z %v", z, w.LogNormaliser)
+	}
+	last := math.Inf(1)
+	seen := map[int]bool{}
+	for _, i := range m.Distinct() {
+		at := w.Index(m.State(i))
+		if u := m.Energy(i); u > last || seen[at] || u != w.Energy[at] {
+			t.Errorf("%v with energy %v comes after %v, seen %v", m.State(i), u, last, seen[at])
+		}
+		last, seen[at] = m.Energy(i), true
+	}
+	if len(seen) < 10 {
+		t.Errorf("%d states of 24 in 300 draws", len(seen))
+	}
+	for i := range 2 { // forbidden states weigh nothing
+		target.Set([]int{i, 0, 0}, math.Inf(-1))
+	}
+	forbids, err := NewImportance(poisoned{target, func(state []int) bool { return state[2] == 1 }, math.NaN(), 0}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forbids.Draw(ctx, Streams(2, "own", 300)); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range forbids.Distinct() {
+		if state := forbids.State(i); state[2] == 1 || !finite(forbids.LogWeight(i)) {
+			t.Errorf("%v weighs %v", state, forbids.LogWeight(i))
+		}
+	}
+}
+
+// The shape of Pareto tails is found, and what is none is told.
+func TestParetoK(t *testing.T) {
+	const n = 20000
+	for _, k := range []float64{0.2, 0.5, 0.7, 1, 1.5} {
+		r := rand.New(rand.NewPCG(1, uint64(10*k)))
+		mean := 0.0
+		for range 10 {
+			logs := make([]float64, n)
+			for i := range logs {
+				logs[i] = 300 - k*math.Log(r.Float64()) // a Pareto law, of any scale
+			}
+			mean += ParetoK(logs) / 10
+		}
+		if !(math.Abs(mean-k) < 0.08) {
+			t.Errorf("shape %v is found as %v", k, mean)
+		}
+	}
+	few := make([]float64, 24)
+	same := make([]float64, 200)
+	broken := slices.Clone(same)
+	broken[3] = math.NaN()
+	nothing := slices.Repeat([]float64{math.Inf(-1)}, 100)
+	for name, c := range map[string]struct {
+		weights []float64
+		want    float64
+	}{"few": {few, math.Inf(1)}, "equal": {same, math.Inf(-1)}, "NaN": {broken, math.Inf(1)}, "forbidden": {nothing, math.Inf(1)}} {
+		if got := ParetoK(c.weights); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A proposal whose tails are too light is told by k̂.
+func TestHeavyWeights(t *testing.T) {
+	// Twelve slots of U = Σ θ_j with conditionals that prefer 0: log-weights
+	// spread as a normal law of standard deviation 7.
+	const slots = 12
+	target := light{slots}
+	m, err := NewImportance(target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Draw(context.Background(), Streams(5, "light", 2000)); err != nil {
+		t.Fatal(err)
+	}
+	if z := m.Normaliser(); z.Believable() || !(z.ParetoK > 0.7) {
+		t.Errorf("%+v is believed", z)
+	}
+}
+
+type light struct{ slots int }
+
+func (l light) Categories() []int { return slices.Repeat([]int{8}, l.slots) }
+
+func (l light) Energy(_ context.Context, states []int, energy []float64) error {
+	for c := range energy {
+		energy[c] = 0
+		for _, v := range states[c*l.slots : (c+1)*l.slots] {
+			energy[c] += float64(v)
+		}
+	}
+	return nil
+}
+
+func (l light) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, logp []float64) error {
+	for i := range logp {
+		logp[i] = -float64(i % 8)
+	}
+	for at := 0; at < len(logp); at += 8 {
+		total := logSumExp(logp[at : at+8])
+		for v := range 8 {
+			logp[at+v] -= total
+		}
+	}
+	return nil
+}
