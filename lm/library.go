@@ -13,7 +13,7 @@ type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
 	Path    string // of the file; where there is none, of the folder, or of the file that is missing
 	Found   bool
-	Version string // "1.24.1", as the file records it; empty when a library named by the user records none
+	Version string // "1.31.1", as the file records it; empty when a library named by the user records none
 	Usable  bool
 	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
 	Reason  string // why it is not usable, one line; empty when it is

@@ -154,7 +154,7 @@ type lazySession struct {
 	session *ort.Session
 }
 
-func (l *lazySession) get(m *MaskedLM) (*ort.Session, error) {
+func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if l.session != nil {
@@ -167,6 +167,12 @@ func (l *lazySession) get(m *MaskedLM) (*ort.Session, error) {
 	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{
 		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
 	})
+	if err == nil && m.precision == INT8 && l == &m.conditionals {
+		if err = m.checkIntegers(ctx, l.session, dir); err != nil {
+			err = errors.Join(err, l.session.Close())
+			l.session = nil
+		}
+	}
 	return l.session, err
 }
 

@@ -108,7 +108,7 @@ func (b *batch) prepare(vocabulary int) {
 
 // run computes the batch's results, in calls of a size that suits the device.
 func (m *MaskedLM) run(ctx context.Context, b *batch) error {
-	session, err := m.conditionals.get(m)
+	session, err := m.conditionals.get(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (b *gradientBatch) chains() int { return b.rows() / b.terms }
 
 // runGradient computes the batch's results; a chain is never split.
 func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
-	session, err := m.gradient.get(m)
+	session, err := m.gradient.get(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func createEnvironment(libraryPath string, warnings bool) error {
 	if err := onnxruntime.InitializeEnvironment(level); err != nil {
 		return oneLine(err)
 	}
-	// Only Windows builds send any, but no build of ours should.
+	// Builds before 1.29 for Windows heed this alone, newer ones the environment (see load) too.
 	if err := onnxruntime.DisableTelemetry(); err != nil {
 		return errors.Join(oneLine(err), onnxruntime.DestroyEnvironment())
 	}

@@ -22,3 +22,15 @@ func testLibrary(tb testing.TB) string {
 	}
 	return found.Path
 }
+
+// Loading a library turns its telemetry off first.
+func TestTelemetryIsOff(t *testing.T) {
+	t.Setenv("ORT_DISABLE_TELEMETRY", "0")
+	_, _ = load("/nowhere/at/all.so", false)
+	environment.Lock()
+	loaded := environment.library
+	environment.Unlock()
+	if got := os.Getenv("ORT_DISABLE_TELEMETRY"); loaded == "" && got != "1" {
+		t.Errorf("ORT_DISABLE_TELEMETRY is %q when the library is loaded", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -140,6 +141,10 @@ func load(path string, warnings bool) (version string, err error) {
 	if environment.library != "" {
 		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path, environment.version, environment.library)
 	}
+	// From 1.29 on, published builds send usage to their maker unless the environment says this before they are loaded.
+	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
+		return "", err
+	}
 	if err := checkLibrary(path); err != nil {
 		return "", fmt.Errorf("onnxruntime library: %w", err)
 	}
@@ -185,7 +190,7 @@ func parseDevice(name string) (device string, index int, err error) {
 	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N", name)
 }
 
-// Version is onnxruntime's version, such as "1.24.1".
+// Version is onnxruntime's version, such as "1.31.1".
 func (r *Runtime) Version() string { return r.version }
 
 // Library is the absolute path of the library in use.

@@ -1,9 +1,7 @@
 package library
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,7 +75,7 @@ type npm struct {
 
 func (n npm) bring(ctx context.Context, pin pin, folder string, show *progress) (brought, error) {
 	err := client{
-		command: []string{"npm", "pack", pin.name + "@" + Version, "--ignore-scripts", "--no-update-notifier", "--loglevel=error",
+		command: []string{"npm", "pack", pin.name + "@" + pin.release(), "--ignore-scripts", "--no-update-notifier", "--loglevel=error",
 			"--cache", filepath.Join(folder, "temporary"), // ours, so that it can be watched
 			"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000"},
 		folder: folder, watch: folder, stall: n.stall, explain: explainNPM,
@@ -114,58 +112,11 @@ func explainNPM(words string) string {
 	return ""
 }
 
-// goModule takes a library out of the source of onnxruntime_go, which carries some for its own tests. Who has built infill with the go
-// command has that source already; offline looks there and nowhere else.
-type goModule struct {
-	offline bool
-	stall   time.Duration
-}
-
-func (g goModule) bring(ctx context.Context, pin pin, folder string, show *progress) (brought, error) {
-	environment := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local"}
-	if g.offline {
-		environment = append(environment, "GOPROXY=off")
-	}
-	var cacheFolder, description bytes.Buffer
-	err := client{command: []string{"go", "env", "GOMODCACHE"}, folder: folder, output: &cacheFolder}.run(ctx, "the Go module", -1, show)
-	if errors.Is(err, exec.ErrNotFound) {
-		return brought{}, errors.New("no go command on this machine")
-	}
-	if err != nil {
-		return brought{}, err
-	}
-	path, _, _ := strings.Cut(pin.name, "@")
-	err = client{
-		command: []string{"go", "mod", "download", "-json", pin.name}, folder: folder, environment: environment, output: &description,
-		watch: filepath.Join(strings.TrimSpace(cacheFolder.String()), "cache", "download", filepath.FromSlash(path)), stall: g.stall,
-	}.run(ctx, "the Go module", -1, show)
-	if ctx.Err() != nil {
-		return brought{}, ctx.Err()
-	}
-	// The command fails and describes the failure in its output, so the output is read first.
-	var module struct{ Dir, Error string }
-	if decoded := json.Unmarshal(description.Bytes(), &module); decoded != nil && err == nil {
-		err = decoded
-	}
-	switch {
-	case module.Error != "" && g.offline:
-		return brought{}, errors.New("the module is not in it")
-	case module.Error != "":
-		return brought{}, errors.New(shorten(module.Error, 200))
-	case err != nil:
-		return brought{}, err
-	case module.Dir == "":
-		return brought{}, errors.New("the go command names no folder")
-	}
-	return brought{path: module.Dir, unpacked: true}, nil
-}
-
 // client is one call of a package client.
 type client struct {
 	command     []string
 	folder      string   // in which it runs
 	environment []string // added to ours
-	output      *bytes.Buffer
 	// watch is the folder whose growth shows that something comes; empty: nothing is watched.
 	watch string
 	stall time.Duration // 0: clientStall
@@ -186,9 +137,6 @@ func (c client) run(ctx context.Context, name string, size int64, show *progress
 	command := exec.CommandContext(ctx, path, c.command[1:]...)
 	command.Dir = c.folder
 	command.Env = append(os.Environ(), c.environment...)
-	if c.output != nil {
-		command.Stdout = c.output
-	}
 	words := &head{limit: 16 << 10}
 	command.Stderr = words
 	command.WaitDelay = 2 * time.Second

@@ -21,7 +21,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 		return Library{}, err
 	}
 	if len(o.pins) == 0 {
-		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name it in %s", MinimumVersion, o.platform(), Variable)
+		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name it in %s", o.version(), o.platform(), Variable)
 	}
 	folder := o.folder()
 	shelf := filepath.Dir(folder)
@@ -44,7 +44,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 	sweep(shelf)
 
 	start := time.Now()
-	show.line("fetching onnxruntime %s for %s", Version, o.platform())
+	show.line("fetching onnxruntime %s for %s", o.version(), o.platform())
 	var failures []string
 	for _, pin := range o.pins {
 		err := o.fetchFrom(ctx, pin, folder, show)
@@ -61,11 +61,11 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, seen.Reason))
 			continue
 		}
-		show.line("onnxruntime %s from %s is in %s (%.1f s)", Version, pin.source, folder, time.Since(start).Seconds())
+		show.line("onnxruntime %s from %s is in %s (%.1f s)", seen.Version, pin.source, folder, time.Since(start).Seconds())
 		return seen, nil
 	}
 	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill setup`, or name a library of version %s or newer in %s",
-		Version, o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
+		o.version(), o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
 }
 
 // acquire waits for the lock, saying so when it must wait.
@@ -119,11 +119,11 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	if err != nil {
 		return err
 	}
-	files, err := brought.keep(pin, unpacked)
+	files, err := unpack(brought.path, pin.members, unpacked)
 	if err != nil {
 		return err
 	}
-	m := manifest{Version: Version, Platform: o.platform(), Source: pin.source, Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
+	m := manifest{Version: pin.release(), Platform: o.platform(), Source: pin.source, Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err

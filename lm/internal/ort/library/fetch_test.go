@@ -43,7 +43,7 @@ func TestFetchTakesTheFirstSourceThatWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(o.CacheDir, "onnxruntime", "1.24.1", runtime.GOOS+"-"+runtime.GOARCH)
+	folder := filepath.Join(o.CacheDir, "onnxruntime", Version, runtime.GOOS+"-"+runtime.GOARCH)
 	if found.Path != filepath.Join(folder, FileName(runtime.GOOS)) || found.Version != "1.24.1" || found.Place != "cache" {
 		t.Errorf("found %+v", found)
 	}
@@ -62,7 +62,7 @@ func TestFetchTakesTheFirstSourceThatWorks(t *testing.T) {
 		t.Errorf("manifest %+v", m)
 	}
 	lines := strings.Split(strings.TrimSpace(told.String()), "\n")
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], "fetching onnxruntime 1.24.1") || !strings.Contains(lines[1], "from good is in "+folder) {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "fetching onnxruntime "+Version) || !strings.Contains(lines[1], "from good is in "+folder) {
 		t.Errorf("told %q", lines)
 	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(folder), temporaryPrefix+"*")); err != nil || len(left) != 0 {
@@ -91,7 +91,7 @@ func TestFetchErrorListsAllSources(t *testing.T) {
 	}
 	_, err := Ensure(context.Background(), o)
 	wantOneLine(t, err,
-		"cannot fetch onnxruntime 1.24.1 for "+runtime.GOOS+"/"+runtime.GOARCH,
+		"cannot fetch onnxruntime "+Version+" for "+runtime.GOOS+"/"+runtime.GOARCH,
 		"page: dial tcp: no such host",
 		"altered: onnxruntime.whl: expected SHA-256 0000000",
 		"good: found version 1.19.2, wanted 1.24.1 or newer",
@@ -261,7 +261,7 @@ func TestProgressOnATerminal(t *testing.T) {
 }
 
 func TestPins(t *testing.T) {
-	known := sources()
+	known := sources(Version)
 	for _, platform := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}} {
 		for _, cuda := range []bool{false, true} {
 			table := pins(platform[0], platform[1], cuda)

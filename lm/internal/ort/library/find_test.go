@@ -208,8 +208,9 @@ func TestDamagedCache(t *testing.T) {
 			fetched := 0
 			o.sources = map[string]source{"good": sourceFunc(func(_ context.Context, _ pin, folder string, _ *progress) (brought, error) {
 				fetched++
-				write(t, filepath.Join(folder, "x"), good)
-				return brought{path: folder, unpacked: true}, nil
+				path := filepath.Join(folder, "x.whl")
+				write(t, path, zipped(t, entry{name: "x", data: good}))
+				return brought{path: path}, nil
 			})}
 			o.candidates = func(ctx context.Context, o Options) iter.Seq[candidate] {
 				return at(candidate{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})(ctx, o)

@@ -4,15 +4,14 @@
 // of a wrong version or platform is never taken: the error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is
 // the user's word; when it does not serve, that is an error, and nothing else is tried.
 //
-// Fetch brings release 1.24.1 from the first source that works, smallest first, so that a slow line waits least: onnxruntime's release
-// page (about 8 MB), the pip client (12 to 17 MB), the Go module of the binding where it carries the platform's library (23 MB; nothing
-// when it lies in the module cache already, which is then tried first), the npm client (86 MB). Every file is checked against a pinned
-// SHA-256 before it is unpacked, or, where the table has none, against the digest that the release publishes. No registry is named here:
+// Fetch brings release 1.31.1 (1.24.1 with CUDA) from the first source that works: the pip client (15 to 24 MB), onnxruntime's release
+// page, the npm client (114 MB, 1.30.0). Every file is checked against a pinned SHA-256 before it is unpacked, or, where the table has
+// none, against the digest that the release publishes. No registry is named here:
 // the clients know theirs, and their mirrors and proxies.
 //
 // The cache holds one folder for each release, platform and variant:
 //
-//	<cache>/onnxruntime/1.24.1/linux-amd64/{libonnxruntime.so,manifest.json}
+//	<cache>/onnxruntime/1.31.1/linux-amd64/{libonnxruntime.so,manifest.json}
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all, and under a lock, so
@@ -58,7 +57,7 @@ type Library struct {
 	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
 	Path    string // of the file; where there is none, of the folder, or of the file that is missing
 	Found   bool
-	Version string // "1.24.1", as the file records it; empty when a library named by the user records none
+	Version string // "1.31.1", as the file records it; empty when a library named by the user records none
 	Usable  bool
 	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
 	Reason  string // why it is not usable, one line; empty when it is
@@ -93,12 +92,20 @@ func (o Options) withDefaults() (Options, error) {
 		o.pins = pins(o.goos, o.goarch, o.CUDA)
 	}
 	if o.sources == nil {
-		o.sources = sources()
+		o.sources = sources(o.version())
 	}
 	if o.candidates == nil {
 		o.candidates = candidates
 	}
 	return o, nil
+}
+
+// version is the release that Fetch brings.
+func (o Options) version() string {
+	if o.CUDA {
+		return cudaVersion
+	}
+	return Version
 }
 
 // folder is the cache folder of the variant asked for.
@@ -107,7 +114,7 @@ func (o Options) folder() string {
 	if o.CUDA {
 		name += "-cuda"
 	}
-	return filepath.Join(o.CacheDir, "onnxruntime", Version, name)
+	return filepath.Join(o.CacheDir, "onnxruntime", o.version(), name)
 }
 
 func (o Options) platform() string {

@@ -23,7 +23,7 @@ type releasePage struct {
 	stall time.Duration
 }
 
-func newReleasePage() releasePage {
+func newReleasePage(version string) releasePage {
 	// Short limits on connecting and answering: on a machine without a way out the next source should come within seconds.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -33,8 +33,8 @@ func newReleasePage() releasePage {
 		ForceAttemptHTTP2:     true,
 	}
 	return releasePage{
-		assets:      "https://github.com/microsoft/onnxruntime/releases/download/v" + Version,
-		description: "https://api.github.com/repos/microsoft/onnxruntime/releases/tags/v" + Version,
+		assets:      "https://github.com/microsoft/onnxruntime/releases/download/v" + version,
+		description: "https://api.github.com/repos/microsoft/onnxruntime/releases/tags/v" + version,
 		client:      &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 		stall:       20 * time.Second,
 	}
