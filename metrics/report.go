@@ -30,6 +30,9 @@ const Union = "all"
 // Self is the name under which unique n-grams are compared with nothing but the hypotheses.
 const Self = "self"
 
+// BertGenUnion is the UnionFirst of nyu-dl/bert-gen's notebook.
+const BertGenUnion = 2500
+
 // Options are what changes the scores of a report. The zero value gives the definitions of nyu-dl/bert-gen.
 type Options struct {
 	Tokenisation Tokenisation
@@ -39,8 +42,8 @@ type Options struct {
 	UniqueOrders []int
 	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out, and counted.
 	Sources []string
-	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out (nyu-dl/bert-gen
-	// takes 2,500 of each corpus); 0 = all.
+	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out (BertGenUnion in
+	// nyu-dl/bert-gen); 0 = all.
 	UnionFirst int
 	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
 	Top int

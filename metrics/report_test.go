@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -392,17 +393,17 @@ func TestReadSentences(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
 		want  []string
-		blank int
+		blank []int
 		err   string
 	}{
 		"plain":             {text: "a b\nc\n", want: []string{"a b", "c"}},
 		"no last newline":   {text: "a b\nc", want: []string{"a b", "c"}},
 		"carriage returns":  {text: "a b\r\nc\r\n", want: []string{"a b", "c"}},
 		"byte order mark":   {text: "\ufeffa b\n", want: []string{"a b"}},
-		"blank lines":       {text: "\na\n \t\n\u00a0\nb\n\n", want: []string{"a", "b"}, blank: 4},
+		"blank lines":       {text: "\na\n \t\n\u00a0\nb\n\n", want: []string{"a", "b"}, blank: []int{1, 3, 4, 6}},
 		"control":           {text: "a\x00b\n", want: []string{"a\x00b"}},
 		"empty":             {text: "", err: "no sentence"},
-		"only blanks":       {text: "\n \n", err: "no sentence", blank: 2},
+		"only blanks":       {text: "\n \n", err: "no sentence", blank: []int{1, 2}},
 		"not UTF-8":         {text: "a\nb\xff\n", err: "line 2 is not UTF-8"},
 		"UTF-16":            {text: "\xff\xfea\x00", err: "UTF-16"},
 		"UTF-16, other end": {text: "\xfe\xff\x00a", err: "UTF-16"},
@@ -414,8 +415,8 @@ func TestReadSentences(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" || blank != c.blank || err != nil {
-			t.Errorf("%s: %d blank, %v\n%s", name, blank, err, diff)
+		if diff := cmp.Diff(c.want, got); diff != "" || !slices.Equal(blank, c.blank) || err != nil {
+			t.Errorf("%s: blank %v, %v\n%s", name, blank, err, diff)
 		}
 	}
 	long := strings.Repeat("word ", 1<<18)

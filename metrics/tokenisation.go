@@ -17,12 +17,12 @@ type Tokenisation string
 const (
 	// WhiteSpace splits at white space as Python's str.split does and changes nothing else.
 	WhiteSpace Tokenisation = "whitespace"
-	// BertGen splits at white space, lower-cases every token and turns the corpora's markers into BERT's tokens:
-	// @@UNKNOWN@@ becomes [UNK], `` and '' become ", @-@ becomes -. Both sides are treated alike.
+	// BertGen does what the notebook of nyu-dl/bert-gen does to its references, to both sides: it splits at white space, lower-cases
+	// every token, and replaces @@UNKNOWN@@ by [UNK] and `` and '' by ". @-@ stays, although BERT writes -.
 	BertGen Tokenisation = "bert-gen"
 	// DISCS repeats what the published evaluator of google-research/discs (discs/evaluators/lm_eval.py) counts, for comparison
 	// with its figures: hypotheses keep their case and go through the clean-up of Hugging Face's decode ("sat ." becomes "sat."),
-	// references are lower-cased and keep @-@ and their separate punctuation. The mismatch lowers BLEU and raises unique n-grams.
+	// references are those of BertGen, with their separate punctuation. The mismatch lowers BLEU and raises unique n-grams.
 	DISCS Tokenisation = "discs"
 )
 
@@ -62,10 +62,6 @@ func (t Tokenisation) Reference(text string) []string {
 			token = "[UNK]"
 		case "``", "''":
 			token = `"`
-		case "@-@":
-			if t == BertGen {
-				token = "-"
-			}
 		}
 		tokens[i] = token
 	}

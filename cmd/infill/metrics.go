@@ -69,11 +69,14 @@ with a sentence a line are told apart, --corpus-form prose is for running text.
 
 Definitions are those of NLTK and nyu-dl/bert-gen: no smoothing, the closest
 reference length, the references of a sentence's self-BLEU are all the others.
-Sentences are taken as white-space tokenised; --preset bert-gen also lower-cases
-both sides and turns the corpora's markers into BERT's tokens.
+Sentences are taken as white-space tokenised; --preset bert-gen is the protocol of
+its notebook: it lower-cases both sides, replaces @@UNKNOWN@@ by [UNK] and the two
+quote marks by ", and takes the first 2,500 sentences of each reference for all of
+them together.
 
 --against FILE scores a second text as well and tests each score for a difference,
-line by line: approximate randomisation and paired bootstrap. The p-values are of
+line by line: approximate randomisation and paired bootstrap. A pair of which one
+line is blank is left out of both texts. The p-values are of
 single tests; who looks at many must correct for that.`,
 		Example: `  $ infill metrics fills.txt -r tbc=tbc.txt -r wiki=wiki.txt --preset bert-gen
   $ infill metrics fills.txt --format json
@@ -101,13 +104,13 @@ single tests; who looks at many must correct for that.`,
 	flags.Var(&o.encoding, "encoding", "of all references or of one: "+strings.Join(o.encoding.choices, ", "))
 	complete(cmd, "encoding", o.encoding.choices)
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
-	addChoice(cmd, &o.preset, "preset", "", metricsPresets(), "bert-gen: --tokenisation bert-gen")
+	addChoice(cmd, &o.preset, "preset", "", metricsPresets(), "bert-gen: --tokenisation bert-gen --union-first 2500")
 	addChoice(cmd, &o.tokenisation, "tokenisation", "", texts(metrics.WhiteSpace.Values()), "how a line becomes tokens")
 	flags.Var(whole{&o.Order}, "order", "longest n-gram of BLEU")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
 	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")
 	flags.VarP(whole{&o.Top}, "top", "k", "repetition among the N likeliest of each template as well, for JSONL; 0 is not")
-	flags.Var(whole{&o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all, bert-gen takes 2500")
+	flags.Var(whole{&o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
 	flags.Var(whole{&o.Resamples}, "resamples", "bootstrap samples for intervals; -1 is no intervals")
 	flags.Var(decimal{&o.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of the random numbers of the resampling; 0 when not given")
@@ -124,6 +127,9 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 			return &usageError{fmt.Errorf("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation), ""}
 		}
 		o.Tokenisation = metrics.BertGen
+		if !flags.Changed("union-first") {
+			o.UnionFirst = metrics.BertGenUnion
+		}
 	}
 	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
 		return &usageError{fmt.Errorf("--smoothing: %w", err), ""}
@@ -162,9 +168,15 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	if n := len(readers) - len(slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
 		return &usageError{errors.New("standard input (-) is named more than once: it can be read once"), ""}
 	}
-	hypotheses, err := o.read("text", o.file)
+	hypotheses, blank, err := o.read("text", o.file)
 	if err != nil {
 		return err
+	}
+	var other *metrics.Hypotheses
+	if o.against != "" {
+		if other, err = o.readAgainst(hypotheses, blank); err != nil {
+			return err
+		}
 	}
 	var references []metrics.Reference
 	for _, r := range o.references.list {
@@ -179,18 +191,7 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 		return err
 	}
 	result := metricsResult{Report: report}
-	if o.against != "" {
-		other, err := o.read("second text", o.against)
-		if err != nil {
-			return err
-		}
-		first, second := len(hypotheses.Sentences), len(other.Sentences)
-		if first != second {
-			return &usageError{fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), counted(second, "sentence"), nameOf(o.file), counted(first, "sentence")), ""}
-		}
-		if (hypotheses.Prompts == nil) != (other.Prompts == nil) {
-			return &usageError{errors.New("--against: only one of the two texts is JSONL: give both in the same form"), ""}
-		}
+	if other != nil {
 		if result.Comparison, err = metrics.CompareMethods(ctx, *hypotheses, *other, references, o.Options); err != nil {
 			return err
 		}
@@ -201,28 +202,78 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	return result.print(o)
 }
 
-// read reads one text and tells of blank lines.
-func (o *metricsOptions) read(what, file string) (*metrics.Hypotheses, error) {
-	in, done, err := o.open(what, file)
+// readAgainst reads the second text, and leaves out of both what has no partner: a
+// line is compared with the line of the same number.
+func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*metrics.Hypotheses, error) {
+	second, blankSecond, err := o.read("second text", o.against)
 	if err != nil {
 		return nil, err
+	}
+	if (first.Prompts == nil) != (second.Prompts == nil) {
+		return nil, &usageError{errors.New("--against: only one of the two texts is JSONL: give both in the same form"), ""}
+	}
+	if first.Prompts != nil {
+		if a, b := len(first.Sentences), len(second.Sentences); a != b {
+			return nil, &usageError{fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), counted(b, "sentence"), nameOf(o.file), counted(a, "sentence")), ""}
+		}
+		return second, nil
+	}
+	a, b := byLine(first.Sentences, blank), byLine(second.Sentences, blankSecond)
+	if len(a) != len(b) {
+		return nil, &usageError{fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), counted(len(b), "line"), nameOf(o.file), counted(len(a), "line")), ""}
+	}
+	first.Sentences, second.Sentences = nil, nil
+	for i := range a {
+		switch {
+		case a[i] != "" && b[i] != "":
+			first.Sentences, second.Sentences = append(first.Sentences, a[i]), append(second.Sentences, b[i])
+		case a[i] != "":
+			warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.against), nameOf(o.file))
+		case b[i] != "":
+			warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.file), nameOf(o.against))
+		}
+	}
+	if len(first.Sentences) == 0 {
+		return nil, &usageError{errors.New("--against: no line has a sentence in both texts"), ""}
+	}
+	return second, nil
+}
+
+// byLine puts sentences back to their lines; blank lines are "", those at the end
+// are left out.
+func byLine(sentences []string, blank []int) []string {
+	lines := make([]string, 0, len(sentences)+len(blank))
+	for _, s := range sentences {
+		for len(blank) > 0 && blank[0] == len(lines)+1 {
+			lines, blank = append(lines, ""), blank[1:]
+		}
+		lines = append(lines, s)
+	}
+	return lines
+}
+
+// read reads one text and tells of its blank lines.
+func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank []int, err error) {
+	in, done, err := o.open(what, file)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer done()
 	if strings.HasSuffix(file, ".jsonl") {
 		h, err := readResults(in)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), "a file whose name ends in .jsonl is what infill --format jsonl prints"}
+			return nil, nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), "a file whose name ends in .jsonl is what infill --format jsonl prints"}
 		}
-		return h, nil
+		return h, nil, nil
 	}
 	sentences, blank, err := metrics.ReadSentences(in)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), ""}
+		return nil, nil, &usageError{fmt.Errorf("%s (%s): %w", what, nameOf(file), err), ""}
 	}
-	if blank > 0 {
-		warn(o.streams, o.quiet, "%s (%s): %s left out", what, nameOf(file), counted(blank, "blank line"))
+	if len(blank) > 0 {
+		warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file), counted(len(blank), "blank line"), blank[0])
 	}
-	return &metrics.Hypotheses{Sentences: sentences}, nil
+	return &metrics.Hypotheses{Sentences: sentences}, blank, nil
 }
 
 func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err error) {

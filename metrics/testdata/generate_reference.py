@@ -77,11 +77,6 @@ def white_space(text):
 
 
 def bert_gen(text):
-    markers = {"@@unknown@@": "[UNK]", "[unk]": "[UNK]", "``": '"', "''": '"', "@-@": "-"}
-    return [markers.get(token, token) for token in (token.lower() for token in text.split())]
-
-
-def discs_reference(text):
     markers = {"@@unknown@@": "[UNK]", "[unk]": "[UNK]", "``": '"', "''": '"'}
     return [markers.get(token, token) for token in (token.lower() for token in text.split())]
 
@@ -96,7 +91,7 @@ def discs_hypothesis(text):
 TOKENISATIONS = {
     "whitespace": (white_space, white_space),
     "bert-gen": (bert_gen, bert_gen),
-    "discs": (discs_hypothesis, discs_reference),
+    "discs": (discs_hypothesis, bert_gen),
 }
 
 
