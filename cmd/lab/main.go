@@ -5,6 +5,7 @@
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
 //	go run ./cmd/lab arm ising --size 4x4
+//	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab defaults -o docs/defaults.md
 //	go run ./cmd/lab samplers -o docs/samplers.md
 //
@@ -94,7 +95,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 			if e.preset == "" {
 				return &usageError{errors.New("no target: name one, as in lab ising, or give --preset")}
 			}
-			return e.run(cmd, func() (*lab.Report, error) { return lab.RunPreset(cmd.Context(), e.preset, e.compare) })
+			return e.run(cmd, func() (outcome, error) { return lab.RunPreset(cmd.Context(), e.preset, e.compare) })
 		},
 	}
 	root.SetOut(out)
@@ -112,6 +113,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		}}
 	root.AddCommand(arm, newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
+	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
 		e := newExperiment(out, messages)
 		root.AddCommand(e.target(k, "Samplers on "+k.Title, long, e.compare.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
@@ -162,7 +164,7 @@ func (e *experiment) register(cmd *cobra.Command) {
 func (e *experiment) target(k *lab.Kind, short, about string, own *flag.FlagSet, start func(context.Context, *lab.Problem) (*lab.Report, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: k.Name, Short: short, Long: k.Help + "\n\n" + about, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.run(cmd, func() (*lab.Report, error) {
+			return e.run(cmd, func() (outcome, error) {
 				p, err := k.Problem(cmd.Context(), e.seed)
 				if err != nil {
 					return nil, err
@@ -176,8 +178,18 @@ func (e *experiment) target(k *lab.Kind, short, about string, own *flag.FlagSet,
 	return cmd
 }
 
+// outcome is what an experiment found.
+type outcome interface {
+	WithoutTimes()
+	Warnings() []string
+	Write(dir, plots string) ([]string, error)
+	Text(width int) string
+	JSON() ([]byte, error)
+	CSV() ([]byte, error)
+}
+
 // run runs an experiment and prints its report.
-func (e *experiment) run(cmd *cobra.Command, report func() (*lab.Report, error)) (err error) {
+func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (err error) {
 	for _, choice := range []struct {
 		flag, value string
 		of          []string

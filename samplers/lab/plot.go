@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -50,22 +49,8 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 	if err != nil {
 		return paths, fmt.Errorf("plots: %w", err)
 	}
-	for _, f := range figures {
-		w, err := f.plot.WriterTo(16*vg.Centimeter, 11*vg.Centimeter, format)
-		if err != nil {
-			return paths, fmt.Errorf("plot %s: %w", f.name, err)
-		}
-		var b bytes.Buffer
-		if _, err := w.WriteTo(&b); err != nil {
-			return paths, fmt.Errorf("plot %s: %w", f.name, err)
-		}
-		path := filepath.Join(dir, f.name+"."+format)
-		if err := maybe.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			return paths, err
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
+	drawn, err := writeFigures(dir, format, figures)
+	return append(paths, drawn...), err
 }
 
 func (r *Report) figures() ([]figure, error) {

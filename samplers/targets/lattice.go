@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// neighbours lists the neighbours of each site of a torus, each once: on a
+// Neighbours lists the neighbours of each site of a torus, each once: on a
 // side of two sites the left and the right neighbour are the same one.
-func neighbours(rows, columns int) ([][]int, error) {
+func Neighbours(rows, columns int) ([][]int, error) {
 	if rows < 1 || columns < 1 {
 		return nil, fmt.Errorf("a torus of %d × %d sites: both sides must be at least 1", rows, columns)
 	}
@@ -43,7 +43,7 @@ type Ising struct {
 
 // NewIsing makes the model on rows × columns sites with coupling a and field b.
 func NewIsing(rows, columns int, coupling, field float64) (*Ising, error) {
-	near, err := neighbours(rows, columns)
+	near, err := Neighbours(rows, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ type Potts struct {
 // NewPotts makes the model on rows × columns sites; field has one value per
 // category.
 func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, error) {
-	near, err := neighbours(rows, columns)
+	near, err := Neighbours(rows, columns)
 	if err != nil {
 		return nil, err
 	}

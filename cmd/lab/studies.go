@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"infill/samplers/lab"
+)
+
+// addStudies adds the experiments of many cells, those of ARM to its command.
+func addStudies(root, arm *cobra.Command, out, messages io.Writer) {
+	learn := &cobra.Command{Use: "learn MODEL", Short: "Learn a model with each sampler", Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			return &usageError{errors.New("no model: name one, as in lab learn ising")}
+		}}
+	root.AddCommand(learn)
+	for _, s := range lab.Studies() {
+		parent, name := root, s.Name
+		if first, rest, two := strings.Cut(s.Name, " "); two {
+			name, parent = rest, map[string]*cobra.Command{"learn": learn, "arm": arm}[first]
+		}
+		parent.AddCommand(newExperiment(out, messages).study(s, name))
+	}
+}
+
+const resumes = `
+
+With -o the folder keeps every training when it is done, and on the way: after an
+interruption the same command goes on there.`
+
+// study makes the command of a study.
+func (e *experiment) study(s *lab.Study, name string) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: s.Short, Long: s.Help + resumes, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.run(cmd, func() (outcome, error) {
+				return s.Run(cmd.Context(), lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: e.compare.Version, Observe: e.compare.Observe})
+			})
+		}}
+	cmd.Flags().AddGoFlagSet(s.Flags)
+	e.register(cmd)
+	return cmd
+}
