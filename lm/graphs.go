@@ -22,6 +22,9 @@ func graphOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Gr
 	return write(b.Name, m)
 }
 
+// padded tells whether rows of the bundle's model may be padded.
+func padded(b *models.Bundle) bool { return b.Graph == "" && bert.Model{Bundle: b}.Padded() }
+
 // gradientOf is [graphOf] for graphs with a backward pass.
 func gradientOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Graph, error)) (*onnx.Graph, error) {
 	g, err := graphOf(b, write)

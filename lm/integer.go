@@ -35,8 +35,8 @@ func (m *MaskedLM) checkIntegers(ctx context.Context, session *ort.Session, dir 
 	}
 	err := checkRows(m.Vocabulary(), m.mask, func(b *batch) error {
 		b.prepare(m.Vocabulary())
-		inputs, outputs := b.part(0, b.rows(), m.Vocabulary())
-		return session.Run(ctx, inputs[:], outputs[:3])
+		rows := part{&request{ctx: ctx, batch: b}, 0, b.rows()}
+		return m.engine.callOn(ctx, session, &sharedCall{}, []part{rows}, b.tokens)
 	})
 	if err != nil {
 		return fmt.Errorf("model %s: precision int8 cannot be trusted with onnxruntime %s on this processor: %w; take --precision fp32, or let `infill setup` fetch another onnxruntime", m.bundle.Name, m.runtime.Version(), err)

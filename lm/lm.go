@@ -43,6 +43,8 @@ type MaskedLM struct {
 	chunk        chunkLimits
 	mask         int
 	precision    Precision
+	engine       *engine
+	padded       bool // rows of one bucket may differ in length
 	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
 	wordEmbeddings func() ([]float32, error)
 }
@@ -75,12 +77,22 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
 	m.chunk = limits(bundle.Config, runtime.Device())
-	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) { return graphOf(b, graphs.Conditionals) }
+	m.engine = &engine{m: m, workers: engineWorkers(runtime.Device())}
+	m.padded = padded(bundle)
+	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
+		if m.padded {
+			return graphOf(b, graphs.PaddedConditionals)
+		}
+		return graphOf(b, graphs.Conditionals)
+	}
 	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) { return gradientOf(b, graphs.Gradient) }
 	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates, graphs.InputChosen}
 	m.conditionals.outputs = []string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}
 	m.gradient.inputs = append(append([]string{}, m.conditionals.inputs...),
 		graphs.InputSlots, graphs.InputWeights, graphs.InputSlotCandidates, graphs.InputChosenSlots)
+	if m.padded {
+		m.conditionals.inputs = append(m.conditionals.inputs, graphs.InputLengths)
+	}
 	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates, graphs.OutputSlotsVocabulary)
 	return m, nil
 }

@@ -106,23 +106,6 @@ func (b *batch) prepare(vocabulary int) {
 	}
 }
 
-// run computes the batch's results, in calls of a size that suits the device.
-func (m *MaskedLM) run(ctx context.Context, b *batch) error {
-	session, err := m.conditionals.get(ctx, m)
-	if err != nil {
-		return err
-	}
-	b.prepare(m.Vocabulary())
-	step := m.chunk.rows(b.tokens, b.perRow)
-	for from := 0; from < b.rows(); from += step {
-		inputs, outputs := b.part(from, min(from+step, b.rows()), m.Vocabulary())
-		if err := session.Run(ctx, inputs[:5], outputs[:3]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // gradientBatch is a batch whose rows come in groups, chains × terms, with the
 // gradient with respect to the embeddings of slots summed over each group.
 type gradientBatch struct {

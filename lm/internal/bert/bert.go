@@ -28,6 +28,9 @@ var _ graphs.Model = Model{}
 
 // Forward implements graphs.Model.
 func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
+	if in.Bias != nil && !b.Padded() {
+		return graphs.Pass{}, fmt.Errorf("bundle %s: a %s takes no padding", b.Name, b.Config.ModelType)
+	}
 	m := &builder{Graph: g, bundle: b.Bundle, layout: b.Config.Layout(), weights: map[string]*onnx.Value{}}
 	words, hidden := m.transformer(in, differentiable)
 	states, logProbability := m.head(hidden)
@@ -36,6 +39,13 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 		p.Words, p.Table, p.States, p.Seeds = words, m.weight(m.layout.Words.Name), states, m.seeds(in, logProbability)
 	}
 	return p, cmp.Or(m.err, g.Err())
+}
+
+// Padded tells whether the model takes rows with padding: [graphs.Rows].Bias. Families that look at
+// neighbours other than by attention do not.
+func (b Model) Padded() bool {
+	c := b.Config
+	return c.Modern == nil && c.BottleneckSize == 0 && c.Relative == nil
 }
 
 // builder is one graph in the making.

@@ -99,7 +99,11 @@ func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in g
 	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, perRow, 0, 2, 1, 3)
 	k := m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
 	v := m.split(m.linear(values, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
-	return m.join(m.MatMul(m.Softmax(m.MatMul(q, k)), v), in.Rows, perRow)
+	scores := m.MatMul(q, k)
+	if in.Bias != nil {
+		scores = m.Add(scores, in.Bias)
+	}
+	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, perRow)
 }
 
 // shift gives every position what stands by positions after it in x [rows ×

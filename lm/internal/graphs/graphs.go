@@ -18,6 +18,7 @@ const (
 	InputTargets        = "targets"
 	InputCandidates     = "candidates"
 	InputChosen         = "chosen"
+	InputLengths        = "lengths"
 	InputSlots          = "slots"
 	InputWeights        = "weights"
 	InputSlotCandidates = "slot_candidates"
@@ -39,11 +40,13 @@ type Model interface {
 	Forward(g *onnx.Graph, rows Rows, differentiable bool) (Pass, error)
 }
 
-// Rows are texts of one length, each with the same number of queried positions.
+// Rows are texts of one length, or padded to it, each with the same number of
+// queried positions.
 type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries], r·tokens + position
 	Targets *onnx.Value // [rows·queries × 1], a token for each query
+	Bias    *onnx.Value // [rows × 1 × 1 × tokens], added to attention scores: 0, or very small at padding; nil: no padding
 
 	Rows, Tokens, PerRow onnx.Dim
 }
@@ -76,12 +79,22 @@ type Pass struct {
 //	log_probability            [chosen × vocabulary]
 func Conditionals(name string, m Model) (*onnx.Graph, error) {
 	g := onnx.New(name + " conditionals")
-	_, _, err := conditionals(g, m, onnx.Symbol("rows"), nil)
+	_, _, err := conditionals(g, m, onnx.Symbol("rows"), nil, false)
+	return g, err
+}
+
+// PaddedConditionals is [Conditionals] of rows that may be padded at their ends,
+// with one more input, int64:
+//
+//	lengths  [rows]  tokens of each row that are none of padding
+func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
+	g := onnx.New(name + " conditionals")
+	_, _, err := conditionals(g, m, onnx.Symbol("rows"), nil, true)
 	return g, err
 }
 
 // conditionals appends inputs and outputs of [Conditionals]; between the two, more may be declared.
-func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows)) (Rows, Pass, error) {
+func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows), padded bool) (Rows, Pass, error) {
 	r := Rows{Rows: rows, Tokens: onnx.Symbol("tokens"), PerRow: onnx.Symbol("queries")}
 	r.IDs = g.Input(InputIDs, onnx.Int64, rows, r.Tokens)
 	r.Queries = g.Input(InputQueries, onnx.Int64, rows, r.PerRow)
@@ -91,6 +104,9 @@ func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows)) (Rows,
 	if more != nil {
 		more(r)
 	}
+	if padded {
+		r.Bias = bias(g, r, g.Input(InputLengths, onnx.Int64, rows))
+	}
 	p, err := m.Forward(g, r, more != nil)
 	if err != nil {
 		return r, p, err
@@ -99,6 +115,16 @@ func conditionals(g *onnx.Graph, m Model, rows onnx.Dim, more func(Rows)) (Rows,
 	g.Output(OutputCandidates, g.GatherElements(p.LogProbability, candidates, 1))
 	g.Output(OutputVocabulary, g.Gather(p.LogProbability, chosen, 0))
 	return r, p, g.Err()
+}
+
+// bias is 0 where a row has a token and −1e9 at its padding: position − length
+// is below 0 for tokens, and far less than that for none.
+func bias(g *onnx.Graph, r Rows, lengths *onnx.Value) *onnx.Value {
+	one := onnx.Fixed(1)
+	at := g.Cast(g.Reshape(g.Range(r.Tokens), one, one, one, r.Tokens), onnx.Float)
+	length := g.Cast(g.Reshape(lengths, r.Rows, one, one, one), onnx.Float)
+	beyond := g.Relu(g.Add(g.Sub(at, length), g.Scalar(1))) // 0 at tokens, 1 and more at padding
+	return g.Mul(beyond, g.Scalar(-1e9))
 }
 
 // backward appends the derivative of the sum of the targets'
@@ -137,7 +163,7 @@ func Gradient(name string, m Model) (*onnx.Graph, error) {
 		weights = g.Input(InputWeights, onnx.Float, chains, terms, slots, onnx.Fixed(1))
 		candidates = g.Input(InputSlotCandidates, onnx.Int64, slots, onnx.Symbol("slot_candidates"))
 		chosen = g.Input(InputChosenSlots, onnx.Int64, onnx.Symbol("chosen_slots"))
-	})
+	}, false)
 	if err != nil {
 		return nil, err
 	}

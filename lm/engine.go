@@ -1,0 +1,357 @@
+package lm
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"infill/lm/internal/ort"
+)
+
+// InFlight is how many texts a program that fills many should work at, at once:
+// the rows of more than that fill no calls better, and each costs memory (BenchmarkInFlight).
+const InFlight = 64
+
+// engine runs the rows of all goroutines that use a model. Rows of one length
+// and one number of queries share calls, whichever text they come from: a call
+// takes what has gathered while the calls before it ran, so nobody waits for
+// rows that may not come. A caller waits for its rows, so the queue is as long
+// as there are callers.
+//
+// What a row gives does not hang on its neighbours: a row always runs at the
+// length of its bucket, alone or not (TestNeighbours).
+type engine struct {
+	m       *MaskedLM
+	workers int // calls at once
+
+	lock    sync.Mutex
+	running int
+	spare   []*sharedCall
+	groups  []*group // that have rows waiting
+
+	calls, rows atomic.Int64
+}
+
+// group is the requests whose rows may share a call.
+type group struct {
+	tokens, perRow int // tokens of the bucket
+	requests       []*request
+	waiting        int // rows
+	passed         int // calls that others were given since rows wait
+}
+
+// request is a batch some of whose rows may not have been taken yet. Its fields
+// are the engine's, under its lock, until done is closed.
+type request struct {
+	ctx    context.Context
+	batch  *batch
+	next   int // row
+	left   int // rows without a result
+	err    error
+	closed bool
+	done   chan struct{}
+}
+
+// part is rows from..to of a request, within one call.
+type part struct {
+	*request
+	from, to int
+}
+
+// patience is how many calls a group may be passed over for a fuller one.
+const patience = 4
+
+// engineWorkers is how many calls run at once: on a CPU, while one call is
+// between two products, another has work for the cores.
+func engineWorkers(device string) int {
+	if strings.HasPrefix(device, "cuda") {
+		return 1
+	}
+	return 2
+}
+
+// bucket is the length at which a row of so many tokens runs.
+func (m *MaskedLM) bucket(tokens int) int {
+	if !m.padded {
+		return tokens
+	}
+	const step = 4
+	return min((tokens+step-1)/step*step, m.Positions())
+}
+
+// run computes the batch's results. When ctx ends, it returns at the next node
+// of the graph, or after a call that others share.
+func (m *MaskedLM) run(ctx context.Context, b *batch) error {
+	b.prepare(m.Vocabulary())
+	if b.rows() == 0 {
+		return nil
+	}
+	r := &request{ctx: ctx, batch: b, left: b.rows(), done: make(chan struct{})}
+	m.engine.submit(r)
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if m.engine.abandon(r) {
+			return ctx.Err()
+		}
+		<-r.done
+	}
+	return r.err
+}
+
+func (e *engine) submit(r *request) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	tokens := e.m.bucket(r.batch.tokens)
+	at := slices.IndexFunc(e.groups, func(g *group) bool { return g.tokens == tokens && g.perRow == r.batch.perRow })
+	if at < 0 {
+		at = len(e.groups)
+		e.groups = append(e.groups, &group{tokens: tokens, perRow: r.batch.perRow})
+	}
+	g := e.groups[at]
+	g.requests = append(g.requests, r)
+	g.waiting += r.left
+	if e.running < e.workers {
+		e.running++
+		go e.work()
+	}
+}
+
+// abandon takes back the rows of a request whose caller leaves. It is false
+// while a call runs some of them: that has the caller's memory, and ends soon.
+func (e *engine) abandon(r *request) bool {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if r.closed {
+		return false
+	}
+	e.drop(r, r.ctx.Err())
+	return r.closed
+}
+
+// drop takes the waiting rows of a request back and ends it with an error, once
+// no call runs rows of it.
+func (e *engine) drop(r *request, err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	for _, g := range e.groups {
+		if at := slices.Index(g.requests, r); at >= 0 {
+			g.requests = slices.Delete(g.requests, at, at+1)
+			g.waiting -= r.batch.rows() - r.next
+		}
+	}
+	e.groups = slices.DeleteFunc(e.groups, func(g *group) bool { return g.waiting == 0 })
+	r.left -= r.batch.rows() - r.next
+	r.next = r.batch.rows()
+	e.finish(r)
+}
+
+// finish tells the caller, when nothing of its request waits or runs.
+func (e *engine) finish(r *request) {
+	if r.left == 0 && !r.closed {
+		r.closed = true
+		close(r.done)
+	}
+}
+
+// work makes calls until no row waits.
+func (e *engine) work() {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	c := &sharedCall{}
+	if last := len(e.spare) - 1; last >= 0 {
+		c, e.spare = e.spare[last], e.spare[:last]
+	}
+	for {
+		parts, tokens := e.take()
+		if parts == nil {
+			e.running--
+			e.spare = append(e.spare, c)
+			return
+		}
+		e.lock.Unlock()
+		err := e.call(c, parts, tokens)
+		e.lock.Lock()
+		for _, p := range parts {
+			p.left -= p.to - p.from
+			if err != nil {
+				e.drop(p.request, cmp.Or(p.ctx.Err(), err))
+			}
+			e.finish(p.request)
+		}
+	}
+}
+
+// take gives the rows of the next call: of the group that has waited for too
+// long, or of that with most rows, its oldest requests first.
+func (e *engine) take() (parts []part, tokens int) {
+	var best *group
+	step := func(g *group) int { return e.m.chunk.rows(g.tokens, g.perRow) }
+	work := func(g *group) int { return min(g.waiting, step(g)) * g.tokens }
+	for _, g := range e.groups {
+		if best == nil || g.passed >= patience && g.passed > best.passed || best.passed < patience && work(g) > work(best) {
+			best = g
+		}
+	}
+	if best == nil {
+		return nil, 0
+	}
+	for _, g := range e.groups {
+		g.passed++
+	}
+	best.passed = 0
+	room := step(best)
+	for room > 0 && len(best.requests) > 0 {
+		r := best.requests[0]
+		n := min(room, r.batch.rows()-r.next)
+		parts = append(parts, part{r, r.next, r.next + n})
+		r.next += n
+		room -= n
+		best.waiting -= n
+		best.requests = best.requests[1:]
+		if r.next < r.batch.rows() { // the others of its group come first
+			best.requests = append(best.requests, r)
+			break
+		}
+	}
+	if best.waiting == 0 {
+		e.groups = slices.DeleteFunc(e.groups, func(g *group) bool { return g == best })
+	}
+	return parts, best.tokens
+}
+
+// sharedCall is one worker's memory.
+type sharedCall struct {
+	ids, queries, targets, candidates, chosen, lengths []int64
+	target, candidate, vocabulary                      []float32
+}
+
+// call runs parts of one bucket as one call of the model.
+func (e *engine) call(c *sharedCall, parts []part, tokens int) error {
+	ctx, stop := mergedContext(parts)
+	defer stop()
+	session, err := e.m.conditionals.get(ctx, e.m)
+	if err != nil {
+		return err
+	}
+	return e.callOn(ctx, session, c, parts, tokens)
+}
+
+// callOn is a call of a session that is not yet the model's.
+func (e *engine) callOn(ctx context.Context, session *ort.Session, c *sharedCall, parts []part, tokens int) error {
+	vocabulary, perRow := e.m.Vocabulary(), parts[0].batch.perRow
+	rows, width, whole := 0, 0, 0
+	for _, p := range parts {
+		rows += p.to - p.from
+		width = max(width, p.batch.width)
+		if p.batch.everything {
+			whole += (p.to - p.from) * perRow
+		}
+	}
+	e.calls.Add(1)
+	e.rows.Add(int64(rows))
+	n := rows * perRow
+	c.ids, c.queries, c.targets, c.candidates, c.chosen, c.lengths = c.ids[:0], c.queries[:0], c.targets[:0], c.candidates[:0], c.chosen[:0], c.lengths[:0]
+	for _, p := range parts {
+		b := p.batch
+		for row := p.from; row < p.to; row++ {
+			base := int64(len(c.ids))
+			c.ids = append(c.ids, b.ids[row*b.tokens:(row+1)*b.tokens]...)
+			for range tokens - b.tokens {
+				c.ids = append(c.ids, 0)
+			}
+			c.lengths = append(c.lengths, int64(b.tokens))
+			for q := row * perRow; q < (row+1)*perRow; q++ {
+				if b.everything {
+					c.chosen = append(c.chosen, int64(len(c.queries)))
+				}
+				c.queries = append(c.queries, base+b.queries[q])
+				c.candidates = append(c.candidates, b.candidates[q*b.width:(q+1)*b.width]...)
+				for range width - b.width {
+					c.candidates = append(c.candidates, 0)
+				}
+			}
+		}
+		c.targets = append(c.targets, b.targets[p.from*perRow:p.to*perRow]...)
+	}
+	// A product of a single row with a matrix that is not packed has a kernel of its own, whose last digits differ.
+	twice := n == 1 && e.m.mapped()
+	if twice {
+		rows, n = 2, 2
+		c.ids, c.queries, c.lengths = append(c.ids, c.ids...), append(c.queries, c.queries[0]+int64(tokens)), append(c.lengths, c.lengths...)
+		c.targets, c.candidates = append(c.targets, c.targets...), append(c.candidates, c.candidates...)
+	}
+	target, candidate, all := c.target, c.candidate, c.vocabulary
+	alone := len(parts) == 1 && !twice
+	if alone { // results go to the caller's memory
+		p, b := parts[0], parts[0].batch
+		from, to := p.from*perRow, p.to*perRow
+		target, candidate, all = b.target[from:to], b.candidate[from*width:to*width], nil
+		if b.everything {
+			all = b.vocabulary[from*vocabulary : to*vocabulary]
+		}
+	} else {
+		target, candidate, all = resized(target, n), resized(candidate, n*width), resized(all, whole*vocabulary)
+		c.target, c.candidate, c.vocabulary = target, candidate, all
+	}
+	inputs := []ort.Tensor{
+		ort.Int64([]int64{int64(rows), int64(tokens)}, c.ids),
+		ort.Int64([]int64{int64(rows), int64(perRow)}, c.queries),
+		ort.Int64([]int64{int64(n), 1}, c.targets),
+		ort.Int64([]int64{int64(n), int64(width)}, c.candidates),
+		ort.Int64([]int64{int64(whole)}, c.chosen),
+	}
+	if e.m.padded {
+		inputs = append(inputs, ort.Int64([]int64{int64(rows)}, c.lengths))
+	}
+	if err := session.Run(ctx, inputs, []ort.Tensor{
+		ort.Float32([]int64{int64(n), 1}, target),
+		ort.Float32([]int64{int64(n), int64(width)}, candidate),
+		ort.Float32([]int64{int64(whole), int64(vocabulary)}, all),
+	}); err != nil || alone {
+		return err
+	}
+	for _, p := range parts {
+		b, n := p.batch, (p.to-p.from)*perRow
+		copy(b.target[p.from*perRow:], target[:n])
+		for q := range n {
+			copy(b.candidate[(p.from*perRow+q)*b.width:][:b.width], candidate[q*width:])
+		}
+		target, candidate = target[n:], candidate[n*width:]
+		if b.everything {
+			copy(b.vocabulary[p.from*perRow*vocabulary:], all[:n*vocabulary])
+			all = all[n*vocabulary:]
+		}
+	}
+	return nil
+}
+
+// mergedContext ends when all who wait for the call have left.
+func mergedContext(parts []part) (context.Context, func()) {
+	if len(parts) == 1 {
+		return parts[0].ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var left atomic.Int32
+	left.Store(int32(len(parts)))
+	stops := make([]func() bool, 0, len(parts))
+	for _, p := range parts {
+		if p.ctx.Done() != nil {
+			stops = append(stops, context.AfterFunc(p.ctx, func() {
+				if left.Add(-1) == 0 {
+					cancel()
+				}
+			}))
+		}
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}

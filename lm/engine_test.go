@@ -1,0 +1,212 @@
+package lm
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"infill/models"
+	"infill/models/modelstest"
+)
+
+func engineModel(tb testing.TB, bundle *models.Bundle, o Options) *MaskedLM {
+	tb.Helper()
+	o.MaskID = 103
+	m, err := Open(context.Background(), bundle, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return m
+}
+
+func builtIn(tb testing.TB) *models.Bundle {
+	tb.Helper()
+	bundle, err := models.Open("")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return bundle
+}
+
+// anyBatch is a batch like those that templates make: of any length, number of queries and width.
+func anyBatch(rng *rand.Rand, rows int) *batch {
+	b := &batch{}
+	b.reset(4+rng.IntN(30), 1+rng.IntN(2), []int{0, 7, 40}[rng.IntN(3)], rng.IntN(3) == 0)
+	for range rows {
+		for range b.tokens {
+			b.ids = append(b.ids, int64(1000+rng.IntN(20000)))
+		}
+		for range b.perRow {
+			b.queries = append(b.queries, int64(rng.IntN(b.tokens)))
+			b.targets = append(b.targets, int64(1000+rng.IntN(20000)))
+			for range b.width {
+				b.candidates = append(b.candidates, int64(1000+rng.IntN(20000)))
+			}
+		}
+	}
+	return b
+}
+
+func same(a, b *batch) bool {
+	return slices.Equal(a.target, b.target) && slices.Equal(a.candidate, b.candidate) && (!a.everything || slices.Equal(a.vocabulary, b.vocabulary))
+}
+
+// A row's value does not hang on its neighbours: texts in flight together get, bit for bit, what they get one by one.
+func TestNeighbours(t *testing.T) {
+	large := t.TempDir()
+	// The weights of a model this large are read as they lie in their file.
+	if err := modelstest.Write(large, `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 1104, "num_hidden_layers": 1, "num_attention_heads": 12,
+  "intermediate_size": 512, "max_position_embeddings": 64}`, modelstest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := models.Open(large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*MaskedLM{
+		"built-in": engineModel(t, builtIn(t), Options{Device: "cpu"}),
+		"mapped":   engineModel(t, mapped, Options{Device: "cpu"}),
+		"int8":     engineModel(t, builtIn(t), Options{Device: "cpu", Precision: INT8}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if m.mapped() != (name == "mapped") {
+				t.Fatal("not the case that is meant")
+			}
+			rng := rand.New(rand.NewPCG(5, 6))
+			alone, together := make([]*batch, 60), make([]*batch, 60)
+			for i := range alone {
+				b := anyBatch(rng, 1+rng.IntN(3)*rng.IntN(4))
+				c := *b
+				alone[i], together[i] = b, &c
+				if err := m.run(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			calls, rows := m.engine.calls.Load(), m.engine.rows.Load()
+			var wait sync.WaitGroup
+			for _, b := range together {
+				wait.Go(func() {
+					if err := m.run(t.Context(), b); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+			for i := range alone {
+				if !same(alone[i], together[i]) {
+					t.Errorf("batch %d of %d rows, %d tokens, %d queries: it hangs on its neighbours", i, alone[i].rows(), alone[i].tokens, alone[i].perRow)
+				}
+			}
+			calls, rows = m.engine.calls.Load()-calls, m.engine.rows.Load()-rows
+			if calls >= 60 {
+				t.Errorf("%d calls for 60 batches: none was shared", calls)
+			}
+			t.Logf("%d rows in %d calls", rows, calls)
+		})
+	}
+}
+
+// Padding changes no more than rounding does.
+func TestPadding(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	exact := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	exact.padded = false
+	exact.conditionals.inputs = exact.conditionals.inputs[:5]
+	rng, worst := rand.New(rand.NewPCG(7, 8)), 0.0
+	for range 40 {
+		b := anyBatch(rng, 2)
+		c := *b
+		if err := errors.Join(m.run(t.Context(), b), exact.run(t.Context(), &c)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.target {
+			worst = max(worst, float64(b.target[i]-c.target[i]), float64(c.target[i]-b.target[i]))
+		}
+	}
+	t.Logf("largest difference %.2g nats", worst)
+	if worst > 2e-5 {
+		t.Errorf("padding changes a log-probability by %g nats", worst)
+	}
+}
+
+// Who leaves while others share its call gets its own context's error, and they their rows.
+func TestLeave(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	rng := rand.New(rand.NewPCG(9, 10))
+	var wait sync.WaitGroup
+	for i := range 20 {
+		b := anyBatch(rng, 1+i%3*20)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(40))*time.Millisecond)
+		if i%2 == 0 {
+			ctx = t.Context()
+		}
+		wait.Go(func() {
+			defer cancel()
+			c := *b
+			err := m.run(ctx, b)
+			switch {
+			case err == nil:
+				if err := m.run(t.Context(), &c); err != nil || !same(b, &c) {
+					t.Errorf("batch %d: other results when asked again (%v)", i, err)
+				}
+			case !errors.Is(err, context.DeadlineExceeded) || i%2 == 0:
+				t.Errorf("batch %d: %v", i, err)
+			}
+		})
+	}
+	wait.Wait()
+	if m.engine.running != 0 || len(m.engine.groups) != 0 {
+		t.Errorf("%d workers and %d groups are left", m.engine.running, len(m.engine.groups))
+	}
+}
+
+// A call that fails fails for all who share it.
+func TestFailedCall(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	m.conditionals.inputs = []string{"nothing of this name"}
+	m.conditionals.build = m.gradient.build
+	rng := rand.New(rand.NewPCG(11, 12))
+	var wait sync.WaitGroup
+	for range 10 {
+		b := anyBatch(rng, 300)
+		wait.Go(func() {
+			if err := m.run(t.Context(), b); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// A group that is never the fullest has its turn all the same.
+func TestPatience(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	e := &engine{m: m, workers: 0}
+	full, small := &batch{}, &batch{}
+	full.reset(8, 1, 0, false)
+	full.ids, full.queries = make([]int64, 8*4000), make([]int64, 4000)
+	small.reset(16, 1, 0, false)
+	small.ids, small.queries = make([]int64, 16), make([]int64, 1)
+	e.submit(&request{batch: full, left: 4000, done: make(chan struct{})})
+	e.submit(&request{batch: small, left: 1, done: make(chan struct{})})
+	for call := 1; ; call++ {
+		if parts, tokens := e.take(); tokens == 16 {
+			if parts[0].to != 1 {
+				t.Errorf("part %d..%d", parts[0].from, parts[0].to)
+			}
+			return
+		}
+		if call > patience+1 {
+			t.Fatal("the small group starves")
+		}
+	}
+}
