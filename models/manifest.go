@@ -37,6 +37,14 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the files that the weights were converted from: where the model is from they can be compared.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
+	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
+	Joint *Joint `json:"joint,omitempty"`
+}
+
+// Joint is what was fitted on held-out text so that a model's joint distributions are calibrated.
+type Joint struct {
+	// PLLTemperature is T of exp(U/T), U being the pseudo-log-likelihood; above 0.
+	PLLTemperature float64 `json:"pll_temperature"`
 }
 
 // ManifestFile is one file of a bundle.
@@ -92,6 +100,9 @@ func parseManifest(data []byte) (*Manifest, error) {
 func (m *Manifest) check() error {
 	if m.Schema != manifestSchema {
 		return fmt.Errorf("schema %d is not known (known: %d)", m.Schema, manifestSchema)
+	}
+	if m.Joint != nil && !(m.Joint.PLLTemperature > 0) {
+		return fmt.Errorf("joint: the temperature %v is not above 0", m.Joint.PLLTemperature)
 	}
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {

@@ -58,7 +58,7 @@ func settings() []setting {
 // writeDefaults measures every setting on every template.
 func writeDefaults(ctx context.Context, w io.Writer, seeds int) error {
 	const chains, steps, warmUp = 16, 60, 20 // the warm-up is one of the steps
-	model, err := openLanguage(ctx)
+	model, err := openLanguage(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func textTarget(ctx context.Context, model *language, text string, candidates in
 }
 
 func writeSamplers(ctx context.Context, w io.Writer, seeds int) error {
-	model, err := openLanguage(ctx)
+	model, err := openLanguage(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -17,14 +17,15 @@ import (
 	"infill/tokenize"
 )
 
-// language is the built-in model on the CPU.
+// language is a model on the CPU.
 type language struct {
 	*lm.MaskedLM
 	tokenizer *tokenize.Tokenizer
 }
 
-func openLanguage(ctx context.Context) (*language, error) {
-	bundle, err := models.Open("")
+// openLanguage opens a model by its name or folder; "" is the built-in one.
+func openLanguage(ctx context.Context, name string) (*language, error) {
+	bundle, err := models.Open(name)
 	if err != nil {
 		return nil, err
 	}
