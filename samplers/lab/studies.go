@@ -5,5 +5,6 @@ package lab
 func Studies() []*Study {
 	return []*Study{
 		newLearnIsing(),
+		newNetworks(),
 	}
 }

@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"bytes"
+	"embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// The data that the laboratory carries; data/README.md has sources and licences.
+//
+//go:embed data/*.csv data/digits.txt
+var carried embed.FS
+
+// regressions lists the tables that the laboratory carries.
+func regressions() []string { return []string{"diabetes", "election", "breast-cancer"} }
+
+// regression is a table of examples with a number to predict.
+type regression struct {
+	inputs  int
+	x       []float64 // [examples × inputs]
+	y       []float64
+	columns []string // of the inputs
+	target  string
+}
+
+// maxTable bounds what a table may hold.
+const maxTable = 1 << 24
+
+// readRegression reads a table that the laboratory carries, or a CSV file with a
+// header, numbers, and what is to be predicted in the last column.
+func readRegression(name string) (*regression, error) {
+	var text []byte
+	var err error
+	if slices.Contains(regressions(), name) {
+		text, err = carried.ReadFile(path.Join("data", name+".csv"))
+	} else if text, err = os.ReadFile(name); errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: name a CSV file, or one of %s", err, strings.Join(regressions(), ", "))
+	}
+	if err != nil {
+		return nil, refuse("data", "%w", err)
+	}
+	t, err := parseRegression(bytes.NewReader(text))
+	if err != nil {
+		return nil, refuse("data", "%s: %w", name, err)
+	}
+	return t, nil
+}
+
+func parseRegression(r io.Reader) (*regression, error) {
+	table := csv.NewReader(r)
+	table.TrimLeadingSpace = true
+	header, err := table.Read()
+	if err != nil {
+		return nil, err
+	}
+	if len(header) < 2 {
+		return nil, errors.New("one column: the last is predicted from those before it")
+	}
+	t := &regression{inputs: len(header) - 1, columns: header[:len(header)-1], target: header[len(header)-1]}
+	for {
+		row, err := table.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, word := range row {
+			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			if err != nil || !finite(x) {
+				line, _ := table.FieldPos(i)
+				return nil, fmt.Errorf("line %d, column %s: %q is not a finite number", line, header[i], word)
+			}
+			if i == t.inputs {
+				t.y = append(t.y, x)
+			} else {
+				t.x = append(t.x, x)
+			}
+		}
+		if len(t.x) > maxTable {
+			return nil, fmt.Errorf("more than %d numbers", maxTable)
+		}
+	}
+	if len(t.y) < 5 {
+		return nil, fmt.Errorf("%d examples: at least 5 are needed, a fifth of them to test with", len(t.y))
+	}
+	if slices.Min(t.y) == slices.Max(t.y) {
+		return nil, fmt.Errorf("column %s is the same in every line: there is nothing to predict", t.target)
+	}
+	return t, nil
+}
+
+// split is a table in two parts, a fifth to test with, as the papers have it: the
+// outputs between 0 and 1, and the inputs, by the training part, of mean 0 and
+// standard deviation 1.
+type split struct {
+	trainX, trainY, testX, testY []float64
+}
+
+func (t *regression) split(r *rand.Rand) split {
+	var s split
+	examples := len(t.y)
+	low, high := slices.Min(t.y), slices.Max(t.y)
+	train := examples - examples/5
+	for n, i := range r.Perm(examples) {
+		x, y := t.x[i*t.inputs:(i+1)*t.inputs], (t.y[i]-low)/(high-low)
+		if n < train {
+			s.trainX, s.trainY = append(s.trainX, x...), append(s.trainY, y)
+		} else {
+			s.testX, s.testY = append(s.testX, x...), append(s.testY, y)
+		}
+	}
+	column := make([]float64, train)
+	for j := range t.inputs {
+		for i := range column {
+			column[i] = s.trainX[i*t.inputs+j]
+		}
+		mean, deviation := stat.PopMeanStdDev(column, nil)
+		if deviation == 0 {
+			deviation = 1 // a column that is the same everywhere tells nothing
+		}
+		for _, part := range [][]float64{s.trainX, s.testX} {
+			for i := j; i < len(part); i += t.inputs {
+				part[i] = (part[i] - mean) / deviation
+			}
+		}
+	}
+	return s
+}
+
+func rootMeanSquare(a, b []float64) float64 {
+	return floats.Distance(a, b, 2) / math.Sqrt(float64(len(a)))
+}
