@@ -204,7 +204,7 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 			return err
 		}
 	}
-	e.compare.Seed, e.arm.Seed, e.compare.Version = e.seed, e.seed, infill.Version()
+	e.compare.Seed, e.arm.Seed, e.compare.Version, e.compare.Folder = e.seed, e.seed, infill.Version(), e.folder
 	var bar *progressbar.ProgressBar
 	width := 0
 	if file, ok := e.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

@@ -39,6 +39,9 @@ type Options struct {
 	Seed    uint64
 	// Version of the program goes into the signature.
 	Version string
+	// Folder, when not empty, keeps what each sampler found: a comparison that
+	// was stopped goes on there.
+	Folder string
 	// Observe, when not nil, hears of the progress.
 	Observe func(Progress)
 	// Clock gives the time; nil for the processor time of the process, or
@@ -240,14 +243,18 @@ func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 		steps += s.Steps + o.WarmUp
 	}
 	for _, s := range specs {
-		r, err := measure(ctx, p, o, s, starts, func() {
-			if done++; o.Observe != nil {
-				o.Observe(Progress{s.Label, done, steps})
-			}
+		before := done
+		r, err := keptOr(o.Folder, run.Signature, s.Label+" of "+run.Signature, func() (*Result, error) {
+			return measure(ctx, p, o, s, starts, func() {
+				if done++; o.Observe != nil {
+					o.Observe(Progress{s.Label, done, steps})
+				}
+			})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Label, err)
 		}
+		done = before + s.Steps + o.WarmUp
 		run.Samplers = append(run.Samplers, r)
 	}
 	run.Comparison = compareBudgets(run.Samplers)

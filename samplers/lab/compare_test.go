@@ -223,7 +223,13 @@ func TestExactness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, p := range map[string]*Problem{"ising": smallIsing(t), "table": table, "rbm": rbm} {
+	problems := map[string]*Problem{"ising": smallIsing(t), "table": table, "rbm": rbm}
+	for _, target := range []string{"fhmm:times=3,factors=2,noise=1", "mixture:slots=4,components=3", "contacts:size=2x3,states=2"} {
+		if problems[target], err = NewProblem(ctx, target, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, p := range problems {
 		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2", func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
 		for _, r := range run.Samplers {
 			// Root mean square error of one chain by its ESS, with the
@@ -364,5 +370,41 @@ func TestWarnings(t *testing.T) {
 	}
 	if fine := compared(t, smallIsing(t), "gibbs-x:block=6", func(o *Options) { o.Steps = 1000 }).warnings(); len(fine) > 0 {
 		t.Errorf("warnings of independent draws: %v", fine)
+	}
+}
+
+// TestKeptResults: a comparison with a folder measures a sampler once, and finds
+// the same as one without.
+func TestKeptResults(t *testing.T) {
+	p, dir, steps := smallIsing(t), t.TempDir(), 0
+	options := DefaultOptions()
+	options.Chains, options.Steps, options.WarmUp = 2, 20, 0
+	whole, err := Compare(t.Context(), p, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	options.Folder = dir
+	options.Observe = func(at Progress) {
+		if steps++; steps == 50 {
+			cancel()
+		}
+	}
+	if _, err := Compare(ctx, p, options); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	resumed, err := Compare(t.Context(), p, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two samplers were done; the third began anew.
+	if steps != 50+40 {
+		t.Errorf("%d steps in all", steps)
+	}
+	whole.WithoutTimes()
+	resumed.WithoutTimes()
+	if text(t, resumed) != text(t, whole) {
+		t.Errorf("kept:\n%s\nat once:\n%s", text(t, resumed), text(t, whole))
 	}
 }

@@ -200,9 +200,7 @@ func (o *learnIsing) train(ctx context.Context, b *bench, spec Spec, steps int, 
 	training := &pcd{model: model, kernel: kernel, steps: steps, batch: o.training.batch, rate: o.training.rate, shrink: o.training.shrink}
 	training.Buffer = samplers.RandomPositions(model, b.streams("buffer", o.training.buffer))
 	examples := &batches{data: data, slots: o.rows * o.columns, size: o.training.batch}
-	logRMSE := func() float64 {
-		return math.Log(floats.Distance(model.weights, truth, 2) / float64(o.rows*o.columns))
-	}
+	logRMSE := func() float64 { return logRoot(model.weights, truth) }
 	reports := reportsOf(o.training.updates, 50)
 	if err := training.begin(b); err != nil {
 		return err
@@ -223,6 +221,9 @@ func (o *learnIsing) train(ctx context.Context, b *bench, spec Spec, steps int, 
 	b.number("seconds", b.seconds())
 	return b.picture("couplings", matrixImage(model.weights, o.rows*o.columns, 4))
 }
+
+// logRoot is ½ ln of the mean square of a less b.
+func logRoot(a, b []float64) float64 { return math.Log(rootMeanSquare(a, b)) }
 
 // once makes what the cells of one repetition share.
 type once[T any] struct {

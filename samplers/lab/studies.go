@@ -6,5 +6,6 @@ func Studies() []*Study {
 	return []*Study{
 		newLearnIsing(),
 		newNetworks(),
+		newLearnContacts(),
 	}
 }

@@ -268,39 +268,54 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 // runOrRead runs a cell, unless the folder holds what it found.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
-	path := filepath.Join(b.folder, "cells", b.slug+".json")
-	if b.folder != "" {
-		text, err := os.ReadFile(path)
-		if err == nil {
-			var known cellResult
-			if err := json.Unmarshal(text, &known); err != nil {
-				return fmt.Errorf("%s: %w: delete it to run the cell anew", path, err)
-			}
-			if known.Signature == b.result.Signature {
-				*b.result = known
-				return nil
-			}
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := c.run(ctx, b); err != nil {
+	found, err := keptOr(b.folder, b.result.Signature, b.slug, func() (*cellResult, error) { return b.result, c.run(ctx, b) })
+	if err != nil || b.folder == "" {
 		return err
 	}
-	if b.folder == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(b.result, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := maybe.WriteFile(path, append(text, '\n'), 0o666); err != nil {
-		return err
-	}
+	b.result = found
 	if err := os.Remove(b.checkpoint()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
+}
+
+// cellFile is the form of what is kept of a cell.
+type cellFile[T any] struct {
+	Signature string `json:"signature"`
+	Found     *T     `json:"found"`
+}
+
+// keptOr is what the folder holds of a cell with the signature, or what is found
+// now, and kept. Without a folder nothing is kept.
+func keptOr[T any](folder, signature, name string, find func() (*T, error)) (*T, error) {
+	if folder == "" {
+		return find()
+	}
+	path := filepath.Join(folder, "cells", slug([]parameter{{"", name}})+".json")
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		var known cellFile[T]
+		if err := json.Unmarshal(text, &known); err != nil {
+			return nil, fmt.Errorf("%s: %w: delete it to run this anew", path, err)
+		}
+		if known.Signature == signature && known.Found != nil {
+			return known.Found, nil
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	found, err := find()
+	if err != nil {
+		return nil, err
+	}
+	if text, err = json.MarshalIndent(cellFile[T]{signature, found}, "", "  "); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	return found, maybe.WriteFile(path, append(text, '\n'), 0o666)
 }
 
 // claim makes the folder of a study, or checks that it is this one's.
