@@ -16,6 +16,8 @@
 package samplers
 
 import (
+	"cmp"
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -254,6 +256,101 @@ func (r *ChainRule) next(open []bool, logp []float64) int {
 		}
 	}
 	return slot
+}
+
+// Likeliest searches for the states of highest q with a beam: at each slot the
+// best so far are kept, as many as the beam is wide. It returns at most that
+// many states [states × slots] with their log q, the highest first. Cost: one
+// conditional a slot for each. It can miss states whose beginning is improbable.
+func (r *ChainRule) Likeliest(ctx context.Context, wide int) (states []int, logq []float64, err error) {
+	slots, k := len(r.categories), width(r.categories)
+	if wide < 1 {
+		return nil, nil, fmt.Errorf("a beam of %d states: it needs at least one", wide)
+	}
+	states, logq = make([]int, slots), make([]float64, 1)
+	open := slices.Repeat([]bool{true}, slots)
+	step := max(1, chainRuleNumbers/(slots*k))
+	for range slots {
+		r.states, r.open = states, resized(r.open, len(open))
+		copy(r.open, open)
+		beam := &beam{wide: wide}
+		for from := 0; from < len(logq); from += step {
+			// Rows of a beam differ: each is its own group.
+			rows := ascending(len(logq))[from:min(from+step, len(logq))]
+			if err := r.ask(ctx, rows); err != nil {
+				return nil, nil, err
+			}
+			for i, row := range rows {
+				rest := r.logp[i*slots*k : (i+1)*slots*k]
+				slot := r.next(r.mask[i*slots:(i+1)*slots], rest)
+				logp := rest[slot*k : slot*k+r.categories[slot]]
+				total := logSumExp(logp)
+				if !finite(total) {
+					return nil, nil, errNoDistribution
+				}
+				for v, l := range logp {
+					beam.offer(branch{row, slot, v, logq[row] + l - total})
+				}
+			}
+		}
+		kept := beam.sorted()
+		grown, left := make([]int, 0, len(kept)*slots), make([]bool, 0, len(kept)*slots)
+		logq = logq[:0:0]
+		for _, b := range kept {
+			grown = append(grown, states[b.row*slots:(b.row+1)*slots]...)
+			left = append(left, open[b.row*slots:(b.row+1)*slots]...)
+			at := len(grown) - slots + b.slot
+			grown[at], left[at] = b.category, false
+			logq = append(logq, b.logq)
+		}
+		states, open = grown, left
+	}
+	return states, logq, nil
+}
+
+// A branch is a state of a beam with one more slot.
+type branch struct {
+	row, slot, category int
+	logq                float64
+}
+
+// beam keeps the branches of highest q; it is a heap with the lowest on top.
+type beam struct {
+	wide int
+	kept []branch
+}
+
+var _ heap.Interface = (*beam)(nil)
+
+func (b *beam) Len() int           { return len(b.kept) }
+func (b *beam) Less(i, j int) bool { return b.kept[i].compare(b.kept[j]) > 0 }
+func (b *beam) Swap(i, j int)      { b.kept[i], b.kept[j] = b.kept[j], b.kept[i] }
+func (b *beam) Push(x any)         { b.kept = append(b.kept, x.(branch)) }
+func (b *beam) Pop() any {
+	last := b.kept[len(b.kept)-1]
+	b.kept = b.kept[:len(b.kept)-1]
+	return last
+}
+
+// compare puts the higher q first, of equals the one that was offered first.
+func (a branch) compare(b branch) int {
+	return cmp.Or(cmp.Compare(b.logq, a.logq), a.row-b.row, a.category-b.category)
+}
+
+func (b *beam) offer(x branch) {
+	switch {
+	case math.IsInf(x.logq, -1):
+	case len(b.kept) < b.wide:
+		heap.Push(b, x)
+	case x.compare(b.kept[0]) < 0:
+		b.kept[0] = x
+		heap.Fix(b, 0)
+	}
+}
+
+func (b *beam) sorted() []branch {
+	slices.SortFunc(b.kept, branch.compare)
+	return b.kept
 }
 
 // resized is s with length n, its contents undefined.

@@ -114,6 +114,58 @@ func TestChainRuleDraws(t *testing.T) {
 	}
 }
 
+// A beam as wide as there are states lists them all; a narrow one is greedy.
+func TestLikeliest(t *testing.T) {
+	ctx := context.Background()
+	target := foreignTable(t)
+	w := newWorld(t, target)
+	for _, order := range [][]int{nil, {0, 1, 2}, {2, 0, 1}} {
+		rule, err := NewChainRule(target, order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := make([]float64, w.Len())
+		if err := rule.LogProbability(ctx, slices.Clone(w.States), nil, exact); err != nil {
+			t.Fatal(err)
+		}
+		for _, wide := range []int{1, 5, 24, 100} {
+			states, logq, err := rule.Likeliest(ctx, wide)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(logq) != min(wide, w.Len()) || len(states) != 3*len(logq) {
+				t.Fatalf("a beam of %d: %d states with %d probabilities", wide, len(states)/3, len(logq))
+			}
+			seen := map[int]bool{}
+			for i, l := range logq {
+				at := w.Index(states[3*i : 3*i+3])
+				if seen[at] || !(math.Abs(l-exact[at]) < 1e-12) || i > 0 && l > logq[i-1] {
+					t.Errorf("order %v, a beam of %d: %v comes as number %d with %v, and has %v", order, wide, w.State(at), i, l, exact[at])
+				}
+				seen[at] = true
+			}
+			if wide > 1 && logq[0] < slices.Max(exact)-1e-12 {
+				t.Errorf("order %v, a beam of %d: the best is %v, and there is %v", order, wide, logq[0], slices.Max(exact))
+			}
+		}
+	}
+	rule, err := NewChainRule(target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := rule.Likeliest(ctx, 0); err == nil {
+		t.Error("a beam of nothing: no error")
+	}
+	left := 1
+	fails, err := NewChainRule(failing{target, &left}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := fails.Likeliest(ctx, 3); !errors.Is(err, errFails) {
+		t.Errorf("a failing target: error %v", err)
+	}
+}
+
 func TestChainRuleErrors(t *testing.T) {
 	ctx := context.Background()
 	target := foreignTable(t)
