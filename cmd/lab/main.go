@@ -7,6 +7,7 @@
 //	go run ./cmd/lab arm ising --size 4x4
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab model small-uncased testdata/mini-uncased
+//	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/calibration.md
 //	go run ./cmd/lab defaults -o docs/defaults.md
 //	go run ./cmd/lab samplers -o docs/samplers.md
 //
@@ -112,7 +113,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), arm, newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
+	root.AddCommand(newModel(), newCalibrate(), arm, newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {

@@ -1,0 +1,645 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2/maybe"
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/floats"
+
+	"infill/infill"
+	"infill/lm"
+	"infill/samplers"
+)
+
+const calibrateLong = `Measure which joint distribution of several blanks is best: in held-out sentences
+(--corpus) one to five words that are one token are masked, and the nats of the true
+ones are taken under each joint; of fills that a joint gives a probability, how many
+are true. The temperature of the pseudo-log-likelihood is fitted on the way: write it
+to the model's manifest.
+
+The chain rule's joints are normalised over the whole vocabulary by themselves, and are
+measured on all --sentences. The others have to be normalised: over --candidates words
+a blank, on the first --normalised sentences whose true words are among these, exactly
+for two blanks and by weighted draws for more.`
+
+type calibrateOptions struct {
+	corpora                                     []string // NAME=FILE
+	sentences, normalised, candidates, drawings int
+	seed                                        uint64
+	path                                        string
+}
+
+// mostBlanks is how many blanks a sentence gets at most.
+const mostBlanks = 5
+
+// mostTokens is the length of the longest sentence that is taken.
+const mostTokens = 60
+
+func newCalibrate() *cobra.Command {
+	o := calibrateOptions{sentences: 500, normalised: 60, candidates: 100, drawings: 32, seed: 1}
+	cmd := &cobra.Command{Use: "calibrate [MODEL]", Short: "Compare joint distributions of several blanks on held-out sentences", Long: calibrateLong,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			switch {
+			case len(names) > 1:
+				return &usageError{errors.New("more than one model")}
+			case len(o.corpora) == 0:
+				return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
+			case o.sentences < 4 || o.normalised < 4 || o.candidates < 2 || o.drawings < 2:
+				return &usageError{errors.New("--sentences and --normalised are at least 4, --candidates and --draws at least 2")}
+			}
+			name := ""
+			if len(names) == 1 {
+				name = names[0]
+			}
+			model, err := openLanguage(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			defer model.Close()
+			var b bytes.Buffer
+			if err := calibrate(cmd.Context(), &b, model, o); err != nil {
+				return err
+			}
+			if o.path != "" {
+				return maybe.WriteFile(o.path, b.Bytes(), 0o644)
+			}
+			_, err = b.WriteTo(cmd.OutOrStdout())
+			return err
+		}}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
+	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus, drawn from the file")
+	f.IntVar(&o.normalised, "normalised", o.normalised, "of these, on how many the joints that have to be normalised are measured, for each number of blanks")
+	f.IntVar(&o.candidates, "candidates", o.candidates, "likeliest words a blank that these are normalised over")
+	f.IntVar(&o.drawings, "draws", o.drawings, "weighted draws that normalise over three blanks and more")
+	f.Uint64Var(&o.seed, "seed", o.seed, "draws the sentences and words")
+	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
+	return cmd
+}
+
+// A masking is what is masked in a sentence.
+type masking struct {
+	sentence int // over all corpora
+	corpus   string
+	kind     string // how many blanks, and which
+	ids      []int
+	slots    []int // in their order
+}
+
+// kinds are the numbers of blanks; two are measured side by side and apart.
+func maskingKinds() []string {
+	kinds := []string{"1", "2, side by side"}
+	for n := 2; n <= mostBlanks; n++ {
+		kinds = append(kinds, fmt.Sprint(n))
+	}
+	return kinds
+}
+
+// maskings masks the sentences of a corpus in every way.
+func (l *language) maskings(name, text string, first, sentences int, random *rand.Rand) ([]masking, error) {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	var all []masking
+	found := 0
+	for _, line := range lines {
+		if found == sentences {
+			break
+		}
+		w := sharedWords([]*language{l}, released.Replace(line))
+		if len(w.places) < mostBlanks || len(w.ids[0]) > mostTokens {
+			continue
+		}
+		var pairs [][]int
+		for i, p := range w.places[1:] {
+			if p[0] == w.places[i][0]+1 {
+				pairs = append(pairs, []int{w.places[i][0], p[0]})
+			}
+		}
+		if pairs == nil {
+			continue
+		}
+		for _, kind := range maskingKinds() {
+			m := masking{first + found, name, kind, w.ids[0], nil}
+			var blanks int
+			fmt.Sscan(strings.TrimSuffix(kind, ", side by side"), &blanks)
+			for _, p := range w.draw(blanks, random) {
+				m.slots = append(m.slots, p[0])
+			}
+			if strings.HasSuffix(kind, "side by side") {
+				m.slots = pairs[random.IntN(len(pairs))]
+			}
+			all = append(all, m)
+		}
+		found++
+	}
+	if found < sentences {
+		return nil, fmt.Errorf("%d sentences have %d words of one token, two of them side by side, and at most %d tokens, and --sentences asks for %d", found, mostBlanks, mostTokens, sentences)
+	}
+	return all, nil
+}
+
+// truth is the state of the true words; a category is -1 where a word is no candidate.
+func (m *masking) truth(support [][]int) []int {
+	state := make([]int, len(m.slots))
+	for j, slot := range m.slots {
+		state[j] = slices.Index(support[j], m.ids[slot])
+	}
+	return state
+}
+
+// chainNats are the nats of the true words of a sentence's maskings over the whole
+// vocabulary: each by itself, by the chain rule in both directions, and their mean.
+func (l *language) chainNats(ctx context.Context, maskings []masking) ([][]float64, error) {
+	var queries []lm.Query
+	for _, m := range maskings {
+		for t, slot := range m.slots {
+			queries = append(queries, lm.Query{Position: slot, Masked: m.slots},
+				lm.Query{Position: slot, Masked: m.slots[t:]}, lm.Query{Position: slot, Masked: m.slots[:t+1]})
+		}
+	}
+	logp, err := l.Score(ctx, maskings[0].ids, queries)
+	if err != nil {
+		return nil, err
+	}
+	nats := make([][]float64, len(maskings))
+	for i, m := range maskings {
+		var sum [3]float64
+		for range m.slots {
+			for k := range sum {
+				sum[k] -= logp[k]
+			}
+			logp = logp[3:]
+		}
+		nats[i] = append(sum[:], -logMean(-sum[1], -sum[2]))
+	}
+	return nats, nil
+}
+
+// logMean is the logarithm of the mean of two probabilities.
+func logMean(a, b float64) float64 { return floats.LogSumExp([]float64{a, b}) - math.Ln2 }
+
+// scored is a masking with its fills: all, or some that were drawn, some that a beam
+// found and the true one.
+type scored struct {
+	masking
+	exact           bool
+	truth           int       // its place
+	drawn           int       // the first are draws of the mean of both directions
+	energy          []float64 // pseudo-log-likelihood
+	forth, back, ag []float64 // log-probabilities; ag for two blanks
+	distinct        []int     // each fill once
+}
+
+// mean is the log-probability of a fill by the mean of both directions.
+func (s *scored) mean(fill int) float64 { return logMean(s.forth[fill], s.back[fill]) }
+
+// tempered normalises exp(U/T), and gives the log-probabilities of all fills.
+func (s *scored) tempered(energy []float64, temperature float64) []float64 {
+	logp := make([]float64, len(energy))
+	for i, u := range energy {
+		logp[i] = u / temperature
+	}
+	total := 0.0
+	if s.exact {
+		total = floats.LogSumExp(logp)
+	} else {
+		weights := make([]float64, s.drawn)
+		for i := range weights {
+			weights[i] = logp[i] - s.mean(i)
+		}
+		total = floats.LogSumExp(weights) - math.Log(float64(s.drawn))
+	}
+	floats.AddConst(-total, logp)
+	return logp
+}
+
+// score finds the log-probabilities of a masking's fills; nil where a true word is no
+// candidate.
+func (l *language) score(ctx context.Context, m masking, o calibrateOptions) (*scored, error) {
+	logp, err := l.MaskedLogProbabilities(ctx, m.ids, m.slots)
+	if err != nil {
+		return nil, err
+	}
+	var support [][]int
+	for _, row := range logp {
+		support = append(support, l.first(row, o.candidates))
+	}
+	truth := m.truth(support)
+	if slices.Contains(truth, -1) {
+		return nil, nil
+	}
+	target, err := l.NewTarget(m.ids, m.slots, lm.TargetOptions{Support: support})
+	if err != nil {
+		return nil, err
+	}
+	n := len(m.slots)
+	s := &scored{masking: m, exact: n <= 2}
+	order := make([]int, n)
+	for j := range order {
+		order[j] = j
+	}
+	forth, err := samplers.NewChainRule(target, order)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(order)
+	back, err := samplers.NewChainRule(target, order)
+	if err != nil {
+		return nil, err
+	}
+	var states []int
+	if s.exact {
+		states = allStates(target.Categories())
+	} else {
+		streams := samplers.Streams(o.seed, fmt.Sprint(m.sentence, m.kind), o.drawings)
+		states, s.drawn = make([]int, len(streams)*n), len(streams)
+		half := len(streams) / 2
+		// Half of the draws from each direction are draws of their mean.
+		for k, rule := range []*samplers.ChainRule{forth, back} {
+			from, to := k*half, len(streams)*k+half*(1-k)
+			if err := rule.Draw(ctx, states[from*n:to*n], nil, streams[from:to], make([]float64, to-from)); err != nil {
+				return nil, err
+			}
+			found, _, err := rule.Likeliest(ctx, o.drawings/2)
+			if err != nil {
+				return nil, err
+			}
+			states = append(states, found...)
+		}
+		states = append(states, truth...)
+	}
+	count := len(states) / n
+	s.truth = -1
+	for i := 0; i < count && s.truth < 0; i++ {
+		if slices.Equal(states[i*n:(i+1)*n], truth) {
+			s.truth = i
+		}
+	}
+	s.forth, s.back, s.energy = make([]float64, count), make([]float64, count), make([]float64, count)
+	if err := forth.LogProbability(ctx, states, nil, s.forth); err != nil {
+		return nil, err
+	}
+	if err := back.LogProbability(ctx, states, nil, s.back); err != nil {
+		return nil, err
+	}
+	if err := target.Energy(ctx, states, s.energy); err != nil {
+		return nil, err
+	}
+	if n == 2 {
+		s.ag, err = closestJoint(ctx, target.(samplers.ConditionalTarget))
+	}
+	seen := map[string]bool{}
+	for i := range count {
+		if key := fmt.Sprint(states[i*n : (i+1)*n]); !seen[key] {
+			seen[key], s.distinct = true, append(s.distinct, i)
+		}
+	}
+	return s, err
+}
+
+// allStates lists every state, the last slot's category running fastest.
+func allStates(categories []int) []int {
+	states := []int{}
+	state := make([]int, len(categories))
+	for {
+		states = append(states, state...)
+		j := len(state) - 1
+		for ; j >= 0; j-- {
+			if state[j]++; state[j] < categories[j] {
+				break
+			}
+			state[j] = 0
+		}
+		if j < 0 {
+			return states
+		}
+	}
+}
+
+// A joint is one way to make a distribution of several blanks.
+type joint struct {
+	name string
+	logp func(s *scored) []float64 // of all fills; nil where it is not defined
+}
+
+// bothDirections are the log-probabilities of the chain rule's mean.
+func bothDirections(s *scored) []float64 {
+	logp := make([]float64, len(s.forth))
+	for i := range logp {
+		logp[i] = s.mean(i)
+	}
+	return logp
+}
+
+// pll are the pseudo-log-likelihoods.
+func pll(s *scored) []float64 { return s.energy }
+
+// The places of joints that are compared.
+const (
+	jointMean = 2
+	jointPLL  = 5
+	jointAG   = 6
+)
+
+func joints(all []*scored) []joint {
+	at := func(name string, energy func(s *scored) []float64) joint {
+		t := fitTemperature(all, energy)
+		return joint{fmt.Sprintf("%s, T = %.2f", name, t), func(s *scored) []float64 { return s.tempered(energy(s), t) }}
+	}
+	return []joint{
+		{"left to right", func(s *scored) []float64 { return s.forth }},
+		{"right to left", func(s *scored) []float64 { return s.back }},
+		{"mean of both", bothDirections},
+		at("mean", bothDirections),
+		{"pll", func(s *scored) []float64 { return s.tempered(s.energy, 1) }},
+		at("pll", pll),
+		{"ag", func(s *scored) []float64 { return s.ag }},
+	}
+}
+
+// fitTemperature is the temperature at which the true words have the fewest nats: of
+// two blanks, where all fills are enumerated, on every second sentence.
+func fitTemperature(all []*scored, energy func(s *scored) []float64) float64 {
+	best, least := 1.0, math.Inf(1)
+	for step := range 51 {
+		temperature, nats := 0.5+0.05*float64(step), 0.0
+		for _, s := range all {
+			if s.exact && s.sentence%2 == 0 {
+				nats -= s.tempered(energy(s), temperature)[s.truth]
+			}
+		}
+		if nats < least {
+			best, least = temperature, nats
+		}
+	}
+	return best
+}
+
+// calibrate writes the tables.
+func calibrate(ctx context.Context, w io.Writer, model *language, o calibrateOptions) error {
+	d := model.Description()
+	signature := []string{"lab:calibrate", fmt.Sprintf("model:%s@%.12s", model.name(), d.SHA256)}
+	var masked []masking
+	var names []string
+	for i, corpus := range o.corpora {
+		name, path, _ := strings.Cut(corpus, "=")
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("--corpus %s: %w; write NAME=FILE", corpus, err)
+		}
+		found, err := model.maskings(name, string(content), i*o.sentences, o.sentences, rand.New(rand.NewPCG(o.seed, 0)))
+		if err != nil {
+			return fmt.Errorf("--corpus %s: %w", corpus, err)
+		}
+		masked, names = append(masked, found...), append(names, name)
+		signature = append(signature, fmt.Sprintf("corpus:%s@%.12x", name, sha256.Sum256(content)))
+	}
+	fmt.Fprintf(w, `# Which joint distribution is best
+
+Written by `+"`go run ./cmd/lab calibrate --corpus NAME=FILE … -o docs/calibration.md`"+`; do not edit. What the joints are is told in docs/probabilities.md. Model %s,
+%d sentences of each of %s, held out from its training. In every sentence one to five words that are one token are masked, and two that stand side by side. A number is
+the mean over the sentences ± its standard error, in nats of all masked words together: the fewer, the better. Differences are taken sentence by sentence.
+
+## Over the whole vocabulary
+
+These joints sum to one by themselves. "Each by itself" takes the words as independent, as peers that fill masks do.
+
+`, model.name(), o.sentences, strings.Join(names, " and "))
+	if err := writeChains(ctx, w, model, masked, names); err != nil {
+		return err
+	}
+	var all []*scored
+	tried, found := map[string]int{}, map[string]int{}
+	for _, m := range masked {
+		if key := m.corpus + m.kind; len(m.slots) > 1 && found[key] < o.normalised {
+			s, err := model.score(ctx, m, o)
+			if err != nil {
+				return err
+			}
+			if tried[m.kind]++; s != nil {
+				all = append(all, s)
+				found[key]++
+			}
+		}
+	}
+	compared := joints(all)
+	var shares []string
+	for _, kind := range maskingKinds()[1:] {
+		n := 0
+		for _, name := range names {
+			n += found[name+kind]
+		}
+		shares = append(shares, fmt.Sprintf("%.0f %% (%s)", 100*float64(n)/float64(tried[kind]), kind))
+	}
+	fmt.Fprintf(w, `
+## Over the likeliest words
+
+The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) have to be normalised: over the %d likeliest words of each blank, on the first sentences whose true
+words are all among these: %s of the sentences by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
+temperature T is the one with the fewest nats at two blanks on every second sentence, each joint its own. Where draws normalise, the nats come out too low by about half
+the variance of the weights.
+
+`, o.candidates, strings.Join(shares, ", "), o.drawings)
+	writeJoints(w, all, names, compared)
+	fmt.Fprint(w, `
+## Calibration
+
+Of the fills that a joint gives a probability, how many are true: a cell is the mean probability that was said, the share that was true ± its standard error between
+sentences, and how many fills that are, all corpora together.
+
+`)
+	writeCalibration(w, all, compared)
+	fmt.Fprintf(w, "\nSignature: `%s|sentences:%d|normalised:%d|candidates:%d|draws:%d|seed:%d|version:%s`\n",
+		strings.Join(signature, "|"), o.sentences, o.normalised, o.candidates, o.drawings, o.seed, infill.Version())
+	return nil
+}
+
+// writeChains writes the table over the whole vocabulary.
+func writeChains(ctx context.Context, w io.Writer, model *language, masked []masking, names []string) error {
+	nats := map[[2]string]*measurement{}
+	kinds := len(maskingKinds())
+	for at := 0; at < len(masked); at += kinds {
+		found, err := model.chainNats(ctx, masked[at:at+kinds])
+		if err != nil {
+			return err
+		}
+		for i, m := range masked[at : at+kinds] {
+			key := [2]string{m.corpus, m.kind}
+			if nats[key] == nil {
+				nats[key] = &measurement{format: "%.2f", scale: 1}
+			}
+			nats[key].add(m.sentence, found[i]...)
+		}
+	}
+	table(w, []string{"corpus", "blanks", "each by itself", "left to right", "right to left", "mean of both", "mean less left to right", "mean less each by itself"})
+	for _, name := range names {
+		for _, kind := range maskingKinds() {
+			m := nats[[2]string{name, kind}]
+			cells := []string{name, kind}
+			for i := range 4 {
+				cells = append(cells, m.cell(func(v []float64) float64 { return v[i] }))
+			}
+			row(w, append(cells, m.cell(func(v []float64) float64 { return v[3] - v[1] }), m.cell(func(v []float64) float64 { return v[3] - v[0] })))
+		}
+	}
+	return nil
+}
+
+// writeJoints writes the nats of all joints.
+func writeJoints(w io.Writer, all []*scored, names []string, joints []joint) {
+	head := []string{"corpus", "blanks", "sentences"}
+	for _, j := range joints {
+		head = append(head, j.name)
+	}
+	table(w, append(head, "mean less pll at T", "mean less ag"))
+	for _, name := range names {
+		for _, kind := range maskingKinds()[1:] {
+			m := &measurement{format: "%.2f", scale: 1}
+			for _, s := range all {
+				if s.corpus == name && s.kind == kind {
+					var nats []float64
+					for _, j := range joints {
+						if logp := j.logp(s); logp != nil {
+							nats = append(nats, -logp[s.truth])
+						}
+					}
+					m.add(s.sentence, nats...)
+				}
+			}
+			if len(m.values) < 2 {
+				continue
+			}
+			cells := []string{name, kind, fmt.Sprint(len(m.values))}
+			for i := range joints {
+				if i == len(m.values[0]) {
+					cells = append(cells, "–")
+					continue
+				}
+				cells = append(cells, m.cell(func(v []float64) float64 { return v[i] }))
+			}
+			for _, other := range []int{jointPLL, jointAG} {
+				cell := "–"
+				if other < len(m.values[0]) {
+					cell = m.cell(func(v []float64) float64 { return v[jointMean] - v[other] })
+				}
+				cells = append(cells, cell)
+			}
+			row(w, cells)
+		}
+	}
+}
+
+// writeCalibration writes how many of the fills said to have a probability are true.
+func writeCalibration(w io.Writer, all []*scored, joints []joint) {
+	edges := []float64{0.03, 0.1, 0.3, 1}
+	head := []string{"blanks", "joint"}
+	for b := range edges[1:] {
+		head = append(head, fmt.Sprintf("%.0f to %.0f %%", 100*edges[b], 100*edges[b+1]))
+	}
+	table(w, head)
+	for _, few := range []bool{true, false} {
+		for place, j := range joints {
+			if place == jointAG && !few {
+				continue
+			}
+			bins := make([]measurement, len(edges)-1)
+			for _, s := range all {
+				logp := j.logp(s)
+				if s.exact != few || logp == nil {
+					continue
+				}
+				for _, i := range s.distinct {
+					p := math.Exp(logp[i])
+					if p < edges[0] {
+						continue
+					}
+					b, hit := 0, 0.0
+					for b < len(bins)-1 && p >= edges[b+1] {
+						b++
+					}
+					if i == s.truth {
+						hit = 1
+					}
+					bins[b].add(s.sentence, p, hit)
+				}
+			}
+			cells := []string{"2", j.name}
+			if !few {
+				cells[0] = fmt.Sprintf("3 to %d", mostBlanks)
+			}
+			for b := range bins {
+				m := &bins[b]
+				m.format, m.scale = "%.1f", 100
+				clusters := slices.Clone(m.clusters)
+				slices.Sort(clusters)
+				if len(slices.Compact(clusters)) < 2 {
+					cells = append(cells, fmt.Sprintf("– (%d)", len(m.values)))
+					continue
+				}
+				said := 0.0
+				for _, v := range m.values {
+					said += 100 * v[0] / float64(len(m.values))
+				}
+				cells = append(cells, fmt.Sprintf("%.1f: %s (%d)", said, m.cell(func(v []float64) float64 { return v[1] }), len(m.values)))
+			}
+			row(w, cells)
+		}
+	}
+}
+
+// closestJoint is log J of Arnold and Gokhale over two slots, by the iteration of
+// Torroba Hennigen and Kim (ACL 2023): J ← norm[(p(a|b) + p(b|a)) / (1/J(a) + 1/J(b))].
+func closestJoint(ctx context.Context, target samplers.ConditionalTarget) ([]float64, error) {
+	categories := target.Categories()
+	rows, columns, wide := categories[0], categories[1], slices.Max(categories)
+	sum := make([]float64, rows*columns)
+	for slot, others := range []int{columns, rows} {
+		states, logp := make([]int, 2*others), make([]float64, others*wide)
+		for k := range others {
+			states[2*k+1-slot] = k
+		}
+		if err := target.LogConditionals(ctx, states, slices.Repeat([]int{slot}, others), logp); err != nil {
+			return nil, err
+		}
+		for k := range others {
+			for v := range categories[slot] {
+				at := v*columns + k
+				if slot == 1 {
+					at = k*columns + v
+				}
+				sum[at] += math.Exp(logp[k*wide+v])
+			}
+		}
+	}
+	a, b := slices.Repeat([]float64{1 / float64(rows)}, rows), slices.Repeat([]float64{1 / float64(columns)}, columns)
+	joint := make([]float64, len(sum))
+	for range 300 {
+		for i := range joint {
+			x, y := a[i/columns], b[i%columns]
+			joint[i] = sum[i] * x * y / (x + y)
+		}
+		floats.Scale(1/floats.Sum(joint), joint)
+		clear(a)
+		clear(b)
+		for i, p := range joint {
+			a[i/columns] += p
+			b[i%columns] += p
+		}
+	}
+	for i, p := range joint {
+		joint[i] = math.Log(p)
+	}
+	return joint, nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const calibrationText = `the old man opened the door of his house and went in .
+she said that it was too late to go home by the last train .
+they came to the river , and the boat was not there .
+he gave her the book , and she read it in the garden .
+it is @@UNKNOWN@@
+we had a good time at the party in the house of my father .
+`
+
+// Over two blanks every joint sums to one, the chain rule is what the model's rows
+// say, and the whole vocabulary's nats are its own.
+func TestJointsOfTwoBlanks(t *testing.T) {
+	ctx := context.Background()
+	model, err := openLanguage(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	masked, err := model.maskings("tales", calibrationText, 0, 5, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 5 * len(maskingKinds()); len(masked) != want {
+		t.Fatalf("%d maskings, want %d", len(masked), want)
+	}
+	kinds := len(maskingKinds())
+	o := calibrateOptions{candidates: 30, drawings: 16, seed: 1}
+	var all []*scored
+	for at := 0; at < len(masked); at += kinds {
+		nats, err := model.chainNats(ctx, masked[at:at+kinds])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := nats[0]; math.Abs(n[0]-n[1]) > 1e-4 || math.Abs(n[1]-n[2]) > 1e-4 || math.Abs(n[3]-n[1]) > 1e-4 {
+			t.Errorf("one blank has the nats %v", n)
+		}
+		m := masked[at+1]
+		if m.slots[1] != m.slots[0]+1 {
+			t.Errorf("side by side: slots %v", m.slots)
+		}
+		// Left to right: the first with both masked, the second with the first there.
+		both, err := model.MaskedLogProbabilities(ctx, m.ids, m.slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := model.MaskedLogProbabilities(ctx, m.ids, m.slots[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := -float64(both[0][m.ids[m.slots[0]]]) - float64(last[0][m.ids[m.slots[1]]])
+		if math.Abs(nats[1][1]-want) > 1e-3 {
+			t.Errorf("left to right %v nats, want %v", nats[1][1], want)
+		}
+		for _, m := range masked[at+1 : at+kinds] {
+			s, err := model.score(ctx, m, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s != nil {
+				all = append(all, s)
+			}
+		}
+	}
+	if !slices.ContainsFunc(all, func(s *scored) bool { return s.exact }) || !slices.ContainsFunc(all, func(s *scored) bool { return !s.exact }) {
+		t.Fatalf("%d maskings have true words among the candidates", len(all))
+	}
+	for _, s := range all {
+		if s.exact && (len(s.energy) != 900 || len(s.distinct) != 900) {
+			t.Errorf("%d fills of 30² were scored", len(s.energy))
+		}
+		for _, j := range joints(all) {
+			logp := j.logp(s)
+			if logp == nil {
+				if s.exact {
+					t.Errorf("%s has no probabilities", j.name)
+				}
+				continue
+			}
+			for _, l := range logp {
+				if math.IsNaN(l) {
+					t.Fatalf("%s: NaN", j.name)
+				}
+			}
+			if total := floats.LogSumExp(logp); s.exact && math.Abs(total) > 1e-6 {
+				t.Errorf("%s sums to %v", j.name, math.Exp(total))
+			}
+		}
+	}
+	if _, err := model.maskings("tales", calibrationText, 0, 6, rand.New(rand.NewPCG(1, 0))); err == nil {
+		t.Error("6 sentences were asked for, and 5 can be taken")
+	}
+}
+
+// The joint of Arnold and Gokhale gives back a joint whose conditionals agree.
+func TestClosestJoint(t *testing.T) {
+	want := []float64{0.1, 0.05, 0.2, 0.15, 0.3, 0.2} // [2 × 3]
+	got, err := closestJoint(context.Background(), agreeing{want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range got {
+		if math.Abs(math.Exp(l)-want[i]) > 1e-6 {
+			t.Errorf("fill %d: %v, want %v", i, math.Exp(l), want[i])
+		}
+	}
+}
+
+// agreeing is a joint of 2 × 3 with its own conditionals.
+type agreeing struct{ joint []float64 }
+
+func (agreeing) Categories() []int { return []int{2, 3} }
+
+func (agreeing) Energy(context.Context, []int, []float64) error { return nil }
+
+func (a agreeing) LogConditionals(_ context.Context, states, slots []int, logp []float64) error {
+	for c, slot := range slots {
+		total := 0.0
+		for v := range a.Categories()[slot] {
+			state := [2]int{states[2*c], states[2*c+1]}
+			state[slot] = v
+			p := a.joint[3*state[0]+state[1]]
+			logp[3*c+v] = math.Log(p)
+			total += p
+		}
+		for v := range a.Categories()[slot] {
+			logp[3*c+v] -= math.Log(total)
+		}
+	}
+	return nil
+}
+
+// The whole command, small; wrong calls are told.
+func TestCalibrate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tales.txt")
+	if err := os.WriteFile(path, []byte(calibrationText), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, messages strings.Builder
+	if code := run(t.Context(), []string{"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--normalised", "5", "--candidates", "12", "--draws", "4"}, &out, &messages); code != 0 {
+		t.Fatalf("exit %d: %s", code, messages.String())
+	}
+	for _, want := range []string{"| tales | 5 |", "| tales | 2, side by side |", "pll, T = ", "## Calibration", "Signature: `lab:calibrate|model:", "|corpus:tales@"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	for want, args := range map[string][]string{
+		"give --corpus":       {"calibrate"},
+		"write NAME=FILE":     {"calibrate", "--corpus", "tales"},
+		"more than one model": {"calibrate", "a", "b", "--corpus", "tales=" + path},
+		"at least":            {"calibrate", "--corpus", "tales=" + path, "--draws", "1"},
+		"5 sentences have":    {"calibrate", "--corpus", "tales=" + path},
+	} {
+		messages.Reset()
+		if code := run(t.Context(), args, &out, &messages); code == 0 || !strings.Contains(messages.String(), want) {
+			t.Errorf("%v: exit %d, %q", args, code, messages.String())
+		}
+	}
+}
