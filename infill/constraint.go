@@ -22,10 +22,6 @@ type Constraints struct {
 	Words map[int][]string
 	// Ban lists words that no blank may hold: their pieces side by side.
 	Ban []string
-	// WholeWords keeps a blank from beginning with a piece that continues the
-	// word on its left. A blank that touches a word, as in "high[MASK]", always
-	// begins with one.
-	WholeWords bool
 	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
 	// between its words not counted; 0 is no bound.
 	MinCharacters, MaxCharacters int
@@ -36,12 +32,34 @@ type Constraints struct {
 
 // Any tells whether there is a constraint.
 func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Ban) > 0 || c.WholeWords || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
+	return len(c.Words) > 0 || len(c.Ban) > 0 || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
+}
+
+// A tokenClass is what blanks ask of a token.
+type tokenClass uint8
+
+const (
+	wordToken       tokenClass = 1 << iota // letters and digits alone
+	continuingToken                        // it goes on with the word on its left
+)
+
+func classify(t *tokenize.Tokenizer) []tokenClass {
+	classes := make([]tokenClass, t.VocabularySize())
+	for id := range classes {
+		if t.Word(id) {
+			classes[id] |= wordToken
+		}
+		if t.Continues(id) {
+			classes[id] |= continuingToken
+		}
+	}
+	return classes
 }
 
 // rules are constraints in terms of one vocabulary.
 type rules struct {
 	Constraints
+	fill   FillKind
 	filler *Filler
 	// lists are the token ids of the fills that a blank may take, by their number of
 	// pieces, [blanks]; nil without a list.
@@ -60,8 +78,8 @@ func (b bans) begin(ids []int) bool {
 }
 
 // rules reads the constraints for the blanks of a template.
-func (f *Filler) rules(t *tokenize.Template, c Constraints) (*rules, error) {
-	r := &rules{Constraints: c, filler: f, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
+func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
+	r := &rules{Constraints: c, fill: fill, filler: f, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, f.tokenizer.VocabularySize())
 		for _, id := range f.fillable {
@@ -116,7 +134,7 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 		}
 		if n := len(ids); n < low || n > high {
 			return nil, misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", number, word, countPieces(n), t.Text[b.Start:b.End], span(low, high))
-		} else if r.begins(b, ids[0]) && r.allows(b, ids) {
+		} else if (!b.TouchesLeft || r.begins(b, ids[0])) && r.allows(b, ids) {
 			fills[n] = append(fills[n], ids)
 		}
 	}
@@ -188,10 +206,19 @@ func (r *rules) misses(t *tokenize.Template) bool {
 
 // begins tells whether a token may be the first of a blank.
 func (r *rules) begins(b tokenize.Blank, token int) bool {
-	if b.TouchesLeft {
-		return r.filler.tokenizer.Continues(token)
+	class := r.filler.classes()[token]
+	switch {
+	case b.TouchesLeft:
+		return class&continuingToken != 0
+	case r.fill == FillAny:
+		return true
 	}
-	return !r.WholeWords || !r.filler.tokenizer.Continues(token)
+	return b.Opens || class&continuingToken == 0
+}
+
+// takes tells whether a blank without a list may hold a token.
+func (r *rules) takes(token int) bool {
+	return r.fill != FillWords || r.filler.classes()[token]&wordToken != 0
 }
 
 // allows tells whether a blank's tokens hold no banned word, and have as many
@@ -279,14 +306,14 @@ func together(first []int, fills [][]int) (slots []int, words [][]int) {
 
 // support is what a slot without a list may take: a blank's given piece.
 func (r *rules) support(b tokenize.Blank, piece int) []int {
-	if !b.TouchesLeft && !r.Any() {
+	if !b.TouchesLeft && !r.Any() && r.fill == FillAny {
 		return r.filler.fillable
 	}
 	var support []int
 	one := make([]int, 1)
 	for _, id := range r.filler.fillable {
 		switch one[0] = id; {
-		case piece == 0 && !r.begins(b, id):
+		case !r.takes(id) || piece == 0 && !r.begins(b, id):
 		case b.Slots == 1 && !r.allows(b, one):
 		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
 		case r.length != nil && r.MaxCharacters > 0 && r.length[id] > r.MaxCharacters:

@@ -89,12 +89,12 @@ func TestConstraints(t *testing.T) {
 			func(w []string) bool {
 				return !slices.Contains(w, "mat") && !(w[0] == "un" && w[1] == "##seen")
 			}},
-		{"whole words", "the [MASK] [MASK] .", 2, "dmala", Constraints{WholeWords: true},
+		{"whole words", "the [MASK] [MASK] .", 2, "dmala", Constraints{},
 			func(w []string) bool { return !piece(w[0]) && !piece(w[1]) }},
-		{"whole words of two pieces", "the [MASK:2] .", 2, "dmala", Constraints{WholeWords: true},
+		{"whole words of two pieces", "the [MASK:2] .", 2, "dmala", Constraints{},
 			func(w []string) bool { return !piece(w[0]) }},
 		{"a word goes on", "un[MASK] [MASK]", 2, "dmala", Constraints{}, func(w []string) bool { return piece(w[0]) }},
-		{"a word goes on, whole", "un[MASK] [MASK]", 2, "gibbs", Constraints{WholeWords: true},
+		{"a word goes on, whole", "un[MASK] [MASK]", 2, "gibbs", Constraints{},
 			func(w []string) bool { return piece(w[0]) && !piece(w[1]) }},
 		{"a word goes on in two pieces", "the un[MASK:2]", 2, "dmala", Constraints{}, func(w []string) bool { return piece(w[0]) }},
 		{"a list for a word that goes on", "un[MASK] [MASK]", 2, "dmala", Constraints{Words: map[int][]string{1: {"seen", "##known"}}},
@@ -136,6 +136,9 @@ func TestConstraints(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f, model := newFake(t)
 			o := DefaultOptions()
+			if o.Fill = FillAny; strings.Contains(test.name, "whole") {
+				o.Fill = FillTokens
+			}
 			o.Sampler, o.Constraints = test.sampler, test.constraints
 			o.Chains, o.Steps, o.Seed = 150, 400, 5
 			checkLaw(t, f, model, test.template, test.slots, o, test.allowed)
@@ -204,11 +207,11 @@ func TestConstraintSignature(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
 	o.Constraints = Constraints{
-		Words: map[int][]string{2: {"cat", "dog"}, 1: {"mat"}}, Ban: []string{"rug", "ran"}, WholeWords: true, MinCharacters: 2, MinPieces: 1, MaxPieces: 1,
+		Words: map[int][]string{2: {"cat", "dog"}, 1: {"mat"}}, Ban: []string{"rug", "ran"}, MinCharacters: 2, MinPieces: 1, MaxPieces: 1,
 	}
 	_, got, _ := strings.Cut(fill(t, f, twoSlots, o).Signature, "|seed:0|")
 	got, _, _ = strings.Cut(got, "|model:")
-	if diff := cmp.Diff("slot:1=mat|slot:2=cat,dog|ban:rug,ran|whole-words:true|characters:2-|pieces:1", got); diff != "" {
+	if diff := cmp.Diff("slot:1=mat|slot:2=cat,dog|ban:rug,ran|fill:words|characters:2-|pieces:1", got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -49,6 +49,7 @@ func TestDistribution(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %g", sampler, temperature), func(t *testing.T) {
 				f, model := newFake(t)
 				o := DefaultOptions()
+				o.Fill = FillAny
 				o.Sampler, o.Temperature = sampler, temperature
 				o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = 200, 300, 1000, 4, 11
 				result := fill(t, f, twoSlots, o)
@@ -600,7 +601,7 @@ func TestSignature(t *testing.T) {
 		o := DefaultOptions()
 		o.Seed = 7
 		test.change(&o)
-		want := test.want + "|model:fake@0123456789ab|tokenizer:" + hash + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+		want := test.want + "|fill:words|model:fake@0123456789ab|tokenizer:" + hash + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
 		if diff := cmp.Diff(want, fill(t, f, twoSlots, o).Signature); diff != "" {
 			t.Error(diff)
 		}

@@ -61,6 +61,7 @@ type Model struct {
 type Filler struct {
 	tokenizer    *tokenize.Tokenizer
 	fillable     []int
+	classes      func() []tokenClass // of each token, [vocabulary]
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -78,7 +79,7 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
-	return &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load,
+	return &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), classes: sync.OnceValue(func() []tokenClass { return classify(tokenizer) }), maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
 }
 

@@ -163,7 +163,7 @@ func TestLengthsAlike(t *testing.T) {
 	f := New(model, tokenizer)
 	o := DefaultOptions()
 	o.Top, o.Steps = 1000, 300
-	o.Constraints = Constraints{WholeWords: true, MinCharacters: 6, MaxCharacters: 6}
+	o.Constraints = Constraints{MinCharacters: 6, MaxCharacters: 6}
 	seen, scores := map[string]bool{}, 0
 	for _, s := range fill(t, f, "a [MASK:1-2] .", o).Fills {
 		if seen[s.Text] {

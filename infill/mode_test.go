@@ -127,6 +127,7 @@ func TestDecode(t *testing.T) {
 	}
 
 	o := DefaultOptions()
+	o.Fill = FillAny
 	o.Mode, o.Candidates, o.Top, o.Seed = ModeDecode, 0, 1000, 4
 	reports := 0
 	result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
@@ -172,6 +173,7 @@ func TestLadder(t *testing.T) {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
 			o := DefaultOptions()
+			o.Fill = FillAny
 			o.Sampler, o.Ladder, o.Chains, o.Steps, o.Seed = sampler, []float64{1, 2, 5}, 100, 400, 3
 			if sampler == "dula" {
 				// Not exact: its law is its own, so it only has to run.
@@ -195,6 +197,7 @@ func TestLadder(t *testing.T) {
 	t.Run("at 2, of words", func(t *testing.T) {
 		f, model := newFake(t)
 		o := DefaultOptions()
+		o.Fill = FillAny
 		o.Ladder, o.Temperature, o.Chains, o.Steps, o.Seed = []float64{2, 4}, 2, 100, 400, 3
 		o.Constraints = Constraints{Words: map[int][]string{1: {"unseen", "the cat", "mat rug"}}}
 		checkLaw(t, f, model, "a [MASK] [MASK]", 3, o, func(w []string) bool {
@@ -208,6 +211,7 @@ func TestLadder(t *testing.T) {
 func TestMaskedStart(t *testing.T) {
 	f, model := newFake(t)
 	o := DefaultOptions()
+	o.Fill = FillAny
 	o.Initial.Kind, o.Steps, o.Chains, o.Seed = StartMask, 0, 20000, 6
 	checkLaw(t, f, model, twoSlots, 2, o, func([]string) bool { return true })
 	// Drawn independently they have not.

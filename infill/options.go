@@ -102,10 +102,38 @@ func (s *Start) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// FillKind says what a blank may take that has no list of its own.
+type FillKind string
+
+const (
+	// FillWords takes words: letters and digits. A blank that is written onto the end of
+	// a word goes on with it, every other begins a word of its own.
+	FillWords FillKind = "words"
+	// FillTokens takes punctuation too.
+	FillTokens FillKind = "tokens"
+	// FillAny takes everything that the model can put there, pieces that would go on
+	// with the word on the left included, as the papers and other tools have it.
+	FillAny FillKind = "any"
+)
+
+// Case says which capitals a fill has.
+type Case string
+
+const (
+	// CaseAuto gives the fills of a model without capitals those that the text asks for:
+	// see tokenize.Template.Fill.
+	CaseAuto Case = ""
+	// CaseKeep leaves the letters as the model has them.
+	CaseKeep Case = "keep"
+)
+
 // Options says how a template is filled. Start from DefaultOptions; [Table] lists
 // them with their names, values and words of help.
 type Options struct {
 	Mode Mode
+	// Fill is what blanks without a list may take, and Case how what they take is written.
+	Fill FillKind
+	Case Case
 	Sampling
 	// Chains is their number; the final state of each is one sample of the papers'
 	// protocol.
@@ -174,6 +202,7 @@ const defaultSampler = "dmala"
 func DefaultOptions() Options {
 	return Options{
 		Mode: ModeSample,
+		Fill: FillWords,
 		Sampling: Sampling{
 			Sampler:     defaultSampler,
 			Steps:       50,

@@ -153,8 +153,8 @@ func TestTable(t *testing.T) {
 func TestSigned(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, WholeWords: true, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
-	o.Ladder = []float64{1, 2}
+	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
+	o.Ladder, o.Case = []float64{1, 2}, CaseKeep
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	for _, option := range Table() {
 		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}[option.Name]

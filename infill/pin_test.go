@@ -17,6 +17,7 @@ func TestPins(t *testing.T) {
 	for _, sampler := range Samplers() {
 		t.Run(sampler, func(t *testing.T) {
 			o := DefaultOptions()
+			o.Fill = FillAny
 			o.Sampler, o.Steps, o.Chains, o.Candidates, o.Top = sampler, 400, 40, 0, 1000
 			observed := 0
 			o.Pins = []int{dog, Free}

@@ -4,8 +4,10 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"infill/lm"
 	"infill/samplers"
@@ -57,7 +59,7 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := f.rules(typed, o.Constraints)
+	rules, err := f.rules(typed, o.Constraints, o.Fill)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +80,7 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 		if err := f.checkLength(len(t.IDs)); err != nil {
 			return nil, err
 		}
+		t.KeepCase = o.Case == CaseKeep
 		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
 		if p.variables, p.allowed, err = rules.compile(t, o.Pins); err != nil {
 			return nil, err
@@ -158,6 +161,7 @@ type run struct {
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
 	rows    int64 // model rows beside the target's
+	hints   []string
 }
 
 // prepare asks the model what is likely, and makes a run of a plan.
@@ -180,6 +184,7 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	r.variables = slices.Clone(r.variables)
 	for n := range r.variables {
 		v := &r.variables[n]
+		r.hint(v, logp)
 		if v.words == nil && !v.listed && o.Candidates < len(v.support) {
 			v.support = Candidates(v.support, sumOver(v.slots, logp), o.Candidates)
 		}
@@ -214,6 +219,53 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 		return nil, misfit("sampler", "%v", err)
 	}
 	return r, err
+}
+
+// hint says so where the tokens that a blank may not take hold most of the probability of
+// its first slot, and one of them a tenth at least.
+func (r *run) hint(v *variable, logp [][]float32) {
+	if r.options.Fill == FillAny || r.options.Pins != nil || v.listed || v.words != nil {
+		return
+	}
+	blank := slices.IndexFunc(r.template.Blanks, func(b tokenize.Blank) bool { return b.First == v.slots[0] })
+	if blank < 0 {
+		return
+	}
+	b, row := r.template.Blanks[blank], logp[v.slots[0]]
+	highest := slices.Max(row)
+	sum, taken := 0.0, 0.0
+	next := v.support
+	best := -1 // the likeliest token that is left out
+	for token, l := range row {
+		p := math.Exp(float64(l - highest))
+		sum += p
+		if len(next) > 0 && next[0] == token {
+			taken, next = taken+p, next[1:]
+		} else if best < 0 || l > row[best] {
+			best = token
+		}
+	}
+	if taken >= sum/2 || best < 0 || float64(row[best]-highest) < math.Log(sum/10) {
+		return
+	}
+	where := "here"
+	if len(r.template.Blanks) > 1 {
+		where = fmt.Sprintf("in blank %d", blank+1)
+	}
+	share := math.Exp(float64(row[best]-highest)) / sum
+	class := r.filler.classes()[best]
+	advice := "--fill any takes it"
+	switch text := r.filler.tokenizer.Token(best); {
+	case b.TouchesLeft:
+		advice = "write a blank after the word on its left, or --fill any"
+	case class&continuingToken != 0:
+		advice = "write the blank onto the word that it goes on with, or --fill any"
+	case r.options.Fill == FillWords && strings.Contains(".!?", text):
+		advice = "end the sentence, or --fill tokens"
+	case r.options.Fill == FillWords:
+		advice = "--fill tokens takes it"
+	}
+	r.hints = append(r.hints, fmt.Sprintf("the model would rather put %q %s (%.0f %%): %s", strings.TrimSpace(r.filler.tokenizer.Token(best)), where, 100*share, advice))
 }
 
 // sumOver adds the slots' log-probabilities of every token; that of one slot is

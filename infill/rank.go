@@ -148,6 +148,7 @@ func (r *run) warnings(result *Result) []string {
 	if unknown > 0 {
 		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which it reads as [UNK]", unknown))
 	}
+	warnings = append(warnings, r.hints...)
 	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
 		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
 	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {

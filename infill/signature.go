@@ -90,7 +90,11 @@ func (r *run) signature(m Model) string {
 	for _, n := range slices.Sorted(maps.Keys(o.Words)) {
 		s.add("slot", strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
 	}
-	s.options(o, "ban", "whole-words")
+	s.options(o, "ban")
+	if o.Fill != FillAny {
+		s.options(o, "fill")
+	}
+	s.options(o, "case")
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
 	} else {

@@ -143,16 +143,10 @@ func newTable() []Option {
 	return []Option{
 		listsOption(),
 		bannedOption(),
-		{
-			Name: "whole-words", Help: "no blank begins with a piece that continues the word on its left", Values: []string{"false", "true"}, Closed: true,
-			want: "true or false",
-			get:  func(o *Options) string { return strconv.FormatBool(o.WholeWords) },
-			set: func(o *Options, text string) bool {
-				whole, err := strconv.ParseBool(text)
-				o.WholeWords = whole
-				return err == nil
-			},
-		},
+		choice(Option{Name: "fill", Help: "what a blank may take: words; words and punctuation; or any token, word pieces included"},
+			func(o *Options) *FillKind { return &o.Fill }, FillWords, FillTokens, FillAny),
+		choice(Option{Name: "case", Values: []string{auto}, Help: "give fills capitals as the text asks for them, or keep the model's letters"},
+			func(o *Options) *Case { return &o.Case }, CaseKeep),
 		bounds(Option{Name: "characters", Unit: "characters", Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
 			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)}, maxCharacters, true,
 			func(o *Options) (low, high *int) { return &o.MinCharacters, &o.MaxCharacters }),

@@ -23,8 +23,10 @@ type Filled struct {
 // between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one blank, except where
 // Hugging Face's decoder sets none, as before a full stop; this blank belongs to neither blank's span.
 //
-// With an uncased model and a cased template, a fill that starts a sentence is capitalised: its first letter, if it is not a
-// "##" piece. A template is cased if the text around its slots holds a capital letter anywhere. A fill starts a sentence if
+// With an uncased model and a cased template, fills get capitals, unless KeepCase is set: all letters where the words around the
+// blank are in capitals, two on either side at most; else the first letter of names ("york", "monday", "i"), and the first letter
+// of a fill that starts a sentence, if it is not a "##" piece. A template is cased if the text around its slots holds a capital
+// letter anywhere. A fill starts a sentence if
 // what is on its left, earlier fills included,
 //   - is nothing but white space, opening brackets, quotation marks and ¿ ¡, or
 //   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
@@ -35,8 +37,8 @@ func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
 	text.Grow(len(tpl.Text) + 8*len(tpl.Slots))
-	from := 0
-	var last string // the token that ends the previous blank
+	from, left := 0, 0 // left: where the text begins that the user wrote before a blank
+	var last string    // the token that ends the previous blank
 	for i, blank := range tpl.Blanks {
 		literal := tpl.Text[from:blank.Start]
 		from = blank.End
@@ -61,9 +63,21 @@ func (tpl *Template) Fill(ids []int) Filled {
 			text.WriteByte(' ')
 		}
 		fill := tpl.join(tokens)
-		if tpl.cased && !tpl.tokenizer.Cased() && !joins && startsSentence(text.String()) {
-			fill = capitalise(fill)
+		if tpl.cased && !tpl.tokenizer.Cased() && !tpl.KeepCase {
+			after := tpl.Text[from:]
+			if i+1 < len(tpl.Blanks) {
+				after = tpl.Text[from:tpl.Blanks[i+1].Start]
+			}
+			switch {
+			case shouted(tpl.Text[left:blank.Start], after):
+				fill = strings.ToUpper(fill)
+			case !joins && startsSentence(text.String()):
+				fill = capitalise(withNames(fill))
+			case !joins && !blank.TouchesRight:
+				fill = withNames(fill)
+			}
 		}
+		left = from
 		filled.Spans[i][0] = text.Len()
 		text.WriteString(fill)
 		filled.Spans[i][1] = text.Len()

@@ -58,7 +58,14 @@ func TestFill(t *testing.T) {
 		{name: "piece at a start", text: "It left. [MASK] told me", ids: []string{"##s"}, want: "It left.s told me", fills: []string{"s"}},
 		{name: "piece at the very start", text: " [MASK] Left", ids: []string{"##y"}, want: " y Left", fills: []string{"y"}},
 		{name: "letter without a capital", text: "[MASK] Left", ids: []string{"日"}, want: "日 Left"},
-		{name: "several words at a start", text: "[MASK:2] is a way. It is not", ids: []string{"new", "york"}, want: "New york is a way. It is not", fills: []string{"New york"}},
+		{name: "several words at a start", text: "[MASK:2] is a way. It is not", ids: []string{"new", "york"}, want: "New York is a way. It is not", fills: []string{"New York"}},
+		{name: "a name inside", text: "It is [MASK] way", ids: []string{"york"}, want: "It is York way", fills: []string{"York"}},
+		{name: "a name in a text without capitals", text: "it is [MASK] way", ids: []string{"york"}, want: "it is york way"},
+		{name: "no name where letters follow", text: "It is [MASK]ing", ids: []string{"york"}, want: "It is yorking"},
+		{name: "among capitals", text: "IT IS [MASK], TOLD", ids: []string{"york"}, want: "IT IS YORK, TOLD", fills: []string{"YORK"}},
+		{name: "a piece among capitals", text: "IT [MASK] TOLD", ids: []string{"##ing"}, want: "ITING TOLD", fills: []string{"ING"}},
+		{name: "one word in capitals", text: "the USA [MASK]", ids: []string{"way"}, want: "the USA way"},
+		{name: "letters in capitals", text: "I [MASK] A", ids: []string{"told"}, want: "I told A"},
 
 		{name: "special tokens", text: "a [MASK] b [MASK]", ids: []string{"[MASK]", "[UNK]"}, want: "a [MASK] b [UNK]"},
 	}

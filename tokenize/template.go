@@ -24,6 +24,9 @@ type Template struct {
 	Blanks  []Blank  // leftmost first
 	Ties    [][]int  // sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
 
+	// KeepCase makes Fill give the letters of the model's tokens as they are.
+	KeepCase bool
+
 	*draft
 }
 
@@ -37,6 +40,8 @@ type Blank struct {
 	Low, High int
 	// TouchesLeft and TouchesRight: a letter or digit of the user stands directly beside it, as in "high[MASK]" and "[MASK]ing".
 	TouchesLeft, TouchesRight bool
+	// Opens: a token without a blank of its own (Ġ, ▁) may begin a word here, as behind a bracket; never in WordPiece.
+	Opens bool
 }
 
 // Template reads a text with blanks. The text must be valid UTF-8 and hold at least one blank and one other token, no control
@@ -239,7 +244,7 @@ func (d *draft) template(lengths []int) *Template {
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
-			TouchesLeft: wordRune(before), TouchesRight: wordRune(after),
+			TouchesLeft: wordRune(before), TouchesRight: wordRune(after), Opens: d.tokenizer.opens(d.text[:blank.start], before),
 		}
 		for range lengths[i] {
 			template.Slots = append(template.Slots, len(template.IDs))
@@ -275,6 +280,18 @@ func (t *Tokenizer) capital(text string) bool {
 	return strings.ContainsFunc(strings.ReplaceAll(text, t.vocabulary[t.unknown], ""), func(r rune) bool {
 		return unicode.IsUpper(r) || unicode.IsTitle(r)
 	})
+}
+
+// opens reports whether a token that joins the text on its left may begin a word behind it; before is its last character.
+func (t *Tokenizer) opens(left string, before rune) bool {
+	p, ok := t.scheme.(*pipeline)
+	switch {
+	case !ok || wordRune(before):
+		return false
+	case left == "":
+		return p.byteLevel
+	}
+	return !unicode.IsSpace(before)
 }
 
 // wordRune reports whether a character beside a blank makes one word with it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sugarme/tokenizer/decoder"
@@ -186,6 +187,12 @@ func (t *Tokenizer) Continues(id int) bool {
 	first, _ := utf8.DecodeRuneInString(text)
 	_, pieces := t.scheme.(wordPiece)
 	return joins && (pieces || wordRune(first))
+}
+
+// Word reports whether the token of an id is a word or a piece of one: letters, digits and the marks on them alone.
+func (t *Tokenizer) Word(id int) bool {
+	text, _ := t.scheme.read(t.Token(id))
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !wordRune(r) && !unicode.IsMark(r) })
 }
 
 // continues is false for a bare "##", which is text.

@@ -57,7 +57,7 @@ JSON object a line with --input jsonl.`,
   $ infill --format jsonl < templates.txt
 
   # the protocol of the papers: the best final states, with a square-root balance
-  $ infill --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
+  $ infill --fill any --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.texts, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")

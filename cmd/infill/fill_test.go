@@ -46,8 +46,8 @@ func TestFillFlags(t *testing.T) {
 		{line: `--slot 2=red,green --slot "1=dark blue" "a [MASK]"`, change: func(o *fillOptions) {
 			o.Words = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
 		}},
-		{line: `--ban red,green --ban blue --whole-words "a [MASK]"`, change: func(o *fillOptions) {
-			o.Ban, o.WholeWords = []string{"red", "green", "blue"}, true
+		{line: `--ban red,green --ban blue --fill tokens "a [MASK]"`, change: func(o *fillOptions) {
+			o.Ban, o.Fill = []string{"red", "green", "blue"}, infill.FillTokens
 		}},
 		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
 			o.MinCharacters, o.MaxCharacters, o.MinPieces, o.MaxPieces = 3, 8, 1, 3

@@ -96,13 +96,23 @@ narrows the fills that are drawn from, and changes no fill's log-likelihood:
                            for one blank holds for all of its name
   --ban sky,blue sky       no blank holds these words, also not as a part of a
                            fill of several
-  --whole-words            no blank begins with a piece that continues the word on
-                           its left; later pieces of a blank may, since they go on
-                           with its own word, and high[MASK] still does
+  --fill words             words, letters and digits alone (the default);
+                           high[MASK] goes on with its word, every other blank
+                           begins one of its own
+  --fill tokens            punctuation too
+  --fill any               everything the model can put there, pieces that go on
+                           with the word on the left included, as the papers do
   --characters 3-8         letters and other characters of each fill, the spaces
                            between its words not counted; 3-, -8 and 3 as well
   --pieces 1-3             what [MASK] stands for: [MASK:1-3]; bounds the words of
                            --slot too
+
+Where the model would rather have what was left out, a line says so.
+
+Capitals. A model without capitals gives none, so infill does, --case auto: to the
+first letter of a sentence and of names (London, Monday, I), and to all letters
+where the words around a blank are in capitals. Texts without any get none.
+--case keep leaves the model's letters.
 
 Words are cut and, for models without capitals, lowered as the text is. A list
 replaces --candidates, which takes the likely tokens from what is left otherwise.

@@ -76,7 +76,7 @@ evaluation.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	addOptions(cmd, &o.Options, "slot", "ban", "whole-words", "characters", "pieces", "mode", "sampler", "samples", "steps", "step-size", "candidates", "temperature", "seed")
+	addOptions(cmd, &o.Options, "slot", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples", "steps", "step-size", "candidates", "temperature", "seed")
 	addChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	addChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
 	o.modelOptions.register(cmd)

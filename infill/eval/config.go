@@ -61,6 +61,8 @@ type Variant struct {
 // options are those of one fill: every final state is kept, repeats included.
 func (c Config) options(v Variant) infill.Options {
 	o := infill.DefaultOptions()
+	// The papers let a slot take every token.
+	o.Fill = infill.FillAny
 	o.Sampling, o.Chains, o.Top, o.Rank, o.Seed = v.Settings, c.Chains, c.Chains, infill.RankFinal, c.Seed
 	return o
 }
