@@ -35,7 +35,7 @@ var (
 )
 
 // pairsOfTemplate is how many pairs a template of texts/pairs.txt gives at most.
-const pairsOfTemplate = 12
+const pairsOfTemplate = 6
 
 const modelLong = `Compare what language models know: of words that are one token in all of them, masked
 one at a time in held-out sentences (--corpus), nats and how often the word is the
