@@ -51,7 +51,7 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 		found += p
 		distance += math.Abs(p-s.Frequency) / 2
 		// A fill that few chains saw has no error to speak of.
-		if e := *s.FrequencyStandardError; p > 0.005 && math.Abs(s.Frequency-p) > 5*e {
+		if e := drawError(s); p > 0.005 && math.Abs(s.Frequency-p) > 5*e {
 			t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, s.Frequency, e, p)
 		}
 		if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {

@@ -83,8 +83,8 @@ func TestDistribution(t *testing.T) {
 					found += p
 					// 16 fills, 3 samplers, 2 temperatures: 4.5 standard errors
 					// are passed by chance once in some thousand runs; the seed is fixed.
-					if e := *s.FrequencyStandardError; math.Abs(s.Frequency-p) > 4.5*e {
-						t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, s.Frequency, e, p)
+					if e := s.FrequencyStandardError; e != nil && math.Abs(s.Frequency-p) > 4.5**e {
+						t.Errorf("%v: drawn %.4f ± %.4f, exact %.4f", s.Values, s.Frequency, *e, p)
 					}
 					if u := target.energyOf(s.TokenIDs); math.Abs(u-s.LogLikelihood) > 1e-9 {
 						t.Errorf("%v: log-likelihood %v, want %v", s.Values, s.LogLikelihood, u)
@@ -494,8 +494,8 @@ func TestFillErrors(t *testing.T) {
 		change         func(*Options)
 		want           string
 	}{
-		{"no slot", "the cat", nil, "no slot"},
-		{"only slots", "[MASK] [MASK]", nil, "nothing but slots"},
+		{"no slot", "the cat", nil, "no blank"},
+		{"only slots", "[MASK] [MASK]", nil, "nothing but blanks"},
 		{"too long", long, nil, "23 tokens found, the model takes 16"},
 		{"bad option", twoSlots, func(o *Options) { o.Chains = 0 }, `samples: "0" is not a whole number from 1 to`},
 	}
@@ -629,9 +629,9 @@ func TestJSON(t *testing.T) {
 	want := map[string][]string{
 		"top":    {"model", "samples", "seed", "signature", "stats", "template", "warnings"},
 		"model":  {"name", "sha256"},
-		"sample": {"count", "fills", "final_count", "frequency", "frequency_standard_error", "log_likelihood", "rank", "spans", "text", "token_ids"},
-		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device", "distinct_fills", "draws", "energy_evaluations",
-			"gradient_evaluations", "mean_log_likelihood", "mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "step_size", "steps", "warm_up"},
+		"sample": {"count", "effective_draws", "fills", "final_count", "frequency", "frequency_interval", "frequency_standard_error", "log_likelihood", "rank", "spans", "split_r_hat", "text", "token_ids"},
+		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device", "distinct_fills", "draws", "effective_draws", "energy_evaluations",
+			"gradient_evaluations", "mean_log_likelihood", "mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "split_r_hat", "step_size", "steps", "warm_up"},
 	}
 	got := map[string][]string{"top": names(object), "model": names(object["model"]), "sample": names(object["samples"].([]any)[0]), "stats": names(object["stats"])}
 	if diff := cmp.Diff(want, got); diff != "" {

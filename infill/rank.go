@@ -60,6 +60,9 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 		}
 		result.Fills = append(result.Fills, fill)
 	}
+	if o.Mode == ModeSample {
+		s.diagnose(result, order)
+	}
 	result.Stats.Device = result.Model.Device
 	result.Stats.ModelRows = r.target.Counts().Rows + r.rows // with what scoring took
 	result.Signature = r.signature(result.Model)
@@ -154,6 +157,7 @@ func (r *run) warnings(result *Result) []string {
 	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}
+	warnings = append(warnings, unconverged(result)...)
 	if r.places == 1 {
 		warnings = append(warnings, tooFew(len(result.Fills), r.options.Top)...)
 	}
@@ -233,6 +237,15 @@ func merge(results []*Result, o Options) *Result {
 	return &merged
 }
 
+// worse is the worse of two numbers that may be missing.
+func worse(a, b *float64, worst func(a, b float64) float64) *float64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	w := worst(*a, *b)
+	return &w
+}
+
 // sumUp is the statistics of all lengths, see Stats.Lengths.
 func sumUp(results []*Result) Stats {
 	s := results[0].Stats
@@ -265,6 +278,10 @@ func sumUp(results []*Result) Stats {
 		return &sum
 	}
 	plus := func(a, b float64) float64 { return a + b }
+	for _, r := range results[1:] {
+		s.SplitRHat = worse(s.SplitRHat, r.Stats.SplitRHat, math.Max)
+		s.EffectiveDraws = worse(s.EffectiveDraws, r.Stats.EffectiveDraws, math.Min)
+	}
 	s.AcceptanceRate = over(func(s *Stats) *float64 { return s.AcceptanceRate }, plus)
 	s.ChangedSlotsPerStep = *over(func(s *Stats) *float64 { return &s.ChangedSlotsPerStep }, plus)
 	s.WarmUp.AcceptanceRate = over(func(s *Stats) *float64 { return s.WarmUp.AcceptanceRate }, plus)

@@ -42,10 +42,20 @@ type Fill struct {
 	// where Options.Rank is "final".
 	Count int `json:"count"`
 	// Frequency is Count over the draws, those of its own length where there are
-	// several; its standard error is taken between chains and nil for a single
-	// one. Fills that follow no known law (Stats.Law) have none: 0 and nil.
+	// several; its standard error is taken between chains and nil where one or two
+	// chains alone met the fill, and for a single chain. Fills that follow no known
+	// law (Stats.Law) have none: 0 and nil.
 	Frequency              float64  `json:"frequency,omitempty"`
 	FrequencyStandardError *float64 `json:"frequency_standard_error"`
+	// FrequencyInterval holds the fill's probability in 95 % of cases where the
+	// chains have converged: Wilson's, over EffectiveDraws.
+	FrequencyInterval *[2]float64 `json:"frequency_interval,omitempty"`
+	// SplitRHat tells whether the chains agree on the frequency, as in Stats; beyond
+	// the first 100 fills there is none.
+	SplitRHat *float64 `json:"split_r_hat,omitempty"`
+	// EffectiveDraws is how many independent draws the draws are worth for the
+	// frequency, or for U where that is less.
+	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 	// FinalCount tells how many chains ended with the fill.
 	FinalCount int `json:"final_count"`
 }
@@ -83,6 +93,13 @@ type Stats struct {
 	// error between chains.
 	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
+	// SplitRHat of U is near 1 where the halves of all chains agree; above 1.3 the
+	// result carries a warning. 1000 stands for more. EffectiveDraws is how many
+	// independent draws of U the draws are worth. Both are nil where they are not
+	// defined (fewer than 4 draws a chain, or all the same), and where nothing was
+	// drawn from a known law; of several lengths they are those of the worst.
+	SplitRHat      *float64 `json:"split_r_hat,omitempty"`
+	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 	// EnergyEvaluations and GradientEvaluations count states, ModelRows token
 	// sequences that went through the model.
 	EnergyEvaluations   int64   `json:"energy_evaluations"`

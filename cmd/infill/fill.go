@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -187,6 +188,10 @@ func resultText(r *infill.Result, width int) string {
 	if r.Stats.Law == "" {
 		headers = append(headers, "drawn")
 	}
+	diagnosed := !narrow && slices.ContainsFunc(r.Fills, func(f infill.Fill) bool { return f.SplitRHat != nil })
+	if diagnosed {
+		headers = append(headers, "R-hat", "effective")
+	}
 	var rows [][]string
 	for _, s := range r.Fills {
 		row := []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans)}
@@ -199,16 +204,30 @@ func resultText(r *infill.Result, width int) string {
 		if r.Stats.Law == "" {
 			row = append(row, share(s, !narrow))
 		}
+		if diagnosed {
+			row = append(row, optional("%.2f", s.SplitRHat), optional("%.0f", s.EffectiveDraws))
+		}
 		rows = append(rows, row)
 	}
 	return wrap(mark(r.Template, r.Blanks), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + notes(width, footer(r)...)
 }
 
+// optional is a number, "" where there is none.
+func optional(format string, x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, *x)
+}
+
 // share is how often a fill was drawn, with its standard error between chains
-// where it is wanted and known.
+// where it is wanted and known, or else with what it may be.
 func share(s infill.Fill, withError bool) string {
 	if e := s.FrequencyStandardError; e != nil && withError {
 		return fmt.Sprintf("%.1f ± %.1f %%", 100*s.Frequency, 100**e)
+	}
+	if i := s.FrequencyInterval; i != nil && withError {
+		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100*s.Frequency, 100*i[0], 100*i[1])
 	}
 	return fmt.Sprintf("%.1f %%", 100*s.Frequency)
 }
@@ -254,6 +273,9 @@ func footer(r *infill.Result) []string {
 	}
 	if s.Lengths != nil {
 		lines = append(lines, fmt.Sprintf("%s, score: nats a word; log-likelihoods compare, and draws are counted, within a length", counted(len(s.Lengths), "length")))
+	}
+	if s.SplitRHat != nil && s.EffectiveDraws != nil {
+		moves = append(moves, fmt.Sprintf("split R-hat %.2f, %.0f effective draws of the log-likelihood", *s.SplitRHat, *s.EffectiveDraws))
 	}
 	return append(lines,
 		strings.Join(moves, ", "),

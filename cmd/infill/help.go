@@ -182,8 +182,13 @@ An object of json and jsonl:
     token_ids       of the slots, of which [MASK:3] has three
     log_likelihood  in nats; --temperature does not enter
     count           how often the fill was drawn; frequency is its share of all
-                    draws, with a standard error between chains; --mode best and
-                    decode give none
+                    draws, with a standard error between chains, which is null
+                    where one or two chains alone met it; --mode best and decode
+                    give none
+    frequency_interval   holds the fill's probability in 95 % of cases where the
+                    chains have converged
+    split_r_hat, effective_draws   of the frequency: near 1 where the chains
+                    agree, and how many independent draws they are worth
     pieces, score   where blanks have several lengths: the number of pieces of
                     each blank, and what fills of different lengths are ranked
                     by, see infill help templates
@@ -191,6 +196,7 @@ An object of json and jsonl:
   stats       mode, sampler, chains, steps, step_size; acceptance_rate (null where a
               sampler accepts always); changed_slots_per_step; warm_up, which
               the others leave out; draws, distinct_fills, mean_log_likelihood;
+              split_r_hat and effective_draws of the log-likelihood;
               energy_evaluations, gradient_evaluations, model_rows; seconds;
               law ("none known") with --mode best and decode; ladder and
               swap_rates with --ladder; lengths, the numbers of each, where
