@@ -52,6 +52,8 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 		newCmdDoctor(s, doctorRun),
 		newCmdVersion(s, versionRun),
 		newCmdTUI(s, tuiRun),
+		newCmdServe(s, serveRun),
+		newCmdMCP(s, mcpRun),
 	)
 	for _, topic := range helpTopics() {
 		root.AddCommand(topic)

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/infill/serve"
+	"infill/models"
+)
+
+type serveOptions struct {
+	streams *terminal.Streams
+	modelOptions
+	also             []string
+	listen           string
+	token, tokenFile string
+	noAuth           bool
+	certificate, key string
+	origin           string
+	limits           serve.Limits
+	started          func(address string) // for tests
+}
+
+func newCmdServe(s *terminal.Streams, run func(context.Context, *serveOptions) error) *cobra.Command {
+	o := &serveOptions{streams: s, limits: serve.DefaultLimits()}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer requests over HTTP, and show a page to play with",
+		Long: `Answer requests over HTTP, and show a page to play with.
+
+It speaks the protocol of Hugging Face's fill-mask clients (POST / and
+/models/NAME), what the command itself has (POST /v1/fill, /v1/score), and the Open
+Inference Protocol v2 (/v2/...). /openapi.json and /docs describe all of it, /metrics
+has numbers for Prometheus. A browser gets a page at /.
+
+It listens on this machine alone. To listen elsewhere, give a token that every
+request must bring, or say --no-auth.`,
+		Example: `  $ infill serve
+  $ curl --json '{"inputs": "he had [MASK] me"}' http://127.0.0.1:8080/
+
+  # for other machines, with a token and TLS
+  $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
+	flags.StringVar(&o.tokenFile, "token-file", "", "a `FILE` with the token that requests must bring; INFILL_TOKEN in the environment does the same")
+	flags.BoolVar(&o.noAuth, "no-auth", false, "let other machines ask without a token")
+	flags.StringVar(&o.certificate, "tls-cert", "", "certificate `FILE` for https")
+	flags.StringVar(&o.key, "tls-key", "", "its key `FILE`")
+	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
+	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
+	l := &o.limits
+	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
+	flags.Var(whole{&l.Texts}, "max-texts", "texts of a request")
+	flags.Var(whole{&l.Blanks}, "max-blanks", "slots of a text")
+	flags.Var(whole{&l.Rows}, "max-rows", "model rows that one text may need")
+	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
+	flags.Var(whole{&l.Requests}, "max-requests", "requests at work at once")
+	flags.Var(whole{&l.Queue}, "max-queue", "requests that wait for their turn; others are told to come again")
+	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
+	o.modelOptions.register(cmd)
+	return cmd
+}
+
+// loopback tells whether an address is reached from this machine alone.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (o *serveOptions) validate() error {
+	if err := o.modelOptions.validate(); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return &usageError{fmt.Errorf("--listen: %q is not HOST:PORT", o.listen), ""}
+	}
+	if (o.certificate == "") != (o.key == "") {
+		return &usageError{errors.New("--tls-cert and --tls-key go together: give both or none"), ""}
+	}
+	o.token = o.streams.Getenv("INFILL_TOKEN")
+	if o.tokenFile != "" {
+		text, err := os.ReadFile(o.tokenFile)
+		if err != nil {
+			return &usageError{fmt.Errorf("--token-file: %w", err), ""}
+		}
+		if o.token = oneToken(string(text)); o.token == "" {
+			return &usageError{fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile), ""}
+		}
+	}
+	if o.token != "" && o.noAuth {
+		return &usageError{errors.New("a token is given, and --no-auth: take one of them"), ""}
+	}
+	if !loopback(host) && o.token == "" && !o.noAuth {
+		return &usageError{fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), "set INFILL_TOKEN or --token-file, or say --no-auth"}
+	}
+	l := o.limits
+	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 {
+		return &usageError{errors.New("a limit of requests is 0 or less: give 1 or more"), "see infill serve --help"}
+	}
+	return nil
+}
+
+// oneToken is a line without the space around it, "" where there are several words.
+func oneToken(text string) string {
+	var token, more string
+	if n, _ := fmt.Sscan(text, &token, &more); n != 1 {
+		return ""
+	}
+	return token
+}
+
+// openAll opens the models, and runs each once, so that the first request does not
+// wait for it and a broken one is told now.
+func (o *modelOptions) openAll(ctx context.Context, s *terminal.Streams, also []string) (opened map[string]*infill.Filler, name string, err error) {
+	opened = map[string]*infill.Filler{}
+	for i, wanted := range append([]string{o.model}, also...) {
+		one := *o
+		one.model = wanted
+		if wanted == "" {
+			wanted = models.DefaultName
+		}
+		f, err := one.open(s)
+		if err == nil {
+			if _, err = f.LogConditionals(ctx, "a [MASK]", nil); err != nil {
+				err = errors.Join(err, f.Close())
+			}
+		}
+		if err != nil {
+			return nil, "", errors.Join(err, closeAll(opened))
+		}
+		if wanted = f.Model().Name; i == 0 {
+			name = wanted
+		}
+		if opened[wanted] != nil {
+			return nil, "", errors.Join(&usageError{fmt.Errorf("two models are called %s: serve one of them", wanted), ""}, f.Close(), closeAll(opened))
+		}
+		opened[wanted] = f
+	}
+	return opened, name, nil
+}
+
+func closeAll(opened map[string]*infill.Filler) (err error) {
+	for _, f := range opened {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+func serveRun(ctx context.Context, o *serveOptions) (err error) {
+	opened, name, err := o.openAll(ctx, o.streams, o.also)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll(opened)) }()
+	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits, Token: o.token, Origin: o.origin,
+		Log: func(message string) { warn(o.streams, false, "%s", message) }}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return &failure{fmt.Errorf("listen: %w", err), "another port: infill serve --listen 127.0.0.1:0"}
+	}
+	address := listener.Addr().String()
+	host, _, _ := net.SplitHostPort(o.listen)
+	if loopback(host) {
+		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
+	}
+	handler, err := serve.New(options)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server := handler.HTTPServer()
+	scheme := "http"
+	if o.certificate != "" {
+		scheme = "https"
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		// Read before anyone is told where to ask.
+		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
+			return errors.Join(&usageError{fmt.Errorf("--tls-cert: %w", err), ""}, listener.Close())
+		}
+	}
+	if !o.quiet {
+		fmt.Fprintf(o.streams.Err, "infill: %s answers at %s://%s\n", name, scheme, address)
+	}
+	if o.started != nil {
+		o.started(address)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if o.certificate != "" {
+			ended <- server.ServeTLS(listener, o.certificate, o.key)
+		} else {
+			ended <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	// Who was let in gets an answer; a second signal ends the process at once.
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.limits.Time+5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		err = errors.Join(err, server.Close())
+		return fmt.Errorf("the requests at work did not end in time: %w", err)
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+type mcpOptions struct {
+	streams *terminal.Streams
+	modelOptions
+}
+
+func newCmdMCP(s *terminal.Streams, run func(context.Context, *mcpOptions) error) *cobra.Command {
+	o := &mcpOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Offer fills and scores to an agent, by the Model Context Protocol",
+		Long: `Offer fills and scores to an agent, by the Model Context Protocol over standard
+input and output: the tools fill, score and rank. An agent starts it by itself; its
+configuration names the command:
+
+  {"mcpServers": {"infill": {"command": "infill", "args": ["mcp"]}}}`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().SortFlags = false
+	o.modelOptions.register(cmd)
+	return cmd
+}
+
+func mcpRun(ctx context.Context, o *mcpOptions) (err error) {
+	opened, name, err := o.openAll(ctx, o.streams, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll(opened)) }()
+	server, err := serve.Tools(serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
+		Log: func(message string) { warn(o.streams, false, "%s", message) }})
+	if err != nil {
+		return err
+	}
+	err = server.Run(ctx, &mcp.IOTransport{Reader: reader{o.streams.In}, Writer: writer{o.streams.Out}})
+	if ctx.Err() != nil {
+		return nil // a signal is how an agent ends it
+	}
+	return err
+}
+
+// reader and writer are streams that are not the server's to close.
+type (
+	reader struct{ io.Reader }
+	writer struct{ io.Writer }
+)
+
+func (reader) Close() error { return nil }
+func (writer) Close() error { return nil }

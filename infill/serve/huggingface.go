@@ -1,0 +1,222 @@
+package serve
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"infill/infill"
+)
+
+// The protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends
+// and reads it, and as transformers' FillMaskPipeline answers: one text with one blank
+// gives a list, several blanks a list of lists, several texts a list of answers. The
+// scores of a blank are its probabilities while all blanks are masked.
+
+type maskRequest struct {
+	Inputs     several[string] `json:"inputs" doc:"A text, or a list of texts; each [MASK], or mask token of the model, is a blank."`
+	Parameters maskParameters  `json:"parameters,omitempty"`
+	Options    json.RawMessage `json:"options,omitempty" doc:"Read and left alone, as hosted services had options of their own."`
+}
+
+type maskParameters struct {
+	TopK    *int     `json:"top_k,omitempty" minimum:"1" maximum:"1000" doc:"How many candidates; 5 where it is not said."`
+	Targets []string `json:"targets,omitempty" doc:"Only these words are rated; each must be one token of the model."`
+}
+
+// Candidate is one token that a blank may hold.
+type Candidate struct {
+	Score    float64 `json:"score" doc:"Its probability."`
+	Token    int     `json:"token" doc:"Its number in the vocabulary."`
+	Text     string  `json:"token_str" doc:"The token."`
+	Sequence string  `json:"sequence" doc:"The text with the token in its place."`
+}
+
+type maskInput struct {
+	Body maskRequest
+}
+
+type namedMaskInput struct {
+	Model string `path:"model" doc:"The name of a model that is served."`
+	Body  maskRequest
+}
+
+type maskOutput struct {
+	Body any
+}
+
+func (s *Server) registerHuggingFace(api huma.API) {
+	candidates := huma.SchemaFromType(api.OpenAPI().Components.Schemas, slicesOf[Candidate]())
+	answer := map[string]*huma.Response{"200": {Description: "Candidates of each blank, the likeliest first: a list of them, a list of lists where a text has several blanks, and a list of answers where several texts were sent.",
+		Content: map[string]*huma.MediaType{"application/json": {Schema: candidates}}}}
+	register := func(id, path string) huma.Operation {
+		return s.operation(huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Hugging Face"},
+			Summary: "Fill-mask, as Hugging Face's clients ask for it", Responses: answer})
+	}
+	huma.Register(api, register("fill-mask", "/{$}"), func(ctx context.Context, in *maskInput) (*maskOutput, error) {
+		return s.fillMask(ctx, "", &in.Body)
+	})
+	huma.Register(api, register("fill-mask-of-model", "/models/{model...}"), func(ctx context.Context, in *namedMaskInput) (*maskOutput, error) {
+		return s.fillMask(ctx, in.Model, &in.Body)
+	})
+	// The document has no wildcards of several segments, nor of an end.
+	paths := api.OpenAPI().Paths
+	for path, plain := range map[string]string{"/{$}": "/", "/models/{model...}": "/models/{model}"} {
+		paths[plain] = paths[path]
+		delete(paths, path)
+	}
+}
+
+func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*maskOutput, error) {
+	f, _, err := s.model(model)
+	if err != nil {
+		return nil, err
+	}
+	texts := q.Inputs.items
+	if err := s.checkTexts(len(texts)); err != nil {
+		return nil, err
+	}
+	targets, err := targetIDs(f, q.Parameters.Targets)
+	if err != nil {
+		return nil, err
+	}
+	top := 5
+	if q.Parameters.TopK != nil {
+		top = *q.Parameters.TopK
+	}
+	if targets != nil {
+		top = min(top, len(targets))
+	}
+	answers := make([]any, len(texts))
+	for i, text := range texts {
+		texts[i] = blanksOf(f, text)
+		if t, err := f.Template(texts[i]); err != nil {
+			return nil, problem(ctx, err)
+		} else if len(t.Slots) > s.Limits.Blanks {
+			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
+		}
+	}
+	err = s.work(ctx, func(ctx context.Context) error {
+		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+			answers[i], err = candidates(ctx, f, texts[i], targets, top)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.told(err)
+	}
+	s.numbers.texts.Add(float64(len(texts)))
+	if !q.Inputs.list {
+		return &maskOutput{answers[0]}, nil
+	}
+	return &maskOutput{answers}, nil
+}
+
+// blanksOf writes the model's own mask token as a blank.
+func blanksOf(f *infill.Filler, text string) string {
+	if mask := f.Tokenizer().Token(f.Tokenizer().MaskID()); mask != "[MASK]" {
+		return strings.ReplaceAll(text, mask, "[MASK]")
+	}
+	return text
+}
+
+// targetIDs are the tokens of words. A word that is several tokens is refused: its
+// first piece alone, which the pipeline takes, is another word.
+func targetIDs(f *infill.Filler, words []string) ([]int, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	var ids []int
+	for _, word := range words {
+		id, ok := f.Tokenizer().ID(word)
+		if !ok {
+			found, err := f.Tokenizer().Candidate(word)
+			if err != nil || len(found) != 1 {
+				return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("targets: %.60q is not one token of the model; POST /v1/fill takes words of several", word)}
+			}
+			id = found[0]
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// candidates gives the answer to one text.
+func candidates(ctx context.Context, f *infill.Filler, text string, targets []int, top int) (any, error) {
+	t, err := f.Template(text)
+	if err != nil {
+		return nil, err
+	}
+	logp, err := f.LogConditionals(ctx, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	blanks := make([][]Candidate, len(t.Slots))
+	for slot := range t.Slots {
+		ids := make([]int, len(t.Slots))
+		for j := range ids {
+			ids[j] = f.Tokenizer().MaskID()
+		}
+		for _, id := range likeliest(logp[slot], targets, top) {
+			ids[slot] = id
+			blanks[slot] = append(blanks[slot], Candidate{
+				Score: math.Exp(float64(logp[slot][id])), Token: id, Text: f.Tokenizer().Decode([]int{id}), Sequence: t.Fill(ids).Text,
+			})
+		}
+	}
+	if len(blanks) == 1 {
+		return blanks[0], nil
+	}
+	return blanks, nil
+}
+
+// likeliest are the tokens of highest log-probability, the likeliest first; equals go
+// by their number.
+func likeliest(logp []float32, among []int, top int) []int {
+	h := &least{logp: logp}
+	consider := func(id int) {
+		if len(h.ids) < top {
+			heap.Push(h, id)
+		} else if logp[id] > logp[h.ids[0]] {
+			h.ids[0] = id
+			heap.Fix(h, 0)
+		}
+	}
+	if among != nil {
+		for _, id := range among {
+			consider(id)
+		}
+	} else {
+		for id := range logp {
+			consider(id)
+		}
+	}
+	slices.SortFunc(h.ids, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), cmp.Compare(a, b)) })
+	return h.ids
+}
+
+type least struct {
+	logp []float32
+	ids  []int
+}
+
+var _ heap.Interface = (*least)(nil)
+
+func (h *least) Len() int           { return len(h.ids) }
+func (h *least) Less(i, j int) bool { return h.logp[h.ids[i]] < h.logp[h.ids[j]] }
+func (h *least) Swap(i, j int)      { h.ids[i], h.ids[j] = h.ids[j], h.ids[i] }
+func (h *least) Push(x any)         { h.ids = append(h.ids, x.(int)) }
+func (h *least) Pop() any {
+	last := h.ids[len(h.ids)-1]
+	h.ids = h.ids[:len(h.ids)-1]
+	return last
+}

@@ -1,0 +1,351 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/errgroup"
+
+	"infill/infill"
+)
+
+// one or several of a thing: a client that sends a list gets a list.
+type several[T any] struct {
+	items []T
+	list  bool
+}
+
+func (s *several[T]) UnmarshalJSON(text []byte) error {
+	if strings.HasPrefix(strings.TrimLeft(string(text), " \t\r\n"), "[") {
+		s.list = true
+		return json.Unmarshal(text, &s.items)
+	}
+	s.items = make([]T, 1)
+	return json.Unmarshal(text, &s.items[0])
+}
+
+// Schema implements huma.SchemaProvider.
+func (s several[T]) Schema(r huma.Registry) *huma.Schema {
+	item := r.Schema(reflect.TypeFor[T](), true, "")
+	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
+}
+
+// fillRequest is a template with its options, by the names of the command's flags, with
+// - or _.
+type fillRequest struct {
+	model    string
+	template string
+	options  map[string]json.RawMessage
+}
+
+func (q *fillRequest) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, &q.options); err != nil {
+		return err
+	}
+	for key, value := range map[string]*string{"template": &q.template, "model": &q.model} {
+		if err := json.Unmarshal(orEmpty(q.options[key]), value); err != nil {
+			return fmt.Errorf("%q is not a string", key)
+		}
+		delete(q.options, key)
+	}
+	return nil
+}
+
+func orEmpty(value json.RawMessage) json.RawMessage {
+	if value == nil {
+		return json.RawMessage(`""`)
+	}
+	return value
+}
+
+// Schema implements huma.SchemaProvider: the table of options.
+func (fillRequest) Schema(r huma.Registry) *huma.Schema {
+	properties := map[string]*huma.Schema{
+		"template": {Type: huma.TypeString, Description: "The text; each [MASK] is a blank.", Examples: []any{"he had [MASK] me"}},
+		"model":    {Type: huma.TypeString, Description: "The name of a model that is served; the default model where none is named."},
+	}
+	for _, option := range infill.Table() {
+		s := &huma.Schema{Description: option.Help}
+		if option.Closed && len(option.Values) > 0 && option.Kind != "" {
+			s.Description += "; one of " + strings.Join(option.Values, ", ")
+		}
+		properties[strings.ReplaceAll(option.Name, "-", "_")] = s
+	}
+	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"}, AdditionalProperties: false}
+	s.PrecomputeMessages()
+	return s
+}
+
+// read gives the options of the request.
+func (q *fillRequest) read(o infill.Options) (infill.Options, error) {
+	var err error
+	if o.Seed, err = infill.NewSeed(); err != nil {
+		return o, err
+	}
+	for key, value := range q.options {
+		known, err := o.SetJSON(key, value)
+		if err != nil {
+			return o, err
+		}
+		if !known {
+			return o, &infill.OptionError{Option: key, Reason: "there is no such option"}
+		}
+	}
+	return o, o.Validate()
+}
+
+type fillInput struct {
+	Accept string `header:"Accept" doc:"text/event-stream sends what is known while it sharpens: events progress, then result or error."`
+	Body   several[fillRequest]
+}
+
+type scoreInput struct {
+	Body struct {
+		Texts  several[string] `json:"texts" doc:"A text, or a list of texts."`
+		Method string          `json:"method,omitempty" enum:"l2r,original" default:"l2r" doc:"What is masked beside a token: the rest of its word to the right, or nothing."`
+		Model  string          `json:"model,omitempty" doc:"The name of a model that is served."`
+	}
+}
+
+type scoreOutput struct {
+	Body []*infill.Score
+}
+
+// operation is what all operations share.
+func (s *Server) operation(o huma.Operation) huma.Operation {
+	o.MaxBodyBytes = s.Limits.Body
+	if s.Token != "" {
+		o.Security = []map[string][]string{{"token": {}}}
+	}
+	if o.Method == http.MethodPost {
+		o.Errors = []int{400, 401, 404, 413, 415, 422, 429, 500, 503}
+	}
+	return o
+}
+
+func (s *Server) registerNative(api huma.API) {
+	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[infill.Result](), true, "Result")
+	huma.Register(api, s.operation(huma.Operation{
+		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"}, SkipValidateBody: true, // its own reader names the option
+		Summary:     "Fill the blanks of a text jointly",
+		Description: "The body is what a line of `infill --input jsonl` is, or a list of such objects; the answer is what the command prints as JSON, or a list.",
+		Responses: map[string]*huma.Response{"200": {Description: "The fills", Content: map[string]*huma.MediaType{
+			"application/json":  {Schema: &huma.Schema{OneOf: []*huma.Schema{result, {Type: huma.TypeArray, Items: result}}}},
+			"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
+		}}},
+	}), s.fill)
+	huma.Register(api, s.operation(huma.Operation{
+		OperationID: "score", Method: http.MethodPost, Path: "/v1/score", Tags: []string{"infill"},
+		Summary:     "Pseudo-log-likelihood of texts, token by token",
+		Description: "The answer is a list, in the order of the texts, of what `infill score` prints as JSON.",
+	}), s.score)
+}
+
+// job is a fill that can be worked at.
+type job struct {
+	filler   *infill.Filler
+	template string
+	options  infill.Options
+}
+
+// jobs reads and checks requests without running a model.
+func (s *Server) jobs(requests []fillRequest) ([]job, error) {
+	if err := s.checkTexts(len(requests)); err != nil {
+		return nil, err
+	}
+	jobs := make([]job, len(requests))
+	for i, q := range requests {
+		f, _, err := s.model(q.model)
+		if err != nil {
+			return nil, err
+		}
+		o, err := q.read(s.Fill)
+		if err == nil {
+			err = s.check(f, q.template, o)
+		}
+		if err != nil {
+			if len(requests) > 1 {
+				err = fmt.Errorf("text %d: %w", i+1, err)
+			}
+			return nil, err
+		}
+		jobs[i] = job{f, q.template, o}
+	}
+	return jobs, nil
+}
+
+func (s *Server) checkTexts(n int) error {
+	switch {
+	case n == 0:
+		return &Problem{status: http.StatusUnprocessableEntity, Message: "no text: send at least one"}
+	case n > s.Limits.Texts:
+		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d texts in one request, this server takes %d: send several requests", n, s.Limits.Texts)}
+	}
+	return nil
+}
+
+// check holds a fill against the limits, and reads its template.
+func (s *Server) check(f *infill.Filler, template string, o infill.Options) error {
+	if err := f.Check(template, o); err != nil {
+		return err
+	}
+	t, err := f.Tokenizer().Shortest(template)
+	if err != nil {
+		return err
+	}
+	if n := len(t.Slots); n > s.Limits.Blanks {
+		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", n, s.Limits.Blanks)}
+	}
+	if rows := o.MostRows(len(t.Slots)); rows > s.Limits.Rows {
+		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("up to %d model rows would be needed, this server takes %d a text: ask for fewer chains or steps, or a smaller budget", rows, s.Limits.Rows)}
+	}
+	return nil
+}
+
+func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
+	jobs, err := s.jobs(in.Body.items)
+	if err != nil {
+		return nil, problem(ctx, err)
+	}
+	if strings.Contains(in.Accept, "text/event-stream") {
+		if len(jobs) > 1 || in.Body.list {
+			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: "events are of one text: send an object, not a list"}
+		}
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, jobs[0]) }}, nil
+	}
+	results := make([]*infill.Result, len(jobs))
+	err = s.work(ctx, func(ctx context.Context) error {
+		return each(ctx, len(jobs), func(ctx context.Context, i int) (err error) {
+			results[i], err = jobs[i].filler.Fill(ctx, jobs[i].template, jobs[i].options, nil)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.told(err)
+	}
+	s.numbers.texts.Add(float64(len(results)))
+	var answer any = results
+	if !in.Body.list {
+		answer = results[0]
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		c.SetHeader("Content-Type", "application/json")
+		plainJSON.Marshal(c.BodyWriter(), answer) //nolint:errcheck // a client that left wants no answer
+	}}, nil
+}
+
+// told lets who runs the server hear what the client does not.
+func (s *Server) told(err error) error {
+	var p *Problem
+	if errors.As(err, &p) && p.cause != nil && s.Log != nil {
+		s.Log(p.cause.Error())
+	}
+	return err
+}
+
+// each works at n texts at once, as many as fill the model's calls.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}
+
+// progress is what an event tells before the result.
+type progress struct {
+	Step              int      `json:"step"`
+	Steps             int      `json:"steps"`
+	MeanLogLikelihood *float64 `json:"mean_log_likelihood,omitempty"`
+}
+
+const heartbeat = 100 * time.Millisecond
+
+// stream answers with server-sent events.
+func (s *Server) stream(c huma.Context, j job) {
+	c.SetHeader("Content-Type", "text/event-stream")
+	c.SetHeader("Cache-Control", "no-store")
+	w := c.BodyWriter()
+	var lock sync.Mutex
+	send := func(event string, data any) {
+		lock.Lock()
+		defer lock.Unlock()
+		fmt.Fprintf(w, "event: %s\ndata: ", event)
+		plainJSON.Marshal(w, data) //nolint:errcheck // the context ends when the client leaves
+		fmt.Fprint(w, "\n")
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		} else if r, ok := w.(http.ResponseWriter); ok {
+			http.NewResponseController(r).Flush() //nolint:errcheck // as above
+		}
+	}
+	var result *infill.Result
+	var last time.Time
+	err := s.work(c.Context(), func(ctx context.Context) (err error) {
+		result, err = j.filler.Fill(ctx, j.template, j.options, func(p infill.Progress) {
+			if time.Since(last) < heartbeat {
+				return
+			}
+			last = time.Now()
+			send("progress", progressOf(p))
+		})
+		return err
+	})
+	if err != nil {
+		var p *Problem
+		errors.As(s.told(err), &p)
+		send("error", p)
+		return
+	}
+	s.numbers.texts.Inc()
+	send("result", result)
+}
+
+func progressOf(p infill.Progress) progress {
+	answer := progress{Step: p.Step, Steps: p.Steps}
+	sum := 0.0
+	for _, u := range p.LogLikelihoods {
+		sum += u
+	}
+	if mean := sum / float64(len(p.LogLikelihoods)); mean == mean && mean-mean == 0 {
+		answer.MeanLogLikelihood = &mean
+	}
+	return answer
+}
+
+func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error) {
+	texts := in.Body.Texts.items
+	if err := s.checkTexts(len(texts)); err != nil {
+		return nil, err
+	}
+	f, _, err := s.model(in.Body.Model)
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range texts {
+		if _, err := f.Plain(text); err != nil {
+			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
+		}
+	}
+	out := &scoreOutput{Body: make([]*infill.Score, len(texts))}
+	err = s.work(ctx, func(ctx context.Context) error {
+		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+			out.Body[i], err = f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.told(err)
+	}
+	s.numbers.texts.Add(float64(len(texts)))
+	return out, nil
+}

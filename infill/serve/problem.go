@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Problem is the one form of an error, that of Hugging Face's and of the Open Inference
+// Protocol.
+type Problem struct {
+	Message string `json:"error" doc:"What is wrong, and what to do."`
+	status  int
+	cause   error // for who runs the server
+}
+
+var (
+	_ huma.StatusError       = (*Problem)(nil)
+	_ huma.ContentTypeFilter = (*Problem)(nil)
+)
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Message }
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) ContentType(string) string { return "application/json" }
+
+// Unwrap gives what is behind an error of the server's own.
+func (p *Problem) Unwrap() error { return p.cause }
+
+func init() {
+	// The library's own form of an error is another; it is set for the whole program.
+	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
+		var own huma.StatusError
+		for _, d := range details {
+			if errors.As(d, &own) {
+				return own
+			}
+		}
+		parts := []string{}
+		for _, d := range details {
+			var located huma.ErrorDetailer
+			if errors.As(d, &located) && located.ErrorDetail() != nil {
+				at := *located.ErrorDetail()
+				if strings.Contains(at.Message, "exactly one schema") {
+					at.Message = "expected one, or a list, of what /docs describes"
+				}
+				parts = append(parts, strings.TrimPrefix(fmt.Sprintf("%s: %s", strings.TrimPrefix(strings.TrimPrefix(at.Location, "body"), "."), at.Message), ": "))
+			} else if d != nil {
+				parts = append(parts, d.Error())
+			}
+		}
+		if len(parts) > 0 {
+			message = strings.Join(parts, "; ")
+		}
+		if status == http.StatusRequestTimeout {
+			message = "the request did not come within its time"
+		}
+		return &Problem{status: status, Message: message}
+	}
+}
+
+// plainJSON writes texts as they are, without the escapes that are for HTML.
+var plainJSON = huma.Format{
+	Marshal: func(w io.Writer, v any) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	},
+	Unmarshal: json.Unmarshal,
+}
+
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	w.Header().Set("Content-Type", "application/json")
+	if p.status == http.StatusTooManyRequests || p.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(p.status)
+	plainJSON.Marshal(w, p) //nolint:errcheck // a client that left wants no answer
+}

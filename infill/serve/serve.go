@@ -1,0 +1,281 @@
+// Package serve answers HTTP requests with one or several models: the protocol that
+// clients of Hugging Face's fill-mask speak, what the command has (/v1), the Open
+// Inference Protocol v2, numbers for Prometheus, and a page for browsers. A request
+// waits for its turn at the gate (gate.go); the model calls of those at work are shared
+// by the engine of package lm. It also offers fills and scores as tools of the Model
+// Context Protocol (tools.go).
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"infill/infill"
+	"infill/tokenize"
+)
+
+// Limits bound what requests may ask for. Each has its own error.
+type Limits struct {
+	Body     int64         // bytes of a request; beyond: 413
+	Texts    int           // texts of a request; beyond: 422
+	Blanks   int           // slots of a text; beyond: 422
+	Rows     int           // model rows that a fill may plan with, its budget
+	Time     time.Duration // a request is worked at; beyond: 503
+	Requests int           // requests at work at once
+	Queue    int           // requests that wait; beyond: 429
+	Wait     time.Duration // a request waits; beyond: 429
+}
+
+// DefaultLimits serve a small machine.
+func DefaultLimits() Limits {
+	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
+}
+
+// check names the first limit that is none.
+func (l Limits) check() error {
+	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows),
+		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait)} {
+		if n < 1 {
+			return fmt.Errorf("the limit of %s is below its least", name)
+		}
+	}
+	return nil
+}
+
+// Options say what is served, and to whom.
+type Options struct {
+	// Models are the fillers by name; Default is the name of the one that is taken
+	// where a request names none.
+	Models  map[string]*infill.Filler
+	Default string
+	// Fill is what a fill gets that says nothing else.
+	Fill   infill.Options
+	Limits Limits
+	// Token, when not "", must come with each request but those for the page and for
+	// health, as "Authorization: Bearer TOKEN".
+	Token string
+	// Hosts are the names by which browsers may call; nil: any. It keeps a page of
+	// another site from reaching a server on the loopback under a name of its own.
+	Hosts []string
+	// Origin is the one site beside this server's own page whose scripts may read
+	// answers; "" is none.
+	Origin string
+	// Log, where not nil, hears what goes wrong in the server itself. It is called by
+	// several goroutines.
+	Log func(message string)
+}
+
+// Server is the handler of all requests.
+type Server struct {
+	Options
+	gate    *gate
+	numbers *numbers
+	handler http.Handler
+}
+
+var _ http.Handler = (*Server)(nil)
+
+// New makes a server. The caller closes the fillers once no request runs.
+func New(o Options) (*Server, error) {
+	if o.Models[o.Default] == nil {
+		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default, strings.Join(slices.Sorted(maps.Keys(o.Models)), ", "))
+	}
+	if err := o.Limits.check(); err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, gate: newGate(o.Limits)}
+	s.numbers = newNumbers(s)
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("infill", infill.Version())
+	config.Info.Description = "Fill the blanks of a text, several of them jointly, with a masked language model."
+	// The renderers that the library offers load their scripts from elsewhere: docs.html is ours.
+	config.DocsPath, config.SchemasPath, config.CreateHooks, config.Transformers = "", "", nil, nil
+	config.Formats = map[string]huma.Format{"application/json": plainJSON}
+	config.DefaultFormat, config.NoFormatFallback = "application/json", false
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	api := humago.New(mux, config)
+	s.registerNative(api)
+	s.registerHuggingFace(api)
+	s.registerInference(api)
+	mux.Handle("GET /metrics", s.numbers.handler())
+	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
+	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, &Problem{status: http.StatusNotFound, Message: "there is nothing here: GET /docs lists what is"})
+	})
+	s.handler = s.observed(s.guarded(answeringAll(mux)))
+	return s, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// HTTPServer is the server with bounds on slow and half-open clients. It listens
+// nowhere yet.
+func (s *Server) HTTPServer() *http.Server {
+	return &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      s.Limits.Wait + s.Limits.Time + 30*time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+	}
+}
+
+//go:embed page.html
+var page []byte
+
+//go:embed docs.html
+var docs []byte
+
+func file(kind string, content []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", kind)
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		w.Write(content) //nolint:errcheck // a client that left wants no answer
+	}
+}
+
+// open tells what needs no token: the page asks for it, and what watches a server has
+// none.
+func open(r *http.Request) bool {
+	path := r.URL.Path
+	return r.Method == http.MethodGet && (path == "/" || path == "/docs" || strings.HasPrefix(path, "/v2/health/"))
+}
+
+// guarded refuses who may not ask, before anything is read.
+func (s *Server) guarded(next http.Handler) http.Handler {
+	token := sha256.Sum256([]byte(s.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		if s.Hosts != nil && !slices.Contains(s.Hosts, hostOf(r.Host)) {
+			writeProblem(w, &Problem{status: http.StatusForbidden, Message: "this server is not reached by that host name"})
+			return
+		}
+		if s.Origin != "" && r.Header.Get("Origin") == s.Origin {
+			h.Set("Access-Control-Allow-Origin", s.Origin)
+			h.Add("Vary", "Origin")
+			if r.Method == http.MethodOptions {
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept")
+				h.Set("Access-Control-Allow-Methods", "GET, POST")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		if s.Token != "" && !open(r) {
+			given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			sum := sha256.Sum256([]byte(given))
+			if !ok || subtle.ConstantTimeCompare(sum[:], token[:]) != 1 {
+				h.Set("WWW-Authenticate", "Bearer")
+				writeProblem(w, &Problem{status: http.StatusUnauthorized, Message: "a token is needed: Authorization: Bearer TOKEN"})
+				return
+			}
+		}
+		// Another content type needs no leave of the browser to be sent from any site.
+		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); r.Method == http.MethodPost && strings.TrimSpace(strings.ToLower(kind)) != "application/json" {
+			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType, Message: "send JSON, with the header Content-Type: application/json"})
+			return
+		}
+		if r.ContentLength > s.Limits.Body {
+			writeProblem(w, s.tooLarge())
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) tooLarge() *Problem {
+	return &Problem{status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body)}
+}
+
+func hostOf(hostPort string) string {
+	if host, _, err := net.SplitHostPort(hostPort); err == nil {
+		return host
+	}
+	return strings.Trim(hostPort, "[]")
+}
+
+// answeringAll gives the mux's own refusals, of a method above all, the form of all others.
+func answeringAll(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "/" {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				other := &http.Request{Method: method, URL: &url.URL{Path: r.URL.Path}, Host: r.Host}
+				if _, pattern := mux.Handler(other); method != r.Method && pattern != "/" && pattern != "" {
+					w.Header().Set("Allow", method)
+					writeProblem(w, &Problem{status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s is asked for by %s", r.URL.Path, method)})
+					return
+				}
+			}
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// model finds a model by name; "" is the default.
+func (s *Server) model(name string) (*infill.Filler, string, error) {
+	if name == "" {
+		name = s.Default
+	}
+	if f := s.Models[name]; f != nil {
+		return f, name, nil
+	}
+	return nil, "", &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
+}
+
+// work runs a request's work when its turn has come, within its time.
+func (s *Server) work(ctx context.Context, do func(ctx context.Context) error) error {
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return problem(ctx, err)
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Time, errOutOfTime)
+	defer cancel()
+	return problem(ctx, do(ctx))
+}
+
+var errOutOfTime = errors.New("out of time")
+
+// problem gives an error its status. What a user cannot mend is told without its
+// text, which may name files.
+func problem(ctx context.Context, err error) error {
+	var own huma.StatusError
+	var input *tokenize.InputError
+	var option *infill.OptionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &own):
+		return err
+	case errors.Is(context.Cause(ctx), errOutOfTime):
+		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server allows: ask for less, with fewer blanks, texts or a smaller budget"}
+	case ctx.Err() != nil:
+		return &Problem{status: statusGone, Message: "the client left"}
+	case errors.As(err, &input), errors.As(err, &option):
+		return &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
+	}
+	return &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request", cause: err}
+}
+
+// statusGone is nginx's number for a client that left before its answer.
+const statusGone = 499
