@@ -1,0 +1,127 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"infill/infill/serve"
+)
+
+// browser starts headless Chromium, or skips.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no Chromium here: apt-get install chromium")
+	}
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(60*time.Second))...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// picture keeps what the browser shows in the folder INFILL_PICTURES, where one is
+// named: docs/serve.md shows some.
+func picture(name string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		dir := os.Getenv("INFILL_PICTURES")
+		if dir == "" {
+			return nil
+		}
+		var png []byte
+		if err := chromedp.FullScreenshot(&png, 100).Do(ctx); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
+	})
+}
+
+// until waits for a condition of the page's.
+func until(condition string) chromedp.Action {
+	return chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(60*time.Second), chromedp.WithPollingInterval(50*time.Millisecond))
+}
+
+const done = `document.getElementById("state").textContent === "done"`
+
+// say types a text in the place of what the page has.
+func say(text string) chromedp.Tasks {
+	return chromedp.Tasks{
+		chromedp.Evaluate(`document.getElementById("template").value = ""; document.getElementById("state").textContent = ""; true`, nil),
+		chromedp.SendKeys("#template", text+kb.Enter, chromedp.ByID),
+	}
+}
+
+func TestPage(t *testing.T) {
+	ctx := browser(t)
+	o := options(t)
+	o.Limits.Blanks = 6
+	s, err := serve.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	var wide bool
+	var first, template, wrong string
+	var bars, words int
+	const count = `document.querySelectorAll(%q).length`
+	steps := []struct {
+		name string
+		do   chromedp.Tasks
+	}{
+		{"it fills what stands there", chromedp.Tasks{chromedp.EmulateViewport(1000, 900), chromedp.Navigate(server.URL), until(done), picture("page-light"),
+			chromedp.Evaluate(fmt.Sprintf(count, "#marginals .bar"), &bars)}},
+		{"typing", append(say("he had [MASK] me"), until(done), chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
+		// By keyboard alone: tab from the text to the first word, press it, and it is a blank.
+		{"a word becomes a blank by keyboard", chromedp.Tasks{chromedp.Focus("#words button:nth-child(4)", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), until(done + ` && document.getElementById("template").value.includes("[MASK] [MASK]")`)}},
+		{"pinning keeps a word and fills the rest", chromedp.Tasks{chromedp.Click("#fills li .text button", chromedp.ByQuery), until(`(document.getElementById("template").value.match(/MASK/g) || []).length === 1 && ` + done),
+			chromedp.Value("#template", &template, chromedp.ByID)}},
+		{"an error is told", append(say("[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"), until(`document.getElementById("wrong").textContent !== ""`), chromedp.Text("#wrong", &wrong, chromedp.ByID))},
+		{"a long text, on a narrow screen", chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river rose. ", 12) + "We stayed [MASK] the house."), until(done), picture("page-narrow"),
+			chromedp.Evaluate(fmt.Sprintf(count, "#words button"), &words), chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide)}},
+		{"a wide screen", chromedp.Tasks{chromedp.EmulateViewport(1600, 900), picture("page-wide")}},
+		{"a lost server", chromedp.Tasks{chromedp.ActionFunc(func(context.Context) error { server.CloseClientConnections(); server.Close(); return nil }),
+			chromedp.Click("#go", chromedp.ByID), until(`document.getElementById("wrong").textContent.includes("does not answer")`)}},
+	}
+	for _, step := range steps {
+		if err := chromedp.Run(ctx, step.do); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+	}
+	if bars == 0 {
+		t.Error("no bar of a blank's candidates")
+	}
+	if !strings.HasPrefix(first, "he had ") || strings.Contains(first, "MASK") {
+		t.Errorf("the first fill reads %q", first)
+	}
+	if strings.Count(template, "[MASK]") != 1 {
+		t.Errorf("after pinning the text is %q", template)
+	}
+	if !strings.Contains(wrong, "7 slots") {
+		t.Errorf("the error reads %q", wrong)
+	}
+	if words < 90 || wide {
+		t.Errorf("%d words of the long text, wider than the screen: %v", words, wide)
+	}
+}
