@@ -608,7 +608,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestJSON pins the names of the fields: scripts hang on them.
+// TestJSON pins the names of the fields: scripts depend on them.
 func TestJSON(t *testing.T) {
 	f, _ := newFake(t)
 	text, err := json.Marshal(fill(t, f, twoSlots, DefaultOptions()))

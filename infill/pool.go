@@ -82,7 +82,7 @@ func (p *pool) evaluate(ctx context.Context, target samplers.Target) error {
 
 // distinct ranks the distinct fills by energy, the best first. Ties go to the
 // fill drawn more often, then to the smaller token numbers, so that the order
-// never hangs on which chain came first.
+// never depends on which chain came first.
 func (p *pool) distinct() []int {
 	counts := p.counts()
 	fills := make([]int, len(p.energy))

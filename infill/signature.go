@@ -27,7 +27,7 @@ const digits = 12
 
 func short(sha256 string) string { return sha256[:min(digits, len(sha256))] }
 
-// model adds what every number of a model hangs on.
+// model adds what every number of a model depends on.
 func (s *signature) model(m Model) {
 	s.add("model", m.Name+"@"+short(m.SHA256))
 	s.add("tokenizer", short(m.Tokenizer))

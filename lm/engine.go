@@ -21,7 +21,7 @@ const InFlight = 64
 // rows that may not come. A caller waits for its rows, so the queue is as long
 // as there are callers.
 //
-// What a row gives does not hang on its neighbours: a row always runs at the
+// What a row gives does not depend on its neighbours: a row always runs at the
 // length of its bucket, alone or not (TestNeighbours).
 type engine struct {
 	m       *MaskedLM

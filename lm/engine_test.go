@@ -60,7 +60,7 @@ func same(a, b *batch) bool {
 	return slices.Equal(a.target, b.target) && slices.Equal(a.candidate, b.candidate) && (!a.everything || slices.Equal(a.vocabulary, b.vocabulary))
 }
 
-// A row's value does not hang on its neighbours: texts in flight together get, bit for bit, what they get one by one.
+// A row's value does not depend on its neighbours: texts in flight together get, bit for bit, what they get one by one.
 func TestNeighbours(t *testing.T) {
 	large := t.TempDir()
 	// The weights of a model this large are read as they lie in their file.
@@ -103,7 +103,7 @@ func TestNeighbours(t *testing.T) {
 			wait.Wait()
 			for i := range alone {
 				if !same(alone[i], together[i]) {
-					t.Errorf("batch %d of %d rows, %d tokens, %d queries: it hangs on its neighbours", i, alone[i].rows(), alone[i].tokens, alone[i].perRow)
+					t.Errorf("batch %d of %d rows, %d tokens, %d queries: it depends on its neighbours", i, alone[i].rows(), alone[i].tokens, alone[i].perRow)
 				}
 			}
 			calls, rows = m.engine.calls.Load()-calls, m.engine.rows.Load()-rows

@@ -21,7 +21,7 @@ import (
 // what is wrong at their edges.
 const checkedRows = 64
 
-// checkIntegers refuses integer arithmetic whose results hang on how many rows
+// checkIntegers refuses integer arithmetic whose results depend on how many rows
 // share a call: onnxruntime 1.24.1 shifts the last of 32 rows by nats on
 // processors with AMX. What passed is remembered beside the prepared weights,
 // for this library and the abilities of this processor.

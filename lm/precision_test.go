@@ -193,7 +193,7 @@ type precisionRow struct {
 }
 
 // TestPrecisionTable holds the table of docs/models.md against a measurement,
-// or writes it with -update. Seconds hang on the machine and are only written.
+// or writes it with -update. Seconds depend on the machine and are only written.
 func TestPrecisionTable(t *testing.T) {
 	const name, command = "precision", "go test ./lm -run TestPrecisionTable -update"
 	root := ownCache(t)

@@ -287,7 +287,7 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, e
 			case matches == 0:
 				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("no matching %d-gram: the score says nothing of the shorter ones", len(b.Matches))})
 			case matches < fewMatches:
-				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score hangs on them", matches, len(b.Matches))})
+				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score depends on them", matches, len(b.Matches))})
 			}
 		}
 	} else {

@@ -224,7 +224,7 @@ const (
 const (
 	fewestUnits    = 5  // no interval with fewer
 	fewUnits       = 20 // percentile intervals are too narrow with fewer
-	fewMatches     = 10 // of the longest n-grams: BLEU and its interval then hang on single matches
+	fewMatches     = 10 // of the longest n-grams: BLEU and its interval then depend on single matches
 	fewestToDiffer = 6  // with 5 pairs the smallest two-sided p of a randomisation test is 2/32
 )
 

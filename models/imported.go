@@ -34,7 +34,7 @@ type Imported struct {
 	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// parseImported reads the config.json of an imported model. Of the widths only one is given, a guess that the size of batches hangs on.
+// parseImported reads the config.json of an imported model. Of the widths only one is given, a guess that the size of batches depends on.
 func parseImported(data []byte) (Config, error) {
 	var c Imported
 	if err := json.Unmarshal(data, &c); err != nil {

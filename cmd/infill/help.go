@@ -171,7 +171,7 @@ An object of json and jsonl:
   id          the own "id" of the template, where --input jsonl gave one
   template    the text as given
   model       name and sha256 of the bundle
-  signature   everything that the numbers hang on, in one line
+  signature   everything that the numbers depend on, in one line
   seed        with --seed it gives the same result again, on the same machine
               and number of threads
   samples     the fills, the best first:

@@ -90,7 +90,7 @@ func TestReadLine(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// One byte at a time too: lines must not hang on how they arrive.
+			// One byte at a time too: lines must not depend on how they arrive.
 			for _, r := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
 				lines := bufio.NewReader(r)
 				var got []string

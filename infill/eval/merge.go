@@ -24,7 +24,7 @@ func ReadResults(dir string) (*Results, error) {
 		}
 		return nil, w.unfinished()
 	}
-	// metrics.json has no seconds, which hang on the machine.
+	// metrics.json has no seconds, which depend on the machine.
 	for i, m := range w.Results.Methods {
 		of, err := w.Header.ofMethod(w.records, m.Model, m.Method)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"infill/metrics"
 )
 
-// Results is metrics.json. Nothing in it hangs on time, on the order of the
+// Results is metrics.json. Nothing in it depends on time, on the order of the
 // work, or on where files lie.
 type Results struct {
 	Format        int            `json:"format"`
@@ -54,7 +54,7 @@ type MethodResult struct {
 	Top *metrics.Report `json:"top"`
 	All *metrics.Report `json:"all"`
 
-	// SecondsPerSample hangs on the machine, so it is no part of metrics.json.
+	// SecondsPerSample depends on the machine, so it is no part of metrics.json.
 	SecondsPerSample Estimate `json:"-"`
 }
 

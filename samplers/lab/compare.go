@@ -477,7 +477,7 @@ func (r *Result) reached(within func(point) bool) *reached {
 	return last
 }
 
-// signature is one line with all that the deterministic numbers hang on.
+// signature is one line with all that the deterministic numbers depend on.
 func signature(p *Problem, o Options, specs []Spec) string {
 	words := []string{"lab:" + p.Kind}
 	for _, parameter := range p.Parameters {

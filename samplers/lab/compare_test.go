@@ -89,7 +89,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestBudgets: with a clock that takes a millisecond a step, all that hangs on
+// TestBudgets: with a clock that takes a millisecond a step, all that depends on
 // budgets and times follows from the counts.
 func TestBudgets(t *testing.T) {
 	run := compared(t, smallIsing(t), "gibbs,lb-1,gwg:steps=30", nil)

@@ -138,7 +138,7 @@ type walk struct {
 }
 
 // advance makes some steps with a new kernel and streams of their own, so that
-// where they lead hangs on the positions alone.
+// where they lead depends on the positions alone.
 func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers.Target, steps int) error {
 	label := spec.Label + " from step " + strconv.Itoa(w.Step)
 	kernel, err := spec.New(target, b.streams("terms "+label, 1)[0])

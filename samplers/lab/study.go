@@ -334,7 +334,7 @@ func claim(folder, signature string) error {
 	return err
 }
 
-// signature is one line with all that the numbers hang on.
+// signature is one line with all that the numbers depend on.
 func (s *Study) signature(o StudyOptions) string {
 	words := []string{"lab:" + s.Name}
 	for _, p := range parametersOf(s.Flags) {

@@ -13,7 +13,7 @@ import (
 
 // weightLimit is the largest quantised weight. Seven bits of magnitude keep
 // sums of two products within 16 bits, which the older x86 instructions add
-// them up in; with eight they would saturate there, and results would hang on
+// them up in; with eight they would saturate there, and results would depend on
 // the machine.
 const weightLimit = 63
 
@@ -37,7 +37,7 @@ type quantized struct{ values, scale *Value }
 // on run over 8-bit integers. Weights get a scale for each output channel.
 // Activations get a scale for each row, when the graph is run: with one scale
 // for a whole batch, as DynamicQuantizeLinear takes, the energy of a state
-// would hang on which other states ran beside it.
+// would depend on which other states ran beside it.
 //
 // What outputs do not depend on, a backward pass, stays as it is.
 func (p *Precision) Quantize(g *Graph, outputs []*Value) error {

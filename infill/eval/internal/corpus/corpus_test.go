@@ -363,7 +363,7 @@ func TestMaskedShare(t *testing.T) {
 	}
 }
 
-// Every word is masked equally often, sentences are taken equally often, and both hang on the seed.
+// Every word is masked equally often, sentences are taken equally often, and both depend on the seed.
 func TestSelectionIsUniform(t *testing.T) {
 	var text strings.Builder
 	for i := range 10 {
