@@ -1,14 +1,26 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"infill/lm/network"
 	"infill/samplers/lab"
 )
+
+// machinery runs what the studies need of language models' software. Networks take
+// one thread, as all of the laboratory does.
+func machinery() lab.Machinery {
+	return lab.Machinery{
+		Network: func(ctx context.Context, s lab.NetworkShape) (lab.Network, error) {
+			return network.Open(ctx, network.Shape(s), network.Options{Threads: 1})
+		},
+	}
+}
 
 // addStudies adds the experiments of many cells, those of ARM to its command.
 func addStudies(root, arm *cobra.Command, out, messages io.Writer) {
@@ -17,7 +29,7 @@ func addStudies(root, arm *cobra.Command, out, messages io.Writer) {
 			return &usageError{errors.New("no model: name one, as in lab learn ising")}
 		}}
 	root.AddCommand(learn)
-	for _, s := range lab.Studies() {
+	for _, s := range lab.Studies(machinery()) {
 		parent, name := root, s.Name
 		if first, rest, two := strings.Cut(s.Name, " "); two {
 			name, parent = rest, map[string]*cobra.Command{"learn": learn, "arm": arm}[first]
