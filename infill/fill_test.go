@@ -488,15 +488,14 @@ func TestFillErrors(t *testing.T) {
 	f, model := newFake(t)
 	loads := 0
 	f = newFiller(f.tokenizer, model.positions, func(context.Context) (LanguageModel, error) { loads++; return model, nil })
-	long := strings.Repeat("the ", 20) + "[MASK]"
 	tests := []struct {
 		name, template string
 		change         func(*Options)
 		want           string
 	}{
 		{"no slot", "the cat", nil, "no blank"},
-		{"only slots", "[MASK] [MASK]", nil, "nothing but blanks"},
-		{"too long", long, nil, "23 tokens found, the model takes 16"},
+		{"only blanks", "[MASK] [MASK]", nil, "nothing but blanks"},
+		{"too long", "the [MASK:15]", nil, "blank 1 needs 15 of the 16 tokens that the model takes"},
 		{"bad option", twoSlots, func(o *Options) { o.Chains = 0 }, `samples: "0" is not a whole number from 1 to`},
 	}
 	for _, test := range tests {

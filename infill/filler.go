@@ -131,6 +131,9 @@ func (f *Filler) Close() error {
 // be nil, hears the initial states and every step, in order, and delays the run
 // while it works; of a decoding it hears the end alone.
 //
+// Of a text that is longer than Options.Window the model sees the part around the blanks,
+// see Result.Windows; blanks that are too far apart are filled one part after the other.
+//
 // A template whose blanks have several possible lengths is filled once for each
 // combination of them, see Stats.Lengths.
 //
@@ -143,6 +146,10 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	start := time.Now()
 	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if typed, lengths, long := f.long(template, &o); long {
+		result, err := f.fillLong(ctx, typed, lengths, o, observe)
+		return result, cancelled(ctx, err)
 	}
 	plans, err := f.plans(template, o)
 	if err != nil {

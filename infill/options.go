@@ -148,6 +148,9 @@ type Options struct {
 	LengthScore LengthScore
 	// Constraints must not change while they are used.
 	Constraints
+	// Window is the number of tokens that the model sees of a text at most, [CLS] and
+	// [SEP] included; 0 is usualWindow. The model's own limit holds beside it.
+	Window int
 	// Pins, where not nil, hold for every slot of the template the id of the one token
 	// it may take, or Free. A pinned slot stays part of the energy, so the chains draw
 	// from the same distribution as without pins, conditional on the pinned tokens,
@@ -194,6 +197,10 @@ const HalfSteps = -1
 
 // Free, as a pin, leaves a slot to the sampler.
 const Free = -1
+
+// usualWindow bounds what long texts cost, which grows with the tokens that the model sees:
+// three blanks among 300 words take less than three times as long as among 60.
+const usualWindow = 192
 
 const defaultSampler = "dmala"
 

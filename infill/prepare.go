@@ -99,6 +99,9 @@ func (f *Filler) Check(template string, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
+	if _, _, long := f.long(template, &o); long {
+		return nil
+	}
 	_, err := f.plans(template, o)
 	return err
 }

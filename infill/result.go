@@ -11,6 +11,8 @@ type Result struct {
 	Stats     Stats  `json:"stats"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
+	// Windows are the parts of a long text that the model saw; nil where it saw all.
+	Windows []Window `json:"windows,omitempty"`
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`

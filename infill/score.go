@@ -32,6 +32,9 @@ type Score struct {
 	PseudoPerplexity float64 `json:"pseudo_perplexity"`
 	Model            Model   `json:"model"`
 	Signature        string  `json:"signature"`
+	// Windows is the number of parts in which the model read a text that is longer than it
+	// takes, 0 where it read the whole.
+	Windows int `json:"windows,omitempty"`
 }
 
 // TokenScore is the share of one token, which is a word or a piece of one.
@@ -63,11 +66,11 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 		return nil, err
 	}
 	queries := scoreQueries(encoding, method)
-	logProbs, err := model.Score(ctx, encoding.IDs, queries)
+	logProbs, windows, err := f.scoreWindows(ctx, model, encoding.IDs, queries)
 	if err != nil {
 		return nil, cancelled(ctx, err)
 	}
-	score := &Score{Text: text, Method: method, Model: f.Model()}
+	score := &Score{Text: text, Method: method, Model: f.Model(), Windows: windows}
 	for i, q := range queries {
 		score.Tokens = append(score.Tokens, TokenScore{
 			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i], Span: encoding.Offsets[q.Position],
@@ -77,22 +80,59 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	score.PseudoPerplexity = math.Exp(-score.LogLikelihood / float64(len(queries)))
 	var s signature
 	s.add("method", string(method))
+	if windows > 0 {
+		s.add("windows", fmt.Sprintf("%d/%d", f.maxPositions, (f.maxPositions-2)/2))
+	}
 	s.model(score.Model)
 	score.Signature = s.String()
 	return score, nil
 }
 
-// Plain reads a text to score without running the model. Errors are
+// Plain reads a text to score, of any length, without running the model. Errors are
 // *tokenize.InputError.
 func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
-	encoding, err := f.tokenizer.Plain(text)
-	if err != nil {
-		return nil, err
+	return f.tokenizer.Plain(text)
+}
+
+// scoreWindows rates the queries of a text. One that is longer than the model takes is read
+// through windows, each half a window after the one before it, and every token is rated in
+// the window whose middle it is nearest to; windows is their number, 0 for a text that fits.
+func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int, queries []lm.Query) (logProbs []float64, windows int, err error) {
+	width := f.maxPositions - 2 // without [CLS] and [SEP]
+	last := len(ids) - 2 - width
+	if last <= 0 {
+		logProbs, err = model.Score(ctx, ids, queries)
+		return logProbs, 0, err
 	}
-	if err := f.checkLength(len(encoding.IDs)); err != nil {
-		return nil, err
+	stride := max(1, width/2)
+	for at := 0; at < len(queries); windows++ {
+		start := windowOf(queries[at].Position, stride, last)
+		end := at
+		var part []lm.Query
+		for ; end < len(queries) && windowOf(queries[end].Position, stride, last) == start; end++ {
+			q := lm.Query{Position: queries[end].Position - start}
+			for _, p := range queries[end].Masked {
+				// A word of more pieces than a quarter of a window ends outside it.
+				if p-start <= width {
+					q.Masked = append(q.Masked, p-start)
+				}
+			}
+			part = append(part, q)
+		}
+		window := slices.Concat(ids[:1], ids[start+1:start+1+width], ids[len(ids)-1:])
+		rated, err := model.Score(ctx, window, part)
+		if err != nil {
+			return nil, 0, err
+		}
+		logProbs = append(logProbs, rated...)
+		at = end
 	}
-	return encoding, nil
+	return logProbs, windows, nil
+}
+
+// windowOf is where the window of a position starts: a multiple of the stride, at most last.
+func windowOf(position, stride, last int) int {
+	return min(max(0, position-1-stride/2)/stride*stride, last)
 }
 
 // scoreQueries asks for every token of a text but [CLS] and [SEP], in order.

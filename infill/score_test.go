@@ -3,6 +3,7 @@ package infill
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,7 +64,7 @@ func TestScoreErrors(t *testing.T) {
 	}{
 		{"the [MASK]", tokenize.ErrUnwantedBlank},
 		{" ", tokenize.ErrEmpty},
-		{"the the the the the the the the the the the the the the the", tokenize.ErrTooLong},
+		{strings.Repeat("the ", 10000), tokenize.ErrTooLong},
 	}
 	for _, test := range tests {
 		if _, err := f.Score(t.Context(), test.text, "l2r"); !errors.Is(err, test.want) {

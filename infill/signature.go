@@ -94,7 +94,7 @@ func (r *run) signature(m Model) string {
 	if o.Fill != FillAny {
 		s.options(o, "fill")
 	}
-	s.options(o, "case")
+	s.options(o, "case", "window")
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
 	} else {

@@ -153,6 +153,9 @@ func newTable() []Option {
 		bounds(Option{Name: "pieces", Unit: "pieces", Help: "number of pieces of every blank without a length of its own: 2 or 1-3; bounds --slot as well",
 			want: fmt.Sprintf("a number or a range from 1 to %d, as in 2 or 1-3", maxPieces)}, maxPieces, false,
 			func(o *Options) (low, high *int) { return &o.MinPieces, &o.MaxPieces }),
+		numeric(Option{Name: "window", Kind: "{auto|N}", Unit: "tokens", Help: "tokens that the model sees of a long text at most, around the blanks",
+			Values: strings.Fields("auto 64 128 256 512"), want: "a whole number of 16 or more, or auto"},
+			func(o *Options) *int { return &o.Window }, auto, 0, 16, math.MaxInt),
 		choice(Option{Name: "mode", Help: "draw fills; search for the likeliest by annealing; or decode by confidence, without chains"},
 			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
 		{

@@ -109,6 +109,13 @@ narrows the fills that are drawn from, and changes no fill's log-likelihood:
 
 Where the model would rather have what was left out, a line says so.
 
+Long texts. The model sees at most --window tokens around the blanks, whole
+sentences where it can; auto is 192, or the model's own limit where that is less:
+time grows with the tokens. Blanks that are too far apart for one window are filled
+one window after the other, from left to right, the likeliest fill of each staying
+for the next; the log-likelihoods of the windows add up. A line says so. The text
+comes back whole.
+
 Capitals. A model without capitals gives none, so infill does, --case auto: to the
 first letter of a sentence and of names (London, Monday, I), and to all letters
 where the words around a blank are in capitals. Texts without any get none.

@@ -27,7 +27,7 @@ func TestBadInput(t *testing.T) {
 		{"only slots", "[MASK] [MASK]", "infill: nothing but blanks in the template: add at least one word around them\n"},
 		{"empty", "", "infill: no text: the text is empty or only white space\n"},
 		{"blank", " \t\n", "infill: no text: the text is empty or only white space\n"},
-		{"too long", strings.Repeat("the ", 300) + "[MASK]", "infill: text too long: 303 tokens found, the model takes 256 (its [CLS] and [SEP] included); shorten the text or split it\n"},
+		{"too long", strings.Repeat("the ", 9000) + "[MASK]", "infill: text too long: 36006 bytes, at most 32768 are taken; give one sentence or paragraph at a time\n"},
 		{"a megabyte", strings.Repeat("a", 1<<20) + " [MASK]", fmt.Sprintf("infill: text too long: 1048583 bytes, at most %d are taken; give one sentence or paragraph at a time\n", tokenize.MaxText)},
 		{"invalid UTF-8", "he \xff [MASK]", "infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
 		{"control character", "he \x1b[2J [MASK]", "infill: control character in the text at byte offset 3: U+001B; take it out\n"},

@@ -33,6 +33,9 @@ word does not give itself away; original masks one piece at a time. Scores of
 texts of different lengths are not comparable as they stand: the pseudo-perplexity
 beside them is per token.
 
+A text that is longer than the model takes is read in windows, each half a window
+after the one before it; a token is rated in the one whose middle it is nearest to.
+
 Without a TEXT, texts are read from standard input, one a line, or one JSON object
 a line with --input jsonl.`,
 		Example: `  $ infill score "he had never seen the sea ."
