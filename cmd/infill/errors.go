@@ -20,6 +20,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitRejects     = 3
 	exitInterrupted = 130
 )
 
@@ -80,6 +81,8 @@ func report(w io.Writer, err error) int {
 		return exitDone
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, errRejects):
+		return exitRejects
 	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
 		// Who reads the result has seen enough, as `infill ... | head -1`.
 		return exitDone

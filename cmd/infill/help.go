@@ -73,6 +73,7 @@ const helpExitCodes = `Exit codes:
        could not be filled are reported, the others are filled, and the code is 1
   2    wrong usage: a flag, an argument or a template among the arguments;
        nothing was printed to standard output
+  3    infill run or augment is done, and wrong lines were left out of its result
   130  interrupted (Ctrl-C, SIGTERM)`
 
 const helpTemplates = `Blanks, as they stand in a template:

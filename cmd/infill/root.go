@@ -43,6 +43,7 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 func newRoot(s *terminal.Streams) *cobra.Command {
 	root := newCmdFill(s, fillRun)
 	root.AddCommand(
+		newCmdRun(s, runRun),
 		newCmdScore(s, scoreRun),
 		newCmdMetrics(s),
 		newCmdEval(s),

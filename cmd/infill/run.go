@@ -1,0 +1,285 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/infill/batch"
+)
+
+// batchOptions are what all commands that work through a file have in common.
+type batchOptions struct {
+	streams   *terminal.Streams
+	job       batch.Job
+	column    string
+	seedGiven bool
+	modelOptions
+}
+
+func (o *batchOptions) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
+	flags.StringVar(&o.column, "column", o.column, "`NAME` of the column, or key, with the "+o.column)
+	forms := formNames()
+	addChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "form of the input, where its name does not tell it")
+	addChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "form of the result, where its name does not tell it")
+	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
+	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "begin anew, and replace what is there")
+	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
+	flags.TextVar(&o.job.Shard, "shard", batch.Shard{}, "`I/N`: do part I of N, from 1; infill run merge puts them together")
+	flags.Var(whole{&o.job.InFlight}, "jobs", "lines in work at once, which share the model's calls")
+	o.job.InFlight = defaultJobs
+	o.modelOptions.register(cmd)
+}
+
+// defaultJobs is the number of lines in work at once.
+const defaultJobs = 32
+
+func formNames() []string {
+	var names []string
+	for _, f := range batch.Forms() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// validate refuses what can be refused before anything is opened.
+func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *infill.Options) error {
+	if err := o.modelOptions.validate(); err != nil {
+		return err
+	}
+	if err := options.Validate(); err != nil {
+		return optionError(err)
+	}
+	switch {
+	case len(args) != 1:
+		return &usageError{fmt.Errorf("%s given, one file is read", counted(len(args), "argument")), "see infill run --help"}
+	case o.job.Output.Path == "":
+		return &usageError{errors.New("--out: say which file the result goes to"), ""}
+	case o.job.InFlight < 1:
+		return &usageError{fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.job.InFlight), ""}
+	case o.job.Shard.Count > 0 && o.job.Overwrite:
+		return &usageError{errors.New("--shard and --overwrite exclude each other: other parts may be at work; remove the folder of parts to begin anew"), ""}
+	}
+	if !flags.Changed("seed") {
+		// Parts and resumed runs have to agree.
+		options.Seed = 1
+	}
+	o.job.Input.Path = args[0]
+	return nil
+}
+
+// settings are what the model's calls hang on beside the model.
+func (o *batchOptions) computing() map[string]string {
+	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.threads, runtime.GOMAXPROCS(0)))}
+}
+
+// run does the job and tells what came of it.
+func (o *batchOptions) run(ctx context.Context) error {
+	bar := newBatchProgress(o.streams, o.quiet)
+	defer bar.clear()
+	o.job.Observe = bar.observe
+	summary, err := batch.Run(ctx, o.job)
+	bar.clear()
+	if err != nil && ctx.Err() != nil && !o.quiet {
+		fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command with --resume goes on\n", oneLine(o.job.Output.Path+".parts"))
+	}
+	if err != nil {
+		return batchError(ctx, err)
+	}
+	return tellSummary(o.streams, o.quiet, o.job.Shard, summary)
+}
+
+// batchError sorts the errors of a run by what they say of the call.
+func batchError(ctx context.Context, err error) error {
+	var exists *batch.ExistsError
+	var changed *batch.ChangedError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &exists), errors.As(err, &changed):
+		return &usageError{err, ""}
+	}
+	return optionError(err)
+}
+
+// errRejects ends a command whose result leaves lines out, which it has told.
+var errRejects = errors.New("lines were left out")
+
+// tellSummary says what a run came to.
+func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
+	what := b.Output
+	if shard.Count > 0 {
+		what = "part " + shard.String()
+	}
+	if !quiet {
+		text := fmt.Sprintf("%s: %s", oneLine(what), counted(int(b.Records-b.Rejected-b.Blank), "text"))
+		if b.Blank > 0 {
+			text += fmt.Sprintf(", %s", counted(int(b.Blank), "blank line"))
+		}
+		switch {
+		case b.Already:
+			text += ", done already"
+		case b.Kept > 0:
+			text += fmt.Sprintf(", %d of them done before", b.Kept)
+		}
+		fmt.Fprintf(s.Err, "infill: %s\n", text)
+	}
+	if b.Rejected == 0 {
+		return nil
+	}
+	// A part has done its work, and a cluster must not do it again: merge tells.
+	if shard.Count > 0 {
+		warn(s, quiet, "%s left out; the merge tells which", counted(int(b.Rejected), "wrong line"))
+		return nil
+	}
+	warn(s, false, "%s left out, each with its reason in %s", counted(int(b.Rejected), "wrong line"), b.Rejects)
+	return errRejects
+}
+
+// runOptions are those of infill run.
+type runOptions struct {
+	batchOptions
+	keep []string
+	infill.Options
+}
+
+func newCmdRun(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "run INPUT -o OUTPUT",
+		Short: "Fill the templates of a file, on one machine or on many",
+		Long: `Fill the templates of a file: JSON objects a line (.jsonl), a table with a head
+line (.csv, .tsv), .parquet, or a template a line (.txt); all but Parquet also
+compressed (.gz, .zst). The name of the output tells its form in the same way.
+
+The template stands in the column --column. Columns with the name of an option
+(seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
+it; --keep NAME passes such a column on as it is. All other columns come out
+again as they went in. JSON lines get the result's keys (infill help formats); a
+table has a line for each fill, plain text the best fill of each line.
+
+A wrong line is left out, and told with its number and its reason in
+OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.
+
+While it works, what is done stands in the folder OUTPUT.parts. The output
+appears when all is done, at once, with OUTPUT.manifest.json, which tells how it
+came about. After the end of the process, whatever ended it, the same command
+with --resume goes on, and the output has the same bytes as without the break.
+
+On many machines, --shard I/N does a part; infill run merge OUTPUT puts all parts
+together. docs/scale.md has examples for Slurm and Kubernetes.`,
+		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
+  $ infill run sentences.csv --column text -o fills.csv.gz
+  $ infill run templates.parquet -o fills.parquet --resume
+  $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
+  $ infill run merge fills.jsonl.zst`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.batchOptions.register(cmd)
+	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
+	addOptions(cmd, &o.Options)
+	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	cmd.AddCommand(newCmdRunMerge(s))
+	return cmd
+}
+
+func runRun(ctx context.Context, o *runOptions) (err error) {
+	f, err := o.open(o.streams)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep, Computing: o.computing()}
+	return o.run(ctx)
+}
+
+func newCmdRunMerge(s *terminal.Streams) *cobra.Command {
+	var output batch.File
+	overwrite, quiet := false, false
+	cmd := &cobra.Command{
+		Use:   "merge OUTPUT",
+		Short: "Put the parts of a run together",
+		Long: `Put the parts of a run, made with --shard, together in OUTPUT. The result has the
+same bytes as that of one process. Parts that are missing, damaged, of another
+configuration or computed with another runtime or device are refused by name.`,
+		Example: "  $ infill run merge fills.jsonl",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("%s given, one output is merged", counted(len(args), "argument")), "infill run merge OUTPUT"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			output.Path = args[0]
+			summary, err := batch.Merge(cmd.Context(), output, overwrite)
+			if err != nil {
+				return batchError(cmd.Context(), err)
+			}
+			return tellSummary(s, quiet, batch.Shard{}, summary)
+		},
+	}
+	flags := cmd.Flags()
+	addChoice(cmd, (*string)(&output.Form), "to", "", formNames(), "form of the result, where its name does not tell it")
+	flags.BoolVar(&overwrite, "overwrite", false, "replace an output that is there")
+	flags.BoolVarP(&quiet, "quiet", "q", false, "no summary")
+	return cmd
+}
+
+// batchProgress shows how far a run over a file is: on a terminal as a bar, and else a
+// line a minute.
+type batchProgress struct {
+	bar
+	log *terminal.Streams // nil: no lines
+	// told is when the last line was written.
+	told time.Time
+}
+
+func newBatchProgress(s *terminal.Streams, quiet bool) *batchProgress {
+	p := &batchProgress{bar: newBar(s, quiet), told: time.Now()}
+	if !s.ErrTerminal && !quiet {
+		p.log = s
+	}
+	return p
+}
+
+func (p *batchProgress) observe(at batch.Progress) {
+	if p.log != nil && time.Since(p.told) >= time.Minute {
+		p.told = time.Now()
+		fmt.Fprintf(p.log.Err, "infill: %s\n", describeBatch(at))
+	}
+	if p.due() {
+		p.draw(describeBatch(at), int(at.Done), int(at.Total), progressbar.OptionSetWidth(barWidth), progressbar.OptionSetPredictTime(false))
+	}
+}
+
+// describeBatch says in one line where a run is.
+func describeBatch(at batch.Progress) string {
+	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
+	if at.PerSecond > 0 {
+		text += fmt.Sprintf(" (%.3g/s)", at.PerSecond)
+		text += ", " + roundDuration(at.Left) + " left"
+	}
+	if at.Rejected > 0 {
+		text += fmt.Sprintf(", %d left out", at.Rejected)
+	}
+	return text
+}

@@ -1,0 +1,565 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"infill/models/modelstest"
+)
+
+// shout is a work that needs no model: two lines in capitals for each text.
+type shout struct {
+	settings    map[string]string
+	environment map[string]string
+	pause       time.Duration // at most, of each record
+}
+
+var _ Work = (*shout)(nil)
+
+func (w *shout) Settings() map[string]string    { return w.settings }
+func (w *shout) Environment() map[string]string { return w.environment }
+func (w *shout) Column() string                 { return "text" }
+func (w *shout) Layout() Layout                 { return Layout{Explode: "samples", Text: "loud", Aligned: true} }
+
+func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
+	text, err := textOf(r, "text")
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(text, "wrong") {
+		return nil, reject("the text is wrong")
+	}
+	if w.pause > 0 {
+		select {
+		case <-time.After(rand.N(w.pause)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	loud := strings.ToUpper(text)
+	samples, err := encoded([]Object{
+		{{"rank", json.RawMessage("1")}, {"loud", quoted(loud)}, {"share", json.RawMessage("0.5")}},
+		{{"rank", json.RawMessage("2")}, {"loud", quoted(loud + "!")}, {"share", json.RawMessage("1")}},
+	})
+	return []Object{append(r.Object, Field{"n", json.RawMessage(strconv.FormatInt(r.Number, 10))}, Field{"samples", samples})}, err
+}
+
+func put(t testing.TB, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func get(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func packed(t testing.TB, name, content string) string {
+	t.Helper()
+	var b bytes.Buffer
+	switch filepath.Ext(name) {
+	case ".gz":
+		w := gzip.NewWriter(&b)
+		w.Write([]byte(content))
+		w.Close()
+	case ".zst":
+		w, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte(content))
+		w.Close()
+	default:
+		return content
+	}
+	return b.String()
+}
+
+// inputs are files in all forms, with what may be wrong in each.
+func inputs(t testing.TB) map[string]string {
+	jsonl := "\ufeff" + `{"id":1,"text":"the kettle sang"}` + "\n\n" + `{"id":2,"text":"wrong"}` + "\r\n{\n" + `{"id":"x","text":"a <b> & \"c\" é"}` + "\n" +
+		"{\"text\":\"caf\xe9\"}\n" + `{"id":{"page": [1, 2]},"text":"rain\nagain"}` + "\n" + `["text"]` + "\n" + `{"text":7}` + "\n" + `{"text":"last"}`
+	table := "id,text\r\n1,the kettle sang\r\n2,\"two\nlines, and \"\"quotes\"\"\"\r\n3\r\n4,5\" tall\r\n5,\"no end\r\n6,after it\r\n7,wrong\r\n8,\"last\""
+	lines := "the kettle sang\n\nwrong\ncaf\xe9\n" + strings.Repeat("x", MaxRecord+1) + "\nlast"
+	tabs := "id\ttext\n1\t\"the kettle sang\n2\n3\tlast\n"
+	type row struct {
+		ID   int64   `parquet:"id"`
+		Text *string `parquet:"text,optional"`
+		Mark float64 `parquet:"mark"`
+	}
+	var rows []row
+	for i := range 7 {
+		text := fmt.Sprint("row ", i, strings.Repeat(" wrong", i%3/2))
+		rows = append(rows, row{int64(i), &text, float64(i) / 4})
+	}
+	rows[3].Text = nil
+	var b bytes.Buffer
+	if err := parquet.Write(&b, rows, parquet.MaxRowsPerRowGroup(3)); err != nil {
+		t.Fatal(err)
+	}
+	many := ""
+	for i := range 300 {
+		many += fmt.Sprintf(`{"id":%d,"text":"%s"}`+"\n", i, strings.Repeat("w ", i%40))
+	}
+	return map[string]string{"in.jsonl": jsonl, "in.csv": table, "in.txt": lines, "in.tsv": tabs, "in.parquet": b.String(), "in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
+}
+
+// TestSameBytes: the output hangs neither on the number of parts nor on how many
+// records are in work at once.
+func TestSameBytes(t *testing.T) {
+	for name, content := range inputs(t) {
+		for _, form := range []string{"jsonl", "csv.gz", "parquet", "txt.zst"} {
+			t.Run(name+" to "+form, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				in := File{Path: put(t, dir, name, packed(t, name, content))}
+				var want [3]string
+				for _, parts := range []int{0, 1, 3, 11} {
+					out := filepath.Join(dir, fmt.Sprint("out", parts, ".", form))
+					job := Job{Input: in, Output: File{Path: out}, Work: &shout{settings: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
+					if parts == 0 {
+						if _, err := Run(t.Context(), job); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for i := range parts {
+						job.Shard = Shard{parts - i, parts}
+						if _, err := Run(t.Context(), job); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if parts > 0 {
+						if _, err := Merge(t.Context(), job.Output, false); err != nil {
+							t.Fatal(err)
+						}
+					}
+					rejects, _ := os.ReadFile(rejectsPath(out))
+					got := [3]string{get(t, out), string(rejects), strings.ReplaceAll(get(t, manifestPath(out)), fmt.Sprint("out", parts), "out")}
+					if parts == 0 {
+						want = got
+					} else if got != want {
+						t.Errorf("%d parts: %s", parts, cmp.Diff(want, got))
+					}
+					if left, _ := filepath.Glob(out + ".parts*"); len(left) > 0 {
+						t.Errorf("%v is left", left)
+					}
+				}
+			})
+		}
+	}
+}
+
+// run does the whole of a file and returns output, rejects and summary.
+func run(t *testing.T, name, content, out string) (string, string, *Summary) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, out)
+	s, err := Run(t.Context(), Job{Input: File{Path: put(t, dir, name, content)}, Output: File{Path: path}, Work: &shout{}, InFlight: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rejects, _ := os.ReadFile(rejectsPath(path))
+	return get(t, path), string(rejects), s
+}
+
+func TestForms(t *testing.T) {
+	in := inputs(t)
+	for name, c := range map[string]struct{ in, out, want, rejects string }{
+		"jsonl": {"in.jsonl", "o.txt", "THE KETTLE SANG\n\n\n\nA <B> & \"C\" É\n\nRAIN AGAIN\n\n\nLAST\n",
+			`{"line":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"wrong\"}"}
+{"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1","input":"{"}
+{"line":6,"error":"the line is not valid UTF-8","input":"{\"text\":\"caf` + "\ufffd" + `\"}"}
+{"line":8,"error":"the line is not a JSON object","input":"[\"text\"]"}
+{"line":9,"error":"\"text\" is not a string","input":"{\"text\":7}"}
+`},
+		"csv": {"in.csv", "o.csv", `id,text,n,rank,loud,share
+1,the kettle sang,1,1,THE KETTLE SANG,0.5
+1,the kettle sang,1,2,THE KETTLE SANG!,1
+2,"two
+lines, and ""quotes""",2,1,"TWO
+LINES, AND ""QUOTES""",0.5
+2,"two
+lines, and ""quotes""",2,2,"TWO
+LINES, AND ""QUOTES""!",1
+6,after it,6,1,AFTER IT,0.5
+6,after it,6,2,AFTER IT!,1
+8,last,8,1,LAST,0.5
+8,last,8,2,LAST!,1
+`, `{"line":5,"error":"1 cells, the header has 2","input":"3"}
+{"line":6,"error":"the line is not CSV: bare \" in non-quoted-field at byte 4","input":"4,5\" tall"}
+{"line":7,"error":"the line is not CSV: extraneous or missing \" in quoted-field at byte 10","input":"5,\"no end"}
+{"line":9,"error":"the text is wrong","input":"7,wrong"}
+`},
+		"tsv": {"in.tsv", "o.txt", "\"THE KETTLE SANG\n\nLAST\n", `{"line":3,"error":"1 cells, the header has 2","input":"2"}` + "\n"},
+		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n", `{"line":3,"error":"the text is wrong","input":"wrong"}
+{"line":4,"error":"the line is not valid UTF-8","input":"caf` + "\ufffd" + `"}
+{"line":5,"error":"longer than 1048576 bytes: split it","input":""}
+`},
+		"parquet": {"in.parquet", "o.jsonl", `{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
+`, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
+{"row":4,"error":"\"text\" is not a string","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
+{"row":6,"error":"the text is wrong","input":"{\"id\":5,\"text\":\"row 5 wrong\",\"mark\":1.25}"}
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, rejects, s := run(t, c.in, in[c.in], c.out)
+			if name == "parquet" {
+				got = got[:strings.Index(got, "\n")+1]
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.rejects, rejects); diff != "" {
+				t.Error(diff)
+			}
+			if s.Rejected != int64(strings.Count(c.rejects, "\n")) {
+				t.Errorf("%d rejected", s.Rejected)
+			}
+		})
+	}
+}
+
+// TestParquetKeepsKinds: columns come out as they went in, in their order.
+func TestParquetKeepsKinds(t *testing.T) {
+	got, _, _ := run(t, "in.parquet", inputs(t)["in.parquet"], "o.parquet")
+	file, err := parquet.OpenFile(strings.NewReader(got), int64(len(got)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `message infill {
+	optional int64 id (INT(64,true));
+	optional binary text (STRING);
+	optional double mark;
+	optional int64 n (INT(64,true));
+	optional int64 rank (INT(64,true));
+	optional binary loud (STRING);
+	optional double share;
+}`
+	if diff := cmp.Diff(want, file.Schema().String()); diff != "" || file.NumRows() != 8 {
+		t.Error(diff, file.NumRows())
+	}
+	path := put(t, t.TempDir(), "o.parquet", got)
+	table, err := openTable(path, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.close()
+	r, err := table.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(r.Object.append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
+		t.Error(got)
+	}
+}
+
+// TestSplitting: what csv writes is cut where its records begin, and nothing is lost.
+func TestSplitting(t *testing.T) {
+	cell := rapid.StringOf(rapid.SampledFrom([]rune("ab,\"\n\r é\t")))
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.SliceOfN(rapid.SliceOfN(cell, 2, 3), 1, 8).Draw(t, "records")
+		var b bytes.Buffer
+		w := csv.NewWriter(&b)
+		if err := w.WriteAll(records); err != nil {
+			t.Fatal(err)
+		}
+		s := newSplitter(bytes.NewReader(b.Bytes()), CSV)
+		var size int64
+		for i, want := range records {
+			r, err := s.next()
+			if err != nil {
+				t.Fatalf("record %d: %v", i, err)
+			}
+			got, err := cells(CSV, r.raw)
+			for j := range want {
+				// encoding/csv reads a line end in a cell as \n.
+				want[j] = strings.ReplaceAll(want[j], "\r\n", "\n")
+			}
+			if err != nil || !cmp.Equal(got, want) {
+				t.Fatalf("record %d: %q, %v; want %q", i, got, err, want)
+			}
+			size += r.size
+		}
+		if size != int64(b.Len()) {
+			t.Fatalf("%d bytes of %d", size, b.Len())
+		}
+	})
+}
+
+const killed = "INFILL_TEST_KILLED"
+
+// TestMain also stands for the process that TestKilled kills.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killed); dir != "" {
+		job := killedJob(dir)
+		if err := json.Unmarshal([]byte(os.Getenv(killed+"_SHARD")), &job.Shard); err != nil {
+			panic(err)
+		}
+		if _, err := Run(context.Background(), job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func killedJob(dir string) Job {
+	return Job{Input: File{Path: filepath.Join(dir, "many.jsonl")}, Output: File{Path: filepath.Join(dir, "out.csv")},
+		Work: &shout{environment: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4, Resume: true}
+}
+
+// TestKilled: processes that end by SIGKILL at any moment, over and over, come to the
+// same bytes as one that is left alone, in one part and in three.
+func TestKilled(t *testing.T) {
+	for _, parts := range []int{0, 3} {
+		t.Run(fmt.Sprint(parts, " parts"), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, uint64(parts)))
+			alone, dir := t.TempDir(), t.TempDir()
+			many := inputs(t)["many.jsonl"]
+			put(t, alone, "many.jsonl", many)
+			put(t, dir, "many.jsonl", many)
+			if _, err := Run(t.Context(), killedJob(alone)); err != nil {
+				t.Fatal(err)
+			}
+			kills, torn := 0, 0
+			for part := range max(1, parts) {
+				shard, err := json.Marshal(Shard{part + min(1, parts), parts})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for attempt := 0; ; attempt++ {
+					cmd := exec.Command(os.Args[0])
+					cmd.Env = append(os.Environ(), killed+"="+dir, killed+"_SHARD="+string(shard))
+					var stderr bytes.Buffer
+					cmd.Stderr = &stderr
+					if err := cmd.Start(); err != nil {
+						t.Fatal(err)
+					}
+					done := make(chan error, 1)
+					go func() { done <- cmd.Wait() }()
+					patience := time.Duration(10+random.IntN(60)) * time.Millisecond
+					if attempt >= 15 {
+						patience = time.Minute
+					}
+					select {
+					case err = <-done:
+					case <-time.After(patience):
+						cmd.Process.Kill()
+						kills++
+						<-done
+						// Half a line, as a machine that fails leaves it.
+						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*.journal")); len(journals) > 0 && random.IntN(2) == 0 {
+							content := get(t, journals[0])
+							put(t, filepath.Dir(journals[0]), filepath.Base(journals[0]), content+`{"n":7,"rows":[{"te`)
+							torn++
+						}
+						continue
+					}
+					if err != nil {
+						t.Fatal(err, stderr.String())
+					}
+					break
+				}
+			}
+			if parts > 0 {
+				if _, err := Merge(t.Context(), killedJob(dir).Output, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"out.csv", "out.csv.manifest.json"} {
+				if get(t, filepath.Join(dir, name)) != get(t, filepath.Join(alone, name)) {
+					t.Errorf("%s differs", name)
+				}
+			}
+			if t.Logf("%d kills, %d torn lines", kills, torn); kills == 0 {
+				t.Error("no process was killed")
+			}
+		})
+	}
+}
+
+// TestRefuses: what is wrong is said in one line, and nothing half-written is taken for
+// a result.
+func TestRefuses(t *testing.T) {
+	gz := packed(t, "x.gz", strings.Repeat(`{"text":"the kettle sang"}`+"\n", 100))
+	for name, c := range map[string]struct {
+		name, content, out string
+		change             func(*Job)
+		want               string
+	}{
+		"no file":           {"", "", "o.jsonl", func(j *Job) { j.Input.Path += "none.jsonl" }, "no such file"},
+		"a folder":          {"", "", "o.jsonl", func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), Text, ""} }, "is no regular file"},
+		"no form":           {"in.dat", "x", "o.jsonl", nil, "its name does not tell the form of the input: end it in"},
+		"no form of output": {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
+		"parquet.gz":        {"in.txt", "x", "o.parquet.gz", nil, "Parquet compresses its columns itself: leave .gz away"},
+		"cut gzip":          {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end: the file was cut off, get it again"},
+		"no gzip":           {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
+		"damaged zstd":      {"in.jsonl.zst", "text and more text", "o.jsonl", nil, "the file is no zstd, as its name says"},
+		"no column":         {"in.csv", "a,b\n1,2\n", "o.jsonl", nil, `has no column "text": name one of its columns: "a", "b"`},
+		"empty table":       {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
+		"columns alike":     {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
+		"no parquet":        {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
+		"strict":            {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
+		"output there":      {"in.txt", "a\n", "in.txt", nil, "is there already, of something else: choose another name, or --overwrite"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := Job{Output: File{Path: filepath.Join(dir, c.out)}, Work: &shout{}}
+			if c.name != "" {
+				j.Input.Path = put(t, dir, c.name, c.content)
+			}
+			if c.change != nil {
+				c.change(&j)
+			}
+			_, err := Run(t.Context(), j)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if _, err := os.Stat(j.Output.Path); err == nil && c.out != "in.txt" {
+				t.Error("there is an output")
+			}
+		})
+	}
+}
+
+// interrupted leaves a run of two parts with the first finished and the second begun.
+func interrupted(t *testing.T) (dir string, job Job) {
+	t.Helper()
+	dir = t.TempDir()
+	put(t, dir, "many.jsonl", inputs(t)["many.jsonl"])
+	job = killedJob(dir)
+	job.Shard = Shard{1, 2}
+	if _, err := Run(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	job.Shard = Shard{2, 2}
+	job.Observe = func(p Progress) {
+		if p.Done > 20 {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, job); err != context.Canceled {
+		t.Fatal(err)
+	}
+	job.Observe = nil
+	return dir, job
+}
+
+// TestRefusesOthers: what others left or do is not taken for one's own.
+func TestRefusesOthers(t *testing.T) {
+	parts := func(dir string) string { return filepath.Join(dir, "out.csv.parts") }
+	for name, c := range map[string]struct {
+		change func(t *testing.T, dir string, j *Job)
+		want   string
+	}{
+		"no --resume":    {func(t *testing.T, _ string, j *Job) { j.Resume = false }, "is a run that was not finished: --resume goes on with it"},
+		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).settings = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
+		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{2, 3} }, "number of parts: 2 there, 3 now"},
+		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).environment = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
+		"longer input": {func(t *testing.T, dir string, j *Job) {
+			put(t, dir, "many.jsonl", get(t, j.Input.Path)+"{}\n")
+		}, "bytes of the input"},
+		"other input": {func(t *testing.T, dir string, j *Job) {
+			put(t, dir, "many.jsonl", strings.Replace(get(t, j.Input.Path), `"w w w`, `"w x w`, -1))
+		}, "has changed since the run began"},
+		"changed journal": {func(t *testing.T, dir string, j *Job) {
+			path := filepath.Join(parts(dir), "00002-of-00002.journal")
+			content := get(t, path)
+			put(t, parts(dir), filepath.Base(path), strings.Replace(content, "\n", "\nx\n", 1))
+		}, "is no line of a run: the file was changed by something else"},
+		"at work": {func(t *testing.T, dir string, j *Job) {
+			p, err := openPart(parts(dir), j.Shard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { p.close() })
+		}, "another process is at work at part 2/2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, job := interrupted(t)
+			c.change(t, dir, &job)
+			if _, err := Run(t.Context(), job); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+	t.Run("merge", func(t *testing.T) {
+		dir, job := interrupted(t)
+		merge := func(want string) {
+			t.Helper()
+			if _, err := Merge(t.Context(), job.Output, false); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		}
+		merge("1 of 2 parts are not finished: run 2/2 again with --resume")
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(parts(dir), "00002-of-00002.jsonl")
+		whole := get(t, path)
+		put(t, parts(dir), filepath.Base(path), strings.Replace(whole, "W W", "W V", 1))
+		merge("00002-of-00002.jsonl is damaged (its SHA-256 is not what its last line says): remove it, and run the part again")
+		put(t, parts(dir), filepath.Base(path), whole[:len(whole)-9])
+		merge("is damaged (it has no end)")
+		put(t, parts(dir), filepath.Base(path), whole)
+		// Doing a finished part again is free.
+		if s, err := Run(t.Context(), job); err != nil || !s.Already {
+			t.Error(s, err)
+		}
+		if s, err := Merge(t.Context(), job.Output, false); err != nil || s.Records != 300 {
+			t.Error(s, err)
+		}
+		if s, err := Run(t.Context(), job); err != nil || !s.Already {
+			t.Error(s, err)
+		}
+	})
+}
+
+// TestFullDisk: a full disk ends the run with advice, and it goes on when there is room.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "many.jsonl", inputs(t)["many.jsonl"])
+	job := killedJob(dir)
+	err := modelstest.InLittleRoom(t, 8192, dir, func(dir string) error {
+		_, err := Run(t.Context(), killedJob(dir))
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "make room, and go on with --resume") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(job.Output.Path); err == nil {
+		t.Error("there is an output")
+	}
+	if s, err := Run(t.Context(), job); err != nil || s.Kept == 0 || s.Records != 300 {
+		t.Error(s, err)
+	}
+}

@@ -1,0 +1,215 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"infill/infill"
+	"infill/tokenize"
+)
+
+// Fill fills a template of each record.
+type Fill struct {
+	Filler  *infill.Filler
+	Options infill.Options
+	// Key is the column with the template.
+	Key string
+	// Keep lists columns that stay what they are although an option has their name.
+	Keep []string
+	// Computing adds to the settings what the model's calls hang on beside the model,
+	// such as the number of threads.
+	Computing map[string]string
+}
+
+var _ Work = (*Fill)(nil)
+
+// Column implements Work.
+func (f *Fill) Column() string { return f.Key }
+
+// Layout implements Work: a table has a line for each fill.
+func (f *Fill) Layout() Layout { return Layout{Explode: "samples", Text: "text", Aligned: true} }
+
+// Settings implements Work.
+func (f *Fill) Settings() map[string]string {
+	s := settings(f.Filler, &f.Options)
+	s["work"], s["column"], s["keep"] = "fill", f.Key, strings.Join(f.Keep, ",")
+	maps.Copy(s, f.Computing)
+	return s
+}
+
+// settings are the options that are not left to their defaults, and the model.
+func settings(f *infill.Filler, o *infill.Options) map[string]string {
+	s, defaults := map[string]string{}, infill.DefaultOptions()
+	for _, option := range infill.Table() {
+		if value := option.Get(o); value != option.Get(&defaults) || option.Name == "seed" {
+			s[option.Name] = value
+		}
+	}
+	m := f.Model()
+	s["model"], s["tokenizer"], s["version"] = m.Name+"@"+m.SHA256, m.Tokenizer, infill.Version()
+	return s
+}
+
+// Environment implements Work.
+func (f *Fill) Environment() map[string]string { return environment(f.Filler) }
+
+func environment(f *infill.Filler) map[string]string {
+	m := f.Model()
+	if m.Runtime == "" {
+		return nil
+	}
+	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device, "precision": string(m.Precision)}
+}
+
+// Do implements Work: one row, the result of the template behind the columns that are
+// no options.
+func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
+	o := f.Options
+	var kept Object
+	for _, field := range r.Object {
+		switch option := f.option(field.Key); {
+		case field.Key == f.Key:
+		case option.Name != "":
+			if err := setOption(option, &o, field); err != nil {
+				return nil, err
+			}
+		default:
+			kept = append(kept, field)
+		}
+	}
+	template, err := textOf(r, f.Key)
+	if err != nil {
+		return nil, err
+	}
+	result, err := f.Filler.Fill(ctx, template, o, nil)
+	if err != nil {
+		return nil, rejected(err)
+	}
+	row, err := resultRow(result)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range kept {
+		if row.Get(field.Key) != nil {
+			return nil, reject("the key %q is one of the result: rename it", field.Key)
+		}
+	}
+	return []Object{append(kept, row...)}, nil
+}
+
+// option is the option of a column's name, spelt with - or _, the zero value where the
+// column is none.
+func (f *Fill) option(key string) infill.Option {
+	if slices.Contains(f.Keep, key) {
+		return infill.Option{}
+	}
+	if key == "slots" {
+		key = "slot"
+	}
+	return infill.Find(strings.ReplaceAll(key, "_", "-"))
+}
+
+// setOption reads the value of an option from a column; an empty cell leaves it.
+func setOption(option infill.Option, o *infill.Options, field Field) error {
+	value, err := optionText(option, field.Value)
+	if err != nil {
+		return reject("%q: %w; --keep %[1]s passes the column on as it is", field.Key, err)
+	}
+	if value == "" {
+		return nil
+	}
+	if err := option.Set(o, value); err != nil {
+		return reject("%q: %.60q is not %w; --keep %[1]s passes the column on as it is", field.Key, value, err)
+	}
+	return nil
+}
+
+// optionText writes a JSON value as a flag has it: a list with what stands between its
+// values, an object as KEY=VALUE.
+func optionText(option infill.Option, value json.RawMessage) (string, error) {
+	switch {
+	case len(value) == 0 || value[0] != '[' && value[0] != '{':
+		return text(value), nil
+	case value[0] == '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(value, &list); err != nil {
+			return "", err
+		}
+		parts := make([]string, len(list))
+		for i, v := range list {
+			parts[i] = text(v)
+		}
+		return strings.Join(parts, join(option)), nil
+	}
+	object, err := ParseObject(value)
+	if err != nil {
+		return "", err
+	}
+	parts := make([]string, len(object))
+	for i, f := range object {
+		value, err := optionText(infill.Option{}, f.Value)
+		if err != nil {
+			return "", err
+		}
+		parts[i] = f.Key + "=" + value
+	}
+	return strings.Join(parts, join(option)), nil
+}
+
+func join(option infill.Option) string {
+	if option.Join != "" {
+		return option.Join
+	}
+	return ","
+}
+
+// textOf is the text of a record.
+func textOf(r Record, key string) (string, error) {
+	value := r.Object.Get(key)
+	if value == nil {
+		return "", reject(`no %q: write {%[1]q: "..."}, or name the column`, key)
+	}
+	var text *string
+	if err := json.Unmarshal(value, &text); err != nil || text == nil {
+		return "", reject("%q is not a string", key)
+	}
+	return *text, nil
+}
+
+// rejected marks the errors that lie in a record.
+func rejected(err error) error {
+	var input *tokenize.InputError
+	var option *infill.OptionError
+	if errors.As(err, &input) || errors.As(err, &option) {
+		return &RejectError{err}
+	}
+	return err
+}
+
+// resultRow is a result without what hangs on the machine's mood, and without the
+// model, which stands in the manifest once.
+func resultRow(result *infill.Result) (Object, error) {
+	type stats struct {
+		infill.Stats
+		Seconds *float64 `json:"seconds,omitempty"`
+	}
+	value, err := encoded(struct {
+		*infill.Result
+		Model *infill.Model `json:"model,omitempty"`
+		Stats stats         `json:"stats"`
+	}{Result: result, Stats: stats{Stats: result.Stats}})
+	if err != nil {
+		return nil, fmt.Errorf("write the result: %w", err)
+	}
+	row, err := ParseObject(bytes.TrimSpace(value))
+	if err != nil {
+		return nil, fmt.Errorf("write the result: %w", err)
+	}
+	return row, nil
+}

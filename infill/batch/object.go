@@ -1,0 +1,140 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Field is a key of an object with its value.
+type Field struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// Object is a JSON object whose keys keep their order.
+type Object []Field
+
+// Get returns the value of a key, nil where there is none.
+func (o Object) Get(key string) json.RawMessage {
+	for _, f := range o {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// ParseObject reads an object. Its errors say what is wrong with the line.
+func ParseObject(line []byte) (Object, error) {
+	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
+	if !utf8.Valid(line) {
+		return nil, errors.New("the line is not valid UTF-8")
+	}
+	syntax := func(err error) error {
+		var at *json.SyntaxError
+		if errors.As(err, &at) {
+			return fmt.Errorf("the line is not JSON: %w at byte %d", err, at.Offset)
+		}
+		return fmt.Errorf("the line is not JSON: %w", err)
+	}
+	if !json.Valid(line) {
+		var any json.RawMessage
+		return nil, syntax(json.Unmarshal(line, &any))
+	}
+	if line = bytes.TrimSpace(line); line[0] != '{' {
+		return nil, errors.New("the line is not a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	if _, err := d.Token(); err != nil {
+		return nil, syntax(err)
+	}
+	var o Object
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, syntax(err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, syntax(err)
+		}
+		name := key.(string) // a key is nothing else
+		if o.Get(name) != nil {
+			return nil, fmt.Errorf("the object has two keys %q", name)
+		}
+		o = append(o, Field{name, value})
+	}
+	return o, nil
+}
+
+var (
+	_ json.Marshaler   = Object(nil)
+	_ json.Unmarshaler = (*Object)(nil)
+)
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) { return o.append(nil), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Object) UnmarshalJSON(text []byte) (err error) {
+	*o, err = ParseObject(text)
+	return err
+}
+
+// append writes the object as JSON in one line.
+func (o Object) append(b []byte) []byte {
+	b = append(b, '{')
+	for i, f := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, quoted(f.Key)...), ':')
+		if bytes.ContainsAny(f.Value, " \t\r\n") {
+			var compact bytes.Buffer
+			if json.Compact(&compact, f.Value) == nil {
+				b = append(b, compact.Bytes()...)
+				continue
+			}
+		}
+		b = append(b, f.Value...)
+	}
+	return append(b, '}')
+}
+
+// quoted is a JSON string without the escapes that are for HTML.
+func quoted(text string) json.RawMessage {
+	value, err := encoded(text)
+	if err != nil {
+		panic(err) // there is JSON for every text
+	}
+	return value
+}
+
+// encoded is JSON in one line without the escapes that are for HTML.
+func encoded(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// text is a value as it stands in a cell or behind a flag: a string without its
+// quotes, nothing for null, JSON for all others.
+func text(value json.RawMessage) string {
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return ""
+	case value[0] == '"':
+		var s string
+		if err := json.Unmarshal(value, &s); err == nil {
+			return s
+		}
+	}
+	return string(value)
+}

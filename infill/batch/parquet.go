@@ -1,0 +1,290 @@
+package batch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// table is a Parquet file that is read row by row.
+type table struct {
+	file    *os.File
+	parquet *parquet.File
+	groups  []parquet.RowGroup
+	rows    parquet.Rows // of the first of groups; nil before
+	skip    int64        // rows of the first of groups
+	buffer  []parquet.Row
+	ready   []parquet.Row
+	number  int64
+}
+
+var _ source = (*table)(nil)
+
+// openTable opens a Parquet file before a row, counted from 0.
+func openTable(path string, row int64) (t *table, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	err = guarded(func() error {
+		p, err := parquet.OpenFile(file, info.Size())
+		if err != nil {
+			return err
+		}
+		t = &table{file: file, parquet: p, groups: p.RowGroups(), skip: row, number: row, buffer: make([]parquet.Row, 64)}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s is no Parquet file that can be read (%w): get it again", path, err)
+	}
+	for len(t.groups) > 0 && t.skip >= t.groups[0].NumRows() {
+		t.skip -= t.groups[0].NumRows()
+		t.groups = t.groups[1:]
+	}
+	return t, nil
+}
+
+// guarded turns a panic of the library over a damaged file into an error.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return do()
+}
+
+func (t *table) close() {
+	if t.rows != nil {
+		t.rows.Close()
+	}
+	t.file.Close()
+}
+
+// columns are the names of the top level.
+func (t *table) columns() []string {
+	var names []string
+	for _, f := range t.parquet.Schema().Fields() {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// next implements source.
+func (t *table) next() (r Record, err error) {
+	if err := guarded(t.fill); err != nil {
+		if err == io.EOF {
+			return r, err
+		}
+		return r, fmt.Errorf("row %d cannot be read (%w): the file is damaged, get it again", t.number+1, err)
+	}
+	t.number++
+	r = Record{Number: t.number}
+	err = guarded(func() error {
+		schema := t.parquet.Schema()
+		var row any
+		if err := schema.Reconstruct(&row, t.ready[0]); err != nil {
+			return err
+		}
+		values, ok := row.(map[string]any)
+		if !ok {
+			return errors.New("the row is no record")
+		}
+		for _, f := range schema.Fields() {
+			value, err := encoded(plain(values[f.Name()], f))
+			if err != nil {
+				return fmt.Errorf("column %q: %w", f.Name(), err)
+			}
+			r.Object = append(r.Object, Field{f.Name(), value})
+		}
+		return nil
+	})
+	t.ready = t.ready[1:]
+	if err != nil {
+		r.Object, r.Err = nil, &RejectError{err}
+	}
+	return r, nil
+}
+
+// plain is a value as JSON has it: bytes of text are text.
+func plain(value any, node parquet.Node) any {
+	if bytes, ok := value.([]byte); ok && node.Leaf() {
+		if node.Type().LogicalType() == nil && !utf8.Valid(bytes) {
+			return bytes
+		}
+		return string(bytes)
+	}
+	return value
+}
+
+// fill makes a row ready.
+func (t *table) fill() error {
+	for len(t.ready) == 0 {
+		if len(t.groups) == 0 {
+			return io.EOF
+		}
+		if t.rows == nil {
+			t.rows = t.groups[0].Rows()
+			if t.skip > 0 {
+				if err := t.rows.SeekToRow(t.skip); err != nil {
+					return err
+				}
+				t.skip = 0
+			}
+		}
+		n, err := t.rows.ReadRows(t.buffer)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if t.ready = t.buffer[:n]; n == 0 {
+			if err := t.rows.Close(); err != nil {
+				return err
+			}
+			t.rows, t.groups = nil, t.groups[1:]
+		}
+	}
+	return nil
+}
+
+// kind is what a column of an output holds.
+type kind int
+
+const (
+	nothing kind = iota // null everywhere
+	boolean
+	integer
+	number
+	words // strings, and all that is mixed or has parts, as JSON
+)
+
+// kindOf is that of a JSON value.
+func kindOf(value json.RawMessage) kind {
+	switch {
+	case len(value) == 0 || value[0] == 'n':
+		return nothing
+	case value[0] == 't' || value[0] == 'f':
+		return boolean
+	case value[0] == '"' || value[0] == '[' || value[0] == '{':
+		return words
+	}
+	var whole int64
+	if json.Unmarshal(value, &whole) == nil {
+		return integer
+	}
+	return number
+}
+
+// both is the kind that holds two.
+func (k kind) both(other kind) kind {
+	switch {
+	case k == other || other == nothing:
+		return k
+	case k == nothing:
+		return other
+	case k+other == integer+number && k != boolean && other != boolean:
+		return number
+	}
+	return words
+}
+
+// ordered is a group whose columns keep their order, where that of the library sorts
+// them by name.
+type ordered struct {
+	parquet.Group
+	names []string
+}
+
+func (o ordered) Fields() []parquet.Field {
+	byName := map[string]parquet.Field{}
+	for _, f := range o.Group.Fields() {
+		byName[f.Name()] = f
+	}
+	fields := make([]parquet.Field, len(o.names))
+	for i, name := range o.names {
+		fields[i] = byName[name]
+	}
+	return fields
+}
+
+// tableWriter writes Parquet.
+type tableWriter struct {
+	*parquet.GenericWriter[any]
+	columns []column
+}
+
+// column is a column of an output.
+type column struct {
+	name string
+	kind kind
+}
+
+func newTableWriter(w io.Writer, columns []column) *tableWriter {
+	group := ordered{Group: parquet.Group{}}
+	for _, c := range columns {
+		node := parquet.String()
+		switch c.kind {
+		case boolean:
+			node = parquet.Leaf(parquet.BooleanType)
+		case integer:
+			node = parquet.Int(64)
+		case number:
+			node = parquet.Leaf(parquet.DoubleType)
+		}
+		group.Group[c.name] = parquet.Optional(node)
+		group.names = append(group.names, c.name)
+	}
+	const rows = 1 << 16 // of a group: what is held in memory
+	return &tableWriter{parquet.NewGenericWriter[any](w, parquet.NewSchema("infill", group),
+		parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rows)), columns}
+}
+
+// write adds a row.
+func (w *tableWriter) write(o Object) error {
+	row := make(parquet.Row, len(w.columns))
+	for i, c := range w.columns {
+		value, raw := parquet.NullValue(), o.Get(c.name)
+		if kindOf(raw) != nothing {
+			var err error
+			switch c.kind {
+			case boolean:
+				value = parquet.BooleanValue(raw[0] == 't')
+			case integer:
+				var v int64
+				err = json.Unmarshal(raw, &v)
+				value = parquet.Int64Value(v)
+			case number:
+				var v float64
+				err = json.Unmarshal(raw, &v)
+				value = parquet.DoubleValue(v)
+			default:
+				value = parquet.ByteArrayValue([]byte(text(raw)))
+			}
+			if err != nil {
+				return fmt.Errorf("column %q: %w", c.name, err)
+			}
+		}
+		if value.IsNull() {
+			row[i] = value.Level(0, 0, i)
+		} else {
+			row[i] = value.Level(0, 1, i)
+		}
+	}
+	_, err := w.WriteRows([]parquet.Row{row})
+	return err
+}
+
+func (w *tableWriter) close() error { return w.GenericWriter.Close() }
