@@ -44,6 +44,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root := newCmdFill(s, fillRun)
 	root.AddCommand(
 		newCmdRun(s, runRun),
+		newCmdAugment(s, augmentRun),
 		newCmdScore(s, scoreRun),
 		newCmdMetrics(s),
 		newCmdEval(s),

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -15,6 +18,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/lm"
 )
 
 // batchOptions are what all commands that work through a file have in common.
@@ -38,12 +42,9 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
 	flags.TextVar(&o.job.Shard, "shard", batch.Shard{}, "`I/N`: do part I of N, from 1; infill run merge puts them together")
 	flags.Var(whole{&o.job.InFlight}, "jobs", "lines in work at once, which share the model's calls")
-	o.job.InFlight = defaultJobs
+	o.job.InFlight = lm.InFlight
 	o.modelOptions.register(cmd)
 }
-
-// defaultJobs is the number of lines in work at once.
-const defaultJobs = 32
 
 func formNames() []string {
 	var names []string
@@ -79,7 +80,7 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	return nil
 }
 
-// settings are what the model's calls hang on beside the model.
+// computing is what the model's calls hang on beside the model.
 func (o *batchOptions) computing() map[string]string {
 	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.threads, runtime.GOMAXPROCS(0)))}
 }
@@ -209,6 +210,93 @@ func runRun(ctx context.Context, o *runOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep, Computing: o.computing()}
+	return o.run(ctx)
+}
+
+// augmentOptions are those of infill augment.
+type augmentOptions struct {
+	batchOptions
+	batch.Augment
+	span    string
+	pattern string
+}
+
+func newCmdAugment(s *terminal.Streams, run func(context.Context, *augmentOptions) error) *cobra.Command {
+	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}, span: "1",
+		Augment: batch.Augment{Options: batch.AugmentOptions(), Variants: 4, Rate: 0.15}}
+	cmd := &cobra.Command{
+		Use:   "augment INPUT -o OUTPUT",
+		Short: "Make variants of the texts of a file, labels kept",
+		Long: `Make variants of each text of a file: words are masked and filled again. The files
+are those of infill run; all columns are kept, labels among them, and the text of
+the variant stands where the text stood. New columns tell variant (from 1),
+original, masked (the words), fills and log_likelihood.
+
+A variant is drawn word by word in a random order, each from the model with those
+drawn before it in their places; with --steps N a chain goes on from there. Blanks
+take whole words of one piece. What is drawn follows from --seed and the number of
+the line, so parts agree with the whole.`,
+		Example: `  $ infill augment reviews.csv -o augmented.csv --variants 4 --rate 0.2
+  $ infill augment reviews.jsonl -o more.jsonl --not-original --distinct --keep-stop-words
+  $ infill augment reviews.parquet -o more.parquet --column review --protect Paris,Rome --min-probability 0.01`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.settle(); err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.batchOptions.register(cmd)
+	flags.Var(whole{&o.Variants}, "variants", "variants of each text")
+	flags.Var(decimal{&o.Rate, "", "R"}, "rate", "share of the words to mask, at least one")
+	flags.Var(whole{&o.Blanks}, "blanks", "words to mask, instead of a share")
+	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
+	flags.BoolVar(&o.Parts, "parts", false, "mask the last piece of words of several pieces, instead of whole words")
+	flags.BoolVar(&o.KeepStopWords, "keep-stop-words", false, "never mask the, of, not and the like (English)")
+	flags.StringSliceVar(&o.Protect, "protect", nil, "`LIST` of words that are never masked")
+	flags.StringVar(&o.pattern, "protect-pattern", "", "`REGEXP` of words that are never masked")
+	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
+	flags.Var(decimal{&o.MinProbability, "", "P"}, "min-probability", "least probability of every fill, given the finished text")
+	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
+	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
+	addOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
+	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	return cmd
+}
+
+// settle reads the values that are no plain flags.
+func (o *augmentOptions) settle() error {
+	low, high, ranged := strings.Cut(o.span, "-")
+	if !ranged {
+		high = low
+	}
+	var err, err2 error
+	o.MinSpan, err = strconv.Atoi(low)
+	if o.MaxSpan, err2 = strconv.Atoi(high); cmp.Or(err, err2) != nil {
+		return &usageError{fmt.Errorf("--span: %q is not a number or a range, as in 2 or 1-3", o.span), ""}
+	}
+	if o.pattern != "" {
+		if o.Pattern, err = regexp.Compile(o.pattern); err != nil {
+			return &usageError{fmt.Errorf("--protect-pattern: %w", err), ""}
+		}
+	}
+	return optionError(o.Check())
+}
+
+func augmentRun(ctx context.Context, o *augmentOptions) (err error) {
+	f, err := o.open(o.streams)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	o.Filler, o.Key, o.Computing = f, o.column, o.computing()
+	o.job.Work = &o.Augment
 	return o.run(ctx)
 }
 

@@ -271,13 +271,16 @@ func (p *part) run(ctx context.Context, j Job) (*Summary, error) {
 	if j.Strict && state.firstReject != nil {
 		return nil, state.firstReject
 	}
+	kept := state.Records
 	if err := p.work(ctx, j, state); err != nil {
 		return nil, err
 	}
 	if err := p.finish(state); err != nil {
 		return nil, err
 	}
-	return state.summary(), nil
+	summary := state.summary()
+	summary.Kept = kept
+	return summary, nil
 }
 
 // task is a record on its way; entry and err are set when done is closed.

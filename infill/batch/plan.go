@@ -254,7 +254,8 @@ func (p *part) check(j Job) error {
 
 // differences names what two runs disagree in.
 func differences(there, now map[string]string) (list []string) {
-	both := maps.Clone(there)
+	both := map[string]string{}
+	maps.Copy(both, there)
 	maps.Copy(both, now)
 	for _, name := range slices.Sorted(maps.Keys(both)) {
 		if there[name] != now[name] {

@@ -1,0 +1,332 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"infill/infill"
+	"infill/tokenize"
+)
+
+// Augment makes variants of each text: it masks words and fills them. All columns are
+// kept, labels among them.
+//
+// Which words are masked, and what is drawn, follows from the seed, the number of the
+// record and that of the variant, so that parts agree with the whole.
+type Augment struct {
+	Filler *infill.Filler
+	// Options say how a variant is drawn; start from AugmentOptions.
+	Options infill.Options
+	Key     string // the column with the text
+
+	Variants int
+	// Rate is the share of words to mask, at least one of them; Blanks, where not 0, is
+	// their number instead.
+	Rate   float64
+	Blanks int
+	// Span bounds how many words in a row are masked together.
+	MinSpan, MaxSpan int
+	// Parts masks the last piece of words of several pieces instead of whole words.
+	Parts bool
+	// KeepStopWords leaves the words that hold sentences together as they are; Protect
+	// and Pattern, which may be nil, leave words by themselves, whole and in small letters.
+	KeepStopWords bool
+	Protect       []string
+	Pattern       *regexp.Regexp
+
+	// NotOriginal keeps the masked words out of the blanks.
+	NotOriginal bool
+	// MinProbability is the least that the model gives to every fill in the finished
+	// text, the fill masked; 0 is no bound.
+	MinProbability float64
+	// Distinct keeps the variants of a text different from each other and from it.
+	Distinct bool
+	// WithOriginal puts the text itself before its variants, as variant 0.
+	WithOriginal bool
+
+	Computing map[string]string // as in Fill
+}
+
+var _ Work = (*Augment)(nil)
+
+// AugmentOptions returns how a variant is drawn: word by word in a random order, each from
+// the model with those drawn before it in their places, at a cost of about two rows a word.
+// With more Steps a chain goes on from there, towards the joint distribution of all blanks.
+func AugmentOptions() infill.Options {
+	o := infill.DefaultOptions()
+	o.Sampler, o.Initial, o.Steps = "mlm-mh", infill.Start{Kind: infill.StartMask}, 0
+	o.Chains, o.Top, o.Rank = 1, 1, infill.RankFinal
+	return o
+}
+
+// attempts is how many draws a variant may take until it keeps the rules.
+const attempts = 8
+
+// Column implements Work.
+func (a *Augment) Column() string { return a.Key }
+
+// Layout implements Work.
+func (a *Augment) Layout() Layout { return Layout{Text: a.Key} }
+
+// Settings implements Work.
+func (a *Augment) Settings() map[string]string {
+	s := settings(a.Filler, &a.Options)
+	s["work"], s["column"] = "augment", a.Key
+	s["variants"], s["rate"], s["blanks"] = strconv.Itoa(a.Variants), fmt.Sprint(a.Rate), strconv.Itoa(a.Blanks)
+	s["span"], s["parts"] = fmt.Sprintf("%d-%d", a.MinSpan, a.MaxSpan), strconv.FormatBool(a.Parts)
+	s["keep-stop-words"], s["protect"] = strconv.FormatBool(a.KeepStopWords), strings.Join(a.Protect, ",")
+	if a.Pattern != nil {
+		s["protect-pattern"] = a.Pattern.String()
+	}
+	s["not-original"], s["min-probability"] = strconv.FormatBool(a.NotOriginal), fmt.Sprint(a.MinProbability)
+	s["distinct"], s["with-original"] = strconv.FormatBool(a.Distinct), strconv.FormatBool(a.WithOriginal)
+	maps.Copy(s, a.Computing)
+	return s
+}
+
+// Environment implements Work.
+func (a *Augment) Environment() map[string]string { return environment(a.Filler) }
+
+// Check says in one line what is wrong with the settings, as an *infill.OptionError.
+func (a *Augment) Check() error {
+	wrong := func(option, format string, args ...any) error {
+		return &infill.OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case a.Variants < 1:
+		return wrong("variants", "%d is not a whole number of 1 or more", a.Variants)
+	case !(a.Rate > 0 && a.Rate <= 1):
+		return wrong("rate", "%v is not a number above 0 and at most 1", a.Rate)
+	case a.Blanks < 0:
+		return wrong("blanks", "%d is not a whole number of 1 or more", a.Blanks)
+	case a.MinSpan < 1 || a.MaxSpan < a.MinSpan:
+		return wrong("span", "%d-%d is not a range of numbers of 1 or more", a.MinSpan, a.MaxSpan)
+	case !(a.MinProbability >= 0 && a.MinProbability < 1):
+		return wrong("min-probability", "%v is not a number from 0 to below 1", a.MinProbability)
+	}
+	return a.Options.Validate()
+}
+
+// Do implements Work: a row for each variant, with its text in the place of the record's,
+// and behind all columns variant, original, masked, fills and log_likelihood.
+func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
+	text, err := textOf(r, a.Key)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"variant", "original", "masked", "fills", "log_likelihood"} {
+		if r.Object.Get(key) != nil {
+			return nil, reject("the key %q is one of the result: rename it", key)
+		}
+	}
+	words, err := a.words(text)
+	if err != nil {
+		return nil, err
+	}
+	eligible := 0
+	for _, w := range words {
+		if w.eligible {
+			eligible++
+		}
+	}
+	if eligible == 0 {
+		return nil, reject("no word that may be masked")
+	}
+	var rows []Object
+	row := func(number int, variant string, masked, fills []string, u *float64) error {
+		o := slices.Clone(r.Object)
+		o[slices.IndexFunc(o, func(f Field) bool { return f.Key == a.Key })].Value = quoted(variant)
+		for _, field := range []struct {
+			key   string
+			value any
+		}{{"variant", number}, {"original", text}, {"masked", masked}, {"fills", fills}, {"log_likelihood", u}} {
+			value, err := encoded(field.value)
+			if err != nil {
+				return err
+			}
+			o = append(o, Field{field.key, value})
+		}
+		rows = append(rows, o)
+		return nil
+	}
+	if a.WithOriginal {
+		if err := row(0, text, []string{}, []string{}, nil); err != nil {
+			return nil, err
+		}
+	}
+	seen := map[string]bool{text: a.Distinct}
+	made := 0
+	for v := 1; v <= a.Variants; v++ {
+		random := stream(a.Options.Seed, r.Number, v)
+		for range attempts {
+			fill, masked, err := a.draw(ctx, random, text, words, eligible)
+			if err != nil {
+				return nil, rejected(err)
+			}
+			if fill == nil || seen[fill.Text] {
+				continue
+			}
+			seen[fill.Text] = a.Distinct
+			made++
+			if err := row(v, fill.Text, masked, fill.Values, &fill.LogLikelihood); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	if made == 0 {
+		return nil, reject("no variant: none of %d draws kept to the rules; give them more room", attempts*a.Variants)
+	}
+	return rows, nil
+}
+
+// stream is the random stream of a variant.
+func stream(seed uint64, record int64, variant int) *rand.Rand {
+	var b bytes.Buffer
+	for _, n := range []uint64{seed, uint64(record), uint64(variant)} {
+		b.Write(binary.LittleEndian.AppendUint64(nil, n))
+	}
+	return rand.New(rand.NewChaCha8(sha256.Sum256(b.Bytes())))
+}
+
+// draw makes a variant, nil where it breaks a rule.
+func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words []word, eligible int) (*infill.Fill, []string, error) {
+	count := a.Blanks
+	if count == 0 {
+		count = max(1, int(math.Round(a.Rate*float64(len(words)))))
+	}
+	chosen := a.choose(random, words, min(count, eligible))
+	var template strings.Builder
+	var masked []string
+	o, end := a.Options, 0
+	for i, w := range words {
+		if chosen[i] {
+			template.WriteString(text[end:w.from] + "[MASK]")
+			masked, end = append(masked, text[w.from:w.to]), w.to
+		}
+	}
+	template.WriteString(text[end:])
+	if o.Seed = random.Uint64(); a.NotOriginal {
+		o.Ban = append(slices.Clone(o.Ban), masked...)
+	}
+	read, err := a.Filler.Template(template.String())
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(read.Blanks) != len(masked) {
+		return nil, nil, reject("the text holds a blank itself: fill it with infill run first")
+	}
+	result, err := a.Filler.Fill(ctx, template.String(), o, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	fill := &result.Fills[0]
+	if a.MinProbability > 0 {
+		logp, err := a.Filler.LogConditionals(ctx, template.String(), fill.TokenIDs)
+		if err != nil {
+			return nil, nil, err
+		}
+		for slot, id := range fill.TokenIDs {
+			if float64(logp[slot][id]) < math.Log(a.MinProbability) {
+				return nil, nil, nil
+			}
+		}
+	}
+	return fill, masked, nil
+}
+
+// choose picks words, in spans, [words].
+func (a *Augment) choose(random *rand.Rand, words []word, count int) []bool {
+	chosen := make([]bool, len(words))
+	order := random.Perm(len(words))
+	for _, at := range order {
+		length := a.MinSpan + random.IntN(a.MaxSpan-a.MinSpan+1)
+		for i := at; i < min(at+length, len(words)) && count > 0 && words[i].eligible && !chosen[i]; i++ {
+			chosen[i] = true
+			count--
+		}
+	}
+	return chosen
+}
+
+// word is a word of a text, or the part of it that may be masked, in bytes.
+type word struct {
+	from, to int
+	eligible bool
+}
+
+// words cuts a text by Unicode's rules (UAX #29). What follows an apostrophe ('s) and what
+// begins with no letter is no word.
+func (a *Augment) words(text string) ([]word, error) {
+	var pieces *tokenize.Encoding
+	if a.Parts {
+		var err error
+		if pieces, err = a.Filler.Plain(text); err != nil {
+			return nil, rejected(err)
+		}
+	}
+	var words []word
+	state, from := -1, 0
+	for rest := text; rest != ""; {
+		var segment string
+		segment, rest, state = uniseg.FirstWordInString(rest, state)
+		to := from + len(segment)
+		first, _ := utf8.DecodeRuneInString(segment)
+		before, _ := utf8.DecodeLastRuneInString(text[:from])
+		if unicode.IsLetter(first) && !strings.ContainsRune("'’", before) {
+			w := word{from, to, a.mayMask(segment)}
+			if a.Parts {
+				w.from, w.to, w.eligible = lastPiece(pieces, w)
+			}
+			words = append(words, w)
+		}
+		from = to
+	}
+	return words, nil
+}
+
+// lastPiece narrows a word to its last piece; one of a single piece is not eligible.
+func lastPiece(pieces *tokenize.Encoding, w word) (from, to int, eligible bool) {
+	number := -1
+	for i, offsets := range pieces.Offsets {
+		switch {
+		case offsets[0] == w.from && offsets[1] > offsets[0]:
+			number = pieces.Words[i]
+		case number >= 0 && pieces.Words[i] == number && offsets[1] == w.to:
+			return offsets[0], w.to, w.eligible
+		}
+	}
+	return w.from, w.to, false
+}
+
+func (a *Augment) mayMask(word string) bool {
+	small := strings.ToLower(word)
+	return !(a.KeepStopWords && slices.Contains(stopWords(), small) || a.Pattern != nil && a.Pattern.MatchString(word) ||
+		slices.ContainsFunc(a.Protect, func(p string) bool { return strings.EqualFold(p, word) }))
+}
+
+// stopWords are English words that hold a sentence together and say little by themselves.
+var stopWords = func() func() []string {
+	list := strings.Fields(`a about above after again against all also although always am among an and any anybody anyone anything are as at be because been
+		before behind being below between both but by can cannot could did do does doing done down during each either else enough ever every everybody
+		everyone everything few for from had has have having he her here hers herself him himself his how however i if in into is it its itself just less
+		many may me might mine more most much must my myself n't neither never no nobody none nor not nothing now of off often on once one only onto or other
+		others our ours ourselves out over own perhaps quite rather same shall she should since so some somebody someone something still such than that the
+		their theirs them themselves then there these they this those though through thus to too under until up upon us very was we were what whatever when
+		where whether which while who whom whose why will with within without would yet you your yours yourself yourselves`)
+	return func() []string { return list }
+}()
