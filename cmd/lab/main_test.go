@@ -141,3 +141,35 @@ func TestReadme(t *testing.T) {
 		t.Error("the README has no command of the laboratory")
 	}
 }
+
+// Studies run on the real network and the real language model, and go on where they
+// stopped.
+func TestStudies(t *testing.T) {
+	dir := t.TempDir()
+	for line, want := range map[string]string{
+		"learn images --data bars-and-stripes --side 3 --samplers gwg --updates 5 --steps 2 --features 3 --blocks 1 --downsampling 1 --ais-steps 10 --ais-chains 10 --buffer 10 --batch 5 --repeats 1": "exact-ll",
+		"arm fills --templates she|[MASK]|the|[MASK]|. --steps 5 --repeats 1": "best-gap",
+	} {
+		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, strings.Fields(line)[1]))
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "|", " ")
+		}
+		var first string
+		for range 2 {
+			var out, messages bytes.Buffer
+			if code := run(t.Context(), args, &out, &messages); code != 0 || !strings.Contains(out.String(), want) {
+				t.Fatalf("%s: exit code %d\n%s%s", line, code, messages.String(), out.String())
+			}
+			if first != "" && out.String() != first {
+				t.Errorf("again:\n%s\nat first:\n%s", out.String(), first)
+			}
+			first = out.String()
+		}
+	}
+	if _, messages, code := runLab(t.Context(), "learn"); code != 2 || !strings.Contains(messages, "learn ising") {
+		t.Errorf("learn without a model: exit code %d, %q", code, messages)
+	}
+	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "images")); code != 2 || !strings.Contains(messages, "another experiment") {
+		t.Errorf("another study's folder: exit code %d, %q", code, messages)
+	}
+}

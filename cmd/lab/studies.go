@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"infill/lm"
 	"infill/lm/network"
+	"infill/samplers"
 	"infill/samplers/lab"
 )
 
@@ -19,6 +21,7 @@ func machinery() lab.Machinery {
 		Network: func(ctx context.Context, s lab.NetworkShape) (lab.Network, error) {
 			return network.Open(ctx, network.Shape(s), network.Options{Threads: 1})
 		},
+		Choices: choices,
 	}
 }
 
@@ -36,6 +39,20 @@ func addStudies(root, arm *cobra.Command, out, messages io.Writer) {
 		}
 		parent.AddCommand(newExperiment(out, messages).study(s, name))
 	}
+}
+
+// choices is the built-in model's energy of the fills of a template that take one of
+// the two likeliest words in each slot.
+func choices(ctx context.Context, template string) (samplers.Target, error) {
+	model, err := openLanguage(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	b, err := model.blanks(ctx, template, 2)
+	if err != nil {
+		return nil, err
+	}
+	return b.target(lm.TargetOptions{})
 }
 
 const resumes = `

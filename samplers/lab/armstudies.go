@@ -1,0 +1,442 @@
+package lab
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/samplers"
+)
+
+// armGradients measures bias, variance and speed of gradient estimators: the
+// figures of Yin and Zhou's example, and the same on models of more bits.
+type armGradients struct {
+	targets    words
+	estimators names
+	draws      int
+	estimates  int
+	repeats    int
+}
+
+// words is a flag's list of texts with semicolons between them.
+type words []string
+
+func (v *words) Set(text string) error {
+	*v = strings.Split(text, ";")
+	return nil
+}
+
+func (v *words) String() string { return strings.Join(*v, ";") }
+
+func newARMGradients() *Study {
+	return newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators", `Estimate the gradient of E[U] over independent bits by ARM, by REINFORCE, by REINFORCE with the
+mean of the other draws as baseline (leave-one-out), and by REBAR's relaxed control variate (relax),
+at equal numbers of evaluations, and compare with the exact gradient. A target is square:P0, ARM's
+example (z - P0)² of one bit, or one of the laboratory's with few binary slots.`, &armGradients{
+		targets: words{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"}, estimators: estimators(), draws: 12, estimates: 2000, repeats: 2,
+	})
+}
+
+func (o *armGradients) register(f *flag.FlagSet) {
+	f.Var(&o.targets, "targets", "targets, with semicolons between them")
+	f.Var(&o.estimators, "estimators", "of "+strings.Join(estimators(), ", "))
+	wholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of the target for each estimate, a multiple of 6")
+	wholeVar(f, &o.estimates, "estimates", 2, 1<<20, "estimates of each cell")
+	repeatsVar(f, &o.repeats)
+}
+
+// bitsOf opens a target of binary slots.
+func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
+	if p0, found := strings.CutPrefix(name, "square:"); found {
+		p, err := strconv.ParseFloat(p0, 64)
+		if err != nil || !finite(p) {
+			return nil, refuse("targets", "square:%s: %q is not a finite number", p0, p0)
+		}
+		return squareTarget(p), nil
+	}
+	p, err := NewProblem(ctx, name, 0)
+	if err != nil {
+		return nil, refuse("targets", "%w", err)
+	}
+	if n := len(p.Target.Categories()); n > maxFitted {
+		return nil, refuse("targets", "%s has %d slots, and the exact gradient lists the states of at most %d", name, n, maxFitted)
+	}
+	return p.Target, nil
+}
+
+func (o *armGradients) plan(ctx context.Context) (*plan, error) {
+	if o.draws%6 != 0 {
+		return nil, refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", o.draws)
+	}
+	p := &plan{
+		title: "estimators of the gradient of independent bits",
+		columns: []column{
+			{name: "deviation", format: "%.2f", definition: "largest difference of the mean estimate from the exact gradient over the bits, in standard errors: unbiased estimators stay below about 4"},
+			{name: "variance", format: "%.4g", definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the bits", o.draws)},
+			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
+			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
+		},
+	}
+	for _, name := range o.targets {
+		target, err := bitsOf(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range o.estimators {
+			if _, err := newEstimator(kind, target); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			for repeat := range o.repeats {
+				p.cells = append(p.cells, cell{
+					labels: []parameter{{"estimator", kind}, {"target", name}, {repeatLabel, strconv.Itoa(repeat + 1)}},
+					run:    func(ctx context.Context, b *bench) error { return o.measure(ctx, b, kind, target) },
+				})
+			}
+		}
+	}
+	return p, nil
+}
+
+func (o *armGradients) measure(ctx context.Context, b *bench, kind string, target samplers.Target) error {
+	e, err := newEstimator(kind, target)
+	if err != nil {
+		return err
+	}
+	logits := normals(b.streams("logits", 1)[0], len(target.Categories()), 1)
+	want, err := exactGradient(ctx, target, logits)
+	if err != nil {
+		return err
+	}
+	streams := b.streams("draws "+kind, o.draws/e.evaluations())
+	gradient := make([]float64, len(logits))
+	for range o.estimates / 10 { // relax finds its scale
+		if _, err := e.estimate(ctx, logits, streams, gradient); err != nil {
+			return err
+		}
+	}
+	began := b.seconds()
+	bySlot := make([][]float64, len(logits))
+	for n := range o.estimates {
+		if _, err := e.estimate(ctx, logits, streams, gradient); err != nil {
+			return err
+		}
+		for j, g := range gradient {
+			bySlot[j] = append(bySlot[j], g)
+		}
+		if n%100 == 0 {
+			if err := b.tick(ctx, n, o.estimates, nil); err != nil {
+				return err
+			}
+		}
+	}
+	b.number("microseconds", 1e6*(b.seconds()-began)/float64(o.estimates))
+	variance, deviation := 0.0, 0.0
+	for j, list := range bySlot {
+		mean, sd := stat.MeanStdDev(list, nil)
+		variance += sd * sd
+		if sd > 0 {
+			deviation = math.Max(deviation, math.Abs(mean-want[j])/stat.StdErr(sd, float64(len(list))))
+		}
+	}
+	b.number("deviation", deviation)
+	b.number("variance", variance)
+	b.number("ratio", math.Sqrt(variance)/floats.Norm(want, 2))
+	return nil
+}
+
+// armToy climbs E[(z - p₀)²] as the slides' example does: one bit, whose best value
+// is 0 for p₀ above a half and 1 below.
+type armToy struct {
+	p0         list[float64]
+	estimators names
+	draws      int
+	steps      int
+	rate       float64
+	repeats    int
+}
+
+func newARMToy() *Study {
+	return newStudy("arm toy", "Climb ARM's example with each gradient estimator", `Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
+by each estimator: the example of ARM's slides.`, &armToy{
+		p0: []float64{0.49, 0.499, 0.501, 0.51}, estimators: append(names{"exact"}, estimators()...), draws: 6, steps: 2000, rate: 1, repeats: 5,
+	})
+}
+
+func (o *armToy) register(f *flag.FlagSet) {
+	f.Var(&o.p0, "p0", "numbers p0")
+	f.Var(&o.estimators, "estimators", "of exact, "+strings.Join(estimators(), ", "))
+	wholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of each step, a multiple of 6")
+	wholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each ascent")
+	numberVar(f, &o.rate, "rate", " above 0", "of the ascent")
+	repeatsVar(f, &o.repeats)
+}
+
+func (o *armToy) plan(context.Context) (*plan, error) {
+	if o.draws%6 != 0 {
+		return nil, refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", o.draws)
+	}
+	p := &plan{
+		title: "ascent of E[(z - p0)²] over one bit",
+		columns: []column{
+			{name: "probability", format: "%.3f", definition: "of the better value, after the last step"},
+			{name: "deviation", format: "%.2g", definition: "root mean square of the estimates less the exact gradient, over the steps"},
+		},
+		curves: []curve{{"probability", "step", "probability of the better value"}, {"gradient", "step", "estimate of the gradient"}},
+	}
+	for _, p0 := range o.p0 {
+		for _, kind := range o.estimators {
+			if kind != "exact" && !slices.Contains(estimators(), kind) {
+				return nil, refuse("estimators", "%q is not one of exact, %s", kind, strings.Join(estimators(), ", "))
+			}
+			for repeat := range o.repeats {
+				p.cells = append(p.cells, cell{
+					labels: []parameter{{"estimator", kind}, {"p0", decimal(p0)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
+					run:    func(ctx context.Context, b *bench) error { return o.climb(ctx, b, kind, p0) },
+				})
+			}
+		}
+	}
+	return p, nil
+}
+
+func (o *armToy) climb(ctx context.Context, b *bench, kind string, p0 float64) error {
+	logits, gradient := []float64{0}, []float64{0}
+	var e estimator
+	streams := b.streams("draws "+kind, 1)
+	if kind != "exact" {
+		var err error
+		if e, err = newEstimator(kind, squareTarget(p0)); err != nil {
+			return err
+		}
+		streams = b.streams("draws "+kind, o.draws/e.evaluations())
+	}
+	squares := 0.0
+	better := func() float64 {
+		if p0 > 0.5 {
+			return sigmoid(-logits[0])
+		}
+		return sigmoid(logits[0])
+	}
+	reports := reportsOf(o.steps, 100)
+	for step := range o.steps {
+		p := sigmoid(logits[0])
+		exact := p * (1 - p) * (1 - 2*p0)
+		gradient[0] = exact
+		if e != nil {
+			if _, err := e.estimate(ctx, logits, streams, gradient); err != nil {
+				return err
+			}
+		}
+		squares += math.Pow(gradient[0]-exact, 2) / float64(o.steps)
+		logits[0] += o.rate * gradient[0]
+		if reports(step + 1) {
+			b.point("probability", float64(step+1), better())
+			b.point("gradient", float64(step+1), gradient[0])
+		}
+	}
+	b.number("probability", better())
+	b.number("deviation", math.Sqrt(squares))
+	return b.tick(ctx, 1, 1, nil)
+}
+
+// armFills fits independent choices between two words a slot to a template's fills.
+type armFills struct {
+	open func(ctx context.Context, template string) (samplers.Target, error)
+
+	templates  words
+	estimators names
+	draws      int
+	steps      int
+	rate       float64
+	repeats    int
+}
+
+func newARMFills(open func(context.Context, string) (samplers.Target, error)) *Study {
+	return newStudy("arm fills", "Fit independent words to a template's fills with each gradient estimator", `Fit independent choices to the fills of a template, each slot between its two likeliest words, by
+climbing E[U] + entropy, which is below log Σ exp(U), with each gradient estimator at equal numbers
+of evaluations. All choices are listed for the exact value and the exact gradient.`, &armFills{
+		open: open, templates: words{"the [MASK] was [MASK] in the [MASK] .", "she [MASK] the [MASK] and [MASK] it to her [MASK] ."},
+		estimators: names{"arm", "reinforce", "leave-one-out"}, draws: 12, steps: 200, rate: 0.3, repeats: 3,
+	})
+}
+
+func (o *armFills) register(f *flag.FlagSet) {
+	f.Var(&o.templates, "templates", "templates, with semicolons between them")
+	f.Var(&o.estimators, "estimators", "of arm, reinforce, leave-one-out: language has no relaxed energy")
+	wholeVar(f, &o.draws, "evaluations", 2, 1<<20, "evaluations of each step, an even number")
+	wholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each fit")
+	numberVar(f, &o.rate, "rate", " above 0", "of the ascent; it falls as 1/√(1 + step/20)")
+	repeatsVar(f, &o.repeats)
+}
+
+func (o *armFills) plan(context.Context) (*plan, error) {
+	if o.draws%2 != 0 {
+		return nil, refuse("evaluations", "%d is not even", o.draws)
+	}
+	p := &plan{
+		title: "independent words fitted to fills",
+		columns: []column{
+			{name: "gap", format: "%.4f", definition: "log Σ exp(U) less E[U] + entropy of the fit, exact, nats: what independence cannot reach, and what the fit has not reached"},
+			{name: "best-gap", format: "%.4f", definition: "the same of an ascent by the exact gradient"},
+			{name: "variance", format: "%.4g", definition: "of one estimate at even odds, summed over the slots, from 200 estimates"},
+			{name: "seconds", format: "%.1f", definition: secondsAre + ", of the fit", timed: true},
+		},
+		curves: []curve{{"gap", "step", "gap, nats"}},
+	}
+	opened := map[string]samplers.Target{}
+	for _, template := range o.templates {
+		for _, kind := range o.estimators {
+			if kind == "relax" || !slices.Contains(estimators(), kind) {
+				return nil, refuse("estimators", "%q is not one of arm, reinforce, leave-one-out", kind)
+			}
+			for repeat := range o.repeats {
+				p.cells = append(p.cells, cell{
+					labels: []parameter{{"estimator", kind}, {"template", template}, {repeatLabel, strconv.Itoa(repeat + 1)}},
+					run: func(ctx context.Context, b *bench) error {
+						if opened[template] == nil {
+							target, err := o.open(ctx, template)
+							if err != nil {
+								return refuse("templates", "%w", err)
+							}
+							opened[template] = target
+						}
+						return o.fit(ctx, b, kind, opened[template])
+					},
+				})
+			}
+		}
+	}
+	return p, nil
+}
+
+// listed is a target of bits with all its energies.
+type listed struct {
+	energy []float64 // [2^slots]
+	slots  int
+}
+
+func listBits(ctx context.Context, target samplers.Target) (*listed, error) {
+	n := len(target.Categories())
+	if n > maxFitted {
+		return nil, fmt.Errorf("%d slots: all choices are listed for at most %d", n, maxFitted)
+	}
+	l := &listed{make([]float64, 1<<n), n}
+	states := make([]int, 0, n<<n)
+	for s := range l.energy {
+		for j := range n {
+			states = append(states, s>>j&1)
+		}
+	}
+	return l, target.Energy(ctx, states, l.energy)
+}
+
+func (l *listed) Categories() []int { return slices.Repeat([]int{2}, l.slots) }
+
+func (l *listed) Energy(_ context.Context, states []int, energy []float64) error {
+	for c := range energy {
+		s := 0
+		for j, v := range states[c*l.slots : (c+1)*l.slots] {
+			s |= v << j
+		}
+		energy[c] = l.energy[s]
+	}
+	return nil
+}
+
+// gap is log Σ exp(U) less E[U] + entropy of independent bits: the Kullback–Leibler
+// divergence of these from the target.
+func (l *listed) gap(logits []float64) float64 {
+	total, gap := floats.LogSumExp(l.energy), 0.0
+	for s, u := range l.energy {
+		logq := 0.0
+		for j, phi := range logits {
+			if s>>j&1 == 1 {
+				logq -= softplus(-phi)
+			} else {
+				logq -= softplus(phi)
+			}
+		}
+		gap += math.Exp(logq) * (logq - u + total)
+	}
+	return gap
+}
+
+func (o *armFills) fit(ctx context.Context, b *bench, kind string, target samplers.Target) error {
+	all, err := listBits(ctx, target)
+	if err != nil {
+		return err
+	}
+	// climb follows a gradient of E[U], adds the entropy's own, and reports.
+	climb := func(of func(logits, gradient []float64) error, report func(step int, gap float64)) (float64, error) {
+		logits, gradient := make([]float64, all.slots), make([]float64, all.slots)
+		for step := range o.steps {
+			if err := of(logits, gradient); err != nil {
+				return 0, err
+			}
+			rate := o.rate / math.Sqrt(1+float64(step)/20)
+			for j, phi := range logits {
+				p := sigmoid(phi)
+				logits[j] += rate * (gradient[j] - phi*p*(1-p))
+			}
+			report(step+1, all.gap(logits))
+		}
+		return all.gap(logits), nil
+	}
+	best, err := climb(func(logits, gradient []float64) error {
+		g, err := exactGradient(ctx, all, logits)
+		copy(gradient, g)
+		return err
+	}, func(int, float64) {})
+	if err != nil {
+		return err
+	}
+	// Fits ask the model itself, so that their seconds are real.
+	e, err := newEstimator(kind, target)
+	if err != nil {
+		return err
+	}
+	streams := b.streams("draws "+kind, o.draws/e.evaluations())
+	reports := reportsOf(o.steps, 50)
+	began := b.seconds()
+	gap, err := climb(func(logits, gradient []float64) error {
+		_, err := e.estimate(ctx, logits, streams, gradient)
+		return err
+	}, func(step int, gap float64) {
+		if reports(step) {
+			b.point("gap", float64(step), gap)
+		}
+		b.observe(step, o.steps)
+	})
+	if err != nil {
+		return err
+	}
+	b.number("seconds", b.seconds()-began)
+	b.number("gap", gap)
+	b.number("best-gap", best)
+	known, err := newEstimator(kind, all)
+	if err != nil {
+		return err
+	}
+	variance, gradient := 0.0, make([]float64, all.slots)
+	bySlot := make([][]float64, all.slots)
+	for range 200 {
+		if _, err := known.estimate(ctx, make([]float64, all.slots), streams, gradient); err != nil {
+			return err
+		}
+		for j, g := range gradient {
+			bySlot[j] = append(bySlot[j], g)
+		}
+	}
+	for _, list := range bySlot {
+		variance += stat.Variance(list, nil)
+	}
+	b.number("variance", variance)
+	return nil
+}

@@ -1,0 +1,220 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"infill/samplers"
+)
+
+// An estimator estimates the gradient of E[U(b)] over independent bits b_j ~
+// Bernoulli(sigmoid(φ_j)).
+type estimator interface {
+	// estimate writes the mean of one estimate per stream to gradient [slots], and
+	// returns a mean of energies.
+	estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error)
+	// evaluations of the target, hard or relaxed, for each stream.
+	evaluations() int
+}
+
+// estimators lists them: ARM, which is the library's own; the score-function
+// estimator; the same with the mean of the other draws as its baseline; and one with
+// a relaxed control variate.
+func estimators() []string { return []string{"arm", "reinforce", "leave-one-out", "relax"} }
+
+func newEstimator(name string, target samplers.Target) (estimator, error) {
+	switch name {
+	case "arm":
+		arm, err := samplers.NewARM(target)
+		return armEstimator{arm}, err
+	case "reinforce", "leave-one-out":
+		return &scoreEstimator{target: target, baseline: name == "leave-one-out"}, nil
+	case "relax":
+		relaxed, ok := target.(samplers.RelaxedTarget)
+		if !ok {
+			return nil, fmt.Errorf("relax needs energies of slots between 0 and 1: %w", samplers.ErrUnsupported)
+		}
+		return &relaxEstimator{target: relaxed, temperature: 0.5, eta: 1}, nil
+	}
+	return nil, refuse("estimators", "%q is not one of %v", name, estimators())
+}
+
+type armEstimator struct{ *samplers.ARM }
+
+func (armEstimator) evaluations() int { return 2 }
+
+func (e armEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error) {
+	return e.Gradient(ctx, logits, streams, gradient)
+}
+
+// scoreEstimator is REINFORCE (Williams 1992): (U(b) - baseline) (b_j - sigmoid(φ_j)).
+// The baseline of a draw is the mean U of the others, so two streams are needed.
+type scoreEstimator struct {
+	target   samplers.Target
+	baseline bool
+	states   []int
+	energy   []float64
+}
+
+func (*scoreEstimator) evaluations() int { return 1 }
+
+func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error) {
+	n := len(streams)
+	e.states, e.energy = e.states[:0], append(e.energy[:0], make([]float64, n)...)
+	for _, r := range streams {
+		for _, phi := range logits {
+			e.states = append(e.states, bit(r.Float64() < sigmoid(phi)))
+		}
+	}
+	if err := e.target.Energy(ctx, e.states, e.energy); err != nil {
+		return 0, err
+	}
+	total := 0.0
+	for _, u := range e.energy {
+		total += u
+	}
+	clear(gradient)
+	for s, u := range e.energy {
+		if e.baseline && n > 1 {
+			u -= (total - u) / float64(n-1)
+		}
+		for j, phi := range logits {
+			gradient[j] += u * (float64(e.states[s*len(logits)+j]) - sigmoid(phi)) / float64(n)
+		}
+	}
+	return total / float64(n), nil
+}
+
+func bit(on bool) int {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018)
+// generalises: the energy at relaxed bits is the control variate, scaled by η, which
+// follows the gradient of the estimate's square. With v, u ~ Uniform(0,1), z = φ +
+// logit(u), b = [z > 0], z̃ = z given b by v, and s(z) = sigmoid(z/λ):
+//
+//	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
+//
+// RELAX learns a network in the place of U(s); there is none here.
+type relaxEstimator struct {
+	target      samplers.RelaxedTarget
+	temperature float64 // λ
+	eta         float64
+	moment      float64 // of η's gradient
+	calls       int
+}
+
+func (*relaxEstimator) evaluations() int { return 3 }
+
+func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error) {
+	n := len(logits)
+	hard, energy := make([]int, n), make([]float64, 1)
+	relaxed, values, slopes := make([]float64, 2*n), make([]float64, 2), make([]float64, 2*n)
+	given, score := make([]float64, n), make([]float64, n) // ∂z̃/∂φ and ∂log p/∂φ
+	clear(gradient)
+	mean, pull := 0.0, 0.0
+	for _, r := range streams {
+		for j, phi := range logits {
+			theta := sigmoid(phi)
+			u, v := inside(r.Float64()), inside(r.Float64())
+			z := phi + logOdds(u)
+			hard[j] = bit(z > 0)
+			score[j] = float64(hard[j]) - theta
+			// u given b is uniform above or below 1 - θ.
+			conditional, slope := v*(1-theta), -v*theta*(1-theta)
+			if hard[j] == 1 {
+				conditional, slope = 1-theta*(1-v), -(1-v)*theta*(1-theta)
+			}
+			conditional = inside(conditional)
+			given[j] = 1 + slope/(conditional*(1-conditional))
+			relaxed[j] = sigmoid(z / e.temperature)
+			relaxed[n+j] = sigmoid((phi + logOdds(conditional)) / e.temperature)
+		}
+		if err := e.target.Energy(ctx, hard, energy); err != nil {
+			return 0, err
+		}
+		if err := e.target.RelaxedEnergyGradient(ctx, relaxed, values, slopes); err != nil {
+			return 0, err
+		}
+		for j := range logits {
+			s, t := relaxed[j], relaxed[n+j]
+			variate := -values[1]*score[j] + (slopes[j]*s*(1-s)-slopes[n+j]*t*(1-t)*given[j])/e.temperature
+			g := energy[0]*score[j] + e.eta*variate
+			gradient[j] += g / float64(len(streams))
+			pull += 2 * g * variate / float64(len(streams))
+		}
+		mean += energy[0] / float64(len(streams))
+	}
+	// The step is of the gradient's own size, as in RMSprop, and falls.
+	e.moment = 0.9*e.moment + 0.1*pull*pull
+	if e.calls++; e.moment > 0 {
+		e.eta -= 0.05 / math.Sqrt(float64(e.calls)) * pull / math.Sqrt(e.moment)
+	}
+	return mean, nil
+}
+
+func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
+
+func logOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
+
+// exactGradient is by the list of all states: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).
+func exactGradient(ctx context.Context, target samplers.Target, logits []float64) ([]float64, error) {
+	n := len(logits)
+	states := make([]int, 0, n<<n)
+	for s := range 1 << n {
+		for j := range n {
+			states = append(states, s>>j&1)
+		}
+	}
+	energy := make([]float64, 1<<n)
+	if err := target.Energy(ctx, states, energy); err != nil {
+		return nil, err
+	}
+	gradient := make([]float64, n)
+	for s, u := range energy {
+		q := 1.0
+		for j, phi := range logits {
+			if s>>j&1 == 1 {
+				q *= sigmoid(phi)
+			} else {
+				q *= sigmoid(-phi)
+			}
+		}
+		for j, phi := range logits {
+			gradient[j] += q * u * (float64(s>>j&1) - sigmoid(phi))
+		}
+	}
+	return gradient, nil
+}
+
+// squareTarget is ARM's example: (z - p₀)² of one bit z.
+type squareTarget float64
+
+func (squareTarget) Categories() []int { return []int{2} }
+
+func (t squareTarget) Energy(_ context.Context, states []int, energy []float64) error {
+	for c, z := range states {
+		energy[c] = math.Pow(float64(z)-float64(t), 2)
+	}
+	return nil
+}
+
+func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
+	for c, z := range x {
+		energy[c], gradient[c] = math.Pow(z-float64(t), 2), 2*(z-float64(t))
+	}
+	return nil
+}
+
+var (
+	_ samplers.RelaxedTarget = squareTarget(0)
+	_ estimator              = armEstimator{}
+	_ estimator              = (*scoreEstimator)(nil)
+	_ estimator              = (*relaxEstimator)(nil)
+)
