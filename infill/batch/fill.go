@@ -76,7 +76,7 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 		switch option := f.option(field.Key); {
 		case field.Key == f.Key:
 		case option.Name != "":
-			if err := setOption(option, &o, field); err != nil {
+			if err := setOption(&o, field); err != nil {
 				return nil, err
 			}
 		default:
@@ -116,57 +116,15 @@ func (f *Fill) option(key string) infill.Option {
 }
 
 // setOption reads the value of an option from a column; an empty cell leaves it.
-func setOption(option infill.Option, o *infill.Options, field Field) error {
-	value, err := optionText(option, field.Value)
-	if err != nil {
+func setOption(o *infill.Options, field Field) error {
+	if _, err := o.SetJSON(field.Key, field.Value); err != nil {
+		var option *infill.OptionError
+		if errors.As(err, &option) {
+			err = errors.New(option.Reason)
+		}
 		return reject("%q: %w; --keep %[1]s passes the column on as it is", field.Key, err)
 	}
-	if value == "" {
-		return nil
-	}
-	if err := option.Set(o, value); err != nil {
-		return reject("%q: %.60q is not %w; --keep %[1]s passes the column on as it is", field.Key, value, err)
-	}
 	return nil
-}
-
-// optionText writes a JSON value as a flag has it: a list with what stands between its
-// values, an object as KEY=VALUE.
-func optionText(option infill.Option, value json.RawMessage) (string, error) {
-	switch {
-	case len(value) == 0 || value[0] != '[' && value[0] != '{':
-		return text(value), nil
-	case value[0] == '[':
-		var list []json.RawMessage
-		if err := json.Unmarshal(value, &list); err != nil {
-			return "", err
-		}
-		parts := make([]string, len(list))
-		for i, v := range list {
-			parts[i] = text(v)
-		}
-		return strings.Join(parts, join(option)), nil
-	}
-	object, err := ParseObject(value)
-	if err != nil {
-		return "", err
-	}
-	parts := make([]string, len(object))
-	for i, f := range object {
-		value, err := optionText(infill.Option{}, f.Value)
-		if err != nil {
-			return "", err
-		}
-		parts[i] = f.Key + "=" + value
-	}
-	return strings.Join(parts, join(option)), nil
-}
-
-func join(option infill.Option) string {
-	if option.Join != "" {
-		return option.Join
-	}
-	return ","
 }
 
 // textOf is the text of a record.

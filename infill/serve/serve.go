@@ -109,6 +109,7 @@ func New(o Options) (*Server, error) {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	api := humago.New(mux, config)
 	s.registerNative(api)
+	s.registerAugment(api)
 	s.registerHuggingFace(api)
 	s.registerInference(api)
 	mux.Handle("GET /metrics", s.numbers.handler())

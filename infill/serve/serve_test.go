@@ -184,6 +184,23 @@ func TestFillAndScore(t *testing.T) {
 	}
 }
 
+// Variants keep labels, and the same seed gives the same.
+func TestAugment(t *testing.T) {
+	url := start(t, nil)
+	const request = `{"records": [{"label": 1, "text": "The soup was warm and the bread was fresh."}, {"text": "It rained all day."}], "variants": 2, "seed": 7, "distinct": true}`
+	code, text := ask(t, url+"/v1/augment", request)
+	rows := decode[[]map[string]any](t, text)
+	if code != 200 || len(rows) != 4 || rows[0]["label"] != 1.0 || rows[0]["text"] == rows[1]["text"] || rows[0]["original"] == rows[0]["text"] {
+		t.Fatalf("%d %s", code, text)
+	}
+	if _, again := ask(t, url+"/v1/augment", request); again != text {
+		t.Errorf("the same seed gives\n%s\nand\n%s", text, again)
+	}
+	if code, text := ask(t, url+"/v1/augment", `{"records": [{"label": 1}]}`); code != 422 || !strings.Contains(text, "record 1") {
+		t.Errorf("no text: %d %s", code, text)
+	}
+}
+
 // A KServe-style exchange: is it ready, what does it take, infer.
 func TestInference(t *testing.T) {
 	url := start(t, nil)
@@ -252,7 +269,7 @@ func TestDocument(t *testing.T) {
 		Paths      map[string]any
 		Components struct{ Schemas map[string]any }
 	}](t, string(text))
-	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v2/models/{model}/infer"} {
+	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment", "/v2/models/{model}/infer"} {
 		if document.Paths[path] == nil {
 			t.Errorf("no %s in %v", path, document.Paths)
 		}
