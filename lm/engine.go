@@ -312,7 +312,10 @@ func (e *engine) callOn(ctx context.Context, session *ort.Session, c *sharedCall
 		ort.Float32([]int64{int64(n), 1}, target),
 		ort.Float32([]int64{int64(n), int64(width)}, candidate),
 		ort.Float32([]int64{int64(whole), int64(vocabulary)}, all),
-	}); err != nil || alone {
+	}); err != nil {
+		return e.m.named(err)
+	}
+	if err := e.m.numbers(target, candidate, all); err != nil || alone {
 		return err
 	}
 	for _, p := range parts {

@@ -174,6 +174,9 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 	}
 	encoded, dir, err := l.graph(m)
 	if err != nil {
+		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
+			err = fmt.Errorf("%s: %w", m.bundle.Graph, err)
+		}
 		return nil, err
 	}
 	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{
@@ -185,7 +188,24 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 			l.session = nil
 		}
 	}
-	return l.session, err
+	if err != nil {
+		return nil, m.named(err)
+	}
+	return l.session, nil
+}
+
+// file is the model's: what to name in an error.
+func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }
+
+// named puts the model's file into an error of onnxruntime, and what to do.
+func (m *MaskedLM) named(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), m.file()):
+		return err
+	case m.bundle.Graph != "":
+		return fmt.Errorf("%s: %w: the graph does not fit what it is given, or onnxruntime %s does not run it; export the model anew, with dynamic axes", m.file(), err, m.runtime.Version())
+	}
+	return fmt.Errorf("%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it anew, or see infill doctor", m.file(), err, m.runtime.Version())
 }
 
 // mapped says whether the weights stay in the file they are mapped from. Copies
@@ -219,4 +239,16 @@ func (l *lazySession) close() error {
 	err := l.session.Close()
 	l.session = nil
 	return err
+}
+
+// numbers refuses results that are none: finite weights can overflow in sums.
+func (m *MaskedLM) numbers(lists ...[]float32) error {
+	for _, list := range lists {
+		for _, x := range list {
+			if x != x {
+				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too large; fetch or export it anew", m.file())
+			}
+		}
+	}
+	return nil
 }

@@ -144,14 +144,14 @@ func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
 	step := max(1, m.chunk.rows(b.tokens, b.perRow)/b.terms)
 	for from := 0; from < b.chains(); from += step {
 		to := min(from+step, b.chains())
-		if err := b.runChains(ctx, session, from, to, vocabulary); err != nil {
+		if err := m.runChains(ctx, b, session, from, to, vocabulary); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *gradientBatch) runChains(ctx context.Context, session *ort.Session, from, to, vocabulary int) error {
+func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort.Session, from, to, vocabulary int) error {
 	chains, rows := to-from, (to-from)*b.terms
 	first, last := from*b.terms*b.slots, to*b.terms*b.slots
 	common, results := b.part(from*b.terms, to*b.terms, vocabulary)
@@ -179,6 +179,9 @@ func (b *gradientBatch) runChains(ctx context.Context, session *ort.Session, fro
 		ort.Float32([]int64{int64(b.slots), int64(chains), int64(width)}, b.more.bySlot),
 		ort.Float32([]int64{int64(whole), int64(vocabulary)}, crossWhole))
 	if err := session.Run(ctx, inputs, outputs); err != nil {
+		return m.named(err)
+	}
+	if err := m.numbers(b.target[from*b.terms*b.perRow:to*b.terms*b.perRow], b.more.bySlot, crossWhole); err != nil {
 		return err
 	}
 	for j := range b.slots {

@@ -12,6 +12,7 @@ import (
 
 	"infill/models/internal/pytorch"
 	"infill/models/internal/safetensors"
+	"infill/models/regular"
 )
 
 const (
@@ -76,7 +77,7 @@ func openDir(dir string, unconverted opener) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{Name: dir, Dir: absolute, files: os.DirFS(absolute)}
-	manifest, err := readFile(b.files, manifestName, maxConfigBytes)
+	manifest, err := regular.ReadFS(b.files, manifestName, maxConfigBytes)
 	switch {
 	case err == nil:
 		if b.Manifest, err = parseManifest(manifest); err != nil {
@@ -100,7 +101,7 @@ func (b *Bundle) load() error { return b.loadWith((*Bundle).refuseUnconverted) }
 // loadWith is load where unconverted opens weights that torch.save wrote.
 func (b *Bundle) loadWith(unconverted opener) error {
 	at := func(name string) string { return filepath.Join(b.Dir, name) }
-	config, err := readFile(b.files, configName, maxConfigBytes)
+	config, err := regular.ReadFS(b.files, configName, maxConfigBytes)
 	if err != nil {
 		return b.absent(configName, err)
 	}
@@ -109,13 +110,13 @@ func (b *Bundle) loadWith(unconverted opener) error {
 	}
 	used := []string{configName}
 	for _, name := range tokenizerFiles() {
-		if info, err := fs.Stat(b.files, name); err == nil && info.Mode().IsRegular() {
+		if _, err := regular.Stat(b.files, name); err == nil {
 			used = append(used, name)
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", at(name), err)
 		}
 	}
-	words, err := readFile(b.files, vocabulary, maxTokenizerBytes)
+	words, err := regular.ReadFS(b.files, vocabulary, maxTokenizerBytes)
 	switch {
 	case err == nil:
 		lines := bytes.Count(words, []byte{'\n'})
@@ -162,6 +163,11 @@ func (b *Bundle) loadWith(unconverted opener) error {
 			}
 		}
 	}
+	if b.Config.Imported == nil {
+		if err := b.checkFinite(); err != nil {
+			return err
+		}
+	}
 	b.SHA256 = b.Manifest.SHA256()
 	b.Description = b.Manifest.Description
 	if b.Description == "" {
@@ -185,9 +191,9 @@ func (b *Bundle) openWeights(unconverted opener) (used []string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if _, missing := os.Stat(index); missing != nil {
+	if _, missing := os.Lstat(index); missing != nil {
 		for _, name := range []string{pytorch.FileName, pytorch.IndexName} {
-			if _, missing := os.Stat(filepath.Join(b.Dir, name)); missing == nil {
+			if _, missing := os.Lstat(filepath.Join(b.Dir, name)); missing == nil {
 				return unconverted(b)
 			}
 		}
@@ -208,19 +214,4 @@ func (b *Bundle) absent(what string, err error) error {
 		return fmt.Errorf("%s is not a model: it has no %s", b.Dir, what)
 	}
 	return fmt.Errorf("%s: %w", filepath.Join(b.Dir, what), err)
-}
-
-// readFile reads a file of at most limit bytes.
-func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
-	info, err := fs.Stat(files, name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%d bytes, more than the %d that such a file can sensibly have", info.Size(), limit)
-	}
-	return fs.ReadFile(files, name)
 }

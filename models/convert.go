@@ -19,6 +19,7 @@ import (
 
 	"infill/models/internal/pytorch"
 	"infill/models/internal/safetensors"
+	"infill/models/regular"
 )
 
 // refuseUnconverted is the opener of all who do not convert: a user's folder is not written to.
@@ -28,7 +29,7 @@ func (b *Bundle) refuseUnconverted() ([]string, error) {
 
 // unconvertedFiles names the files of weights that torch.save wrote: one, or an index before its shards.
 func unconvertedFiles(dir string) ([]string, error) {
-	if _, err := os.Stat(filepath.Join(dir, pytorch.FileName)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, pytorch.FileName)); !errors.Is(err, fs.ErrNotExist) {
 		return []string{pytorch.FileName}, err
 	}
 	shards, err := pytorch.ShardNames(filepath.Join(dir, pytorch.IndexName))
@@ -162,7 +163,7 @@ func (p *draft) convert(ctx context.Context, files []string) (now []string, from
 	if err != nil {
 		return nil, nil, err
 	}
-	content, err := readFile(os.DirFS(p.dir()), configName, maxConfigBytes)
+	content, err := regular.ReadFS(os.DirFS(p.dir()), configName, maxConfigBytes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"infill/models/regular"
 )
 
 // importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when they
@@ -61,12 +63,8 @@ func parseImported(data []byte) (Config, error) {
 func (b *Bundle) openGraph() ([]string, error) {
 	used := append([]string{graphName}, b.Config.Imported.GraphData...)
 	for _, name := range used {
-		info, err := fs.Stat(b.files, name)
-		if err != nil {
+		if _, err := regular.Stat(b.files, name); err != nil {
 			return nil, b.absent(name, err)
-		}
-		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s: not a regular file", filepath.Join(b.Dir, name))
 		}
 	}
 	b.Graph = filepath.Join(b.Dir, graphName)
@@ -94,7 +92,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	}
 	for _, name := range append(tokenizerFiles(), "README.md", "LICENSE") {
 		from := filepath.Join(tokenizer, name)
-		if _, err := os.Stat(from); err == nil {
+		if _, err := os.Lstat(from); err == nil {
 			links[name] = from
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"infill/models/internal/safetensors"
+	"infill/models/regular"
 )
 
 // manifestName is the file of a bundle that lists all others.
@@ -37,6 +38,8 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the files that the weights were converted from: where the model is from they can be compared.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
+	// FiniteWeights: every weight was looked at, and is a number that can be calculated with.
+	FiniteWeights bool `json:"finite_weights,omitempty"`
 	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
 	Joint *Joint `json:"joint,omitempty"`
 }
@@ -58,6 +61,9 @@ type ManifestFile struct {
 func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 	m.Schema, m.Files = manifestSchema, nil
 	for _, name := range names {
+		if _, err := regular.Stat(bundle, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		file, err := bundle.Open(name)
 		if err != nil {
 			return nil, err
@@ -176,23 +182,21 @@ func (m *Manifest) Verify(dir string) error {
 }
 
 func (f ManifestFile) verify(name string) error {
-	info, err := os.Stat(name)
+	file, err := regular.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: the file is missing (expected %d bytes, SHA-256 %s)", name, f.Size, f.SHA256)
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: not a regular file", name)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
 	// Sizes first: a cut file is told without reading what is left of it.
 	size, sum := info.Size(), f.SHA256
 	if size == f.Size {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
 		if size, sum, err = digest(file); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -208,7 +212,7 @@ func (f ManifestFile) verify(name string) error {
 
 // copyFile copies a file and makes sure that it is on the disk.
 func copyFile(from, to string) error {
-	source, err := os.Open(from)
+	source, err := regular.Open(from)
 	if err != nil {
 		return err
 	}

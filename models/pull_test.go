@@ -107,7 +107,7 @@ func TestPull(t *testing.T) {
 	}
 	m := *b.Manifest
 	m.Files = nil
-	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: firstCommit}, m); diff != "" {
+	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: firstCommit, FiniteWeights: true}, m); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if err := b.Manifest.Verify(b.Dir); err != nil {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
+
+	"infill/models/regular"
 )
 
 // Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the
@@ -140,7 +142,7 @@ func (s *Store) refs(name string) (map[string]string, error) {
 		if err != nil {
 			continue // not written by this program
 		}
-		content, err := readFile(os.DirFS(dir), file.Name(), 1024)
+		content, err := regular.ReadFS(os.DirFS(dir), file.Name(), 1024)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, file.Name()), err)
 		}
@@ -151,7 +153,7 @@ func (s *Store) refs(name string) (map[string]string, error) {
 
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	content, err := readFile(os.DirFS(dir), manifestName, maxConfigBytes)
+	content, err := regular.ReadFS(os.DirFS(dir), manifestName, maxConfigBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: the file is missing", path)
 	}

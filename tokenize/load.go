@@ -1,15 +1,15 @@
 package tokenize
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"infill/models/regular"
 )
 
 // The tokenizer files of a bundle, under the names that Hugging Face gives them.
@@ -50,7 +50,7 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 	}
 	var found []string
 	for _, name := range unconvertedFiles() {
-		if _, err := fs.Stat(fsys, name); err == nil {
+		if _, err := fs.Lstat(fsys, name); err == nil {
 			found = append(found, name)
 		}
 	}
@@ -67,22 +67,14 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 
 // readFile reads a file of the bundle, up to maxFile bytes.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
-	file, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
+	content, err := regular.ReadFS(fsys, name, maxFile)
+	switch {
+	case errors.Is(err, regular.ErrLarge):
+		return nil, &vocabularyError{Fault: errLargeVocabulary, File: name, Detail: err.Error()}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	defer file.Close()
-	var content bytes.Buffer
-	if info, err := file.Stat(); err == nil && info.Size() <= maxFile {
-		content.Grow(int(info.Size()) + bytes.MinRead)
-	}
-	if _, err := content.ReadFrom(io.LimitReader(file, maxFile+1)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if content.Len() > maxFile {
-		return nil, &vocabularyError{Fault: errLargeVocabulary, File: name, Detail: fmt.Sprintf("the file is larger than %d bytes", maxFile)}
-	}
-	return content.Bytes(), nil
+	return content, err
 }
 
 // configuration is the part of tokenizer_config.json that changes ids. Absent fields have Hugging Face's defaults.

@@ -328,8 +328,9 @@ func (p *pipeline) setAdded(tokens []pipelineAdded) error {
 		for _, r := range token.Content {
 			l.add(r, [2]int{})
 		}
-		for _, normalize := range p.normalizers {
-			l = normalize(l)
+		l, err := p.normalize(l)
+		if err != nil {
+			return err
 		}
 		if a.text = string(l.runes); a.text == "" {
 			return pipelineFault(errUnsupported, "added token %q, of which normalising leaves nothing", token.Content)
@@ -378,6 +379,8 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 		return add(strip(isTrue(s.StripLeft), isTrue(s.StripRight)))
 	case "Replace":
 		switch {
+		case len(s.Content) > longestReplacement:
+			return pipelineFault(errMalformed, "normalizer Replace with a content of %d bytes, at most %d are taken", len(s.Content), longestReplacement)
 		case s.Pattern.String != nil && *s.Pattern.String != "":
 			return add(replace(*s.Pattern.String, s.Content))
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":

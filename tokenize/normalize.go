@@ -78,7 +78,7 @@ func replace(pattern, text string) normalizer {
 			return l
 		}
 		var out letters
-		for i := 0; i < len(l.runes); {
+		for i := 0; i < len(l.runes) && len(out.runes) <= longest(len(l.runes)); { // more is refused
 			if !hasPrefix(l.runes[i:], old) {
 				out.add(l.runes[i], l.source[i])
 				i++
@@ -111,7 +111,7 @@ func squeeze(text string) normalizer {
 	with := []rune(text)
 	return func(l letters) letters {
 		var out letters
-		for i := 0; i < len(l.runes); {
+		for i := 0; i < len(l.runes) && len(out.runes) <= longest(len(l.runes)); { // more is refused
 			end := i
 			for end < len(l.runes) && l.runes[end] == ' ' {
 				end++

@@ -1,6 +1,7 @@
 package tokenize
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,13 +61,14 @@ func (p *pipeline) encode(e *encoder, from, to int) error {
 		l.add(r, [2]int{at, at + size})
 		at += size
 	}
-	for _, normalize := range p.normalizers {
-		l = normalize(l)
+	l, err := p.normalize(l)
+	if err != nil {
+		return err
 	}
 	l.first = from == 0
 	if len(p.normalized.tokens) == 0 {
 		p.cut(e, l)
-		return nil
+		return p.sensible(e)
 	}
 	text := string(l.runes)
 	position := 0 // in characters, of the byte at
@@ -83,8 +85,34 @@ func (p *pipeline) encode(e *encoder, from, to int) error {
 		position += length
 		at = end
 	}
+	return p.sensible(e)
+}
+
+// sensible refuses a vocabulary and steps that make more tokens of a text than it has bytes, by far.
+func (p *pipeline) sensible(e *encoder) error {
+	if n := len(e.encoding.IDs); n > 2*len(e.text)+24 {
+		return fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged", tokenizerFile, n, len(e.text))
+	}
 	return nil
 }
+
+// normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by mostGrowth, and
+// all steps together too, but for a short text.
+func (p *pipeline) normalize(l letters) (letters, error) {
+	bound := longest(len(l.runes))
+	for i, step := range p.normalizers {
+		before := len(l.runes)
+		if l = step(l); len(l.runes) > min(bound, longest(before)) {
+			return l, fmt.Errorf("%s: normalizer %d makes %d characters of a text of %d: more than %d times as many are not taken", tokenizerFile, i+1, len(l.runes), before, mostGrowth)
+		}
+	}
+	return l, nil
+}
+
+const mostGrowth = 16
+
+// longest is how long a text may become.
+func longest(characters int) int { return mostGrowth*characters + 1024 }
 
 // cut splits l into pieces, the words, and each into tokens.
 func (p *pipeline) cut(e *encoder, l letters) {

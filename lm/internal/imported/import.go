@@ -15,6 +15,7 @@ import (
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
+	"infill/models/regular"
 )
 
 // Settings makes the config.json of the graph in a file. tokenizer is the folder with the
@@ -54,12 +55,14 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 			return nil, fmt.Errorf("%s: the file with its weights is missing: %s", m.path, at)
 		case err != nil:
 			return nil, err
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s: not a regular file", at)
 		case info.Size() < least:
 			return nil, fmt.Errorf("%s: damaged: %d bytes, the graph needs %d", at, info.Size(), least)
 		}
 	}
 	if _, err := graphs.Conditionals("trial", m); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", m.path, err)
 	}
 	if _, err := graphs.Gradient("trial", m); err != nil {
 		c.Gradient, c.NoGradient = false, strings.TrimPrefix(err.Error(), "onnx: ")
@@ -106,14 +109,14 @@ func readSettings(dir string) (given, error) {
 		Longest       float64  `json:"model_max_length"`
 	}{}
 	for _, name := range []string{"tokenizer_config.json", "config.json"} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
+		content, err := regular.ReadFile(filepath.Join(dir, name), 1<<20)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil {
-			err = json.Unmarshal(content, &config)
-		}
 		if err != nil {
+			return g, err
+		}
+		if err := json.Unmarshal(content, &config); err != nil {
 			return g, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
 	}
@@ -128,7 +131,7 @@ func readSettings(dir string) (given, error) {
 	case config.Longest > 0 && config.Longest < 1<<20: // "none" is written as 1e30
 		g.positions = int(config.Longest)
 	}
-	words, err := os.ReadFile(filepath.Join(dir, "vocab.txt"))
+	words, err := regular.ReadFile(filepath.Join(dir, "vocab.txt"), 64<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return g, err
 	}

@@ -10,7 +10,6 @@ package imported
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
+	"infill/models/regular"
 )
 
 // Model is an exported graph that can be a masked language model.
@@ -61,7 +61,7 @@ func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (gra
 
 // open decodes the graph in a file.
 func open(path string) (*Model, error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

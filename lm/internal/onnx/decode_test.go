@@ -306,6 +306,14 @@ func TestInlineRefuses(t *testing.T) {
 		}
 		return field(1, parts...)
 	}
+	// wholes is a constant of int64 elements.
+	wholes := func(name string, list ...uint64) []byte {
+		parts := [][]byte{named(8, name), varint(2, 7), varint(1, uint64(len(list)))}
+		for _, x := range list {
+			parts = append(parts, varint(7, x))
+		}
+		return field(5, parts...)
+	}
 	for _, c := range []struct {
 		name  string
 		model []byte
@@ -320,6 +328,11 @@ func TestInlineRefuses(t *testing.T) {
 		{"twice computed", encodedModel(17, node("Exp", "x"), node("Exp", "x"), x, y), "computed twice"},
 		{"too few inputs", encodedModel(17, node("MatMul", "x"), x, y), "needs 2 inputs"},
 		{"constant without a value", encodedModel(17, node("Constant"), x, y), "not read"},
+		{"an operator that makes any size", encodedModel(17, node("EyeLike", "x"), x, y), "makes values of any size"},
+		{"a constant of 2^40", encodedModel(17, wholes("n", 1<<40), node("ConstantOfShape", "n"), x, y), "is larger than anything that a model"},
+		{"tiles without end", encodedModel(17, wholes("n", 1<<20, 1<<20), node("Tile", "x", "n"), x, y), "is larger than anything that a model"},
+		{"a tile that overflows", encodedModel(17, wholes("n", 1<<62, 1<<62), node("Tile", "x", "n"), x, y), "is larger than anything that a model"},
+		{"a range of 2^33", encodedModel(17, wholes("a", 0), wholes("b", 1<<33), wholes("c", 1), node("Range", "a", "b", "c"), x, y), "is larger than anything that a model"},
 		{"old softmax over many axes", encodedModel(11, field(1, named(4, "Softmax"), named(1, "x"), named(2, "y"), field(5, named(1, "axis"), varint(3, 0), varint(20, 2))), field(11, named(1, "x")), y), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -137,9 +137,49 @@ func (in *inliner) infer(n *Node) {
 		if n, fixed := s.product().Size(); fixed && n >= 0 && n <= smallConstant && len(t.wholes()) == 1 {
 			in.keep(out, slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
 		}
+	case "Tile":
+		repeats, ok := in.fixed(n.Inputs[1])
+		if !ok || !ranked(1) || len(repeats) != len(x.Shape) {
+			return
+		}
+		s := make(Shape, len(repeats))
+		for i, r := range repeats {
+			s[i] = x.Shape[i].Times(Fixed(r))
+		}
+		set(x.DType, s)
+	case "OneHot":
+		if depth, ok := in.fixed(n.Inputs[1]); ok && ranked(1) && len(depth) == 1 && n.intAttribute("axis", -1) == -1 && len(n.Inputs) > 2 {
+			set(n.Inputs[2].DType, append(slices.Clone(x.Shape), Fixed(depth[0])))
+		}
+	case "Pad":
+		if len(n.Inputs) < 2 || n.Inputs[1] == nil || len(n.Inputs) > 3 {
+			return
+		}
+		pads, ok := in.fixed(n.Inputs[1])
+		if !ok || !ranked(1) || len(pads) != 2*len(x.Shape) {
+			return
+		}
+		s := slices.Clone(x.Shape)
+		for i := range s {
+			if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
+				s[i] = in.fresh(out, i)
+				if pads[i] > in.budget.along || pads[i+len(x.Shape)] > in.budget.along {
+					s[i] = Fixed(max(pads[i], pads[i+len(x.Shape)])) // which is refused
+				}
+			}
+		}
+		set(x.DType, s)
 	case "Range":
 		set(x.DType, Shape{in.fresh(out, 0)})
 		start, end, step := in.content[x], in.content[n.Inputs[1]], in.content[n.Inputs[2]]
+		if from, ok := Shape(start).Sizes(); ok && len(from) == 1 {
+			to, ended := Shape(end).Sizes()
+			by, stepped := Shape(step).Sizes()
+			if ended && stepped && len(to) == 1 && len(by) == 1 && by[0] != 0 {
+				set(x.DType, Shape{Fixed(max(0, int64(math.Ceil((float64(to[0])-float64(from[0]))/float64(by[0])))))})
+				return
+			}
+		}
 		if len(start) == 1 && len(end) == 1 && len(step) == 1 && start[0] == Fixed(0) && step[0] == Fixed(1) && end[0] != unknownElement {
 			set(x.DType, Shape{end[0]})
 		}

@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ const oldestOpset = 11
 // that are not known here pass through as they are; what depends on them has
 // no known shape, and no gradient.
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
-	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}}
+	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
 		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it anew", in.opset, oldestOpset)
 	}
@@ -60,6 +61,56 @@ type inliner struct {
 	*Graph
 	opset  int64
 	values map[string]*Value
+	budget budget
+}
+
+// budget bounds what a graph may make of its inputs, in elements: a few numbers in a file can ask for all memory there is.
+type budget struct {
+	constant int64 // of a value whose size hangs on nothing: onnxruntime computes it before it runs
+	along    int64 // for each row, or for each token
+	both     int64 // for each pair of those
+}
+
+// budgetOf is far above what models need, and a small multiple of what their weights take.
+func budgetOf(m *Model) budget {
+	b := budget{constant: 16 << 20, along: 1 << 20, both: 1 << 17}
+	total := int64(0)
+	for _, c := range m.constants {
+		size := int64(1)
+		for _, d := range c.shape {
+			size = saturated(size, d)
+			b.along, b.both = max(b.along, d), max(b.both, d)
+		}
+		total += min(size, math.MaxInt64-total)
+	}
+	b.constant = max(b.constant, saturated(2, total))
+	return b
+}
+
+// affords refuses a node whose output would be absurdly large.
+func (in *inliner) affords(n *Node) error {
+	if in.budget.constant == 0 {
+		return nil // a graph of ours
+	}
+	for _, v := range n.Outputs {
+		if v.Unranked {
+			continue
+		}
+		size := v.Shape.product()
+		limit := in.budget.constant
+		switch strings.Count(size.symbols, "*") {
+		case 0:
+			if size.symbols != "" {
+				limit = in.budget.along
+			}
+		default:
+			limit = in.budget.both
+		}
+		if size.factor > limit {
+			return fmt.Errorf("its output of the shape %.200s is larger than anything that a model with such weights needs (%d elements at most)", v.Shape, limit)
+		}
+	}
+	return nil
 }
 
 // unknownElement stands in content for what is not known.
@@ -182,10 +233,20 @@ func (in *inliner) node(n modelNode) error {
 	}
 	in.Nodes = append(in.Nodes, node)
 	if n.domain == "" {
+		if makers[n.op] {
+			return errors.New("an operator that makes values of any size, which no masked language model needs")
+		}
 		in.infer(node)
 	}
 	in.bounded(node)
-	return nil
+	return in.affords(node)
+}
+
+// makers are operators whose output can be of any size, whatever their input is.
+var makers = map[string]bool{
+	"RandomNormal": true, "RandomUniform": true, "EyeLike": true, "Resize": true, "Upsample": true, "MaxUnpool": true, "Col2Im": true,
+	"ConvTranspose": true, "AffineGrid": true, "GridSample": true, "Multinomial": true, "HannWindow": true, "HammingWindow": true,
+	"BlackmanWindow": true, "MelWeightMatrix": true, "STFT": true, "DFT": true, "SequenceConstruct": true, "SplitToSequence": true,
 }
 
 // bounded gives up on sizes of an inferred node's outputs that have grown absurd.
@@ -212,7 +273,7 @@ var leastInputs = map[string]int{
 	"Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2, "Greater": 2,
 	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2, "Transpose": 1,
 	"Gather": 2, "GatherElements": 2, "Concat": 1, "Slice": 3, "MatMul": 2, "Gemm": 2, "ConstantOfShape": 1, "Range": 3, "Flatten": 1,
-	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2, "Trilu": 1, "CumSum": 2,
+	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2, "OneHot": 3, "Trilu": 1, "CumSum": 2,
 	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1, "Sign": 1,
 	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1, "Softplus": 1,
 	"Elu": 1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1, "Tan": 1, "Atan": 1,

@@ -3,8 +3,9 @@ package onnx
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"infill/models/regular"
 )
 
 // packAlignment is that of tensors in a packed file: pages, so that a reader
@@ -48,7 +49,7 @@ func (p *Packer) Pack(g *Graph) error {
 }
 
 func (p *Packer) copy(from Location) (Location, error) {
-	file, err := os.Open(filepath.Join(p.dir, filepath.FromSlash(from.File)))
+	file, err := regular.Open(filepath.Join(p.dir, filepath.FromSlash(from.File)))
 	if err != nil {
 		return Location{}, err
 	}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 
 	"github.com/x448/float16"
+
+	"infill/models/regular"
 )
 
 // weightLimit is the largest quantised weight. Seven bits of magnitude keep
@@ -225,7 +226,7 @@ func (p *Precision) write(bytes []byte) (Location, error) {
 
 // read is a floating-point constant in single precision.
 func (p *Precision) read(at Location, t DType) ([]float32, error) {
-	file, err := os.Open(filepath.Join(p.dir, filepath.FromSlash(at.File)))
+	file, err := regular.Open(filepath.Join(p.dir, filepath.FromSlash(at.File)))
 	if err != nil {
 		return nil, err
 	}

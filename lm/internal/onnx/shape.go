@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,21 @@ func (d Dim) Times(e Dim) Dim {
 		}
 	}
 	slices.Sort(names)
-	return Dim{d.factor * e.factor, strings.Join(names, "*")}
+	return Dim{saturated(d.factor, e.factor), strings.Join(names, "*")}
+}
+
+// saturated is a product that stays at the largest or smallest number where it would pass it.
+func saturated(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	if p := a * b; p/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64) {
+		return p
+	}
+	if (a < 0) != (b < 0) {
+		return math.MinInt64
+	}
+	return math.MaxInt64
 }
 
 // Size is the size of a fixed dimension; false when it has symbols.

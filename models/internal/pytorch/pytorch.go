@@ -13,7 +13,6 @@
 package pytorch
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -24,7 +23,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"archive/zip"
+
 	"infill/models/internal/safetensors"
+	"infill/models/regular"
 )
 
 // The names that such weights have in the layout of the Hugging Face hub: one file, or an index and the files that it names.
@@ -63,7 +65,7 @@ type storage struct {
 
 // Open reads and checks what a file says of its tensors. Errors name the file and what is wrong with it. Call Close at the end.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +82,6 @@ func open(f *os.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
 	}
 	return Parse(f, info.Size())
 }

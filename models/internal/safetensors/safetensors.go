@@ -12,9 +12,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
+
+	"infill/models/regular"
 )
 
 // DType is the type of a tensor's elements, by the format's own name.
@@ -90,7 +91,7 @@ const MaxHeaderBytes = 16 << 20
 
 // Open reads and checks the header of a safetensors file. Errors name the file and what is wrong with it.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +99,6 @@ func Open(path string) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	file, err := Parse(f, info.Size())
 	if err != nil {

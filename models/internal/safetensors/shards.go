@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"infill/models/regular"
 )
 
 // IndexSuffix ends the name of the index of a model in several files: a JSON object whose weight_map gives for every
@@ -53,7 +54,7 @@ const maxShards = 256
 // WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index, and their
 // names end in suffix.
 func WeightMap(index, suffix string) (map[string]string, error) {
-	file, err := os.Open(index)
+	file, err := regular.Open(index)
 	if err != nil {
 		return nil, err
 	}

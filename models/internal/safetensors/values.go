@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/x448/float16"
+
+	"infill/models/regular"
 )
 
 // Float64s reads a tensor of F16, BF16, F32 or F64 elements, row-major. All four widen to float64 exactly.
@@ -52,7 +53,7 @@ func floats[T float32 | float64](f *File, name string) ([]T, error) {
 
 // Bytes reads the tensor's elements as they are stored.
 func (t Tensor) Bytes() ([]byte, error) {
-	file, err := os.Open(t.Path)
+	file, err := regular.Open(t.Path)
 	if err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package models_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"infill/models"
+)
+
+// Whatever stands in the place of a file is refused by name, at once: a named pipe would be waited for, and a link to nothing is not
+// the absence of a file.
+func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "model.safetensors",
+		"model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"} {
+		for kind, make := range map[string]func(string) error{
+			"a named pipe":                       func(path string) error { return unix.Mkfifo(path, 0o644) },
+			"a link to a file that is not there": func(path string) error { return os.Symlink("nothing", path) },
+			"not a regular file":                 func(path string) error { return os.Symlink("/dev/zero", path) },
+		} {
+			dir := tiny(t, false)
+			path := filepath.Join(dir, name)
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(name, "pytorch") || strings.HasSuffix(name, "index.json") {
+				if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := make(path); err != nil {
+				t.Fatal(err)
+			}
+			_, err := models.Open(dir)
+			if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(name, ".index.json")) {
+				t.Errorf("%s is %s: %v", name, kind, err)
+			}
+			// A folder of pytorch weights is told to be imported, which looks at them.
+			_, err = (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "org/tiny")
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), kind) {
+				t.Errorf("import, %s is %s: %v", name, kind, err)
+			}
+		}
+	}
+}

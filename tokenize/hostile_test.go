@@ -1,0 +1,46 @@
+package tokenize_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"infill/tokenize"
+)
+
+// growing is a Unigram tokenizer.json whose steps double the text so many times.
+func growing(steps int, content string) fstest.MapFS {
+	var normalizers []string
+	for range steps {
+		normalizers = append(normalizers, fmt.Sprintf(`{"type": "Replace", "pattern": {"String": "a"}, "content": %q}`, content))
+	}
+	return fstest.MapFS{"tokenizer.json": {Data: fmt.Appendf(nil, `{
+		"added_tokens": [{"id": 4, "content": "<mask>", "special": true}],
+		"normalizer": {"type": "Sequence", "normalizers": [%s]},
+		"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+		"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {}}, {"SpecialToken": {"id": "</s>"}}]},
+		"model": {"type": "Unigram", "unk_id": 3, "vocab": [["<s>", 0], ["<pad>", 0], ["</s>", 0], ["<unk>", 0], ["<mask>", 0], ["▁a", -1], ["a", -2]]}}`, strings.Join(normalizers, ","))}}
+}
+
+// Steps that make ever more of a text are stopped, not followed until the memory is full.
+func TestNormalizersAreBounded(t *testing.T) {
+	tokenizer, err := tokenize.Load(growing(2, "aa"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tokenizer.Template("a banana and a [MASK]"); err != nil {
+		t.Errorf("a text that grows a little: %v", err)
+	}
+	tokenizer, err = tokenize.Load(growing(40, "aa"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tokenizer.Template("a banana and a [MASK]")
+	if err == nil || !strings.Contains(err.Error(), "tokenizer.json: normalizer ") || !strings.Contains(err.Error(), "characters of a text of") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := tokenize.Load(growing(1, strings.Repeat("a", 1000))); err == nil || !strings.Contains(err.Error(), "content of 1000 bytes") {
+		t.Errorf("a long replacement: %v", err)
+	}
+}
