@@ -36,7 +36,7 @@ func BenchmarkThousandFills(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	o := infill.DefaultOptions()
+	o := chainOptions()
 	o.Chains, o.Steps = 5, 4
 	var early, late float64
 	for b.Loop() {
@@ -70,7 +70,7 @@ func BenchmarkFill(b *testing.B) {
 		"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
 	} {
 		b.Run(fmt.Sprintf("slots=%d", strings.Count(template, "[MASK]")), func(b *testing.B) {
-			o, rows := infill.DefaultOptions(), int64(0)
+			o, rows := chainOptions(), int64(0)
 			for b.Loop() {
 				o.Seed++
 				result, err := f.Fill(context.Background(), template, o, nil)

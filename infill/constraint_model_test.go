@@ -25,7 +25,7 @@ func open(t *testing.T) *infill.Filler {
 func TestWordsOnModel(t *testing.T) {
 	f := open(t)
 	const template = "the [MASK:2] stood by the [MASK] ."
-	o := infill.DefaultOptions()
+	o := chainOptions()
 	o.Chains, o.Steps, o.Top, o.Seed = 100, 300, 1000, 3
 	o.Constraints = infill.Constraints{Words: map[int][]string{
 		1: {"old man", "young woman", "dark house", "white horse", "stone wall"},
@@ -44,7 +44,7 @@ func TestWordsOnModel(t *testing.T) {
 	if len(fills) != 25 {
 		t.Fatalf("%d fills were drawn at a high temperature, want all 25", len(fills))
 	}
-	energies, err := f.LogLikelihoods(t.Context(), template, o.Energy, fills)
+	energies, err := f.LogLikelihoods(t.Context(), template, o, fills)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestWordsOnModel(t *testing.T) {
 // scoring the whole text from left to right gives the tokens of the blank.
 func TestScoreOnModel(t *testing.T) {
 	f := open(t)
-	o := infill.DefaultOptions()
+	o := chainOptions()
 	o.Seed, o.LengthScore = 2, "word-l2r"
 	o.Constraints = infill.Constraints{Words: map[int][]string{1: {"london", "new york", "a small hooligan", "hooligan"}}}
 	result, err := f.Fill(t.Context(), "they lived in [MASK] .", o, nil)

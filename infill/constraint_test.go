@@ -135,7 +135,7 @@ func TestConstraints(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			f, model := newFake(t)
-			o := DefaultOptions()
+			o := chainOptions()
 			if o.Fill = FillAny; strings.Contains(test.name, "whole") {
 				o.Fill = FillTokens
 			}
@@ -184,7 +184,7 @@ func TestConstraintErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.want, func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			if test.change != nil {
 				test.change(&o)
 			}
@@ -205,7 +205,7 @@ func TestConstraintErrors(t *testing.T) {
 
 func TestConstraintSignature(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Constraints = Constraints{
 		Words: map[int][]string{2: {"cat", "dog"}, 1: {"mat"}}, Ban: []string{"rug", "ran"}, MinCharacters: 2, MinPieces: 1, MaxPieces: 1,
 	}
@@ -220,7 +220,7 @@ func TestConstraintSignature(t *testing.T) {
 func TestPinnedWords(t *testing.T) {
 	f, _ := newFake(t)
 	id := func(token string) int { id, _ := f.tokenizer.ID(token); return id }
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"unseen", "unknown", "the cat"}}}
 	o.Pins = []int{id("un"), Free, Free}
 	_, err := f.Fill(t.Context(), "a [MASK:2] [MASK]", o, func(p Progress) {
@@ -237,7 +237,7 @@ func TestPinnedWords(t *testing.T) {
 	if _, err = f.Fill(t.Context(), "a [MASK:2] [MASK]", o, nil); err == nil || !strings.Contains(err.Error(), "nothing is left for blank 1") {
 		t.Errorf("got %v", err)
 	}
-	o = DefaultOptions()
+	o = chainOptions()
 	o.Pins = []int{id("cat"), Free}
 	if _, err = f.Fill(t.Context(), "a [MASK:1-2] [MASK]", o, nil); err == nil || !strings.Contains(err.Error(), "pins: the template has 2 combinations of lengths") {
 		t.Errorf("got %v", err)

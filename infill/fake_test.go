@@ -246,3 +246,10 @@ func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, op
 	}
 	return t.model.check(ctx)
 }
+
+// chainOptions are the defaults of chains that move by the papers' energy.
+func chainOptions() Options {
+	o := DefaultOptions()
+	o.Sampler, o.Joint, o.Candidates = defaultSampler, JointPLL, defaultCandidates
+	return o
+}

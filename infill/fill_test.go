@@ -48,7 +48,7 @@ func TestDistribution(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s at %g", sampler, temperature), func(t *testing.T) {
 				f, model := newFake(t)
-				o := DefaultOptions()
+				o := chainOptions()
 				o.Fill = FillAny
 				o.Sampler, o.Temperature = sampler, temperature
 				o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = 200, 300, 1000, 4, 11
@@ -100,7 +100,7 @@ func TestDistribution(t *testing.T) {
 
 func TestRanking(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Top, o.Candidates, o.Seed = 100, 5, 3
 	for _, sampler := range Samplers() {
 		t.Run(sampler, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAlike(t *testing.T) {
 		}
 		return id
 	}
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Top, o.Chains, o.Seed = 100, 60, 3
 	o.Constraints = Constraints{Words: map[int][]string{1: {"un", "uns"}, 2: {"##seen", "##een"}}}
 	seen, best := map[string]bool{}, math.Inf(-1)
@@ -189,7 +189,7 @@ func TestFinalRanking(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gibbs"} {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Sampler, o.Rank, o.Candidates, o.Top, o.Seed = sampler, "final", 3, 12, 5
 			var last Progress
 			result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { last = p })
@@ -236,7 +236,7 @@ func TestReproducible(t *testing.T) {
 	const other = "the dog ran on the [MASK] ."
 	for _, gradient := range []lm.Gradient{lm.Full, lm.Stochastic} {
 		t.Run(string(gradient), func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Gradient, o.Seed = gradient, 7
 			f, _ := newFake(t)
 			first := fill(t, f, twoSlots, o)
@@ -262,7 +262,7 @@ func TestReproducible(t *testing.T) {
 func TestChainsStandAlone(t *testing.T) {
 	f, _ := newFake(t)
 	path := func(chains int) (ids []int) {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Chains, o.StepSize, o.Seed = chains, 3, 2
 		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) { ids = append(ids, p.TokenIDs[:4]...) })
 		if err != nil {
@@ -278,7 +278,7 @@ func TestChainsStandAlone(t *testing.T) {
 func TestObserver(t *testing.T) {
 	f, model := newFake(t)
 	target := &fakeTarget{model: model}
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Steps, o.WarmUp, o.Temperature, o.Chains = 6, 2, 2, 3
 	var seen, frozen []Progress
 	_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
@@ -326,7 +326,7 @@ func TestObserver(t *testing.T) {
 // TestStats counts from what the observer saw.
 func TestStats(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Steps, o.WarmUp, o.Chains, o.Candidates = 20, 5, 4, 6
 	var accepted, changed, warmAccepted, warmChanged float64
 	result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
@@ -378,7 +378,7 @@ func TestStats(t *testing.T) {
 func TestUnadjusted(t *testing.T) {
 	f, _ := newFake(t)
 	for sampler, adjusted := range map[string]bool{"gibbs": false, "dula": false, "gwg": true, "dmala": true} {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Sampler = sampler
 		s := fill(t, f, twoSlots, o).Stats
 		if (s.AcceptanceRate != nil) != adjusted || (s.WarmUp.AcceptanceRate != nil) != adjusted {
@@ -395,7 +395,7 @@ func TestFewSteps(t *testing.T) {
 	tests := []struct{ steps, warmUp, draws int }{{0, HalfSteps, 25}, {0, 0, 25}, {1, HalfSteps, 25}, {3, 3, 25}, {2, 0, 50}}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%d steps, %d warm-up", test.steps, test.warmUp), func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Steps, o.WarmUp = test.steps, test.warmUp
 			result := fill(t, f, twoSlots, o)
 			if result.Stats.Draws != test.draws {
@@ -410,7 +410,7 @@ func TestFewSteps(t *testing.T) {
 
 func TestOneChain(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Chains = 1
 	result := fill(t, f, twoSlots, o)
 	if e := result.Stats.AcceptanceStandardError; e != nil {
@@ -500,7 +500,7 @@ func TestFillErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			if test.change != nil {
 				test.change(&o)
 			}
@@ -529,7 +529,7 @@ func TestCancel(t *testing.T) {
 		<-ctx.Done()
 		return fmt.Errorf("session run: %w", ctx.Err())
 	}
-	if _, err := f.Fill(ctx, twoSlots, DefaultOptions(), nil); err != context.Canceled {
+	if _, err := f.Fill(ctx, twoSlots, chainOptions(), nil); err != context.Canceled {
 		t.Errorf("fill: got %v, want context.Canceled itself", err)
 	}
 	if _, err := f.Score(ctx, "the cat sat", "l2r"); err != context.Canceled {
@@ -548,7 +548,7 @@ func TestModelFails(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); err == nil || !strings.Contains(err.Error(), "out of memory") {
+		if _, err := f.Fill(t.Context(), twoSlots, chainOptions(), nil); err == nil || !strings.Contains(err.Error(), "out of memory") {
 			t.Errorf("call %d failed: got %v", failAt, err)
 		}
 	}
@@ -568,7 +568,7 @@ func TestWarnings(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			test.change(&o)
 			warnings := strings.Join(fill(t, f, test.template, o).Warnings, "\n")
 			if test.want == "" && warnings != "" || !strings.Contains(warnings, test.want) {
@@ -578,7 +578,7 @@ func TestWarnings(t *testing.T) {
 	}
 	// Proposals that know nothing of a strong bond are nearly always wrong.
 	model.bond, model.blind = 60, true
-	o := DefaultOptions()
+	o := chainOptions()
 	o.StepSize, o.Candidates = 100, 0
 	if w := fill(t, f, "the [MASK] [MASK] [MASK] [MASK] sat", o).Warnings; len(w) == 0 || !strings.Contains(strings.Join(w, "\n"), "of the proposals were accepted") {
 		t.Errorf("rejected proposals: got warnings %q", w)
@@ -592,12 +592,12 @@ func TestSignature(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) {}, "sampler:dmala|alpha:auto|beta:1|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
-		{func(o *Options) { o.Sampler = "gibbs"; o.Candidates = 0 }, "sampler:gibbs|energy:pll|candidates:0|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
-		{func(o *Options) { o.StepSize = 0.25; o.Balance = "ratio"; o.Rank = "final" }, "sampler:dmala|alpha:0.25|beta:ratio|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:final|seed:7"},
+		{func(o *Options) {}, "sampler:dmala|alpha:auto|beta:1|joint:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
+		{func(o *Options) { o.Sampler = "gibbs"; o.Candidates = 0 }, "sampler:gibbs|joint:pll|candidates:0|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
+		{func(o *Options) { o.StepSize = 0.25; o.Balance = "ratio"; o.Rank = "final" }, "sampler:dmala|alpha:0.25|beta:ratio|joint:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:final|seed:7"},
 	}
 	for _, test := range tests {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Seed = 7
 		test.change(&o)
 		want := test.want + "|fill:words|model:fake@0123456789ab|tokenizer:" + hash + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
@@ -610,7 +610,7 @@ func TestSignature(t *testing.T) {
 // TestJSON pins the names of the fields: scripts depend on them.
 func TestJSON(t *testing.T) {
 	f, _ := newFake(t)
-	text, err := json.Marshal(fill(t, f, twoSlots, DefaultOptions()))
+	text, err := json.Marshal(fill(t, f, twoSlots, chainOptions()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -626,11 +626,11 @@ func TestJSON(t *testing.T) {
 		return list
 	}
 	want := map[string][]string{
-		"top":    {"model", "samples", "seed", "signature", "stats", "template", "warnings"},
+		"top":    {"format", "method", "model", "samples", "seed", "signature", "stats", "template", "warnings"},
 		"model":  {"name", "sha256"},
-		"sample": {"count", "effective_draws", "fills", "final_count", "frequency", "frequency_interval", "frequency_standard_error", "log_likelihood", "rank", "spans", "split_r_hat", "text", "token_ids"},
+		"sample": {"count", "effective_draws", "fills", "final_count", "frequency", "frequency_interval", "frequency_standard_error", "log_likelihood", "probability", "probability_error", "rank", "spans", "split_r_hat", "text", "token_ids"},
 		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device", "distinct_fills", "draws", "effective_draws", "energy_evaluations",
-			"gradient_evaluations", "mean_log_likelihood", "mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "split_r_hat", "step_size", "steps", "warm_up"},
+			"gradient_evaluations", "joint", "listed_probability", "mean_log_likelihood", "mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "split_r_hat", "step_size", "steps", "warm_up"},
 	}
 	got := map[string][]string{"top": names(object), "model": names(object["model"]), "sample": names(object["samples"].([]any)[0]), "stats": names(object["stats"])}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -643,7 +643,7 @@ func TestClosed(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Fill(t.Context(), twoSlots, DefaultOptions(), nil); !errors.Is(err, errClosed) {
+	if _, err := f.Fill(t.Context(), twoSlots, chainOptions(), nil); !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -652,7 +652,7 @@ func TestClosed(t *testing.T) {
 // get alone.
 func TestParallel(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	templates := []string{twoSlots, "the [MASK] ran", "a [MASK] and a [MASK=x] or [MASK=x]"}
 	want := make([]string, len(templates))
 	for i, template := range templates {

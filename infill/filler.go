@@ -1,6 +1,7 @@
-// Package infill fills the slots of a text jointly: it samples all of them
-// together from a masked language model by discrete Markov chain Monte Carlo,
-// and ranks the fills by likelihood.
+// Package infill fills the slots of a text jointly, and tells how probable each fill
+// is by a masked language model: exactly where all fills can be enumerated, by weighted
+// draws of the chain rule where they cannot, and by discrete Markov chain Monte Carlo
+// where a sampler is named.
 //
 // The pipeline has three steps, a file for each. Prepare: a template becomes token
 // ids and slots (package tokenize), one plan for each combination of lengths; the
@@ -161,7 +162,7 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	}
 	results := make([]*Result, len(plans))
 	for i, p := range plans {
-		if results[i], err = f.fill(ctx, model, p, o, observe); err != nil {
+		if results[i], err = f.fill(ctx, model, p, o, start, observe); err != nil {
 			return nil, cancelled(ctx, err)
 		}
 	}
@@ -174,10 +175,18 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 }
 
 // fill takes a plan through the three steps.
-func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Options, observe func(Progress)) (*Result, error) {
+func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
 	r, err := f.prepare(ctx, model, p, o)
 	if err != nil {
 		return nil, err
+	}
+	r.began = start
+	if o.answers() {
+		a, err := r.answer(ctx, observe)
+		if err != nil {
+			return nil, err
+		}
+		return r.answered(ctx, a)
 	}
 	s, err := r.sample(ctx, observe)
 	if err != nil {

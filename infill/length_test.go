@@ -35,7 +35,7 @@ func TestLengths(t *testing.T) {
 	f, model := newFake(t)
 	target := &fakeTarget{model: model}
 	for _, template := range []string{"a [MASK] .", "a [MASK:1-3] ."} {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Chains, o.Steps, o.Seed, o.LengthScore = 100, 300, 8, "word-l2r"
 		o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "unseen", "dog", "the cat", "un"}}}
 		last := 0
@@ -95,7 +95,7 @@ func TestLengths(t *testing.T) {
 // TestBlankScore: by blanks, all that is to the right in the blank is masked.
 func TestBlankScore(t *testing.T) {
 	f, _ := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "unseen dog rug", "the cat"}}}
 	result := fill(t, f, "a [MASK] . [MASK] .", o)
 	for _, s := range result.Fills {
@@ -128,7 +128,7 @@ func TestLengthCombinations(t *testing.T) {
 		{"a [MASK] or [MASK]", Constraints{Words: map[int][]string{1: {"cat", "un cat dog"}}}, "[[1 1] [3 1]]"},
 	}
 	for _, test := range tests {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Chains, o.Steps, o.Constraints = 2, 2, test.c
 		result := fill(t, f, test.template, o)
 		var got [][]int
@@ -144,7 +144,7 @@ func TestLengthCombinations(t *testing.T) {
 			}
 		}
 	}
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Constraints = Constraints{MinPieces: 2, MaxPieces: 2}
 	if s := fill(t, f, "a [MASK]", o); s.Stats.Lengths != nil || s.Fills[0].Score != nil || len(s.Fills[0].TokenIDs) != 2 {
 		t.Errorf("one length of two pieces: %+v", s.Fills[0])
@@ -161,7 +161,7 @@ func TestLengthsAlike(t *testing.T) {
 	}
 	model.tokens = tokenizer.VocabularySize()
 	f := New(model, tokenizer)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Top, o.Steps = 1000, 300
 	o.Constraints = Constraints{MinCharacters: 6, MaxCharacters: 6}
 	seen, scores := map[string]bool{}, 0

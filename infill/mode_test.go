@@ -29,7 +29,7 @@ func TestBest(t *testing.T) {
 			t.Run(sampler+" "+string(rank), func(t *testing.T) {
 				f, model := newFake(t)
 				target := &fakeTarget{model: model}
-				o := DefaultOptions()
+				o := chainOptions()
 				o.Mode, o.Sampler, o.Rank, o.Steps, o.Candidates, o.Seed = ModeBest, sampler, rank, 100, 0, 2
 				bests := slices.Repeat([]float64{math.Inf(-1)}, o.Chains)
 				steps := 0
@@ -126,7 +126,7 @@ func TestDecode(t *testing.T) {
 		}
 	}
 
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Fill = FillAny
 	o.Mode, o.Candidates, o.Top, o.Seed = ModeDecode, 0, 1000, 4
 	reports := 0
@@ -154,7 +154,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%v: U %v, want %v", sample.Values, sample.LogLikelihood, u)
 		}
 	}
-	if !strings.HasPrefix(result.Signature, "mode:decode|rounds:2|energy:pll|") {
+	if !strings.HasPrefix(result.Signature, "mode:decode|rounds:2|joint:pll|") {
 		t.Errorf("signature %s", result.Signature)
 	}
 	o.Steps, o.Chains = 1, 1
@@ -172,7 +172,7 @@ func TestLadder(t *testing.T) {
 		}
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Fill = FillAny
 			o.Sampler, o.Ladder, o.Chains, o.Steps, o.Seed = sampler, []float64{1, 2, 5}, 100, 400, 3
 			if sampler == "dula" {
@@ -196,7 +196,7 @@ func TestLadder(t *testing.T) {
 	}
 	t.Run("at 2, of words", func(t *testing.T) {
 		f, model := newFake(t)
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Fill = FillAny
 		o.Ladder, o.Temperature, o.Chains, o.Steps, o.Seed = []float64{2, 4}, 2, 100, 400, 3
 		o.Constraints = Constraints{Words: map[int][]string{1: {"unseen", "the cat", "mat rug"}}}
@@ -210,7 +210,7 @@ func TestLadder(t *testing.T) {
 // are drawn one by one from masks have its law already, in any order.
 func TestMaskedStart(t *testing.T) {
 	f, model := newFake(t)
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Fill = FillAny
 	o.Initial.Kind, o.Steps, o.Chains, o.Seed = StartMask, 0, 20000, 6
 	checkLaw(t, f, model, twoSlots, 2, o, func([]string) bool { return true })
@@ -249,7 +249,7 @@ func TestGivenStart(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.template+" "+test.initial, func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Chains, o.Steps, o.Candidates = 3, 2, 0
 			if err := Find("initial").Set(&o, test.initial); err != nil {
 				t.Fatal(err)

@@ -135,6 +135,10 @@ type Options struct {
 	Fill FillKind
 	Case Case
 	Sampling
+	// Error is the relative standard error that Auto is to reach for the probability
+	// of the first fill, and Budget what that may cost. Only for Auto.
+	Error  float64
+	Budget Budget
 	// Chains is their number; the final state of each is one sample of the papers'
 	// protocol.
 	Chains int
@@ -164,8 +168,8 @@ type Options struct {
 // Sampling is how chains move, and over what: what methods of an evaluation may
 // differ in, as its files hold it.
 type Sampling struct {
-	// Sampler is one of Samplers(); Settings are those of its own that are not listed
-	// here, see samplers.Describe.
+	// Sampler is Auto or one of Samplers(); Settings are those of its own that are not
+	// listed here, see samplers.Describe.
 	Sampler  string                `json:"sampler"`
 	Settings []samplers.Assignment `json:"settings,omitempty"`
 	// Steps is the length of each chain, its warm-up included. 0 keeps the starts.
@@ -185,8 +189,13 @@ type Sampling struct {
 	Gradient lm.Gradient `json:"gradient"`
 	// Candidates limits every slot to the model's most probable tokens, and the
 	// target with it; 0 is the whole vocabulary.
-	Candidates int       `json:"candidates"`
-	Energy     lm.Energy `json:"energy"`
+	// AutoCandidates takes 250, and fewer for an answer by Auto where fewer hold
+	// nearly all that the model believes of the slot; a single slot then has the
+	// whole vocabulary.
+	Candidates int `json:"candidates"`
+	// Joint is what U is, and Order the chain rule's.
+	Joint Joint `json:"joint"`
+	Order Order `json:"order"`
 	// Temperature T samples from exp(U/T).
 	Temperature float64 `json:"temperature"`
 	Initial     Start   `json:"initial"`
@@ -202,7 +211,26 @@ const Free = -1
 // three blanks among 300 words take less than three times as long as among 60.
 const usualWindow = 192
 
+// AutoCandidates, as Candidates, leaves their number to the sampler.
+const AutoCandidates = -1
+
+// Auto, as Sampler, takes the cheapest way to probabilities of a wanted accuracy:
+// enumeration, weighted draws, or chains, see Result.Method. Where an option is set that
+// chains alone have, such as Steps or Initial, it is the sampler that moves chains
+// where none is named.
+const Auto = "auto"
+
+// defaultSampler moves the chains where none is named.
 const defaultSampler = "dmala"
+
+// Chains have so many steps, and there are so many of them, where nothing else is said.
+const (
+	defaultSteps  = 50
+	defaultChains = 25
+)
+
+// defaultCandidates is how many tokens a slot keeps of the vocabulary at most.
+const defaultCandidates = 250
 
 // DefaultOptions returns what a user gets who names nothing but a template. The
 // seed is 0.
@@ -211,22 +239,41 @@ func DefaultOptions() Options {
 		Mode: ModeSample,
 		Fill: FillWords,
 		Sampling: Sampling{
-			Sampler:     defaultSampler,
-			Steps:       50,
+			Sampler:     Auto,
+			Steps:       defaultSteps,
 			WarmUp:      HalfSteps,
-			Candidates:  250,
-			Energy:      lm.PLL,
+			Candidates:  AutoCandidates,
+			Joint:       JointChain,
+			Order:       OrderBoth,
 			Temperature: 1,
 			Initial:     Start{Kind: StartModel},
 		},
-		Chains:      25,
+		Error:       0.05,
+		Budget:      Budget{Rows: 4000},
+		Chains:      defaultChains,
 		Top:         5,
 		Rank:        RankDistinct,
 		LengthScore: BlankLeftToRight,
 	}
 }
 
-// Samplers lists the samplers that fill text, the default first.
+// answers tells whether probabilities are asked for, and no chains: neither a sampler
+// nor anything that chains alone have.
+func (o *Options) answers() bool {
+	return o.Sampler == Auto && o.Mode == ModeSample && o.Chains == defaultChains && o.Steps == defaultSteps && o.WarmUp == HalfSteps && o.StepSize == 0 &&
+		o.Balance == "" && o.Gradient == "" && o.Ladder == nil && o.Rank == RankDistinct && o.Initial.Kind == StartModel
+}
+
+// moves is the sampler that moves the chains where there are any.
+func (s *Sampling) moves() string {
+	if s.Sampler == Auto {
+		return defaultSampler
+	}
+	return s.Sampler
+}
+
+// Samplers lists the samplers that fill text by chains, the first being the one that
+// moves them where none is named.
 func Samplers() []string {
 	names := []string{defaultSampler}
 	for _, name := range samplers.Names() {
@@ -237,20 +284,23 @@ func Samplers() []string {
 	return names
 }
 
+// samplerNames are all that the option sampler takes, the default first.
+func samplerNames() []string { return append([]string{Auto}, Samplers()...) }
+
 // onText is how the sampler is run on text, the zero value where it is not.
 func (o *Options) onText() samplers.OnText {
-	if onText := samplers.Describe(o.Sampler).OnText; onText != nil {
+	if onText := samplers.Describe(o.moves()).OnText; onText != nil {
 		return *onText
 	}
 	return samplers.OnText{}
 }
 
 // has tells whether the sampler has a setting.
-func (o *Options) has(setting string) bool { return samplers.Describe(o.Sampler).Has(setting) }
+func (o *Options) has(setting string) bool { return samplers.Describe(o.moves()).Has(setting) }
 
 // own is the sampler with the settings that are no options here.
 func (s *Sampling) own() samplers.Spec {
-	return samplers.Spec{Name: s.Sampler, Settings: s.Settings, OnText: true}
+	return samplers.Spec{Name: s.moves(), Settings: s.Settings, OnText: true}
 }
 
 // spec is the sampler with what the options set.
@@ -268,12 +318,16 @@ func (o *Options) spec() samplers.Spec {
 // read takes a sampler with settings: those that are options of their own, and
 // others of its own. An error completes the sentence `"x" is not …`.
 func (s *Sampling) read(text string) error {
+	if text == Auto {
+		s.Sampler, s.Settings = Auto, nil
+		return nil
+	}
 	spec, err := samplers.ParseList(text)
 	switch {
 	case err != nil || len(spec) != 1:
 		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
 	case !slices.Contains(Samplers(), spec[0].Name):
-		return errors.New("one of " + strings.Join(Samplers(), ", "))
+		return errors.New("one of " + strings.Join(samplerNames(), ", "))
 	}
 	o := Options{Sampling: *s}
 	o.Sampler, o.Settings = spec[0].Name, nil
@@ -295,6 +349,13 @@ func (s *Sampling) read(text string) error {
 // settled returns the options with the sampler's own choices in the places that
 // were left to it, and whether what the sampler can tune is to be adapted.
 func (o Options) settled() (settled Options, adapt bool) {
+	if o.answers() {
+		return o, false // no chains, so nothing of what moves them
+	}
+	o.Sampler = o.moves()
+	if o.Candidates == AutoCandidates {
+		o.Candidates = defaultCandidates
+	}
 	if o.Mode != ModeSample {
 		o.WarmUp = 0
 	}

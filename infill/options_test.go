@@ -15,7 +15,7 @@ func TestValidate(t *testing.T) {
 		change       func(*Options)
 		option, want string
 	}{
-		{func(o *Options) { o.Sampler = "metropolis" }, "sampler", `"metropolis" is not one of dmala, `},
+		{func(o *Options) { o.Sampler = "metropolis" }, "sampler", `"metropolis" is not one of auto, dmala, `},
 		{func(o *Options) { o.Chains = 0 }, "samples", `"0" is not`},
 		{func(o *Options) { o.Chains = 1 << 20 }, "samples", `"1048576" is not`},
 		{func(o *Options) { o.Top = 0 }, "top", `"0" is not`},
@@ -29,8 +29,8 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
 		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of auto, sqrt, `},
 		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs has none to choose"},
-		{func(o *Options) { o.Candidates = -1 }, "candidates", `"-1" is not`},
-		{func(o *Options) { o.Energy = "mle" }, "energy", `"mle" is not one of pll, filled`},
+		{func(o *Options) { o.Candidates = -2 }, "candidates", `"-2" is not`},
+		{func(o *Options) { o.Joint = "mle" }, "joint", `"mle" is not one of chain, pll, ag, filled`},
 		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of auto, local, full, stochastic`},
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
 		{func(o *Options) { o.Temperature = 0 }, "temperature", `"0" is not a number above 0`},
@@ -53,7 +53,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Ladder = []float64{1, 3, 2} }, "ladder", "2 after 3: temperatures must ascend"},
 		{func(o *Options) { o.Ladder = []float64{2, 3} }, "ladder", "it begins with 2, and what is drawn from is temperature 1"},
 		{func(o *Options) { o.Ladder, o.Sampler = []float64{1, 2}, "gibbs" }, "ladder", "replicas swap by their energies"},
-		{func(o *Options) { o.Ladder, o.Gradient = []float64{1, 2}, lm.Stochastic }, "ladder", "replicas with stochastic gradients"},
+		{func(o *Options) { o.Sampler, o.Ladder, o.Gradient = "dmala", []float64{1, 2}, lm.Stochastic }, "ladder", "replicas with stochastic gradients"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {
@@ -73,10 +73,10 @@ func TestValidate(t *testing.T) {
 func TestSamplers(t *testing.T) {
 	f, _ := newFake(t)
 	names := Samplers()
-	if names[0] != DefaultOptions().Sampler {
-		t.Errorf("the default sampler %s is not the first of %v", DefaultOptions().Sampler, names)
+	if names[0] != defaultSampler {
+		t.Errorf("the sampler of chains that none is named for, %s, is not the first of %v", defaultSampler, names)
 	}
-	for _, name := range names {
+	for _, name := range append(names, Auto) {
 		o := DefaultOptions()
 		o.Sampler = name
 		if err := o.Validate(); err != nil {

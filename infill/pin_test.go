@@ -16,7 +16,7 @@ func TestPins(t *testing.T) {
 	dog, _ := tokenizer.ID("dog")
 	for _, sampler := range Samplers() {
 		t.Run(sampler, func(t *testing.T) {
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Fill = FillAny
 			o.Sampler, o.Steps, o.Chains, o.Candidates, o.Top = sampler, 400, 40, 0, 1000
 			observed := 0
@@ -74,7 +74,7 @@ func TestPinsRefused(t *testing.T) {
 		"every slot is pinned":              {dog},
 	}
 	for want, pins := range tests {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Pins = pins
 		_, err := f.Fill(t.Context(), "the [MASK] .", o, nil)
 		var option *OptionError
@@ -86,11 +86,11 @@ func TestPinsRefused(t *testing.T) {
 
 func TestFreePins(t *testing.T) {
 	f := New(&fakeModel{positions: 32, bond: 1}, newTokenizer(t))
-	want, err := f.Fill(t.Context(), "the [MASK] [MASK] .", DefaultOptions(), nil)
+	want, err := f.Fill(t.Context(), "the [MASK] [MASK] .", chainOptions(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Pins = []int{Free, Free}
 	got, err := f.Fill(t.Context(), "the [MASK] [MASK] .", o, nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestLogLikelihoods(t *testing.T) {
 	for i := range 100 {
 		fills = append(fills, []int{6 + i%12, 6 + i*5%11})
 	}
-	got, err := f.LogLikelihoods(t.Context(), "the [MASK] [MASK] .", "pll", fills)
+	got, err := f.LogLikelihoods(t.Context(), "the [MASK] [MASK] .", chainOptions(), fills)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,13 +162,13 @@ func TestLogLikelihoods(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.LogLikelihoods(ctx, "the [MASK] [MASK] .", "pll", fills); !errors.Is(err, context.Canceled) {
+	if _, err := f.LogLikelihoods(ctx, "the [MASK] [MASK] .", chainOptions(), fills); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled call gives %v", err)
 	}
-	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", "pll", fills); err == nil {
+	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", chainOptions(), fills); err == nil {
 		t.Error("two tokens for one slot were taken")
 	}
-	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", "joules", nil); err == nil {
-		t.Error("an unknown energy was taken")
+	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", Options{}, nil); err == nil {
+		t.Error("options that are none were taken")
 	}
 }

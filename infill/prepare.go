@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"infill/lm"
 	"infill/samplers"
@@ -112,11 +114,11 @@ func checkTogether(p *plan, o Options) error {
 	if why == "" {
 		return nil
 	}
-	kind := samplers.Describe(o.Sampler)
+	kind := samplers.Describe(o.moves())
 	switch {
 	case o.Mode == ModeDecode:
 		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
-	case kind.Conditionals || kind.Distances:
+	case !o.answers() && (kind.Conditionals || kind.Distances):
 		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
 	case o.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
@@ -158,13 +160,17 @@ type run struct {
 	options Options // settled
 	adapt   bool    // tune the kernel in the warm-up
 	plan
-	label   string // of the random streams
-	target  lm.Target
-	kernel  samplers.Kernel // nil in a decoding
+	label   string          // of the random streams
+	target  lm.Target       // nil in the answer for a single slot
+	kernel  samplers.Kernel // nil in a decoding, and in an answer
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
 	rows    int64 // model rows beside the target's
 	hints   []string
+	// logp are the log-probabilities of all tokens with every slot masked,
+	// [slots][vocabulary].
+	logp  [][]float32
+	began time.Time // the fill
 }
 
 // prepare asks the model what is likely, and makes a run of a plan.
@@ -181,25 +187,30 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	if err != nil {
 		return nil, err
 	}
-	r.rows = 1
+	r.rows, r.logp = 1, logp
 	support := make([][]int, len(r.template.Slots))
 	weights := make([][]float32, len(r.variables))
 	r.variables = slices.Clone(r.variables)
 	for n := range r.variables {
 		v := &r.variables[n]
 		r.hint(v, logp)
-		if v.words == nil && !v.listed && o.Candidates < len(v.support) {
-			v.support = Candidates(v.support, sumOver(v.slots, logp), o.Candidates)
+		if v.words == nil && !v.listed {
+			v.support = r.narrowed(v.support, sumOver(v.slots, logp))
 		}
 		weights[n] = v.logWeights(logp)
 		for i, slot := range v.slots {
 			support[slot] = v.supportOf(i)
 		}
 	}
-	r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, lm.TargetOptions{
-		Energy: o.Energy, Gradient: r.options.Gradient, Support: support, Distances: samplers.Describe(o.Sampler).Distances,
-	})
+	energy, err := o.energy(p)
 	if err != nil {
+		return nil, err
+	}
+	if o.answers() && len(r.template.Slots) == 1 && r.variables[0].words == nil && o.Joint != JointFilled {
+		return r, nil // the row that has run says it all
+	}
+	energy.Gradient, energy.Support, energy.Distances = r.options.Gradient, support, samplers.Describe(o.Sampler).Distances
+	if r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, energy); err != nil {
 		return nil, err
 	}
 	if r.together() != "" {
@@ -207,7 +218,7 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 			return nil, err
 		}
 	}
-	if o.Mode == ModeDecode {
+	if o.Mode == ModeDecode || o.answers() {
 		return r, nil
 	}
 	if r.start, err = r.initial(ctx, weights); err != nil {
@@ -269,6 +280,29 @@ func (r *run) hint(v *variable, logp [][]float32) {
 		advice = "--fill tokens takes it"
 	}
 	r.hints = append(r.hints, fmt.Sprintf("the model would rather put %q %s (%.0f %%): %s", strings.TrimSpace(r.filler.tokenizer.Token(best)), where, 100*share, advice))
+}
+
+// narrowed are the candidates of a slot: as many of the likeliest tokens as the options
+// say. Where they leave it to us, a single slot keeps all, since one row knows them, and
+// others keep no more than hold nearly all of the probability.
+func (r *run) narrowed(support []int, logp []float32) []int {
+	number := r.options.Candidates
+	if number != AutoCandidates {
+		return Candidates(support, logp, number)
+	}
+	if len(r.template.Slots) == 1 {
+		return support
+	}
+	support = Candidates(support, logp, defaultCandidates)
+	best := slices.Clone(support)
+	slices.SortFunc(best, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), a-b) })
+	held := 0.0
+	for i, token := range best {
+		if held += math.Exp(float64(logp[token])); held >= enough {
+			return Candidates(support, logp, i+1)
+		}
+	}
+	return support
 }
 
 // sumOver adds the slots' log-probabilities of every token; that of one slot is

@@ -19,7 +19,7 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 		return nil, err
 	}
 	o := r.options
-	result := &Result{Template: r.typed.Text, Model: r.filler.Model(), Seed: o.Seed, Stats: r.stats(s)}
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Model: r.filler.Model(), Seed: o.Seed, Stats: r.stats(s)}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
 	}
@@ -62,6 +62,11 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 	}
 	if o.Mode == ModeSample {
 		s.diagnose(result, order)
+		for i := range result.Fills {
+			f := &result.Fills[i]
+			f.Probability, f.ProbabilityError = &f.Frequency, f.FrequencyStandardError
+		}
+		result.Method, result.Stats.ListedProbability = o.Sampler, listedProbability(result.Fills)
 	}
 	result.Stats.Device = result.Model.Device
 	result.Stats.ModelRows = r.target.Counts().Rows + r.rows // with what scoring took
@@ -90,10 +95,13 @@ func (r *run) legible(s *sampled, top int) []int {
 func (r *run) stats(s *sampled) Stats {
 	o, counts := r.options, r.target.Counts()
 	stats := Stats{
-		Mode: o.Mode, Sampler: o.Sampler, Slots: len(r.variables), Chains: o.Chains, Steps: o.Steps,
+		Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Chains: o.Chains, Steps: o.Steps,
 		StepSize: finite(s.stepSize), WarmUp: WarmUp{Steps: o.WarmUp}, Ladder: o.Ladder, SwapRates: s.swaps,
 		Draws: len(s.draws), DistinctFills: len(s.energy),
 		EnergyEvaluations: counts.EnergyEvaluations, GradientEvaluations: counts.GradientEvaluations,
+	}
+	if o.Joint == JointChain {
+		stats.Order = o.Order
 	}
 	switch o.Mode {
 	case ModeDecode:
@@ -154,7 +162,7 @@ func (r *run) warnings(result *Result) []string {
 	warnings = append(warnings, r.hints...)
 	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
 		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
-	} else if s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
+	} else if result.Method == s.Sampler && s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
 		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}
 	warnings = append(warnings, unconverged(result)...)
@@ -168,7 +176,7 @@ func tooFew(found, wanted int) []string {
 	if found >= wanted {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps), or raise the temperature", wanted, found)}
+	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise the temperature", wanted, found)}
 }
 
 // score rates the fills of a template of several lengths, see Fill.Score.

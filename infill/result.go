@@ -3,12 +3,22 @@ package infill
 // Result is what filling one template gives. Its JSON is part of the command's
 // contract: fields may be added, never renamed.
 type Result struct {
+	// Format is the version of this form, 2; the first had no such field.
+	Format    int    `json:"format"`
 	Template  string `json:"template"`
 	Model     Model  `json:"model"`
 	Signature string `json:"signature"`
 	Seed      uint64 `json:"seed"`
-	Fills     []Fill `json:"samples"`
-	Stats     Stats  `json:"stats"`
+	// Method tells where probabilities come from: MethodExact, MethodImportance or
+	// MethodChains where the sampler is Auto, and else the sampler's name; "" where the
+	// fills follow no known law.
+	Method string `json:"method"`
+	Fills  []Fill `json:"samples"`
+	// Marginals are the likeliest values of each blank, whatever the others hold,
+	// [blanks][values]; nil where a named sampler filled, and where a template has
+	// several lengths.
+	Marginals [][]Marginal `json:"marginals,omitempty"`
+	Stats     Stats        `json:"stats"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
 	// Windows are the parts of a long text that the model saw; nil where it saw all.
@@ -16,6 +26,17 @@ type Result struct {
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
+}
+
+// resultFormat is Result.Format.
+const resultFormat = 2
+
+// Marginal is a value of one blank with its probability.
+type Marginal struct {
+	Text          string  `json:"text"`
+	TokenIDs      []int   `json:"token_ids"` // of the blank's slots
+	Probability   float64 `json:"probability"`
+	StandardError float64 `json:"probability_error"` // 0 where enumerated
 }
 
 // Fill is one ranked fill: what all blanks hold.
@@ -27,6 +48,12 @@ type Fill struct {
 	// Spans holds the byte range of each of Values in Text, [blanks].
 	Spans    [][2]int `json:"spans"`
 	TokenIDs []int    `json:"token_ids"` // [slots]
+	// Probability is that of the fill among all fills of the candidates, and
+	// ProbabilityError its standard error, 0 where it is enumerated. Of a named sampler
+	// they are the share of the draws and its error between chains, which a single
+	// chain has none of. nil where there is no such number.
+	Probability      *float64 `json:"probability"`
+	ProbabilityError *float64 `json:"probability_error"`
 	// LogLikelihood is U of the fill, in nats; the temperature does not enter.
 	LogLikelihood float64 `json:"log_likelihood"`
 	// Pieces is the number of tokens of each blank, [blanks], where the template
@@ -39,16 +66,18 @@ type Fill struct {
 	// rest of its word alone (Options.LengthScore; Kauf and Ivanova, ACL 2023). So a
 	// fill gains neither by being cut into more pieces nor by having fewer words.
 	Score *float64 `json:"score,omitempty"`
+	// The counts of visits below are a named sampler's.
+	//
 	// Count tells how often the fill was drawn among the Stats.Draws draws that
 	// were ranked: all states after the warm-up, or the final states alone
 	// where Options.Rank is "final".
-	Count int `json:"count"`
+	Count int `json:"count,omitempty"`
 	// Frequency is Count over the draws, those of its own length where there are
 	// several; its standard error is taken between chains and nil where one or two
 	// chains alone met the fill, and for a single chain. Fills that follow no known
 	// law (Stats.Law) have none: 0 and nil.
 	Frequency              float64  `json:"frequency,omitempty"`
-	FrequencyStandardError *float64 `json:"frequency_standard_error"`
+	FrequencyStandardError *float64 `json:"frequency_standard_error,omitempty"`
 	// FrequencyInterval holds the fill's probability in 95 % of cases where the
 	// chains have converged: Wilson's, over EffectiveDraws.
 	FrequencyInterval *[2]float64 `json:"frequency_interval,omitempty"`
@@ -59,7 +88,7 @@ type Fill struct {
 	// frequency, or for U where that is less.
 	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 	// FinalCount tells how many chains ended with the fill.
-	FinalCount int `json:"final_count"`
+	FinalCount int `json:"final_count,omitempty"`
 }
 
 // Stats tells how a result was sampled and what it took.
@@ -68,10 +97,29 @@ type Stats struct {
 	Sampler string `json:"sampler"`
 	// Law is NoLaw where the fills are the finds of a search, "" where they are
 	// draws from what the sampler targets.
-	Law    string `json:"law,omitempty"`
-	Slots  int    `json:"slots"` // that move; those of one name count once
-	Chains int    `json:"chains"`
-	Steps  int    `json:"steps"` // of each chain, warm-up included
+	Law string `json:"law,omitempty"`
+	// Joint is what U is, and Order the chain rule's.
+	Joint Joint `json:"joint"`
+	Order Order `json:"order,omitempty"`
+	// Candidates are how many tokens, or words, each slot may take, [slots]; nil where
+	// there are several lengths.
+	Candidates []int `json:"candidates,omitempty"`
+	// CandidatesProbability is what they hold of the probability of all fills over the
+	// whole vocabulary, nil where it is not known; ListedProbability is what the fills
+	// of the result hold of that of the candidates.
+	CandidatesProbability *float64 `json:"candidates_probability,omitempty"`
+	ListedProbability     *float64 `json:"listed_probability,omitempty"`
+	// LogNormaliser is the logarithm of the sum of exp(U/T) over the candidates' fills,
+	// and NormaliserError the relative standard error of that sum; nil where a named
+	// sampler filled.
+	LogNormaliser   *float64 `json:"log_normaliser,omitempty"`
+	NormaliserError *float64 `json:"normaliser_error,omitempty"`
+	// ParetoK is the shape of the tail of the weights of MethodImportance: above 0.7
+	// errors are not to be believed.
+	ParetoK *float64 `json:"pareto_k,omitempty"`
+	Slots   int      `json:"slots"` // that move; those of one name count once
+	Chains  int      `json:"chains"`
+	Steps   int      `json:"steps"` // of each chain, warm-up included
 	// StepSize is α after the warm-up, nil for samplers that have none, and where
 	// adaptation found no penalty best (+Inf).
 	StepSize *float64 `json:"step_size"`
@@ -97,7 +145,8 @@ type Stats struct {
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
 	// SplitRHat of U is near 1 where the halves of all chains agree; above 1.3 the
 	// result carries a warning. 1000 stands for more. EffectiveDraws is how many
-	// independent draws of U the draws are worth. Both are nil where they are not
+	// independent draws of U the draws are worth; of MethodImportance it is Kong's
+	// number, (Σ w)²/Σ w². Both are nil where they are not
 	// defined (fewer than 4 draws a chain, or all the same), and where nothing was
 	// drawn from a known law; of several lengths they are those of the worst.
 	SplitRHat      *float64 `json:"split_r_hat,omitempty"`

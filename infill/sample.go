@@ -10,8 +10,13 @@ import (
 
 // Progress is a moment of a run. It is the receiver's own: nothing in it
 // changes afterwards.
+//
+// Where the sampler is Auto there are no chains to hear of: Step and Steps tell how far
+// the answer is, and Answer makes what is known so far, while the observer runs; nil
+// where nothing is.
 type Progress struct {
 	Template string
+	Answer   func() *Result
 	Step     int // 0 is the initial states
 	Steps    int // of the whole run
 	// Pieces is the number of slots of each blank, [blanks]. Where the template has

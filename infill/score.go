@@ -188,15 +188,19 @@ func (f *Filler) LogConditionals(ctx context.Context, template string, ids []int
 	return logp, nil
 }
 
-// LogLikelihoods returns U in nats of given fills of a template, [fills], each
-// fill being the token ids of its slots. It serves
+// LogLikelihoods returns U in nats, the joint of the options, of given fills of a
+// template, [fills], each fill being the token ids of its slots. It serves
 // samplers that move without knowing U. Errors are those of Fill.
-func (f *Filler) LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error) {
-	if reason := Find("energy").fault(&Options{Sampling: Sampling{Energy: energy}}); reason != "" {
-		return nil, &OptionError{Option: "energy", Reason: reason}
+func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options, fills [][]int) ([]float64, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	parsed, err := f.Template(template)
 	if err != nil || len(fills) == 0 {
+		return nil, err
+	}
+	energy, err := o.energy(&plan{template: parsed})
+	if err != nil {
 		return nil, err
 	}
 	model, err := f.open(ctx)
@@ -216,7 +220,8 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, energy lm.
 		slices.Sort(support[slot])
 		support[slot] = slices.Compact(support[slot])
 	}
-	target, err := model.NewTarget(parsed.IDs, parsed.Slots, lm.TargetOptions{Energy: energy, Gradient: lm.Local, Support: support})
+	energy.Gradient, energy.Support = lm.Local, support
+	target, err := model.NewTarget(parsed.IDs, parsed.Slots, energy)
 	if err != nil {
 		return nil, err
 	}

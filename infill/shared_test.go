@@ -10,7 +10,7 @@ func TestSharedStart(t *testing.T) {
 	f, _ := newFake(t)
 	starts := map[[2]int]bool{}
 	for seed := range uint64(20) {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Initial.Kind, o.Seed, o.Chains = StartShared, seed, 6
 		parted := false
 		_, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {

@@ -57,6 +57,16 @@ func (r *run) signature(m Model) string {
 	if o.Mode != ModeSample {
 		s.options(o, "mode")
 	}
+	if o.answers() {
+		s.options(o, "sampler", "joint")
+		if o.Joint == JointChain {
+			s.options(o, "order")
+		}
+		s.options(o, "candidates", "temperature", "error", "budget", "seed")
+		r.limits(&s)
+		s.model(m)
+		return s.String()
+	}
 	if decode {
 		s.add("rounds", strconv.Itoa(r.rounds()))
 	} else {
@@ -72,7 +82,10 @@ func (r *run) signature(m Model) string {
 		}
 		s.options(o, "balance")
 	}
-	s.options(o, "energy")
+	s.options(o, "joint")
+	if o.Joint == JointChain {
+		s.options(o, "order")
+	}
 	if !decode {
 		s.options(o, "gradient")
 	}
@@ -87,6 +100,14 @@ func (r *run) signature(m Model) string {
 		s.options(o, "steps", "warm-up", "initial")
 	}
 	s.options(o, "rank", "seed")
+	r.limits(&s)
+	s.model(m)
+	return s.String()
+}
+
+// limits writes down what the fills are kept to.
+func (r *run) limits(s *signature) {
+	o := &r.options
 	for _, n := range slices.Sorted(maps.Keys(o.Words)) {
 		s.add("slot", strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
 	}
@@ -101,9 +122,7 @@ func (r *run) signature(m Model) string {
 		s.options(o, "characters")
 	}
 	s.options(o, "pieces")
-	s.model(m)
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))
 	}
-	return s.String()
 }

@@ -76,7 +76,7 @@ func (t Option) Unfit(o *Options) string {
 		case o.Mode != ModeSample:
 			return string(o.Mode) + " " + u.reason
 		default:
-			return o.Sampler + " " + u.reason
+			return o.moves() + " " + u.reason
 		}
 	}
 	return ""
@@ -138,6 +138,7 @@ func table() []Option {
 func newTable() []Option {
 	decodes := func(o *Options) bool { return o.Mode == ModeDecode }
 	searches := func(o *Options) bool { return o.Mode == ModeBest }
+	named := func(o *Options) bool { return !o.answers() }
 	balances := strings.Join(samplers.BalanceNames(), ", ")
 	starts := []StartKind{StartModel, StartRandom, StartShared, StartMask}
 	return []Option{
@@ -159,13 +160,28 @@ func newTable() []Option {
 		choice(Option{Name: "mode", Help: "draw fills; search for the likeliest by annealing; or decode by confidence, without chains"},
 			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
 		{
-			Name: "sampler", Kind: "NAME", Sampling: true, Values: Samplers(), want: "one of " + strings.Join(Samplers(), ", "),
-			Help:    "how the chains move, see infill help samplers; one of " + strings.Join(Samplers(), ", "),
-			get:     func(o *Options) string { return o.own().String() },
+			Name: "sampler", Kind: "NAME", Sampling: true, Values: samplerNames(), want: "one of " + strings.Join(samplerNames(), ", "),
+			Help: "how probabilities are found: auto, or by chains that move as named, see infill help samplers; one of " + strings.Join(samplerNames(), ", "),
+			get: func(o *Options) string {
+				if o.Sampler == Auto {
+					return Auto
+				}
+				return o.own().String()
+			},
 			set:     func(o *Options, text string) bool { return o.read(text) == nil },
 			explain: func(text string) error { return new(Sampling).read(text) },
 		},
-		numeric(Option{Name: "samples", Kind: "N", Unit: "chains", Help: "chains, each of which ends in one sample",
+		numeric(Option{Name: "error", Kind: "E", Help: "relative standard error wanted of the first fill's probability", Values: strings.Fields("0.01 0.02 0.05 0.1 0.2"),
+			want: "a number above 0, at most 1, as in 0.05", useless: []useless{{named, "runs the steps that it is given: leave it out"}},
+		}, func(o *Options) *float64 { return &o.Error }, "", 0, math.SmallestNonzeroFloat64, 1),
+		{
+			Name: "budget", Kind: "{ROWS|SECONDSs}", Help: "model rows, or seconds as in 2s, that reaching the error may cost", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
+			want:    "a number of model rows above 0, or seconds above 0, as in 2s",
+			useless: []useless{{named, "runs the steps that it is given: leave it out"}},
+			get:     func(o *Options) string { return o.Budget.String() },
+			set:     func(o *Options, text string) bool { return o.Budget.set(text) },
+		},
+		numeric(Option{Name: "samples", Kind: "N", Unit: "chains", Help: "chains of a named sampler, each of which ends in one sample",
 			Values: strings.Fields("1 5 10 25 50 100"), want: fmt.Sprintf("a whole number from 1 to %d", maxChains)},
 			func(o *Options) *int { return &o.Chains }, "", 0, 1, maxChains),
 		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: "a whole number of 1 or more"},
@@ -204,11 +220,33 @@ func newTable() []Option {
 				return o.Balance == "" || new(samplers.Balance).Set(text) == nil
 			},
 		},
-		numeric(Option{Name: "candidates", Kind: "N", Unit: "tokens", Sampling: true, Help: "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
-			Values: strings.Fields("10 50 100 250 500 1000 0"), want: "a whole number of 0 (the whole vocabulary) or more"},
-			func(o *Options) *int { return &o.Candidates }, "", 0, 0, math.MaxInt),
-		choice(Option{Name: "energy", Sampling: true, Help: "what is likelihood: each slot masked in turn, or nothing masked"},
-			func(o *Options) *lm.Energy { return &o.Energy }, lm.PLL, lm.Filled),
+		numeric(Option{Name: "candidates", Kind: "{auto|N}", Unit: "tokens", Sampling: true, Help: "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
+			Values: strings.Fields("auto 10 50 100 250 500 1000 0"), want: "auto, or a whole number of 0 (the whole vocabulary) or more"},
+			func(o *Options) *int { return &o.Candidates }, auto, AutoCandidates, 0, math.MaxInt),
+		choice(Option{Name: "joint", Sampling: true, Help: "what the likelihood of several slots is: the chain rule, the pseudo-log-likelihood, the closest to the conditionals of two, or nothing masked",
+			check: func(o *Options) string {
+				if o.Joint == JointAG && !o.answers() {
+					return "ag is enumerated, and no chains draw from it: take sampler auto"
+				}
+				return ""
+			}}, func(o *Options) *Joint { return &o.Joint }, JointChain, JointPLL, JointAG, JointFilled),
+		energyOption(),
+		{
+			Name: "order", Kind: "{both|l2r|r2l|N,N,...}", Sampling: true, Values: texts([]Order{OrderBoth, OrderLeftToRight, OrderRightToLeft}),
+			Help: "of the chain rule: the mean of both directions, one of them, or the blanks as numbered",
+			want: "one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3",
+			check: func(o *Options) string {
+				if o.Order != OrderBoth && o.Joint != JointChain {
+					return string(o.Joint) + " has none: leave it out, or take joint chain"
+				}
+				return ""
+			},
+			get: func(o *Options) string { return string(o.Order) },
+			set: func(o *Options, text string) bool {
+				o.Order = Order(text)
+				return slices.Contains([]Order{OrderBoth, OrderLeftToRight, OrderRightToLeft}, o.Order) || o.Order.numbers() != nil
+			},
+		},
 		choice(Option{Name: "gradient", Sampling: true, Values: []string{auto}, Help: "what proposals look at; auto is the sampler's own choice",
 			useless: []useless{{func(o *Options) bool { return decodes(o) || o.onText().Gradient == "" }, "uses none: leave it out"}},
 			check: func(o *Options) string {
@@ -257,6 +295,20 @@ func newTable() []Option {
 		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given", want: "a whole number of 0 or more, below 2^64"},
 			func(o *Options) *uint64 { return &o.Seed }, "", 0, 0, math.MaxUint64),
 	}
+}
+
+// energyOption is the papers' name of the joints that they sample.
+func energyOption() Option {
+	t := choice(Option{Name: "energy", Sampling: true, Help: "the papers' name of --joint pll and --joint filled"},
+		func(o *Options) *Joint { return &o.Joint }, JointPLL, JointFilled)
+	joint := t.get
+	t.get = func(o *Options) string {
+		if value := joint(o); slices.Contains(t.Values, value) {
+			return value
+		}
+		return ""
+	}
+	return t
 }
 
 func texts[T ~string](values []T) []string {

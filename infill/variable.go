@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"infill/lm"
 	"infill/samplers"
 )
@@ -94,8 +96,9 @@ type slotTarget interface {
 // variableTarget is a target over slots as one over variables, in which some
 // combinations may be forbidden. Its energy is that of the slots; the gradient of
 // a variable sums that of its slots, each at the token the category puts there.
-// It has no conditionals: those of a variable are not made of the conditionals of
-// its slots, each of which sees the others' tokens.
+// It has no conditionals of single variables: those are not made of the conditionals
+// of its slots, each of which sees the others' tokens. With several open it offers
+// distributions to draw from.
 type variableTarget struct {
 	slotTarget
 	variables  []variable
@@ -108,9 +111,13 @@ type variableTarget struct {
 	states     []int            // scratch, [chains × slots]
 	tokens     []int            // scratch, [slots]
 	gradient   []float64        // scratch, [chains × slots × slotWidth]
+	open       []bool           // scratch, [chains × slots]
 }
 
-var _ slotTarget = (*variableTarget)(nil)
+var (
+	_ slotTarget                       = (*variableTarget)(nil)
+	_ samplers.MaskedConditionalTarget = (*variableTarget)(nil)
+)
 
 // newVariableTarget stands over a target whose support in every slot is that of
 // the slot's variable. allowed may be nil.
@@ -221,6 +228,50 @@ func (t *variableTarget) sum(chains int, gradient []float64, evaluate func(slots
 				for category, at := range t.category[n][i] {
 					sum[category] += row[at]
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// LogMaskedConditionals implements samplers.MaskedConditionalTarget: the distribution
+// of a variable is the product of its slots', all of them masked, normalised over its
+// categories. It is one to draw and weigh by, and no conditional of the energy.
+func (t *variableTarget) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	below, ok := t.slotTarget.(samplers.MaskedConditionalTarget)
+	if !ok {
+		return fmt.Errorf("%T has no conditionals of several masked slots", t.slotTarget)
+	}
+	chains, n := len(states)/len(t.variables), len(t.variables)
+	t.open = slices.Grow(t.open[:0], chains*t.slots)[:chains*t.slots]
+	for chain := range chains {
+		for v := range t.variables {
+			for _, slot := range t.variables[v].slots {
+				t.open[chain*t.slots+slot] = open[chain*n+v]
+			}
+		}
+	}
+	size := chains * t.slots * t.slotWidth
+	t.gradient = slices.Grow(t.gradient[:0], size)[:size]
+	if err := below.LogMaskedConditionals(ctx, t.expand(states), t.open, t.gradient); err != nil {
+		return err
+	}
+	for chain := range chains {
+		for v := range t.variables {
+			if !open[chain*n+v] {
+				continue
+			}
+			row := logp[(chain*n+v)*t.width:][:t.categories[v]]
+			clear(row)
+			for i, slot := range t.variables[v].slots {
+				distribution := t.gradient[(chain*t.slots+slot)*t.slotWidth:]
+				for category, at := range t.category[v][i] {
+					row[category] += distribution[at]
+				}
+			}
+			total := floats.LogSumExp(row)
+			for category := range row {
+				row[category] -= total
 			}
 		}
 	}

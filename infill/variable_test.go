@@ -33,7 +33,7 @@ func TestTied(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gwg", "lb-1", "gibbs-x", "hamming-ball"} {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Sampler, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 300, 400, 1000, 3, 4
 			result := fill(t, f, "the [MASK=x] sat on [MASK] and the [MASK=x]", o)
 			if result.Stats.Slots != 2 {
@@ -173,7 +173,7 @@ func TestVariableGradient(t *testing.T) {
 func TestTiedErrors(t *testing.T) {
 	f, _ := newFake(t)
 	for _, sampler := range []string{"gibbs", "mlm-mh", "gwl", "p-ncg"} {
-		o := DefaultOptions()
+		o := chainOptions()
 		o.Sampler = sampler
 		_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x]", o, nil)
 		var option *OptionError
@@ -181,7 +181,7 @@ func TestTiedErrors(t *testing.T) {
 			t.Errorf("%s: got %v", sampler, err)
 		}
 	}
-	o := DefaultOptions()
+	o := chainOptions()
 	o.Pins = []int{6, 7, Free}
 	_, err := f.Fill(t.Context(), "the [MASK=x] and the [MASK=x] [MASK]", o, nil)
 	if want := "pins: slots 1 and 2 have one name and different pins"; err == nil || err.Error() != want {

@@ -236,8 +236,13 @@ func join(before, group *Result, top int) *Result {
 			for _, s := range y.Spans {
 				f.Spans = append(f.Spans, [2]int{s[0] + last - end, s[1] + last - end})
 			}
+			f.Probability, f.ProbabilityError = times(x, y)
 			joined.Fills = append(joined.Fills, f)
 		}
+	}
+	joined.Marginals = slices.Concat(before.Marginals, group.Marginals)
+	if group.Method != MethodExact {
+		joined.Method = group.Method
 	}
 	slices.SortStableFunc(joined.Fills, func(x, y Fill) int { return cmp.Compare(y.LogLikelihood, x.LogLikelihood) })
 	joined.Fills = joined.Fills[:min(top, len(joined.Fills))]
@@ -251,6 +256,11 @@ func join(before, group *Result, top int) *Result {
 		}
 	}
 	s, t := &joined.Stats, &group.Stats
+	s.LogNormaliser, s.NormaliserError, s.CandidatesProbability = nil, nil, nil
+	s.ListedProbability = listedProbability(joined.Fills)
+	s.Candidates = slices.Concat(s.Candidates, t.Candidates)
+	s.EffectiveDraws, s.ParetoK = worse(s.EffectiveDraws, t.EffectiveDraws, math.Min), worse(s.ParetoK, t.ParetoK, math.Max)
+	s.Draws = max(s.Draws, t.Draws)
 	s.Lengths = nil
 	s.Slots += t.Slots
 	s.ModelRows += t.ModelRows
@@ -263,4 +273,18 @@ func join(before, group *Result, top int) *Result {
 		s.MeanLogLikelihoodStandardError = &e
 	}
 	return &joined
+}
+
+// times is the probability of two fills that are taken for independent, with its
+// standard error; nil where one has none.
+func times(x, y Fill) (p, standardError *float64) {
+	if x.Probability == nil || y.Probability == nil {
+		return nil, nil
+	}
+	product := *x.Probability * *y.Probability
+	if x.ProbabilityError == nil || y.ProbabilityError == nil {
+		return &product, nil
+	}
+	e := math.Hypot(*x.ProbabilityError**y.Probability, *y.ProbabilityError**x.Probability)
+	return &product, &e
 }

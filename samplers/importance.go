@@ -38,28 +38,37 @@ import (
 // time.
 type Importance struct {
 	target    Target
-	rule      *ChainRule
+	rules     []*ChainRule
+	slots     int
 	states    []int // [draws × slots]
 	energy    []float64
 	logWeight []float64
 }
 
-// NewImportance makes an estimate without draws. order is that of
-// [NewChainRule].
-func NewImportance(target Target, order []int) (*Importance, error) {
-	rule, err := newChainRule("importance sampling", target, order)
-	if err != nil {
-		return nil, err
+// NewImportance makes an estimate without draws. orders are those of
+// [NewChainRule]; with several, each draw takes one of them at random, and q is
+// their mean.
+func NewImportance(target Target, orders ...[]int) (*Importance, error) {
+	m := &Importance{target: target}
+	if len(orders) == 0 {
+		orders = [][]int{nil}
 	}
-	return &Importance{target: target, rule: rule}, nil
+	for _, order := range orders {
+		rule, err := newChainRule("importance sampling", target, order)
+		if err != nil {
+			return nil, err
+		}
+		m.rules, m.slots = append(m.rules, rule), len(rule.categories)
+	}
+	return m, nil
 }
 
 // Draw adds one draw per stream. Streams may be used again: each goes on. After
 // an error nothing was added.
 func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
-	n, slots := len(streams), len(m.rule.categories)
-	states, logq, energy := make([]int, n*slots), make([]float64, n), make([]float64, n)
-	if err := m.rule.Draw(ctx, states, nil, streams, logq); err != nil {
+	n := len(streams)
+	states, logq, energy := make([]int, n*m.slots), make([]float64, n), make([]float64, n)
+	if err := m.draw(ctx, states, streams, logq); err != nil {
 		return err
 	}
 	if err := m.target.Energy(ctx, states, energy); err != nil {
@@ -71,6 +80,48 @@ func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	m.states = append(m.states, states...)
 	m.energy = append(m.energy, energy...)
 	m.logWeight = append(m.logWeight, logq...)
+	return nil
+}
+
+// draw draws by the mean of the rules.
+func (m *Importance) draw(ctx context.Context, states []int, streams []*rand.Rand, logq []float64) error {
+	if len(m.rules) == 1 {
+		return m.rules[0].Draw(ctx, states, nil, streams, logq)
+	}
+	n := len(streams)
+	by := make([][]int, len(m.rules)) // the draws of each rule
+	for i, stream := range streams {
+		rule := stream.IntN(len(m.rules))
+		by[rule] = append(by[rule], i)
+	}
+	for rule, draws := range by {
+		if len(draws) == 0 {
+			continue
+		}
+		part, own := make([]int, len(draws)*m.slots), make([]*rand.Rand, len(draws))
+		for k, i := range draws {
+			own[k] = streams[i]
+		}
+		if err := m.rules[rule].Draw(ctx, part, nil, own, make([]float64, len(draws))); err != nil {
+			return err
+		}
+		for k, i := range draws {
+			copy(states[i*m.slots:(i+1)*m.slots], part[k*m.slots:])
+		}
+	}
+	logqs := make([]float64, n*len(m.rules)) // [draws × rules]
+	one := make([]float64, n)
+	for rule, r := range m.rules {
+		if err := r.LogProbability(ctx, states, nil, one); err != nil {
+			return err
+		}
+		for i, l := range one {
+			logqs[i*len(m.rules)+rule] = l
+		}
+	}
+	for i := range logq {
+		logq[i] = logSumExp(logqs[i*len(m.rules):(i+1)*len(m.rules)]) - math.Log(float64(len(m.rules)))
+	}
 	return nil
 }
 
@@ -87,8 +138,7 @@ func (m *Importance) Len() int { return len(m.energy) }
 
 // State is the i-th draw, [slots].
 func (m *Importance) State(i int) []int {
-	slots := len(m.rule.categories)
-	return m.states[i*slots : (i+1)*slots]
+	return m.states[i*m.slots : (i+1)*m.slots]
 }
 
 // Energy is U of the i-th draw, in nats.

@@ -62,7 +62,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, steps := range []int{50, 2000} {
-			o := infill.DefaultOptions()
+			o := chainOptions()
 			o.Steps = steps
 			r := newRecorder(template, o, time.Now)
 			if _, err := filler.Fill(b.Context(), slots, o, func(p infill.Progress) { r.add(p) }); err != nil {

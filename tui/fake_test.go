@@ -232,7 +232,7 @@ func (c *clock) now() time.Time { return time.Unix(60*c.minutes.Load(), 0) }
 
 func testConfig(t testing.TB, template string) (Config, *fakeFiller) {
 	filler := newFakeFiller(t, &fakeModel{})
-	o := infill.DefaultOptions()
+	o := chainOptions()
 	o.Seed, o.Steps = 11, 40
 	return Config{Template: template, Options: o, Model: "toy", Models: []string{"toy"}, Now: filler.clock.now,
 		Profile: colorprofile.ANSI256, Theme: "dark",
@@ -347,4 +347,11 @@ func (d *driver) option(name string) {
 	for d.model.panel.fields[d.model.panel.at].Name != name {
 		d.keys("down")
 	}
+}
+
+// chainOptions are the defaults of chains that move by the papers' energy.
+func chainOptions() infill.Options {
+	o := infill.DefaultOptions()
+	o.Sampler, o.Joint, o.Candidates = "dmala", infill.JointPLL, 250
+	return o
 }

@@ -199,7 +199,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 			r.adopt(result.Fills)
 			entries, fills := r.unknown()
 			var known []float64
-			if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options.Energy, fills); err == nil {
+			if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options, fills); err == nil {
 				r.learn(entries, known)
 			}
 		}

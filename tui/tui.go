@@ -21,7 +21,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
-	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -56,7 +55,7 @@ type Filler interface {
 	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error)
-	LogLikelihoods(ctx context.Context, template string, energy lm.Energy, fills [][]int) ([]float64, error)
+	LogLikelihoods(ctx context.Context, template string, o infill.Options, fills [][]int) ([]float64, error)
 	Close() error
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,11 +140,11 @@ func misspelt(root *cobra.Command, template string) string {
 // resultForm writes a row of CSV for each fill.
 func resultForm() form[*infill.Result] {
 	return form[*infill.Result]{
-		header: []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score"},
+		header: []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score", "probability", "probability_error", "method"},
 		rows: func(id string, r *infill.Result) (rows [][]string) {
 			for _, s := range r.Fills {
 				pieces, frequency, score := "", allDigits(s.Frequency), ""
-				if r.Stats.Law != "" {
+				if r.Stats.Law != "" || s.Count == 0 {
 					frequency = ""
 				}
 				if s.Score != nil {
@@ -152,12 +153,21 @@ func resultForm() form[*infill.Result] {
 				rows = append(rows, []string{
 					id, r.Template, strconv.Itoa(s.Rank), s.Text, list(s.Values), list(s.TokenIDs), allDigits(s.LogLikelihood),
 					strconv.Itoa(s.Count), frequency, strconv.FormatUint(r.Seed, 10), r.Signature, pieces, score,
+					digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), r.Method,
 				})
 			}
 			return rows
 		},
 		text: resultText,
 	}
+}
+
+// digitsOrNone is a cell of CSV with a number, empty where there is none.
+func digitsOrNone(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return allDigits(*x)
 }
 
 // list is a cell of CSV with several values, which may hold any character: JSON.
@@ -185,7 +195,11 @@ func resultText(r *infill.Result, width int) string {
 	default:
 		headers = append(headers, "log-likelihood")
 	}
-	if r.Stats.Law == "" {
+	probabilities := r.Stats.Law == ""
+	switch {
+	case probabilities && r.Stats.Sampler == infill.Auto:
+		headers = append(headers, "probability")
+	case probabilities:
 		headers = append(headers, "drawn")
 	}
 	diagnosed := !narrow && slices.ContainsFunc(r.Fills, func(f infill.Fill) bool { return f.SplitRHat != nil })
@@ -201,7 +215,7 @@ func resultText(r *infill.Result, width int) string {
 		if likelihood {
 			row = append(row, fmt.Sprintf("%.2f", s.LogLikelihood))
 		}
-		if r.Stats.Law == "" {
+		if probabilities {
 			row = append(row, share(s, !narrow))
 		}
 		if diagnosed {
@@ -209,7 +223,7 @@ func resultText(r *infill.Result, width int) string {
 		}
 		rows = append(rows, row)
 	}
-	return wrap(mark(r.Template, r.Blanks), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + notes(width, footer(r)...)
+	return wrap(mark(r.Template, r.Blanks), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + marginals(r, width) + notes(width, footer(r)...)
 }
 
 // optional is a number, "" where there is none.
@@ -220,21 +234,81 @@ func optional(format string, x *float64) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// share is how often a fill was drawn, with its standard error between chains
-// where it is wanted and known, or else with what it may be.
+// share is a fill's probability, with its standard error where it is wanted and known,
+// or else with what it may be.
 func share(s infill.Fill, withError bool) string {
-	if e := s.FrequencyStandardError; e != nil && withError {
-		return fmt.Sprintf("%.1f ± %.1f %%", 100*s.Frequency, 100**e)
-	}
-	if i := s.FrequencyInterval; i != nil && withError {
+	if i := s.FrequencyInterval; i != nil && s.ProbabilityError == nil && withError {
 		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100*s.Frequency, 100*i[0], 100*i[1])
 	}
-	return fmt.Sprintf("%.1f %%", 100*s.Frequency)
+	if s.Probability != nil {
+		return probability(*s.Probability, s.ProbabilityError, withError)
+	}
+	return probability(s.Frequency, s.FrequencyStandardError, withError)
+}
+
+// probability writes one in percent, with its standard error where that is wanted and
+// there is one, to as many digits as say something.
+func probability(p float64, standardError *float64, withError bool) string {
+	if e := standardError; e != nil && *e > 0 && withError {
+		digits := min(max(1, -int(math.Floor(math.Log10(100**e)))), 4)
+		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*p, digits, 100**e)
+	}
+	digits := 1
+	if p < 0.001 {
+		digits = 3
+	}
+	return fmt.Sprintf("%.*f %%", digits, 100*p)
+}
+
+// marginals are a line for each of several blanks, with its likeliest values.
+func marginals(r *infill.Result, width int) string {
+	if len(r.Marginals) < 2 {
+		return ""
+	}
+	const most = 5
+	var b strings.Builder
+	for blank, values := range r.Marginals {
+		line := fmt.Sprintf("blank %d:", blank+1)
+		for i, v := range values[:min(len(values), most)] {
+			line += map[bool]string{true: " ", false: ", "}[i == 0] + oneLine(v.Text) + " " + probability(v.Probability, nil, false)
+		}
+		b.WriteString(wrap(line, width, "") + "\n")
+	}
+	return b.String() + "\n"
+}
+
+// answerFooter tells how probabilities were found, and what they hold.
+func answerFooter(r *infill.Result) []string {
+	s := r.Stats
+	how := r.Method + ": "
+	switch r.Method {
+	case infill.MethodExact:
+		how += fmt.Sprintf("all %s of the candidates", counted(s.DistinctFills, "fill"))
+	case infill.MethodImportance:
+		how += fmt.Sprintf("%s of the chain rule, worth %.0f", counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
+	}
+	lines := []string{fmt.Sprintf("%s, %s, %.2f s, seed %d", how, counted(s.ModelRows, "model row"), s.Seconds, r.Seed)}
+	if s.ListedProbability != nil {
+		held := "these hold " + probability(*s.ListedProbability, nil, false)
+		if s.CandidatesProbability != nil {
+			held += fmt.Sprintf(" of the candidates' probability, the candidates (%s) hold %s of all", joined(s.Candidates, "%d", ", "), probability(*s.CandidatesProbability, nil, false))
+		} else if s.Candidates != nil {
+			held += fmt.Sprintf(" of the probability of the candidates (%s)", joined(s.Candidates, "%d", ", "))
+		}
+		lines = append(lines, held)
+	}
+	if s.Lengths != nil {
+		lines = append(lines, fmt.Sprintf("%s, taken for equally likely; score: nats a word", counted(len(s.Lengths), "length")))
+	}
+	return lines
 }
 
 // footer tells how a result was made.
 func footer(r *infill.Result) []string {
 	s := r.Stats
+	if s.Sampler == infill.Auto {
+		return answerFooter(r)
+	}
 	how := fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"))
 	switch s.Mode {
 	case infill.ModeBest:

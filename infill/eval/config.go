@@ -99,6 +99,8 @@ func Presets() []string { return []string{"dlp", "discs", "none"} }
 func Preset(name string) (c Config, base infill.Sampling, methods string, err error) {
 	o := infill.DefaultOptions()
 	base = o.Sampling
+	// The protocols compare samplers of the papers' energy.
+	base.Sampler, base.Joint, base.Candidates = infill.Samplers()[0], infill.JointPLL, 250
 	c = Config{
 		Preset: name, Sentences: 20, Chains: o.Chains, Top: o.Top, Seed: 1,
 		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples, Confidence: metrics.DefaultOptions().Confidence},

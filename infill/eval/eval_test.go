@@ -521,7 +521,7 @@ func TestParseVariants(t *testing.T) {
 		}, ""},
 		{"", nil, "a sampler is missing"},
 		{"gibbs,,dmala", nil, "a sampler is missing"},
-		{"gibs", nil, `"gibs" is not one of dmala`},
+		{"gibs", nil, `"gibs" is not one of auto, dmala`},
 		{"steps=3", nil, "belongs to no sampler"},
 		{"gibbs,steps=3", nil, `write NAME:steps=3`},
 		{"gibbs:papers", nil, "gibbs has no papers"},

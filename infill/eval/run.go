@@ -386,7 +386,7 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		return nil, err
 	}
 	for _, m := range unscored {
-		u, err := f.LogLikelihoods(ctx, template, options.Energy, slices.Collect(slices.Chunk(m.ids, len(m.ids)/chains)))
+		u, err := f.LogLikelihoods(ctx, template, options, slices.Collect(slices.Chunk(m.ids, len(m.ids)/chains)))
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,616 @@
+package infill
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"infill/lm"
+	"infill/samplers"
+	"infill/tokenize"
+)
+
+// The methods that Auto takes, see Result.Method.
+const (
+	// MethodExact enumerates all fills of the candidates: probabilities have no error.
+	MethodExact = "exact"
+	// MethodImportance draws from the chain rule and weighs the draws.
+	MethodImportance = "importance"
+	// MethodChains runs Markov chains, where the weights say that they cannot be
+	// believed.
+	MethodChains = "chains"
+)
+
+const (
+	// exactRows is up to how many model rows all fills are enumerated: two slots of
+	// 250 candidates take 501.
+	exactRows = 1000
+	// exactStates bounds the fills that are enumerated.
+	exactStates = 1 << 22
+	// enough is the share of what the model believes of a slot, all slots masked, that
+	// its candidates are to hold where their number is left to us.
+	enough = 0.995
+)
+
+// An answer is what a method says of the fills: which are likeliest, and how likely.
+type answer struct {
+	method string
+	// states are fills by probability, the likeliest first, [fills][variables];
+	// energy is their U in nats, by which a probability is exp(U/T - logZ) with the
+	// relative standard error relative.
+	states   [][]int
+	energy   []float64
+	logZ     float64
+	relative float64
+	// probability, where not nil, are the fills' own with their standard errors, for
+	// want of logZ.
+	probability, standardError []float64
+	marginals                  [][]Marginal
+	distinct                   int // fills that were looked at
+	draws                      int
+	effective                  *float64
+	paretoK, rHat              *float64
+	mean, meanError            float64 // of U
+	missed                     bool    // the accuracy within the budget
+}
+
+// of is the probability of a fill, with its standard error.
+func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
+	if a.probability != nil {
+		return a.probability[fill], a.standardError[fill]
+	}
+	p = math.Exp(a.energy[fill]/temperature - a.logZ)
+	return p, p * a.relative
+}
+
+// answer finds probabilities by the cheapest method that is accurate enough.
+func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, error) {
+	if r.enumerable() {
+		return r.enumerate(ctx, observe)
+	}
+	return r.weigh(ctx, observe)
+}
+
+// states is the number of all fills of the candidates.
+func (r *run) states() float64 {
+	n := 1.0
+	for i := range r.variables {
+		n *= float64(r.variables[i].categories())
+	}
+	return n
+}
+
+// enumerable tells whether all fills can be gone through for few rows.
+func (r *run) enumerable() bool {
+	states := r.states()
+	if r.target == nil {
+		return true
+	}
+	rows := states * float64(len(r.template.Slots))
+	if target, ok := r.target.(lm.EnumerableTarget); ok {
+		rows = target.EnumerationRows()
+	}
+	limit := float64(exactRows)
+	if r.options.Budget.Rows > 0 {
+		limit = min(limit, float64(r.options.Budget.Rows))
+	}
+	return states <= exactStates && rows <= limit
+}
+
+// enumerate goes through all fills.
+func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, error) {
+	n := len(r.variables)
+	energy := make([]float64, int(r.states()))
+	target, enumerable := r.target.(lm.EnumerableTarget)
+	var err error
+	switch {
+	case r.target == nil:
+		for category, token := range r.variables[0].support {
+			energy[category] = float64(r.logp[0][token])
+		}
+	case r.options.Joint == JointAG && n == 2:
+		energy, err = r.closest(ctx)
+	case enumerable:
+		rows := int(target.EnumerationRows())
+		err = target.Enumerate(ctx, energy, func(done int) {
+			if observe != nil {
+				observe(r.advance(done, rows, nil))
+			}
+		})
+	default:
+		err = r.energies(ctx, energy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{method: MethodExact, distinct: len(energy)}
+	t := r.options.Temperature
+	highest := math.Inf(-1)
+	for _, u := range energy {
+		highest = max(highest, u)
+	}
+	if math.IsInf(highest, -1) {
+		return nil, misfit("slot", "the constraints forbid every fill of the candidates: loosen them, or raise candidates")
+	}
+	probability := make([]float64, len(energy))
+	total := 0.0
+	for i, u := range energy {
+		probability[i] = math.Exp((u - highest) / t)
+		total += probability[i]
+	}
+	for i, u := range energy {
+		probability[i] /= total
+		if probability[i] > 0 {
+			a.mean += probability[i] * u
+		}
+	}
+	a.logZ = highest/t + math.Log(total)
+	a.meanError = 0
+	// Fills that read alike are listed once, so a few more than asked for are kept.
+	for _, i := range largest(probability, 4*r.options.Top+64) {
+		a.states, a.energy = append(a.states, r.combination(i)), append(a.energy, energy[i])
+	}
+	a.marginals = r.listed(r.enumeratedMargins(probability), 0)
+	return a, nil
+}
+
+// combination is the state number i of an enumeration, the last variable's category
+// running fastest.
+func (r *run) combination(i int) []int {
+	state := make([]int, len(r.variables))
+	for n := len(state) - 1; n >= 0; n-- {
+		k := r.variables[n].categories()
+		state[n] = i % k
+		i /= k
+	}
+	return state
+}
+
+// energies asks a target that cannot enumerate by itself for U of every fill.
+func (r *run) energies(ctx context.Context, energy []float64) error {
+	const batch = 256
+	for first := 0; first < len(energy); first += batch {
+		part := energy[first:min(first+batch, len(energy))]
+		var states []int
+		for i := range part {
+			states = append(states, r.combination(first+i)...)
+		}
+		if err := r.target.Energy(ctx, states, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closest is log J of two slots, by their conditionals.
+func (r *run) closest(ctx context.Context) ([]float64, error) {
+	target, ok := r.target.(samplers.ConditionalTarget)
+	if !ok {
+		return nil, fmt.Errorf("%T has no conditionals, which joint ag needs", r.target)
+	}
+	categories := target.Categories()
+	width := slices.Max(categories)
+	rows := func(slot int) ([][]float64, error) {
+		other := 1 - slot
+		states, slots := make([]int, 2*categories[other]), slices.Repeat([]int{slot}, categories[other])
+		for k := range categories[other] {
+			states[2*k+other] = k
+		}
+		logp := make([]float64, categories[other]*width)
+		if err := target.LogConditionals(ctx, states, slots, logp); err != nil {
+			return nil, err
+		}
+		list := make([][]float64, categories[other])
+		for k := range list {
+			list[k] = logp[k*width:][:categories[slot]]
+		}
+		return list, nil
+	}
+	first, err := rows(0)
+	if err != nil {
+		return nil, err
+	}
+	second, err := rows(1)
+	if err != nil {
+		return nil, err
+	}
+	joint, _ := closest(first, second)
+	return joint, nil
+}
+
+// largest are the places of the n largest numbers, the largest first; of equals the
+// first.
+func largest(numbers []float64, n int) []int {
+	kept := &leastFirst{numbers: numbers}
+	for i, x := range numbers {
+		if len(kept.places) < n {
+			heap.Push(kept, i)
+		} else if x > numbers[kept.places[0]] {
+			kept.places[0] = i
+			heap.Fix(kept, 0)
+		}
+	}
+	slices.SortFunc(kept.places, func(a, b int) int { return cmp.Or(cmp.Compare(numbers[b], numbers[a]), a-b) })
+	return kept.places
+}
+
+// leastFirst is a heap with the smallest number on top, of equals the last.
+type leastFirst struct {
+	numbers []float64
+	places  []int
+}
+
+var _ heap.Interface = (*leastFirst)(nil)
+
+func (h *leastFirst) Len() int { return len(h.places) }
+func (h *leastFirst) Less(i, j int) bool {
+	a, b := h.places[i], h.places[j]
+	return h.numbers[a] < h.numbers[b] || h.numbers[a] == h.numbers[b] && a > b
+}
+func (h *leastFirst) Swap(i, j int) { h.places[i], h.places[j] = h.places[j], h.places[i] }
+func (h *leastFirst) Push(x any)    { h.places = append(h.places, x.(int)) }
+func (h *leastFirst) Pop() any {
+	last := h.places[len(h.places)-1]
+	h.places = h.places[:len(h.places)-1]
+	return last
+}
+
+// mostMarginals is how many values of a blank are listed.
+const mostMarginals = 20
+
+// blankVariables are the variables of each blank, [blanks].
+func (r *run) blankVariables() [][]int {
+	of := make([][]int, len(r.template.Blanks))
+	for n, v := range r.variables {
+		for _, slot := range v.slots {
+			blank := slices.IndexFunc(r.template.Blanks, func(b tokenize.Blank) bool { return slot < b.First+b.Slots })
+			if !slices.Contains(of[blank], n) {
+				of[blank] = append(of[blank], n)
+			}
+		}
+	}
+	return of
+}
+
+// margin is what is known of one value of a blank: a state that has it, and the sums
+// over the fills that do of their probabilities and of these squared.
+type margin struct {
+	state      []int
+	p, squares float64
+}
+
+// listed writes the likeliest values of the blanks. squares is the sum over all draws
+// of their squared weights, 0 where the probabilities have no error.
+func (r *run) listed(margins [][]*margin, squares float64) [][]Marginal {
+	list := make([][]Marginal, len(margins))
+	for blank, all := range margins {
+		b := r.template.Blanks[blank]
+		slices.SortFunc(all, func(x, y *margin) int { return cmp.Or(cmp.Compare(y.p, x.p), slices.Compare(x.state, y.state)) })
+		for _, m := range all[:min(len(all), mostMarginals)] {
+			tokens := r.tokens(m.state)
+			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots], Probability: m.p}
+			// The delta method for a ratio: Σ w² (1[has it] − p)².
+			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares))
+			list[blank] = append(list[blank], value)
+		}
+	}
+	return list
+}
+
+// enumeratedMargins sums the probabilities of all fills by what each blank holds.
+func (r *run) enumeratedMargins(probability []float64) [][]*margin {
+	n := len(r.variables)
+	margins := make([][]*margin, len(r.template.Blanks))
+	for blank, of := range r.blankVariables() {
+		size := 1
+		strides := make([]int, n)
+		for _, v := range slices.Backward(of) {
+			strides[v] = size
+			size *= r.variables[v].categories()
+		}
+		sums := make([]float64, size)
+		state, at := make([]int, n), 0
+		for _, p := range probability {
+			sums[at] += p
+			for v := n - 1; v >= 0; v-- {
+				if state[v]++; state[v] < r.variables[v].categories() {
+					at += strides[v]
+					break
+				}
+				at -= strides[v] * (state[v] - 1)
+				state[v] = 0
+			}
+		}
+		for _, at := range largest(sums, mostMarginals) {
+			m := &margin{state: make([]int, n), p: sums[at]}
+			for _, v := range of {
+				m.state[v] = at / strides[v] % r.variables[v].categories()
+			}
+			margins[blank] = append(margins[blank], m)
+		}
+	}
+	return margins
+}
+
+// weighedMargins sums the weights of draws, which add up to one, by what each blank
+// holds.
+func (r *run) weighedMargins(draws *samplers.Importance, weights []float64) [][]*margin {
+	margins := make([][]*margin, len(r.template.Blanks))
+	var key []byte
+	for blank, of := range r.blankVariables() {
+		seen := map[string]*margin{}
+		for i, w := range weights {
+			state := draws.State(i)
+			key = key[:0]
+			for _, v := range of {
+				key = append(strconv.AppendInt(key, int64(state[v]), 36), ' ')
+			}
+			m := seen[string(key)]
+			if m == nil {
+				m = &margin{state: state}
+				seen[string(key)] = m
+				margins[blank] = append(margins[blank], m)
+			}
+			m.p += w
+			m.squares += w * w
+		}
+	}
+	return margins
+}
+
+// variableOrders are the orders in which weighted draws take the variables: those of
+// the chain rule where it is the joint, and else least entropy first.
+func (r *run) variableOrders() ([][]int, error) {
+	if r.options.Joint != JointChain {
+		return [][]int{nil}, nil
+	}
+	orders, err := r.options.Order.slots(&r.plan)
+	if err != nil {
+		return nil, err
+	}
+	for i, slots := range orders {
+		var order []int
+		for _, slot := range slots {
+			if n := slices.IndexFunc(r.variables, func(v variable) bool { return slices.Contains(v.slots, slot) }); !slices.Contains(order, n) {
+				order = append(order, n)
+			}
+		}
+		orders[i] = order
+	}
+	return orders, nil
+}
+
+// tempered is a target at a temperature, as weighted draws need it.
+type tempered struct {
+	samplers.MaskedConditionalTarget
+	temperature float64
+}
+
+// Energy implements samplers.Target.
+func (t tempered) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := t.MaskedConditionalTarget.Energy(ctx, states, energy)
+	for i := range energy {
+		energy[i] /= t.temperature
+	}
+	return err
+}
+
+// drawn is how many weighted draws are made at once.
+const drawnAtOnce = 64
+
+// weigh draws from the chain rule, and weighs the draws, until the probabilities are
+// accurate enough.
+func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error) {
+	o := &r.options
+	target, ok := r.target.(samplers.MaskedConditionalTarget)
+	if !ok {
+		return nil, fmt.Errorf("%T has no conditionals of several masked slots", r.target)
+	}
+	orders, err := r.variableOrders()
+	if err != nil {
+		return nil, err
+	}
+	draws, err := samplers.NewImportance(tempered{target, o.Temperature}, orders...)
+	if err != nil {
+		return nil, err
+	}
+	streams := samplers.Streams(o.Seed, r.label, drawnAtOnce)
+	for {
+		if err := draws.Draw(ctx, streams); err != nil {
+			return nil, err
+		}
+		z := draws.Normaliser()
+		done := z.Believable() && z.Error <= o.Error
+		spent, share := r.spent()
+		if !done && !spent {
+			if observe != nil {
+				observe(r.advance(int(share*100), 100, func() *answer { return r.weighed(draws, z) }))
+			}
+			continue
+		}
+		if math.IsNaN(z.Log) || math.IsInf(z.Log, 0) {
+			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
+		}
+		a := r.weighed(draws, z)
+		a.missed = !done
+		return a, nil
+	}
+}
+
+// spent tells whether the budget is used up, and what share of it is.
+func (r *run) spent() (bool, float64) {
+	b := r.options.Budget
+	share := time.Since(r.began).Seconds() / b.Seconds
+	if b.Seconds == 0 {
+		share = float64(r.target.Counts().Rows+r.rows) / float64(b.Rows)
+	}
+	return share >= 1, min(share, 1)
+}
+
+// weighed is what weighted draws say.
+func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser) *answer {
+	t := r.options.Temperature
+	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: &z.EffectiveSampleSize, paretoK: finiteOrNil(z.ParetoK)}
+	list := draws.Distinct()
+	a.distinct = len(list)
+	for _, i := range list[:min(len(list), 4*r.options.Top+64)] {
+		a.states, a.energy = append(a.states, draws.State(i)), append(a.energy, draws.Energy(i)*t)
+	}
+	weights := make([]float64, draws.Len())
+	squares := 0.0
+	for i := range weights {
+		if weights[i] = math.Exp(draws.LogWeight(i) - z.Log - math.Log(float64(z.Draws))); weights[i] > 0 {
+			squares += weights[i] * weights[i]
+			a.mean += weights[i] * draws.Energy(i) * t
+		}
+	}
+	for i, w := range weights {
+		if w > 0 {
+			d := w * (draws.Energy(i)*t - a.mean)
+			a.meanError += d * d
+		}
+	}
+	a.meanError = math.Sqrt(a.meanError)
+	a.marginals = r.listed(r.weighedMargins(draws, weights), squares)
+	return a
+}
+
+func finiteOrNil(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// advance tells the observer how far an answer is; found, where not nil, is what is
+// known so far.
+func (r *run) advance(done, of int, found func() *answer) Progress {
+	p := Progress{Template: r.typed.Text, Step: r.place*of + done, Steps: r.places * of, Pieces: r.pieces()}
+	if found != nil {
+		p.Answer = func() *Result { return r.state(found()) }
+	}
+	return p
+}
+
+// state makes a result of an answer.
+func (r *run) state(a *answer) *Result {
+	o := &r.options
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Model: r.filler.Model(), Method: a.method, Seed: o.Seed, Marginals: a.marginals}
+	for _, b := range r.typed.Blanks {
+		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
+	}
+	s := &result.Stats
+	*s = Stats{Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Draws: a.draws, DistinctFills: a.distinct,
+		EffectiveDraws: a.effective, ParetoK: a.paretoK, MeanLogLikelihood: a.mean, Device: result.Model.Device, ModelRows: r.rows}
+	if a.method != MethodExact {
+		s.MeanLogLikelihoodStandardError = &a.meanError
+	}
+	if a.probability == nil {
+		s.LogNormaliser, s.NormaliserError = &a.logZ, &a.relative
+	}
+	if o.Joint == JointChain {
+		s.Order = o.Order
+	}
+	for i := range r.variables {
+		s.Candidates = append(s.Candidates, r.variables[i].categories())
+	}
+	if r.target != nil {
+		c := r.target.Counts()
+		s.ModelRows += c.Rows
+		s.EnergyEvaluations = c.EnergyEvaluations
+	}
+	if share := r.candidatesShare(a); share > 0 {
+		s.CandidatesProbability = &share
+	}
+	top := o.Top
+	if r.places > 1 {
+		top = max(4*top, 50)
+	}
+	seen := map[string]bool{}
+	for i, state := range a.states {
+		if len(result.Fills) == top {
+			break
+		}
+		ids := r.tokens(state)
+		filled := r.template.Fill(ids)
+		if seen[filled.Text] {
+			continue
+		}
+		seen[filled.Text] = true
+		p, standardError := a.of(i, o.Temperature)
+		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i],
+			Probability: &p, ProbabilityError: &standardError}
+		if r.places > 1 {
+			fill.Pieces = r.pieces()
+		}
+		result.Fills = append(result.Fills, fill)
+	}
+	s.ListedProbability = listedProbability(result.Fills)
+	return result
+}
+
+func listedProbability(fills []Fill) *float64 {
+	sum := 0.0
+	for _, f := range fills {
+		if f.Probability == nil {
+			return nil
+		}
+		sum += *f.Probability
+	}
+	sum = min(sum, 1) // estimates may add up to a little more
+	return &sum
+}
+
+// candidatesShare is what the candidates hold of the probability of all fills over the
+// whole vocabulary; 0 where it is not known. A chain rule sums to one by itself, so
+// that its sum over the candidates is their share.
+func (r *run) candidatesShare(a *answer) float64 {
+	if r.options.Temperature == 1 && a.probability == nil && (r.options.Joint == JointChain || len(r.template.Slots) == 1 && r.options.Joint != JointFilled) {
+		return min(math.Exp(a.logZ), 1)
+	}
+	return 0
+}
+
+// answered makes the result of a run that answers.
+func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
+	result := r.state(a)
+	if u := result.Stats.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
+		return nil, fmt.Errorf("model %s gives a fill the log-likelihood %v: its weights may be unusable", result.Model.Name, u)
+	}
+	if r.places > 1 {
+		for i := range result.Fills {
+			score, err := r.score(ctx, result.Fills[i].TokenIDs)
+			if err != nil {
+				return nil, err
+			}
+			result.Fills[i].Score = &score
+		}
+	}
+	result.Stats.ModelRows = r.rows
+	if r.target != nil {
+		result.Stats.ModelRows += r.target.Counts().Rows
+	}
+	result.Signature = r.signature(result.Model)
+	result.Warnings = r.warnings(result)
+	if a.missed {
+		result.Warnings = append(result.Warnings, r.missedAccuracy(a))
+	}
+	return result, nil
+}
+
+// missedAccuracy says what the budget did not suffice for.
+func (r *run) missedAccuracy(a *answer) string {
+	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative, r.options.Error)
+	if k := a.paretoK; k == nil || *k >= 0.7 {
+		why = "the errors of the probabilities cannot be believed: a few draws weigh more than all others"
+		if k != nil {
+			why += fmt.Sprintf(" (Pareto k %.2f, at most 0.7 is)", *k)
+		}
+	}
+	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, map[bool]string{true: r.options.Budget.String(), false: r.options.Budget.String() + " model rows"}[r.options.Budget.Seconds > 0])
+}
