@@ -28,7 +28,8 @@ type Options struct {
 	LibraryPath string
 	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda" or "cuda:N" for the N-th GPU.
 	Device string
-	// Threads is how many threads work on one node of a graph; 0: as many as Go uses, which respects a container's limit.
+	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its
+	// affinity and its control group.
 	// Every session has its own threads.
 	Threads int
 
@@ -78,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	threads := o.Threads
 	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = usable()
 	}
 	r := &Runtime{
 		library:  path,
