@@ -32,7 +32,7 @@ func newGrid(t *testing.T) grid {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := lm.EnsureLibrary(ctx, false, nil)
+	found, err := lm.EnsureLibrary(ctx, "cpu", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

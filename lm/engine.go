@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -67,7 +66,7 @@ const patience = 4
 // engineWorkers is how many calls run at once: on a CPU, while one call is
 // between two products, another has work for the cores.
 func engineWorkers(device string) int {
-	if strings.HasPrefix(device, "cuda") {
+	if device != "cpu" {
 		return 1
 	}
 	return 2

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +61,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
+	o.Device = precision.Device(o.Device)
 	path := o.Library
 	if path == "" {
 		if path, err = ort.Locate(ctx, o.Device, o.Progress); err != nil {
@@ -73,6 +75,9 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: precision}
 	if m.precision == INT8 && runtime.Device() != "cpu" {
 		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
+	}
+	if m.precision == BF16 && !strings.HasPrefix(runtime.Device(), openVINO) {
+		return nil, errors.Join(fmt.Errorf("precision bf16 runs on OpenVINO, not on %s: give the device openvino", runtime.Device()), runtime.Close())
 	}
 	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)
@@ -110,8 +115,8 @@ type Description struct {
 	Name      string // of the bundle
 	SHA256    string // of the bundle, 64 hexadecimal digits
 	Runtime   string // onnxruntime's version
-	Device    string // that is really used, "cpu" or "cuda:N"
-	Note      string // why "auto" did not take CUDA; empty when it did, or was not asked
+	Device    string // that is really used, "cpu", "cuda:N", "openvino" or "openvino:gpu"
+	Note      string // why "auto" took the CPU; empty when it did not, or was not asked
 	Threads   int    // that one model call uses on the CPU
 	Precision Precision
 }
@@ -181,6 +186,7 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 	}
 	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{
 		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+		BFloat16: m.precision == BF16, CompiledDir: compiledDir(m),
 	})
 	if err == nil && m.precision == INT8 && l == &m.conditionals {
 		if err = m.checkIntegers(ctx, l.session, dir); err != nil {
@@ -217,9 +223,18 @@ func (m *MaskedLM) mapped() bool {
 	return m.precision != INT8 && m.bundle.Manifest.Size() >= large
 }
 
+// compiledDir is where OpenVINO keeps compiled models; where there is no cache folder, they are compiled anew.
+func compiledDir(m *MaskedLM) string {
+	root, err := models.CacheDir()
+	if err != nil || !strings.HasPrefix(m.runtime.Device(), openVINO) {
+		return ""
+	}
+	return filepath.Join(root, "openvino", fmt.Sprintf("%.16s-%s-%s", m.bundle.SHA256, m.runtime.Version(), m.precision))
+}
+
 // graph is the encoded graph and the folder that its weights are in.
 func (l *lazySession) graph(m *MaskedLM) ([]byte, string, error) {
-	if m.precision != FP32 {
+	if m.precision == FP16 || m.precision == INT8 {
 		return prepare(m.bundle, m.precision, l.name, l.build)
 	}
 	graph, err := l.build(m.bundle)

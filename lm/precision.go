@@ -34,10 +34,24 @@ const (
 	// backward pass stays in single precision: its gradient, at the integer
 	// pass's activations, is a proposal's, and needs only to be the same each time.
 	INT8 Precision = "int8"
+	// BF16 is matrix products of factors rounded to bfloat16 (8 bits of mantissa), which OpenVINO computes on processors with AMX or
+	// AVX512-BF16.
+	BF16 Precision = "bf16"
 )
 
 // Values lists the precisions.
-func (Precision) Values() []Precision { return []Precision{FP32, FP16, INT8} }
+func (Precision) Values() []Precision { return []Precision{FP32, FP16, INT8, BF16} }
+
+// Device is the device that a precision takes where one is asked for: OpenVINO has the one arithmetic that no other has.
+func (p Precision) Device(asked string) string {
+	if p == BF16 && (asked == "" || asked == "auto") {
+		return openVINO
+	}
+	return asked
+}
+
+// openVINO names a device.
+const openVINO = "openvino"
 
 // preparedFormat changes when what is prepared changes.
 const preparedFormat = 1

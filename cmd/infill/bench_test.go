@@ -51,7 +51,7 @@ func BenchmarkStages(b *testing.B) {
 		lap("ms-bundle", err)
 		tokenizer, err := tokenize.Load(bundle.FS())
 		lap("ms-tokenizer", err)
-		found, err := lm.EnsureLibrary(ctx, false, nil)
+		found, err := lm.EnsureLibrary(ctx, "cpu", nil)
 		lap("ms-library", err)
 		model, err := lm.Open(ctx, bundle, lm.Options{MaskID: tokenizer.MaskID(), Library: found.Path, Device: "cpu"})
 		lap("ms-onnxruntime", err)

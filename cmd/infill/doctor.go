@@ -113,7 +113,7 @@ func examine(ctx context.Context, name string) []finding {
 	if bundle == nil || !found.Usable {
 		return findings
 	}
-	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found))
+	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found), examineOpenVINO(ctx))
 }
 
 // examineCache tells whether files can be placed in the cache folder.
@@ -201,6 +201,26 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 	}
 	f.Status, f.Detail = statusBad, err.Error()
 	f.Mend = "report it, with the output of infill doctor --format json"
+	return f
+}
+
+// examineOpenVINO tells whether OpenVINO is there, and what auto makes of it.
+func examineOpenVINO(ctx context.Context) finding {
+	f := finding{Check: "OpenVINO", Status: statusGood}
+	found, ratio, taken := lm.OpenVINO(ctx)
+	switch {
+	case !found.Found:
+		// Not a fault: it is an offer.
+		f.Status, f.Detail = statusNote, "not installed: infill setup --openvino fetches it"
+	case ratio == 0:
+		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; not measured: --device openvino takes it, auto does not", lm.OpenVINOVersion, versionOf(found), found.Path)
+		f.Mend = "run `infill setup --openvino`, which measures it"
+	default:
+		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; %.2f times the rate of the CPU without it", lm.OpenVINOVersion, versionOf(found), found.Path, ratio)
+		if taken {
+			f.Detail += "; auto takes it"
+		}
+	}
 	return f
 }
 

@@ -157,13 +157,13 @@ type device struct{ value *string }
 var _ pflag.Value = device{}
 
 // devices are the values that completion offers; cuda:N is one more.
-func devices() []string { return []string{"auto", "cpu", "cuda"} }
+func devices() []string { return []string{"auto", "cpu", "cuda", "openvino", "openvino:gpu"} }
 
 func (d device) Set(text string) error {
 	if !slices.Contains(devices(), text) {
 		number, ok := strings.CutPrefix(text, "cuda:")
 		if n, err := strconv.Atoi(number); !ok || err != nil || n < 0 || number[0] == '+' {
-			return errors.New("one of auto, cpu, cuda, cuda:N with the number of a GPU")
+			return errors.New("one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu")
 		}
 	}
 	*d.value = text
@@ -177,7 +177,7 @@ func (d device) String() string {
 	return *d.value
 }
 
-func (d device) Type() string { return "{auto|cpu|cuda[:N]}" }
+func (d device) Type() string { return "{auto|cpu|cuda[:N]|openvino[:gpu]}" }
 
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 type prepared struct{ *testing.M }
 
 func (p prepared) Run() int {
-	if _, err := lm.EnsureLibrary(context.Background(), false, os.Stderr); err != nil {
+	if _, err := lm.EnsureLibrary(context.Background(), "cpu", os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -65,7 +65,7 @@ func scripts(t *testing.T, names ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := lm.EnsureLibrary(t.Context(), false, nil)
+	found, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

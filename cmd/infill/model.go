@@ -44,10 +44,10 @@ func (o *modelOptions) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of a model, or the folder of a bundle")
 	completeModel(cmd)
-	flags.Var(device{&o.device}, "device", "where the model runs; auto is CUDA where it works, else the CPU")
+	flags.Var(device{&o.device}, "device", "where the model runs; auto is CUDA where it works, else the CPU, by OpenVINO where that is installed and faster")
 	complete(cmd, "device", devices())
 	flags.Var(whole{&o.threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
-	addChoice(cmd, &o.precision, "precision", "", precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off")
+	addChoice(cmd, &o.precision, "precision", "", precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -67,7 +67,7 @@ func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
 	return infill.Open(infill.OpenOptions{
 		Model: o.model, Device: o.device, Threads: o.threads, Precision: lm.Precision(o.precision),
 		FindLibrary: func(ctx context.Context) (string, error) {
-			path, err := lm.LocateLibrary(ctx, o.device, fetchProgress(s, o.quiet))
+			path, err := lm.LocateLibrary(ctx, lm.Precision(o.precision).Device(o.device), fetchProgress(s, o.quiet))
 			if err == nil {
 				o.note(s, "onnxruntime library %s", path)
 			}
@@ -76,7 +76,7 @@ func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
 		Loaded: func(m infill.Model) {
 			o.note(s, "model %s, sha256 %s, onnxruntime %s on %s", m.Name, m.SHA256, m.Runtime, m.Device)
 			if m.Note != "" {
-				o.note(s, "not on CUDA: %s", m.Note)
+				o.note(s, "auto took the CPU: %s", m.Note)
 			}
 		},
 	})

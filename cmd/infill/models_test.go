@@ -22,7 +22,7 @@ import (
 
 // TestModelScripts runs scripts with a cache folder of their own and a hub on loopback.
 func TestModelScripts(t *testing.T) {
-	found, err := lm.EnsureLibrary(t.Context(), false, nil)
+	found, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

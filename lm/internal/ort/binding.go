@@ -41,7 +41,8 @@ func environmentVersion() string {
 type settings struct {
 	threads             int
 	warnings            bool
-	cudaDevice          int // -1: the CPU
+	cudaDevice          int               // -1: the CPU
+	openVINO            map[string]string // the provider's options; nil: not OpenVINO
 	externalDataFolder  string
 	noPrepacking        bool
 	requireOnlyProvider bool
@@ -85,6 +86,9 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 	}
 	if s.cudaDevice >= 0 {
 		err = errors.Join(err, appendCUDA(options, s.cudaDevice))
+	}
+	if s.openVINO != nil {
+		err = errors.Join(err, options.AppendExecutionProviderOpenVINO(s.openVINO))
 	}
 	if s.requireOnlyProvider {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_cpu_ep_fallback", "1"))

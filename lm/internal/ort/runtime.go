@@ -26,7 +26,8 @@ import (
 type Options struct {
 	// LibraryPath is the onnxruntime shared library: see Locate.
 	LibraryPath string
-	// Device is "auto" (the default: CUDA where it works, else the CPU), "cpu", "cuda" or "cuda:N" for the N-th GPU.
+	// Device is "auto" (the default: CUDA where it works, else OpenVINO where a measurement found it faster, else the CPU), "cpu",
+	// "cuda", "cuda:N" for the N-th GPU, "openvino" for the CPU by OpenVINO, or "openvino:gpu" for Intel's GPU.
 	Device string
 	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its
 	// affinity and its control group.
@@ -43,6 +44,7 @@ type Runtime struct {
 	device   string
 	note     string
 	settings settings
+	openVINO string // the device of OpenVINO that computes; empty: it does not
 
 	// Making sessions holds it for reading, Close for writing.
 	open         sync.RWMutex
@@ -87,6 +89,17 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		sessions: map[*Session]struct{}{},
 		settings: settings{threads: threads, warnings: o.warnings, cudaDevice: -1},
 	}
+	if device == "openvino" || device == "auto" && library.OpenVINOFaster(path) {
+		err := r.useOpenVINO(ctx, index)
+		if err == nil {
+			return r, nil
+		}
+		if device == "openvino" || ctx.Err() != nil {
+			return nil, err
+		}
+		r.device, r.note = "cpu", err.Error()
+		return r, nil
+	}
 	if device == "cpu" {
 		r.device = "cpu"
 		return r, nil
@@ -114,6 +127,12 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	switch {
 	case loaded != "":
 		return loaded, nil
+	case device == "openvino":
+		found, err := library.Find(ctx, library.Options{OpenVINO: true})
+		if errors.Is(err, library.ErrNotFound) {
+			err = fmt.Errorf("openvino: %w; run `infill setup --openvino`, or use --device cpu", err)
+		}
+		return found.Path, err
 	case device == "cuda":
 		found, err := library.Find(ctx, library.Options{CUDA: true})
 		if errors.Is(err, library.ErrNotFound) {
@@ -126,6 +145,9 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil && diagnoseCUDA(found.Path, index) == nil {
 				return found.Path, nil
 			}
+		}
+		if found, err := library.CachedOpenVINO(); err == nil && library.OpenVINOFaster(found) {
+			return found, nil
 		}
 	}
 	found, err := library.Ensure(ctx, library.Options{Progress: progress})
@@ -183,12 +205,16 @@ func parseDevice(name string) (device string, index int, err error) {
 		return "auto", 0, nil
 	case !numbered && (device == "auto" || device == "cpu" || device == "cuda"):
 		return device, 0, nil
+	case name == "openvino":
+		return device, 0, nil
+	case name == "openvino:gpu":
+		return device, 1, nil
 	case numbered && device == "cuda":
 		if index, err = strconv.Atoi(number); err == nil && index >= 0 && number == strconv.Itoa(index) {
 			return device, index, nil
 		}
 	}
-	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N", name)
+	return "", 0, fmt.Errorf("unknown device %q; valid are auto, cpu, cuda, cuda:N, openvino, openvino:gpu", name)
 }
 
 // Version is onnxruntime's version, such as "1.31.1".
@@ -197,10 +223,10 @@ func (r *Runtime) Version() string { return r.version }
 // Library is the absolute path of the library in use.
 func (r *Runtime) Library() string { return r.library }
 
-// Device is the device really used: "cpu" or "cuda:N".
+// Device is the device really used: "cpu", "cuda:N", "openvino" or "openvino:gpu".
 func (r *Runtime) Device() string { return r.device }
 
-// Note says in one line why "auto" did not take CUDA; empty when it did, or when the device was named.
+// Note says in one line why "auto" took the CPU; empty when it did not, or when the device was named.
 func (r *Runtime) Note() string { return r.note }
 
 // Threads is how many threads each session uses on the CPU.

@@ -234,11 +234,14 @@ func TestDevices(t *testing.T) {
 		{"cpu:0", "", 0, true},
 		{"auto:1", "", 0, true},
 		{"gpu", "", 0, true},
+		{"openvino", "openvino", 0, false},
+		{"openvino:gpu", "openvino", 1, false},
+		{"openvino:0", "", 0, true},
 		{"CUDA", "", 0, true},
 	} {
 		device, index, err := parseDevice(test.name)
 		if test.bad {
-			wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N")
+			wantOneLine(t, err, "unknown device", "auto, cpu, cuda, cuda:N, openvino")
 		} else if err != nil || device != test.device || index != test.index {
 			t.Errorf("%q: %q %d %v", test.name, device, index, err)
 		}

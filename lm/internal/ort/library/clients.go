@@ -23,7 +23,7 @@ type pip struct {
 func (p pip) bring(ctx context.Context, pin pin, folder string, show *progress) (brought, error) {
 	arguments := []string{"download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps",
 		"--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp", "--abi", "cp312", "--platform", pin.tag,
-		"--retries", "1", "--timeout", "10", "--dest", folder, pin.name + "==" + Version}
+		"--retries", "1", "--timeout", "10", "--dest", folder, pin.name + "==" + pin.release()}
 	// pip downloads into the temporary folder, which is ours so that it can be watched and goes when we go.
 	temporary := filepath.Join(folder, "temporary")
 	if err := os.Mkdir(temporary, 0o755); err != nil {

@@ -69,8 +69,8 @@ func Survey(ctx context.Context, o Options) (places []Library, serves Library, m
 }
 
 func (o Options) mend() string {
-	if o.CUDA {
-		return "run `infill setup --cuda`, or name a library with the CUDA provider in " + Variable
+	if _, name := o.provider(); name != "" {
+		return fmt.Sprintf("run `infill setup --%s`, or name a library with the %s provider in %s", strings.ToLower(name), name, Variable)
 	}
 	return "run `infill setup`, or name a library in " + Variable
 }
@@ -234,9 +234,9 @@ func (o Options) examine(p candidate, thorough bool) Library {
 	case info.Version != "" && !Serves(info.Version):
 		return fail(fmt.Sprintf("found version %s, wanted %s or newer", info.Version, MinimumVersion))
 	}
-	if o.CUDA {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(path), o.provider())); err != nil {
-			return fail(fmt.Sprintf("no CUDA provider (%s) beside it", o.provider()))
+	if file, name := o.provider(); name != "" {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), file)); err != nil {
+			return fail(fmt.Sprintf("no %s provider (%s) beside it", name, file))
 		}
 	}
 	seen.Usable = true

@@ -4,7 +4,7 @@
 // of a wrong version or platform is never taken: the error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is
 // the user's word; when it does not serve, that is an error, and nothing else is tried.
 //
-// Fetch brings release 1.31.1 (1.24.1 with CUDA) from the first source that works: the pip client (15 to 24 MB), onnxruntime's release
+// Fetch brings release 1.31.1 (1.24.1 with CUDA or OpenVINO) from the first source that works: the pip client (15 to 24 MB), onnxruntime's release
 // page, the npm client (114 MB, 1.30.0). Every file is checked against a pinned SHA-256 before it is unpacked, or, where the table has
 // none, against the digest that the release publishes. No registry is named here:
 // the clients know theirs, and their mirrors and proxies.
@@ -13,6 +13,7 @@
 //
 //	<cache>/onnxruntime/1.31.1/linux-amd64/{libonnxruntime.so,manifest.json}
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
+//	<cache>/onnxruntime/1.24.1/linux-amd64-openvino/...
 //
 // where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all, and under a lock, so
 // that of several processes one fetches and the others wait for it.
@@ -40,6 +41,8 @@ var ErrNotFound = errors.New("no usable onnxruntime library found")
 type Options struct {
 	// CUDA asks for a library with the CUDA provider's files beside it.
 	CUDA bool
+	// OpenVINO asks for a library with the OpenVINO provider's files beside it.
+	OpenVINO bool
 	// CacheDir is the cache folder; empty: INFILL_CACHE, or infill's folder in the user's cache folder.
 	CacheDir string
 	// Progress takes what Fetch tells the user: moving on a terminal, else a line at the start and at the end. Nil: nothing.
@@ -89,7 +92,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if o.pins == nil {
-		o.pins = pins(o.goos, o.goarch, o.CUDA)
+		o.pins = o.published()
 	}
 	if o.sources == nil {
 		o.sources = sources(o.version())
@@ -102,8 +105,11 @@ func (o Options) withDefaults() (Options, error) {
 
 // version is the release that Fetch brings.
 func (o Options) version() string {
-	if o.CUDA {
+	switch {
+	case o.CUDA:
 		return cudaVersion
+	case o.OpenVINO:
+		return openVINOVersion
 	}
 	return Version
 }
@@ -111,23 +117,37 @@ func (o Options) version() string {
 // folder is the cache folder of the variant asked for.
 func (o Options) folder() string {
 	name := o.goos + "-" + o.goarch
-	if o.CUDA {
+	switch {
+	case o.CUDA:
 		name += "-cuda"
+	case o.OpenVINO:
+		name += "-openvino"
 	}
 	return filepath.Join(o.CacheDir, "onnxruntime", o.version(), name)
 }
 
 func (o Options) platform() string {
-	if o.CUDA {
+	switch {
+	case o.CUDA:
 		return fmt.Sprintf("%s/%s with CUDA", o.goos, o.goarch)
+	case o.OpenVINO:
+		return fmt.Sprintf("%s/%s with OpenVINO", o.goos, o.goarch)
 	}
 	return o.goos + "/" + o.goarch
 }
 
-// provider is the file that holds the CUDA provider.
-func (o Options) provider() string {
-	if o.goos == "windows" {
-		return "onnxruntime_providers_cuda.dll"
+// provider is the file that holds the provider asked for, and its name; none for a library that runs on the CPU by itself.
+func (o Options) provider() (file, name string) {
+	switch {
+	case o.CUDA:
+		file, name = "onnxruntime_providers_cuda", "CUDA"
+	case o.OpenVINO:
+		file, name = "onnxruntime_providers_openvino", "OpenVINO"
+	default:
+		return "", ""
 	}
-	return "libonnxruntime_providers_cuda.so"
+	if o.goos == "windows" {
+		return file + ".dll", name
+	}
+	return "lib" + file + ".so", name
 }

@@ -1,0 +1,63 @@
+package ort
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// useOpenVINO has OpenVINO compute, on the CPU or Intel's GPU, or says what is missing. It ends with a run.
+func (r *Runtime) useOpenVINO(ctx context.Context, gpu int) error {
+	provider := filepath.Join(filepath.Dir(r.library), "libonnxruntime_providers_openvino.so")
+	if _, err := os.Stat(provider); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("openvino: %s has no OpenVINO provider: %s is not beside it; run `infill setup --openvino`, or use --device cpu", r.library, filepath.Base(provider))
+	} else if err != nil {
+		return err
+	}
+	device := "openvino"
+	r.openVINO = "CPU"
+	if gpu > 0 {
+		device, r.openVINO = "openvino:gpu", "GPU"
+	}
+	s, err := r.newSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}}, r.settings)
+	if err == nil {
+		in, out := []float32{1, 2}, make([]float32, 2)
+		err = s.Run(ctx, []Tensor{Float32([]int64{2}, in)}, []Tensor{Float32([]int64{2}, out)})
+		if err == nil && (out[0] != 2 || out[1] != 4) {
+			err = fmt.Errorf("1+1, 2+2 gave %v", out)
+		}
+		err = errors.Join(err, s.Close())
+	}
+	if err != nil {
+		r.openVINO = ""
+		return fmt.Errorf("openvino: OpenVINO's %s does not compute here: %w", map[int]string{0: "CPU", 1: "GPU"}[gpu], err)
+	}
+	r.device = device
+	return nil
+}
+
+// openVINOOptions are the provider's. Snippets are OpenVINO's own fused kernels: with them bfloat16 does not compile on some processors
+// (2025.4, "BrgemmCopyB expression is not found"), and is off by nats on others.
+func openVINOOptions(device string, threads int, bfloat16 bool, cache string) map[string]string {
+	config := map[string]string{"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+	if bfloat16 {
+		config["INFERENCE_PRECISION_HINT"], config["SNIPPETS_MODE"] = "bf16", "DISABLE"
+	}
+	encoded, err := json.Marshal(map[string]map[string]string{device: config})
+	if err != nil {
+		panic(err) // strings can be encoded
+	}
+	options := map[string]string{"device_type": device, "load_config": string(encoded)}
+	if device == "CPU" {
+		options["num_of_threads"] = strconv.Itoa(threads)
+	}
+	if cache != "" {
+		options["cache_dir"] = cache
+	}
+	return options
+}
