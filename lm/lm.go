@@ -186,7 +186,9 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 	}
 	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{
 		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
-		BFloat16: m.precision == BF16, CompiledDir: compiledDir(m),
+		// OpenVINO 2025.4 compiles no graph with a backward pass: it takes neither the statistics of a layer normalisation nor sums at indices.
+		OwnKernels: l == &m.gradient,
+		BFloat16:   m.precision == BF16 && l != &m.gradient, CompiledDir: compiledDir(m),
 	})
 	if err == nil && m.precision == INT8 && l == &m.conditionals {
 		if err = m.checkIntegers(ctx, l.session, dir); err != nil {

@@ -184,6 +184,9 @@ func withSinglePrecision(t *testing.T, from *models.Bundle) *models.Bundle {
 	return b
 }
 
+// onCPU are the precisions of onnxruntime's own kernels.
+func onCPU() []lm.Precision { return []lm.Precision{lm.FP32, lm.FP16, lm.INT8} }
+
 // precisionRow is what a precision does to the built-in model.
 type precisionRow struct {
 	megabytes           float64 // of weights on disk
@@ -204,7 +207,7 @@ func TestPrecisionTable(t *testing.T) {
 	bundle := withSinglePrecision(t, builtIn)
 	var reference measured
 	rows, opened, rates := map[lm.Precision]precisionRow{}, map[lm.Precision]*lm.MaskedLM{}, map[lm.Precision]float64{}
-	for _, p := range lm.FP32.Values() {
+	for _, p := range onCPU() {
 		m := openPrecision(t, bundle, maskID, p)
 		got := measure(t, m)
 		if p == lm.FP32 {
@@ -230,13 +233,13 @@ func TestPrecisionTable(t *testing.T) {
 	}
 	if *update {
 		for range 10 { // in turn: what else the machine does meets all of them
-			for _, p := range lm.FP32.Values() {
+			for _, p := range onCPU() {
 				rates[p] = max(rates[p], rate(t, opened[p]))
 			}
 		}
 		var content strings.Builder
 		content.WriteString("| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error | acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
-		for _, p := range lm.FP32.Values() {
+		for _, p := range onCPU() {
 			r := rows[p]
 			fmt.Fprintf(&content, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g × |\n", p, r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, rates[p]/rates[lm.FP32])
 		}
@@ -244,7 +247,7 @@ func TestPrecisionTable(t *testing.T) {
 		return
 	}
 	written := table(t, name, command)
-	for _, p := range lm.FP32.Values() {
+	for _, p := range onCPU() {
 		line := regexp.MustCompile(`(?m)^\| ` + string(p) + ` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ × \|$`).FindStringSubmatch(written)
 		if line == nil {
 			t.Errorf("the row of %s is missing or old; run with -update", p)

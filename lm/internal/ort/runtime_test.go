@@ -357,3 +357,17 @@ func TestThreads(t *testing.T) {
 		}
 	}
 }
+
+// With a library that has no OpenVINO, the device says what to do.
+func TestOpenVINOWithoutProvider(t *testing.T) {
+	path := testLibrary(t)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "libonnxruntime_providers_openvino.so")); err == nil {
+		t.Skip("this library has OpenVINO")
+	}
+	_, err := Open(context.Background(), Options{LibraryPath: path, Device: "openvino"})
+	wantOneLine(t, err, "openvino: ", "no OpenVINO provider", "infill setup --openvino")
+	r := openCPU(t, Options{})
+	if _, err := r.NewSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}, BFloat16: true}); err == nil {
+		t.Error("a session of onnxruntime's own kernels takes bfloat16")
+	}
+}

@@ -19,6 +19,8 @@ type SessionOptions struct {
 	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products read. Weights
 	// of a file then stay mapped, and are shared by sessions.
 	NoPrepacking bool
+	// OwnKernels has onnxruntime itself compute, and not OpenVINO.
+	OwnKernels bool
 	// BFloat16 has OpenVINO compute matrix products in bfloat16. Other devices refuse it.
 	BFloat16 bool
 	// CompiledDir is where OpenVINO keeps compiled models; empty: nowhere.
@@ -54,7 +56,7 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
 	settings.externalDataFolder, settings.noPrepacking = o.ExternalDir, o.NoPrepacking
-	if r.openVINO != "" {
+	if r.openVINO != "" && !o.OwnKernels {
 		settings.openVINO = openVINOOptions(r.openVINO, settings.threads, o.BFloat16, o.CompiledDir)
 	} else if o.BFloat16 {
 		return nil, errors.New("bfloat16 is computed by OpenVINO alone")
