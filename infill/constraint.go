@@ -22,6 +22,8 @@ type Constraints struct {
 	Words map[int][]string
 	// Ban lists words that no blank may hold: their pieces side by side.
 	Ban []string
+	// Distinct keeps blanks from holding the same, but for those of one name.
+	Distinct bool
 	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
 	// between its words not counted; 0 is no bound.
 	MinCharacters, MaxCharacters int
@@ -32,7 +34,7 @@ type Constraints struct {
 
 // Any tells whether there is a constraint.
 func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Ban) > 0 || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
+	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
 }
 
 // A tokenClass is what blanks ask of a token.
@@ -63,10 +65,12 @@ type rules struct {
 	filler *Filler
 	// lists are the token ids of the fills that a blank may take, by their number of
 	// pieces, [blanks]; nil without a list.
-	lists  []map[int][][]int
-	plain  bans  // as words stand by themselves
-	joined bans  // as they continue a word
-	length []int // characters of each token, [vocabulary]; nil where none are counted
+	lists []map[int][][]int
+	// patterns are those of the blanks, [blanks]; nil without one.
+	patterns []*pattern
+	plain    bans  // as words stand by themselves
+	joined   bans  // as they continue a word
+	length   []int // characters of each token, [vocabulary]; nil where none are counted
 }
 
 // bans are banned words, by their first token.
@@ -108,7 +112,28 @@ func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rul
 			return nil, err
 		}
 	}
+	r.patterns = make([]*pattern, len(t.Blanks))
+	for i, b := range t.Blanks {
+		if b.Pattern == "" {
+			continue
+		}
+		var err error
+		if r.patterns[i], err = f.newPattern(b.Pattern, r.openings(b)); err != nil {
+			return nil, misfit("pattern", "blank %d: %v", i+1, err)
+		}
+	}
 	return r, r.named(t.Blanks)
+}
+
+// openings are the pieces that may begin the word of a blank, ascending.
+func (r *rules) openings(b tokenize.Blank) []int {
+	var list []int
+	for _, id := range r.filler.fillable {
+		if class := r.filler.classes()[id]; class&wordToken != 0 && (b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
+			list = append(list, id)
+		}
+	}
+	return list
 }
 
 // list reads the fills of the blank of that number, from 1.
@@ -173,6 +198,17 @@ func (r *rules) named(blanks []tokenize.Blank) error {
 	}
 	for i, j := range first {
 		r.lists[i] = r.lists[j]
+		switch p, q := r.patterns[i], r.patterns[j]; {
+		case q == nil:
+			r.patterns[j] = p
+		case p != nil && p.text != q.text:
+			return misfit("pattern", "blanks %d and %d have one name and different patterns", j+1, i+1)
+		}
+	}
+	for i, j := range first {
+		if r.patterns[i] = r.patterns[j]; r.patterns[i] != nil && r.lists[i] != nil {
+			return misfit("slot", "blank %d has a pattern: give it a list or a pattern", i+1)
+		}
 	}
 	return nil
 }
@@ -187,6 +223,8 @@ func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
 			lengths[i] = [2]int{b.Low, b.High}
 		case pieces != nil:
 			lengths[i] = [2]int{slices.Min(pieces), slices.Max(pieces)}
+		case r.patterns[i] != nil && r.MaxPieces == 0:
+			lengths[i] = [2]int{1, r.patternPieces()}
 		default:
 			lengths[i] = [2]int{max(r.MinPieces, 1), max(r.MaxPieces, 1)}
 		}
@@ -194,14 +232,53 @@ func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
 	return lengths
 }
 
-// misses tells whether a list has no fill of its blank's length.
-func (r *rules) misses(t *tokenize.Template) bool {
-	for i, b := range t.Blanks {
-		if r.lists[i] != nil && r.lists[i][b.Slots] == nil {
-			return true
+// patternPieces are the most pieces that a blank with a pattern has. Every combination of
+// lengths is a run of its own, so that several patterns have fewer.
+func (r *rules) patternPieces() int {
+	count := 0
+	for _, p := range r.patterns {
+		if p != nil {
+			count++
 		}
 	}
-	return false
+	switch {
+	case count == 1:
+		return patternPieces
+	case count <= 3:
+		return 2
+	}
+	return 1
+}
+
+// misses tells whether a list or a pattern has no fill of its blank's length.
+func (r *rules) misses(t *tokenize.Template) (bool, error) {
+	for i, b := range t.Blanks {
+		switch {
+		case r.lists[i] != nil && r.lists[i][b.Slots] == nil:
+			return true, nil
+		case r.patterns[i] != nil:
+			words, err := r.matching(i, b, nil)
+			if err != nil || len(words) == 0 {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// matching are the words of a blank's length that its pattern and the other constraints
+// allow: all of one piece, and of more those that logp, [slots][vocabulary], finds likeliest;
+// without it, some.
+func (r *rules) matching(blank int, b tokenize.Blank, logp [][]float32) ([][]int, error) {
+	number := patternWords
+	if b.Slots == 1 {
+		number = len(r.patterns[blank].starts)
+	}
+	if logp != nil {
+		logp = logp[b.First:]
+	}
+	words, err := r.patterns[blank].words(b, b.Slots, number, logp)
+	return slices.DeleteFunc(words, func(ids []int) bool { return !r.allows(b, ids) }), err
 }
 
 // begins tells whether a token may be the first of a blank.
@@ -244,6 +321,33 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 		b := t.Blanks[blank]
 		v := variable{slots: slots}
 		switch fills := r.lists[blank][b.Slots]; {
+		case r.patterns[blank] != nil && b.Slots == 1:
+			words, err := r.matching(blank, b, nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, ids := range words {
+				v.support = append(v.support, ids[0])
+			}
+			slices.Sort(v.support)
+		case r.patterns[blank] != nil && slots[0] != b.First:
+			continue // moves with the blank's first slot
+		case r.patterns[blank] != nil:
+			v.slots, _ = together(slots, [][]int{make([]int, b.Slots)})
+			v.find = func(logp [][]float32) ([][]int, error) {
+				words, err := r.matching(blank, b, logp)
+				_, words = together(slots, append(words, make([]int, b.Slots)))
+				found := variable{slots: v.slots, words: words[:len(words)-1]}
+				if pins != nil {
+					found = found.pinned(pins)
+				}
+				if err == nil && len(found.words) == 0 {
+					err = misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
+				}
+				return found.words, err
+			}
+			list = append(list, v)
+			continue
 		case fills == nil:
 			v.support = r.support(b, slots[0]-b.First)
 			if b.Slots > 1 && (r.length != nil || r.plain.longer() || r.joined.longer()) {
@@ -267,17 +371,42 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 		}
 		list = append(list, v)
 	}
-	if len(judged) > 0 {
+	differ := r.differing(t)
+	if len(judged) > 0 || differ != nil {
 		allowed = func(tokens []int) bool {
 			for _, b := range judged {
 				if !r.allows(b, tokens[b.First:b.First+b.Slots]) {
 					return false
 				}
 			}
-			return true
+			return differ == nil || differ(tokens)
 		}
 	}
 	return list, allowed, nil
+}
+
+// differing tells whether no two blanks hold the same tokens, those of one name excepted;
+// nil where there is nothing to tell.
+func (r *rules) differing(t *tokenize.Template) func(tokens []int) bool {
+	var pairs [][2]tokenize.Blank
+	for i, a := range t.Blanks {
+		for _, b := range t.Blanks[:i] {
+			if r.Distinct && a.Slots == b.Slots && (a.Name == "" || a.Name != b.Name) {
+				pairs = append(pairs, [2]tokenize.Blank{a, b})
+			}
+		}
+	}
+	if pairs == nil {
+		return nil
+	}
+	return func(tokens []int) bool {
+		for _, p := range pairs {
+			if slices.Equal(tokens[p[0].First:p[0].First+p[0].Slots], tokens[p[1].First:p[1].First+p[1].Slots]) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // longer tells whether there is a word of several tokens.

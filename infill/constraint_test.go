@@ -176,7 +176,7 @@ func TestConstraintErrors(t *testing.T) {
 		{"the [MASK]", func(o *Options) { o.Sampler, o.Constraints = "gibbs", one("unseen", "the cat") },
 			"sampler: gibbs cannot move slots together, which words of several pieces need: take dmala", true},
 		{"the [MASK:2]", func(o *Options) { o.Sampler, o.Constraints = "mlm-mh", Constraints{MinCharacters: 4} },
-			"sampler: mlm-mh cannot move slots together, which limits on a fill of several pieces need: take dmala", true},
+			"sampler: mlm-mh cannot move slots together, which limits on several slots together need: take dmala", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Mode = ModeDecode },
 			"mode: decode fills slot by slot, and blanks of one name need several at once: take sample or best", true},
 		{"the [MASK=x] and [MASK=x]", func(o *Options) { o.Initial = Start{Kind: StartMask} },

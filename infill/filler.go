@@ -63,6 +63,8 @@ type Filler struct {
 	tokenizer    *tokenize.Tokenizer
 	fillable     []int
 	classes      func() []tokenClass // of each token, [vocabulary]
+	reads        func() []string     // the letters of each that is a word or a piece of one
+	going        func() []int        // the pieces that go on with a word
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -80,8 +82,11 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
-	return &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), classes: sync.OnceValue(func() []tokenClass { return classify(tokenizer) }), maxPositions: maxPositions, load: load,
+	f := &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
+	f.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
+	f.reads, f.going = sync.OnceValue(f.readTokens), sync.OnceValue(f.goingTokens)
+	return f
 }
 
 func (f *Filler) describe(d lm.Description) {
@@ -144,10 +149,16 @@ func (f *Filler) Close() error {
 // model, machine and number of threads give the same result but for its Seconds,
 // whatever was filled before.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
-	start := time.Now()
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	return f.fillText(ctx, template, o, false, observe)
+}
+
+// fillText is Fill of checked options; escaped leaves the backslashes of \[MASK] in the
+// texts of fills.
+func (f *Filler) fillText(ctx context.Context, template string, o Options, escaped bool, observe func(Progress)) (*Result, error) {
+	start := time.Now()
 	if typed, lengths, long := f.long(template, &o); long {
 		result, err := f.fillLong(ctx, typed, lengths, o, observe)
 		return result, cancelled(ctx, err)
@@ -155,6 +166,9 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 	plans, err := f.plans(template, o)
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range plans {
+		p.template.KeepEscapes = escaped
 	}
 	model, err := f.open(ctx)
 	if err != nil {

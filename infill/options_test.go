@@ -155,6 +155,7 @@ func TestSigned(t *testing.T) {
 	o := DefaultOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
+	o.Distinct = true
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	for _, option := range Table() {
 		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}[option.Name]

@@ -42,14 +42,14 @@ func (p *plan) pieces() []int {
 func (p *plan) together() string {
 	for _, v := range p.variables {
 		switch {
-		case v.words != nil:
+		case v.words != nil || v.find != nil:
 			return "words of several pieces"
 		case len(v.slots) > 1:
 			return "blanks of one name"
 		}
 	}
 	if p.allowed != nil {
-		return "limits on a fill of several pieces"
+		return "limits on several slots together"
 	}
 	return ""
 }
@@ -69,7 +69,19 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	templates = slices.DeleteFunc(templates, rules.misses)
+	possible := templates[:0]
+	for _, t := range templates {
+		missing, err := rules.misses(t)
+		if err != nil {
+			return nil, err
+		}
+		if !missing {
+			possible = append(possible, t)
+		}
+	}
+	if templates = possible; len(templates) == 0 {
+		return nil, misfit("pattern", "no word that the model can write fits: loosen the patterns, or allow more pieces, as in [MASK:1-4~...]")
+	}
 	if o.Pins != nil {
 		if len(templates) != 1 {
 			return nil, misfit("pins", "the template has %d combinations of lengths: name one", len(templates))
@@ -193,6 +205,11 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	r.variables = slices.Clone(r.variables)
 	for n := range r.variables {
 		v := &r.variables[n]
+		if v.find != nil {
+			if v.words, err = v.find(logp); err != nil {
+				return nil, err
+			}
+		}
 		r.hint(v, logp)
 		if v.words == nil && !v.listed {
 			v.support = r.narrowed(v.support, sumOver(v.slots, logp))
@@ -246,6 +263,9 @@ func (r *run) hint(v *variable, logp [][]float32) {
 		return
 	}
 	b, row := r.template.Blanks[blank], logp[v.slots[0]]
+	if b.Pattern != "" {
+		return
+	}
 	highest := slices.Max(row)
 	sum, taken := 0.0, 0.0
 	next := v.support

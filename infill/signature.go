@@ -115,7 +115,7 @@ func (r *run) limits(s *signature) {
 	if o.Fill != FillAny {
 		s.options(o, "fill")
 	}
-	s.options(o, "case", "window")
+	s.options(o, "case", "window", "distinct")
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
 	} else {

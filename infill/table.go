@@ -148,6 +148,16 @@ func newTable() []Option {
 			func(o *Options) *FillKind { return &o.Fill }, FillWords, FillTokens, FillAny),
 		choice(Option{Name: "case", Values: []string{auto}, Help: "give fills capitals as the text asks for them, or keep the model's letters"},
 			func(o *Options) *Case { return &o.Case }, CaseKeep),
+		{
+			Name: "distinct", Help: "no two blanks hold the same, but for those of one name", Values: []string{"false", "true"}, Closed: true,
+			want: "true or false",
+			get:  func(o *Options) string { return strconv.FormatBool(o.Distinct) },
+			set: func(o *Options, text string) bool {
+				distinct, err := strconv.ParseBool(text)
+				o.Distinct = distinct
+				return err == nil
+			},
+		},
 		bounds(Option{Name: "characters", Unit: "characters", Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
 			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)}, maxCharacters, true,
 			func(o *Options) (low, high *int) { return &o.MinCharacters, &o.MaxCharacters }),

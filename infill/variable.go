@@ -21,6 +21,9 @@ type variable struct {
 	support []int
 	// words are, where not nil, the categories in its place, [categories][slots].
 	words [][]int
+	// find gives the words from the log-probabilities of the slots, where they have a
+	// pattern and are not known before; it is nil for other variables.
+	find func(logp [][]float32) ([][]int, error)
 	// listed tells that the user named the support, which is then not narrowed
 	// to the likely tokens.
 	listed bool

@@ -79,7 +79,7 @@ func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths
 		span := around(rest, count, lengths[g[0]:g[1]+1], tokens)
 		part := o.of(g, len(typed.Blanks))
 		part.Window = f.maxPositions
-		result, err := f.Fill(ctx, text[span[0]:span[1]], part, observe)
+		result, err := f.fillText(ctx, text[span[0]:span[1]], part, true, observe)
 		if err != nil {
 			return nil, err
 		}
@@ -99,6 +99,11 @@ func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths
 		} else {
 			whole = join(whole, result, o.Top)
 		}
+	}
+	// Until here the backslashes kept what is text from becoming a blank.
+	for i := range whole.Fills {
+		fill := &whole.Fills[i]
+		fill.Text = tokenize.Unescape(fill.Text, fill.Spans)
 	}
 	whole.Template, whole.Blanks = typed.Text, nil
 	for _, b := range typed.Blanks {

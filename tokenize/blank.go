@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"fmt"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,6 +13,7 @@ import (
 const (
 	maxPieces       = 16
 	maxName         = 32
+	maxPattern      = 200
 	maxAlternatives = 64
 )
 
@@ -21,12 +23,14 @@ type notation struct {
 	name             string
 	minimum, maximum int // tokens
 	low, high        int // the same where a length is typed, else 0
+	pattern          string
 }
 
-const blankHelp = "write [MASK], [MASK:3], [MASK:1-3] or [MASK=name]"
+const blankHelp = "write [MASK], [MASK:3], [MASK:1-3], [MASK=name] or [MASK~st..d]"
 
 // findBlanks reads every blank of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text;
-// what starts with "[MASK:" or "[MASK=" must be one.
+// what starts with "[MASK:",
+// "[MASK=" or "[MASK~" must be one. A backslash before any of them makes it text.
 func findBlanks(text string) ([]notation, error) {
 	const opening = "[MASK"
 	var blanks []notation
@@ -37,12 +41,15 @@ func findBlanks(text string) ([]notation, error) {
 		}
 		start := at + next
 		at = start + len(opening)
+		if start > 0 && text[start-1] == escape {
+			continue
+		}
 		switch rest := text[at:]; {
 		case strings.HasPrefix(rest, "]"):
 			at++
 			blanks = append(blanks, notation{start: start, end: at, minimum: 1, maximum: 1})
-		case strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "="):
-			closing := strings.IndexByte(rest, ']')
+		case strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=") || strings.HasPrefix(rest, "~"):
+			closing := closing(rest)
 			if closing < 0 {
 				return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: "the closing ] is missing; " + blankHelp}
 			}
@@ -57,9 +64,17 @@ func findBlanks(text string) ([]notation, error) {
 	}
 }
 
-// parseBlank reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name".
+// parseBlank reads what stands between "[MASK" and "]": ":N", ":N-M", "=name", ":N=name" or ":N-M=name", "~"
+// and a pattern behind it or alone.
 func parseBlank(inside string) (blank notation, problem string) {
 	blank.minimum, blank.maximum = 1, 1
+	inside, pattern, patterned := strings.Cut(inside, "~")
+	if patterned {
+		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil || pattern == "" || len(pattern) > maxPattern {
+			return blank, fmt.Sprintf("a pattern that is not a regular expression of 1 to %d bytes", maxPattern)
+		}
+		blank.pattern = pattern
+	}
 	length, name, named := strings.Cut(inside, "=")
 	if length != "" {
 		low, high, ranged := strings.Cut(length[1:], "-")
@@ -85,6 +100,55 @@ func parseBlank(inside string) (blank notation, problem string) {
 		blank.name = name
 	}
 	return blank, ""
+}
+
+// closing finds the ] that ends a blank: within a pattern, one that neither ends a class of characters nor has a backslash
+// before it.
+func closing(rest string) int {
+	pattern, class := false, false
+	for at := 0; at < len(rest); at++ {
+		switch c := rest[at]; {
+		case c == '~':
+			pattern = true
+		case pattern && c == escape:
+			at++
+		case pattern && c == '[' && !class:
+			class = true
+			// A ] that comes first is one of the class.
+			if strings.HasPrefix(rest[at+1:], "^") {
+				at++
+			}
+			if strings.HasPrefix(rest[at+1:], "]") {
+				at++
+			}
+		case c == ']' && class:
+			class = false
+		case c == ']':
+			return at
+		}
+	}
+	return -1
+}
+
+// escape before what looks like a blank makes it text.
+const escape = '\\'
+
+// unescape gives the text that a template's own text stands for.
+func unescape(text string) string { return strings.ReplaceAll(text, string(escape)+"[MASK", "[MASK") }
+
+// Unescape gives the text that a filled template with KeepEscapes stands for, and moves the spans of its fills, ascending.
+func Unescape(text string, spans [][2]int) string {
+	var whole strings.Builder
+	from := 0
+	for i, span := range spans {
+		whole.WriteString(unescape(text[from:span[0]]))
+		spans[i][0] = whole.Len()
+		whole.WriteString(text[span[0]:span[1]])
+		spans[i][1] = whole.Len()
+		from = span[1]
+	}
+	whole.WriteString(unescape(text[from:]))
+	return whole.String()
 }
 
 // parsePieces reads a number of tokens, written without sign or leading zero.

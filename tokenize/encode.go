@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -72,6 +73,26 @@ func (e *encoder) add(id, start, end, word int) {
 func (e *encoder) addWord(id, start, end int) {
 	e.add(id, start, end, e.words)
 	e.words++
+}
+
+// addOwn adds text[from:to] of a user, in which a backslash makes text of what would be a blank.
+func (e *encoder) addOwn(from, to int) error {
+	const opening = "[MASK"
+	for {
+		skipped := strings.Index(e.text[from:to], string(escape)+opening)
+		if skipped < 0 {
+			return e.addPlain(from, to)
+		}
+		at := from + skipped
+		if err := e.addPlain(from, at); err != nil {
+			return err
+		}
+		// Past the search for added tokens, which would find the model's mask.
+		from = at + 1 + len(opening)
+		if err := e.t.scheme.encode(e, at+1, from); err != nil {
+			return err
+		}
+	}
 }
 
 // addPlain adds text[from:to], added tokens included. The strict readers have refused most of these before.

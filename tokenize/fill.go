@@ -40,7 +40,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 	from, left := 0, 0 // left: where the text begins that the user wrote before a blank
 	var last string    // the token that ends the previous blank
 	for i, blank := range tpl.Blanks {
-		literal := tpl.Text[from:blank.Start]
+		literal := tpl.own(from, blank.Start)
 		from = blank.End
 		if blank.First+blank.Slots > len(ids) {
 			text.WriteString(literal)
@@ -84,9 +84,17 @@ func (tpl *Template) Fill(ids []int) Filled {
 		filled.Fills[i] = fill
 		last = tokens[len(tokens)-1]
 	}
-	text.WriteString(tpl.Text[from:])
+	text.WriteString(tpl.own(from, len(tpl.Text)))
 	filled.Text = text.String()
 	return filled
+}
+
+// own is the user's text between two places, backslashes before "[MASK" left out.
+func (tpl *Template) own(from, to int) string {
+	if tpl.KeepEscapes {
+		return tpl.Text[from:to]
+	}
+	return unescape(tpl.Text[from:to])
 }
 
 // tokens looks ids up.

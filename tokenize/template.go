@@ -24,6 +24,8 @@ type Template struct {
 	Blanks  []Blank  // leftmost first
 	Ties    [][]int  // sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
 
+	// KeepEscapes makes Fill leave the backslash of \[MASK] in the text.
+	KeepEscapes bool
 	// KeepCase makes Fill give the letters of the model's tokens as they are.
 	KeepCase bool
 
@@ -34,6 +36,7 @@ type Template struct {
 type Blank struct {
 	Start, End int    // bytes of Template.Text, brackets included
 	Name       string // of [MASK=name]; "" without one
+	Pattern    string // the regular expression of [MASK~st..d]; "" without one
 	First      int    // index into Template.Slots of its first slot
 	Slots      int    // how many slots it has
 	// Low and High are the numbers of slots as typed: 1 and 3 of [MASK:1-3], 3 and 3 of [MASK:3], 0 and 0 of [MASK], which has one.
@@ -166,7 +169,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		if t.maskStripsLeft {
 			end = from + len(strings.TrimRightFunc(text[from:end], unicode.IsSpace))
 		}
-		if err := e.addPlain(from, end); err != nil {
+		if err := e.addOwn(from, end); err != nil {
 			return nil, err
 		}
 		d.cased = d.cased || t.capital(text[from:blank.start])
@@ -175,7 +178,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		from = blank.end
 	}
 	words = words || strings.TrimSpace(text[from:]) != ""
-	if err := e.addPlain(from, len(text)); err != nil {
+	if err := e.addOwn(from, len(text)); err != nil {
 		return nil, err
 	}
 	d.cased = d.cased || t.capital(text[from:])
@@ -242,7 +245,7 @@ func (d *draft) template(lengths []int) *Template {
 		before, _ := utf8.DecodeLastRuneInString(d.text[:blank.start])
 		after, _ := utf8.DecodeRuneInString(d.text[blank.end:])
 		template.Blanks[i] = Blank{
-			Start: blank.start, End: blank.end, Name: blank.name,
+			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
 			TouchesLeft: wordRune(before), TouchesRight: wordRune(after), Opens: d.tokenizer.opens(d.text[:blank.start], before),
 		}
@@ -312,7 +315,7 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 			Detail: fmt.Sprintf("%s; write the word that stands there", text[blanks[0].start:blanks[0].end])}
 	}
 	e := t.newEncoder(text)
-	if err := e.addPlain(0, len(text)); err != nil {
+	if err := e.addOwn(0, len(text)); err != nil {
 		return nil, err
 	}
 	encoding := e.finish()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 type fillOptions struct {
 	inputOptions
 	seedGiven bool
+	blank     string         // what is read as [MASK] too; "" for nothing
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
 	modelOptions
@@ -73,6 +75,7 @@ JSON object a line with --input jsonl.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	addOptions(cmd, &o.Options)
+	flags.StringVar(&o.blank, "blank", "", "what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
 	o.inputOptions.register(cmd)
 	o.modelOptions.register(cmd)
 	return cmd
@@ -104,12 +107,14 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 	bar := newProgress(o.streams, o.quiet)
 	defer bar.clear()
 	check := func(template string) *usageError {
+		template = o.blanks(template)
 		if err := f.Check(template, o.Options); err != nil {
 			return &usageError{flagged(err), misspelt(o.root, template)}
 		}
 		return nil
 	}
 	return o.each(ctx, check, p.end, func(e entry) error {
+		e.text = o.blanks(e.text)
 		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
 		bar.clear()
 		if err != nil {
@@ -121,6 +126,25 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		o.note(o.streams, "signature %s", result.Signature)
 		return p.print(e.id, result)
 	})
+}
+
+// underscores are a blank that is drawn as a line.
+var underscores = regexp.MustCompile(`__+`)
+
+// blanks writes [MASK] for what the user has named as a blank.
+func (o *fillOptions) blanks(template string) string {
+	switch {
+	case o.blank == "":
+		return template
+	case underscores.FindString(o.blank) == o.blank:
+		return underscores.ReplaceAllStringFunc(template, func(line string) string {
+			if len(line) < len(o.blank) {
+				return line
+			}
+			return "[MASK]"
+		})
+	}
+	return strings.ReplaceAll(template, o.blank, "[MASK]")
 }
 
 // misspelt gives a hint for a template that is rather a mistyped command.

@@ -83,10 +83,20 @@ const helpTemplates = `Blanks, as they stand in a template:
   [MASK:1-3]    one to three pieces, see lengths below
   [MASK=name]   the same fill wherever the name stands; [MASK:2=name],
                 [MASK:1-3=name]
+  [MASK~st..d]  a word of these letters, a regular expression as in Go that the
+                whole word has to match: gaps in damaged texts. It may have up to
+                three pieces, or as many as stand before it, as in
+                [MASK:1-4~.{3,5}ing] and [MASK:2=name~anti.*]; of several pieces
+                the 250 likeliest words are tried. Of two or three such blanks a
+                word has up to two pieces, of more one
+  \[MASK]       no blank, but this text; the backslash goes
   high[MASK]    a blank that touches a letter or digit on its left goes on with
                 the word: it begins with a piece that continues one (##way)
   [MASK]ing     the fill and the text beside it read as one word; the model sees
                 two
+
+--blank '<mask>' or --blank ___ reads that as [MASK] as well; a line of underscores
+is one blank.
 
 What they take, the blanks counted from 1 in the order of the text; all of it
 narrows the fills that are drawn from, and changes no fill's log-likelihood:
@@ -105,6 +115,7 @@ narrows the fills that are drawn from, and changes no fill's log-likelihood:
                            with the word on the left included, as the papers do
   --characters 3-8         letters and other characters of each fill, the spaces
                            between its words not counted; 3-, -8 and 3 as well
+  --distinct               no two blanks hold the same, but for those of one name
   --pieces 1-3             what [MASK] stands for: [MASK:1-3]; bounds the words of
                            --slot too
 
