@@ -36,6 +36,8 @@ func settings() []setting {
 		{"dmala:balance=1", lm.Local, 250},
 		{"gibbs", "", 250},
 		{"mlm-mh", "", 250},
+		{"chain-block", "", 250},
+		{"independence", "", 250},
 		// The papers' square root.
 		{"gwg", lm.Full, 250},
 		{"pafs", lm.Local, 250},

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"infill/infill"
+	"infill/lm"
+)
+
+// answerTemplates are those that auto is compared on, of two to five blanks. The
+// second has modes in which its blanks copy each other.
+var answerTemplates = []string{
+	"the old [MASK] sat by the [MASK] and said nothing .",
+	"they were [MASK] and [MASK] at the same time .",
+	"the [MASK] of the [MASK] looked over the [MASK] river .",
+	"he had not [MASK] the [MASK] since the [MASK] .",
+	"in the early [MASK] century , the [MASK] was [MASK] by the king .",
+	"i had never [MASK] such a [MASK] , and i [MASK] him so [MASK] .",
+	"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
+}
+
+// coverageTemplates are those whose law is enumerated, with the candidates of each
+// blank: of four blanks fewer, so that all fills are 160,000.
+var coverageTemplates = []struct {
+	text       string
+	candidates int
+}{
+	{"he had not [MASK] the [MASK] since the [MASK] .", 40},
+	{"in the early [MASK] century , the [MASK] was [MASK] by the king .", 40},
+	{"they were [MASK] and [MASK] at the same [MASK] .", 40},
+	{"i had never [MASK] such a [MASK] , and i [MASK] him so [MASK] .", 20},
+}
+
+const (
+	likeliest       = 10 // fills whose probabilities are compared
+	coverageSeeds   = 200
+	referenceError  = 0.04
+	candidatesOfAll = 250
+)
+
+// answerOptions are those of auto for the law of the default chains.
+func answerOptions(candidates int) infill.Options {
+	o := infill.DefaultOptions()
+	o.Sampler, o.Joint, o.Candidates, o.Top = infill.Auto, infill.JointPLL, candidates, 1000
+	return o
+}
+
+// writeAnswers writes what auto costs beside chains, and how often its errors hold.
+func writeAnswers(ctx context.Context, w io.Writer, seeds int) error {
+	model, err := openLanguage(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	d := model.Description()
+	fmt.Fprintf(w, `# What an answer costs, and whether its errors hold
+
+Written by `+"`go run ./cmd/lab answers -o docs/answers.md`"+`; do not edit. How answers are found is told in docs/probabilities.md. Model %s (%s), onnxruntime %s, %s with
+%d threads.
+
+## Cost
+
+The law is exp U, U being the pseudo-log-likelihood over %d candidates a blank. The true probabilities are enumerated for two blanks; for more they are of weighted draws
+with a relative standard error of %.0f %% or, where so many draws take too long, what is told. **Error**: the root mean square, over the %d likeliest fills and %d seeds, of
+the estimate's relative error; a fill that is not listed counts as 0. `+"`dmala`"+` runs with the command's default chains and steps; `+"`auto`"+` is asked for the error that dmala
+had (at most 1). Ratios are of auto to dmala.
+
+| template | dmala: error | rows | seconds | auto: method | error | rows | seconds | rows, ratio | seconds, ratio | reference |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+`, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads, candidatesOfAll, 100*referenceError, likeliest, seeds)
+	var rows, seconds []float64
+	for _, text := range answerTemplates {
+		c, err := model.compareAnswers(ctx, text, seeds)
+		if err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+		fmt.Fprintf(w, "| %s | %.2f | %.0f | %.2f | %s | %.2f | %.0f | %.2f | %.3f | %.3f | %s |\n", text, c.chains.error, c.chains.rows, c.chains.seconds,
+			c.method, c.auto.error, c.auto.rows, c.auto.seconds, c.auto.rows/c.chains.rows, c.auto.seconds/c.chains.seconds, c.reference)
+		rows, seconds = append(rows, math.Log(c.auto.rows/c.chains.rows)), append(seconds, math.Log(c.auto.seconds/c.chains.seconds))
+		log.Print(text)
+	}
+	geometric := func(logs []float64) string {
+		mean, deviation := stat.MeanStdDev(logs, nil)
+		return fmt.Sprintf("%.3f ×÷ %.1f between templates, at most %.3f", math.Exp(mean), math.Exp(deviation), math.Exp(slices.Max(logs)))
+	}
+	fmt.Fprintf(w, `
+Geometric means of the ratios: rows %s; seconds %s.
+
+## Coverage
+
+All fills are enumerated, and %d runs of auto with their own seeds stop at a relative standard error of %g. **Holds**: how many of the printed 95 %% intervals, P ± 1.96
+standard errors, of the %d likeliest fills hold the enumerated probability; all of one run share most of their error, so the uncertainty is that of %d runs.
+**Unwarned**: how many listed fills, of all runs that gave no warning, are more than 5 standard errors off.
+
+| template | joint | candidates | fills | method | holds, %% | without a warning, %% | runs with a warning | unwarned | standard error, mean %% |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+`, geometric(rows), geometric(seconds), coverageSeeds, infill.DefaultOptions().Error, likeliest, coverageSeeds)
+	for _, c := range coverageTemplates {
+		for _, joint := range []infill.Joint{infill.JointPLL, infill.JointChain} {
+			if err := model.coverage(ctx, w, c.text, joint, c.candidates, coverageSeeds); err != nil {
+				return fmt.Errorf("%q: %w", c.text, err)
+			}
+			log.Print(c.text, " ", joint)
+		}
+	}
+	return nil
+}
+
+// An expense is what runs of one method cost, and how far off they were.
+type expense struct{ error, rows, seconds float64 }
+
+// comparison is that of auto with chains on one template.
+type comparison struct {
+	chains, auto      expense
+	method, reference string
+}
+
+func (l *language) compareAnswers(ctx context.Context, text string, seeds int) (c comparison, err error) {
+	filler := infill.New(l, l.tokenizer)
+	exact := answerOptions(candidatesOfAll)
+	exact.Seed, exact.Error, exact.Budget = 99, referenceError, infill.Budget{Rows: 16000}
+	truth, err := filler.Fill(ctx, text, exact, nil)
+	if err != nil {
+		return c, err
+	}
+	c.reference = truth.Method
+	if e := *truth.Fills[0].ProbabilityError; e > 0 {
+		c.reference += fmt.Sprintf(" ± %.0f %%", 100*e / *truth.Fills[0].Probability)
+	}
+	run := func(o infill.Options) (infill.Result, expense, error) {
+		var e expense
+		var last infill.Result
+		for seed := range seeds {
+			o.Seed = uint64(seed) + 1
+			r, err := filler.Fill(ctx, text, o, nil)
+			if err != nil {
+				return last, e, err
+			}
+			last = *r
+			said := map[string]float64{}
+			for _, f := range r.Fills {
+				said[f.Text] = *f.Probability
+			}
+			n := min(likeliest, len(truth.Fills))
+			for _, f := range truth.Fills[:n] {
+				d := said[f.Text] / *f.Probability - 1
+				e.error += d * d / float64(n*seeds)
+			}
+			e.rows += float64(r.Stats.ModelRows) / float64(seeds)
+			e.seconds += r.Stats.Seconds / float64(seeds)
+		}
+		e.error = math.Sqrt(e.error)
+		return last, e, nil
+	}
+	chains := answerOptions(candidatesOfAll)
+	chains.Sampler = "dmala"
+	if _, c.chains, err = run(chains); err != nil {
+		return c, err
+	}
+	auto := answerOptions(candidatesOfAll)
+	auto.Error, auto.Budget = min(c.chains.error, 1), infill.Budget{Rows: 10 * int(c.chains.rows)}
+	last, cost, err := run(auto)
+	c.method, c.auto = last.Method, cost
+	return c, err
+}
+
+// remembering is a model that makes one target, and remembers its rows: those that a
+// run needed are there in the next, so that many runs cost little more than one.
+type remembering struct {
+	*language
+	target  lm.Target
+	support [][]int
+}
+
+// NewTarget gives back the target that was made first.
+func (m *remembering) NewTarget(ids, slots []int, o lm.TargetOptions) (_ lm.Target, err error) {
+	if m.target == nil {
+		m.support = o.Support
+		m.target, err = m.language.NewTarget(ids, slots, o)
+	}
+	return m.target, err
+}
+
+// enumerated gives the probability of every fill by its tokens, and how many there are.
+func (m *remembering) enumerated(ctx context.Context) (probability func(tokens []int) float64, fills int, err error) {
+	target, ok := m.target.(lm.EnumerableTarget)
+	if !ok {
+		return nil, 0, fmt.Errorf("%T cannot enumerate", m.target)
+	}
+	fills = 1
+	for _, tokens := range m.support {
+		fills *= len(tokens)
+	}
+	energy := make([]float64, fills)
+	if err := target.Enumerate(ctx, energy, nil); err != nil {
+		return nil, 0, err
+	}
+	logZ := floats.LogSumExp(energy)
+	return func(tokens []int) float64 {
+		at := 0
+		for j, id := range tokens {
+			at = at*len(m.support[j]) + slices.Index(m.support[j], id)
+		}
+		return math.Exp(energy[at] - logZ)
+	}, fills, nil
+}
+
+// coverage writes how often the intervals of auto hold the enumerated probability.
+func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint infill.Joint, candidates, seeds int) error {
+	model := &remembering{language: l}
+	filler := infill.New(model, l.tokenizer)
+	o := answerOptions(candidates)
+	o.Joint, o.Top, o.Budget = joint, likeliest, infill.Budget{Seconds: 600}
+	var warned, held, unwarned, quiet, heldQuiet, spread float64
+	var method string
+	var exact func(tokens []int) float64
+	var fills int
+	for seed := range seeds {
+		o.Seed = uint64(seed) + 1
+		r, err := filler.Fill(ctx, text, o, nil)
+		if err != nil {
+			return err
+		}
+		if exact == nil { // once the target is made
+			if exact, fills, err = model.enumerated(ctx); err != nil {
+				return err
+			}
+		}
+		method = r.Method
+		inside, off := 0.0, 0.0
+		for _, f := range r.Fills {
+			d := math.Abs(*f.Probability - exact(f.TokenIDs))
+			if d <= 1.96**f.ProbabilityError {
+				inside += 1 / float64(len(r.Fills))
+			}
+			if d > 5**f.ProbabilityError {
+				off++
+			}
+			spread += 100 * *f.ProbabilityError / *f.Probability / float64(len(r.Fills)) / float64(seeds)
+		}
+		held += inside
+		if len(r.Warnings) > 0 {
+			warned++
+		} else {
+			quiet++
+			heldQuiet += inside
+			unwarned += off
+		}
+	}
+	share := func(sum, n float64) string {
+		if n == 0 {
+			return "–"
+		}
+		p := sum / n
+		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
+	}
+	fmt.Fprintf(w, "| %s | %s | %d | %d | %s | %s | %s | %.0f of %d | %.0f | %.1f |\n", text, joint, candidates, fills, method,
+		share(held, float64(seeds)), share(heldQuiet, quiet), warned, seeds, unwarned, spread)
+	return nil
+}
