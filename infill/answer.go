@@ -339,7 +339,7 @@ func (r *run) enumeratedMargins(probability []float64) [][]*margin {
 
 // weighedMargins sums the weights of draws, which add up to one, by what each blank
 // holds.
-func (r *run) weighedMargins(draws *samplers.Importance, weights []float64) [][]*margin {
+func (r *run) weighedMargins(draws interface{ State(i int) []int }, weights []float64) [][]*margin {
 	margins := make([][]*margin, len(r.template.Blanks))
 	var key []byte
 	for blank, of := range r.blankVariables() {
@@ -364,10 +364,17 @@ func (r *run) weighedMargins(draws *samplers.Importance, weights []float64) [][]
 }
 
 // variableOrders are the orders in which weighted draws take the variables: those of
-// the chain rule where it is the joint, and else least entropy first.
+// the chain rule where it is the joint, and else both directions and least entropy
+// first: where one of them hardly reaches a fill, another does.
 func (r *run) variableOrders() ([][]int, error) {
 	if r.options.Joint != JointChain {
-		return [][]int{nil}, nil
+		forth := make([]int, len(r.variables))
+		for i := range forth {
+			forth[i] = i
+		}
+		back := slices.Clone(forth)
+		slices.Reverse(back)
+		return [][]int{forth, back, nil}, nil
 	}
 	orders, err := r.options.Order.slots(&r.plan)
 	if err != nil {
@@ -385,37 +392,26 @@ func (r *run) variableOrders() ([][]int, error) {
 	return orders, nil
 }
 
-// tempered is a target at a temperature, as weighted draws need it.
-type tempered struct {
-	samplers.MaskedConditionalTarget
-	temperature float64
-}
-
-// Energy implements samplers.Target.
-func (t tempered) Energy(ctx context.Context, states []int, energy []float64) error {
-	err := t.MaskedConditionalTarget.Energy(ctx, states, energy)
-	for i := range energy {
-		energy[i] /= t.temperature
-	}
-	return err
-}
-
-// drawn is how many weighted draws are made at once.
+// drawnAtOnce is how many weighted draws are made at once.
 const drawnAtOnce = 64
 
 // weigh draws from the chain rule, and weighs the draws, until the probabilities are
 // accurate enough.
 func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error) {
 	o := &r.options
-	target, ok := r.target.(samplers.MaskedConditionalTarget)
-	if !ok {
-		return nil, fmt.Errorf("%T has no conditionals of several masked slots", r.target)
+	target, err := samplers.Temper(r.target, o.Temperature)
+	if err != nil {
+		return nil, err
 	}
 	orders, err := r.variableOrders()
 	if err != nil {
 		return nil, err
 	}
-	draws, err := samplers.NewImportance(tempered{target, o.Temperature}, orders...)
+	draws, err := samplers.NewImportance(target, orders...)
+	if err != nil {
+		return nil, err
+	}
+	known, err := r.search(ctx, target, orders)
 	if err != nil {
 		return nil, err
 	}
@@ -424,19 +420,25 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		if err := draws.Draw(ctx, streams); err != nil {
 			return nil, err
 		}
+		for i := draws.Len() - len(streams); i < draws.Len(); i++ {
+			known.add(draws.State(i), []float64{draws.Energy(i)})
+		}
 		z := draws.Normaliser()
 		done := z.Believable() && z.Error <= o.Error
 		spent, share := r.spent()
+		if z.Draws >= believedAfter && !z.Believable() && !spent {
+			return r.walk(ctx, target, known, draws, observe)
+		}
 		if !done && !spent {
 			if observe != nil {
-				observe(r.advance(int(share*100), 100, func() *answer { return r.weighed(draws, z) }))
+				observe(r.advance(int(share*100), 100, func() *answer { return r.weighed(draws, z, known) }))
 			}
 			continue
 		}
 		if math.IsNaN(z.Log) || math.IsInf(z.Log, 0) {
 			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
 		}
-		a := r.weighed(draws, z)
+		a := r.weighed(draws, z, known)
 		a.missed = !done
 		return a, nil
 	}
@@ -453,13 +455,12 @@ func (r *run) spent() (bool, float64) {
 }
 
 // weighed is what weighted draws say.
-func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser) *answer {
+func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *found) *answer {
 	t := r.options.Temperature
 	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: &z.EffectiveSampleSize, paretoK: finiteOrNil(z.ParetoK)}
-	list := draws.Distinct()
-	a.distinct = len(list)
-	for _, i := range list[:min(len(list), 4*r.options.Top+64)] {
-		a.states, a.energy = append(a.states, draws.State(i)), append(a.energy, draws.Energy(i)*t)
+	a.distinct = len(known.energy)
+	for _, i := range known.best(4*r.options.Top + 64) {
+		a.states, a.energy = append(a.states, known.state(i)), append(a.energy, known.energy[i]*t)
 	}
 	weights := make([]float64, draws.Len())
 	squares := 0.0
@@ -507,6 +508,9 @@ func (r *run) state(a *answer) *Result {
 	s := &result.Stats
 	*s = Stats{Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Draws: a.draws, DistinctFills: a.distinct,
 		EffectiveDraws: a.effective, ParetoK: a.paretoK, MeanLogLikelihood: a.mean, Device: result.Model.Device, ModelRows: r.rows}
+	if a.method == MethodChains {
+		s.Chains, s.SplitRHat = walkers, a.rHat
+	}
 	if a.method != MethodExact {
 		s.MeanLogLikelihoodStandardError = &a.meanError
 	}
@@ -606,7 +610,14 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 // missedAccuracy says what the budget did not suffice for.
 func (r *run) missedAccuracy(a *answer) string {
 	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative, r.options.Error)
-	if k := a.paretoK; k == nil || *k >= 0.7 {
+	if a.method == MethodChains {
+		if a.rHat == nil || *a.rHat >= mixedBelow {
+			why = "the chains do not agree, so that the errors of the probabilities cannot be believed"
+			if a.rHat != nil {
+				why += fmt.Sprintf(" (split R-hat %.2f, below %g they do)", *a.rHat, mixedBelow)
+			}
+		}
+	} else if k := a.paretoK; k == nil || *k >= 0.7 {
 		why = "the errors of the probabilities cannot be believed: a few draws weigh more than all others"
 		if k != nil {
 			why += fmt.Sprintf(" (Pareto k %.2f, at most 0.7 is)", *k)

@@ -32,6 +32,7 @@ type fakeModel struct {
 	positions int
 	bond      float64
 	blind     bool // the gradient is zero
+	deaf      bool // the conditionals of masked slots know of no bond
 	tokens    int  // of the vocabulary; 0: those of vocabulary()
 	scored    []lm.Query
 	// before, when not nil, runs at the start of every evaluation.
@@ -220,6 +221,12 @@ func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, op
 		visit = func(slot int) {
 			if slot == m {
 				p := math.Exp(t.energyOf(t.tokens(state)))
+				if t.model.deaf {
+					p = 1
+					for _, token := range t.tokens(state) {
+						p *= math.Exp(weight(token))
+					}
+				}
 				total += p
 				for j, v := range state {
 					sums[j*t.width+v] += p

@@ -311,6 +311,12 @@ func answerFooter(r *infill.Result) []string {
 	case infill.MethodImportance:
 		how += fmt.Sprintf("%s of the chain rule, worth %.0f", counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
+	if r.Method == infill.MethodChains {
+		how += fmt.Sprintf("%s of %s", counted(s.Draws, "draw"), counted(s.Chains, "chain"))
+		if s.SplitRHat != nil {
+			how += fmt.Sprintf(" with split R-hat %.2f", *s.SplitRHat)
+		}
+	}
 	lines := []string{fmt.Sprintf("%s, %s, %.2f s, seed %d", how, counted(s.ModelRows, "model row"), s.Seconds, r.Seed)}
 	if s.ListedProbability != nil {
 		held := "these hold " + probability(*s.ListedProbability, nil, false)

@@ -113,7 +113,8 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), newCalibrate(), arm, newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
+	root.AddCommand(newModel(), newCalibrate(), arm, newTable("answers", "Write what an answer costs beside chains, and whether its errors hold", writeAnswers),
+		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
