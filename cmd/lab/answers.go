@@ -69,27 +69,29 @@ Written by `+"`go run ./cmd/lab answers -o docs/answers.md`"+`; do not edit. How
 ## Cost
 
 The law is exp U, U being the pseudo-log-likelihood over %d candidates a blank. The true probabilities are enumerated for two blanks; for more they are of weighted draws
-with a relative standard error of %.0f %% or, where so many draws take too long, what is told. **Error**: the root mean square, over the %d likeliest fills and %d seeds, of
-the estimate's relative error; a fill that is not listed counts as 0. `+"`dmala`"+` runs with the command's default chains and steps; `+"`auto`"+` is asked for the error that dmala
-had (at most 1). Ratios are of auto to dmala.
+with a relative standard error of %.0f %%, or what is told. **Error**: the root mean square, over the %d likeliest fills and %d seeds, of
+the estimate's relative error; a fill that is not listed counts as 0. `+"`dmala`"+` runs with the command's default chains and steps, `+"`auto`"+` with its default
+error and budget. **Ratios** are of auto to dmala at equal error, that of auto or %g if it is smaller: what dmala would need for it, if its error falls with the
+square root of its cost, which is kind to chains that do not mix.
 
 | template | dmala: error | rows | seconds | auto: method | error | rows | seconds | rows, ratio | seconds, ratio | reference |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-`, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads, candidatesOfAll, 100*referenceError, likeliest, seeds)
+`, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads, candidatesOfAll, 100*referenceError, likeliest, seeds, infill.DefaultOptions().Error)
 	var rows, seconds []float64
 	for _, text := range answerTemplates {
 		c, err := model.compareAnswers(ctx, text, seeds)
 		if err != nil {
 			return fmt.Errorf("%q: %w", text, err)
 		}
-		fmt.Fprintf(w, "| %s | %.2f | %.0f | %.2f | %s | %.2f | %.0f | %.2f | %.3f | %.3f | %s |\n", text, c.chains.error, c.chains.rows, c.chains.seconds,
-			c.method, c.auto.error, c.auto.rows, c.auto.seconds, c.auto.rows/c.chains.rows, c.auto.seconds/c.chains.seconds, c.reference)
-		rows, seconds = append(rows, math.Log(c.auto.rows/c.chains.rows)), append(seconds, math.Log(c.auto.seconds/c.chains.seconds))
+		equal := c.chains.at(max(c.auto.error, infill.DefaultOptions().Error))
+		fmt.Fprintf(w, "| %s | %.2f | %.0f | %.2f | %s | %.2f | %.0f | %.2f | %.2g | %.2g | %s |\n", text, c.chains.error, c.chains.rows, c.chains.seconds,
+			c.method, c.auto.error, c.auto.rows, c.auto.seconds, c.auto.rows/equal.rows, c.auto.seconds/equal.seconds, c.reference)
+		rows, seconds = append(rows, math.Log(c.auto.rows/equal.rows)), append(seconds, math.Log(c.auto.seconds/equal.seconds))
 		log.Print(text)
 	}
 	geometric := func(logs []float64) string {
 		mean, deviation := stat.MeanStdDev(logs, nil)
-		return fmt.Sprintf("%.3f ×÷ %.1f between templates, at most %.3f", math.Exp(mean), math.Exp(deviation), math.Exp(slices.Max(logs)))
+		return fmt.Sprintf("%.2g ×÷ %.1f between templates, at most %.2g", math.Exp(mean), math.Exp(deviation), math.Exp(slices.Max(logs)))
 	}
 	fmt.Fprintf(w, `
 Geometric means of the ratios: rows %s; seconds %s.
@@ -114,6 +116,13 @@ standard errors, of the %d likeliest fills hold the enumerated probability; all 
 	return nil
 }
 
+// at is what the chains would cost at another error: errors fall with the square root of
+// what is spent, once chains mix.
+func (e expense) at(error float64) expense {
+	factor := e.error * e.error / (error * error)
+	return expense{error, e.rows * factor, e.seconds * factor}
+}
+
 // An expense is what runs of one method cost, and how far off they were.
 type expense struct{ error, rows, seconds float64 }
 
@@ -126,7 +135,7 @@ type comparison struct {
 func (l *language) compareAnswers(ctx context.Context, text string, seeds int) (c comparison, err error) {
 	filler := infill.New(l, l.tokenizer)
 	exact := answerOptions(candidatesOfAll)
-	exact.Seed, exact.Error, exact.Budget = 99, referenceError, infill.Budget{Rows: 16000}
+	exact.Seed, exact.Error, exact.Budget = 99, referenceError, infill.Budget{Rows: 8000}
 	truth, err := filler.Fill(ctx, text, exact, nil)
 	if err != nil {
 		return c, err
@@ -165,9 +174,7 @@ func (l *language) compareAnswers(ctx context.Context, text string, seeds int) (
 	if _, c.chains, err = run(chains); err != nil {
 		return c, err
 	}
-	auto := answerOptions(candidatesOfAll)
-	auto.Error, auto.Budget = min(c.chains.error, 1), infill.Budget{Rows: 10 * int(c.chains.rows)}
-	last, cost, err := run(auto)
+	last, cost, err := run(answerOptions(candidatesOfAll))
 	c.method, c.auto = last.Method, cost
 	return c, err
 }
