@@ -92,8 +92,12 @@ func joinJSON(values []json.RawMessage, keys []string, join string) (string, err
 	return strings.Join(parts, join), nil
 }
 
-// MostRows bounds the model rows that chains over so many slots would run.
+// MostRows bounds the model rows that a fill of so many slots asks for; 0 where seconds
+// bound it.
 func (o *Options) MostRows(slots int) int {
+	if o.answers() {
+		return o.Budget.Rows
+	}
 	rows := float64(o.Chains) * float64(o.Steps+1) * float64(slots) * float64(max(1, len(o.Ladder)))
 	return int(min(rows, math.MaxInt32))
 }

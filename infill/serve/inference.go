@@ -108,7 +108,7 @@ func (s *Server) registerInference(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		outputs := []tensor{{"text", "BYTES", []int{-1, -1}, nil}, {"log_likelihood", "FP64", []int{-1, -1}, nil}, {"result", "BYTES", []int{-1}, nil}}
+		outputs := []tensor{{"text", "BYTES", []int{-1, -1}, nil}, {"probability", "FP64", []int{-1, -1}, nil}, {"result", "BYTES", []int{-1}, nil}}
 		return &body[modelMetadata]{modelMetadata{name, []string{f.Model().SHA256}, "infill_onnxruntime", []tensor{{"text", "BYTES", []int{-1}, nil}}, outputs}}, nil
 	})
 	huma.Register(api, get("model-ready", "/v2/models/{model}/ready", "The model can fill"), func(_ context.Context, in *modelInput) (*body[ready], error) {
@@ -116,7 +116,7 @@ func (s *Server) registerInference(api huma.API) {
 		return &body[ready]{ready{true}}, err
 	})
 	huma.Register(api, s.operation(huma.Operation{OperationID: "infer", Method: http.MethodPost, Path: "/v2/models/{model}/infer", Tags: []string{"Open Inference Protocol"},
-		Summary: "Fill texts jointly", Description: "Outputs: text [texts × top], log_likelihood [texts × top] in nats, and result [texts], each the JSON of POST /v1/fill. Where a text has fewer fills than top, the rest is empty, and its log-likelihood 0."}),
+		Summary: "Fill texts jointly", Description: "Outputs: text [texts × top], probability [texts × top], and result [texts], each the JSON of POST /v1/fill. Where a text has fewer fills than top, the rest is empty, and its probability 0."}),
 		func(ctx context.Context, in *inferBody) (*body[inferResponse], error) {
 			out, err := s.infer(ctx, in.Model, &in.Body)
 			if err != nil {
@@ -163,7 +163,7 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 		}
 	}
 	n := len(texts)
-	filled, likelihoods, results := make([]string, n*o.Top), make([]float64, n*o.Top), make([]string, n)
+	filled, probabilities, results := make([]string, n*o.Top), make([]float64, n*o.Top), make([]string, n)
 	err = s.work(ctx, func(ctx context.Context) error {
 		return each(ctx, n, func(ctx context.Context, i int) error {
 			r, err := f.Fill(ctx, texts[i], o, nil)
@@ -171,7 +171,10 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 				return err
 			}
 			for k, fill := range r.Fills {
-				filled[i*o.Top+k], likelihoods[i*o.Top+k] = fill.Text, fill.LogLikelihood
+				filled[i*o.Top+k] = fill.Text
+				if fill.Probability != nil {
+					probabilities[i*o.Top+k] = *fill.Probability
+				}
 			}
 			whole, err := json.Marshal(r)
 			results[i] = string(whole)
@@ -182,7 +185,7 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 		return nil, s.told(err)
 	}
 	s.numbers.texts.Add(float64(n))
-	all := []tensor{{"text", "BYTES", []int{n, o.Top}, filled}, {"log_likelihood", "FP64", []int{n, o.Top}, likelihoods}, {"result", "BYTES", []int{n}, results}}
+	all := []tensor{{"text", "BYTES", []int{n, o.Top}, filled}, {"probability", "FP64", []int{n, o.Top}, probabilities}, {"result", "BYTES", []int{n}, results}}
 	answer := &inferResponse{ModelName: name, Version: f.Model().SHA256, ID: q.ID, Outputs: all}
 	if len(q.Outputs) > 0 {
 		answer.Outputs = nil
@@ -194,7 +197,7 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 				}
 			}
 			if !found {
-				return nil, wrong("there is no output %.60q: take text, log_likelihood or result", wanted.Name)
+				return nil, wrong("there is no output %.60q: take text, probability or result", wanted.Name)
 			}
 		}
 	}

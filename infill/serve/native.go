@@ -261,14 +261,17 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return group.Wait()
 }
 
-// progress is what an event tells before the result.
+// progress is what an event tells before the result, with what is known so far where
+// there is an answer yet.
 type progress struct {
 	Step              int      `json:"step"`
 	Steps             int      `json:"steps"`
 	MeanLogLikelihood *float64 `json:"mean_log_likelihood,omitempty"`
+	*infill.Result
 }
 
-const heartbeat = 100 * time.Millisecond
+// heartbeat is the least time between two events.
+const heartbeat = 200 * time.Millisecond
 
 // stream answers with server-sent events.
 func (s *Server) stream(c huma.Context, j job) {
@@ -312,11 +315,14 @@ func (s *Server) stream(c huma.Context, j job) {
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
+	if p.Answer != nil {
+		answer.Result = p.Answer()
+	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {
 		sum += u
 	}
-	if mean := sum / float64(len(p.LogLikelihoods)); mean == mean && mean-mean == 0 {
+	if mean := sum / float64(len(p.LogLikelihoods)); mean-mean == 0 { // neither NaN nor infinite
 		answer.MeanLogLikelihood = &mean
 	}
 	return answer

@@ -42,6 +42,7 @@ type toolFill struct {
 	Text          string   `json:"text"`
 	Fills         []string `json:"fills" jsonschema:"what each blank holds"`
 	LogLikelihood float64  `json:"log_likelihood" jsonschema:"in nats"`
+	Probability   *float64 `json:"probability,omitempty" jsonschema:"of all blanks together"`
 }
 
 type fillAnswer struct {
@@ -76,7 +77,7 @@ func (s *Server) fillTool(ctx context.Context, _ *mcp.CallToolRequest, a fillArg
 	}
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
 	for _, fill := range r.Fills {
-		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood})
+		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability})
 	}
 	return nil, answer, nil
 }
