@@ -119,3 +119,6 @@ func (l Library) MeasureOpenVINO(ctx context.Context, bundle *models.Bundle, mas
 	}
 	return rates[0], rates[1], library.Measured{OpenVINO: rates[0], CPU: rates[1]}.Write(l.Path)
 }
+
+// FindGPU asks the NVIDIA driver for a GPU; the error says why there is none.
+func FindGPU() error { return ort.FindGPU() }

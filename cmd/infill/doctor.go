@@ -227,6 +227,10 @@ func examineOpenVINO(ctx context.Context) finding {
 // examineCUDA tells whether a GPU could be used.
 func examineCUDA(ctx context.Context, library lm.Library) finding {
 	f := finding{Check: "CUDA"}
+	if err := lm.FindGPU(); err != nil {
+		f.Status, f.Detail = statusNote, "not usable, nothing to fetch: "+err.Error()
+		return f
+	}
 	device, err := library.CUDADevice(ctx)
 	if err != nil {
 		// Not a fault: --device auto runs on the CPU.

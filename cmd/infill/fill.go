@@ -113,7 +113,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		}
 		return nil
 	}
-	return o.each(ctx, check, p.end, func(e entry) error {
+	return o.each(ctx, o.quiet, check, p.end, func(e entry) error {
 		e.text = o.blanks(e.text)
 		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
 		bar.clear()
@@ -121,7 +121,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 			return optionError(err)
 		}
 		for _, w := range result.Warnings {
-			o.warn(o.streams, "%s", w)
+			o.warn(o.streams, "%s%s", e.place(), w)
 		}
 		o.note(o.streams, "signature %s", result.Signature)
 		return p.print(e.id, result)

@@ -28,6 +28,9 @@ func newCmdHelp() *cobra.Command {
 			var names []cobra.Completion
 			if len(args) == 0 {
 				for _, c := range cmd.Root().Commands() {
+					if c.Hidden || c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd {
+						continue // what shells ask
+					}
 					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
 				}
 			}

@@ -21,6 +21,16 @@ type entry struct {
 	id   json.RawMessage // the user's own, nil without one
 	line int             // of standard input, from 1; 0 for an argument
 	err  error           // why the line holds no text
+	// blank: the line holds nothing but white space.
+	blank bool
+}
+
+// place is "line 3: " for a line of standard input, "" for an argument.
+func (e entry) place() string {
+	if e.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", e.line)
 }
 
 // inputOptions are the texts of a command and the form of its result.
@@ -50,7 +60,7 @@ func (o *inputOptions) validate(hint string) error {
 // arguments ends the command before anything is done; one on standard input,
 // where the lines before it may be answered already, is reported with its line
 // and the others are done.
-func (o *inputOptions) each(ctx context.Context, check func(text string) *usageError, end func() error, do func(entry) error) error {
+func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text string) *usageError, end func() error, do func(entry) error) error {
 	for i, text := range o.texts {
 		if wrong := check(text); wrong != nil {
 			if len(o.texts) > 1 {
@@ -67,22 +77,29 @@ func (o *inputOptions) each(ctx context.Context, check func(text string) *usageE
 	if len(o.texts) > 0 {
 		return end()
 	}
-	err := eachEntry(ctx, o.streams, o.input, o.key, do)
+	err := eachEntry(ctx, o.streams, quiet, o.input, o.key, do)
 	if err != nil && !errors.Is(err, errReported) {
 		return err
 	}
 	return errors.Join(end(), err)
 }
 
-// eachEntry calls do for every line of standard input. Lines without a text and
+// eachEntry calls do for every line of standard input. Blank lines are passed over
+// and counted. Lines without a text and
 // inputs that do refuses are reported and passed over; errReported tells of them
 // at the end.
-func eachEntry(ctx context.Context, s *terminal.Streams, format, key string, do func(entry) error) error {
+func eachEntry(ctx context.Context, s *terminal.Streams, quiet bool, format, key string, do func(entry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := make(chan entry)
 	go readEntries(ctx, s.In, format, key, entries)
 	seen, failed := false, false
+	blank, firstBlank := 0, 0
+	defer func() {
+		if blank > 0 {
+			warn(s, quiet, "%s of standard input passed over, the first is line %d", counted(blank, "blank line"), firstBlank)
+		}
+	}()
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,6 +112,12 @@ func eachEntry(ctx context.Context, s *terminal.Streams, format, key string, do 
 				return errReported
 			case !open:
 				return nil
+			}
+			if e.blank {
+				if blank++; blank == 1 {
+					firstBlank = e.line
+				}
+				continue
 			}
 			seen = true
 			err := e.err
@@ -135,7 +158,9 @@ func readEntries(ctx context.Context, r io.Reader, format, key string, entries c
 			if number == 1 {
 				line = bytes.TrimPrefix(line, []byte("\ufeff"))
 			}
-			if format == "jsonl" {
+			if e.blank = utf8.Valid(line) && len(bytes.TrimSpace(line)) == 0; e.blank {
+				e.text = string(line)
+			} else if format == "jsonl" {
 				e.text, e.id, e.err = parseObject(line, key)
 			} else {
 				e.text = string(line)
@@ -182,9 +207,6 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 // parseObject reads one line of JSONL. Keys other than the two are the user's.
 func parseObject(line []byte, key string) (text string, id json.RawMessage, err error) {
 	help := fmt.Sprintf(`: write {%q: "..."}`, key)
-	if len(bytes.TrimSpace(line)) == 0 {
-		return "", nil, errors.New("the line is empty" + help)
-	}
 	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 	if !utf8.Valid(line) {
 		return "", nil, errors.New("the line is not valid UTF-8")

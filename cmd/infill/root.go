@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -32,11 +33,27 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	s.Out = out
 	root := newRoot(&s)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		err = out.err
 	}
 	return report(s.Err, err)
+}
+
+// unknownCommand refuses what is no command of a group: cobra would print the
+// group's help as if that had been asked for.
+func unknownCommand(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd == root || !cmd.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return nil // cobra's to tell
+	}
+	if cmd.Runnable() && !slices.Contains(rest, "--help") && !slices.Contains(rest, "-h") {
+		return nil // an argument
+	}
+	return &usageError{fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0]), "see " + cmd.CommandPath() + " --help"}
 }
 
 // newRoot makes the whole tree of commands. The root itself fills templates.

@@ -20,6 +20,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 	"golang.org/x/term"
+
+	"infill/cmd/infill/internal/terminal"
 )
 
 // process is a running `infill`: signals and pipes need a real one.
@@ -247,4 +249,25 @@ func TestSilentTerminal(t *testing.T) {
 			t.Errorf("it showed %q and left %q", shown, left)
 		}
 	})
+}
+
+// What is no command of a group is an error, asked for help or not, and shells are
+// offered nothing that is theirs alone.
+func TestUnknownCommands(t *testing.T) {
+	for line, want := range map[string]string{
+		"eval run --help":   `infill: infill eval has no command "run"`,
+		"completion tcsh":   `infill: infill completion has no command "tcsh"`,
+		"models nothing":    `infill: unknown command "nothing" of infill models`,
+		"models nothing -h": `infill: infill models has no command "nothing"`,
+	} {
+		var out, errs strings.Builder
+		code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, strings.Fields(line))
+		if code != exitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
+			t.Errorf("%s: exit code %d, %q, %q", line, code, out.String(), errs.String())
+		}
+	}
+	var out strings.Builder
+	if code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, []string{"__complete", "help", ""}); code != 0 || strings.Contains(out.String(), "__complete") || !strings.Contains(out.String(), "templates") {
+		t.Errorf("exit code %d, %s", code, out.String())
+	}
 }

@@ -70,7 +70,7 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return nil
 	}
-	return o.each(ctx, check, p.end, func(e entry) error {
+	return o.each(ctx, o.quiet, check, p.end, func(e entry) error {
 		score, err := f.Score(ctx, e.text, o.method)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,6 +19,7 @@ import (
 type setupOptions struct {
 	streams  *terminal.Streams
 	cuda     bool
+	force    bool // fetch for CUDA without a GPU
 	openVINO bool
 	quiet    bool
 }
@@ -31,8 +33,10 @@ func newCmdSetup(s *terminal.Streams, run func(context.Context, *setupOptions) e
 cache folder. Filling does the same when it first needs them; after that nothing
 needs a network.
 
-With --cuda the library that runs on NVIDIA GPUs is fetched, a large download.
-CUDA and cuDNN themselves are the system's: infill doctor tells what is missing.
+With --cuda the library that runs on NVIDIA GPUs is fetched, 250 MB. CUDA and cuDNN
+themselves are the system's: infill doctor tells what is missing. Where no NVIDIA
+GPU is found nothing is fetched, unless --force says so: for a machine that is
+prepared for another.
 
 With --openvino the library with Intel's OpenVINO is fetched, which is faster on
 many processors and computes in bfloat16 (--precision bf16). It is then compared
@@ -44,11 +48,20 @@ with the other: the device auto takes the faster.`,
 	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
 	cmd.Flags().BoolVar(&o.openVINO, "openvino", false, "fetch the library with OpenVINO, and measure it")
 	cmd.MarkFlagsMutuallyExclusive("cuda", "openvino")
+	cmd.Flags().BoolVar(&o.force, "force", false, "with --cuda: fetch it where no NVIDIA GPU is found, too")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd
 }
 
 func setupRun(ctx context.Context, o *setupOptions) error {
+	if o.force && !o.cuda {
+		return &usageError{errors.New("--force: it goes with --cuda"), ""}
+	}
+	if o.cuda && !o.force {
+		if err := lm.FindGPU(); err != nil {
+			return &failure{fmt.Errorf("the library with CUDA was not fetched (250 MB): %w", err), "infill setup fetches the one for the CPU; --cuda --force fetches this one all the same"}
+		}
+	}
 	bundle, err := models.Open(models.DefaultName)
 	if err != nil {
 		return err

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"strings"
 	"testing"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/lm"
 )
 
 func TestSetupFlags(t *testing.T) {
@@ -14,6 +18,17 @@ func TestSetupFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareOptions(t, setupOptions{cuda: true, quiet: true}, *got)
+	if err := parse(t, newCmdSetup(&terminal.Streams{}, keep), "--cuda --force"); err != nil || !got.force {
+		t.Errorf("--force: %v", err)
+	}
+	// A large download for a machine that cannot use it is refused, with the reason.
+	if lm.FindGPU() != nil {
+		var failed *failure
+		err := setupRun(t.Context(), &setupOptions{streams: &terminal.Streams{Out: io.Discard, Err: io.Discard}, cuda: true, quiet: true})
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "was not fetched (250 MB)") || !strings.Contains(failed.hint, "--force") {
+			t.Errorf("without a GPU: %v", err)
+		}
+	}
 	checkUsage(t, parse(t, newCmdSetup(&terminal.Streams{}, keep), "now"), `unexpected argument "now"`)
 }
 

@@ -123,3 +123,12 @@ func trialModel() []byte {
 	}
 	return model
 }
+
+// FindGPU asks the NVIDIA driver for a GPU; the error says why there is none.
+func FindGPU() error {
+	count, err := cudaDevices()
+	if err == nil && count == 0 {
+		err = errors.New("the NVIDIA driver shows no GPU")
+	}
+	return err
+}
