@@ -1,0 +1,51 @@
+package lm_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"infill/lm"
+	"infill/models"
+	"infill/models/modelstest"
+)
+
+// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE PRECISION CHAINS": for each line
+// "energy" or "gradient" it computes fresh fills and answers with the seconds. With "FOLDER shape" it writes random weights of BERT-base's shape.
+func TestPeer(t *testing.T) {
+	words := strings.Fields(os.Getenv("INFILL_PEER"))
+	if len(words) == 0 {
+		t.Skip("only under testdata/peers/peers.py")
+	}
+	if words[1] == "shape" {
+		if err := modelstest.Write(words[0], published[0].config, modelstest.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	chains := 0
+	if _, err := fmt.Sscan(words[3], &chains); err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := models.Open(words[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := lm.Open(t.Context(), bundle, lm.Options{Device: words[1], Precision: lm.Precision(words[2]), MaskID: maskID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	w := newWorkload(chains, benchTokens, benchSlots, 250)
+	fmt.Printf("\npeer: ready infill, onnxruntime %s\n", m.Description().Runtime)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		start := time.Now()
+		if err := w.run(t.Context(), m, lines.Text() == "gradient"); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("peer: %.6f\n", time.Since(start).Seconds())
+	}
+}

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Energies, and energies with gradients, of the same fills by infill and by what else a user could take: one run, in turn.
+
+    python3 testdata/peers/peers.py [--rounds 7] [--venv DIR] [--model FOLDER]
+
+makes a virtual environment (unless DIR is one already), compiles infill's side (go test -c ./lm), and prints a table in
+Markdown. An energy is U = sum over 5 slots of log p(token | the text with that slot masked), of fills of a text of 24 tokens;
+its gradient is that by the slots' embeddings, times the embeddings of 250 candidates. Peers are written as a user of each
+would: rows in batches of the best size, no gradients of weights, the vocabulary's head at the masked positions alone.
+"""
+import argparse, os, re, resource, statistics, subprocess, sys, time
+
+TOKENS, SLOTS, CANDIDATES, MASK = 24, [5, 9, 13, 17, 21], 250, 103
+
+
+def worker(folder, kind, chains, batch):
+    """A peer: answers each line with the seconds that it took."""
+    import numpy as np
+    rng = np.random.default_rng(1)
+    threads = len(os.sched_getaffinity(0))
+    ids = rng.integers(200, 20000, (chains, TOKENS))
+    candidates = np.arange(100, 100 + CANDIDATES)
+
+    def fresh():
+        for s in SLOTS:
+            ids[:, s] = rng.integers(100, 100 + CANDIDATES, chains)
+
+    if kind.startswith("torch"):
+        import torch, transformers
+        torch.set_num_threads(threads)
+        model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval().requires_grad_(False)
+        if "bf16" in kind:
+            model = model.to(torch.bfloat16)
+        encoder, head = model.base_model, model.cls.predictions
+        if "compile" in kind:
+            encoder = torch.compile(encoder, dynamic=False)
+        table = model.get_input_embeddings().weight
+        version = f"torch {torch.__version__}, transformers {transformers.__version__}"
+
+        def rows():
+            t = torch.from_numpy(np.repeat(ids, len(SLOTS), 0))
+            at = torch.tensor(SLOTS * chains)
+            wanted = t[torch.arange(len(t)), at]
+            t = t.clone()
+            t[torch.arange(len(t)), at] = MASK
+            return t, at, wanted
+
+        def energy():
+            t, at, wanted = rows()
+            out = []
+            with torch.inference_mode():
+                for k in range(0, len(t), batch):
+                    states = encoder(t[k:k + batch]).last_hidden_state
+                    logits = head(states[torch.arange(len(states)), at[k:k + batch]]).float()
+                    out.append(torch.log_softmax(logits, -1)[torch.arange(len(states)), wanted[k:k + batch]])
+            return torch.cat(out).reshape(chains, -1).sum(1)
+
+        def gradient():
+            t, at, wanted = rows()
+            grads = []
+            for k in range(0, len(t), batch):
+                words = table[t[k:k + batch]].detach().requires_grad_(True)
+                states = encoder(inputs_embeds=words).last_hidden_state
+                logits = head(states[torch.arange(len(states)), at[k:k + batch]]).float()
+                torch.log_softmax(logits, -1)[torch.arange(len(states)), wanted[k:k + batch]].sum().backward()
+                grads.append(words.grad[:, SLOTS])
+            through = torch.cat(grads).reshape(chains, len(SLOTS), len(SLOTS), -1).sum(1)
+            return through @ table[torch.from_numpy(candidates)].T
+    elif kind.startswith("onnxruntime"):
+        import onnxruntime
+        o = onnxruntime.SessionOptions()
+        o.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(os.path.join(folder, "exported", "energy.onnx"), o, providers=["CPUExecutionProvider"])
+        back = onnxruntime.InferenceSession(os.path.join(folder, "exported", "gradient.onnx"), o, providers=["CPUExecutionProvider"])
+        version = f"onnxruntime {onnxruntime.__version__}"
+        step = max(1, batch // len(SLOTS))
+        feed = lambda s: [s.run(None, {"ids": ids[k:k + step], "slots": np.array(SLOTS)}) for k in range(0, chains, step)]
+        energy, gradient = (lambda: feed(session)), (lambda: feed(back))
+    else:
+        import openvino
+        core = openvino.Core()
+        how = {"INFERENCE_PRECISION_HINT": "bf16" if "bf16" in kind else "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+        compiled = core.compile_model(os.path.join(folder, "exported", "energy.onnx"), "CPU", how)
+        version = f"openvino {openvino.__version__.split('-')[0]}"
+        step = max(1, batch // len(SLOTS))
+        energy = lambda: [compiled({"ids": ids[k:k + step], "slots": np.array(SLOTS)}) for k in range(0, chains, step)]
+        gradient = None
+    print("\npeer: ready", version, flush=True)
+    for line in sys.stdin:
+        run = gradient if line.strip() == "gradient" else energy
+        fresh()
+        start = time.perf_counter()
+        if run:
+            run()
+        print(f"peer: {time.perf_counter() - start:.6f}" if run else "peer: none", flush=True)
+
+
+def roofline(folder, chains):
+    """The bare products of an energy's rows, by torch's own library, in each precision: GFLOP/s."""
+    import json, torch
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    c = json.load(open(os.path.join(folder, "config.json")))
+    h, f, v, rows = c["hidden_size"], c["intermediate_size"], c["vocab_size"], chains * len(SLOTS)
+    for m, k, n in [(rows * TOKENS, h, h), (rows * TOKENS, h, f), (rows * TOKENS, f, h), (rows, h, v)]:
+        cells = []
+        for kind in (torch.float32, torch.bfloat16):
+            a, b, seconds = torch.randn(m, k).to(kind), torch.randn(k, n).to(kind), []
+            for _ in range(8):
+                start = time.perf_counter()
+                a @ b
+                seconds.append(time.perf_counter() - start)
+            cells.append(f"{2e-9 * m * k * n / statistics.median(seconds[1:]):.0f} (best {2e-9 * m * k * n / min(seconds[1:]):.0f})")
+        print(f"| {m} × {k} · {k} × {n} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+class Peer:
+    def __init__(self, name, command, env=None):
+        self.name, self.seconds, started = name, {"energy": [], "gradient": []}, time.perf_counter()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **(env or {})})
+        answer = self.read()
+        self.version = answer.removeprefix("ready ") if answer else None
+        self.ask("energy", None)
+        self.start = time.perf_counter() - started
+
+    def read(self):
+        for line in self.process.stdout:
+            if line.startswith("peer: "):
+                return line[6:].strip()
+
+    def ask(self, what, keep):
+        if self.version is None:
+            return
+        try:
+            print(what, file=self.process.stdin, flush=True)
+            answer = self.read()
+        except BrokenPipeError:
+            answer = None
+        if answer is None:
+            self.version = None
+        elif answer != "none" and keep is not None:
+            keep.append(float(answer))
+
+    def memory(self):
+        """Peak resident memory in MiB."""
+        try:
+            return int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{self.process.pid}/status").read())[1]) / 1024
+        except (OSError, TypeError):
+            return float("nan")
+
+
+def rate(rows, seconds):
+    if not seconds:
+        return "–"
+    rates = sorted(rows / s for s in seconds)
+    n = len(rates)
+    return f"{statistics.median(rates):.0f} ({rates[n // 4]:.0f}–{rates[3 * n // 4]:.0f})"
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--rounds", type=int, default=7)
+    a.add_argument("--chains", type=int, default=25, help="fills of an evaluation; a fifth of them for BERT-base's shape")
+    a.add_argument("--venv", default=os.path.join(os.path.expanduser("~"), ".cache", "infill", "peers"))
+    a.add_argument("--model", default="models/small-uncased")
+    a.add_argument("--skip", default="", help="peers to leave out, with commas")
+    a.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    o = a.parse_args()
+    if o.worker and o.worker[1] == "roofline":
+        return roofline(o.worker[0], int(o.worker[2]))
+    if o.worker:
+        return worker(o.worker[0], o.worker[1], int(o.worker[2]), int(o.worker[3]))
+    python = os.path.join(o.venv, "bin", "python")
+    if not os.path.exists(python):
+        subprocess.run([sys.executable, "-m", "venv", o.venv], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "torch", "transformers", "onnxruntime", "openvino"], check=True)
+    work = os.path.join(o.venv, "work")
+    os.makedirs(work, exist_ok=True)
+    subprocess.run(["go", "test", "-c", "-o", os.path.join(work, "lm.test"), "./lm"], check=True)
+    subprocess.run(["go", "build", "-o", os.path.join(work, "infill"), "./cmd/infill"], check=True)
+    base = os.path.join(work, "base")
+    if not os.path.exists(base):
+        os.makedirs(base)
+        subprocess.run([os.path.join(work, "lm.test"), "-test.run", "^TestPeer$"], check=True, env={**os.environ, "INFILL_PEER": base + " shape"}, cwd="lm")
+    import shutil
+    for name, source, chains in [(os.path.basename(o.model), o.model, o.chains), ("BERT-base's shape", base, o.chains // 5)]:
+        folder = os.path.join(work, "model-" + re.sub(r"\W", "-", name))
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(source, folder)
+        subprocess.run([os.path.join(work, "infill"), "models", "export", folder, "-o", os.path.join(work, "exported"), "-q"], check=True)
+        ours = [("infill", "cpu fp32"), ("infill, OpenVINO", "openvino fp32"), ("infill, OpenVINO bf16", "openvino bf16")]
+        peers = [Peer(n, [os.path.join(work, "lm.test"), "-test.run", "^TestPeer$"], {"INFILL_PEER": f"{folder} {how} {chains}",
+                 **({"INFILL_ONNXRUNTIME": os.environ["INFILL_OPENVINO"]} if "openvino" in how and "INFILL_OPENVINO" in os.environ else {})})
+                 for n, how in ours if n not in o.skip.split(",")]
+        shutil.move(os.path.join(work, "exported"), os.path.join(folder, "exported"))
+        for kind in ["torch eager fp32", "torch eager bf16", "torch compile fp32", "onnxruntime", "openvino fp32", "openvino bf16"]:
+            if kind in o.skip.split(","):
+                continue
+            best = None
+            for batch in [125, 25]:  # the better of two batch sizes, by one evaluation after the first
+                p = Peer(kind, [python, os.path.abspath(__file__), "--worker", folder, kind, str(chains), str(min(batch, chains * len(SLOTS)))])
+                trial = []
+                p.ask("energy", trial)
+                if p.version and (best is None or trial[0] < best[0]):
+                    if best:
+                        best[1].process.kill()
+                    best = (trial[0], p)
+                else:
+                    p.process.kill()
+                if chains * len(SLOTS) <= 50:
+                    break
+            if best:
+                peers.append(best[1])
+        for what in ["energy", "gradient"]:
+            for i in range(o.rounds + 1):
+                for p in peers:
+                    p.ask(what, p.seconds[what] if i else None)
+        rows = chains * len(SLOTS)
+        print(f"\n{name}, {chains} fills ({rows} rows), {o.rounds} rounds in turn\n")
+        print("| | version | rows/s, energies | × infill | rows/s, with gradient | × infill | start to first result, s | peak memory, MiB |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        ratio = lambda p, what: "–" if not p.seconds[what] else f"{statistics.median([x / y for x, y in zip(peers[0].seconds[what], p.seconds[what])]):.2f}"
+        for p in peers:
+            if p.version is None:
+                print(f"| {p.name} | did not run | | | | | | |")
+                continue
+            print(f"| {p.name} | {p.version} | {rate(rows, p.seconds['energy'])} | {ratio(p, 'energy')} | {rate(rows, p.seconds['gradient'])} | {ratio(p, 'gradient')} | {p.start:.1f} | {p.memory():.0f} |", flush=True)
+        for p in peers:
+            p.process.kill()
+        print("\n| bare product | fp32, GFLOP/s | bf16, GFLOP/s |\n| --- | ---: | ---: |", flush=True)
+        subprocess.run([python, os.path.abspath(__file__), "--worker", folder, "roofline", str(chains), "0"], check=True)
+
+
+if __name__ == "__main__":
+    main()
