@@ -110,10 +110,12 @@ func (o *armGradients) measure(ctx context.Context, b *bench, kind string, targe
 		return err
 	}
 	logits := normals(b.streams("logits", 1)[0], len(target.Categories()), 1)
-	want, err := exactGradient(ctx, target, logits)
+	all, err := listBits(ctx, target)
 	if err != nil {
 		return err
 	}
+	want := make([]float64, len(logits))
+	all.gradient(logits, want)
 	streams := b.streams("draws "+kind, o.draws/e.evaluations())
 	gradient := make([]float64, len(logits))
 	for range o.estimates / 10 { // relax finds its scale
@@ -316,58 +318,6 @@ func (o *armFills) plan(context.Context) (*plan, error) {
 	return p, nil
 }
 
-// listed is a target of bits with all its energies.
-type listed struct {
-	energy []float64 // [2^slots]
-	slots  int
-}
-
-func listBits(ctx context.Context, target samplers.Target) (*listed, error) {
-	n := len(target.Categories())
-	if n > maxFitted {
-		return nil, fmt.Errorf("%d slots: all choices are listed for at most %d", n, maxFitted)
-	}
-	l := &listed{make([]float64, 1<<n), n}
-	states := make([]int, 0, n<<n)
-	for s := range l.energy {
-		for j := range n {
-			states = append(states, s>>j&1)
-		}
-	}
-	return l, target.Energy(ctx, states, l.energy)
-}
-
-func (l *listed) Categories() []int { return slices.Repeat([]int{2}, l.slots) }
-
-func (l *listed) Energy(_ context.Context, states []int, energy []float64) error {
-	for c := range energy {
-		s := 0
-		for j, v := range states[c*l.slots : (c+1)*l.slots] {
-			s |= v << j
-		}
-		energy[c] = l.energy[s]
-	}
-	return nil
-}
-
-// gap is log Σ exp(U) less E[U] + entropy of independent bits: the Kullback–Leibler
-// divergence of these from the target.
-func (l *listed) gap(logits []float64) float64 {
-	total, gap := floats.LogSumExp(l.energy), 0.0
-	for s, u := range l.energy {
-		logq := 0.0
-		for j, phi := range logits {
-			if s>>j&1 == 1 {
-				logq -= softplus(-phi)
-			} else {
-				logq -= softplus(phi)
-			}
-		}
-		gap += math.Exp(logq) * (logq - u + total)
-	}
-	return gap
-}
-
 func (o *armFills) fit(ctx context.Context, b *bench, kind string, target samplers.Target) error {
 	all, err := listBits(ctx, target)
 	if err != nil {
@@ -390,9 +340,8 @@ func (o *armFills) fit(ctx context.Context, b *bench, kind string, target sample
 		return all.gap(logits), nil
 	}
 	best, err := climb(func(logits, gradient []float64) error {
-		g, err := exactGradient(ctx, all, logits)
-		copy(gradient, g)
-		return err
+		all.gradient(logits, gradient)
+		return nil
 	}, func(int, float64) {})
 	if err != nil {
 		return err

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"infill/samplers"
 )
@@ -163,34 +166,68 @@ func inside(u float64) float64 { return min(max(u, 1e-12), 1-1e-12) }
 
 func logOdds(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
-// exactGradient is by the list of all states: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).
-func exactGradient(ctx context.Context, target samplers.Target, logits []float64) ([]float64, error) {
-	n := len(logits)
+// listed is a target of bits with all its energies.
+type listed struct {
+	energy []float64 // [2^slots]
+	slots  int
+}
+
+func listBits(ctx context.Context, target samplers.Target) (*listed, error) {
+	n := len(target.Categories())
+	if n > maxFitted {
+		return nil, fmt.Errorf("%d slots: all choices are listed for at most %d", n, maxFitted)
+	}
+	l := &listed{make([]float64, 1<<n), n}
 	states := make([]int, 0, n<<n)
-	for s := range 1 << n {
+	for s := range l.energy {
 		for j := range n {
 			states = append(states, s>>j&1)
 		}
 	}
-	energy := make([]float64, 1<<n)
-	if err := target.Energy(ctx, states, energy); err != nil {
-		return nil, err
-	}
-	gradient := make([]float64, n)
-	for s, u := range energy {
-		q := 1.0
-		for j, phi := range logits {
-			if s>>j&1 == 1 {
-				q *= sigmoid(phi)
-			} else {
-				q *= sigmoid(-phi)
-			}
+	return l, target.Energy(ctx, states, l.energy)
+}
+
+func (l *listed) Categories() []int { return slices.Repeat([]int{2}, l.slots) }
+
+func (l *listed) Energy(_ context.Context, states []int, energy []float64) error {
+	for c := range energy {
+		s := 0
+		for j, v := range states[c*l.slots : (c+1)*l.slots] {
+			s |= v << j
 		}
+		energy[c] = l.energy[s]
+	}
+	return nil
+}
+
+// logProbability of state s under independent bits.
+func logProbability(s int, logits []float64) (logq float64) {
+	for j, phi := range logits {
+		logq -= softplus(phi - 2*phi*float64(s>>j&1))
+	}
+	return logq
+}
+
+// gap is log Σ exp(U) less E[U] + entropy of independent bits: the Kullback–Leibler
+// divergence of these from the target.
+func (l *listed) gap(logits []float64) (gap float64) {
+	total := floats.LogSumExp(l.energy)
+	for s, u := range l.energy {
+		logq := logProbability(s, logits)
+		gap += math.Exp(logq) * (logq - u + total)
+	}
+	return gap
+}
+
+// gradient writes the exact ∂E[U]/∂φ: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).
+func (l *listed) gradient(logits, gradient []float64) {
+	clear(gradient)
+	for s, u := range l.energy {
+		q := math.Exp(logProbability(s, logits))
 		for j, phi := range logits {
 			gradient[j] += q * u * (float64(s>>j&1) - sigmoid(phi))
 		}
 	}
-	return gradient, nil
 }
 
 // squareTarget is ARM's example: (z - p₀)² of one bit z.

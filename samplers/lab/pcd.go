@@ -32,7 +32,6 @@ type pcd struct {
 	Second     []float64
 	Buffer     []int // [buffer × slots]
 	Accepted   float64
-	Energies   [2]float64 // mean U of data and of chains at the last update
 
 	model    learner
 	kernel   samplers.Kernel
@@ -150,7 +149,7 @@ func reportsOf(updates, n int) func(update int) bool {
 	return func(update int) bool { return update%every == 0 || update == updates }
 }
 
-// specList is a flag's list of samplers without the word all.
+// checkedSpecs refuses what a list of samplers can say of comparisons alone.
 func checkedSpecs(list specs) error {
 	if slices.ContainsFunc(list, func(s Spec) bool { return s.Name == all || s.Steps > 0 }) {
 		return refuse("samplers", "all, and steps of one sampler, are not for trainings: name the samplers, and give --steps")

@@ -165,7 +165,7 @@ func (b *bench) checkpoint() string {
 type kept struct {
 	Signature string
 	Result    cellResult
-	Seconds   time.Duration
+	Spent     time.Duration
 	State     []byte
 }
 
@@ -199,7 +199,7 @@ func (b *bench) resume(state any) (bool, error) {
 	if b.result.Numbers == nil {
 		b.result.Numbers = map[string]float64{}
 	}
-	b.before = k.Seconds
+	b.before = k.Spent
 	return true, nil
 }
 
