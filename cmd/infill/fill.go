@@ -103,7 +103,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &printer[*infill.Result]{form: resultForm(), format: o.format, streams: o.streams}
+	p := &resultPrinter{printer[*infill.Result]{form: resultForm(o.columns(), o.verbose), format: o.format, streams: o.streams}}
 	bar := newProgress(o.streams, o.quiet)
 	defer bar.clear()
 	check := func(template string) *usageError {
@@ -124,6 +124,9 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 			o.warn(o.streams, "%s%s", e.place(), w)
 		}
 		o.note(o.streams, "signature %s", result.Signature)
+		if err := p.room(result, o.format); err != nil {
+			return err
+		}
 		return p.print(e.id, result)
 	})
 }
@@ -161,28 +164,56 @@ func misspelt(root *cobra.Command, template string) string {
 	return ""
 }
 
-// resultForm writes a row of CSV for each fill.
-func resultForm() form[*infill.Result] {
+// columns are the blanks that CSV has columns for: the most of the arguments; of standard
+// input the first template tells.
+func (o *fillOptions) columns() (most int) {
+	for _, text := range o.texts {
+		most = max(most, strings.Count(o.blanks(text), "[MASK"))
+	}
+	return most
+}
+
+// resultPrinter keeps the columns of CSV the same.
+type resultPrinter struct{ printer[*infill.Result] }
+
+// room makes room for the blanks of the first result, and refuses one that has more.
+func (p *resultPrinter) room(r *infill.Result, format string) error {
+	const fixed = 12 // columns beside those of the blanks
+	have := len(p.header) - fixed
+	switch {
+	case format != "csv" || len(r.Blanks) <= have:
+	case p.results == 0:
+		p.form = resultForm(len(r.Blanks), false)
+	default:
+		return &misfitError{fmt.Errorf("%s in the template, and the CSV has columns for %d: take --format jsonl, or put it first", counted(len(r.Blanks), "blank"), have)}
+	}
+	return nil
+}
+
+// resultForm writes a row of CSV for each fill, with a column for each blank.
+func resultForm(blanks int, verbose bool) form[*infill.Result] {
+	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score", "count", "method", "token_ids", "seed"}
+	for blank := range blanks {
+		header = append(header, fmt.Sprintf("blank_%d", blank+1))
+	}
 	return form[*infill.Result]{
-		header: []string{"id", "template", "rank", "text", "fills", "token_ids", "log_likelihood", "count", "frequency", "seed", "signature", "pieces", "score", "probability", "probability_error", "method"},
+		header: header,
 		rows: func(id string, r *infill.Result) (rows [][]string) {
 			for _, s := range r.Fills {
-				pieces, frequency, score := "", allDigits(s.Frequency), ""
-				if r.Stats.Law != "" || s.Count == 0 {
-					frequency = ""
+				count := ""
+				if s.Count > 0 {
+					count = strconv.Itoa(s.Count)
 				}
-				if s.Score != nil {
-					pieces, score = list(s.Pieces), allDigits(*s.Score)
+				row := []string{
+					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), allDigits(s.LogLikelihood),
+					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), strconv.FormatUint(r.Seed, 10),
 				}
-				rows = append(rows, []string{
-					id, r.Template, strconv.Itoa(s.Rank), s.Text, list(s.Values), list(s.TokenIDs), allDigits(s.LogLikelihood),
-					strconv.Itoa(s.Count), frequency, strconv.FormatUint(r.Seed, 10), r.Signature, pieces, score,
-					digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), r.Method,
-				})
+				row = append(row, s.Values...)
+				rows = append(rows, append(row, make([]string, len(header)-len(row))...))
 			}
 			return rows
 		},
-		text: resultText,
+		text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
 	}
 }
 
@@ -203,7 +234,7 @@ func list[T int | string](values []T) string {
 	return string(text)
 }
 
-func resultText(r *infill.Result, width int) string {
+func resultText(r *infill.Result, width int, verbose bool) string {
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := width > 0 && width < 60
 	headers := []string{"#", "fill"}
@@ -232,7 +263,7 @@ func resultText(r *infill.Result, width int) string {
 	}
 	var rows [][]string
 	for _, s := range r.Fills {
-		row := []string{strconv.Itoa(s.Rank), mark(s.Text, s.Spans)}
+		row := []string{strconv.Itoa(s.Rank), mark(neighbourhood(s.Text, s.Spans))}
 		if r.Stats.Lengths != nil {
 			row = append(row, joined(s.Pieces, "%d", "+"), fmt.Sprintf("%.2f", *s.Score))
 		}
@@ -247,7 +278,7 @@ func resultText(r *infill.Result, width int) string {
 		}
 		rows = append(rows, row)
 	}
-	return wrap(mark(r.Template, r.Blanks), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + marginals(r, width) + notes(width, footer(r)...)
+	return wrap(mark(neighbourhood(r.Template, r.Blanks)), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + marginals(r, width) + notes(width, footer(r, verbose)...)
 }
 
 // optional is a number, "" where there is none.
@@ -334,7 +365,7 @@ func answerFooter(r *infill.Result) []string {
 }
 
 // footer tells how a result was made.
-func footer(r *infill.Result) []string {
+func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	if s.Sampler == infill.Auto {
 		return answerFooter(r)
@@ -349,7 +380,7 @@ func footer(r *infill.Result) []string {
 	if s.WarmUp.Steps > 0 {
 		how += fmt.Sprintf(" (%d warm-up)", s.WarmUp.Steps)
 	}
-	if s.StepSize != nil {
+	if s.StepSize != nil && verbose {
 		how += fmt.Sprintf(", step size %.3g", *s.StepSize)
 	}
 	if s.Ladder != nil {
@@ -380,6 +411,9 @@ func footer(r *infill.Result) []string {
 	}
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
 		moves = append(moves, fmt.Sprintf("split R-hat %.2f, %.0f effective draws of the log-likelihood", *s.SplitRHat, *s.EffectiveDraws))
+	}
+	if !verbose {
+		return append(lines, fmt.Sprintf("%s, %.2f s, seed %d", counted(s.ModelRows, "model row"), s.Seconds, r.Seed))
 	}
 	return append(lines,
 		strings.Join(moves, ", "),

@@ -199,7 +199,7 @@ func results() []*infill.Result {
 }
 
 func TestFillGoldens(t *testing.T) {
-	goldens(t, "fill", resultForm(), results(), func(i int) json.RawMessage {
+	goldens(t, "fill", resultForm(2, true), results(), func(i int) json.RawMessage {
 		if i != 1 {
 			return nil
 		}

@@ -186,7 +186,7 @@ const helpFormats = `Forms of the result, --format:
   text   for people: fills in colour on a terminal, long texts wrapped
   json   an array with one object for each template
   jsonl  an object a line, written as soon as its template is done
-  csv    a row for each fill, with a head line; lists are JSON
+  csv    a row for each fill, with a head line and a column for each blank
 
 An object of json and jsonl:
 

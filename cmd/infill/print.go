@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
@@ -155,6 +157,81 @@ func mark(text string, spans [][2]int) string {
 	}
 	b.WriteString(text[from:])
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
+}
+
+// The lengths, in characters, of a text that is shown whole, and of what is shown on either
+// side of a blank of a longer one.
+const (
+	shownWhole = 300
+	shownSide  = 60
+)
+
+// neighbourhood is a long text around some places of it, with "…" for what is left out,
+// and the places in it.
+func neighbourhood(text string, spans [][2]int) (string, [][2]int) {
+	if utf8.RuneCountInString(text) <= shownWhole || len(spans) == 0 {
+		return text, spans
+	}
+	var b strings.Builder
+	places := make([][2]int, len(spans))
+	from := 0 // of what is not written yet
+	for i, span := range spans {
+		between := text[from:span[0]]
+		head, tail := "", between
+		if i > 0 {
+			head, tail = firstWords(between), ""
+			if len(head) < len(between) {
+				tail = lastWords(between[len(head):])
+			}
+		} else {
+			tail = lastWords(between)
+		}
+		b.WriteString(head)
+		if len(head)+len(tail) < len(between) {
+			if i > 0 {
+				b.WriteString(" ")
+			}
+			b.WriteString("… ")
+		}
+		b.WriteString(tail)
+		places[i][0] = b.Len()
+		b.WriteString(text[span[0]:span[1]])
+		places[i][1] = b.Len()
+		from = span[1]
+	}
+	rest := text[from:]
+	head := firstWords(rest)
+	b.WriteString(head)
+	if len(head) < len(rest) {
+		b.WriteString(" …")
+	}
+	return b.String(), places
+}
+
+// firstWords is the beginning of a text up to the end of a word, and lastWords the end of
+// one from the beginning of a word: shownSide characters at most.
+func firstWords(text string) string {
+	runes := []rune(text)
+	if len(runes) <= shownSide {
+		return text
+	}
+	cut := string(runes[:shownSide])
+	if at := strings.LastIndexFunc(cut, unicode.IsSpace); at > 0 {
+		cut = cut[:at]
+	}
+	return cut
+}
+
+func lastWords(text string) string {
+	runes := []rune(text)
+	if len(runes) <= shownSide {
+		return text
+	}
+	cut := string(runes[len(runes)-shownSide:])
+	if at := strings.IndexFunc(cut, unicode.IsSpace); at >= 0 {
+		cut = strings.TrimLeftFunc(cut[at:], unicode.IsSpace)
+	}
+	return cut
 }
 
 // wrap breaks a text at words, and behind the given characters, to fit the
