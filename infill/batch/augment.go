@@ -269,8 +269,8 @@ type word struct {
 	eligible bool
 }
 
-// words cuts a text by Unicode's rules (UAX #29). What follows an apostrophe ('s) and what
-// begins with no letter is no word.
+// words cuts a text by Unicode's rules (UAX #29). What begins with no letter is no word, nor
+// is the short form of one behind an apostrophe ('s).
 func (a *Augment) words(text string) ([]word, error) {
 	var pieces *tokenize.Encoding
 	if a.Parts {
@@ -287,7 +287,8 @@ func (a *Augment) words(text string) ([]word, error) {
 		to := from + len(segment)
 		first, _ := utf8.DecodeRuneInString(segment)
 		before, _ := utf8.DecodeLastRuneInString(text[:from])
-		if unicode.IsLetter(first) && !strings.ContainsRune("'’", before) {
+		short := strings.ContainsRune("'’", before) && slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(segment))
+		if unicode.IsLetter(first) && !short {
 			w := word{from, to, a.mayMask(segment)}
 			if a.Parts {
 				w.from, w.to, w.eligible = lastPiece(pieces, w)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -562,4 +563,51 @@ func TestFullDisk(t *testing.T) {
 	if s, err := Run(t.Context(), job); err != nil || s.Kept == 0 || s.Records != 300 {
 		t.Error(s, err)
 	}
+}
+
+// TestWords: what may be masked.
+func TestWords(t *testing.T) {
+	a := Augment{KeepStopWords: true, Protect: []string{"Holm"}, Pattern: regexp.MustCompile("^[A-Z]+$")}
+	text := "'hey , it 's Mr. Holm's BOAT-house ; they don't 3rd the naïve €5"
+	words, err := a.words(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, eligible []string
+	for _, w := range words {
+		all = append(all, text[w.from:w.to])
+		if w.eligible {
+			eligible = append(eligible, text[w.from:w.to])
+		}
+	}
+	if diff := cmp.Diff([]string{"hey", "it", "Mr", "Holm's", "BOAT", "house", "they", "don't", "the", "naïve"}, all); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"hey", "Mr", "Holm's", "house", "don't", "naïve"}, eligible); diff != "" {
+		t.Error(diff)
+	}
+	// Spans stay within what may be masked, and never take more than is asked for.
+	rapid.Check(t, func(t *rapid.T) {
+		words := make([]word, rapid.IntRange(1, 12).Draw(t, "words"))
+		eligible := 0
+		for i := range words {
+			if words[i].eligible = rapid.Bool().Draw(t, "eligible"); words[i].eligible {
+				eligible++
+			}
+		}
+		a := Augment{MinSpan: rapid.IntRange(1, 3).Draw(t, "low"), MaxSpan: 3}
+		count := rapid.IntRange(0, eligible).Draw(t, "count")
+		taken := 0
+		for i, chosen := range a.choose(stream(1, 2, 3), words, count) {
+			if chosen {
+				taken++
+			}
+			if chosen && !words[i].eligible {
+				t.Fatalf("word %d is not eligible", i)
+			}
+		}
+		if taken != count {
+			t.Fatalf("%d words, not %d", taken, count)
+		}
+	})
 }

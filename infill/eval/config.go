@@ -12,14 +12,13 @@
 package eval
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/infill/eval/internal/corpus"
 	"infill/metrics"
 	"infill/samplers"
@@ -242,34 +241,9 @@ func (c Config) share(number, corpora int) int {
 	return n
 }
 
-// Shard is one of several parts of a run: of Count, the one numbered Index from
-// 1. The zero value is the whole run.
-type Shard struct{ Index, Count int }
+// Shard is one of several parts of a run, as a run over a file has them.
+type Shard = batch.Shard
 
-// String is what UnmarshalText reads, "2/8", and "" for the whole run.
-func (s Shard) String() string {
-	if s.Count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d", s.Index, s.Count)
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler. Its error completes the sentence
-// `"x" is not …`.
-func (s *Shard) UnmarshalText(text []byte) error {
-	left, right, _ := strings.Cut(string(text), "/")
-	index, err := strconv.Atoi(left)
-	count, err2 := strconv.Atoi(right)
-	if len(text) > 0 && (cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count) {
-		return errors.New("I/N, the number of this part from 1 and that of all")
-	}
-	*s = Shard{index, count}
-	return nil
-}
-
-// has tells whether the sentence of that number, from 0, is of this part. All
+// has tells whether the sentence of that number, from 0, is of a part. All
 // methods meet a sentence on the same machine, so that their times compare.
-func (s Shard) has(sentence int) bool { return s.Count == 0 || sentence%s.Count == s.Index-1 }
+func has(s Shard, sentence int) bool { return s.Count == 0 || sentence%s.Count == s.Index-1 }

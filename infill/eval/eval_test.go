@@ -269,7 +269,7 @@ func TestChangedConfiguration(t *testing.T) {
 		"corpus":    {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") }, "corpora[1].sha256: "},
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true }, "metrics.keep_sources: false there, true now"},
 		"threads":   {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
-		"part":      {func(o *Options) { o.Shard = Shard{1, 2} }, "shard: all there, 1/2 now"},
+		"part":      {func(o *Options) { o.Shard = Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
 		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
@@ -360,7 +360,7 @@ func TestMerge(t *testing.T) {
 	parts := make([]string, 4)
 	for i := range parts {
 		o, _ := small(t)
-		o.Shard = Shard{i + 1, 4}
+		o.Shard = Shard{Index: i + 1, Count: 4}
 		if results, err := Run(t.Context(), o); err != nil || results != nil {
 			t.Fatalf("part: %v, %v", results, err)
 		}
@@ -410,7 +410,7 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	other, _ := small(t)
-	other.Config.Seed, other.Shard = 2, Shard{1, 4}
+	other.Config.Seed, other.Shard = 2, Shard{Index: 1, Count: 4}
 	if _, err := Run(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +450,7 @@ func TestBadInput(t *testing.T) {
 		"same model":           {func(o *Options) { o.Models = append(o.Models, o.Models[0]) }, `two models are called "fake"`},
 		"top above samples":    {func(o *Options) { o.Config.Top = 5 }, "top 5"},
 		"unknown baseline":     {func(o *Options) { o.Config.Baselines = []string{"gibs"} }, `baseline "gibs" is none of`},
-		"more parts than work": {func(o *Options) { o.Shard = Shard{1, 7} }, "7 parts of 6 sentences"},
+		"more parts than work": {func(o *Options) { o.Shard = Shard{Index: 1, Count: 7} }, "7 parts of 6 sentences"},
 		"too many slots":       {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
 		"a model that fails":   {nil, "closing fails"},
 	}
@@ -680,7 +680,7 @@ func TestShard(t *testing.T) {
 				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil {
 					t.Fatal(err)
 				}
-				in += indicator(s.has(sentence))
+				in += indicator(has(s, sentence))
 			}
 			if in != 1 {
 				t.Errorf("sentence %d is in %d of %d parts", sentence, in, count)

@@ -227,7 +227,7 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	work := map[string][]key{} // by model
 	total, left := 0, []key(nil)
 	for k := range h.fills {
-		if o.Shard.has(k.sentence) {
+		if has(o.Shard, k.sentence) {
 			if total++; f.records[k] == nil {
 				work[k.model], left = append(work[k.model], k), append(left, k)
 			}

@@ -88,7 +88,7 @@ func (w *Watched) Done() int { return len(w.records) }
 // Total is what Done will be.
 func (w *Watched) Total() (total int) {
 	for k := range w.Header.fills {
-		total += indicator(w.Header.Shard.has(k.sentence))
+		total += indicator(has(w.Header.Shard, k.sentence))
 	}
 	return total
 }
