@@ -9,10 +9,10 @@ import (
 	"infill/infill"
 )
 
-// open is the built-in model.
+// open is a small model.
 func open(t *testing.T) *infill.Filler {
 	t.Helper()
-	f, err := infill.Open(infill.OpenOptions{Device: "cpu"})
+	f, err := infill.Open(infill.OpenOptions{Model: mini, Device: "cpu"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func open(t *testing.T) *infill.Filler {
 	return f
 }
 
-// TestWordsOnModel: on the built-in model, lists of words of two pieces and of one
+// TestWordsOnModel: on a real model, lists of words of two pieces and of one
 // are drawn from the law of the enumerated fills, through the whole pipeline.
 func TestWordsOnModel(t *testing.T) {
 	f := open(t)

@@ -25,6 +25,6 @@ func ExampleOpen() {
 		fmt.Printf("%s (%.2f nats)\n", s.Text, s.LogLikelihood)
 	}
 	// Output:
-	// he had told me (-1.50 nats)
-	// he had known me (-2.89 nats)
+	// he had told me (-2.08 nats)
+	// he had left me (-3.08 nats)
 }

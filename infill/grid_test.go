@@ -12,8 +12,11 @@ import (
 	"infill/tokenize"
 )
 
-// grid is a template of two slots with 40 candidates each, on the built-in
-// model, and its 1,600 fills enumerated.
+// mini is a smaller model than the built-in one, for tests that need many rows.
+const mini = "../testdata/mini-uncased"
+
+// grid is a template of two slots with 40 candidates each, on a small model,
+// and its 1,600 fills enumerated.
 type grid struct {
 	target      samplers.MetricTarget
 	probability []float64 // [1600]
@@ -24,7 +27,7 @@ const gridSide = 40
 func newGrid(t *testing.T) grid {
 	t.Helper()
 	ctx := context.Background()
-	bundle, err := models.Open("")
+	bundle, err := models.Open(mini)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,10 @@ import (
 	"infill/models"
 )
 
-const maskID = 103 // of the built-in model
+const maskID = 103 // of the built-in model, and of mini-uncased
+
+// The models of testdata/golden: the built-in one, which is also the first, and a smaller one that only tests use.
+var goldenModels = []struct{ name, open string }{{models.DefaultName, ""}, {"mini-uncased", "../testdata/mini-uncased"}}
 
 // goldenEnergy is one energy of a case; see testdata/golden/README.md.
 type goldenEnergy struct {
@@ -42,9 +45,12 @@ type goldenCase struct {
 	PLL, Filled goldenEnergy
 }
 
-func golden(t testing.TB) []goldenCase {
+// golden is the cases of the built-in model.
+func golden(t testing.TB) []goldenCase { return goldenOf(t, models.DefaultName) }
+
+func goldenOf(t testing.TB, model string) []goldenCase {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "testdata", "golden", "mini-uncased.json"))
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "golden", model+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +108,23 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// Energies, gradients and conditionals of the built-in model equal values of
-// an independent implementation in double precision.
+// Energies, gradients and conditionals equal values of an independent
+// implementation in double precision.
 func TestGolden(t *testing.T) {
-	m, ctx := open(t), context.Background()
-	for _, c := range golden(t) {
+	for _, of := range goldenModels {
+		t.Run(of.name, func(t *testing.T) {
+			bundle, err := models.Open(of.open)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, openBundle(t, bundle, maskID), goldenOf(t, of.name))
+		})
+	}
+}
+
+func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
+	ctx := context.Background()
+	for _, c := range cases {
 		for energy, want := range map[lm.Energy]goldenEnergy{lm.PLL: c.PLL, lm.Filled: c.Filled} {
 			t.Run(fmt.Sprintf("%s/%s", energy, c.Template), func(t *testing.T) {
 				slots, v := len(c.Slots), m.Vocabulary()

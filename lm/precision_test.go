@@ -374,7 +374,7 @@ func BenchmarkPrecisions(b *testing.B) {
 	for _, c := range []struct {
 		name, model string
 		mask        int
-	}{{"mini-uncased (built in)", "", maskID}, {"bert-base, random weights", base, publishedMask}} {
+	}{{"small-uncased (built in)", "", maskID}, {"bert-base, random weights", base, publishedMask}} {
 		bundle, err := models.Open(c.model)
 		if err != nil {
 			b.Fatal(err)

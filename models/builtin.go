@@ -17,11 +17,11 @@ import (
 
 //go:generate go test -run TestBuiltInManifest -update .
 
-//go:embed mini-uncased
+//go:embed small-uncased
 var embedded embed.FS
 
 // DefaultName is the model that is part of the program, and used when none is asked for.
-const DefaultName = "mini-uncased"
+const DefaultName = "small-uncased"
 
 // builtIn gives the files of the built-in model and its manifest.
 func builtIn() (fs.FS, *Manifest, error) {

@@ -20,16 +20,16 @@ import (
 	"infill/models/modelstest"
 )
 
-var update = flag.Bool("update", false, "write mini-uncased/manifest.json anew")
+var update = flag.Bool("update", false, "write small-uncased/manifest.json anew")
 
 func TestBuiltInManifest(t *testing.T) {
 	files := os.DirFS(models.DefaultName)
 	want, err := models.NewManifest(files, models.Manifest{
 		Name:        models.DefaultName,
-		Description: "English, uncased, 4 layers, hidden size 256; trained for infill",
+		Description: "English, uncased, 6 layers, hidden size 384; trained for infill",
 		Family:      "bert",
-		Licence:     "MIT",
-		Source:      "trained for infill; see README.md",
+		Licence:     "Apache-2.0",
+		Source:      "sentence-transformers/all-MiniLM-L6-v2, trained on as a masked language model for infill; see README.md",
 		Revision:    "1",
 	})
 	if err != nil {
@@ -75,10 +75,10 @@ func TestOpenBuiltIn(t *testing.T) {
 			t.Errorf("%s: mode %v, %v", name.Path, info.Mode(), err)
 		}
 	}
-	if b.Name != "mini-uncased" || b.Config.VocabularySize != 30522 || !regexp.MustCompile("^[0-9a-f]{64}$").MatchString(b.SHA256) {
+	if b.Name != "small-uncased" || b.Config.VocabularySize != 30522 || !regexp.MustCompile("^[0-9a-f]{64}$").MatchString(b.SHA256) {
 		t.Errorf("bundle %+v", b)
 	}
-	folder, err := models.Open("./mini-uncased")
+	folder, err := models.Open("./small-uncased")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func state(t testing.TB, dir string) map[string]string {
 func TestOpenBuiltInAgainChangesNothing(t *testing.T) {
 	store, b := openBuiltIn(t)
 	before := state(t, store.Dir)
-	again, err := store.Open("mini-uncased")
+	again, err := store.Open("small-uncased")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error %v, want one line", err)
 		}
-		for _, part := range append(parts, "the built-in model mini-uncased cannot be placed in ", "make room for 22 MB there, or set INFILL_CACHE") {
+		for _, part := range append(parts, "the built-in model small-uncased cannot be placed in ", "make room for 45 MB there, or set INFILL_CACHE") {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("error %q does not say %q", err, part)
 			}
@@ -308,7 +308,7 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 			return err
 		})
 		check(t, err, root, "file too large")
-		leftovers, err := filepath.Glob(filepath.Join(root, "models", "mini-uncased", "*", ".*"))
+		leftovers, err := filepath.Glob(filepath.Join(root, "models", "small-uncased", "*", ".*"))
 		if err != nil || len(leftovers) > 0 {
 			t.Errorf("left behind: %q, %v", leftovers, err)
 		}

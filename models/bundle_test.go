@@ -301,8 +301,8 @@ func TestOpenNames(t *testing.T) {
 	t.Chdir(dir)
 	write(t, dir, "model.safetensors", nil)
 	for _, c := range []struct{ name, want string }{
-		{"no-such-model", `model "no-such-model" is neither built in (built in: mini-uncased) nor a folder, nor in the cache`},
-		{"./no/such/folder", "(built in: mini-uncased)"},
+		{"no-such-model", `model "no-such-model" is neither built in (built in: small-uncased) nor a folder, nor in the cache`},
+		{"./no/such/folder", "(built in: small-uncased)"},
 		{"google-bert/bert-base-uncased", "model google-bert/bert-base-uncased: not in the cache, nor is there a folder of this name; fetch it with: infill models pull google-bert/bert-base-uncased"},
 		{"model.safetensors", "is a file; give the folder"},
 		{".", "is not a model: it has no config.json"},
@@ -315,14 +315,14 @@ func TestOpenNames(t *testing.T) {
 		}
 	}
 	t.Run("built-in before a folder of its name", func(t *testing.T) {
-		if err := os.Mkdir("mini-uncased", 0o755); err != nil {
+		if err := os.Mkdir("small-uncased", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if b, err := models.Open("mini-uncased"); err != nil || b.Name != "mini-uncased" || b.Config.Layers != 4 {
+		if b, err := models.Open("small-uncased"); err != nil || b.Name != "small-uncased" || b.Config.Layers != 6 {
 			t.Errorf("bundle %+v, error %v", b, err)
 		}
-		if _, err := models.Open("./mini-uncased"); err == nil || !strings.Contains(err.Error(), "it has no config.json") {
-			t.Errorf("./mini-uncased: error %v is not about the folder", err)
+		if _, err := models.Open("./small-uncased"); err == nil || !strings.Contains(err.Error(), "it has no config.json") {
+			t.Errorf("./small-uncased: error %v is not about the folder", err)
 		}
 	})
 }

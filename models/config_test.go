@@ -13,7 +13,7 @@ import (
 )
 
 func TestParseConfigOfBuiltIn(t *testing.T) {
-	data, err := os.ReadFile("mini-uncased/config.json")
+	data, err := os.ReadFile("small-uncased/config.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,8 +22,8 @@ func TestParseConfigOfBuiltIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 256, HiddenSize: 256, Layers: 4, Heads: 4,
-		IntermediateSize: 1024, Activation: "gelu", HeadActivation: "gelu", MaxPositions: 256, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 384, HiddenSize: 384, Layers: 6, Heads: 12,
+		IntermediateSize: 1536, Activation: "gelu", HeadActivation: "gelu", MaxPositions: 512, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -22,7 +22,7 @@ func Open(name string) (*Bundle, error) {
 
 // Open finds a bundle, verifies it and reads its configuration and the places of its weights. The name is empty for the
 // default model, that of a built-in model, a folder, or "org/name" or "org/name@revision" of the store, in this order:
-// write "./mini-uncased" for a folder of a built-in's name.
+// write "./small-uncased" for a folder of a built-in's name.
 func (s *Store) Open(name string) (*Bundle, error) {
 	if name == "" {
 		name = DefaultName

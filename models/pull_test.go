@@ -477,7 +477,7 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	})
 	t.Run("built in", func(t *testing.T) {
 		s := modelstest.NewHub(t)
-		_, err := newStore(t).Pull(t.Context(), "mini-uncased", s.Options())
+		_, err := newStore(t).Pull(t.Context(), "small-uncased", s.Options())
 		refused(t, err, "part of the program")
 		if len(s.Seen("")) != 0 {
 			t.Errorf("requests %v", s.Seen(""))

@@ -44,7 +44,7 @@ func TestStore(t *testing.T) {
 		}
 		return names
 	}
-	if got, want := list(), []string{"mini-uncased 1"}; !slices.Equal(got, want) {
+	if got, want := list(), []string{"small-uncased 1"}; !slices.Equal(got, want) {
 		t.Errorf("an empty store lists %q, want %q", got, want)
 	}
 
@@ -75,7 +75,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append([]string{"mini-uncased 1", "alone " + third.Revision + " main"}, want...)
+	want = append([]string{"small-uncased 1", "alone " + third.Revision + " main"}, want...)
 	if diff := cmp.Diff(want, list()); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
@@ -89,7 +89,7 @@ func TestStore(t *testing.T) {
 		}
 	})
 	t.Run("verify", func(t *testing.T) {
-		for _, name := range []string{"org/tiny", "alone", "mini-uncased"} {
+		for _, name := range []string{"org/tiny", "alone", "small-uncased"} {
 			if problems, err := store.Verify(ctx, name); err != nil || len(problems) > 0 {
 				t.Errorf("%s: %v, %v", name, problems, err)
 			}
@@ -155,10 +155,10 @@ func TestStore(t *testing.T) {
 		}
 	})
 	t.Run("built in", func(t *testing.T) {
-		if _, err := store.Remove(ctx, "mini-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
+		if _, err := store.Remove(ctx, "small-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
 			t.Errorf("error %v", err)
 		}
-		if _, err := store.Import(ctx, another(t, 1), "mini-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
+		if _, err := store.Import(ctx, another(t, 1), "small-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -234,7 +234,7 @@ func TestBegin(t *testing.T) {
 		{"org/tiny", "../../x", "is not a revision"},
 		{"org/tiny", "main", "is not a revision"},
 		{"org/tiny", "", "is not a revision"},
-		{"mini-uncased", "0123456789ab", "is part of the program"},
+		{"small-uncased", "0123456789ab", "is part of the program"},
 	} {
 		if _, err := store.Begin(t.Context(), c.name, c.revision); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %q: error %v does not say %q", c.name, c.revision, err, c.want)

@@ -10,7 +10,7 @@ import (
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := tokenize.Load(os.DirFS(builtin)); err != nil {
+		if _, err := tokenize.Load(os.DirFS(mini)); err != nil {
 			b.Fatal(err)
 		}
 	}

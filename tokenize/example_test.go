@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	tokenizer, err := tokenize.Load(os.DirFS("../models/mini-uncased"))
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
 		panic(err)
 	}
@@ -29,7 +29,7 @@ func Example() {
 }
 
 func ExampleTokenizer_Encode() {
-	tokenizer, err := tokenize.Load(os.DirFS("../models/mini-uncased"))
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +52,7 @@ func ExampleTokenizer_Encode() {
 }
 
 func ExampleTokenizer_Template() {
-	tokenizer, err := tokenize.Load(os.DirFS("../models/mini-uncased"))
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
 		panic(err)
 	}
@@ -65,7 +65,7 @@ func ExampleTokenizer_Template() {
 }
 
 func ExampleTemplate_Expand() {
-	tokenizer, err := tokenize.Load(os.DirFS("../models/mini-uncased"))
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
 		panic(err)
 	}
@@ -90,7 +90,7 @@ func ExampleTemplate_Expand() {
 }
 
 func ExampleTemplate_Fill() {
-	tokenizer, err := tokenize.Load(os.DirFS("../models/mini-uncased"))
+	tokenizer, err := tokenize.Load(os.DirFS("../testdata/mini-uncased"))
 	if err != nil {
 		panic(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"infill/tokenize"
 )
 
-// builtin is the folder of the built-in model.
-const builtin = "../models/mini-uncased"
+// mini is the folder of a small model with a vocabulary of its own.
+const mini = "../testdata/mini-uncased"
 
 // reference is one stored case of the reference tokenizer.
 type reference struct {
@@ -90,7 +90,7 @@ func checkReferences(t *testing.T, tokenizer *tokenize.Tokenizer, references []r
 
 func loadBuiltin(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
-	tokenizer, err := tokenize.Load(os.DirFS(builtin))
+	tokenizer, err := tokenize.Load(os.DirFS(mini))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestLoadFormsAgree(t *testing.T) {
 	if got, want := loadCased(t).SHA256(), fromJSON.SHA256(); got != want {
 		t.Errorf("vocab.txt gives SHA-256 %s, tokenizer.json %s", got, want)
 	}
-	content, err := os.ReadFile(builtin + "/tokenizer.json")
+	content, err := os.ReadFile(mini + "/tokenizer.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func fillDefaults(change func(o *fillOptions)) fillOptions {
 	o := fillOptions{
 		inputOptions: inputOptions{key: "template", texts: []string{"a [MASK]"}, input: "lines", format: "text"}, Options: infill.DefaultOptions(),
-		modelOptions: modelOptions{model: "mini-uncased", device: "auto", precision: "fp32"},
+		modelOptions: modelOptions{model: "small-uncased", device: "auto", precision: "fp32"},
 	}
 	if change != nil {
 		change(&o)

@@ -243,7 +243,7 @@ func newCmdModelsShow(s *terminal.Streams) *cobra.Command {
 		Short: "Tell what a model is: origin, architecture, files",
 		Long: `Tell what a model is: where it is from, its architecture and its files. NAME is
 that of a model that is here, with @REVISION where several are, or a folder.`,
-		Example: "  $ infill models show mini-uncased\n  $ infill models show google-bert/bert-base-uncased --format json",
+		Example: "  $ infill models show small-uncased\n  $ infill models show google-bert/bert-base-uncased --format json",
 		Args:    oneName,
 		RunE: func(_ *cobra.Command, names []string) error {
 			m, err := findModel(names[0])
@@ -568,7 +568,7 @@ conditional log-probabilities, of the energy, and of the energy with its gradien
 their weights in a file of their own, the tokenizer's files, and a README.md that
 documents inputs and outputs. DIR must not exist or be empty; it appears whole or
 not at all.`,
-		Example: "  $ infill models export mini-uncased -o exported",
+		Example: "  $ infill models export small-uncased -o exported",
 		Args:    oneName,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if dir == "" {

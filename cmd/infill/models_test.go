@@ -173,10 +173,10 @@ func TestModelsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitDone || stderr != "" {
 		t.Fatalf("%v, exit code %d: %q %q", err, code, stdout, stderr)
 	}
-	if len(list) != 1 || list[0]["name"] != "mini-uncased" || list[0]["built_in"] != true || list[0]["size"].(float64) < 1e7 {
+	if len(list) != 1 || list[0]["name"] != "small-uncased" || list[0]["built_in"] != true || list[0]["size"].(float64) < 1e7 {
 		t.Errorf("list %v", list)
 	}
-	_, stdout, _ = runModels(t, false, "models", "show", "mini-uncased", "--format", "json")
+	_, stdout, _ = runModels(t, false, "models", "show", "small-uncased", "--format", "json")
 	var shown struct {
 		SHA256 string         `json:"sha256"`
 		Config map[string]any `json:"config"`
@@ -195,7 +195,7 @@ func TestModelsJSON(t *testing.T) {
 func TestModelCompletion(t *testing.T) {
 	t.Setenv(models.CacheVariable, t.TempDir())
 	_, stdout, _ := runModels(t, false, "__complete", "models", "show", "")
-	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "mini-uncased") || !slices.Contains(lines, ":4") {
+	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "small-uncased") || !slices.Contains(lines, ":4") {
 		t.Errorf("completion %q", stdout)
 	}
 }

@@ -57,7 +57,7 @@ func TestProgress(t *testing.T) {
 // is no terminal.
 func TestEvalProgress(t *testing.T) {
 	step := eval.Progress{
-		Model: "mini-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20, Step: 25, Steps: 50,
+		Model: "small-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20, Step: 25, Steps: 50,
 		Done: 30, Kept: 10, Total: 220, Chains: 25, ChainsPerSecond: 123.4, SecondsLeft: pointer(7500.),
 	}
 	said := "sentence 3 of 20, 750 of 5500 chains (123/s), 2h05m left, dmala:balance=sqrt,step-size=0.3,candidates=500"

@@ -10,7 +10,7 @@ import (
 )
 
 func TestScoreFlags(t *testing.T) {
-	defaults := scoreOptions{method: "l2r", inputOptions: inputOptions{key: "text", input: "lines", format: "text"}, modelOptions: modelOptions{model: "mini-uncased", device: "auto", precision: "fp32"}}
+	defaults := scoreOptions{method: "l2r", inputOptions: inputOptions{key: "text", input: "lines", format: "text"}, modelOptions: modelOptions{model: "small-uncased", device: "auto", precision: "fp32"}}
 	tests := []struct {
 		line   string
 		change func(o *scoreOptions)
