@@ -28,7 +28,7 @@ func TestIntervalsCover(t *testing.T) {
 	held, all, few := 0, 0, 0
 	for _, sampler := range []string{"dmala", "gwg", "gibbs", "mlm-mh"} {
 		for seed := range 30 {
-			o := DefaultOptions()
+			o := chainOptions()
 			o.Sampler, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 10, 60, 1000, 6, uint64(seed)
 			result := fill(t, f, twoSlots, o)
 			// The fake's support is the same in every run: what is drawn in all is it.

@@ -561,7 +561,7 @@ func TestWarnings(t *testing.T) {
 		change         func(*Options)
 		want           string // "" for no warning
 	}{
-		{"none", twoSlots, func(o *Options) { o.Candidates = 0 }, ""},
+		{"none", twoSlots, func(o *Options) { o.Candidates, o.Steps = 0, 400 }, ""},
 		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Candidates = 0 }, "words outside the model's vocabulary (1)"},
 		{"few fills", "the [MASK] sat", func(o *Options) { o.Candidates = 3 }, "5 fills were asked for and 3 found"},
 		{"stuck", twoSlots, func(o *Options) { o.Candidates, o.Sampler = 1, "gibbs" }, "no slot changed"},

@@ -157,7 +157,19 @@ func TestSigned(t *testing.T) {
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
 	o.Distinct = true
 	signature := "|" + fill(t, f, twoSlots, o).Signature
+	// Auto has no chains, and chains have no error to reach; energy is joint.
+	answers := DefaultOptions()
+	answered := "|" + fill(t, f, twoSlots, answers).Signature
 	for _, option := range Table() {
+		if option.Name == "energy" {
+			continue
+		}
+		if option.Name == "error" || option.Name == "budget" {
+			if !strings.Contains(answered, "|"+option.Name+":") {
+				t.Errorf("%s is not in %s", option.Name, answered)
+			}
+			continue
+		}
 		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}[option.Name]
 		if key == "" {
 			key = option.Name
@@ -173,15 +185,15 @@ func TestSigned(t *testing.T) {
 func TestSamplerGrammar(t *testing.T) {
 	f, _ := newFake(t)
 	tests := []struct{ text, err, signature string }{
-		{text: "dmala:step-size=0.4,balance=sqrt,steps=6", signature: "sampler:dmala|alpha:0.4|beta:sqrt|energy:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:6|"},
-		{text: "hamming-ball:radius=2,candidates=3", signature: "sampler:hamming-ball:radius=2|energy:pll|candidates:3|"},
+		{text: "dmala:step-size=0.4,balance=sqrt,steps=6", signature: "sampler:dmala|alpha:0.4|beta:sqrt|joint:chain|order:both|gradient:local|candidates:250|temperature:1|chains:25|steps:6|"},
+		{text: "hamming-ball:radius=2,candidates=3", signature: "sampler:hamming-ball:radius=2|joint:chain|order:both|candidates:3|"},
 		{text: "dmala:terms=1", signature: "sampler:dmala:terms=1|alpha:auto|"},
-		{text: "mh", err: "one of dmala, gibbs, "},
+		{text: "mh", err: "one of auto, dmala, gibbs, "},
 		{text: "gwg,dmala", err: "a sampler, as in dmala:step-size=0.4,balance=sqrt"},
 		{text: "dmala:step-size=much", err: `a sampler with its settings: step-size: "much" is not a number above 0, or auto`},
 		{text: "hamming-ball:radius=0", err: `a sampler with its settings: hamming-ball: radius "0" is not a whole number of 1 or more`},
 		{text: "dmala:speed=3", err: "a sampler with its settings: dmala has no speed: "},
-		{text: "dula-ordinal", err: "one of dmala, gibbs, "},
+		{text: "dula-ordinal", err: "one of auto, dmala, gibbs, "},
 	}
 	for _, test := range tests {
 		o := DefaultOptions()
