@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/terminal"
@@ -134,6 +135,51 @@ func flagError(command string, err error) error {
 		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
 	return &usageError{err, "see " + command + " --help"}
+}
+
+// meantFlag names the flag that an unknown one may stand for.
+func meantFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	// What other tools call them.
+	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples", "model-name": "model", "k": "top", "whole-words": "fill"}[name]
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if meant == "" && !flag.Hidden && distance(flag.Name, name) <= 1+len(name)/5 {
+			meant = flag.Name
+		}
+	})
+	flag := cmd.Flags().Lookup(meant)
+	switch {
+	case flag == nil:
+		return err
+	case flag.Shorthand != "":
+		return fmt.Errorf("%w; did you mean -%s, --%s?", err, flag.Shorthand, flag.Name)
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, flag.Name)
+}
+
+// distance is how many letters two words differ by (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // optionError gives a refused option the form of a flag's error; other errors

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -107,6 +109,9 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 	bar := newProgress(o.streams, o.quiet)
 	defer bar.clear()
 	check := func(template string) *usageError {
+		if isObject(template) {
+			return &usageError{errors.New("the template is a JSON object"), misspelt(o.root, template)}
+		}
 		template = o.blanks(template)
 		if err := f.Check(template, o.Options); err != nil {
 			return &usageError{flagged(err), misspelt(o.root, template)}
@@ -114,6 +119,9 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		return nil
 	}
 	return o.each(ctx, o.quiet, check, p.end, func(e entry) error {
+		if e.line > 0 && o.input == "lines" && isObject(e.text) {
+			return &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
+		}
 		e.text = o.blanks(e.text)
 		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
 		bar.clear()
@@ -152,6 +160,15 @@ func (o *fillOptions) blanks(template string) string {
 
 // misspelt gives a hint for a template that is rather a mistyped command.
 func misspelt(root *cobra.Command, template string) string {
+	if info, err := os.Stat(template); err == nil && info.Mode().IsRegular() {
+		return "to read templates from a file, one a line: infill < " + template
+	}
+	if strings.HasPrefix(strings.TrimSpace(template), "{") && strings.Contains(template, `"template"`) {
+		return "for JSON objects take --input jsonl, on standard input"
+	}
+	if root != nil && distance(template, "help") == 1 {
+		return "did you mean infill help?"
+	}
 	if root == nil || template == "" || strings.ContainsAny(template, " []") {
 		return ""
 	}
@@ -162,6 +179,12 @@ func misspelt(root *cobra.Command, template string) string {
 		}
 	}
 	return ""
+}
+
+// isObject tells whether a line of standard input is an object of JSONL rather than a template.
+func isObject(text string) bool {
+	var object struct{ Template *string }
+	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &object) == nil && object.Template != nil
 }
 
 // columns are the blanks that CSV has columns for: the most of the arguments; of standard

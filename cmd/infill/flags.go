@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +196,35 @@ func (f optionFlag) Set(text string) error {
 		text = f.Get(f.options) + f.Join + text
 	}
 	*f.given = true
+	if f.Name == "slot" || f.Name == "ban" {
+		var err error
+		if text, err = withFiles(text); err != nil {
+			return err
+		}
+	}
 	return f.Option.Set(f.options, text)
+}
+
+var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
+
+// withFiles puts the lines of a file in the place of @FILE in a list of words.
+func withFiles(list string) (text string, err error) {
+	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
+		before, name, _ := strings.Cut(found, "@")
+		content, wrong := os.ReadFile(name)
+		if wrong != nil {
+			err = fmt.Errorf("a list of words: %w", wrong)
+			return found
+		}
+		var words []string
+		for line := range strings.Lines(string(content)) {
+			if word := strings.TrimSpace(line); word != "" {
+				words = append(words, word)
+			}
+		}
+		return before + strings.Join(words, ",")
+	})
+	return text, err
 }
 
 // String is empty for a seed, whose default is drawn.

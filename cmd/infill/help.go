@@ -108,6 +108,7 @@ narrows the fills that are drawn from, and changes no fill's log-likelihood:
                            pieces as it needs; once for each blank. A blank with
                            a length keeps it and refuses words of another; a list
                            for one blank holds for all of its name
+  --slot 1=@words.txt      the words of a file, one a line; --ban @words.txt too
   --ban sky,blue sky       no blank holds these words, also not as a part of a
                            fill of several
   --fill words             words, letters and digits alone (the default);
@@ -228,6 +229,9 @@ An object of json and jsonl:
 A draw is the state of a chain after a step behind the warm-up, so 25 chains of
 50 steps with a warm-up of 25 give 625. With --rank final only the final states
 of the chains are drawn, one each, and the fills may repeat, as in the papers.
+
+CSV of infill score has a row for each text, with --tokens for each token, and
+with --pairs for each pair.
 
 An object of infill score: id, text, log_likelihood, method, tokens (token, id,
 log_prob, span), pseudo_perplexity, model, signature.`

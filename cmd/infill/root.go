@@ -82,7 +82,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetErr(s.Err)
 	// Errors are printed by report alone.
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd.CommandPath(), err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd.CommandPath(), meantFlag(cmd, err)) })
 	root.SetUsageTemplate(usageTemplate(root, s.Width))
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(newCmdHelp())

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,8 @@ import (
 type scoreOptions struct {
 	inputOptions
 	method infill.ScoreMethod
+	tokens bool // a row of CSV for each token
+	pairs  bool
 	modelOptions
 }
 
@@ -52,9 +56,76 @@ a line with --input jsonl.`,
 	}
 	cmd.Flags().SortFlags = false
 	addChoice(cmd, (*string)(&o.method), "method", "", texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
+	cmd.Flags().BoolVar(&o.tokens, "tokens", false, "a row of CSV for each token, not for each text")
+	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one first: tell which is likelier, and how often the first is")
 	o.inputOptions.register(cmd)
 	o.modelOptions.register(cmd)
 	return cmd
+}
+
+// pair is the score of two texts, of which the first should be the likelier.
+type pair struct {
+	First  *infill.Score `json:"first"`
+	Second *infill.Score `json:"second"`
+	// Right tells whether the first is the likelier, in sum.
+	Right bool `json:"right"`
+}
+
+// scorePairs rates pairs, and tells at the end of how many the first text is the likelier.
+func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
+	p := &printer[pair]{format: o.format, streams: o.streams, form: form[pair]{
+		header: []string{"id", "first", "second", "first_score", "second_score", "right"},
+		rows: func(id string, v pair) [][]string {
+			return [][]string{{id, v.First.Text, v.Second.Text, allDigits(v.First.LogLikelihood), allDigits(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
+		},
+		text: func(v pair, width int) string {
+			rows := [][]string{{mark(v.First.Text, nil), fmt.Sprintf("%.2f", v.First.LogLikelihood)}, {mark(v.Second.Text, nil), fmt.Sprintf("%.2f", v.Second.LogLikelihood)}}
+			return renderTable(width, []string{"text", "log-likelihood"}, rows, 0) + notes(width, map[bool]string{true: "the first is likelier", false: "the first is not likelier"}[v.Right])
+		},
+	}}
+	right, all := 0, 0
+	split := func(text string) (first, second string, err error) {
+		first, second, found := strings.Cut(text, "\t")
+		if !found || strings.Contains(second, "\t") {
+			err = &misfitError{errors.New("a pair is two texts with a tab between them")}
+		}
+		return first, second, err
+	}
+	check := func(text string) *usageError {
+		first, second, err := split(text)
+		for _, one := range []string{first, second} {
+			if err == nil {
+				_, err = f.Plain(one)
+			}
+		}
+		if err != nil {
+			return &usageError{err, ""}
+		}
+		return nil
+	}
+	err := o.each(ctx, o.quiet, check, p.end, func(e entry) error {
+		first, second, err := split(e.text)
+		if err != nil {
+			return err
+		}
+		var v pair
+		if v.First, err = f.Score(ctx, first, o.method); err != nil {
+			return err
+		}
+		if v.Second, err = f.Score(ctx, second, o.method); err != nil {
+			return err
+		}
+		v.Right = v.First.LogLikelihood > v.Second.LogLikelihood
+		if all++; v.Right {
+			right++
+		}
+		return p.print(e.id, v)
+	})
+	if all > 0 && !o.quiet {
+		share := float64(right) / float64(all)
+		fmt.Fprintf(o.streams.Err, "infill: the first text is the likelier in %d of %s, %.1f ± %.1f %%\n", right, counted(all, "pair"), 100*share, 100*math.Sqrt(share*(1-share)/float64(all)))
+	}
+	return err
 }
 
 func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
@@ -63,7 +134,10 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &printer[*infill.Score]{form: scoreForm(), format: o.format, streams: o.streams}
+	if o.pairs {
+		return scorePairs(ctx, o, f)
+	}
+	p := &printer[*infill.Score]{form: scoreForm(o.tokens), format: o.format, streams: o.streams}
 	check := func(text string) *usageError {
 		if _, err := f.Plain(text); err != nil {
 			return &usageError{err, ""}
@@ -80,13 +154,20 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 	})
 }
 
-// scoreForm writes a row of CSV for each token.
-func scoreForm() form[*infill.Score] {
+// scoreForm writes a row of CSV for each text, or for each token.
+func scoreForm(tokens bool) form[*infill.Score] {
+	header := []string{"id", "text", "log_likelihood", "tokens", "pseudo_perplexity", "method"}
+	if tokens {
+		header = []string{"id", "text", "position", "token", "token_id", "log_prob", "log_likelihood", "method"}
+	}
 	return form[*infill.Score]{
-		header: []string{"id", "text", "position", "token", "token_id", "log_prob", "log_likelihood", "method", "signature"},
+		header: header,
 		rows: func(id string, s *infill.Score) (rows [][]string) {
+			if !tokens {
+				return [][]string{{id, s.Text, allDigits(s.LogLikelihood), strconv.Itoa(len(s.Tokens)), allDigits(s.PseudoPerplexity), string(s.Method)}}
+			}
 			for i, t := range s.Tokens {
-				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), allDigits(t.LogProb), allDigits(s.LogLikelihood), string(s.Method), s.Signature})
+				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), allDigits(t.LogProb), allDigits(s.LogLikelihood), string(s.Method)})
 			}
 			return rows
 		},
