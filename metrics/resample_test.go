@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -374,3 +375,97 @@ func TestResamplingStops(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed reference. The
+// documentation (docs/evaluation.md) quotes what -v prints.
+func TestIntervalsCoverKnownCorpora(t *testing.T) {
+	trials, fresh := 60, 300
+	if *coverage {
+		trials, fresh = 200, 3000
+	}
+	random := newRandom(12)
+	sentence := func() []string {
+		s := make([]string, 14+random.IntN(9))
+		for i := range s {
+			s[i] = fmt.Sprint("w", int(18*random.Float64()*random.Float64()))
+		}
+		return s
+	}
+	corpus := func(n int) [][]string {
+		s := make([][]string, n)
+		for i := range s {
+			s[i] = sentence()
+		}
+		return s
+	}
+	o := bleuOptions{order: 4}
+	reference := corpus(300)
+	scores := func(sentences [][]string) []metric {
+		x := newIndex(sentences, 4)
+		set := x.collect("", reference, nil)
+		p := newPool(x)
+		return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set), p.distinct(3, set)}
+	}
+	names := []string{"BLEU", "self-BLEU", "self-unique 2", "unique 2", "unique 3"}
+	for _, n := range []int{20, 200} {
+		if n == 200 && !*coverage {
+			continue // the long one
+		}
+		truth := make([]float64, len(names))
+		for range fresh {
+			for k, m := range scores(corpus(n)) {
+				truth[k] += float64(m.value()) / float64(fresh)
+			}
+		}
+		covered := make([]int, len(names))
+		for range trials {
+			sentences := corpus(n)
+			for k, m := range scores(sentences) {
+				interval, err := bootstrap(t.Context(), m, each(n), random, resampling{300, 0.95})
+				if err != nil {
+					t.Fatal(err)
+				}
+				covered[k] += indicator(float64(interval.Low) <= truth[k] && truth[k] <= float64(interval.High))
+			}
+		}
+		for k, name := range names {
+			share := float64(covered[k]) / float64(trials)
+			t.Logf("%d sentences, %s: covered in %.3f of %d trials (standard error %.3f)", n, name, share, trials, math.Sqrt(share*(1-share)/float64(trials)))
+			if share < 0.75 {
+				t.Errorf("%d sentences, %s: covered in %.3f of %d trials", n, name, share, trials)
+			}
+		}
+	}
+}
+
+// Under the null the p-values are uniform.
+func TestPValuesAreUniform(t *testing.T) {
+	trials := 150
+	if *coverage {
+		trials = 1000
+	}
+	random := newRandom(13)
+	var low, half int
+	for range trials {
+		first, second := make([]float64, 30), make([]float64, 30)
+		for i := range first {
+			unit := random.NormFloat64()
+			first[i], second[i] = unit+random.NormFloat64(), unit+random.NormFloat64()
+		}
+		m, u, of := pairOf(first, second)
+		test, err := compare(t.Context(), m, u, of, random, resampling{200, 0.95})
+		if err != nil {
+			t.Fatal(err)
+		}
+		low += indicator(test.RandomisationP <= 0.05)
+		half += indicator(test.RandomisationP <= 0.5)
+	}
+	a, b, n := float64(low)/float64(trials), float64(half)/float64(trials), float64(trials)
+	t.Logf("p at most 0.05 in %.3f, at most 0.5 in %.3f of %d trials", a, b, trials)
+	if math.Abs(a-0.05) > 4*math.Sqrt(0.05*0.95/n) || math.Abs(b-0.5) > 4*math.Sqrt(0.25/n) {
+		t.Errorf("p at most 0.05 in %.3f, at most 0.5 in %.3f of %d trials", a, b, trials)
+	}
+}
+
+// coverage makes the simulations whole: 200 trials each, minutes.
+var coverage = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/evaluation.md")

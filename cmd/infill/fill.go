@@ -123,8 +123,18 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 			return &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
 		}
 		e.text = o.blanks(e.text)
-		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
+		if t, err := f.Template(e.text); err == nil && len(t.Slots) > manySlots && o.Mode != infill.ModeDecode {
+			o.warn(o.streams, "%s%d slots: the time grows with the square of their number; Ctrl-C prints the best so far, and --mode decode ends after a few passes", e.place(), len(t.Slots))
+		}
+		found := &unfinished{}
+		result, err := f.Fill(ctx, e.text, o.Options, func(at infill.Progress) {
+			found.observe(at)
+			bar.observe(at)
+		})
 		bar.clear()
+		if errors.Is(err, context.Canceled) && o.format == "text" {
+			return errors.Join(err, found.print(o.streams, f.Tokenizer(), e.text, o.Top))
+		}
 		if err != nil {
 			return optionError(err)
 		}
@@ -138,6 +148,9 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		return p.print(e.id, result)
 	})
 }
+
+// manySlots is how many slots take so long that it is said before.
+const manySlots = 10
 
 // underscores are a blank that is drawn as a line.
 var underscores = regexp.MustCompile(`__+`)

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/models"
+	"infill/tokenize"
+)
+
+// An interrupted run shows the likeliest fills that it met, each once, and says that it is unfinished.
+func TestUnfinished(t *testing.T) {
+	bundle, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := tokenize.Load(bundle.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "he had [MASK] me"
+	ids := func(word string) int {
+		e, err := tokenizer.Encode(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.IDs[1]
+	}
+	u := &unfinished{}
+	u.observe(infill.Progress{Template: text, Step: 0, Steps: 50, Pieces: []int{1}, TokenIDs: []int{ids("seen"), ids("told")}, LogLikelihoods: []float64{-3, -1.5}})
+	u.observe(infill.Progress{Template: text, Step: 1, Steps: 50, Pieces: []int{1}, TokenIDs: []int{ids("told"), ids("left")}, LogLikelihoods: []float64{-1.5, math.NaN()}})
+	var out bytes.Buffer
+	if err := u.print(&terminal.Streams{Out: &out}, tokenizer, text, 5); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	told, seen := strings.Index(got, "he had told me"), strings.Index(got, "he had seen me")
+	if told < 0 || seen < told || strings.Count(got, "told") != 1 || strings.Contains(got, "left") || !strings.Contains(got, "unfinished: interrupted at step 1 of 50") {
+		t.Errorf("%s", got)
+	}
+	out.Reset()
+	if err := (&unfinished{}).print(&terminal.Streams{Out: &out}, tokenizer, text, 5); err != nil || out.Len() > 0 {
+		t.Errorf("of nothing: %q, %v", out.String(), err)
+	}
+}
