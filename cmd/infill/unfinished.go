@@ -63,7 +63,7 @@ func (u *unfinished) observe(at infill.Progress) {
 // print writes what was found by then, marked as unfinished.
 func (u *unfinished) print(s *terminal.Streams, tokenizer *tokenize.Tokenizer, text string, top int) error {
 	if u.answer != nil && len(u.answer.Fills) > 0 {
-		_, err := io.WriteString(s.Styled(), resultText(u.answer, s.Width)+notes(s.Width, "unfinished: interrupted before the end"))
+		_, err := io.WriteString(s.Styled(), resultText(u.answer, s.Width, false)+notes(s.Width, "unfinished: interrupted before the end"))
 		return err
 	}
 	typed, err := tokenizer.Template(text)
