@@ -164,8 +164,20 @@ func TestLeave(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if m.engine.running != 0 || len(m.engine.groups) != 0 {
-		t.Errorf("%d workers and %d groups are left", m.engine.running, len(m.engine.groups))
+	left := func() (workers, groups int) {
+		m.engine.lock.Lock()
+		defer m.engine.lock.Unlock()
+		return m.engine.running, len(m.engine.groups)
+	}
+	// A worker may be about to see that nothing waits.
+	for range 1000 {
+		if workers, _ := left(); workers == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if workers, groups := left(); workers != 0 || groups != 0 {
+		t.Errorf("%d workers and %d groups are left", workers, groups)
 	}
 }
 
