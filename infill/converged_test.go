@@ -29,7 +29,7 @@ func TestIntervalsCover(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gwg", "gibbs", "mlm-mh"} {
 		for seed := range 30 {
 			o := chainOptions()
-			o.Sampler, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 10, 60, 1000, 6, uint64(seed)
+			o.Sampler, o.Fill, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, FillAny, 10, 60, 1000, 6, uint64(seed)
 			result := fill(t, f, twoSlots, o)
 			// The fake's support is the same in every run: what is drawn in all is it.
 			weights, total := map[string]float64{}, 0.0
