@@ -257,6 +257,9 @@ func DefaultOptions() Options {
 	}
 }
 
+// Answers tells whether a fill computes probabilities, Auto, and moves no chains.
+func (o *Options) Answers() bool { return o.answers() }
+
 // answers tells whether probabilities are asked for, and no chains: neither a sampler
 // nor anything that chains alone have.
 func (o *Options) answers() bool {

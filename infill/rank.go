@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"infill/lm"
 	"infill/samplers"
 )
@@ -227,8 +229,14 @@ func merge(results []*Result, o Options) *Result {
 			}
 		}
 	}
+	merged.Marginals = nil
+	weighLengths(results, &merged)
 	// Stable, so that of equal scores the shorter fill comes first.
 	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
+	if listsAlone(&merged, o) {
+		// A list is a distribution over what it lists.
+		slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Probability, *a.Probability) })
+	}
 	if o.Rank == RankDistinct {
 		seen := map[string]bool{}
 		merged.Fills = slices.DeleteFunc(merged.Fills, func(f Fill) bool {
@@ -241,8 +249,64 @@ func merge(results []*Result, o Options) *Result {
 	for i := range merged.Fills {
 		merged.Fills[i].Rank = i + 1
 	}
+	if o.answers() {
+		merged.Stats.ListedProbability = listedProbability(merged.Fills)
+	}
 	merged.Warnings = append(merged.Warnings, tooFew(len(merged.Fills), o.Top)...)
 	return &merged
+}
+
+// weighLengths makes the probabilities of fills of several lengths those among all of
+// them, each length being taken for as likely as the others: a chain rule sums to one
+// over the fills of each. Other joints do not compare, and stay as they are.
+func weighLengths(results []*Result, merged *Result) {
+	s := &merged.Stats
+	s.LogNormaliser, s.NormaliserError, s.CandidatesProbability, s.Candidates = nil, nil, nil, nil
+	var logZ []float64
+	for _, r := range results {
+		if r.Stats.LogNormaliser == nil || r.Stats.Joint != JointChain {
+			return
+		}
+		logZ = append(logZ, *r.Stats.LogNormaliser)
+		if r.Method != MethodExact {
+			merged.Method = r.Method
+		}
+	}
+	total := floats.LogSumExp(logZ)
+	at := 0
+	for i, r := range results {
+		share := math.Exp(logZ[i] - total)
+		// P = exp(U)/Z_i · Z_i/Σ Z: the error of Z_i cancels, that of the sum stays.
+		relative := 0.0
+		for j, other := range results {
+			relative = math.Hypot(relative, math.Exp(logZ[j]-total)**other.Stats.NormaliserError)
+		}
+		for range r.Fills {
+			f := &merged.Fills[at]
+			p := *f.Probability * share
+			e := p * relative
+			f.Probability, f.ProbabilityError = &p, &e
+			at++
+		}
+	}
+}
+
+// listsAlone tells whether the lengths are those of listed words, so that probabilities
+// rank them.
+func listsAlone(merged *Result, o Options) bool {
+	if !o.answers() || merged.Stats.Joint != JointChain {
+		return false
+	}
+	for i := range merged.Blanks {
+		pieces := map[int]bool{}
+		for _, f := range merged.Fills {
+			pieces[f.Pieces[i]] = true
+		}
+		if len(pieces) > 1 && o.Words[i+1] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // worse is the worse of two numbers that may be missing.
@@ -257,7 +321,7 @@ func worse(a, b *float64, worst func(a, b float64) float64) *float64 {
 // sumUp is the statistics of all lengths, see Stats.Lengths.
 func sumUp(results []*Result) Stats {
 	s := results[0].Stats
-	s.StepSize, s.SwapRates = nil, nil
+	s.StepSize, s.SwapRates, s.ParetoK = nil, nil, nil
 	s.Slots, s.Steps, s.Draws, s.DistinctFills, s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows = 0, 0, 0, 0, 0, 0, 0
 	for _, r := range results {
 		one := r.Stats

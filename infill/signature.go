@@ -58,11 +58,13 @@ func (r *run) signature(m Model) string {
 		s.options(o, "mode")
 	}
 	if o.answers() {
-		s.options(o, "sampler", "joint")
+		s.add("sampler", Auto)
+		s.options(o, "joint")
 		if o.Joint == JointChain {
 			s.options(o, "order")
 		}
-		s.options(o, "candidates", "temperature", "error", "budget", "seed")
+		s.add("candidates", Find("candidates").Get(o))
+		s.options(o, "temperature", "error", "budget", "seed")
 		r.limits(&s)
 		s.model(m)
 		return s.String()

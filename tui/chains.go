@@ -142,6 +142,8 @@ func (p *chainsPage) render(columns, rows int) string {
 	switch {
 	case s == nil:
 		return stack(columns, rows, m.faint.Render("  no chains yet: write a template"))
+	case s.Answer:
+		return stack(columns, rows, "", m.faint.Render(cut("    there are no chains where the sampler is auto: o names another", columns)))
 	case s.Several:
 		return stack(columns, rows, "", m.faint.Render(cut("    chains are shown where every blank has one length, as in [MASK:2]", columns)))
 	}

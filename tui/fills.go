@@ -417,9 +417,15 @@ func (p *fillsPage) detail(columns, rows int) string {
 				row("score", fmt.Sprintf("%.2f nats a word", *f.Score))
 			}
 			if !math.IsNaN(f.Frequency) {
-				row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+m.faint.Render(fmt.Sprintf("  %d times", f.Count)))
+				if s.Answer {
+					row("probability", percent(f.Frequency, f.FrequencyStandardError, true))
+				} else {
+					row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+m.faint.Render(fmt.Sprintf("  %d times", f.Count)))
+				}
 			}
-			row("last state of", fmt.Sprintf("%d of %d chains", f.FinalCount, s.Chains))
+			if !s.Answer {
+				row("last state of", fmt.Sprintf("%d of %d chains", f.FinalCount, s.Chains))
+			}
 			if f.NewWords > 0 {
 				row("new words", fmt.Sprintf("%d of %d slots", f.NewWords, len(f.Values)))
 			}
@@ -474,6 +480,16 @@ func summary(s *snapshot) []string {
 		by = "decoded"
 	}
 	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Chains, o.Steps, o.Seed)}
+	if s.Answer {
+		lines = []string{fmt.Sprintf("%s, seed %d", by, o.Seed)}
+		if r := s.Result; r != nil {
+			lines[0] = fmt.Sprintf("%s, joint %s, %d model rows, seed %d", r.Method, o.Joint, r.Stats.ModelRows, o.Seed)
+			if held := r.Stats.ListedProbability; held != nil {
+				lines = append(lines, fmt.Sprintf("the best %d fills hold %.1f %%", s.Distinct, 100**held))
+			}
+		}
+		return append(lines, warnings(s)...)
+	}
 	var numbers []string
 	if size := s.stepSize(); size > 0 {
 		numbers = append(numbers, fmt.Sprintf("step size %.3g", size))

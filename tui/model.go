@@ -61,6 +61,8 @@ func (s *side) state() string {
 	switch {
 	case s.stream != nil && p == nil:
 		return "starting"
+	case s.stream != nil && p.Answer:
+		return fmt.Sprintf("computing %d %%", 100*p.Step/max(p.Steps, 1))
 	case s.stream != nil && p.Several:
 		return fmt.Sprintf("sampling %d/%d, each length by itself", p.Step, p.Steps)
 	case s.stream != nil && p.WarmUp:
@@ -75,6 +77,9 @@ func (s *side) state() string {
 	stats, lengths := p.Result.Stats, ""
 	if len(stats.Lengths) > 1 {
 		lengths = fmt.Sprintf("%d lengths, ", len(stats.Lengths))
+	}
+	if p.Answer {
+		return fmt.Sprintf("%s%s, %.1f s", lengths, p.Result.Method, stats.Seconds)
 	}
 	return fmt.Sprintf("%s%d × %d steps, %.1f s", lengths, p.Chains, p.Options.Steps, stats.Seconds)
 }

@@ -60,6 +60,7 @@ type snapshot struct {
 	Step     int
 	Steps    int  // of the whole run
 	Several  bool // lengths of fills: Fills are those of Result, and Values and chains are empty
+	Answer   bool // no chains: Fills and Values have probabilities in the place of shares of draws
 	WarmUp   bool // the fills are those of the warm-up, which are no draws
 	Rounds   int  // draws of each chain
 	Chains   int

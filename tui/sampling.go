@@ -163,11 +163,19 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		r = newRecorder(template, q.options, now)
 		options.Pins = q.fixed(template)
 	}
-	if several || options.Constraints.Any() {
+	if several || options.Constraints.Any() || options.Answers() {
 		options.Top = max(options.Top, mostLengths)
 	}
 	var last infill.Progress
+	answers := options.Answers()
 	snap := func() *snapshot {
+		if answers {
+			var known *infill.Result
+			if last.Answer != nil {
+				known = last.Answer()
+			}
+			return q.answered(known, template, several, last, now().Sub(r.start))
+		}
 		if !several {
 			return r.snap()
 		}
@@ -178,7 +186,7 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	result, err := q.filler.Fill(ctx, q.template, options, func(p infill.Progress) {
 		last = p
 		several = several || !slices.EqualFunc(template.Blanks, p.Pieces, func(b tokenize.Blank, pieces int) bool { return b.Slots == pieces })
-		if !several {
+		if !several && !answers {
 			r.add(p)
 		}
 		at := now()
@@ -194,6 +202,11 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		// A tenth of the run is spent on showing it, at most.
 		next = at.Add(max(frame, 10*now().Sub(at)))
 	})
+	if answers && result != nil {
+		s := q.answered(result, template, several, last, now().Sub(r.start))
+		s.Result = result
+		return s, err
+	}
 	if last.TokenIDs == nil {
 		return nil, err
 	}
@@ -219,6 +232,46 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		countNewWords(s.Fills)
 	}
 	return s, err
+}
+
+// answered is the snapshot of a run that answers with probabilities; known is what it
+// has found so far, nil for nothing.
+func (q request) answered(known *infill.Result, template *tokenize.Template, several bool, at infill.Progress, elapsed time.Duration) *snapshot {
+	s := &snapshot{Template: template, Options: q.options, Answer: true, Several: several, Step: at.Step, Steps: at.Steps,
+		RHat: math.NaN(), ESS: math.NaN(), Elapsed: elapsed}
+	if several {
+		s.Template = &tokenize.Template{Text: q.template}
+	}
+	if known == nil {
+		return s
+	}
+	for _, f := range known.Fills {
+		f.Frequency, f.FrequencyStandardError = math.NaN(), nil
+		if f.Probability != nil {
+			f.Frequency = *f.Probability
+		}
+		if e := f.ProbabilityError; e != nil && *e > 0 {
+			f.FrequencyStandardError = e
+		}
+		s.Fills = append(s.Fills, fill{Fill: f})
+	}
+	s.Distinct = len(s.Fills)
+	countNewWords(s.Fills)
+	if several {
+		return s
+	}
+	for _, marginal := range known.Marginals {
+		var values []value
+		for _, v := range marginal {
+			e := v.StandardError
+			if e == 0 {
+				e = math.NaN()
+			}
+			values = append(values, value{v.TokenIDs, v.Text, v.Probability, e})
+		}
+		s.Values = append(s.Values, values)
+	}
+	return s
 }
 
 // fixed are the pins by slot, nil for none.
