@@ -223,7 +223,7 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	if err != nil {
 		return nil, err
 	}
-	if o.answers() && len(r.template.Slots) == 1 && r.variables[0].words == nil && o.Joint != JointFilled {
+	if o.answers() && len(r.template.Slots) == 1 && r.together() == "" && o.Joint != JointFilled {
 		return r, nil // the row that has run says it all
 	}
 	energy.Gradient, energy.Support, energy.Distances = r.options.Gradient, support, samplers.Describe(o.Sampler).Distances

@@ -3,9 +3,9 @@ package infill
 // Result is what filling one template gives. Its JSON is part of the command's
 // contract: fields may be added, never renamed.
 type Result struct {
-	Template string `json:"template"`
 	// Format is the version of this form, 2; the first had no such field.
 	Format    int    `json:"format"`
+	Template  string `json:"template"`
 	Model     Model  `json:"model"`
 	Signature string `json:"signature"`
 	Seed      uint64 `json:"seed"`

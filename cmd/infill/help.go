@@ -204,7 +204,10 @@ An object of json and jsonl:
     spans           where each fill stands in the text, in bytes
     token_ids       of the slots, of which [MASK:3] has three
     log_likelihood  in nats; --temperature does not enter
-    count           how often the fill was drawn; frequency is its share of all
+    probability     among all fills of the candidates; probability_error is its
+                    standard error, 0 where all were enumerated. Of a named
+                    sampler they are its frequency and that error
+    count           of a named sampler: how often the fill was drawn; frequency is its share of all
                     draws, with a standard error between chains, which is null
                     where one or two chains alone met it; --mode best and decode
                     give none
@@ -224,6 +227,12 @@ An object of json and jsonl:
               law ("none known") with --mode best and decode; ladder and
               swap_rates with --ladder; lengths, the numbers of each, where
               blanks have several
+              candidates, candidates_probability (what they hold of all),
+              listed_probability, effective_draws and pareto_k of weighted draws
+  method      exact, importance, or the sampler's name
+  marginals   for each blank its likeliest values, with text, token_ids,
+              probability, probability_error
+  format      2, the version of this form
   warnings    sentences about the result
 
 A draw is the state of a chain after a step behind the warm-up, so 25 chains of
