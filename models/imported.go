@@ -20,6 +20,9 @@ const importedFamily = "onnx"
 // graphName is the file with the graph of an imported model.
 const graphName = "model.onnx"
 
+// fewestPositions: two special tokens, a blank and a word; no model takes so short texts.
+const fewestPositions = 4
+
 // Imported is the config.json of an imported model.
 type Imported struct {
 	ModelType      string   `json:"model_type"` // "onnx"
@@ -45,8 +48,8 @@ func parseImported(data []byte) (Config, error) {
 	if c.VocabularySize < 1 || c.VocabularySize > maxVocabulary {
 		return Config{}, fmt.Errorf("vocab_size is %d, not between 1 and %d", c.VocabularySize, maxVocabulary)
 	}
-	if c.MaxPositions < 1 || c.MaxPositions > maxWidth {
-		return Config{}, fmt.Errorf("max_position_embeddings is %d, not between 1 and %d", c.MaxPositions, maxWidth)
+	if c.MaxPositions < fewestPositions || c.MaxPositions > maxWidth {
+		return Config{}, fmt.Errorf("max_position_embeddings is %d, not between %d and %d", c.MaxPositions, fewestPositions, maxWidth)
 	}
 	for _, name := range c.GraphData {
 		if !fs.ValidPath(name) || name == "." || name == graphName || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\n\x00") {
