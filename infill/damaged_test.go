@@ -80,6 +80,8 @@ func TestExpected(t *testing.T) {
 		{"THE [MASK] SAT ON THE MAT", nil, `^THE [\p{Lu}\pN]+ SAT ON THE MAT$`, ""},
 		{"They were [MASK] and [MASK] .", func(o *infill.Options) { o.Distinct = true }, `^They were [\pL\pN]+ and [\pL\pN]+ \.$`, ""},
 		{"They [MASK~st..d] by the old mill.", func(o *infill.Options) { o.Top = 2 }, `^They (stood|stand) by the old mill\.$`, ""},
+		{"Der Hund läuft schnell durch den dunklen [MASK] nach Hause.", nil, `^Der Hund `, "a language that it has hardly seen"},
+		{"he had , after all , told me the [MASK] but abandoned me .", nil, `^he had `, ""},
 		{long + "He closed the [MASK] . " + long, nil, "^" + regexp.QuoteMeta(long) + `He closed the [\pL\pN]+ \. ` + regexp.QuoteMeta(long) + "$", "tokens the model sees"},
 	} {
 		o := infill.DefaultOptions()

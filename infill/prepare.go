@@ -203,6 +203,7 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	support := make([][]int, len(r.template.Slots))
 	weights := make([][]float32, len(r.variables))
 	r.variables = slices.Clone(r.variables)
+	r.foreign()
 	for n := range r.variables {
 		v := &r.variables[n]
 		if v.find != nil {
@@ -250,6 +251,32 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 		return nil, misfit("sampler", "%v", err)
 	}
 	return r, err
+}
+
+// foreign says so where the words of a template are mostly unknown to the model, or cut into
+// so many pieces that it can hardly have learned their language.
+func (r *run) foreign() {
+	words, cut, unknown := 0, 0, 0
+	for position, id := range r.template.IDs {
+		switch class := r.filler.classes()[id]; {
+		case slices.Contains(r.template.Slots, position):
+		case id == r.filler.tokenizer.UnknownID():
+			words++
+			unknown++
+		case class&continuingToken != 0:
+			cut++
+		case class&wordToken != 0:
+			words++
+		}
+	}
+	const few = 4 // words that tell nothing of a language
+	switch {
+	case words < few:
+	case 2*unknown >= words:
+		r.hints = append(r.hints, fmt.Sprintf("the model does not know %d of the text's %d words: take one of its language, see infill models pull --help", unknown, words))
+	case 3*cut >= 2*words:
+		r.hints = append(r.hints, fmt.Sprintf("the model cuts the text's %d words into %d pieces, as words of a language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut))
+	}
 }
 
 // hint says so where the tokens that a blank may not take hold most of the probability of
