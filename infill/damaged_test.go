@@ -73,8 +73,9 @@ func TestExpected(t *testing.T) {
 	}{
 		{"import [MASK] as np", nil, `^import \pL[\pL\pN]* as np$`, ""},
 		{"def [MASK](x)", nil, `^def [\pL\pN]+\(x\)$`, ""},
-		{"the [MASK] sat by the [MASK]", nil, `^the [\pL\pN]+ sat by the [\pL\pN]+$`, `the model would rather put "." in blank 2 (`},
-		{"I have a dog and a [MASK]", nil, `^I have a dog and a [\pL\pN]+$`, "end the sentence, or --fill tokens"},
+		{"the [MASK] sat by the [MASK]", nil, `^the [\pL\pN]+ sat by the [\pL\pN]+$`, ""},
+		{"I have a dog and a [MASK]", nil, `^I have a dog and a [\pL\pN]+$`, ""},
+		{"He closed the door and went home [MASK]", nil, `^He closed the door and went home [\pL\pN]+$`, "end the sentence, or --fill tokens"},
 		{"a high[MASK] bridge", nil, `^a high[\pL\pN]+ bridge$`, ""},
 		{"He lived in New [MASK].", func(o *infill.Options) { o.Top = 1 }, `^He lived in New York\.$`, ""},
 		{"THE [MASK] SAT ON THE MAT", nil, `^THE [\p{Lu}\pN]+ SAT ON THE MAT$`, ""},
