@@ -306,6 +306,9 @@ func (r *run) hint(v *variable, logp [][]float32) {
 			best = token
 		}
 	}
+	if best >= r.filler.tokenizer.VocabularySize() { // the model's table is often longer than the vocabulary
+		return
+	}
 	if taken >= sum/2 || best < 0 || float64(row[best]-highest) < math.Log(sum/10) {
 		return
 	}
