@@ -12,6 +12,9 @@ import (
 // block is the code of docs/clients.md in a language, with the server's address.
 func block(t *testing.T, language, url string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: other programs take seconds to start")
+	}
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "clients.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +57,7 @@ func TestClientGo(t *testing.T) {
 
 // The real client of Hugging Face reads the answers.
 func TestClientPython(t *testing.T) {
+	code := block(t, "python", "URL")
 	python, err := exec.LookPath("python3")
 	if err != nil || runtime.GOOS == "windows" {
 		t.Skip("no python3 here")
@@ -69,7 +73,7 @@ func TestClientPython(t *testing.T) {
 		}
 	}
 	url := start(t, nil)
-	if out := runs(t, python, "-c", block(t, "python", url)); strings.Count(out, "he had ") != 3 || !strings.Contains(out, "told") {
+	if out := runs(t, python, "-c", strings.ReplaceAll(code, "URL", url)); strings.Count(out, "he had ") != 3 || !strings.Contains(out, "told") {
 		t.Errorf("it printed %s", out)
 	}
 	rest := `

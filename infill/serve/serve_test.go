@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 
 func TestFillAndScore(t *testing.T) {
 	url := start(t, nil)
-	request := `{"template": "She closed the [MASK] and went to [MASK].", "seed": 7, "top": 3}`
+	request := `{"template": "She closed the [MASK] and went to [MASK].", "seed": 7, "top": 3, "candidates": 40}`
 	code, text := ask(t, url+"/v1/fill", request)
 	alone := decode[infill.Result](t, text)
 	if code != 200 || len(alone.Fills) != 3 || alone.Seed != 7 {
@@ -298,7 +298,7 @@ func TestGate(t *testing.T) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			codes[i], _ = ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 60, "samples": 40}`)
+			codes[i], _ = ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 12, "samples": 16}`)
 		}()
 	}
 	group.Wait()
