@@ -11,7 +11,7 @@
 // a masked model's conditionals disagree (Torroba Hennigen and Kim, "Deriving
 // Language Models from Masked Language Models", ACL 2023): each is a law of its
 // own, near exp(U) and not it. What corrects the difference is in
-// importance.go, chainblock.go and smc.go.
+// importance.go and chainblock.go.
 
 package samplers
 

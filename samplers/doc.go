@@ -22,8 +22,7 @@
 // it costs and what can be set; each sampler's file begins with its paper, its
 // equations and what its step size means. A [Spec] is a sampler with settings.
 // [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and
-// [MaskPredict] search and decode instead of sampling;
-// [FitFactorised] fits independent binary slots.
+// [MaskPredict] search and decode instead of sampling.
 //
 // # Contracts
 //

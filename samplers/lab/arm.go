@@ -12,7 +12,7 @@ import (
 	"infill/samplers/targets"
 )
 
-// ARMOptions set fits of independent slots by [samplers.FitFactorised].
+// ARMOptions set fits of independent slots by ARM.
 type ARMOptions struct {
 	Fits    int // each with random numbers of its own
 	Steps   int
@@ -83,10 +83,11 @@ func FitARM(ctx context.Context, p *Problem, o ARMOptions) (*Report, error) {
 		target := p.Target
 		if f.Recombined {
 			two := samplers.RandomPositions(target, samplers.Streams(o.Seed, fmt.Sprint("recombined ", i), 2))
-			var err error
-			if target, err = samplers.Recombine(target, two[:len(two)/2], two[len(two)/2:]); err != nil {
+			mixed, err := recombine(target, two[:len(two)/2], two[len(two)/2:])
+			if err != nil {
 				return nil, err
 			}
+			target = mixed
 		}
 		one, err := o.fit(ctx, target, fmt.Sprint("fit ", i))
 		if err != nil {
@@ -107,13 +108,13 @@ func FitARM(ctx context.Context, p *Problem, o ARMOptions) (*Report, error) {
 
 // fit fits a binary target twice, with entropy and without.
 func (o *ARMOptions) fit(ctx context.Context, target samplers.Target, label string) (*fit, error) {
-	setting := samplers.FactorisedOptions{Steps: o.Steps, Rate: o.Rate}
-	law, err := samplers.FitFactorised(ctx, target, samplers.Streams(o.Seed, label, o.Samples), setting)
+	setting := factorisedOptions{Steps: o.Steps, Rate: o.Rate}
+	law, err := fitFactorised(ctx, target, samplers.Streams(o.Seed, label, o.Samples), setting)
 	if err != nil {
 		return nil, err
 	}
 	setting.NoEntropy = true
-	mode, err := samplers.FitFactorised(ctx, target, samplers.Streams(o.Seed, label+" best", o.Samples), setting)
+	mode, err := fitFactorised(ctx, target, samplers.Streams(o.Seed, label+" best", o.Samples), setting)
 	if err != nil {
 		return nil, err
 	}

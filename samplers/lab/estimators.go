@@ -22,16 +22,14 @@ type estimator interface {
 	evaluations() int
 }
 
-// estimators lists them: ARM, which is the library's own; the score-function
-// estimator; the same with the mean of the other draws as its baseline; and one with
-// a relaxed control variate.
+// estimators lists them: ARM; the score-function estimator; the same with the mean of
+// the other draws as its baseline; and one with a relaxed control variate.
 func estimators() []string { return []string{"arm", "reinforce", "leave-one-out", "relax"} }
 
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	switch name {
 	case "arm":
-		arm, err := samplers.NewARM(target)
-		return armEstimator{arm}, err
+		return newARM(target)
 	case "reinforce", "leave-one-out":
 		return &scoreEstimator{target: target, baseline: name == "leave-one-out"}, nil
 	case "relax":
@@ -42,14 +40,6 @@ func newEstimator(name string, target samplers.Target) (estimator, error) {
 		return &relaxEstimator{target: relaxed, temperature: 0.5, eta: 1}, nil
 	}
 	return nil, refuse("estimators", "%q is not one of %v", name, estimators())
-}
-
-type armEstimator struct{ *samplers.ARM }
-
-func (armEstimator) evaluations() int { return 2 }
-
-func (e armEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error) {
-	return e.Gradient(ctx, logits, streams, gradient)
 }
 
 // scoreEstimator is REINFORCE (Williams 1992): (U(b) - baseline) (b_j - sigmoid(φ_j)).
@@ -251,7 +241,7 @@ func (t squareTarget) RelaxedEnergyGradient(_ context.Context, x []float64, ener
 
 var (
 	_ samplers.RelaxedTarget = squareTarget(0)
-	_ estimator              = armEstimator{}
+	_ estimator              = (*arm)(nil)
 	_ estimator              = (*scoreEstimator)(nil)
 	_ estimator              = (*relaxEstimator)(nil)
 )

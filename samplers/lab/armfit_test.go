@@ -1,4 +1,4 @@
-package samplers
+package lab
 
 import (
 	"context"
@@ -7,11 +7,59 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"infill/samplers"
 	"infill/samplers/targets"
 )
 
+// fewBits is a random machine of three bits, with all its states.
+func fewBits(t *testing.T) (*targets.RBM, *targets.Enumeration) {
+	t.Helper()
+	target, err := targets.NewRandomRBM(3, 2, 1, rand.New(rand.NewPCG(8, 8)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target, enumerated(t, target)
+}
+
+func enumerated(t *testing.T, target samplers.Target) *targets.Enumeration {
+	t.Helper()
+	e, err := targets.Enumerate(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// ragged is a table of 24 states over slots of 3, 2 and 4 categories.
+func ragged(t *testing.T) *targets.Table {
+	t.Helper()
+	table, err := targets.NewTable([]int{3, 2, 4}, rand.New(rand.NewPCG(1, 2)), targets.TableOptions{Scale: 1.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// spoilt forbids the states whose first bit is set; failing evaluates none.
+type (
+	spoilt  struct{ *targets.RBM }
+	failing struct{ *targets.RBM }
+)
+
+func (s spoilt) Energy(ctx context.Context, states []int, energy []float64) error {
+	err := s.RBM.Energy(ctx, states, energy)
+	for c := range energy {
+		if states[3*c] == 1 {
+			energy[c] = math.Inf(-1)
+		}
+	}
+	return err
+}
+
+func (failing) Energy(context.Context, []int, []float64) error { return errors.New("not evaluable") }
+
 // expectation is E[U] under independent Bernoulli slots, by listing.
-func expectation(w *world, logits []float64) float64 {
+func expectation(w *targets.Enumeration, logits []float64) float64 {
 	mean := 0.0
 	for i, u := range w.Energy {
 		p := 1.0
@@ -30,10 +78,9 @@ func expectation(w *world, logits []float64) float64 {
 // The estimator is unbiased: its mean over many streams is the derivative of
 // the exact expectation, within 5 standard errors.
 func TestARMGradient(t *testing.T) {
-	ctx := context.Background()
-	target := machine(t)
-	w := newWorld(t, target)
-	arm, err := NewARM(target)
+	ctx := t.Context()
+	target, w := fewBits(t)
+	arm, err := newARM(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +88,8 @@ func TestARMGradient(t *testing.T) {
 	const n = 40000
 	sum, squares := make([]float64, 3), make([]float64, 3)
 	one, energy := make([]float64, 3), 0.0
-	for _, stream := range Streams(3, "arm", n) {
-		u, err := arm.Gradient(ctx, logits, streamsOf(stream), one)
+	for _, stream := range samplers.Streams(3, "arm", n) {
+		u, err := arm.estimate(ctx, logits, []*rand.Rand{stream}, one)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +121,12 @@ func TestARMGradient(t *testing.T) {
 // Independent slots are fitted exactly: the log-odds of category 1 is the
 // energy difference, and the bound is tight.
 func TestFitFactorised(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	target, err := targets.NewIsing(1, 4, 0, 0.4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := FitFactorised(ctx, target, Streams(4, "fit", 50), FactorisedOptions{Steps: 1500})
+	f, err := fitFactorised(ctx, target, samplers.Streams(4, "fit", 50), factorisedOptions{Steps: 1500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,18 +142,18 @@ func TestFitFactorised(t *testing.T) {
 
 // Without the entropy the fit goes to the best recombination of two states.
 func TestRecombination(t *testing.T) {
-	ctx := context.Background()
-	target := roughTable()(t).(*targets.Table)
-	w := newWorld(t, target)
+	ctx := t.Context()
+	target := ragged(t)
+	w := enumerated(t, target)
 	first, second := []int{0, 0, 1}, []int{2, 1, 3}
-	r, err := Recombine(target, first, second)
+	r, err := recombine(target, first, second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newWorld(t, r)
+	e := enumerated(t, r)
 	best, u := 0, math.Inf(-1)
 	for i := range e.Len() {
-		mixed := r.(*recombination).mix(e.State(i), nil)
+		mixed := r.mix(e.State(i), nil)
 		for j, from := range e.State(i) {
 			if want := [2]int{first[j], second[j]}[from]; mixed[j] != want {
 				t.Fatalf("%v mixes to %v", e.State(i), mixed)
@@ -119,7 +166,7 @@ func TestRecombination(t *testing.T) {
 			best, u = i, e.Energy[i]
 		}
 	}
-	f, err := FitFactorised(ctx, r, Streams(4, "fit", 20), FactorisedOptions{Steps: 800, NoEntropy: true})
+	f, err := fitFactorised(ctx, r, samplers.Streams(4, "fit", 20), factorisedOptions{Steps: 800, NoEntropy: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,60 +178,57 @@ func TestRecombination(t *testing.T) {
 }
 
 func TestARMErrors(t *testing.T) {
-	ctx := context.Background()
-	table := roughTable()(t)
-	if _, err := NewARM(table); !errors.Is(err, ErrUnsupported) {
+	ctx := t.Context()
+	table := ragged(t)
+	if _, err := newARM(table); !errors.Is(err, samplers.ErrUnsupported) {
 		t.Errorf("three categories: error %v", err)
 	}
-	if _, err := NewARM(nil); err == nil {
+	if _, err := newARM(nil); err == nil {
 		t.Error("no target: no error")
 	}
-	if _, err := FitFactorised(ctx, table, nil, FactorisedOptions{}); err == nil {
+	if _, err := fitFactorised(ctx, table, nil, factorisedOptions{}); err == nil {
 		t.Error("a fit to three categories: no error")
 	}
-	target := machine(t)
-	if _, err := FitFactorised(ctx, target, nil, FactorisedOptions{}); err == nil {
+	target, _ := fewBits(t)
+	if _, err := fitFactorised(ctx, target, nil, factorisedOptions{}); err == nil {
 		t.Error("no streams: no error")
 	}
-	if _, err := FitFactorised(ctx, target, Streams(1, "", 1), FactorisedOptions{Rate: -1}); err == nil {
+	if _, err := fitFactorised(ctx, target, samplers.Streams(1, "", 1), factorisedOptions{Rate: -1}); err == nil {
 		t.Error("a negative rate: no error")
 	}
-	if _, err := FitFactorised(ctx, spoiltMachine{target, math.Inf(-1), 0}, Streams(1, "", 20), FactorisedOptions{}); err == nil {
+	if _, err := fitFactorised(ctx, spoilt{target}, samplers.Streams(1, "", 20), factorisedOptions{}); err == nil {
 		t.Error("a forbidden state: no error")
 	}
-	if _, err := FitFactorised(ctx, shaped{2, 2}, Streams(1, "", 20), FactorisedOptions{}); err == nil {
+	if _, err := fitFactorised(ctx, failing{target}, samplers.Streams(1, "", 20), factorisedOptions{}); err == nil {
 		t.Error("a target that fails: no error")
 	}
 	for name, states := range map[string][2][]int{
 		"short": {{0}, {0, 0, 0}}, "two chains": {{0, 0, 0, 0, 0, 0}, {0, 0, 0}}, "range": {{0, 0, 0}, {0, 0, 9}},
 	} {
-		if _, err := Recombine(table, states[0], states[1]); err == nil {
+		if _, err := recombine(table, states[0], states[1]); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := Recombine(nil, nil, nil); err == nil {
+	if _, err := recombine(nil, nil, nil); err == nil {
 		t.Error("no target: no error")
 	}
 }
 
-func streamsOf(stream *rand.Rand) []*rand.Rand { return []*rand.Rand{stream} }
-
 // One estimate is the formula of algorithm 1 at the stream's own numbers.
 func TestARMEstimate(t *testing.T) {
-	target := machine(t)
-	w := newWorld(t, target)
-	arm, err := NewARM(target)
+	target, w := fewBits(t)
+	arm, err := newARM(target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	logits := []float64{0.7, -1.1, 0.2}
 	got := make([]float64, 3)
 	for seed := range uint64(20) {
-		if _, err := arm.Gradient(context.Background(), logits, Streams(seed, "", 1), got); err != nil {
+		if _, err := arm.estimate(t.Context(), logits, samplers.Streams(seed, "", 1), got); err != nil {
 			t.Fatal(err)
 		}
 		u, right, left := make([]float64, 3), make([]int, 3), make([]int, 3)
-		twin := Streams(seed, "", 1)[0]
+		twin := samplers.Streams(seed, "", 1)[0]
 		for j, phi := range logits {
 			u[j] = twin.Float64()
 			if u[j] > 1/(1+math.Exp(phi)) {

@@ -10,7 +10,7 @@
 // recombining two states. Not here: gradients through layers, and the categorical
 // generalisation.
 
-package samplers
+package lab
 
 import (
 	"context"
@@ -19,36 +19,42 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/samplers"
 )
 
-// ARM estimates the gradient of the expected energy of independent binary slots
+// arm estimates the gradient of the expected energy of independent binary slots
 // from energies alone.
-type ARM struct {
-	target   Target
+type arm struct {
+	target   samplers.Target
 	slots    int
 	states   []int
 	energy   []float64
 	uniforms []float64
 }
 
-// NewARM makes the estimator; every slot of the target must be binary.
-func NewARM(target Target) (*ARM, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
+// newARM makes the estimator; every slot of the target must be binary.
+func newARM(target samplers.Target) (*arm, error) {
+	if target == nil {
+		return nil, errNoTarget
 	}
 	for j, n := range target.Categories() {
 		if n != 2 {
-			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n, ErrUnsupported)
+			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n, samplers.ErrUnsupported)
 		}
 	}
-	return &ARM{target: target, slots: len(target.Categories())}, nil
+	return &arm{target: target, slots: len(target.Categories())}, nil
 }
 
-// Gradient writes the mean of one estimate per stream to gradient [slots] and
+var errNoTarget = errors.New("no target: give one")
+
+func (*arm) evaluations() int { return 2 }
+
+// estimate writes the mean of one estimate per stream to gradient [slots] and
 // returns the mean energy of the 2·len(streams) states it evaluated. logits is
 // φ, [slots]. A state whose energy is not finite is an error: the expectation
 // does not exist.
-func (a *ARM) Gradient(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (energy float64, err error) {
+func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (energy float64, err error) {
 	n := len(streams)
 	if len(logits) != a.slots || len(gradient) != a.slots || n == 0 {
 		return 0, fmt.Errorf("arm: %d logits and %d gradients for %d slots, from %d streams: give one each per slot and at least one stream", len(logits), len(gradient), a.slots, n)
@@ -63,8 +69,8 @@ func (a *ARM) Gradient(ctx context.Context, logits []float64, streams []*rand.Ra
 		for j, phi := range logits {
 			u := stream.Float64()
 			a.uniforms[s*a.slots+j] = u
-			right[j] = below(sigmoid(-phi), u)
-			left[j] = below(u, sigmoid(phi))
+			right[j] = bit(sigmoid(-phi) < u)
+			left[j] = bit(u < sigmoid(phi))
 		}
 	}
 	if err := a.target.Energy(ctx, a.states, a.energy); err != nil {
@@ -84,16 +90,8 @@ func (a *ARM) Gradient(ctx context.Context, logits []float64, streams []*rand.Ra
 	return energy, nil
 }
 
-// below is 1 where a < b, and 0 elsewhere.
-func below(a, b float64) int {
-	if a < b {
-		return 1
-	}
-	return 0
-}
-
-// FactorisedOptions set a fit. Zero fields take the defaults.
-type FactorisedOptions struct {
+// factorisedOptions set a fit. Zero fields take the defaults.
+type factorisedOptions struct {
 	Steps int     // 500 by default
 	Rate  float64 // of plain gradient ascent, 0.5 by default
 	// NoEntropy looks for the best state. Without it the fit is to exp(U), by
@@ -101,19 +99,19 @@ type FactorisedOptions struct {
 	NoEntropy bool
 }
 
-// Factorised is a distribution over binary slots that are independent.
-type Factorised struct {
+// factorised is a distribution over binary slots that are independent.
+type factorised struct {
 	Logits []float64 // log-odds of category 1, [slots]
 	// Bound is the estimate of E[U] + entropy (or of E[U] alone) over the last
 	// tenth of the fit, in nats: a lower bound of log Σ exp(U).
 	Bound float64
 }
 
-// FitFactorised fits independent Bernoulli slots to exp(U) by stochastic
-// gradient ascent with [ARM], from even odds. Each step evaluates two states
+// fitFactorised fits independent Bernoulli slots to exp(U) by stochastic
+// gradient ascent with [arm], from even odds. Each step evaluates two states
 // per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
-func FitFactorised(ctx context.Context, target Target, streams []*rand.Rand, o FactorisedOptions) (*Factorised, error) {
-	arm, err := NewARM(target)
+func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.Rand, o factorisedOptions) (*factorised, error) {
+	arm, err := newARM(target)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +124,11 @@ func FitFactorised(ctx context.Context, target Target, streams []*rand.Rand, o F
 	if o.Steps < 1 || !(o.Rate > 0) {
 		return nil, fmt.Errorf("a fit of %d steps at rate %v: both must be above 0", o.Steps, o.Rate)
 	}
-	f := &Factorised{Logits: make([]float64, arm.slots)}
+	f := &factorised{Logits: make([]float64, arm.slots)}
 	gradient := make([]float64, arm.slots)
 	last := max(1, o.Steps/10)
 	for step := range o.Steps {
-		bound, err := arm.Gradient(ctx, f.Logits, streams, gradient)
+		bound, err := arm.estimate(ctx, f.Logits, streams, gradient)
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", step+1, err)
 		}
@@ -151,25 +149,29 @@ func FitFactorised(ctx context.Context, target Target, streams []*rand.Rand, o F
 	return f, nil
 }
 
-// Recombine is the target over the ways to take each slot from one of two states
+// recombine is the target over the ways to take each slot from one of two states
 // of another, [slots] each: category 0 takes it from the first, category 1 from
 // the second.
-func Recombine(target Target, first, second []int) (Target, error) {
-	if err := checkTarget(target); err != nil {
-		return nil, err
+func recombine(target samplers.Target, first, second []int) (*recombination, error) {
+	if target == nil {
+		return nil, errNoTarget
 	}
+	categories := target.Categories()
 	for _, state := range [][]int{first, second} {
-		if chains, err := checkPositions(target.Categories(), state); err != nil {
-			return nil, err
-		} else if chains != 1 {
-			return nil, errors.New("recombination takes two states: give one chain each")
+		if len(state) != len(categories) {
+			return nil, fmt.Errorf("recombination takes two states of %d slots, not %d", len(categories), len(state))
+		}
+		for j, v := range state {
+			if v < 0 || v >= categories[j] {
+				return nil, fmt.Errorf("slot %d of a state has category %d: valid are 0 to %d", j, v, categories[j]-1)
+			}
 		}
 	}
 	return &recombination{target, first, second, slices.Repeat([]int{2}, len(first)), nil}, nil
 }
 
 type recombination struct {
-	target        Target
+	target        samplers.Target
 	first, second []int
 	categories    []int
 	mixed         []int
