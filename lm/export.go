@@ -1,7 +1,6 @@
 package lm
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +15,10 @@ import (
 	"infill/models"
 )
 
-// exportWeights is the file that exported graphs read their weights from.
-const exportWeights = "weights.bin"
-
 // Export writes a model as plain ONNX files into dir, which must not exist or
 // be empty: conditionals.onnx, energy.onnx and gradient.onnx (see
-// package graphs), their weights in weights.bin, the tokenizer's files, and a README.md that documents inputs
-// and outputs. mask is [MASK]'s token id. All of dir appears in one step, or
+// package graphs), the model's own files, of which the graphs read their weights, and a README.md that documents inputs
+// and outputs. So dir is a bundle too, and can be opened and imported as the model that it is. mask is [MASK]'s token id. All of dir appears in one step, or
 // nothing does. For an imported model that cannot be differentiated,
 // everything but gradient.onnx is written, and the note says why.
 func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
@@ -65,13 +61,6 @@ func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note s
 
 // exportInto writes the files, and tells why there is no gradient.
 func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
-	weights, err := os.Create(filepath.Join(dir, exportWeights))
-	if err != nil {
-		return "", err
-	}
-	defer weights.Close()
-	buffer := bufio.NewWriterSize(weights, 1<<20)
-	packer := onnx.NewPacker(b.Dir, exportWeights, buffer)
 	var readme strings.Builder
 	readme.WriteString(exportHead(b, mask))
 	for _, e := range []struct {
@@ -99,9 +88,6 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 		if err != nil {
 			return "", err
 		}
-		if err := packer.Pack(graph); err != nil {
-			return "", err
-		}
 		encoded, err := graph.Encode()
 		if err != nil {
 			return "", err
@@ -115,17 +101,11 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 		}
 		readme.WriteString(text)
 	}
-	if err := errors.Join(buffer.Flush(), weights.Sync(), weights.Close()); err != nil {
+	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	for _, name := range b.TokenizerFiles() {
-		content, err := fs.ReadFile(b.FS(), name)
-		if err != nil {
-			return "", err
-		}
-		if err := writeSynced(filepath.Join(dir, name), content); err != nil {
-			return "", err
-		}
+	if err := b.CopyTo(dir); err != nil {
+		return "", err
 	}
 	return note, writeSynced(filepath.Join(dir, "README.md"), []byte(readme.String()))
 }
@@ -144,8 +124,9 @@ func exportHead(b *models.Bundle, mask int) string {
 	fmt.Fprintf(&s, "# %s as ONNX graphs\n\n", b.Name)
 	fmt.Fprintf(&s, "%s. Bundle SHA-256 `%s`. Vocabulary of %d tokens, texts of at most %d tokens, special tokens included.\n\n",
 		b.Description, b.SHA256, b.Config.VocabularySize, b.Config.MaxPositions)
-	s.WriteString(`Written by infill. The graphs hold no weights: they read them from ` + "`" + exportWeights + "`" + `, which must lie beside them. Any onnxruntime of version 1.17
-or later runs them; the operators are those of the ONNX standard, opset 20. The tokenizer's files are copies of the model's own.
+	s.WriteString(`Written by infill. The graphs hold no weights: they read them from the model's own files, which must lie beside them. Any onnxruntime of version 1.17
+or later runs them; the operators are those of the ONNX standard, opset 20. All other files are copies of the model's own: the folder
+is a model for infill too (infill -m DIR, infill models import DIR).
 
 All texts of a call are equally long, token ids without padding; positions count from 0. Logarithms are natural (nats), probabilities
 over the whole vocabulary. The mask token has the id ` + strconv.Itoa(mask) + `.

@@ -125,7 +125,7 @@ func TestImportedWithoutGradient(t *testing.T) {
 		t.Errorf("export: %q, %v", note, err)
 	}
 	graphs, err := filepath.Glob(filepath.Join(exported, "*.onnx"))
-	if err != nil || len(graphs) != 2 || filepath.Base(graphs[1]) != "energy.onnx" {
+	if err != nil || len(graphs) != 3 || filepath.Base(graphs[1]) != "energy.onnx" || filepath.Base(graphs[2]) != "model.onnx" {
 		t.Errorf("exported %q, %v", graphs, err)
 	}
 	if readme, err := os.ReadFile(filepath.Join(exported, "README.md")); err != nil || !strings.Contains(string(readme), "There is no gradient.onnx: ") {

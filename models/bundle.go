@@ -60,6 +60,20 @@ func (b *Bundle) TokenizerFiles() []string {
 	})
 }
 
+// CopyTo copies the files that the model is read from into a folder, with a manifest of them: what is opened there has the
+// same SHA256.
+func (b *Bundle) CopyTo(dir string) error {
+	m := *b.Manifest
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return isDocument(f.Path) })
+	for _, f := range m.Files {
+		name := filepath.FromSlash(f.Path)
+		if err := copyFile(filepath.Join(b.Dir, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, manifestName), m.Encode(), 0o644)
+}
+
 // openFolder opens the bundle in a folder: config.json, the tokenizer's files, and model.safetensors
 // or the files of a sharded model. Where it has a
 // manifest.json, every file that this lists is read and must have the size and SHA-256 listed; a *damagedFileError

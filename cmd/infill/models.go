@@ -565,8 +565,8 @@ func newCmdModelsExport(s *terminal.Streams) *cobra.Command {
 		Short: "Write a model as plain ONNX files",
 		Long: `Write a model as plain ONNX files, for any other onnxruntime binding: the graphs of
 conditional log-probabilities, of the energy, and of the energy with its gradient,
-their weights in a file of their own, the tokenizer's files, and a README.md that
-documents inputs and outputs. DIR must not exist or be empty; it appears whole or
+the model's own files, of which the graphs read their weights, and a README.md that
+documents inputs and outputs. DIR can be imported and used as a model again. It must not exist or be empty; it appears whole or
 not at all.`,
 		Example: "  $ infill models export small-uncased -o exported",
 		Args:    oneName,
