@@ -1,6 +1,7 @@
 package infill_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,5 +67,15 @@ func TestOutsideModule(t *testing.T) {
 	}
 	run(dir, "mod", "init", "example.org/outside")
 	run(dir, "mod", "edit", "-require", module+"@v0.0.0", "-replace", module+"="+root)
+	// What go mod tidy would add, which may fetch: this module's own requirements.
+	var needs struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal([]byte(run(root, "mod", "edit", "-json")), &needs); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range needs.Require {
+		run(dir, "mod", "edit", "-require", r.Path+"@"+r.Version)
+	}
 	run(dir, "build", "-o", filepath.Join(dir, "outside"), ".")
 }

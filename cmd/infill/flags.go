@@ -179,7 +179,7 @@ func (d device) String() string {
 	return *d.value
 }
 
-func (d device) Type() string { return "{auto|cpu|cuda[:N]|openvino[:gpu]}" }
+func (d device) Type() string { return "{auto|cpu|cuda[:N]|openvino|openvino:gpu}" }
 
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {

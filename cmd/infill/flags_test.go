@@ -21,7 +21,7 @@ func TestChoices(t *testing.T) {
 		flag    string
 		valid   []string
 	}{
-		{"", "sampler", infill.Samplers()},
+		{"", "sampler", append([]string{infill.Auto}, infill.Samplers()...)},
 		{"", "energy", []string{"pll", "filled"}},
 		{"", "balance", append([]string{"auto"}, samplers.BalanceNames()...)},
 		{"", "gradient", []string{"auto", "local", "full", "stochastic"}},

@@ -129,7 +129,7 @@ func TestInterrupt(t *testing.T) {
 		}
 		// The answer comes before the input ends.
 		line, err := p.out.ReadString('\n')
-		if err != nil || !strings.HasPrefix(line, `{"template":"he had [MASK] me"`) {
+		if err != nil || !strings.HasPrefix(line, `{"format":2,"template":"he had [MASK] me"`) {
 			t.Fatalf("got %q, %v", line, err)
 		}
 		if err := p.Process.Signal(os.Interrupt); err != nil {

@@ -83,7 +83,7 @@ func TestTUIResult(t *testing.T) {
 		out          string
 	}{
 		{"text", "text", &tui.Picked{Text: "a\ndog .", Result: result}, nil, "a; dog .\n"},
-		{"jsonl", "jsonl", &tui.Picked{Text: "a dog .", Result: result}, nil, `{"template":"a [MASK] .",`},
+		{"jsonl", "jsonl", &tui.Picked{Text: "a dog .", Result: result}, nil, `{"format":0,"template":"a [MASK] .",`},
 		{"nothing picked", "text", nil, nil, ""},
 		{"cancelled", "text", nil, context.Canceled, ""},
 	}
