@@ -8,14 +8,11 @@ import (
 	"strings"
 )
 
-// A Balance turns the estimated energy difference Δ of a move into the
-// move's weight in a proposal: g(exp Δ) for a balancing function g (Zanella,
-// JASA 2020). sqrt, g(t) = √t, the choice of the papers; ratio, Barker's
-// t/(1+t); min, min(1, t); and max, max(1, t) satisfy g(t) = t·g(1/t), which
-// makes a proposal locally balanced. A power t^β with β between ½ and 1 leans
-// from the locally balanced (½ = sqrt) to the globally balanced (1), which
-// serves large vocabularies better: with ½ the tail of improbable categories
-// dominates. The zero value is sqrt.
+// A Balance weighs a move of estimated energy difference Δ in a proposal by g(exp Δ)
+// (Zanella, JASA 2020). sqrt (√t, the papers' choice and the zero value), ratio
+// (t/(1+t)), min (min(1, t)) and max (max(1, t)) satisfy g(t) = t·g(1/t): locally
+// balanced. A power t^β leans from there, β = ½, to globally balanced, 1, which
+// serves large vocabularies better: with ½ improbable categories dominate.
 type Balance struct {
 	rule balanceRule
 	beta float64 // of the power rule; 0 stands for ½

@@ -6,14 +6,9 @@ import (
 	"slices"
 )
 
-// A Census normalises exp(U) by chains: of a set A of states whose energies are
-// known it counts how often the chains are there,
-//
-//	Z = Σ_{x∈A} exp(U(x)) / π(A)
-//
-// so that the probability of any state of known energy follows, with one error
-// for all. A must be chosen without the draws that are counted, from a warm-up,
-// say, or a search; the more of π it holds, the smaller the error.
+// A Census estimates Z = Σ exp(U) by how often chains are in a set A of states of known
+// energies: Z = Σ_{x∈A} exp(U(x)) / π(A). A must be chosen without the draws that are
+// counted, by a warm-up or a search; the more of π it holds, the smaller the error.
 type Census struct {
 	slots  int
 	listed map[string]bool
@@ -23,8 +18,7 @@ type Census struct {
 	key    []byte
 }
 
-// NewCensus lists the states of A, [states × slots], with their energies; states
-// that come twice count once.
+// NewCensus takes A, [states × slots], and its energies; states that come twice count once.
 func NewCensus(slots int, states []int, energy []float64) *Census {
 	c := &Census{slots: slots, listed: map[string]bool{}}
 	var distinct []float64
@@ -46,8 +40,7 @@ func (c *Census) keyOf(state []int) []byte {
 	return c.key
 }
 
-// Observe counts the chains of a state once; a run counts as many chains every
-// time.
+// Observe counts the chains of a state once; every state has to have as many.
 func (c *Census) Observe(s *State) {
 	if c.inside == nil {
 		c.inside, c.energy = make([][]float64, s.Chains()), make([][]float64, s.Chains())
@@ -62,10 +55,9 @@ func (c *Census) Observe(s *State) {
 	}
 }
 
-// Normaliser is the estimate so far. Its error is the Monte Carlo standard error
-// of the share of A, by the effective sample size that chains which disagree
-// lower; +Inf where no chain, or every one, was always in A, or too little was
-// seen to tell. ParetoK is NaN, as the draws have no weights.
+// Normaliser is the estimate so far. Its error comes from the [EffectiveSampleSize] of
+// being in A; +Inf where no chain, or every one, was always in A, or too little was
+// seen to tell. ParetoK is NaN: the draws have no weights.
 func (c *Census) Normaliser() Normaliser {
 	share, n := 0.0, 0
 	for _, chain := range c.inside {
@@ -77,15 +69,14 @@ func (c *Census) Normaliser() Normaliser {
 	z := Normaliser{Log: math.NaN(), Error: math.Inf(1), Draws: n, EffectiveSampleSize: EffectiveSampleSize(c.inside), ParetoK: math.NaN()}
 	if share /= float64(n); share > 0 {
 		z.Log = c.log - math.Log(share)
-		if e := MonteCarloStandardError(c.inside) / share; !math.IsNaN(e) {
+		if e := monteCarloStandardError(c.inside) / share; !math.IsNaN(e) {
 			z.Error = e
 		}
 	}
 	return z
 }
 
-// RHat is the larger of [SplitRHat] of U and of being in A; NaN before there are
-// four draws a chain.
+// RHat is the larger [SplitRHat] of U and of being in A; NaN below four draws a chain.
 func (c *Census) RHat() float64 {
 	u, in := SplitRHat(c.energy), SplitRHat(c.inside)
 	if math.IsNaN(in) {

@@ -4,27 +4,18 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // EffectiveSampleSize estimates how many independent draws the draws of one
-// scalar are worth: draws[c][t] is draw t of chain c. All chains must have the
-// same length n; C·n is the number of draws.
+// scalar are worth; draws is [chains][draws]. It is C·n/τ for C chains of n draws:
+// τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), up to the first pair that is not positive (Geyer,
+// Practical Markov Chain Monte Carlo, 1992), and at least 1/log₁₀(C·n). The
+// autocorrelations ρ are of all chains (Vehtari et al., Bayesian Analysis 2021,
+// section 3.2): chains that disagree lower the result. Antithetic chains may be worth
+// more than C·n.
 //
-// The definition is ESS = C·n / τ with τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), summed
-// over Geyer's initial positive sequence (Practical Markov Chain Monte Carlo,
-// 1992): up to the first pair that is not positive. The autocorrelations ρ_t
-// combine the chains as in Vehtari et al., "Rank-normalization, folding, and
-// localization" (Bayesian Analysis 2021), section 3.2,
-// ρ_t = 1 - (W - mean autocovariance at t) / var⁺, so that chains that disagree
-// lower the result; for one chain they are its own. τ is kept above
-// 1/log₁₀(C·n), since an estimate of a wildly antithetic chain is not to be
-// trusted further. ESS above C·n is possible for antithetic chains.
-//
-// NaN means that it is not defined: fewer than 4 draws a chain, unequal
-// lengths, a draw that is not finite, or draws that are all the same. In the
-// last case nothing was seen of the variance; it does not mean that the chain
-// mixes well.
+// NaN where it is not defined: fewer than 4 draws a chain, unequal lengths, a draw
+// that is not finite, or draws that are all the same, which tell nothing.
 func EffectiveSampleSize(draws [][]float64) float64 {
 	c, n := shape(draws)
 	if n < 4 {
@@ -64,6 +55,7 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 		tau += 2 * pair
 	}
 	size := float64(c * n)
+	// An estimate of a wildly antithetic chain is not to be trusted further.
 	return size / math.Max(tau, 1/math.Log10(size))
 }
 
@@ -77,14 +69,11 @@ func autocovariance(x []float64, mean float64, lag int) float64 {
 	return sum / float64(len(x))
 }
 
-// SplitRHat is the potential scale reduction of Gelman and Rubin with every
-// chain cut in two halves (Gelman et al., Bayesian Data Analysis, 3rd ed.,
-// section 11.4): √(var⁺/W). Near 1 when the halves agree; above 1.01 they do
-// not. The middle draw of an odd length is left out.
-//
-// NaN means that it is not defined: fewer than 4 draws a chain, unequal
-// lengths, a draw that is not finite, or draws that are all the same. +Inf
-// means that no half moves, and the halves stand at different values.
+// SplitRHat is the potential scale reduction √(var⁺/W) with every chain cut in two
+// halves (Gelman et al., Bayesian Data Analysis, 3rd ed., section 11.4); draws is
+// [chains][draws]. Near 1 when the halves agree; above 1.01 they do not. The middle
+// draw of an odd length is left out. NaN as in [EffectiveSampleSize]; +Inf where
+// no half moves, and they stand at different values.
 func SplitRHat(draws [][]float64) float64 {
 	_, n := shape(draws)
 	half := n / 2
@@ -104,9 +93,9 @@ func SplitRHat(draws [][]float64) float64 {
 	return math.Sqrt(float64(half-1)/float64(half) + between/within)
 }
 
-// MonteCarloStandardError is the standard error of the mean of the draws,
+// monteCarloStandardError is the standard error of the mean of the draws,
 // sd/√ESS with the ESS of [EffectiveSampleSize]. It is NaN where that is.
-func MonteCarloStandardError(draws [][]float64) float64 {
+func monteCarloStandardError(draws [][]float64) float64 {
 	ess := EffectiveSampleSize(draws)
 	if math.IsNaN(ess) {
 		return ess
@@ -162,19 +151,18 @@ func (a *Acceptance) Observe(info *Info) {
 }
 
 // Rate is the fraction of proposals accepted, with its standard error from the
-// spread between chains, which are independent where steps are not. The rate
-// is NaN before the first step; the error is NaN for fewer than two chains,
-// which says that it is unknown, not that it is small.
+// spread between chains. The rate is NaN before the first step, and the error for
+// fewer than two chains.
 func (a *Acceptance) Rate() (mean, standardError float64) {
 	return perStep(a.accepted, a.steps)
 }
 
-// ChangedSlots is the number of slots changed per step, with its standard
-// error; NaN as in [Acceptance.Rate].
+// ChangedSlots is the number of slots changed a step; errors as in [Acceptance.Rate].
 func (a *Acceptance) ChangedSlots() (mean, standardError float64) {
 	return perStep(a.changed, a.steps)
 }
 
+// perStep takes chains for independent, which steps are not.
 func perStep(counts []int, steps int) (mean, standardError float64) {
 	rates := make([]float64, len(counts))
 	for c, n := range counts {
@@ -182,15 +170,4 @@ func perStep(counts []int, steps int) (mean, standardError float64) {
 	}
 	mean, deviation := stat.MeanStdDev(rates, nil)
 	return mean, stat.StdErr(deviation, float64(len(rates)))
-}
-
-// WilsonInterval is the score interval (Wilson, Journal of the American Statistical
-// Association 1927) of a probability that was met with the frequency p in n
-// independent, or effective, draws: it holds the probability in about the given
-// share of cases, also where p is 0, 1 or near them.
-func WilsonInterval(p, n, confidence float64) (low, high float64) {
-	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
-	middle := (p + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return math.Max(0, middle-half), math.Min(1, middle+half)
 }

@@ -110,7 +110,7 @@ func TestMonteCarloStandardError(t *testing.T) {
 		}
 		sum += m
 		square += m * m
-		claimed += MonteCarloStandardError([][]float64{x}) / repetitions
+		claimed += monteCarloStandardError([][]float64{x}) / repetitions
 	}
 	spread := math.Sqrt(square/repetitions - sum*sum/repetitions/repetitions)
 	// The spread of 200 means is known within 5 %; 4 of these.
@@ -125,7 +125,7 @@ func TestDiagnosticsThatAreNotDefined(t *testing.T) {
 		"constant": {{2, 2, 2, 2, 2, 2}}, "NaN": {{1, 2, math.NaN(), 4, 5}}, "infinite": {{1, 2, math.Inf(1), 4, 5}},
 	} {
 		for what, got := range map[string]float64{
-			"ESS": EffectiveSampleSize(draws), "R-hat": SplitRHat(draws), "MCSE": MonteCarloStandardError(draws),
+			"ESS": EffectiveSampleSize(draws), "R-hat": SplitRHat(draws), "MCSE": monteCarloStandardError(draws),
 		} {
 			if !math.IsNaN(got) {
 				t.Errorf("%s: %s is %v, want NaN", name, what, got)
@@ -157,15 +157,5 @@ func TestAcceptanceRate(t *testing.T) {
 	one.Observe(&Info{Accepted: []bool{true}, Changed: []int{0}})
 	if _, standardError := one.Rate(); !math.IsNaN(standardError) {
 		t.Errorf("standard error of one chain is %v, want NaN", standardError)
-	}
-}
-
-// The values are those of the formula with Python's statistics.NormalDist.
-func TestWilsonInterval(t *testing.T) {
-	for _, test := range []struct{ p, n, low, high float64 }{{0.1, 10, 0.01787621, 0.40415003}, {0, 25, 0, 0.13319225}, {1, 25, 0.86680775, 1}, {0.5, 100, 0.40383153, 0.59616847}} {
-		low, high := WilsonInterval(test.p, test.n, 0.95)
-		if !(math.Abs(low-test.low) < 1e-6 && math.Abs(high-test.high) < 1e-6) {
-			t.Errorf("%v of %v: %.8f to %.8f, want %.8f to %.8f", test.p, test.n, low, high, test.low, test.high)
-		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 
 	"infill/samplers"
 	"infill/samplers/targets"
@@ -42,7 +43,8 @@ func Example() {
 		}
 	}
 	const exact = 0.291313 // tanh 0.3
-	off := (sum/8000 - exact) / samplers.MonteCarloStandardError(draws)
+	mean := sum / 8000
+	off := (mean - exact) / math.Sqrt((1-mean*mean)/samplers.EffectiveSampleSize(draws))
 	fmt.Println("within 3 standard errors of the exact mean:", off > -3 && off < 3)
 	fmt.Println("chains agree:", samplers.SplitRHat(draws) < 1.01)
 	// Output:

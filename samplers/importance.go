@@ -33,9 +33,8 @@ import (
 	"slices"
 )
 
-// Importance estimates the normaliser of exp(U), and with it probabilities of
-// states, from weighted draws of the chain rule. More draws can be added at any
-// time.
+// Importance estimates the normaliser of exp(U), and with it probabilities of states,
+// from weighted draws of the chain rule.
 type Importance struct {
 	target    Target
 	rules     []*ChainRule
@@ -149,24 +148,21 @@ func (m *Importance) LogWeight(i int) float64 { return m.logWeight[i] }
 
 // A Normaliser is an estimate of Z = Σ exp(U).
 type Normaliser struct {
-	// Log is log Ẑ, in nats.
-	Log float64
-	// Error is the relative standard error of Ẑ, and so of every probability
-	// that is computed from it: from the spread of the weights. NaN for fewer
-	// than two draws.
-	Error float64
-	// Draws is their number, and EffectiveSampleSize what they are worth, (Σ
-	// w)²/Σ w² (Kong 1992).
+	Log float64 // log Ẑ, in nats
+	// Error is the relative standard error of Ẑ and of every probability that is
+	// computed from it. NaN for fewer than two draws.
+	Error               float64
 	Draws               int
-	EffectiveSampleSize float64
-	// ParetoK is k̂ of the weights, see [ParetoK].
+	EffectiveSampleSize float64 // of weighted draws (Σ w)²/Σ w² (Kong 1992)
+	// ParetoK is k̂, the shape of the weights' tail: they have moments below 1/k̂.
+	// -Inf for no tail; +Inf where it is not defined, as for fewer than 25 draws.
 	ParetoK float64
 }
 
 // Normaliser is the estimate of all draws.
 func (m *Importance) Normaliser() Normaliser {
 	n := len(m.logWeight)
-	z := Normaliser{Log: math.NaN(), Error: math.NaN(), Draws: n, ParetoK: ParetoK(m.logWeight)}
+	z := Normaliser{Log: math.NaN(), Error: math.NaN(), Draws: n, ParetoK: paretoK(m.logWeight)}
 	if n == 0 {
 		return z
 	}
@@ -183,9 +179,8 @@ func (m *Importance) Normaliser() Normaliser {
 	return z
 }
 
-// Believable tells whether the errors can be believed: k̂ is below min(1 -
-// 1/log₁₀ draws, 0.7), up to where Vehtari et al. (JMLR 2024) find estimates of
-// errors to be right.
+// Believable tells whether the errors can be believed: k̂ is below
+// min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et al. (JMLR 2024).
 func (z Normaliser) Believable() bool {
 	return z.ParetoK < min(1-1/math.Log10(float64(z.Draws)), 0.7)
 }
@@ -234,7 +229,7 @@ func (m *Importance) Distinct() []int {
 	return slices.CompactFunc(list, func(a, b int) bool { return slices.Equal(m.State(a), m.State(b)) })
 }
 
-// ParetoK is the shape k̂ of the generalised Pareto distribution that fits the
+// paretoK is the shape k̂ of the generalised Pareto distribution that fits the
 // largest weights, the ⌈min(n/5, 3√n)⌉ of n that lie above the others, given as
 // logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
 // the variance is infinite, from 1 on the mean.
@@ -242,7 +237,7 @@ func (m *Importance) Distinct() []int {
 // -Inf tells that the largest weights are all equal, so that there is no tail.
 // +Inf means that it is not defined: fewer than 25 weights, one that is NaN or
 // +Inf, or none above zero.
-func ParetoK(logWeights []float64) float64 {
+func paretoK(logWeights []float64) float64 {
 	n := len(logWeights)
 	if n < 25 {
 		return math.Inf(1)

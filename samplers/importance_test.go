@@ -327,7 +327,7 @@ func TestParetoK(t *testing.T) {
 			for i := range logs {
 				logs[i] = 300 - k*math.Log(r.Float64()) // a Pareto law, of any scale
 			}
-			mean += ParetoK(logs) / 10
+			mean += paretoK(logs) / 10
 		}
 		if !(math.Abs(mean-k) < 0.08) {
 			t.Errorf("shape %v is found as %v", k, mean)
@@ -342,7 +342,7 @@ func TestParetoK(t *testing.T) {
 		weights []float64
 		want    float64
 	}{"few": {few, math.Inf(1)}, "equal": {same, math.Inf(-1)}, "NaN": {broken, math.Inf(1)}, "forbidden": {nothing, math.Inf(1)}} {
-		if got := ParetoK(c.weights); got != c.want {
+		if got := paretoK(c.weights); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

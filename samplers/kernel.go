@@ -12,29 +12,24 @@ import (
 // A Kernel is the transition of one sampler over a batch of chains; [New] makes
 // it. It keeps scratch memory: one kernel serves one goroutine at a time.
 type Kernel interface {
-	// Init makes the state of chains that start at positions [chains ×
-	// slots], and evaluates what the first step needs. A start whose energy
-	// is not finite is an error.
+	// Init makes the state of chains that start at positions [chains × slots].
+	// A start whose energy is not finite is an error.
 	Init(ctx context.Context, positions []int) (*State, error)
 	// Step advances every chain by one transition. streams holds one stream
 	// per chain. info is overwritten. After an error the state is as it was
 	// before the step; with a stochastic gradient its chains stand still.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
-	// Refresh evaluates a state anew where its chains are. It is to be called
-	// when the target has changed, as a model's parameters do in a training.
+	// Refresh evaluates a state anew, to be called when the target has changed.
 	Refresh(ctx context.Context, state *State) error
 }
 
-// State is what the next step needs of a batch of chains: where they are and
-// what is known there. Read it freely, but move chains only through a kernel:
-// a position changed by hand leaves the known values behind, until
-// [Kernel.Refresh].
+// State is where a batch of chains is, and what is known there. A position changed by
+// hand leaves the known values behind, until [Kernel.Refresh].
 type State struct {
 	// Positions is θ, [chains × slots].
 	Positions []int
-	// Energy is U at the positions, [chains], in nats. It is NaN where a
-	// kernel that needs no energies (Gibbs) has moved a chain; [State.Evaluate]
-	// fills it in.
+	// Energy is U at the positions, [chains], in nats; NaN where a kernel that
+	// needs no energies has moved a chain, until [State.Evaluate].
 	Energy []float64
 
 	kernel *kernel // that made it
@@ -62,8 +57,7 @@ func (s *State) Position(chain int) []int {
 	return s.Positions[chain*slots : (chain+1)*slots]
 }
 
-// Evaluate fills in the energies that are not known. It evaluates the whole
-// batch, or nothing when all are known.
+// Evaluate fills in the energies: of the whole batch, or of none when all are known.
 func (s *State) Evaluate(ctx context.Context, target Target) error {
 	if slices.ContainsFunc(s.Energy, math.IsNaN) {
 		return target.Energy(ctx, s.Positions, s.Energy)
@@ -95,18 +89,13 @@ func (s *State) rescale(factor float64) {
 
 // Info tells of one step what diagnostics need and the next step does not.
 type Info struct {
-	// LogAcceptance is the log of the Metropolis–Hastings ratio of each
-	// chain, before it is cut at 0, [chains]: 0 for kernels that accept
-	// always, -Inf for a proposal that cannot be taken.
+	// LogAcceptance is the log of the Metropolis–Hastings ratio before it is cut at
+	// 0, [chains]: 0 for kernels that accept always, -Inf for what cannot be taken.
 	LogAcceptance []float64
-	// Accepted tells whether the proposal was taken, [chains].
-	Accepted []bool
-	// Proposal is where the kernel proposed to go, [chains × slots].
-	Proposal []int
-	// Changed is the number of slots that differ from before, [chains].
-	Changed []int
-	// Cost counts the states evaluated in the step, over all chains.
-	Cost Cost
+	Accepted      []bool // whether the proposal was taken, [chains]
+	Proposal      []int  // [chains × slots]
+	Changed       []int  // slots that differ from before, [chains]
+	Cost          Cost   // of the step, over all chains
 }
 
 // Cost counts evaluations of a target, each of one state of one chain.

@@ -7,26 +7,17 @@ type Description struct {
 	Name  string // as [New] takes it
 	Title string // in words
 	Paper string // authors, title, year
-	// Exact tells whether the chain's stationary law is the target.
-	Exact bool
-	// Interacting tells that the chains move together: none is a Markov chain
-	// by itself, and where one goes depends on the others.
+	Exact bool   // whether the chain's stationary law is the target
+	// Interacting chains move together: where one goes depends on the others.
 	Interacting bool
-	// Target is what the chain converges to.
-	Target string
-	// Cost is what one step of one chain evaluates.
-	Cost string
-	// Conditionals and Distances tell that the target must offer conditionals
-	// of slots ([ConditionalTarget], [MaskedConditionalTarget]) or be a
-	// [MetricTarget].
+	Target      string // what the chain converges to
+	Cost        string // what one step of one chain evaluates
+	// Conditionals tells that the target must be a [ConditionalTarget] or a
+	// [MaskedConditionalTarget], Distances that it must be a [MetricTarget].
 	Conditionals, Distances bool
-	// Settings are what a [Spec] can set, by name.
-	Settings []Setting
-	// Tunes names the setting that a warm-up tunes; "" for none.
-	Tunes string
-	// OnText says how the sampler fills the slots of a text; nil where it is
-	// for slots of another kind.
-	OnText *OnText
+	Settings                []Setting // what a [Spec] can set, by name
+	Tunes                   string    // the setting that a warm-up tunes; "" for none
+	OnText                  *OnText   // nil for samplers of other slots than a text's
 }
 
 // A Setting is one that a sampler has.
@@ -38,11 +29,9 @@ type Setting struct {
 // OnText is what a sampler takes on text, over tens of thousands of
 // categories and with a language model's gradients.
 type OnText struct {
-	// Settings that are not the sampler's own defaults.
-	Settings []Assignment
-	// Gradient is the part of the gradient that serves it best: "local", the
-	// direct term, which needs no backward pass, or "full"; "" where it uses
-	// none.
+	Settings []Assignment // where they are not the sampler's own defaults
+	// Gradient serves it best: "local", the direct term, which needs no backward
+	// pass, or "full"; "" where it uses none.
 	Gradient string
 }
 

@@ -11,47 +11,34 @@ import (
 
 // A Plan says what [Sample] does with the chains.
 type Plan struct {
-	// Streams holds one random stream per chain.
-	Streams []*rand.Rand
-	// WarmUp steps go before. In them the kernel tunes what its [Spec] leaves
-	// to it, where it can. While they last the chains share what is tuned, so a
-	// chain's path depends on those beside it; afterwards it does not.
-	WarmUp int
-	// Steps follow the warm-up.
-	Steps int
-	// Ladder are the temperatures of parallel tempering, ascending. The first
-	// is the one that is sampled, π_T ∝ exp(U/T): a ladder of one temperature
-	// samples at that temperature. None is the same as 1. A warm-up tunes the
-	// coldest rung, and the others take its step size.
+	Streams []*rand.Rand // one per chain
+	// WarmUp steps go before the others. In them the kernel tunes what its [Spec]
+	// leaves to it, for all chains together; afterwards a chain's path does not
+	// depend on those beside it.
+	WarmUp, Steps int
+	// Ladder are the temperatures of parallel tempering, ascending; none is the same
+	// as 1. The first is sampled, π_T ∝ exp(U/T). A warm-up tunes the first, and
+	// the others take its step size.
 	Ladder []float64
 }
 
 // A Step is what Sample tells of one. What it points to is valid until the
 // observer returns.
 type Step struct {
-	// Number counts from 1 over the whole plan; 0 is the start.
-	Number int
-	// WarmUp tells that the step does not belong to the sample yet: the start
-	// never does.
-	WarmUp bool
-	State  *State
-	Info   *Info // nil at the start
-	// StepSize is the one the step was made with; NaN for kernels without.
-	StepSize float64
-	// Temperature T of the state's energies, which are U/T.
-	Temperature float64
+	Number      int  // from 1 over the whole plan; 0 is the start
+	WarmUp      bool // not of the sample yet, which the start never is
+	State       *State
+	Info        *Info   // nil at the start
+	StepSize    float64 // of this step; NaN for kernels without
+	Temperature float64 // T of the state's energies, which are U/T
 }
 
 // A Run is what Sample did.
 type Run struct {
-	State *State // where the chains ended
-	// StepSize after the warm-up; NaN for kernels without.
-	StepSize float64
-	// Tuned tells whether the warm-up tuned the kernel.
-	Tuned bool
-	// Swaps are the fractions of swaps taken between each two neighbours of
-	// the ladder, coldest pair first.
-	Swaps []float64
+	State    *State    // where the chains ended
+	StepSize float64   // after the warm-up; NaN for kernels without
+	Tuned    bool      // whether the warm-up tuned the kernel
+	Swaps    []float64 // shares that were taken, by pair of neighbours on the ladder, coldest first
 }
 
 // Sample runs the chains from starts [chains × slots]: first the warm-up with

@@ -10,17 +10,11 @@ import (
 )
 
 // A Spec names a sampler and sets what is not left to it. It is written
-//
-//	dmala:step-size=0.4,balance=ratio
-//
-// [Describe] tells which settings a sampler has. In a warm-up a sampler tunes
-// what is left to it, where it can.
+// dmala:step-size=0.4,balance=ratio; [Describe] tells which settings there are.
 type Spec struct {
-	Name string
-	// Settings are those that are set, in the order they were written.
-	Settings []Assignment
-	// OnText takes what is not set from [Description.OnText].
-	OnText bool
+	Name     string
+	Settings []Assignment // those that are set, in the order they were written
+	OnText   bool         // take what is not set from [Description.OnText]
 }
 
 // An Assignment gives a setting a value, as they are written.
@@ -29,8 +23,7 @@ type Assignment struct {
 	Value   string `json:"value"`
 }
 
-// Parse reads one sampler, and refuses names, settings and values that are
-// none.
+// Parse reads one sampler, and refuses names, settings and values that are none.
 func Parse(text string) (Spec, error) {
 	list, err := ParseList(text)
 	if err != nil {
@@ -42,14 +35,10 @@ func Parse(text string) (Spec, error) {
 	return list[0], list[0].Check()
 }
 
-// ParseList reads samplers with commas between them: a part with = and no colon
-// is a setting of the sampler before it, as in
-//
-//	gibbs,dmala:step-size=0.4,balance=ratio,gwg
-//
-// It knows the grammar alone, so that callers can add names and settings of
-// their own: see [Spec.Take] and [Spec.Check]. A word without = is a setting
-// without a value.
+// ParseList reads samplers with commas between them: a part with = and no colon is a
+// setting of the sampler before it, as in gibbs,dmala:step-size=0.4,balance=ratio,gwg.
+// It knows the grammar alone, so that callers can add names and settings of their own:
+// see [Spec.Take] and [Spec.Check]. A word without = is a setting without a value.
 func ParseList(text string) ([]Spec, error) {
 	var list []Spec
 	colon := false // whether settings of the last sampler have begun

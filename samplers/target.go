@@ -107,8 +107,7 @@ type LatentTarget interface {
 }
 
 // ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a
-// sampler needs, so that a caller can tell a wrong combination from a failed
-// evaluation.
+// sampler needs.
 var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
 // A layered target stands over another one and has all optional methods; it
