@@ -76,6 +76,18 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 	return r.weigh(ctx, observe)
 }
 
+// temperature is T of exp(U/T), of which the answer is: that of the options, times the
+// model's own where U is the pseudo-log-likelihood of several slots.
+func (r *run) temperature() float64 { return r.options.Temperature * r.pllTemperature() }
+
+// pllTemperature is what was fitted to the model, 1 where that does not enter.
+func (r *run) pllTemperature() float64 {
+	if r.options.answers() && r.options.Joint == JointPLL && len(r.template.Slots) > 1 {
+		return cmp.Or(r.filler.Model().PLLTemperature, 1)
+	}
+	return 1
+}
+
 // states is the number of all fills of the candidates.
 func (r *run) states() float64 {
 	n := 1.0
@@ -129,7 +141,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		return nil, err
 	}
 	a := &answer{method: MethodExact, distinct: len(energy)}
-	t := r.options.Temperature
+	t := r.temperature()
 	highest := math.Inf(-1)
 	for _, u := range energy {
 		highest = max(highest, u)
@@ -193,34 +205,8 @@ func (r *run) closest(ctx context.Context) ([]float64, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T has no conditionals, which joint ag needs", r.target)
 	}
-	categories := target.Categories()
-	width := slices.Max(categories)
-	rows := func(slot int) ([][]float64, error) {
-		other := 1 - slot
-		states, slots := make([]int, 2*categories[other]), slices.Repeat([]int{slot}, categories[other])
-		for k := range categories[other] {
-			states[2*k+other] = k
-		}
-		logp := make([]float64, categories[other]*width)
-		if err := target.LogConditionals(ctx, states, slots, logp); err != nil {
-			return nil, err
-		}
-		list := make([][]float64, categories[other])
-		for k := range list {
-			list[k] = logp[k*width:][:categories[slot]]
-		}
-		return list, nil
-	}
-	first, err := rows(0)
-	if err != nil {
-		return nil, err
-	}
-	second, err := rows(1)
-	if err != nil {
-		return nil, err
-	}
-	joint, _ := closest(first, second)
-	return joint, nil
+	joint, _, err := samplers.ClosestJoint(ctx, target)
+	return joint, err
 }
 
 // largest are the places of the n largest numbers, the largest first; of equals the
@@ -399,7 +385,7 @@ const drawnAtOnce = 64
 // accurate enough.
 func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error) {
 	o := &r.options
-	target, err := samplers.Temper(r.target, o.Temperature)
+	target, err := samplers.Temper(r.target, r.temperature())
 	if err != nil {
 		return nil, err
 	}
@@ -456,7 +442,7 @@ func (r *run) spent() (bool, float64) {
 
 // weighed is what weighted draws say.
 func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *found) *answer {
-	t := r.options.Temperature
+	t := r.temperature()
 	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: &z.EffectiveSampleSize, paretoK: finiteOrNil(z.ParetoK)}
 	a.distinct = len(known.energy)
 	for _, i := range known.best(4*r.options.Top + 64) {
@@ -511,6 +497,9 @@ func (r *run) state(a *answer) *Result {
 	if a.method == MethodChains {
 		s.Chains, s.SplitRHat = walkers, a.rHat
 	}
+	if t := r.pllTemperature(); t != 1 {
+		s.PLLTemperature = &t
+	}
 	if a.method != MethodExact {
 		s.MeanLogLikelihoodStandardError = &a.meanError
 	}
@@ -546,7 +535,7 @@ func (r *run) state(a *answer) *Result {
 			continue
 		}
 		seen[filled.Text] = true
-		p, standardError := a.of(i, o.Temperature)
+		p, standardError := a.of(i, r.temperature())
 		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i],
 			Probability: &p, ProbabilityError: &standardError}
 		if r.places > 1 {

@@ -47,31 +47,3 @@ func TestExactProbabilities(t *testing.T) {
 		}
 	}
 }
-
-// The fixed point has the conditionals of the joint that they are of, and another start
-// of compatible conditionals leads nowhere else.
-func TestClosest(t *testing.T) {
-	p := [][]float64{{0.3, 0.1, 0.05}, {0.05, 0.2, 0.3}} // [a][b]
-	first, second := make([][]float64, 3), make([][]float64, 2)
-	for b := range 3 {
-		for a := range 2 {
-			first[b] = append(first[b], math.Log(p[a][b]/(p[0][b]+p[1][b])))
-		}
-	}
-	for a := range 2 {
-		for b := range 3 {
-			second[a] = append(second[a], math.Log(p[a][b]/(p[a][0]+p[a][1]+p[a][2])))
-		}
-	}
-	joint, change := closest(first, second)
-	for a := range 2 {
-		for b := range 3 {
-			if got := math.Exp(joint[a*3+b]); math.Abs(got-p[a][b]) > 1e-6 {
-				t.Errorf("J(%d, %d) is %v, want %v", a, b, got, p[a][b])
-			}
-		}
-	}
-	if change > 1e-6 {
-		t.Errorf("it still changes by %v", change)
-	}
-}

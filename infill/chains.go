@@ -142,7 +142,7 @@ func (v *visits) State(i int) []int { return v.states[i*v.slots : (i+1)*v.slots]
 
 // walked is what chains say.
 func (r *run) walked(census *samplers.Census, z samplers.Normaliser, known *found, visited *visits) *answer {
-	t := r.options.Temperature
+	t := r.temperature()
 	rHat := census.RHat()
 	a := &answer{method: MethodChains, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: finiteOrNil(z.EffectiveSampleSize), rHat: finiteOrNil(rHat), distinct: len(known.energy)}
 	for _, i := range known.best(4*r.options.Top + 64) {

@@ -56,6 +56,9 @@ type Model struct {
 	Device    string       `json:"-"`
 	Precision lm.Precision `json:"-"`
 	Note      string       `json:"-"`
+	// PLLTemperature is T of exp(U/T) that was fitted to the model for JointPLL, 0 where
+	// none was.
+	PLLTemperature float64 `json:"-"`
 }
 
 // Filler fills templates with one model. It serves several goroutines at once.
@@ -92,6 +95,7 @@ func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(contex
 func (f *Filler) describe(d lm.Description) {
 	m := &f.model
 	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device, cmp.Or(d.Precision, lm.FP32), d.Note
+	m.PLLTemperature = d.PLLTemperature
 }
 
 // Model tells what fills.

@@ -118,57 +118,6 @@ func (o *Options) energy(p *plan) (lm.TargetOptions, error) {
 	return lm.TargetOptions{Energy: lm.PLL}, nil
 }
 
-// closest is the joint of two slots whose conditionals are closest to those given,
-// by the fixed-point iteration of Torroba Hennigen and Kim (ACL 2023),
-//
-//	J ← norm[(p(a|b) + p(b|a)) / (1/J(a) + 1/J(b))]
-//
-// from the uniform one. first is log p(a|b), [b][a], and second log p(b|a), [a][b];
-// the result is log J, [a × b] row-major, and how much J still changed in the last
-// round, as a sum over the fills.
-func closest(first, second [][]float64) (logJ []float64, change float64) {
-	const rounds, enough = 1000, 1e-9
-	rows, columns := len(second), len(first)
-	sum := make([]float64, rows*columns) // p(a|b) + p(b|a)
-	for a := range rows {
-		for b := range columns {
-			sum[a*columns+b] = math.Exp(first[b][a]) + math.Exp(second[a][b])
-		}
-	}
-	a, b := slices.Repeat([]float64{1 / float64(rows)}, rows), slices.Repeat([]float64{1 / float64(columns)}, columns)
-	joint, last := make([]float64, len(sum)), make([]float64, len(sum))
-	for range rounds {
-		joint, last = last, joint
-		total := 0.0
-		for i := range rows {
-			for j, s := range sum[i*columns : (i+1)*columns] {
-				x := s * a[i] * b[j] / (a[i] + b[j]) // s / (1/a + 1/b)
-				joint[i*columns+j] = x
-				total += x
-			}
-		}
-		clear(a)
-		clear(b)
-		change = 0
-		for i := range rows {
-			for j := range columns {
-				x := joint[i*columns+j] / total
-				change += math.Abs(x - last[i*columns+j])
-				joint[i*columns+j] = x
-				a[i] += x
-				b[j] += x
-			}
-		}
-		if change < enough {
-			break
-		}
-	}
-	for i, x := range joint {
-		joint[i] = math.Log(x)
-	}
-	return joint, change
-}
-
 // A Budget bounds what an answer may cost; the zero Budget is none.
 type Budget struct {
 	Rows    int     // of the model

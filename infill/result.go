@@ -101,6 +101,9 @@ type Stats struct {
 	// Joint is what U is, and Order the chain rule's.
 	Joint Joint `json:"joint"`
 	Order Order `json:"order,omitempty"`
+	// PLLTemperature is what was fitted to the model for JointPLL, and multiplies the
+	// temperature that was asked for; nil where none was, or did not enter.
+	PLLTemperature *float64 `json:"pll_temperature,omitempty"`
 	// Candidates are how many tokens, or words, each slot may take, [slots]; nil where
 	// there are several lengths.
 	Candidates []int `json:"candidates,omitempty"`

@@ -63,6 +63,9 @@ func (r *run) signature(m Model) string {
 		if o.Joint == JointChain {
 			s.options(o, "order")
 		}
+		if t := r.pllTemperature(); t != 1 {
+			s.add("pll-temperature", fmt.Sprint(t))
+		}
 		s.add("candidates", Find("candidates").Get(o))
 		s.options(o, "temperature", "error", "budget", "seed")
 		r.limits(&s)

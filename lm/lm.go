@@ -119,12 +119,19 @@ type Description struct {
 	Note      string // why "auto" took the CPU; empty when it did not, or was not asked
 	Threads   int    // that one model call uses on the CPU
 	Precision Precision
+	// PLLTemperature is T of exp(U/T), U being the pseudo-log-likelihood, that was fitted
+	// to the model on held-out text; 0 where none was.
+	PLLTemperature float64
 }
 
 // Description tells what runs.
 func (m *MaskedLM) Description() Description {
-	return Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(), Device: m.runtime.Device(),
+	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(), Device: m.runtime.Device(),
 		Note: m.runtime.Note(), Threads: m.runtime.Threads(), Precision: m.precision}
+	if joint := m.bundle.Manifest.Joint; joint != nil {
+		d.PLLTemperature = joint.PLLTemperature
+	}
+	return d
 }
 
 // Positions is the longest text that the model takes, in tokens, [CLS] and

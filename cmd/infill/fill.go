@@ -384,6 +384,9 @@ func answerFooter(r *infill.Result) []string {
 			how += fmt.Sprintf(" with split R-hat %.2f", *s.SplitRHat)
 		}
 	}
+	if s.PLLTemperature != nil {
+		how += fmt.Sprintf(", at the model's temperature %.3g", *s.PLLTemperature)
+	}
 	lines := []string{fmt.Sprintf("%s, %s, %.2f s, seed %d", how, counted(s.ModelRows, "model row"), s.Seconds, r.Seed)}
 	if s.ListedProbability != nil {
 		held := "these hold " + probability(*s.ListedProbability, nil, false)

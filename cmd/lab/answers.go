@@ -7,6 +7,7 @@ import (
 	"log"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -28,28 +29,32 @@ var answerTemplates = []string{
 }
 
 // coverageTemplates are those whose law is enumerated, with the candidates of each
-// blank: of four blanks fewer, so that all fills are 160,000.
+// blank: of four blanks fewer, so that all fills are 20,736.
 var coverageTemplates = []struct {
 	text       string
 	candidates int
 }{
 	{"he had not [MASK] the [MASK] since the [MASK] .", 40},
-	{"in the early [MASK] century , the [MASK] was [MASK] by the king .", 40},
 	{"they were [MASK] and [MASK] at the same [MASK] .", 40},
-	{"i had never [MASK] such a [MASK] , and i [MASK] him so [MASK] .", 20},
+	{"i had never [MASK] such a [MASK] , and i [MASK] him so [MASK] .", 12},
+	{"in the early [MASK] century , the [MASK] was [MASK] by the king .", 40},
 }
 
 const (
 	likeliest       = 10 // fills whose probabilities are compared
 	coverageSeeds   = 200
+	coverageSeconds = 100 // a cell takes no new seed after them
 	referenceError  = 0.04
 	candidatesOfAll = 250
 )
 
-// answerOptions are those of auto for the law of the default chains.
-func answerOptions(candidates int) infill.Options {
+// answerJoints are the default, and the papers' energy.
+var answerJoints = []infill.Joint{infill.JointChain, infill.JointPLL}
+
+// answerOptions are those of auto for a joint.
+func answerOptions(joint infill.Joint, candidates int) infill.Options {
 	o := infill.DefaultOptions()
-	o.Sampler, o.Joint, o.Candidates, o.Top = infill.Auto, infill.JointPLL, candidates, 1000
+	o.Sampler, o.Joint, o.Candidates, o.Top = infill.Auto, joint, candidates, 1000
 	return o
 }
 
@@ -68,49 +73,60 @@ Written by `+"`go run ./cmd/lab answers -o docs/answers.md`"+`; do not edit. How
 
 ## Cost
 
-The law is exp U, U being the pseudo-log-likelihood over %d candidates a blank. The true probabilities are enumerated for two blanks; for more they are of weighted draws
+The law is exp U over %d candidates a blank, U being that of `+"`--joint chain`, the default, or `--joint pll`"+`, the papers' energy. The true probabilities are enumerated for two blanks; for more they are of weighted draws
 with a relative standard error of %.0f %%, or what is told. **Error**: the root mean square, over the %d likeliest fills and %d seeds, of
 the estimate's relative error; a fill that is not listed counts as 0. `+"`dmala`"+` runs with the command's default chains and steps, `+"`auto`"+` with its default
 error and budget. **Ratios** are of auto to dmala at equal error, that of auto or %g if it is smaller: what dmala would need for it, if its error falls with the
 square root of its cost, which is kind to chains that do not mix.
 
-| template | dmala: error | rows | seconds | auto: method | error | rows | seconds | rows, ratio | seconds, ratio | reference |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| joint | template | dmala: error | rows | seconds | auto: method | error | rows | seconds | rows, ratio | seconds, ratio | reference |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads, candidatesOfAll, 100*referenceError, likeliest, seeds, infill.DefaultOptions().Error)
-	var rows, seconds []float64
-	for _, text := range answerTemplates {
-		c, err := model.compareAnswers(ctx, text, seeds)
-		if err != nil {
-			return fmt.Errorf("%q: %w", text, err)
+	ratios := map[infill.Joint]*[2][]float64{}
+	for _, joint := range answerJoints {
+		ratio := new([2][]float64)
+		ratios[joint] = ratio
+		for _, text := range answerTemplates {
+			c, err := model.compareAnswers(ctx, text, joint, seeds)
+			if err != nil {
+				return fmt.Errorf("%q: %w", text, err)
+			}
+			equal := c.chains.at(max(c.auto.error, infill.DefaultOptions().Error))
+			line := fmt.Sprintf("| %s | %s | %.2f | %.0f | %.2f | %s | %.2f | %.0f | %.2f | %.2g | %.2g | %s |", joint, text, c.chains.error, c.chains.rows, c.chains.seconds,
+				c.method, c.auto.error, c.auto.rows, c.auto.seconds, c.auto.rows/equal.rows, c.auto.seconds/equal.seconds, c.reference)
+			fmt.Fprintln(w, line)
+			log.Print(line)
+			ratio[0], ratio[1] = append(ratio[0], math.Log(c.auto.rows/equal.rows)), append(ratio[1], math.Log(c.auto.seconds/equal.seconds))
 		}
-		equal := c.chains.at(max(c.auto.error, infill.DefaultOptions().Error))
-		fmt.Fprintf(w, "| %s | %.2f | %.0f | %.2f | %s | %.2f | %.0f | %.2f | %.2g | %.2g | %s |\n", text, c.chains.error, c.chains.rows, c.chains.seconds,
-			c.method, c.auto.error, c.auto.rows, c.auto.seconds, c.auto.rows/equal.rows, c.auto.seconds/equal.seconds, c.reference)
-		rows, seconds = append(rows, math.Log(c.auto.rows/equal.rows)), append(seconds, math.Log(c.auto.seconds/equal.seconds))
-		log.Print(text)
 	}
 	geometric := func(logs []float64) string {
 		mean, deviation := stat.MeanStdDev(logs, nil)
 		return fmt.Sprintf("%.2g ×÷ %.1f between templates, at most %.2g", math.Exp(mean), math.Exp(deviation), math.Exp(slices.Max(logs)))
 	}
-	fmt.Fprintf(w, `
-Geometric means of the ratios: rows %s; seconds %s.
+	fmt.Fprint(w, "\nGeometric means of the ratios:\n\n")
+	for _, joint := range answerJoints {
+		fmt.Fprintf(w, "- %s: rows %s; seconds %s.\n", joint, geometric(ratios[joint][0]), geometric(ratios[joint][1]))
+	}
+	return writeCoverage(ctx, w, model)
+}
 
+// writeCoverage writes how often the errors of auto hold.
+func writeCoverage(ctx context.Context, w io.Writer, model *language) error {
+	fmt.Fprintf(w, `
 ## Coverage
 
-All fills are enumerated, and %d runs of auto with their own seeds stop at a relative standard error of %g. **Holds**: how many of the printed 95 %% intervals, P ± 1.96
-standard errors, of the %d likeliest fills hold the enumerated probability; all of one run share most of their error, so the uncertainty is that of %d runs.
+All fills are enumerated, and runs of auto, each with its own seed, stop at a relative standard error of %g; there are as many as %d seconds allow, at most %d. **Holds**: how many of the printed 95 %% intervals, P ± 1.96
+standard errors, of the %d likeliest fills hold the enumerated probability; all of one run share most of their error, so the uncertainty is that of so many runs.
 **Unwarned**: how many listed fills, of all runs that gave no warning, are more than 5 standard errors off.
 
-| template | joint | candidates | fills | method | holds, %% | without a warning, %% | runs with a warning | unwarned | standard error, mean %% |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-`, geometric(rows), geometric(seconds), coverageSeeds, infill.DefaultOptions().Error, likeliest, coverageSeeds)
+| template | joint | candidates | fills | method | runs | holds, %% | without a warning, %% | runs with a warning | unwarned | standard error, mean %% |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+`, infill.DefaultOptions().Error, coverageSeconds, coverageSeeds, likeliest)
 	for _, c := range coverageTemplates {
-		for _, joint := range []infill.Joint{infill.JointPLL, infill.JointChain} {
+		for _, joint := range slices.Backward(answerJoints) {
 			if err := model.coverage(ctx, w, c.text, joint, c.candidates, coverageSeeds); err != nil {
 				return fmt.Errorf("%q: %w", c.text, err)
 			}
-			log.Print(c.text, " ", joint)
 		}
 	}
 	return nil
@@ -132,9 +148,9 @@ type comparison struct {
 	method, reference string
 }
 
-func (l *language) compareAnswers(ctx context.Context, text string, seeds int) (c comparison, err error) {
+func (l *language) compareAnswers(ctx context.Context, text string, joint infill.Joint, seeds int) (c comparison, err error) {
 	filler := infill.New(l, l.tokenizer)
-	exact := answerOptions(candidatesOfAll)
+	exact := answerOptions(joint, candidatesOfAll)
 	exact.Seed, exact.Error, exact.Budget = 99, referenceError, infill.Budget{Rows: 8000}
 	truth, err := filler.Fill(ctx, text, exact, nil)
 	if err != nil {
@@ -169,12 +185,12 @@ func (l *language) compareAnswers(ctx context.Context, text string, seeds int) (
 		e.error = math.Sqrt(e.error)
 		return last, e, nil
 	}
-	chains := answerOptions(candidatesOfAll)
+	chains := answerOptions(joint, candidatesOfAll)
 	chains.Sampler = "dmala"
 	if _, c.chains, err = run(chains); err != nil {
 		return c, err
 	}
-	last, cost, err := run(answerOptions(candidatesOfAll))
+	last, cost, err := run(answerOptions(joint, candidatesOfAll))
 	c.method, c.auto = last.Method, cost
 	return c, err
 }
@@ -224,14 +240,15 @@ func (m *remembering) enumerated(ctx context.Context) (probability func(tokens [
 func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint infill.Joint, candidates, seeds int) error {
 	model := &remembering{language: l}
 	filler := infill.New(model, l.tokenizer)
-	o := answerOptions(candidates)
-	o.Joint, o.Top, o.Budget = joint, likeliest, infill.Budget{Seconds: 600}
+	o := answerOptions(joint, candidates)
+	o.Top, o.Budget = likeliest, infill.Budget{Seconds: 600}
 	var warned, held, unwarned, quiet, heldQuiet, spread float64
 	var method string
 	var exact func(tokens []int) float64
 	var fills int
-	for seed := range seeds {
-		o.Seed = uint64(seed) + 1
+	began, n := time.Now(), 0
+	for ; n < seeds && (n < 2 || time.Since(began).Seconds() < coverageSeconds); n++ {
+		o.Seed = uint64(n) + 1
 		r, err := filler.Fill(ctx, text, o, nil)
 		if err != nil {
 			return err
@@ -251,7 +268,7 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 			if d > 5**f.ProbabilityError {
 				off++
 			}
-			spread += 100 * *f.ProbabilityError / *f.Probability / float64(len(r.Fills)) / float64(seeds)
+			spread += 100 * *f.ProbabilityError / *f.Probability / float64(len(r.Fills))
 		}
 		held += inside
 		if len(r.Warnings) > 0 {
@@ -269,7 +286,9 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 		p := sum / n
 		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
 	}
-	fmt.Fprintf(w, "| %s | %s | %d | %d | %s | %s | %s | %.0f of %d | %.0f | %.1f |\n", text, joint, candidates, fills, method,
-		share(held, float64(seeds)), share(heldQuiet, quiet), warned, seeds, unwarned, spread)
-	return nil
+	line := fmt.Sprintf("| %s | %s | %d | %d | %s | %d | %s | %s | %.0f | %.0f | %.1f |", text, joint, candidates, fills, method,
+		n, share(held, float64(n)), share(heldQuiet, quiet), warned, unwarned, spread/float64(n))
+	log.Print(line)
+	_, err := fmt.Fprintln(w, line)
+	return err
 }

@@ -15,7 +15,7 @@ func TestCompareAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	c, err := model.compareAnswers(t.Context(), "they were [MASK] and [MASK] at the same time .", 1)
+	c, err := model.compareAnswers(t.Context(), "they were [MASK] and [MASK] at the same time .", infill.JointPLL, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,10 +27,10 @@ func TestCompareAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := strings.Split(out.String(), " | ")
-	if len(cells) != 10 || cells[3] != "8000" || cells[4] == infill.MethodExact {
+	if len(cells) != 11 || cells[3] != "8000" || cells[4] == infill.MethodExact {
 		t.Fatalf("coverage: %s", out.String())
 	}
-	if strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" {
+	if strings.HasPrefix(cells[6], "0.0") || cells[9] != "0" {
 		t.Errorf("intervals do not hold: %s", out.String())
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
 	"infill/lm"
@@ -298,7 +299,7 @@ func (l *language) score(ctx context.Context, m masking, o calibrateOptions) (*s
 		return nil, err
 	}
 	if n == 2 {
-		s.ag, err = closestJoint(ctx, target.(samplers.ConditionalTarget))
+		s.ag, _, err = samplers.ClosestJoint(ctx, target.(samplers.ConditionalTarget))
 	}
 	seen := map[string]bool{}
 	for i := range count {
@@ -330,8 +331,9 @@ func allStates(categories []int) []int {
 
 // A joint is one way to make a distribution of several blanks.
 type joint struct {
-	name string
-	logp func(s *scored) []float64 // of all fills; nil where it is not defined
+	name        string
+	temperature string                    // with its error, where it is fitted
+	logp        func(s *scored) []float64 // of all fills; nil where it is not defined
 }
 
 // bothDirections are the log-probabilities of the chain rule's mean.
@@ -355,36 +357,57 @@ const (
 
 func joints(all []*scored) []joint {
 	at := func(name string, energy func(s *scored) []float64) joint {
-		t := fitTemperature(all, energy)
-		return joint{fmt.Sprintf("%s, T = %.2f", name, t), func(s *scored) []float64 { return s.tempered(energy(s), t) }}
+		t, standardError := fitTemperature(all, energy)
+		return joint{fmt.Sprintf("%s, T = %.2f", name, t), fmt.Sprintf("%.2f ± %.2f (%s)", t, standardError, name), func(s *scored) []float64 { return s.tempered(energy(s), t) }}
 	}
 	return []joint{
-		{"left to right", func(s *scored) []float64 { return s.forth }},
-		{"right to left", func(s *scored) []float64 { return s.back }},
-		{"mean of both", bothDirections},
+		{"left to right", "", func(s *scored) []float64 { return s.forth }},
+		{"right to left", "", func(s *scored) []float64 { return s.back }},
+		{"mean of both", "", bothDirections},
 		at("mean", bothDirections),
-		{"pll", func(s *scored) []float64 { return s.tempered(s.energy, 1) }},
+		{"pll", "", func(s *scored) []float64 { return s.tempered(s.energy, 1) }},
 		at("pll", pll),
-		{"ag", func(s *scored) []float64 { return s.ag }},
+		{"ag", "", func(s *scored) []float64 { return s.ag }},
 	}
 }
 
 // fitTemperature is the temperature at which the true words have the fewest nats: of
-// two blanks, where all fills are enumerated, on every second sentence.
-func fitTemperature(all []*scored, energy func(s *scored) []float64) float64 {
-	best, least := 1.0, math.Inf(1)
-	for step := range 51 {
-		temperature, nats := 0.5+0.05*float64(step), 0.0
-		for _, s := range all {
-			if s.exact && s.sentence%2 == 0 {
-				nats -= s.tempered(energy(s), temperature)[s.truth]
-			}
+// two blanks, where all fills are enumerated, on every second sentence; with its
+// standard error, by drawing the sentences anew.
+func fitTemperature(all []*scored, energy func(s *scored) []float64) (best, standardError float64) {
+	temperatures := make([]float64, 51)
+	for step := range temperatures {
+		temperatures[step] = 0.5 + 0.05*float64(step)
+	}
+	nats := map[int][]float64{} // by sentence, [temperatures]
+	var sentences []int
+	for _, s := range all {
+		if !s.exact || s.sentence%2 != 0 {
+			continue
 		}
-		if nats < least {
-			best, least = temperature, nats
+		if nats[s.sentence] == nil {
+			nats[s.sentence], sentences = make([]float64, len(temperatures)), append(sentences, s.sentence)
+		}
+		for step, temperature := range temperatures {
+			nats[s.sentence][step] -= s.tempered(energy(s), temperature)[s.truth]
 		}
 	}
-	return best
+	if len(sentences) == 0 {
+		return 1, math.NaN()
+	}
+	fit := func(sentence func(i int) int) float64 {
+		sum := make([]float64, len(temperatures))
+		for i := range sentences {
+			floats.Add(sum, nats[sentence(i)])
+		}
+		return temperatures[floats.MinIdx(sum)]
+	}
+	random := rand.New(rand.NewPCG(1, 0))
+	again := make([]float64, 500)
+	for i := range again {
+		again[i] = fit(func(int) int { return sentences[random.IntN(len(sentences))] })
+	}
+	return fit(func(i int) int { return sentences[i] }), stat.StdDev(again, nil)
 }
 
 // calibrate writes the tables.
@@ -443,15 +466,21 @@ These joints sum to one by themselves. "Each by itself" takes the words as indep
 		}
 		shares = append(shares, fmt.Sprintf("%.0f %% (%s)", 100*float64(n)/float64(tried[kind]), kind))
 	}
+	var temperatures []string
+	for _, j := range compared {
+		if j.temperature != "" {
+			temperatures = append(temperatures, j.temperature)
+		}
+	}
 	fmt.Fprintf(w, `
 ## Over the likeliest words
 
 The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) have to be normalised: over the %d likeliest words of each blank, on the first sentences whose true
 words are all among these: %s of the sentences by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
-temperature T is the one with the fewest nats at two blanks on every second sentence, each joint its own. Where draws normalise, the nats come out too low by about half
-the variance of the weights.
+temperature T is the one with the fewest nats at two blanks on every second sentence, each joint its own: %s, ± by drawing these sentences anew. Where draws normalise, the nats come out too
+low by about half the variance of the weights.
 
-`, o.candidates, strings.Join(shares, ", "), o.drawings)
+`, o.candidates, strings.Join(shares, ", "), o.drawings, strings.Join(temperatures, ", "))
 	writeJoints(w, all, names, compared)
 	fmt.Fprint(w, `
 ## Calibration
@@ -597,49 +626,4 @@ func writeCalibration(w io.Writer, all []*scored, joints []joint) {
 			row(w, cells)
 		}
 	}
-}
-
-// closestJoint is log J of Arnold and Gokhale over two slots, by the iteration of
-// Torroba Hennigen and Kim (ACL 2023): J ← norm[(p(a|b) + p(b|a)) / (1/J(a) + 1/J(b))].
-func closestJoint(ctx context.Context, target samplers.ConditionalTarget) ([]float64, error) {
-	categories := target.Categories()
-	rows, columns, wide := categories[0], categories[1], slices.Max(categories)
-	sum := make([]float64, rows*columns)
-	for slot, others := range []int{columns, rows} {
-		states, logp := make([]int, 2*others), make([]float64, others*wide)
-		for k := range others {
-			states[2*k+1-slot] = k
-		}
-		if err := target.LogConditionals(ctx, states, slices.Repeat([]int{slot}, others), logp); err != nil {
-			return nil, err
-		}
-		for k := range others {
-			for v := range categories[slot] {
-				at := v*columns + k
-				if slot == 1 {
-					at = k*columns + v
-				}
-				sum[at] += math.Exp(logp[k*wide+v])
-			}
-		}
-	}
-	a, b := slices.Repeat([]float64{1 / float64(rows)}, rows), slices.Repeat([]float64{1 / float64(columns)}, columns)
-	joint := make([]float64, len(sum))
-	for range 300 {
-		for i := range joint {
-			x, y := a[i/columns], b[i%columns]
-			joint[i] = sum[i] * x * y / (x + y)
-		}
-		floats.Scale(1/floats.Sum(joint), joint)
-		clear(a)
-		clear(b)
-		for i, p := range joint {
-			a[i/columns] += p
-			b[i%columns] += p
-		}
-	}
-	for i, p := range joint {
-		joint[i] = math.Log(p)
-	}
-	return joint, nil
 }
