@@ -143,7 +143,14 @@ func meantFlag(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return err
 	}
-	name := unknown.GetSpecifiedName()
+	if meant := nearFlag(cmd, unknown.GetSpecifiedName()); meant != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	return err
+}
+
+// nearFlag spells the flag that a name may stand for, "" for none.
+func nearFlag(cmd *cobra.Command, name string) string {
 	// What other tools call them.
 	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples", "model-name": "model", "k": "top", "whole-words": "fill"}[name]
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -154,11 +161,11 @@ func meantFlag(cmd *cobra.Command, err error) error {
 	flag := cmd.Flags().Lookup(meant)
 	switch {
 	case flag == nil:
-		return err
+		return ""
 	case flag.Shorthand != "":
-		return fmt.Errorf("%w; did you mean -%s, --%s?", err, flag.Shorthand, flag.Name)
+		return "-" + flag.Shorthand + ", --" + flag.Name
 	}
-	return fmt.Errorf("%w; did you mean --%s?", err, flag.Name)
+	return "--" + flag.Name
 }
 
 // distance is how many letters two words differ by (Levenshtein).

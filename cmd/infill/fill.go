@@ -80,6 +80,13 @@ JSON object a line with --input jsonl.`,
 	flags.StringVar(&o.blank, "blank", "", "what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
 	o.inputOptions.register(cmd)
 	o.modelOptions.register(cmd)
+	group(cmd,
+		[]string{"The ten that matter first", "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
+		[]string{"What to fill", "case", "characters", "blank", "window"},
+		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
+		[]string{"Which model", "device", "threads", "precision"},
+		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
+		[]string{"Output", "quiet", "verbose"})
 	return cmd
 }
 

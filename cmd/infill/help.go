@@ -240,7 +240,10 @@ A draw is the state of a chain after a step behind the warm-up, so 25 chains of
 of the chains are drawn, one each, and the fills may repeat, as in the papers.
 
 CSV of infill score has a row for each text, with --tokens for each token, and
-with --pairs for each pair.
+with --pairs for each pair. Columns are named as minicons, a Python package for
+scores of texts, names them: sequence_score, the sum of the log-probabilities in
+nats; token_score, that of one token; PLL_metric, within_word_l2r for --method l2r,
+or original.
 
 An object of infill score: id, text, log_likelihood, method, tokens (token, id,
 log_prob, span), pseudo_perplexity, model, signature.`
@@ -248,6 +251,12 @@ log_prob, span), pseudo_perplexity, model, signature.`
 // helpSamplers writes the registry down.
 func helpSamplers() string {
 	var b strings.Builder
+	b.WriteString(`Acceptance is the share of proposed moves that a chain took: near 0 the chains stand
+still, and near 1 the steps may be too small to lead anywhere. Draws of a chain
+resemble each other: effective draws are how many independent ones they are worth,
+and errors shrink with the square root of that number.
+
+`)
 	b.WriteString("Samplers, --sampler; the first is the default. Settings follow a colon, as in\ndmala:step-size=0.4,balance=sqrt:\n")
 	for _, name := range infill.Samplers() {
 		d := samplers.Describe(name)

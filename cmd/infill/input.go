@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -19,6 +21,7 @@ import (
 type entry struct {
 	text string
 	id   json.RawMessage // the user's own, nil without one
+	more []string        // keys of its object that are not read
 	line int             // of standard input, from 1; 0 for an argument
 	err  error           // why the line holds no text
 	// blank: the line holds nothing but white space.
@@ -40,12 +43,15 @@ type inputOptions struct {
 	texts   []string // the arguments
 	input   string
 	format  string
+	// flag is what a key of an object may have been meant for, "" for nothing.
+	flag func(key string) string
 }
 
 func (o *inputOptions) register(cmd *cobra.Command) {
 	o.input, o.format = inputs()[0], formats()[0]
 	addChoice(cmd, &o.input, "input", "", inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.key))
 	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")
+	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
 
 // validate refuses to wait for texts that are typed on a terminal.
@@ -77,7 +83,7 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 	if len(o.texts) > 0 {
 		return end()
 	}
-	err := eachEntry(ctx, o.streams, quiet, o.input, o.key, do)
+	err := o.eachEntry(ctx, quiet, do)
 	if err != nil && !errors.Is(err, errReported) {
 		return err
 	}
@@ -87,8 +93,10 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 // eachEntry calls do for every line of standard input. Blank lines are passed over
 // and counted. Lines without a text and
 // inputs that do refuses are reported and passed over; errReported tells of them
-// at the end.
-func eachEntry(ctx context.Context, s *terminal.Streams, quiet bool, format, key string, do func(entry) error) error {
+// at the end. A key that is not read is told of where it comes first.
+func (o *inputOptions) eachEntry(ctx context.Context, quiet bool, do func(entry) error) error {
+	s, format, key := o.streams, o.input, o.key
+	told := map[string]bool{}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := make(chan entry)
@@ -120,6 +128,12 @@ func eachEntry(ctx context.Context, s *terminal.Streams, quiet bool, format, key
 				continue
 			}
 			seen = true
+			for _, unread := range e.more {
+				if !told[unread] {
+					told[unread] = true
+					warn(s, quiet, "line %d: %s", e.line, o.unread(unread))
+				}
+			}
 			err := e.err
 			if err == nil {
 				err = do(e)
@@ -133,6 +147,18 @@ func eachEntry(ctx context.Context, s *terminal.Streams, quiet bool, format, key
 			}
 		}
 	}
+}
+
+// unread says that a key of an object has no effect.
+func (o *inputOptions) unread(key string) string {
+	text := fmt.Sprintf("the key %q is not read", key)
+	switch distance := distance(strings.ToLower(key), o.key); {
+	case distance <= 2:
+		return text + fmt.Sprintf("; did you mean %q?", o.key)
+	case o.flag != nil && o.flag(key) != "":
+		return text + "; for all lines there is " + o.flag(key)
+	}
+	return text + fmt.Sprintf("; %q and \"id\" are", o.key)
 }
 
 // maxLine is the longest line that is read, in bytes, far above what a model
@@ -161,7 +187,7 @@ func readEntries(ctx context.Context, r io.Reader, format, key string, entries c
 			if e.blank = utf8.Valid(line) && len(bytes.TrimSpace(line)) == 0; e.blank {
 				e.text = string(line)
 			} else if format == "jsonl" {
-				e.text, e.id, e.err = parseObject(line, key)
+				e.text, e.id, e.more, e.err = parseObject(line, key)
 			} else {
 				e.text = string(line)
 			}
@@ -204,12 +230,12 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// parseObject reads one line of JSONL. Keys other than the two are the user's.
-func parseObject(line []byte, key string) (text string, id json.RawMessage, err error) {
+// parseObject reads one line of JSONL. more are the keys other than the two, sorted.
+func parseObject(line []byte, key string) (text string, id json.RawMessage, more []string, err error) {
 	help := fmt.Sprintf(`: write {%q: "..."}`, key)
 	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 	if !utf8.Valid(line) {
-		return "", nil, errors.New("the line is not valid UTF-8")
+		return "", nil, nil, errors.New("the line is not valid UTF-8")
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(line, &object); err != nil {
@@ -217,19 +243,25 @@ func parseObject(line []byte, key string) (text string, id json.RawMessage, err 
 		var wrong *json.UnmarshalTypeError
 		switch {
 		case errors.As(err, &wrong):
-			return "", nil, errors.New("the line is not a JSON object" + help)
+			return "", nil, nil, errors.New("the line is not a JSON object" + help)
 		case errors.As(err, &syntax):
-			return "", nil, fmt.Errorf("the line is not JSON: %w at byte %d", err, syntax.Offset)
+			return "", nil, nil, fmt.Errorf("the line is not JSON: %w at byte %d", err, syntax.Offset)
 		}
-		return "", nil, fmt.Errorf("the line is not JSON: %w", err)
+		return "", nil, nil, fmt.Errorf("the line is not JSON: %w", err)
 	}
 	value, ok := object[key]
 	if !ok {
-		return "", nil, fmt.Errorf("the object has no %q%s", key, help)
+		return "", nil, nil, fmt.Errorf("the object has no %q%s", key, help)
 	}
 	var pointer *string
 	if err := json.Unmarshal(value, &pointer); err != nil || pointer == nil {
-		return "", nil, fmt.Errorf("%q is not a string%s", key, help)
+		return "", nil, nil, fmt.Errorf("%q is not a string%s", key, help)
 	}
-	return *pointer, object["id"], nil
+	for name := range object {
+		if name != key && name != "id" {
+			more = append(more, name)
+		}
+	}
+	slices.Sort(more)
+	return *pointer, object["id"], more, nil
 }

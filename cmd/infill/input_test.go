@@ -147,7 +147,7 @@ func FuzzParseObject(f *testing.F) {
 	f.Add([]byte(`[{}]`))
 	f.Add([]byte("{\"template\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		text, id, err := parseObject(line, "template")
+		text, id, _, err := parseObject(line, "template")
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %q", err)

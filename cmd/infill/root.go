@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/terminal"
 )
@@ -91,12 +93,69 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	return root
 }
 
-// usageTemplate is cobra's own with the flags' descriptions wrapped to a width,
-// of the terminal where it is known.
+// groupOf is the annotation of a flag that names its group in the help.
+const groupOf = "infill_group"
+
+func init() { cobra.AddTemplateFunc("groupedFlags", groupedFlags) }
+
+// group puts flags into groups of the help, which come in the order given. A group is
+// its title and the names of its flags.
+func group(cmd *cobra.Command, groups ...[]string) {
+	for i, group := range groups {
+		for _, name := range group[1:] {
+			// An error is a flag that does not exist: a slip in the program, as in complete.
+			if err := cmd.Flags().SetAnnotation(name, groupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+// groupedFlags writes the flags below the titles of their groups; those of none, and
+// commands without groups, come as "Flags".
+func groupedFlags(cmd *cobra.Command, width int) string {
+	var titles []string
+	sets := map[string]*pflag.FlagSet{}
+	ungrouped := pflag.NewFlagSet("", pflag.ContinueOnError)
+	ungrouped.SortFlags = cmd.Flags().SortFlags
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		in := flag.Annotations[groupOf]
+		if in == nil {
+			ungrouped.AddFlag(flag)
+			return
+		}
+		at, _ := strconv.Atoi(in[0])
+		for len(titles) <= at {
+			titles = append(titles, "")
+		}
+		if titles[at] = in[1]; sets[in[1]] == nil {
+			sets[in[1]] = pflag.NewFlagSet("", pflag.ContinueOnError)
+			sets[in[1]].SortFlags = false
+		}
+		sets[in[1]].AddFlag(flag)
+	})
+	var b strings.Builder
+	for _, title := range titles {
+		fmt.Fprintf(&b, "%s:\n%s\n", title, sets[title].FlagUsagesWrapped(width))
+	}
+	title := "Flags"
+	if titles != nil {
+		title = "Other flags"
+	}
+	if ungrouped.HasAvailableFlags() {
+		fmt.Fprintf(&b, "%s:\n%s", title, ungrouped.FlagUsagesWrapped(width))
+	}
+	return b.String()
+}
+
+// usageTemplate is cobra's own with the flags in groups, and their descriptions
+// wrapped to a width, of the terminal where it is known.
 func usageTemplate(root *cobra.Command, width int) string {
 	if width == 0 {
 		width = 100
 	}
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d |", max(width, 60))
-	return strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", wrapped)
+	width = max(width, 60)
+	local := fmt.Sprintf("{{groupedFlags . %d | trimTrailingWhitespaces}}", width)
+	text := strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", local, 1)
+	return strings.ReplaceAll(text, ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", width))
 }

@@ -74,7 +74,7 @@ type pair struct {
 // scorePairs rates pairs, and tells at the end of how many the first text is the likelier.
 func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 	p := &printer[pair]{format: o.format, streams: o.streams, form: form[pair]{
-		header: []string{"id", "first", "second", "first_score", "second_score", "right"},
+		header: []string{"id", "first", "second", "first_sequence_score", "second_sequence_score", "right"},
 		rows: func(id string, v pair) [][]string {
 			return [][]string{{id, v.First.Text, v.Second.Text, allDigits(v.First.LogLikelihood), allDigits(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
 		},
@@ -154,20 +154,26 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 	})
 }
 
-// scoreForm writes a row of CSV for each text, or for each token.
+// metric is what minicons calls a method.
+func metric(m infill.ScoreMethod) string {
+	return map[infill.ScoreMethod]string{infill.WordScore: "within_word_l2r", infill.PieceScore: "original"}[m]
+}
+
+// scoreForm writes a row of CSV for each text, or for each token. Columns that
+// minicons has a name for bear it: sequence_score, token_score, PLL_metric.
 func scoreForm(tokens bool) form[*infill.Score] {
-	header := []string{"id", "text", "log_likelihood", "tokens", "pseudo_perplexity", "method"}
+	header := []string{"id", "text", "sequence_score", "tokens", "pseudo_perplexity", "PLL_metric"}
 	if tokens {
-		header = []string{"id", "text", "position", "token", "token_id", "log_prob", "log_likelihood", "method"}
+		header = []string{"id", "text", "position", "token", "token_id", "token_score", "sequence_score", "PLL_metric"}
 	}
 	return form[*infill.Score]{
 		header: header,
 		rows: func(id string, s *infill.Score) (rows [][]string) {
 			if !tokens {
-				return [][]string{{id, s.Text, allDigits(s.LogLikelihood), strconv.Itoa(len(s.Tokens)), allDigits(s.PseudoPerplexity), string(s.Method)}}
+				return [][]string{{id, s.Text, allDigits(s.LogLikelihood), strconv.Itoa(len(s.Tokens)), allDigits(s.PseudoPerplexity), metric(s.Method)}}
 			}
 			for i, t := range s.Tokens {
-				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), allDigits(t.LogProb), allDigits(s.LogLikelihood), string(s.Method)})
+				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), allDigits(t.LogProb), allDigits(s.LogLikelihood), metric(s.Method)})
 			}
 			return rows
 		},

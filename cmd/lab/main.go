@@ -293,10 +293,15 @@ func newTable(name, short string, write func(ctx context.Context, w io.Writer, s
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
-	if err := cobra.NoArgs(cmd, args); err != nil {
-		return &usageError{err}
+	err := cobra.NoArgs(cmd, args)
+	if err == nil {
+		return nil
 	}
-	return nil
+	cmd.SuggestionsMinimumDistance = 2
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
+	}
+	return &usageError{err}
 }
 
 // flagError says of a flag's value what it should be.

@@ -101,6 +101,8 @@ func TestBadInput(t *testing.T) {
 		"ising --plots pdf":                  `lab: --plots: "pdf" is not one of svg, png, none`,
 		"ising --format yaml":                `lab: --format: "yaml" is not one of text, json, csv`,
 		"ising --initial zero":               `lab: --initial: "zero" is not one of uniform, independent`,
+		"isnig":                              `lab: unknown command "isnig" for "lab"; did you mean ising?: see --help`,
+		"arm pots":                           `lab: unknown command "pots" for "lab arm"; did you mean potts?: see --help`,
 		"ising --colour red":                 "lab: unknown flag: --colour",
 		"potts --field 1,2 --states 2":       "lab: --states: it excludes a field",
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
