@@ -37,8 +37,11 @@ func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
 	m := p.m
 	var lines []string
 	figure := func(name, value string) string { return m.faint.Render(name+" ") + m.strong.Render(value) }
-	figures := []string{figure("R-hat", number("%.3f", s.RHat)),
-		figure("ESS", number("%.0f", s.ESS)) + m.faint.Render(fmt.Sprintf(" of %d draws", s.Rounds*s.Chains))}
+	of := fmt.Sprintf(" of %d draws", s.Rounds*s.Chains)
+	if columns < 76 {
+		of = strings.TrimSuffix(of, " draws")
+	}
+	figures := []string{figure("R-hat", number("%.3f", s.RHat)), figure("ESS", number("%.0f", s.ESS)) + m.faint.Render(of)}
 	if rate, e := s.acceptance(); !math.IsNaN(rate) {
 		if columns < 76 {
 			e = math.NaN()
@@ -164,7 +167,7 @@ func (p *chainsPage) render(columns, rows int) string {
 		}
 	}
 	low = max(low, high-barNats)
-	const uWidth, rateWidth = 7, 6
+	const uWidth, rateWidth = 8, 6
 	spark, accept := 14, 8
 	switch {
 	case columns >= 120:

@@ -146,7 +146,7 @@ func (p *fillsPage) key(k tea.KeyPressMsg) tea.Cmd {
 			m.fail("nothing to save yet")
 			return nil
 		}
-		m.prompt = &prompt{saving: true, input: newInput("fills.txt", 400)}
+		m.prompt = &prompt{saving: true, fresh: true, input: newInput("fills.txt", 400)}
 	case k.String() == "esc" && p.filter != "":
 		p.filter = ""
 		p.list()

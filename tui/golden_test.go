@@ -3,6 +3,8 @@ package tui
 import (
 	"fmt"
 	"image/color"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,8 +29,15 @@ func TestScreens(t *testing.T) {
 		"options": func(d *driver) { d.keys("o", "down") },
 		"pinned":  func(d *driver) { d.keys("p", "down", "f", "/"); d.typeText("o") },
 		"saving":  func(d *driver) { d.keys("s", "w") },
-		"marking": func(d *driver) { d.keys("m", "right", " ") },
-		"writing": func(d *driver) { d.keys("i"); d.typeText(" and the _ ran") },
+		"lengths": func(d *driver) {
+			d.model.editor = newEditor("She opened the [MASK:1-2] and looked [MASK] .")
+			d.run(d.model.edited())
+			d.settle()
+			d.keys("4")
+		},
+		"scrolled": func(d *driver) { d.keys("o", "up", "up") },
+		"marking":  func(d *driver) { d.keys("m", "right", " ") },
+		"writing":  func(d *driver) { d.keys("i"); d.typeText(" and the _ ran") },
 	}
 	for _, size := range [][2]int{{60, 16}, {80, 24}, {100, 30}, {160, 45}, {240, 60}} {
 		for name, act := range pages {
@@ -144,6 +153,122 @@ func TestResizeStorm(t *testing.T) {
 			if open != "" {
 				d.keys("esc")
 			}
+		}
+	}
+}
+
+// TestNumbersKeepTheirSpace: on narrow screens words give way, and no number is cut.
+func TestNumbersKeepTheirSpace(t *testing.T) {
+	for _, columns := range []int{60, 80} {
+		c, _ := testConfig(t, two)
+		d := newDriver(t, c, columns, 24)
+		d.settle()
+		d.keys("4")
+		d.settle()
+		frame := ansi.Strip(d.model.screen())
+		for i, side := range d.model.sides {
+			for _, f := range figuresOf(side.snapshot) {
+				if !strings.Contains(frame, " "+f.value+" ") {
+					t.Errorf("%d columns, side %d: %s, %q, is cut:\n%s", columns, i, f.name, f.value, frame)
+				}
+			}
+		}
+		d.keys("3")
+		d.settle()
+		frame = ansi.Strip(d.model.screen())
+		s := d.model.sides[0].snapshot
+		for _, want := range []string{fmt.Sprintf("ESS %.0f of %d", s.ESS, s.Rounds*s.Chains), fmt.Sprintf("α %.3g", s.stepSize())} {
+			if !strings.Contains(frame, want) {
+				t.Errorf("%d columns: no %q in\n%s", columns, want, frame)
+			}
+		}
+	}
+}
+
+// TestCompareLengths: what counts and what fills are ranked by, where blanks have several lengths.
+func TestCompareLengths(t *testing.T) {
+	c, _ := testConfig(t, "She opened the [MASK:1-2] and looked [MASK] .")
+	d := newDriver(t, c, 100, 30)
+	d.settle()
+	d.keys("4")
+	d.settle()
+	for i, side := range d.model.sides {
+		s := side.snapshot
+		if s == nil || !s.Several || s.Result == nil {
+			t.Fatalf("side %d has no fills of several lengths", i)
+		}
+		draws := 0
+		for _, l := range s.Result.Stats.Lengths {
+			draws += l.Draws
+		}
+		if want := side.options.Chains * (side.options.Steps - side.options.Steps/2) * 2; draws != want {
+			t.Errorf("side %d: %d draws, want %d", i, draws, want)
+		}
+		figures := map[string]string{}
+		for _, f := range figuresOf(s) {
+			figures[f.name] = f.value
+		}
+		if figures["lengths"] != "2" || !strings.HasSuffix(figures["distinct of all draws"], fmt.Sprintf(" of %d", draws)) ||
+			figures["best score"] != fmt.Sprintf("%.2f", *s.Fills[0].Score) || figures["mean log-likelihood"] != "" {
+			t.Errorf("side %d: %v", i, figures)
+		}
+	}
+	frame := ansi.Strip(d.model.screen())
+	if !strings.Contains(frame, "score") || strings.Contains(frame, "drawn") || strings.Contains(frame, "of 0 draws") {
+		t.Errorf("labels:\n%s", frame)
+	}
+}
+
+// TestOptionsScroll: where the options have no room, marks tell how many more there are.
+func TestOptionsScroll(t *testing.T) {
+	c, _ := testConfig(t, two)
+	d := newDriver(t, c, 60, 16)
+	d.settle()
+	d.keys("o")
+	total := len(d.model.panel.fields)
+	above, below := regexp.MustCompile(`↑ (\d+) more`), regexp.MustCompile(`↓ (\d+) more`)
+	number := func(p *regexp.Regexp, frame string) int {
+		n := 0
+		if found := p.FindStringSubmatch(frame); found != nil {
+			n, _ = strconv.Atoi(found[1])
+		}
+		return n
+	}
+	shown := 0
+	for at := range total {
+		frame := ansi.Strip(d.model.screen())
+		if !strings.Contains(frame, "▸ "+d.model.panel.fields[at].label) {
+			t.Errorf("the chosen option %d is not in sight:\n%s", at, frame)
+		}
+		here := total - number(above, frame) - number(below, frame)
+		if at > 0 && here != shown || here >= total {
+			t.Errorf("at %d, %d of %d options are in sight", at, here, total)
+		}
+		shown = here
+		d.keys("down")
+	}
+}
+
+// TestSaveName: the name that is proposed gives way to what is typed, and is edited after a move.
+func TestSaveName(t *testing.T) {
+	for _, test := range []struct {
+		keys  []string
+		typed string
+		want  string
+	}{
+		{nil, "out.jsonl", "out.jsonl"},
+		{[]string{"home"}, "my-", "my-fills.txt"},
+		{[]string{"backspace"}, "", "fills.tx"},
+		{[]string{"end"}, "2", "fills.txt2"},
+	} {
+		c, _ := testConfig(t, two)
+		d := newDriver(t, c, 80, 24)
+		d.settle()
+		d.keys("w")
+		d.keys(test.keys...)
+		d.typeText(test.typed)
+		if got := d.model.prompt.input.Value(); got != test.want {
+			t.Errorf("%q and %q typed: %q, want %q", test.keys, test.typed, got, test.want)
 		}
 	}
 }

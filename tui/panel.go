@@ -217,6 +217,13 @@ func (p *panel) render(columns, rows int) string {
 		}
 		lines = append(lines, marker+p.faint.Render(fit(f.label, nameWidth))+value)
 	}
+	above, below := "", ""
+	if first > 0 {
+		above = fmt.Sprintf(" ↑ %d more ", first)
+	}
+	if left := len(p.fields) - first - shown; left > 0 {
+		below = fmt.Sprintf(" ↓ %d more ", left)
+	}
 	help := p.faint.Render(ansi.Wrap(p.fields[p.at].help(), inner, ""))
 	if p.fault != "" {
 		help = p.styles.fault.Render(ansi.Wrap(p.fault, inner, ""))
@@ -229,10 +236,11 @@ func (p *panel) render(columns, rows int) string {
 	}
 	frame := lipgloss.RoundedBorder()
 	out := []string{p.line.Render(frame.TopLeft+frame.Top) + " " + p.accent.Render(p.title) + " " +
-		p.line.Render(strings.Repeat(frame.Top, inner-1-width(p.title))+frame.TopRight)}
+		p.line.Render(strings.Repeat(frame.Top, inner-2-width(p.title)-width(above))) + p.amber.Render(above) + p.line.Render(frame.Top+frame.TopRight)}
 	for _, line := range append(lines, helpLines...) {
 		out = append(out, p.line.Render(frame.Left)+" "+fit(line, inner)+" "+p.line.Render(frame.Right))
 	}
-	out = append(out, p.line.Render(frame.BottomLeft+strings.Repeat(frame.Bottom, inner+2)+frame.BottomRight))
+	out = append(out, p.line.Render(frame.BottomLeft+strings.Repeat(frame.Bottom, inner+1-width(below)))+
+		p.amber.Render(below)+p.line.Render(frame.Bottom+frame.BottomRight))
 	return strings.Join(out, "\n")
 }

@@ -21,6 +21,7 @@ import (
 // prompt asks for a line of text at the foot of the screen.
 type prompt struct {
 	saving  bool // or filtering
+	fresh   bool // the name is a proposal: what is typed first takes its place
 	input   textinput.Model
 	note    string
 	replace bool // the file is there, and enter was pressed before
@@ -58,6 +59,10 @@ func (m *model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 func (m *model) promptEdit(message tea.Msg) {
 	p := m.prompt
 	before := p.input.Value()
+	if p.fresh && types(message) {
+		p.input.SetValue("")
+	}
+	p.fresh = false
 	p.input, _ = p.input.Update(message)
 	if p.input.Value() != before {
 		p.note, p.replace = "", false
@@ -66,6 +71,17 @@ func (m *model) promptEdit(message tea.Msg) {
 			m.list()
 		}
 	}
+}
+
+// types tells whether a message brings text, rather than moving or deleting.
+func types(message tea.Msg) bool {
+	switch message := message.(type) {
+	case tea.KeyPressMsg:
+		return message.Text != ""
+	case tea.PasteMsg:
+		return message.Content != ""
+	}
+	return false
 }
 
 // promptLine draws the prompt.
@@ -80,6 +96,9 @@ func (m *model) promptLine(columns int) string {
 	value := []rune(harmless(p.input.Value()) + " ")
 	at := min(p.input.Position(), len(value)-1)
 	shown := string(value[:at]) + m.cursor.Render(string(value[at])) + strings.TrimSuffix(string(value[at+1:]), " ")
+	if p.fresh {
+		shown = m.cursor.Render(strings.TrimSuffix(string(value), " "))
+	}
 	room := max(columns-width(label)-width(note)-3, 8)
 	if w := width(shown); w > room {
 		shown = ansi.TruncateLeft(shown, w-room+1, "…")

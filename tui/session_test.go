@@ -78,9 +78,6 @@ func TestSession(t *testing.T) {
 	see("copied, if the terminal allows it")
 	tm.Type("fw")
 	see("save 1 to")
-	for range "fills.txt" {
-		tm.Send(keyOf("backspace"))
-	}
 	tm.Type(path)
 	tm.Send(keyOf("enter"))
 	see("1 fill saved to")

@@ -53,12 +53,14 @@ func newCmdTUI(s *terminal.Streams, run func(context.Context, *tuiOptions) error
 		Short: "Write, sample, compare and choose fills on a screen",
 		Long: `Write, sample, compare and choose fills on a screen. The fills are sampled while the
 template is written; each slot's distribution and each chain's path can be looked
-at, slots pinned, samplers compared. ? lists the keys.
+at, slots pinned, samplers compared. ? lists the keys. Without an argument, one line
+that is piped to standard input is the template.
 
 The screen is drawn on the terminal, never on standard output, which gets the
 fill that is picked with enter and nothing else. RUN is the folder of an
 evaluation.`,
 		Example: `  $ infill tui "she opened the [MASK] and looked [MASK] ."
+  $ head -1 templates.txt | infill tui
   $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -70,6 +72,11 @@ evaluation.`,
 			o.seedGiven = cmd.Flags().Changed("seed")
 			if err := o.take(args); err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				if err := o.piped(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			return run(cmd.Context(), o)
 		},
@@ -102,6 +109,34 @@ func (o *tuiOptions) take(args []string) error {
 		o.template = args[0]
 	}
 	return nil
+}
+
+// piped takes the template from standard input where that is no terminal; nothing
+// there is no template.
+func (o *tuiOptions) piped(ctx context.Context) error {
+	if o.streams.In == nil || o.streams.InTerminal {
+		return nil
+	}
+	entries := make(chan entry)
+	go readEntries(ctx, o.streams.In, inputs()[0], "template", entries)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, open := <-entries:
+			switch {
+			case !open:
+				return nil
+			case e.err != nil:
+				return &failure{fmt.Errorf("line %d: %w", e.line, e.err), ""}
+			case e.blank:
+			case o.template != "":
+				return &usageError{fmt.Errorf("line %d: the screen takes one template", e.line), "infill without tui fills one a line"}
+			default:
+				o.template = e.text
+			}
+		}
+	}
 }
 
 func tuiRun(ctx context.Context, o *tuiOptions) (err error) {

@@ -72,10 +72,38 @@ func TestTUIArguments(t *testing.T) {
 	}
 }
 
+// TestTUIPiped: one line of standard input is the template.
+func TestTUIPiped(t *testing.T) {
+	for _, test := range []struct {
+		in, template, fault string
+		args                []string
+	}{
+		{in: "he had [MASK] me\n", template: "he had [MASK] me"},
+		{in: "\nhe had [MASK] me", template: "he had [MASK] me"},
+		{in: ""},
+		{in: "a [MASK]\nb [MASK]\n", fault: "line 2: the screen takes one template"},
+		{in: "a [MASK]\n", args: []string{"b [MASK]"}, template: "b [MASK]"},
+	} {
+		var got *tuiOptions
+		cmd := newCmdTUI(&terminal.Streams{In: strings.NewReader(test.in)}, func(_ context.Context, o *tuiOptions) error { got = o; return nil })
+		cmd.SetArgs(append([]string{}, test.args...))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(t.Context())
+		switch {
+		case test.fault != "":
+			if err == nil || !strings.Contains(err.Error(), test.fault) {
+				t.Errorf("%q: got %v, want %q", test.in, err, test.fault)
+			}
+		case err != nil || got.template != test.template:
+			t.Errorf("%q: %v, want the template %q", test.in, err, test.template)
+		}
+	}
+}
+
 // TestTUIResult checks what comes to standard output, with a screen that picks at
 // once.
 func TestTUIResult(t *testing.T) {
-	result := &infill.Result{Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}}, Warnings: []string{}}
+	result := &infill.Result{Format: 2, Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}}, Warnings: []string{}}
 	tests := []struct {
 		name, format string
 		picked       *tui.Picked
@@ -83,7 +111,7 @@ func TestTUIResult(t *testing.T) {
 		out          string
 	}{
 		{"text", "text", &tui.Picked{Text: "a\ndog .", Result: result}, nil, "a; dog .\n"},
-		{"jsonl", "jsonl", &tui.Picked{Text: "a dog .", Result: result}, nil, `{"format":0,"template":"a [MASK] .",`},
+		{"jsonl", "jsonl", &tui.Picked{Text: "a dog .", Result: result}, nil, `{"format":2,"template":"a [MASK] .",`},
 		{"nothing picked", "text", nil, nil, ""},
 		{"cancelled", "text", nil, context.Canceled, ""},
 	}
