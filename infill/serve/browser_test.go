@@ -39,7 +39,7 @@ func browser(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 6*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -62,7 +62,7 @@ func picture(name string) chromedp.Action {
 
 // until waits for a condition of the page's.
 func until(condition string) chromedp.Action {
-	return chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(60*time.Second), chromedp.WithPollingInterval(50*time.Millisecond))
+	return chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(2*time.Minute), chromedp.WithPollingInterval(50*time.Millisecond))
 }
 
 const done = `document.getElementById("state").textContent === "done"`
@@ -79,6 +79,7 @@ func TestPage(t *testing.T) {
 	ctx := browser(t)
 	o := options(t)
 	o.Limits.Blanks = 6
+	o.Fill.Candidates = 40 // seconds less
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
