@@ -43,8 +43,21 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 func (s *sampled) diagnose(result *Result, order []int) {
 	stats := &result.Stats
 	stats.SplitRHat, stats.EffectiveDraws = convergence(s.series(func(fill int32) float64 { return s.energy[fill] }))
+	met := map[int]int{} // chains that met a fill
+	for _, chain := range s.series(func(fill int32) float64 { return float64(fill) }) {
+		seen := map[int]bool{}
+		for _, at := range chain {
+			if !seen[int(at)] {
+				seen[int(at)] = true
+				met[int(at)]++
+			}
+		}
+	}
 	for i, at := range order {
 		fill := &result.Fills[i]
+		if met[at] <= fewChains && s.chains > fewChains {
+			fill.FrequencyStandardError = nil
+		}
 		if i >= diagnosed {
 			s.believe(fill, stats.EffectiveDraws)
 			continue
@@ -60,18 +73,6 @@ func (s *sampled) diagnose(result *Result, order []int) {
 		var effective *float64
 		fill.SplitRHat, effective = convergence(draws)
 		s.believe(fill, worse(effective, stats.EffectiveDraws, math.Min))
-		met := 0
-		for _, chain := range draws {
-			for _, x := range chain {
-				if x == 1 {
-					met++
-					break
-				}
-			}
-		}
-		if met <= fewChains && s.chains > fewChains {
-			fill.FrequencyStandardError = nil
-		}
 	}
 }
 

@@ -179,6 +179,7 @@ type tally struct {
 	ids     [][]int
 	texts   []string // of the values
 	counts  []int
+	met     []int          // how many chains met it
 	squares []float64      // Σ over chains of the count's square
 	byChain map[[2]int]int // entry and chain
 	buffer  []byte
@@ -196,7 +197,7 @@ func (t *tally) entry(ids []int) int {
 	if !known {
 		entry = len(t.counts)
 		t.index[string(t.buffer)] = entry
-		t.ids, t.counts, t.squares = append(t.ids, slices.Clone(ids)), append(t.counts, 0), append(t.squares, 0)
+		t.ids, t.counts, t.met, t.squares = append(t.ids, slices.Clone(ids)), append(t.counts, 0), append(t.met, 0), append(t.squares, 0)
 	}
 	return entry
 }
@@ -206,7 +207,9 @@ func (t *tally) add(ids []int, chain int) (entry int) {
 	entry = t.entry(ids)
 	k := [2]int{entry, chain}
 	n := t.byChain[k]
-	t.byChain[k] = n + 1
+	if t.byChain[k] = n + 1; n == 0 {
+		t.met[entry]++
+	}
 	t.counts[entry]++
 	t.squares[entry] += float64(2*n + 1)
 	return entry
@@ -310,7 +313,8 @@ func (r *recorder) snap() *snapshot {
 		f := &s.Fills[entry]
 		share, e := shares(&r.fills, entry)
 		f.Count, f.FinalCount, f.Frequency, f.FrequencyStandardError = r.fills.counts[entry], 0, share, nil
-		if !math.IsNaN(e) {
+		// One or two of many chains tell no error between chains: the result has none either.
+		if few := r.Chains > 2 && r.fills.met[entry] <= 2; !few && !math.IsNaN(e) {
 			f.FrequencyStandardError = &e
 		}
 	}
