@@ -20,8 +20,7 @@ import (
 
 // MaskPredictOptions set a decoding. Zero fields take the defaults.
 type MaskPredictOptions struct {
-	// Rounds is the number of predictions, the number of slots by default.
-	Rounds int
+	Rounds int // of prediction, as many as slots by default
 	// Temperature draws from the conditionals at a temperature; 0 takes the
 	// most probable category, so that all chains come out the same.
 	Temperature float64

@@ -6,10 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// Streams returns one random stream per chain. Chain c's stream is a function
-// of (seed, label, c) alone, so a chain draws the same numbers however many
-// chains run beside it. The label names what the chains belong to, such as
-// the template; different labels give independent streams.
+// Streams returns one random stream per chain, a function of the seed, the label and
+// the chain's number alone: it is the same however many chains run beside it. The
+// label names what the chains belong to; different labels give independent streams.
 func Streams(seed uint64, label string, chains int) []*rand.Rand {
 	streams := make([]*rand.Rand, chains)
 	for c := range streams {

@@ -24,9 +24,8 @@ type Target interface {
 type GradientTarget interface {
 	Target
 	// EnergyGradient writes U to energy [chains] and ∂U/∂θ_j[v] to gradient
-	// [chains × slots × K]. The gradient may be an estimate: kernels that are
-	// Metropolis-adjusted stay exact whatever it is, as long as it is the
-	// same function of the state each time.
+	// [chains × slots × K]. It may be an estimate: Metropolis-adjusted kernels stay
+	// exact as long as it is the same function of the state each time.
 	EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error
 }
 
@@ -34,8 +33,7 @@ type GradientTarget interface {
 // take the gradient of a few of them only.
 type StochasticGradientTarget interface {
 	GradientTarget
-	// Terms is the number of terms of the energy.
-	Terms() int
+	Terms() int // number of terms of the energy
 	// EnergyGradientOf is EnergyGradient with the gradient of only the named
 	// terms, scaled by Terms()/len(terms). The energy stays exact.
 	EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error
@@ -91,18 +89,14 @@ type RelaxedTarget interface {
 	RelaxedEnergyGradient(ctx context.Context, x []float64, energy, gradient []float64) error
 }
 
-// A LatentTarget is the margin of a bipartite model over binary slots and
-// binary latent units, such as a restricted Boltzmann machine: each side is
-// independent given the other.
+// A LatentTarget is the margin over the slots of a model of binary slots and binary
+// latent units, each side independent given the other (restricted Boltzmann machine).
 type LatentTarget interface {
 	Target
-	// Latents is the number of latent units.
-	Latents() int
-	// LatentLogits writes the log-odds of each latent unit given the slots,
-	// [chains × latents].
+	Latents() int // number of latent units
+	// LatentLogits writes the latent units' log-odds given the slots, [chains × latents].
 	LatentLogits(states []int, logits []float64)
-	// SlotLogits writes the log-odds of each slot being 1 given the latent
-	// units, [chains × slots].
+	// SlotLogits writes the slots' log-odds given the latent units, [chains × slots].
 	SlotLogits(latents []bool, logits []float64)
 }
 

@@ -23,10 +23,9 @@ import (
 
 // batchOptions are what all commands that work through a file have in common.
 type batchOptions struct {
-	streams   *terminal.Streams
-	job       batch.Job
-	column    string
-	seedGiven bool
+	streams *terminal.Streams
+	job     batch.Job
+	column  string
 	modelOptions
 }
 

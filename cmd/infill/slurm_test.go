@@ -161,7 +161,8 @@ func newCluster(t *testing.T) *cluster {
 	if err := os.WriteFile(key, bytes.Repeat([]byte("infill"), 32), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	ports, listeners := make([]any, 4), make([]net.Listener, 4)
+	var ports [4]int
+	var listeners [4]net.Listener
 	for i := range ports {
 		if listeners[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)
@@ -198,7 +199,7 @@ MinJobAge=10
 NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 State=UNKNOWN
 NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-`, ports...)
+`, ports[0], ports[1], ports[2], ports[3])
 	path := filepath.Join(dir, "slurm.conf")
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(conf, "DIR", dir)), 0o644); err != nil {
 		t.Fatal(err)
