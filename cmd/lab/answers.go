@@ -257,6 +257,7 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 			if exact, fills, err = model.enumerated(ctx); err != nil {
 				return err
 			}
+			began = time.Now() // the first runs find the rows, and the enumeration takes the rest
 		}
 		method = r.Method
 		inside, off := 0.0, 0.0
