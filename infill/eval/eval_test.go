@@ -783,6 +783,9 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(page, "&lt;img src=x") {
 		t.Error("the method's name is not shown")
 	}
+	if !strings.Contains(page, `<details class="card" open><summary>Differences`) || !strings.Contains(page, "</span><wbr>") {
+		t.Error("the few tests are not open, or the fills of several blanks have no place to wrap")
+	}
 	if strings.Contains(page, "ZgotmplZ") {
 		t.Error("the template refused a value")
 	}
