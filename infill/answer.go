@@ -57,6 +57,8 @@ type answer struct {
 	paretoK, rHat              *float64
 	mean, meanError            float64 // of U
 	missed                     bool    // the accuracy within the budget
+	few                        bool    // the budget affords too few draws for it
+	found                      bool    // by a search: there are no probabilities yet
 }
 
 // of is the probability of a fill, with its standard error.
@@ -393,15 +395,44 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 	if err != nil {
 		return nil, err
 	}
-	draws, err := samplers.NewImportance(target, orders...)
-	if err != nil {
+	effort := o.effort(len(r.variables), len(orders), float64(o.Budget.Rows))
+	known := newFound(len(r.variables))
+	walked := target // without an observer of its own
+	var draws *samplers.Importance
+	if masked, ok := target.(samplers.MaskedConditionalTarget); ok && observe != nil {
+		target = heard{masked, func() {
+			_, share := r.spent()
+			if effort.few {
+				share = min(float64(r.target.Counts().Rows+r.rows)/effort.rows, 1)
+			}
+			progress := r.advance(int(share*100), 100, nil)
+			switch {
+			case draws != nil && draws.Len() > 0:
+				progress.Answer = func() *Result { return r.state(r.weighed(draws, draws.Normaliser(), known)) }
+			case len(known.energy) > 0:
+				progress.Answer = func() *Result { return r.state(r.searched(known)) }
+			}
+			observe(progress)
+		}}
+	}
+	if o.Budget.Seconds > 0 || effort.few {
+		// A first fill is soon there, and tells how long a row takes.
+		start, rows := time.Now(), r.target.Counts().Rows
+		if err := r.search(ctx, target, orders[:1], 1, known); err != nil {
+			return nil, err
+		}
+		if rows = r.target.Counts().Rows - rows; o.Budget.Seconds > 0 {
+			perRow := time.Since(start).Seconds() / float64(max(1, rows))
+			effort = o.effort(len(r.variables), len(orders), o.Budget.Seconds/perRow)
+		}
+	}
+	if err := r.search(ctx, target, orders, effort.width, known); err != nil {
 		return nil, err
 	}
-	known, err := r.search(ctx, target, orders)
-	if err != nil {
+	if draws, err = samplers.NewImportance(target, orders...); err != nil {
 		return nil, err
 	}
-	streams := samplers.Streams(o.Seed, r.label, drawnAtOnce)
+	streams := samplers.Streams(o.Seed, r.label, effort.draws)
 	for {
 		if err := draws.Draw(ctx, streams); err != nil {
 			return nil, err
@@ -413,9 +444,9 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		done := z.Believable() && z.Error <= o.Error
 		spent, share := r.spent()
 		if z.Draws >= believedAfter && !z.Believable() && !spent {
-			return r.walk(ctx, target, known, draws, observe)
+			return r.walk(ctx, walked, known, draws, observe)
 		}
-		if !done && !spent {
+		if !done && !spent && !effort.few {
 			if observe != nil {
 				observe(r.advance(int(share*100), 100, func() *answer { return r.weighed(draws, z, known) }))
 			}
@@ -425,7 +456,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
 		}
 		a := r.weighed(draws, z, known)
-		a.missed = !done
+		a.missed, a.few = !done, effort.few
 		return a, nil
 	}
 }
@@ -438,6 +469,96 @@ func (r *run) spent() (bool, float64) {
 		share = float64(r.target.Counts().Rows+r.rows) / float64(b.Rows)
 	}
 	return share >= 1, min(share, 1)
+}
+
+// An effort is how widely a search looks, and how many draws are weighed at once.
+type effort struct {
+	width, draws int
+	rows         float64 // of the model, that the search and these draws take at most
+	few          bool    // the limit affords no more than these draws
+}
+
+// effort is what a limit of model rows affords. Where the usual search and its first draws
+// take more, both get smaller, so that half the limit suffices, and nothing follows them:
+// so few draws as the rest would pay for tell nothing either.
+func (o *Options) effort(slots, orders int, limit float64) effort {
+	of := func(width, draws int, few bool) effort {
+		// What the energy of a state takes beside the rows that found it.
+		energy := slots
+		if o.Joint == JointChain {
+			energy = slots * (orders - 1)
+		}
+		rows := orders*width*(slots+energy) + draws*orders*slots
+		if o.Joint != JointChain {
+			rows += draws * slots
+		}
+		return effort{width, draws, float64(rows), few}
+	}
+	e := of(beamWidth, drawnAtOnce, false)
+	if e.rows <= limit {
+		return e
+	}
+	for width := beamWidth / 2; ; width /= 2 {
+		if e = of(width, 2*width, true); width == 1 || e.rows <= limit/2 {
+			return e
+		}
+	}
+}
+
+// Rows bounds the model rows that an answer takes, and tells whether the budget affords
+// too few draws for accurate probabilities; 0 where a sampler is named, where seconds bound
+// it, and for a template that cannot be filled.
+func (f *Filler) Rows(template string, o Options) (rows int, few bool) {
+	if !o.answers() || o.Budget.Rows == 0 {
+		return 0, false
+	}
+	if _, _, long := f.long(template, &o); long {
+		return 0, false
+	}
+	plans, err := f.plans(template, o)
+	if err != nil {
+		return 0, false
+	}
+	for _, p := range plans {
+		orders := 3
+		if o.Joint == JointChain {
+			list, err := o.Order.slots(p)
+			if err != nil {
+				return 0, false
+			}
+			orders = len(list)
+		}
+		if e := o.effort(len(p.variables), orders, float64(o.Budget.Rows)); e.few {
+			rows, few = rows+int(e.rows), true
+		} else {
+			rows += o.Budget.Rows
+		}
+	}
+	return rows, few
+}
+
+// heard is a target whose conditionals tell when they have been asked for.
+type heard struct {
+	samplers.MaskedConditionalTarget
+	hear func()
+}
+
+// LogMaskedConditionals implements samplers.MaskedConditionalTarget.
+func (h heard) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	err := h.MaskedConditionalTarget.LogMaskedConditionals(ctx, states, open, logp)
+	if err == nil {
+		h.hear()
+	}
+	return err
+}
+
+// searched is what a search alone has found: likely fills without probabilities.
+func (r *run) searched(known *found) *answer {
+	a := &answer{found: true, distinct: len(known.energy)}
+	for _, i := range known.best(4*r.options.Top + 64) {
+		a.states, a.energy = append(a.states, known.state(i)), append(a.energy, known.energy[i]*r.temperature())
+	}
+	return a
 }
 
 // weighed is what weighted draws say.
@@ -500,10 +621,10 @@ func (r *run) state(a *answer) *Result {
 	if t := r.pllTemperature(); t != 1 {
 		s.PLLTemperature = &t
 	}
-	if a.method != MethodExact {
+	if a.method != MethodExact && !a.found {
 		s.MeanLogLikelihoodStandardError = &a.meanError
 	}
-	if a.probability == nil {
+	if a.probability == nil && !a.found {
 		s.LogNormaliser, s.NormaliserError = &a.logZ, &a.relative
 	}
 	if o.Joint == JointChain {
@@ -517,7 +638,7 @@ func (r *run) state(a *answer) *Result {
 		s.ModelRows += c.Rows
 		s.EnergyEvaluations = c.EnergyEvaluations
 	}
-	if share := r.candidatesShare(a); share > 0 {
+	if share := r.candidatesShare(a); share > 0 && !a.found {
 		s.CandidatesProbability = &share
 	}
 	top := o.Top
@@ -535,9 +656,11 @@ func (r *run) state(a *answer) *Result {
 			continue
 		}
 		seen[filled.Text] = true
-		p, standardError := a.of(i, r.temperature())
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i],
-			Probability: &p, ProbabilityError: &standardError}
+		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
+		if !a.found {
+			p, standardError := a.of(i, r.temperature())
+			fill.Probability, fill.ProbabilityError = &p, &standardError
+		}
 		if r.places > 1 {
 			fill.Pieces = r.pieces()
 		}
@@ -598,6 +721,10 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 
 // missedAccuracy says what the budget did not suffice for.
 func (r *run) missedAccuracy(a *answer) string {
+	if a.few {
+		return fmt.Sprintf("%d slots are too many for the budget of %s: these are likely fills, and their probabilities, from %d draws, are rough; give more with --budget, or fewer blanks",
+			len(r.variables), r.options.Budget.text(), a.draws)
+	}
 	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative, r.options.Error)
 	if a.method == MethodChains {
 		if a.rHat == nil || *a.rHat >= mixedBelow {
@@ -612,5 +739,5 @@ func (r *run) missedAccuracy(a *answer) string {
 			why += fmt.Sprintf(" (Pareto k %.2f, at most 0.7 is)", *k)
 		}
 	}
-	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, map[bool]string{true: r.options.Budget.String(), false: r.options.Budget.String() + " model rows"}[r.options.Budget.Seconds > 0])
+	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())
 }

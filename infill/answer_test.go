@@ -1,7 +1,10 @@
 package infill
 
 import (
+	"encoding/json"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +47,60 @@ func TestExactProbabilities(t *testing.T) {
 					t.Errorf("blank %d, %s: %v, want %v", blank+1, v.Text, v.Probability, want)
 				}
 			}
+		}
+	}
+}
+
+// Twenty blanks are more than the budget affords draws for: the fill ends within half of it,
+// says so, tells of its progress and has an answer on the way.
+func TestManyBlanks(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Fill, o.Seed, o.Candidates = FillAny, 1, 0
+	o.Order = OrderLeftToRight
+	o.Budget = Budget{Rows: 100}
+	const template = "the [MASK] sat [MASK] on [MASK] the [MASK]"
+	if err := f.Check(template, o); err != nil {
+		t.Fatal(err)
+	}
+	rows, few := f.Rows(template, o)
+	if !few || rows > o.Budget.Rows/2 {
+		t.Fatalf("before: %d rows, few %v", rows, few)
+	}
+	var steps, answers int
+	var on *Result
+	result, err := f.Fill(t.Context(), template, o, func(p Progress) {
+		steps++
+		if p.Answer != nil {
+			answers++
+			if on == nil {
+				on = p.Answer()
+			}
+		}
+		if p.Step > p.Steps {
+			t.Errorf("step %d of %d", p.Step, p.Steps)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps < 4 || answers == 0 {
+		t.Errorf("%d steps heard, %d with an answer", steps, answers)
+	}
+	if len(result.Fills) == 0 || !slices.ContainsFunc(result.Warnings, func(w string) bool {
+		return strings.HasPrefix(w, "4 slots are too many for the budget of 100 model rows")
+	}) {
+		t.Errorf("%d fills, warnings %q", len(result.Fills), result.Warnings)
+	}
+	if on.Method != "" || len(on.Fills) == 0 || on.Fills[0].Probability != nil {
+		t.Errorf("on the way: method %q, fills %v", on.Method, on.Fills)
+	}
+	if _, err := json.Marshal(on); err != nil {
+		t.Error(err)
+	}
+	for slots := 2; slots <= 40; slots++ {
+		if e := o.effort(slots, 2, 4000); e.few && (e.rows > 2000 && e.width > 1) || !e.few && e.rows > 4000 || e.few != (slots > 15) {
+			t.Errorf("%d slots: %+v", slots, e)
 		}
 	}
 }

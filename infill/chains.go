@@ -19,7 +19,8 @@ const (
 	walkerMoves = "chain-block"
 	// mixedBelow is the R-hat up to which chains agree.
 	mixedBelow = 1.05
-	// beamWidth is how many likely fills a beam searches in each order.
+	// beamWidth is how many likely fills a beam searches in each order, where the budget
+	// affords it.
 	beamWidth = 32
 )
 
@@ -57,24 +58,23 @@ func (f *found) best(n int) []int { return largest(f.energy, min(n, len(f.energy
 
 // search looks for likely fills with a beam in each order, so that they are listed
 // whether they are drawn or not.
-func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int) (*found, error) {
-	known := newFound(len(r.variables))
+func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int, width int, known *found) error {
 	for _, order := range orders {
 		rule, err := samplers.NewChainRule(target, order)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		states, logq, err := rule.Likeliest(ctx, beamWidth)
+		states, logq, err := rule.Likeliest(ctx, width)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		energy := logq // overwritten
 		if err := target.Energy(ctx, states, energy); err != nil {
-			return nil, err
+			return err
 		}
 		known.add(states, energy)
 	}
-	return known, nil
+	return nil
 }
 
 // walk runs chains from weighted draws that cannot be believed.

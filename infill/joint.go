@@ -143,3 +143,11 @@ func (b *Budget) set(text string) bool {
 	*b = Budget{Rows: n}
 	return err == nil && n > 0
 }
+
+// text is for people.
+func (b Budget) text() string {
+	if b.Seconds > 0 {
+		return b.String()
+	}
+	return b.String() + " model rows"
+}

@@ -19,6 +19,8 @@ type Result struct {
 	// several lengths.
 	Marginals [][]Marginal `json:"marginals,omitempty"`
 	Stats     Stats        `json:"stats"`
+	// Unfinished tells that the run was interrupted: these are the likeliest fills by then.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// Warnings are sentences for the user about this result.
 	Warnings []string `json:"warnings"`
 	// Windows are the parts of a long text that the model saw; nil where it saw all.

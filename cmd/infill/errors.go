@@ -105,7 +105,7 @@ func report(w io.Writer, err error) int {
 // error holds, a file's name or a library's message, cannot break the lines or
 // write control sequences to the terminal.
 func printError(w io.Writer, err error, hint string) {
-	fmt.Fprintf(w, "infill: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(w, "infill: %s\n", shortened(oneLine(err.Error())))
 	if hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", oneLine(hint))
 	}
@@ -221,4 +221,14 @@ func isInput(err error) bool {
 	var input *tokenize.InputError
 	var misfit *misfitError
 	return errors.As(err, &input) || errors.As(err, &misfit)
+}
+
+// shortened leaves out the middle of a text that nobody would read: what an error quotes of
+// a file may have any length.
+func shortened(text string) string {
+	const most = 1500 // bytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -29,6 +30,7 @@ func TestReport(t *testing.T) {
 		{"closed output", &outputError{syscall.EPIPE}, 0, ""},
 		{"full disk", &outputError{syscall.ENOSPC}, 1, "infill: write the result: no space left on device\n"},
 		{"a closed pipe elsewhere", fmt.Errorf("client: %w", syscall.EPIPE), 1, "infill: client: broken pipe\n"},
+		{"a quote without end", errors.New(strings.Repeat("x", 1e6)), 1, "infill: " + strings.Repeat("x", 750) + " … " + strings.Repeat("x", 750) + "\n"},
 		{"several lines and escapes", errors.New("first\nsecond\r\n\x1b[31mthird\u0085"), 1, "infill: first; second; \uFFFD[31mthird\uFFFD\n"},
 	}
 	for _, test := range tests {

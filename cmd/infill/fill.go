@@ -131,7 +131,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		}
 		e.text = o.blanks(e.text)
 		if t, err := f.Template(e.text); err == nil && len(t.Slots) > manySlots && o.Mode != infill.ModeDecode {
-			o.warn(o.streams, "%s%d slots: the time grows with the square of their number; Ctrl-C prints the best so far, and --mode decode ends after a few passes", e.place(), len(t.Slots))
+			o.warn(o.streams, "%s%s", e.place(), before(f, e.text, len(t.Slots), o.Options))
 		}
 		found := &unfinished{}
 		result, err := f.Fill(ctx, e.text, o.Options, func(at infill.Progress) {
@@ -141,6 +141,11 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		bar.clear()
 		if errors.Is(err, context.Canceled) && o.format == "text" {
 			return errors.Join(err, found.print(o.streams, f.Tokenizer(), e.text, o.Top))
+		}
+		if errors.Is(err, context.Canceled) {
+			if result := found.result(); result != nil {
+				return errors.Join(err, p.room(result, o.format), p.print(e.id, result), p.end())
+			}
 		}
 		if err != nil {
 			return optionError(err)
@@ -154,6 +159,17 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		}
 		return p.print(e.id, result)
 	})
+}
+
+// before says what a fill of many slots will take.
+func before(f *infill.Filler, template string, slots int, o infill.Options) string {
+	what := fmt.Sprintf("%d slots: the time grows with the square of their number", slots)
+	if rows, few := f.Rows(template, o); few {
+		what = fmt.Sprintf("%d slots: a search with about %s will end, and its probabilities be rough", slots, counted(rows, "model row"))
+	} else if rows > 0 {
+		what = fmt.Sprintf("%d slots: up to %s", slots, counted(rows, "model row"))
+	}
+	return what + "; Ctrl-C prints the best so far, and --mode decode ends after a few passes"
 }
 
 // manySlots is how many slots take so long that it is said before.
@@ -221,7 +237,7 @@ type resultPrinter struct{ printer[*infill.Result] }
 
 // room makes room for the blanks of the first result, and refuses one that has more.
 func (p *resultPrinter) room(r *infill.Result, format string) error {
-	const fixed = 12 // columns beside those of the blanks
+	const fixed = 13 // columns beside those of the blanks
 	have := len(p.header) - fixed
 	switch {
 	case format != "csv" || len(r.Blanks) <= have:
@@ -235,7 +251,7 @@ func (p *resultPrinter) room(r *infill.Result, format string) error {
 
 // resultForm writes a row of CSV for each fill, with a column for each blank.
 func resultForm(blanks int, verbose bool) form[*infill.Result] {
-	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score", "count", "method", "token_ids", "seed"}
+	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score", "count", "method", "token_ids", "seed", "unfinished"}
 	for blank := range blanks {
 		header = append(header, fmt.Sprintf("blank_%d", blank+1))
 	}
@@ -247,9 +263,13 @@ func resultForm(blanks int, verbose bool) form[*infill.Result] {
 				if s.Count > 0 {
 					count = strconv.Itoa(s.Count)
 				}
+				unfinished := ""
+				if r.Unfinished {
+					unfinished = "true"
+				}
 				row := []string{
 					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), allDigits(s.LogLikelihood),
-					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), strconv.FormatUint(r.Seed, 10),
+					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), strconv.FormatUint(r.Seed, 10), unfinished,
 				}
 				row = append(row, s.Values...)
 				rows = append(rows, append(row, make([]string, len(header)-len(row))...))
@@ -338,6 +358,9 @@ func share(s infill.Fill, withError bool) string {
 	if i := s.FrequencyInterval; i != nil && s.ProbabilityError == nil && withError {
 		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100*s.Frequency, 100*i[0], 100*i[1])
 	}
+	if s.Probability == nil && s.Count == 0 {
+		return ""
+	}
 	if s.Probability != nil {
 		return probability(*s.Probability, s.ProbabilityError, withError)
 	}
@@ -380,6 +403,8 @@ func answerFooter(r *infill.Result) []string {
 	s := r.Stats
 	how := r.Method + ": "
 	switch r.Method {
+	case "":
+		how = fmt.Sprintf("the likeliest of %s that a search has met", counted(s.DistinctFills, "fill"))
 	case infill.MethodExact:
 		how += fmt.Sprintf("all %s of the candidates", counted(s.DistinctFills, "fill"))
 	case infill.MethodImportance:

@@ -197,6 +197,7 @@ An object of json and jsonl:
   signature   everything that the numbers depend on, in one line
   seed        with --seed it gives the same result again, on the same machine
               and number of threads
+  unfinished  true where the run was interrupted: the likeliest fills by then
   samples     the fills, the best first:
     rank, text
     fills           one for each [MASK...] as typed, in order, as it reads in

@@ -515,7 +515,7 @@ func importRun(ctx context.Context, o *importOptions) error {
 	case graph && o.tokenizer == "":
 		return &usageError{errors.New("--tokenizer: no folder is named, and a graph has no tokenizer of its own"), "give one: --tokenizer DIR"}
 	case !graph && (o.tokenizer != "" || o.positions != 0):
-		return &usageError{errors.New("--tokenizer and --positions belong to an ONNX graph: a folder has its own"), ""}
+		return &usageError{fmt.Errorf("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from), ""}
 	case o.positions < 0:
 		return &usageError{fmt.Errorf("--positions: %d is not a whole number of 0 or more", o.positions), ""}
 	}

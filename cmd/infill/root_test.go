@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -122,6 +123,22 @@ func TestInterrupt(t *testing.T) {
 			}
 		})
 	}
+	t.Run("of the default, in JSON", func(t *testing.T) {
+		// So large a budget that the run cannot end by itself.
+		p := start(t, "--device", "cpu", "--seed", "1", "--format", "json", "--budget", "100000000", "--error", "0.000001", "the [MASK] and the [MASK] went to the [MASK] .")
+		time.Sleep(4 * time.Second)
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		out, err := io.ReadAll(p.out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, stderr := p.end(t)
+		if code != exitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") || len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
+			t.Errorf("exit code %d, standard error %q, output %s", code, stderr, out)
+		}
+	})
 	t.Run("waiting for a line", func(t *testing.T) {
 		p := start(t, "--format", "jsonl", "-n", "2", "--steps", "2", "-k", "1")
 		if _, err := io.WriteString(p.in, "he had [MASK] me\n"); err != nil {

@@ -60,6 +60,16 @@ func (u *unfinished) observe(at infill.Progress) {
 	}
 }
 
+// result is the answer by then, marked as unfinished; nil where there is none.
+func (u *unfinished) result() *infill.Result {
+	if u.answer == nil || len(u.answer.Fills) == 0 {
+		return nil
+	}
+	r := *u.answer
+	r.Unfinished, r.Warnings = true, append([]string{"unfinished: interrupted before the end"}, r.Warnings...)
+	return &r
+}
+
 // print writes what was found by then, marked as unfinished.
 func (u *unfinished) print(s *terminal.Streams, tokenizer *tokenize.Tokenizer, text string, top int) error {
 	if u.answer != nil && len(u.answer.Fills) > 0 {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -45,5 +47,29 @@ func TestUnfinished(t *testing.T) {
 	out.Reset()
 	if err := (&unfinished{}).print(&terminal.Streams{Out: &out}, tokenizer, text, 5); err != nil || out.Len() > 0 {
 		t.Errorf("of nothing: %q, %v", out.String(), err)
+	}
+}
+
+// An interrupted fill of the default prints the best by then in every format, marked as unfinished, and JSON stays whole.
+func TestInterruptedFormats(t *testing.T) {
+	p := 0.25
+	u := &unfinished{}
+	u.observe(infill.Progress{Step: 1, Steps: 2, Answer: func() *infill.Result {
+		return &infill.Result{Format: 2, Template: "a [MASK]", Method: infill.MethodImportance, Blanks: [][2]int{{2, 8}},
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, Probability: &p}}}
+	}})
+	r := u.result()
+	for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`, "csv": ",true,cat"} {
+		var out bytes.Buffer
+		printer := &resultPrinter{printer[*infill.Result]{form: resultForm(1, false), format: format, streams: &terminal.Streams{Out: &out}}}
+		if err := errors.Join(printer.room(r, format), printer.print(nil, r), printer.end()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) || format != "csv" && !json.Valid(out.Bytes()) {
+			t.Errorf("%s: %s", format, out.String())
+		}
+	}
+	if (&unfinished{}).result() != nil {
+		t.Error("a result of nothing")
 	}
 }
