@@ -1,11 +1,14 @@
 package infill
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"infill/tokenize"
 )
 
 // Probabilities of enumerated fills are those of the energy, at any temperature, and
@@ -102,5 +105,42 @@ func TestManyBlanks(t *testing.T) {
 		if e := o.effort(slots, 2, 4000); e.few && (e.rows > 2000 && e.width > 1) || !e.few && e.rows > 4000 || e.few != (slots > 15) {
 			t.Errorf("%d slots: %+v", slots, e)
 		}
+	}
+}
+
+// A model's table may be longer than the vocabulary: what it holds there is no hint.
+func TestTableLongerThanVocabulary(t *testing.T) {
+	model := longTable{&fakeModel{positions: 16, bond: 1, tokens: len(vocabulary()) + 13}}
+	result, err := New(model, newTokenizer(t)).Fill(t.Context(), "the [MASK] sat on the mat", DefaultOptions(), nil)
+	if err != nil || len(result.Fills) == 0 {
+		t.Fatalf("%v, %v", result, err)
+	}
+	for _, w := range result.Warnings {
+		if strings.Contains(w, "would rather") {
+			t.Errorf("a hint of a token that the vocabulary lacks: %s", w)
+		}
+	}
+}
+
+// longTable is all but sure of a token behind the vocabulary.
+type longTable struct{ *fakeModel }
+
+func (m longTable) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
+	logp, err := m.fakeModel.MaskedLogProbabilities(ctx, ids, slots)
+	for _, row := range logp {
+		row[len(row)-1] = 20
+	}
+	return logp, err
+}
+
+// A vocabulary without words is the model's fault, not the constraints', and is told with its name.
+func TestVocabularyWithoutWords(t *testing.T) {
+	tokenizer, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "."}, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(&fakeModel{positions: 16}, tokenizer).Fill(t.Context(), "[MASK] .", DefaultOptions(), nil)
+	if err == nil || !strings.Contains(err.Error(), "model fake: its vocabulary") {
+		t.Errorf("got %v", err)
 	}
 }

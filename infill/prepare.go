@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -97,6 +98,12 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 		t.KeepCase = o.Case == CaseKeep
 		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
 		if p.variables, p.allowed, err = rules.compile(t, o.Pins); err != nil {
+			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
+				var option *OptionError
+				if errors.As(err, &option) { // nothing constrains it but the model
+					err = misfit(option.Option, "model %s: its vocabulary (vocab.txt or tokenizer.json) lacks what to fill with: %s", f.Model().Name, option.Reason)
+				}
+			}
 			return nil, err
 		}
 		if err := checkTogether(p, o); err != nil {
