@@ -304,6 +304,7 @@ func (p *part) work(ctx context.Context, j Job, state *state) error {
 	width := max(1, j.InFlight)
 	group, inner := errgroup.WithContext(ctx)
 	ordered, todo := make(chan *task, waiting*width), make(chan *task)
+	finished := state.Records // before the writer counts on
 	group.Go(func() error {
 		defer close(ordered)
 		defer close(todo)
@@ -314,7 +315,7 @@ func (p *part) work(ctx context.Context, j Job, state *state) error {
 				return fmt.Errorf("%s: %w", j.Input.Path, notThere(err))
 			}
 			sum.add(r)
-			if n < state.Records {
+			if n < finished {
 				continue
 			}
 			t := &task{record: r, done: make(chan struct{})}
