@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -180,43 +179,15 @@ func candidates(ctx context.Context, f *infill.Filler, text string, targets []in
 }
 
 // likeliest are the tokens of highest log-probability, the likeliest first; equals go
-// by their number.
+// by their number. among is ascending; nil is the whole vocabulary.
 func likeliest(logp []float32, among []int, top int) []int {
-	h := &least{logp: logp}
-	consider := func(id int) {
-		if len(h.ids) < top {
-			heap.Push(h, id)
-		} else if logp[id] > logp[h.ids[0]] {
-			h.ids[0] = id
-			heap.Fix(h, 0)
+	if among == nil {
+		among = make([]int, len(logp))
+		for id := range among {
+			among[id] = id
 		}
 	}
-	if among != nil {
-		for _, id := range among {
-			consider(id)
-		}
-	} else {
-		for id := range logp {
-			consider(id)
-		}
-	}
-	slices.SortFunc(h.ids, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), cmp.Compare(a, b)) })
-	return h.ids
-}
-
-type least struct {
-	logp []float32
-	ids  []int
-}
-
-var _ heap.Interface = (*least)(nil)
-
-func (h *least) Len() int           { return len(h.ids) }
-func (h *least) Less(i, j int) bool { return h.logp[h.ids[i]] < h.logp[h.ids[j]] }
-func (h *least) Swap(i, j int)      { h.ids[i], h.ids[j] = h.ids[j], h.ids[i] }
-func (h *least) Push(x any)         { h.ids = append(h.ids, x.(int)) }
-func (h *least) Pop() any {
-	last := h.ids[len(h.ids)-1]
-	h.ids = h.ids[:len(h.ids)-1]
-	return last
+	ids := slices.Clone(infill.Candidates(among, logp, top))
+	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(logp[b], logp[a]) })
+	return ids
 }
