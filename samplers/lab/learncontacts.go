@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -93,22 +92,13 @@ func (o *learnContacts) plan(context.Context) (*plan, error) {
 	if o.alignment != "" {
 		p.columns = slices.Delete(p.columns, 1, 2) // the true couplings are not known
 	}
-	for _, spec := range o.samplers {
-		for _, steps := range o.steps {
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"sampler", spec.Label}, {"steps", strconv.Itoa(steps)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run: func(ctx context.Context, b *bench) error {
-						data, err := data.get(ctx, b)
-						if err != nil {
-							return err
-						}
-						return o.train(ctx, b, spec, steps, data, truth)
-					},
-				})
-			}
+	p.cells = trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
+		data, err := data.get(ctx, b)
+		if err != nil {
+			return err
 		}
-	}
+		return o.train(ctx, b, spec, steps, data, truth)
+	})
 	return p, nil
 }
 

@@ -105,23 +105,30 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 	}
 	zero := floats.Norm(truth, 2) / float64(sites)
 	p.notes = append(p.notes, fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f", math.Log(zero)))
-	for _, spec := range o.samplers {
-		for _, steps := range o.steps {
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"sampler", spec.Label}, {"steps", strconv.Itoa(steps)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run: func(ctx context.Context, b *bench) error {
-						data, err := data.get(ctx, b)
-						if err != nil {
-							return err
-						}
-						return o.train(ctx, b, spec, steps, data, truth)
-					},
+	p.cells = trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
+		data, err := data.get(ctx, b)
+		if err != nil {
+			return err
+		}
+		return o.train(ctx, b, spec, steps, data, truth)
+	})
+	return p, nil
+}
+
+// trainings are a cell for each sampler, number of sampling steps an update, and
+// repetition.
+func trainings(samplers specs, steps []int, repeats int, train func(ctx context.Context, b *bench, spec Spec, steps int) error) (cells []cell) {
+	for _, spec := range samplers {
+		for _, n := range steps {
+			for repeat := range repeats {
+				cells = append(cells, cell{
+					labels: []parameter{{"sampler", spec.Label}, {"steps", strconv.Itoa(n)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
+					run:    func(ctx context.Context, b *bench) error { return train(ctx, b, spec, n) },
 				})
 			}
 		}
 	}
-	return p, nil
+	return cells
 }
 
 // truth is the true W: the coupling between neighbours, as [targets.Ising] has it.
