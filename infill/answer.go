@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"infill/lm"
 	"infill/samplers"
@@ -57,8 +56,12 @@ type answer struct {
 	paretoK, rHat              *float64
 	mean, meanError            float64 // of U
 	missed                     bool    // the accuracy within the budget
-	few                        bool    // the budget affords too few draws for it
+	few                        bool    // the budget afforded too few draws for it
+	news                       bool    // the last draws still found some of the likeliest fills
 	found                      bool    // by a search: there are no probabilities yet
+	note                       string  // where an interrupted run ended, in words
+	steps                      int     // that chains have made of a run that was interrupted
+	longer                     []longWord
 }
 
 // of is the probability of a fill, with its standard error.
@@ -105,11 +108,8 @@ func (r *run) enumerable() bool {
 	if r.target == nil {
 		return true
 	}
-	rows := states * float64(len(r.template.Slots))
-	if target, ok := r.target.(lm.EnumerableTarget); ok {
-		rows = target.EnumerationRows()
-	}
-	limit := float64(exactRows)
+	rows := enumerationRows(r.target)
+	limit := float64(exactRows) * float64(1+len(r.others))
 	if r.options.Budget.Rows > 0 {
 		limit = min(limit, float64(r.options.Budget.Rows))
 	}
@@ -119,7 +119,8 @@ func (r *run) enumerable() bool {
 // enumerate goes through all fills.
 func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, error) {
 	n := len(r.variables)
-	energy := make([]float64, int(r.states()))
+	energy := slices.Repeat([]float64{math.NaN()}, int(r.states()))
+	r.sofar = func() *answer { return r.enumerated(energy) }
 	target, enumerable := r.target.(lm.EnumerableTarget)
 	var err error
 	switch {
@@ -128,7 +129,10 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 			energy[category] = float64(r.logp[0][token])
 		}
 	case r.options.Joint == JointAG && n == 2:
-		energy, err = r.closest(ctx)
+		var closest []float64
+		if closest, err = r.closest(ctx); err == nil {
+			energy = closest
+		}
 	case enumerable:
 		rows := int(target.EnumerationRows())
 		err = target.Enumerate(ctx, energy, func(done int) {
@@ -137,7 +141,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 			}
 		})
 	default:
-		err = r.energies(ctx, energy)
+		err = energies(ctx, r.target, energy)
 	}
 	if err != nil {
 		return nil, err
@@ -151,25 +155,25 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 	if math.IsInf(highest, -1) {
 		return nil, misfit("slot", "the constraints forbid every fill of the candidates: loosen them, or raise candidates")
 	}
-	probability := make([]float64, len(energy))
-	total := 0.0
-	for i, u := range energy {
-		probability[i] = math.Exp((u - highest) / t)
-		total += probability[i]
-	}
-	for i, u := range energy {
-		probability[i] /= total
-		if probability[i] > 0 {
-			a.mean += probability[i] * u
-		}
-	}
-	a.logZ = highest/t + math.Log(total)
-	a.meanError = 0
-	// Fills that read alike are listed once, so a few more than asked for are kept.
-	for _, i := range largest(probability, 4*r.options.Top+64) {
+	for _, i := range largest(energy, r.kept()) {
 		a.states, a.energy = append(a.states, r.combination(i)), append(a.energy, energy[i])
 	}
-	a.marginals = r.listed(r.enumeratedMargins(probability), 0)
+	probability, total := energy, 0.0
+	for i, u := range energy {
+		if p := math.Exp((u - highest) / t); p > 0 {
+			probability[i] = p
+			total += p
+			a.mean += p * u
+		} else {
+			probability[i] = 0
+		}
+	}
+	a.mean /= total
+	for i := range probability {
+		probability[i] /= total
+	}
+	a.logZ = highest/t + math.Log(total)
+	a.marginals = r.listed(r.enumeratedMargins(probability), 0, 0)
 	return a, nil
 }
 
@@ -185,22 +189,6 @@ func (r *run) combination(i int) []int {
 	return state
 }
 
-// energies asks a target that cannot enumerate by itself for U of every fill.
-func (r *run) energies(ctx context.Context, energy []float64) error {
-	const batch = 256
-	for first := 0; first < len(energy); first += batch {
-		part := energy[first:min(first+batch, len(energy))]
-		var states []int
-		for i := range part {
-			states = append(states, r.combination(first+i)...)
-		}
-		if err := r.target.Energy(ctx, states, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // closest is log J of two slots, by their conditionals.
 func (r *run) closest(ctx context.Context) ([]float64, error) {
 	target, ok := r.target.(samplers.ConditionalTarget)
@@ -211,6 +199,19 @@ func (r *run) closest(ctx context.Context) ([]float64, error) {
 	return joint, err
 }
 
+// kept is how many fills an answer holds: those that read alike are listed once, so a few
+// more than asked for.
+func (r *run) kept() int { return 4*r.options.Top + 64 }
+
+// doubles are the numbers in double precision.
+func doubles(numbers []float32) []float64 {
+	list := make([]float64, len(numbers))
+	for i, x := range numbers {
+		list[i] = float64(x)
+	}
+	return list
+}
+
 // largest are the places of the n largest numbers, the largest first; of equals the
 // first.
 func largest(numbers []float64, n int) []int {
@@ -218,7 +219,7 @@ func largest(numbers []float64, n int) []int {
 	for i, x := range numbers {
 		if len(kept.places) < n {
 			heap.Push(kept, i)
-		} else if x > numbers[kept.places[0]] {
+		} else if n > 0 && x > numbers[kept.places[0]] {
 			kept.places[0] = i
 			heap.Fix(kept, 0)
 		}
@@ -273,8 +274,9 @@ type margin struct {
 }
 
 // listed writes the likeliest values of the blanks. squares is the sum over all draws
-// of their squared weights, 0 where the probabilities have no error.
-func (r *run) listed(margins [][]*margin, squares float64) [][]Marginal {
+// of their squared weights, 0 where the probabilities have no error, and unseen what one
+// draw more may weigh.
+func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal {
 	list := make([][]Marginal, len(margins))
 	for blank, all := range margins {
 		b := r.template.Blanks[blank]
@@ -283,7 +285,7 @@ func (r *run) listed(margins [][]*margin, squares float64) [][]Marginal {
 			tokens := r.tokens(m.state)
 			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots], Probability: m.p}
 			// The delta method for a ratio: Σ w² (1[has it] − p)².
-			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares))
+			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares) + unseen*unseen*m.p*(1-m.p))
 			list[blank] = append(list[blank], value)
 		}
 	}
@@ -301,17 +303,20 @@ func (r *run) enumeratedMargins(probability []float64) [][]*margin {
 			strides[v] = size
 			size *= r.variables[v].categories()
 		}
-		sums := make([]float64, size)
-		state, at := make([]int, n), 0
-		for _, p := range probability {
-			sums[at] += p
-			for v := n - 1; v >= 0; v-- {
-				if state[v]++; state[v] < r.variables[v].categories() {
-					at += strides[v]
-					break
+		sums := probability
+		if len(of) < n {
+			sums = make([]float64, size)
+			state, at := make([]int, n), 0
+			for _, p := range probability {
+				sums[at] += p
+				for v := n - 1; v >= 0; v-- {
+					if state[v]++; state[v] < r.variables[v].categories() {
+						at += strides[v]
+						break
+					}
+					at -= strides[v] * (state[v] - 1)
+					state[v] = 0
 				}
-				at -= strides[v] * (state[v] - 1)
-				state[v] = 0
 			}
 		}
 		for _, at := range largest(sums, mostMarginals) {
@@ -325,27 +330,28 @@ func (r *run) enumeratedMargins(probability []float64) [][]*margin {
 	return margins
 }
 
-// weighedMargins sums the weights of draws, which add up to one, by what each blank
+// weighedMargins sums the weights of points, which add up to one, by what each blank
 // holds.
-func (r *run) weighedMargins(draws interface{ State(i int) []int }, weights []float64) [][]*margin {
+func (r *run) weighedMargins(points []samplers.Point) [][]*margin {
 	margins := make([][]*margin, len(r.template.Blanks))
 	var key []byte
 	for blank, of := range r.blankVariables() {
 		seen := map[string]*margin{}
-		for i, w := range weights {
-			state := draws.State(i)
+		for _, point := range points {
 			key = key[:0]
 			for _, v := range of {
-				key = append(strconv.AppendInt(key, int64(state[v]), 36), ' ')
+				key = append(strconv.AppendInt(key, int64(point.State[v]), 36), ' ')
 			}
 			m := seen[string(key)]
 			if m == nil {
-				m = &margin{state: state}
+				m = &margin{state: point.State}
 				seen[string(key)] = m
 				margins[blank] = append(margins[blank], m)
 			}
-			m.p += w
-			m.squares += w * w
+			m.p += point.Weight
+			if point.Drawn {
+				m.squares += point.Weight * point.Weight
+			}
 		}
 	}
 	return margins
@@ -380,161 +386,20 @@ func (r *run) variableOrders() ([][]int, error) {
 	return orders, nil
 }
 
-// drawnAtOnce is how many weighted draws are made at once.
-const drawnAtOnce = 64
-
-// weigh draws from the chain rule, and weighs the draws, until the probabilities are
-// accurate enough.
-func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error) {
-	o := &r.options
-	target, err := samplers.Temper(r.target, r.temperature())
-	if err != nil {
-		return nil, err
-	}
-	orders, err := r.variableOrders()
-	if err != nil {
-		return nil, err
-	}
-	effort := o.effort(len(r.variables), len(orders), float64(o.Budget.Rows))
-	known := newFound(len(r.variables))
-	walked := target // without an observer of its own
-	var draws *samplers.Importance
-	if masked, ok := target.(samplers.MaskedConditionalTarget); ok && observe != nil {
-		target = heard{masked, func() {
-			_, share := r.spent()
-			if effort.few {
-				share = min(float64(r.target.Counts().Rows+r.rows)/effort.rows, 1)
-			}
-			progress := r.advance(int(share*100), 100, nil)
-			switch {
-			case draws != nil && draws.Len() > 0:
-				progress.Answer = func() *Result { return r.state(r.weighed(draws, draws.Normaliser(), known)) }
-			case len(known.energy) > 0:
-				progress.Answer = func() *Result { return r.state(r.searched(known)) }
-			}
-			observe(progress)
-		}}
-	}
-	if o.Budget.Seconds > 0 || effort.few {
-		// A first fill is soon there, and tells how long a row takes.
-		start, rows := time.Now(), r.target.Counts().Rows
-		if err := r.search(ctx, target, orders[:1], 1, known); err != nil {
-			return nil, err
-		}
-		if rows = r.target.Counts().Rows - rows; o.Budget.Seconds > 0 {
-			perRow := time.Since(start).Seconds() / float64(max(1, rows))
-			effort = o.effort(len(r.variables), len(orders), o.Budget.Seconds/perRow)
-		}
-	}
-	if err := r.search(ctx, target, orders, effort.width, known); err != nil {
-		return nil, err
-	}
-	if draws, err = samplers.NewImportance(target, orders...); err != nil {
-		return nil, err
-	}
-	streams := samplers.Streams(o.Seed, r.label, effort.draws)
-	for {
-		if err := draws.Draw(ctx, streams); err != nil {
-			return nil, err
-		}
-		for i := draws.Len() - len(streams); i < draws.Len(); i++ {
-			known.add(draws.State(i), []float64{draws.Energy(i)})
-		}
-		z := draws.Normaliser()
-		done := z.Believable() && z.Error <= o.Error
-		spent, share := r.spent()
-		if z.Draws >= believedAfter && !z.Believable() && !spent {
-			return r.walk(ctx, walked, known, draws, observe)
-		}
-		if !done && !spent && !effort.few {
-			if observe != nil {
-				observe(r.advance(int(share*100), 100, func() *answer { return r.weighed(draws, z, known) }))
-			}
-			continue
-		}
-		if math.IsNaN(z.Log) || math.IsInf(z.Log, 0) {
-			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
-		}
-		a := r.weighed(draws, z, known)
-		a.missed, a.few = !done, effort.few
-		return a, nil
-	}
-}
-
-// spent tells whether the budget is used up, and what share of it is.
-func (r *run) spent() (bool, float64) {
-	b := r.options.Budget
-	share := time.Since(r.began).Seconds() / b.Seconds
-	if b.Seconds == 0 {
-		share = float64(r.target.Counts().Rows+r.rows) / float64(b.Rows)
-	}
-	return share >= 1, min(share, 1)
-}
-
-// An effort is how widely a search looks, and how many draws are weighed at once.
-type effort struct {
-	width, draws int
-	rows         float64 // of the model, that the search and these draws take at most
-	few          bool    // the limit affords no more than these draws
-}
-
-// effort is what a limit of model rows affords. Where the usual search and its first draws
-// take more, both get smaller, so that half the limit suffices, and nothing follows them:
-// so few draws as the rest would pay for tell nothing either.
-func (o *Options) effort(slots, orders int, limit float64) effort {
-	of := func(width, draws int, few bool) effort {
-		// What the energy of a state takes beside the rows that found it.
-		energy := slots
-		if o.Joint == JointChain {
-			energy = slots * (orders - 1)
-		}
-		rows := orders*width*(slots+energy) + draws*orders*slots
-		if o.Joint != JointChain {
-			rows += draws * slots
-		}
-		return effort{width, draws, float64(rows), few}
-	}
-	e := of(beamWidth, drawnAtOnce, false)
-	if e.rows <= limit {
-		return e
-	}
-	for width := beamWidth / 2; ; width /= 2 {
-		if e = of(width, 2*width, true); width == 1 || e.rows <= limit/2 {
-			return e
-		}
-	}
-}
-
-// Rows bounds the model rows that an answer takes, and tells whether the budget affords
-// too few draws for accurate probabilities; 0 where a sampler is named, where seconds bound
-// it, and for a template that cannot be filled.
-func (f *Filler) Rows(template string, o Options) (rows int, few bool) {
+// Rows bounds the model rows that an answer takes; 0 where a sampler is named, where
+// seconds bound it, and for a template that cannot be filled.
+func (f *Filler) Rows(template string, o Options) int {
 	if !o.answers() || o.Budget.Rows == 0 {
-		return 0, false
+		return 0
 	}
 	if _, _, long := f.long(template, &o); long {
-		return 0, false
+		return 0
 	}
 	plans, err := f.plans(template, o)
 	if err != nil {
-		return 0, false
+		return 0
 	}
-	for _, p := range plans {
-		orders := 3
-		if o.Joint == JointChain {
-			list, err := o.Order.slots(p)
-			if err != nil {
-				return 0, false
-			}
-			orders = len(list)
-		}
-		if e := o.effort(len(p.variables), orders, float64(o.Budget.Rows)); e.few {
-			rows, few = rows+int(e.rows), true
-		} else {
-			rows += o.Budget.Rows
-		}
-	}
-	return rows, few
+	return len(plans) * o.Budget.Rows
 }
 
 // heard is a target whose conditionals tell when they have been asked for.
@@ -555,36 +420,9 @@ func (h heard) LogMaskedConditionals(ctx context.Context, states []int, open []b
 // searched is what a search alone has found: likely fills without probabilities.
 func (r *run) searched(known *found) *answer {
 	a := &answer{found: true, distinct: len(known.energy)}
-	for _, i := range known.best(4*r.options.Top + 64) {
+	for _, i := range known.best(r.kept()) {
 		a.states, a.energy = append(a.states, known.state(i)), append(a.energy, known.energy[i]*r.temperature())
 	}
-	return a
-}
-
-// weighed is what weighted draws say.
-func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *found) *answer {
-	t := r.temperature()
-	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: &z.EffectiveSampleSize, paretoK: finiteOrNil(z.ParetoK)}
-	a.distinct = len(known.energy)
-	for _, i := range known.best(4*r.options.Top + 64) {
-		a.states, a.energy = append(a.states, known.state(i)), append(a.energy, known.energy[i]*t)
-	}
-	weights := make([]float64, draws.Len())
-	squares := 0.0
-	for i := range weights {
-		if weights[i] = math.Exp(draws.LogWeight(i) - z.Log - math.Log(float64(z.Draws))); weights[i] > 0 {
-			squares += weights[i] * weights[i]
-			a.mean += weights[i] * draws.Energy(i) * t
-		}
-	}
-	for i, w := range weights {
-		if w > 0 {
-			d := w * (draws.Energy(i)*t - a.mean)
-			a.meanError += d * d
-		}
-	}
-	a.meanError = math.Sqrt(a.meanError)
-	a.marginals = r.listed(r.weighedMargins(draws, weights), squares)
 	return a
 }
 
@@ -608,7 +446,7 @@ func (r *run) advance(done, of int, found func() *answer) Progress {
 // state makes a result of an answer.
 func (r *run) state(a *answer) *Result {
 	o := &r.options
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Model: r.filler.Model(), Method: a.method, Seed: o.Seed, Marginals: a.marginals}
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Method: a.method, Seed: o.Seed, Marginals: a.marginals}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
 	}
@@ -638,7 +476,8 @@ func (r *run) state(a *answer) *Result {
 		s.ModelRows += c.Rows
 		s.EnergyEvaluations = c.EnergyEvaluations
 	}
-	if share := r.candidatesShare(a); share > 0 && !a.found {
+	s.LongerWords = len(a.longer)
+	if share := r.candidatesShare(a); share > 0 && !a.found && a.longer == nil {
 		s.CandidatesProbability = &share
 	}
 	top := o.Top
@@ -646,23 +485,31 @@ func (r *run) state(a *answer) *Result {
 		top = max(4*top, 50)
 	}
 	seen := map[string]bool{}
-	for i, state := range a.states {
+	listing, at := r.listing(a)
+	for i, f := range listing {
 		if len(result.Fills) == top {
 			break
 		}
-		ids := r.tokens(state)
-		filled := r.template.Fill(ids)
+		ids := f.tokens
+		filled := f.template.Fill(ids)
 		if seen[filled.Text] {
 			continue
 		}
 		seen[filled.Text] = true
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
-		if !a.found {
-			p, standardError := a.of(i, r.temperature())
+		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: f.energy}
+		switch {
+		case at[i] < 0:
+			p, standardError := math.Exp(f.weighted/r.temperature()-a.logZ), 0.0
+			fill.Probability, fill.ProbabilityError = &p, &standardError
+		case !a.found:
+			p, standardError := a.of(at[i], r.temperature())
 			fill.Probability, fill.ProbabilityError = &p, &standardError
 		}
-		if r.places > 1 {
+		switch {
+		case r.places > 1:
 			fill.Pieces = r.pieces()
+		case a.longer != nil:
+			fill.Pieces = []int{len(ids)}
 		}
 		result.Fills = append(result.Fills, fill)
 	}
@@ -686,7 +533,7 @@ func listedProbability(fills []Fill) *float64 {
 // whole vocabulary; 0 where it is not known. A chain rule sums to one by itself, so
 // that its sum over the candidates is their share.
 func (r *run) candidatesShare(a *answer) float64 {
-	if r.options.Temperature == 1 && a.probability == nil && (r.options.Joint == JointChain || len(r.template.Slots) == 1 && r.options.Joint != JointFilled) {
+	if r.others == nil && r.options.Temperature == 1 && a.probability == nil && (r.options.Joint == JointChain || len(r.template.Slots) == 1 && r.options.Joint != JointFilled) {
 		return min(math.Exp(a.logZ), 1)
 	}
 	return 0
@@ -726,7 +573,9 @@ func (r *run) missedAccuracy(a *answer) string {
 			len(r.variables), r.options.Budget.text(), a.draws)
 	}
 	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative, r.options.Error)
-	if a.method == MethodChains {
+	if a.news {
+		why = "the last draws still found some of the likeliest fills, so that others may be missing"
+	} else if a.method == MethodChains {
 		if a.rHat == nil || *a.rHat >= mixedBelow {
 			why = "the chains do not agree, so that the errors of the probabilities cannot be believed"
 			if a.rHat != nil {

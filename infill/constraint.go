@@ -28,13 +28,14 @@ type Constraints struct {
 	// between its words not counted; 0 is no bound.
 	MinCharacters, MaxCharacters int
 	// MinPieces and MaxPieces are the number of pieces of blanks without a length
-	// of their own and without a list; 0 is one piece. They also bound lists.
+	// of their own and without a list; 0 is one piece, and up to three for the word
+	// of an only blank, which a MinPieces of 1 alone turns off. They also bound lists.
 	MinPieces, MaxPieces int
 }
 
 // Any tells whether there is a constraint.
 func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MaxPieces > 0
+	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
 }
 
 // A tokenClass is what blanks ask of a token.
@@ -143,8 +144,9 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 	if b.High > 0 {
 		low, high = b.Low, b.High
 	}
+	low = max(low, r.MinPieces)
 	if r.MaxPieces > 0 {
-		low, high = max(low, r.MinPieces), min(high, r.MaxPieces)
+		high = min(high, r.MaxPieces)
 	}
 	fills := map[int][][]int{}
 	for _, word := range words {
@@ -226,7 +228,7 @@ func (r *rules) lengths(blanks []tokenize.Blank) [][2]int {
 		case r.patterns[i] != nil && r.MaxPieces == 0:
 			lengths[i] = [2]int{1, r.patternPieces()}
 		default:
-			lengths[i] = [2]int{max(r.MinPieces, 1), max(r.MaxPieces, 1)}
+			lengths[i] = [2]int{max(r.MinPieces, 1), max(r.MinPieces, r.MaxPieces, 1)}
 		}
 	}
 	return lengths
@@ -438,11 +440,14 @@ func (r *rules) support(b tokenize.Blank, piece int) []int {
 	if !b.TouchesLeft && !r.Any() && r.fill == FillAny {
 		return r.filler.fillable
 	}
+	list := r.kinds(b, piece == 0)
+	if !r.Any() {
+		return list
+	}
 	var support []int
 	one := make([]int, 1)
-	for _, id := range r.filler.fillable {
+	for _, id := range list {
 		switch one[0] = id; {
-		case !r.takes(id) || piece == 0 && !r.begins(b, id):
 		case b.Slots == 1 && !r.allows(b, one):
 		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
 		case r.length != nil && r.MaxCharacters > 0 && r.length[id] > r.MaxCharacters:
@@ -451,6 +456,30 @@ func (r *rules) support(b tokenize.Blank, piece int) []int {
 		}
 	}
 	return support
+}
+
+// kinds are the tokens of the kind that a blank takes, ascending, in its first place or in
+// another. They are found once for all templates.
+func (r *rules) kinds(b tokenize.Blank, first bool) []int {
+	type kind struct {
+		fill                      FillKind
+		first, touchesLeft, opens bool
+	}
+	find := func() []int {
+		var list []int
+		for _, id := range r.filler.fillable {
+			if r.takes(id) && (!first || r.begins(b, id)) {
+				list = append(list, id)
+			}
+		}
+		return slices.Clip(list)
+	}
+	key := kind{r.fill, first, first && b.TouchesLeft, first && b.Opens}
+	if list, ok := r.filler.kinds.Load(key); ok {
+		return list.([]int)
+	}
+	list, _ := r.filler.kinds.LoadOrStore(key, find())
+	return list.([]int)
 }
 
 // pinned keeps a variable to what its slots are pinned to.

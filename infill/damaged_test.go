@@ -77,6 +77,7 @@ func TestExpected(t *testing.T) {
 		{"I have a dog and a [MASK]", nil, `^I have a dog and a [\pL\pN]+$`, ""},
 		{"He closed the door and went home [MASK]", nil, `^He closed the door and went home [\pL\pN]+$`, "end the sentence, or --fill tokens"},
 		{"a high[MASK] bridge", nil, `^a high[\pL\pN]+ bridge$`, ""},
+		{"they called it [MASK]ism", nil, `^they called it [\pL]{4,}ism$`, ""}, // not "a" and "ism"
 		{"He lived in New [MASK].", func(o *infill.Options) { o.Top = 1 }, `^He lived in New York\.$`, ""},
 		{"THE [MASK] SAT ON THE MAT", nil, `^THE [\p{Lu}\pN]+ SAT ON THE MAT$`, ""},
 		{"They were [MASK] and [MASK] .", func(o *infill.Options) { o.Distinct = true }, `^They were [\pL\pN]+ and [\pL\pN]+ \.$`, ""},

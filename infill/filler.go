@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,6 +69,7 @@ type Filler struct {
 	classes      func() []tokenClass // of each token, [vocabulary]
 	reads        func() []string     // the letters of each that is a word or a piece of one
 	going        func() []int        // the pieces that go on with a word
+	kinds        sync.Map            // the tokens of each kind of blank, see rules.kinds
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -149,7 +151,8 @@ func (f *Filler) Close() error {
 //
 // Errors: *OptionError for the options, those that do not fit the template among
 // them, *tokenize.InputError for the template; ctx.Err() when the run was
-// cancelled, which stops a running call of the model. The same options, template,
+// cancelled, which stops a running call of the model: the result beside it is
+// what was found by then, marked as Unfinished, or nil. The same options, template,
 // model, machine and number of threads give the same result but for its Seconds,
 // whatever was filled before.
 func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
@@ -164,6 +167,9 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 func (f *Filler) fillText(ctx context.Context, template string, o Options, escaped bool, observe func(Progress)) (*Result, error) {
 	start := time.Now()
 	if typed, lengths, long := f.long(template, &o); long {
+		if o.Together != nil {
+			return nil, misfit("together", "the first text has more tokens than the window of %d: shorten it, or give a larger window", f.windowTokens(&o))
+		}
 		result, err := f.fillLong(ctx, typed, lengths, o, observe)
 		return result, cancelled(ctx, err)
 	}
@@ -181,6 +187,16 @@ func (f *Filler) fillText(ctx context.Context, template string, o Options, escap
 	results := make([]*Result, len(plans))
 	for i, p := range plans {
 		if results[i], err = f.fill(ctx, model, p, o, start, observe); err != nil {
+			if i > 0 {
+				results[0] = merge(results[:i], o)
+				results[0].Unfinished = true
+				results[0].Warnings = slices.Insert(results[0].Warnings, 0, fmt.Sprintf("unfinished: interrupted after %d of %d combinations of lengths", i, len(plans)))
+			}
+			if ctx.Err() != nil && results[0] != nil {
+				results[0].Fills = results[0].Fills[:min(o.Top, len(results[0].Fills))]
+				results[0].Stats.Seconds = time.Since(start).Seconds()
+				return results[0], ctx.Err()
+			}
 			return nil, cancelled(ctx, err)
 		}
 	}
@@ -199,8 +215,20 @@ func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Optio
 		return nil, err
 	}
 	r.began = start
-	if o.answers() {
+	result, err := r.result(ctx, observe)
+	if err != nil {
+		return r.unfinished(ctx), err
+	}
+	return result, nil
+}
+
+// result answers or samples, and ranks.
+func (r *run) result(ctx context.Context, observe func(Progress)) (*Result, error) {
+	if r.options.answers() {
 		a, err := r.answer(ctx, observe)
+		if err == nil && r.rules != nil && r.target == nil && r.others == nil {
+			err = r.lengthen(ctx, a)
+		}
 		if err != nil {
 			return nil, err
 		}

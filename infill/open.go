@@ -23,6 +23,8 @@ type OpenOptions struct {
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
 	FindLibrary func(ctx context.Context) (path string, err error)
+	// Tell, when not nil, hears at Close which parts of the model ran where, see [lm.Options].
+	Tell func(line string)
 	// Loaded, when not nil, hears of the model once it is ready to run.
 	Loaded func(Model)
 }
@@ -44,7 +46,7 @@ func Open(o OpenOptions) (*Filler, error) {
 	}
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision}
+		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {

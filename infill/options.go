@@ -150,6 +150,10 @@ type Options struct {
 	Ladder      []float64
 	Rank        Rank
 	LengthScore LengthScore
+	// Together, where not nil, are further templates whose blanks take the same fills as
+	// the template's: U is then the sum over all of them. A blank with a name answers to
+	// that of its name, the others to each other in their order.
+	Together []string
 	// Constraints must not change while they are used.
 	Constraints
 	// Window is the number of tokens that the model sees of a text at most, [CLS] and

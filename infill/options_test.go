@@ -135,7 +135,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		o := DefaultOptions()
-		if err := option.Set(&o, "?"); err == nil && option.Name != "ban" {
+		if err := option.Set(&o, "?"); err == nil && option.Name != "ban" && option.Name != "together" {
 			t.Errorf("%s takes ?", option.Name)
 		}
 	}
@@ -155,7 +155,7 @@ func TestSigned(t *testing.T) {
 	o := DefaultOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
-	o.Distinct = true
+	o.Distinct, o.Together = true, []string{twoSlots}
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	// Auto has no chains, and chains have no error to reach; energy is joint.
 	answers := DefaultOptions()
@@ -170,7 +170,7 @@ func TestSigned(t *testing.T) {
 			}
 			continue
 		}
-		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains"}[option.Name]
+		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains", "together": "texts"}[option.Name]
 		if key == "" {
 			key = option.Name
 		}

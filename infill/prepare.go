@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -26,6 +28,10 @@ type plan struct {
 	// allowed judges the tokens of all slots where the variables' supports cannot
 	// say it all; nil: everything is allowed.
 	allowed func(tokens []int) bool
+	// others are those of the further texts, their variables in the order of these.
+	others []*plan
+	// rules are not nil where the only blank may take a word of several pieces, too.
+	rules *rules
 	// place is the number of this plan among those of the template's lengths.
 	place, places int
 }
@@ -52,6 +58,11 @@ func (p *plan) together() string {
 	if p.allowed != nil {
 		return "limits on several slots together"
 	}
+	for _, other := range p.others {
+		if why := other.together(); why != "" {
+			return why
+		}
+	}
 	return ""
 }
 
@@ -59,6 +70,10 @@ func (p *plan) together() string {
 // of the lengths its blanks may have.
 func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 	typed, err := f.tokenizer.Shortest(template)
+	if err != nil {
+		return nil, err
+	}
+	others, err := f.otherPlans(typed, o)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +107,9 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 		}
 	}
 	for i, t := range templates {
+		if o.Fill == FillWords {
+			f.goOn(t)
+		}
 		if err := f.checkLength(len(t.IDs)); err != nil {
 			return nil, err
 		}
@@ -106,12 +124,44 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 			}
 			return nil, err
 		}
+		if err := f.alignTogether(p, o, others); err != nil {
+			return nil, err
+		}
 		if err := checkTogether(p, o); err != nil {
 			return nil, err
+		}
+		if rules.oneWord(t, &o) {
+			p.rules = rules
 		}
 		plans = append(plans, p)
 	}
 	return plans, nil
+}
+
+// goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the
+// word that fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any
+// other. Only IDs and Slots change, which the model is asked by.
+func (f *Filler) goOn(t *tokenize.Template) {
+	for _, b := range t.Blanks {
+		if !b.TouchesRight {
+			continue
+		}
+		from := t.Slots[b.First+b.Slots-1] + 1
+		to := from + 1
+		for f.tokenizer.Continues(t.IDs[to]) {
+			to++
+		}
+		word := ""
+		for _, id := range t.IDs[from:to] {
+			word += f.pieceText(id)
+		}
+		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, f.continuations()); err == nil {
+			t.IDs, t.Slots = slices.Concat(t.IDs[:from], ids, t.IDs[to:]), slices.Clone(t.Slots)
+			for i := b.First + b.Slots; i < len(t.Slots); i++ {
+				t.Slots[i] += len(ids) - (to - from)
+			}
+		}
+	}
 }
 
 // Check reads a template with the options without running the model: what Fill
@@ -190,6 +240,11 @@ type run struct {
 	// [slots][vocabulary].
 	logp  [][]float32
 	began time.Time // the fill
+	// sofar is what is known where the run ends here; nil where nothing is.
+	sofar func() *answer
+	// pricedFrom is since when, and since how many rows, the time of a row is taken.
+	pricedFrom time.Time
+	pricedRows int64
 }
 
 // prepare asks the model what is likely, and makes a run of a plan.
@@ -200,6 +255,9 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 		// No template holds a NUL, so no other run's streams are these.
 		r.label += "\x00" + fmt.Sprint(r.pieces())
 	}
+	for _, text := range o.Together {
+		r.label += "\x00" + text
+	}
 	r.streams = samplers.Streams(o.Seed, r.label, o.Chains)
 
 	logp, err := model.MaskedLogProbabilities(ctx, r.template.IDs, r.template.Slots)
@@ -207,7 +265,10 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 		return nil, err
 	}
 	r.rows, r.logp = 1, logp
-	support := make([][]int, len(r.template.Slots))
+	if err := r.withTogether(ctx); err != nil {
+		return nil, err
+	}
+	logp = r.logp
 	weights := make([][]float32, len(r.variables))
 	r.variables = slices.Clone(r.variables)
 	r.foreign()
@@ -223,25 +284,15 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 			v.support = r.narrowed(v.support, sumOver(v.slots, logp))
 		}
 		weights[n] = v.logWeights(logp)
-		for i, slot := range v.slots {
-			support[slot] = v.supportOf(i)
-		}
 	}
-	energy, err := o.energy(p)
-	if err != nil {
+	if _, err := o.energy(p); err != nil {
 		return nil, err
 	}
 	if o.answers() && len(r.template.Slots) == 1 && r.together() == "" && o.Joint != JointFilled {
 		return r, nil // the row that has run says it all
 	}
-	energy.Gradient, energy.Support, energy.Distances = r.options.Gradient, support, samplers.Describe(o.Sampler).Distances
-	if r.target, err = model.NewTarget(r.template.IDs, r.template.Slots, energy); err != nil {
+	if r.target, err = r.targets(o); err != nil {
 		return nil, err
-	}
-	if r.together() != "" {
-		if r.target, err = newVariableTarget(r.target, r.variables, r.allowed); err != nil {
-			return nil, err
-		}
 	}
 	if o.Mode == ModeDecode || o.answers() {
 		return r, nil
@@ -289,7 +340,7 @@ func (r *run) foreign() {
 // hint says so where the tokens that a blank may not take hold most of the probability of
 // its first slot, and one of them a tenth at least.
 func (r *run) hint(v *variable, logp [][]float32) {
-	if r.options.Fill == FillAny || r.options.Pins != nil || v.listed || v.words != nil {
+	if r.others != nil || r.options.Fill == FillAny || r.options.Pins != nil || v.listed || v.words != nil {
 		return
 	}
 	blank := slices.IndexFunc(r.template.Blanks, func(b tokenize.Blank) bool { return b.First == v.slots[0] })
@@ -300,24 +351,37 @@ func (r *run) hint(v *variable, logp [][]float32) {
 	if b.Pattern != "" {
 		return
 	}
-	highest := slices.Max(row)
-	sum, taken := 0.0, 0.0
 	next := v.support
-	best := -1 // the likeliest token that is left out
+	highest, best := row[0], -1 // best is the likeliest token that is left out
+	for token, l := range row {
+		highest = max(highest, l)
+		if len(next) > 0 && next[0] == token {
+			next = next[1:]
+		} else if best < 0 || l > row[best] {
+			best = token
+		}
+	}
+	if best < 0 || best >= r.filler.tokenizer.VocabularySize() { // the model's table is often longer than the vocabulary
+		return
+	}
+	least := math.Log(0.1)
+	if float64(row[best]-highest) < least { // the sum is 1 at least, by the highest
+		return
+	}
+	sum, taken := 0.0, 0.0
+	next = v.support
 	for token, l := range row {
 		p := math.Exp(float64(l - highest))
 		sum += p
 		if len(next) > 0 && next[0] == token {
 			taken, next = taken+p, next[1:]
-		} else if best < 0 || l > row[best] {
-			best = token
 		}
 	}
-	if best >= r.filler.tokenizer.VocabularySize() { // the model's table is often longer than the vocabulary
+	if taken >= sum/2 || float64(row[best]-highest) < least+math.Log(sum) {
 		return
 	}
-	if taken >= sum/2 || best < 0 || float64(row[best]-highest) < math.Log(sum/10) {
-		return
+	if kind := (&rules{fill: r.options.Fill, filler: r.filler}); kind.takes(best) && kind.begins(b, best) {
+		return // another constraint leaves it out
 	}
 	where := "here"
 	if len(r.template.Blanks) > 1 {
@@ -351,6 +415,13 @@ func (r *run) narrowed(support []int, logp []float32) []int {
 		return support
 	}
 	support = Candidates(support, logp, defaultCandidates)
+	if r.others != nil { // products of distributions do not sum to one
+		shift := float32(floats.LogSumExp(doubles(logp)))
+		logp = slices.Clone(logp)
+		for token := range logp {
+			logp[token] -= shift
+		}
+	}
 	best := slices.Clone(support)
 	slices.SortFunc(best, func(a, b int) int { return cmp.Or(cmp.Compare(logp[b], logp[a]), a-b) })
 	held := 0.0

@@ -11,6 +11,7 @@ import (
 
 	"infill/lm"
 	"infill/samplers"
+	"infill/tokenize"
 )
 
 // rank makes a result of what the chains visited. Of several lengths it rates more
@@ -21,7 +22,7 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 		return nil, err
 	}
 	o := r.options
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Model: r.filler.Model(), Seed: o.Seed, Stats: r.stats(s)}
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Seed: o.Seed, Stats: r.stats(s)}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
 	}
@@ -46,7 +47,7 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 		ids := r.tokens(s.state(at))
 		filled := r.template.Fill(ids)
 		fill := Fill{
-			Rank: i + 1, Text: filled.Text, Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
+			Rank: i + 1, Text: filled.Text, Together: r.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
 			LogLikelihood: s.energy[at], Count: counts[at], FinalCount: finalCounts[at],
 		}
 		if o.Mode == ModeSample {
@@ -181,16 +182,29 @@ func tooFew(found, wanted int) []string {
 	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise the temperature", wanted, found)}
 }
 
-// score rates the fills of a template of several lengths, see Fill.Score.
+// score rates the fills of a template of several lengths, see Fill.Score; of several texts
+// it is their mean.
 func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
-	ids := slices.Clone(r.template.IDs)
-	for slot, position := range r.template.Slots {
+	sum, err := r.scoreIn(ctx, r.template, tokens)
+	for _, other := range r.others {
+		one, err := r.scoreIn(ctx, other.template, r.otherTokens(other, tokens))
+		if err != nil {
+			return 0, err
+		}
+		sum += one
+	}
+	return sum / float64(1+len(r.others)), err
+}
+
+func (r *run) scoreIn(ctx context.Context, t *tokenize.Template, tokens []int) (float64, error) {
+	ids := slices.Clone(t.IDs)
+	for slot, position := range t.Slots {
 		ids[position] = tokens[slot]
 	}
 	var queries []lm.Query
 	words := 0
-	for _, b := range r.template.Blanks {
-		slots := r.template.Slots[b.First : b.First+b.Slots]
+	for _, b := range t.Blanks {
+		slots := t.Slots[b.First : b.First+b.Slots]
 		end := slots[len(slots)-1] + 1
 		for _, position := range slots {
 			masked := []int{position}

@@ -4,11 +4,13 @@ package infill
 // contract: fields may be added, never renamed.
 type Result struct {
 	// Format is the version of this form, 2; the first had no such field.
-	Format    int    `json:"format"`
-	Template  string `json:"template"`
-	Model     Model  `json:"model"`
-	Signature string `json:"signature"`
-	Seed      uint64 `json:"seed"`
+	Format   int    `json:"format"`
+	Template string `json:"template"`
+	// Together are the further templates that were filled alike, see Options.Together.
+	Together  []string `json:"together,omitempty"`
+	Model     Model    `json:"model"`
+	Signature string   `json:"signature"`
+	Seed      uint64   `json:"seed"`
 	// Method tells where probabilities come from: MethodExact, MethodImportance or
 	// MethodChains where the sampler is Auto, and else the sampler's name; "" where the
 	// fills follow no known law.
@@ -45,6 +47,8 @@ type Marginal struct {
 type Fill struct {
 	Rank int    `json:"rank"` // from 1
 	Text string `json:"text"` // the template with the blanks filled
+	// Together are the further templates, filled alike.
+	Together []string `json:"together,omitempty"`
 	// Values holds what each blank holds as it stands in Text, [blanks].
 	Values []string `json:"fills"`
 	// Spans holds the byte range of each of Values in Text, [blanks].
@@ -59,7 +63,8 @@ type Fill struct {
 	// LogLikelihood is U of the fill, in nats; the temperature does not enter.
 	LogLikelihood float64 `json:"log_likelihood"`
 	// Pieces is the number of tokens of each blank, [blanks], where the template
-	// has several lengths; nil where it has one.
+	// has several lengths, or the only blank may take words of several pieces and some
+	// were found, or several windows were filled; nil else.
 	Pieces []int `json:"pieces,omitempty"`
 	// Score compares fills of several lengths, in nats a word; nil where there is
 	// one. It is the mean, over the words of the fills, of the word's
@@ -113,7 +118,11 @@ type Stats struct {
 	// whole vocabulary, nil where it is not known; ListedProbability is what the fills
 	// of the result hold of that of the candidates.
 	CandidatesProbability *float64 `json:"candidates_probability,omitempty"`
-	ListedProbability     *float64 `json:"listed_probability,omitempty"`
+	// LongerWords is how many words of several pieces are candidates too, the likeliest
+	// that a search has met; their log-likelihoods compare by probability alone, in which
+	// the prior of their number of pieces enters.
+	LongerWords       int      `json:"longer_words,omitempty"`
+	ListedProbability *float64 `json:"listed_probability,omitempty"`
 	// LogNormaliser is the logarithm of the sum of exp(U/T) over the candidates' fills,
 	// and NormaliserError the relative standard error of that sum; nil where a named
 	// sampler filled.

@@ -53,7 +53,10 @@ type sampled struct {
 // sample runs the chains, which the observer, where not nil, hears of.
 func (r *run) sample(ctx context.Context, observe func(Progress)) (*sampled, error) {
 	s := &sampled{pool: newPool(r.options.Chains, len(r.variables)), accepted: make([]float64, r.options.Chains)}
+	m := &met{r: r}
+	r.sofar = m.answer
 	step := func(at samplers.Step, stepSize float64) {
+		m.observe(at)
 		if observe != nil {
 			observe(r.progress(at, stepSize))
 		}

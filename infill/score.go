@@ -195,6 +195,9 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options,
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if o.Together != nil {
+		return nil, misfit("together", "one text is scored at a time")
+	}
 	parsed, err := f.Template(template)
 	if err != nil || len(fills) == 0 {
 		return nil, err

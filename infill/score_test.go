@@ -64,7 +64,7 @@ func TestScoreErrors(t *testing.T) {
 	}{
 		{"the [MASK]", tokenize.ErrUnwantedBlank},
 		{" ", tokenize.ErrEmpty},
-		{strings.Repeat("the ", 10000), tokenize.ErrTooLong},
+		{strings.Repeat("the ", tokenize.MaxText/4+1), tokenize.ErrTooLong},
 	}
 	for _, test := range tests {
 		if _, err := f.Score(t.Context(), test.text, "l2r"); !errors.Is(err, test.want) {

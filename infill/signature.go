@@ -117,6 +117,9 @@ func (r *run) limits(s *signature) {
 		s.add("slot", strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
 	}
 	s.options(o, "ban")
+	if o.Together != nil {
+		s.add("texts", strconv.Itoa(1+len(o.Together)))
+	}
 	if o.Fill != FillAny {
 		s.options(o, "fill")
 	}
@@ -127,6 +130,9 @@ func (r *run) limits(s *signature) {
 		s.options(o, "characters")
 	}
 	s.options(o, "pieces")
+	if r.rules != nil {
+		s.add("pieces", fmt.Sprintf("word:1-%d", wordPieces))
+	}
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))
 	}

@@ -68,7 +68,8 @@ func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths
 		}
 	}
 	var whole *Result
-	text := typed.Text
+	var interrupted error      // beside what was found by then
+	text, end := typed.Text, 0 // of the last blank that was filled in it
 	for _, g := range groups {
 		// The blanks that were filled are text by now: blank g.first is the first.
 		rest, err := f.tokenizer.Shortest(text)
@@ -79,26 +80,41 @@ func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths
 		span := around(rest, count, lengths[g[0]:g[1]+1], tokens)
 		part := o.of(g, len(typed.Blanks))
 		part.Window = f.maxPositions
-		result, err := f.fillText(ctx, text[span[0]:span[1]], part, true, observe)
-		if err != nil {
-			return nil, err
+		var result *Result
+		if result, interrupted = f.fillText(ctx, text[span[0]:span[1]], part, true, observe); result == nil {
+			break
 		}
 		shortest, _ := f.tokenizer.Shortest(text[span[0]:span[1]])
 		result.Windows = []Window{{Blanks: [2]int{g[0] + 1, g[1] + 1}, Tokens: len(shortest.IDs)}}
 		for i := range result.Fills {
 			fill := &result.Fills[i]
 			fill.Text = text[:span[0]] + fill.Text + text[span[1]:]
+			if len(groups) > 1 && fill.Pieces == nil {
+				for _, b := range rest.Blanks[:count] {
+					fill.Pieces = append(fill.Pieces, b.Slots)
+				}
+			}
 			for k := range fill.Spans {
 				fill.Spans[k][0] += span[0]
 				fill.Spans[k][1] += span[0]
 			}
 		}
-		text = result.Fills[0].Text
 		if whole == nil {
 			whole = result
 		} else {
-			whole = join(whole, result, o.Top)
+			whole = join(whole, result, end, o.Top)
 		}
+		if interrupted != nil {
+			break
+		}
+		best := &result.Fills[0]
+		text, end = best.Text, best.Spans[count-1][1]
+	}
+	if whole == nil || interrupted != nil && ctx.Err() == nil {
+		return nil, interrupted
+	}
+	if interrupted != nil && !whole.Unfinished {
+		whole.Unfinished, whole.Warnings = true, slices.Insert(whole.Warnings, 0, "unfinished: interrupted before the last blanks")
 	}
 	// Until here the backslashes kept what is text from becoming a blank.
 	for i := range whole.Fills {
@@ -111,7 +127,7 @@ func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths
 	}
 	whole.Stats.Seconds = time.Since(start).Seconds()
 	whole.Warnings = append([]string{f.windowed(len(typed.IDs), whole.Windows)}, whole.Warnings...)
-	return whole, nil
+	return whole, interrupted
 }
 
 // windowed says what of a long text the model saw.
@@ -224,35 +240,47 @@ func betweenSentences(left, between string) bool {
 }
 
 // join puts the fills of a group behind those of the groups before it. The group was filled
-// with the likeliest fill of those in its place, which its others are taken to go with as well.
-func join(before, group *Result, top int) *Result {
+// with the likeliest fill of those in its place, which its others are taken to go with as well;
+// end is where that fill ends in the texts of the group.
+func join(before, group *Result, end, top int) *Result {
 	const most = 100 // fills of each that are combined
 	a, b := before.Fills[:min(most, len(before.Fills))], group.Fills[:min(most, len(group.Fills))]
-	end := a[0].Spans[len(a[0].Spans)-1][1] // of the text that b has of a[0]
 	joined := *before
 	joined.Fills = nil
-	for _, x := range a {
-		last := x.Spans[len(x.Spans)-1][1]
-		for _, y := range b {
-			f := Fill{
-				Text: x.Text[:last] + y.Text[end:], Values: slices.Concat(x.Values, y.Values), TokenIDs: slices.Concat(x.TokenIDs, y.TokenIDs),
-				Spans: slices.Clone(x.Spans), LogLikelihood: x.LogLikelihood + y.LogLikelihood, Frequency: x.Frequency * y.Frequency,
+	type pair struct {
+		x, y *Fill
+		rank float64 // log-probability, or log-likelihood where there is none
+	}
+	pairs := make([]pair, 0, len(a)*len(b))
+	for i := range a {
+		for j := range b {
+			x, y := &a[i], &b[j]
+			p := pair{x, y, x.LogLikelihood + y.LogLikelihood}
+			if before.Stats.Sampler == Auto && x.Probability != nil && y.Probability != nil {
+				p.rank = math.Log(*x.Probability * *y.Probability)
 			}
-			for _, s := range y.Spans {
-				f.Spans = append(f.Spans, [2]int{s[0] + last - end, s[1] + last - end})
-			}
-			f.Probability, f.ProbabilityError = times(x, y)
-			joined.Fills = append(joined.Fills, f)
+			pairs = append(pairs, p)
 		}
+	}
+	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(q.rank, p.rank) })
+	for i, p := range pairs[:min(top, len(pairs))] {
+		x, y := p.x, p.y
+		last := x.Spans[len(x.Spans)-1][1]
+		f := Fill{
+			Rank: i + 1,
+			Text: x.Text[:last] + y.Text[end:], Values: slices.Concat(x.Values, y.Values), TokenIDs: slices.Concat(x.TokenIDs, y.TokenIDs),
+			Spans: slices.Clone(x.Spans), LogLikelihood: x.LogLikelihood + y.LogLikelihood, Frequency: x.Frequency * y.Frequency,
+		}
+		for _, s := range y.Spans {
+			f.Spans = append(f.Spans, [2]int{s[0] + last - end, s[1] + last - end})
+		}
+		f.Probability, f.ProbabilityError = times(*x, *y)
+		f.Pieces = slices.Concat(x.Pieces, y.Pieces)
+		joined.Fills = append(joined.Fills, f)
 	}
 	joined.Marginals = slices.Concat(before.Marginals, group.Marginals)
 	if group.Method != MethodExact {
 		joined.Method = group.Method
-	}
-	slices.SortStableFunc(joined.Fills, func(x, y Fill) int { return cmp.Compare(y.LogLikelihood, x.LogLikelihood) })
-	joined.Fills = joined.Fills[:min(top, len(joined.Fills))]
-	for i := range joined.Fills {
-		joined.Fills[i].Rank = i + 1
 	}
 	joined.Windows = slices.Concat(before.Windows, group.Windows)
 	for _, w := range group.Warnings {
@@ -267,6 +295,7 @@ func join(before, group *Result, top int) *Result {
 	s.EffectiveDraws, s.ParetoK = worse(s.EffectiveDraws, t.EffectiveDraws, math.Min), worse(s.ParetoK, t.ParetoK, math.Max)
 	s.Draws = max(s.Draws, t.Draws)
 	s.Lengths = nil
+	s.LongerWords += t.LongerWords
 	s.Slots += t.Slots
 	s.ModelRows += t.ModelRows
 	s.EnergyEvaluations += t.EnergyEvaluations

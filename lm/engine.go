@@ -18,7 +18,9 @@ const InFlight = 64
 // and one number of queries share calls, whichever text they come from: a call
 // takes what has gathered while the calls before it ran, so nobody waits for
 // rows that may not come. A caller waits for its rows, so the queue is as long
-// as there are callers.
+// as there are callers. A second call begins beside a first one when enough
+// rows have gathered, or when the first is long: 16 texts in calls of three rows,
+// as they come, cost a quarter more than in calls of seven.
 //
 // What a row gives does not depend on its neighbours: a row always runs at the
 // length of its bucket, alone or not (TestNeighbours).
@@ -27,7 +29,8 @@ type engine struct {
 	workers int // calls at once
 
 	lock    sync.Mutex
-	running int
+	running int // workers
+	tokens  int // in the calls that run
 	spare   []*sharedCall
 	groups  []*group // that have rows waiting
 
@@ -59,6 +62,10 @@ type part struct {
 	*request
 	from, to int
 }
+
+// enough is the tokens of a call that more would make little better, and long
+// those of a call for whose end a few rows do not wait.
+const enough, long = 192, 1024
 
 // patience is how many calls a group may be passed over for a fuller one.
 const patience = 4
@@ -113,10 +120,20 @@ func (e *engine) submit(r *request) {
 	g := e.groups[at]
 	g.requests = append(g.requests, r)
 	g.waiting += r.left
-	if e.running < e.workers {
+	if e.running < e.workers && e.begins(g, e.running) {
 		e.running++
 		go e.work()
 	}
+}
+
+// begins tells whether a group's rows are given a call while others run.
+func (e *engine) begins(g *group, others int) bool {
+	return others == 0 || e.tokens >= long || e.ready(g) >= enough || g.passed >= patience
+}
+
+// ready is the tokens of a group's next call.
+func (e *engine) ready(g *group) int {
+	return min(g.waiting, e.m.chunk.rows(g.tokens, g.perRow)) * g.tokens
 }
 
 // abandon takes back the rows of a request whose caller leaves. It is false
@@ -157,7 +174,7 @@ func (e *engine) finish(r *request) {
 	}
 }
 
-// work makes calls until no row waits.
+// work makes calls until no row waits, or none for this worker.
 func (e *engine) work() {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -172,9 +189,15 @@ func (e *engine) work() {
 			e.spare = append(e.spare, c)
 			return
 		}
+		rows := 0
+		for _, p := range parts {
+			rows += p.to - p.from
+		}
+		e.tokens += rows * tokens
 		e.lock.Unlock()
 		err := e.call(c, parts, tokens)
 		e.lock.Lock()
+		e.tokens -= rows * tokens
 		for _, p := range parts {
 			p.left -= p.to - p.from
 			if err != nil {
@@ -185,14 +208,16 @@ func (e *engine) work() {
 	}
 }
 
-// take gives the rows of the next call: of the group that has waited for too
-// long, or of that with most rows, its oldest requests first.
+// take gives a worker the rows of its next call: of the group that has waited for
+// too long, or of that with most rows, its oldest requests first; none where
+// they wait for another worker's call.
 func (e *engine) take() (parts []part, tokens int) {
 	var best *group
-	step := func(g *group) int { return e.m.chunk.rows(g.tokens, g.perRow) }
-	work := func(g *group) int { return min(g.waiting, step(g)) * g.tokens }
 	for _, g := range e.groups {
-		if best == nil || g.passed >= patience && g.passed > best.passed || best.passed < patience && work(g) > work(best) {
+		if !e.begins(g, e.running-1) {
+			continue
+		}
+		if best == nil || g.passed >= patience && g.passed > best.passed || best.passed < patience && e.ready(g) > e.ready(best) {
 			best = g
 		}
 	}
@@ -203,7 +228,7 @@ func (e *engine) take() (parts []part, tokens int) {
 		g.passed++
 	}
 	best.passed = 0
-	room := step(best)
+	room := e.m.chunk.rows(best.tokens, best.perRow)
 	for room > 0 && len(best.requests) > 0 {
 		r := best.requests[0]
 		n := min(room, r.batch.rows()-r.next)

@@ -2,12 +2,13 @@ package lm
 
 import (
 	"context"
+	"math"
 	"slices"
 )
 
 // enumerationBatch is how many rows an enumeration asks for at once: enough to fill
 // the model's calls, and few enough to tell how far it is.
-const enumerationBatch = 256
+const enumerationBatch = 64
 
 // EnumerationRows implements EnumerableTarget: for each row of the energy as many as
 // the slots that it sees have combinations.
@@ -74,6 +75,7 @@ func (t *target) Enumerate(ctx context.Context, energy []float64, progress func(
 				t.want(t.keyOf(state, r.masked))
 			}
 			if err := t.runPending(ctx); err != nil {
+				t.known(parts, energy, strides, i, seen, first)
 				return err
 			}
 			for n := first; n < last; n++ {
@@ -113,6 +115,45 @@ func (t *target) Enumerate(ctx context.Context, energy []float64, progress func(
 		energy[at] = logMean(t.sums)
 	}
 	return nil
+}
+
+// known writes what an enumeration knows that ends in row first of the term last, which sees the slots seen: U by those parts that are
+// whole for every fill; where there is none, by the first for the fills for which it is; NaN for all others.
+func (t *target) known(parts [][]float64, energy []float64, strides []int, last int, seen []int, first int) {
+	rest := make([]int, len(parts)) // terms of each part that have not ended
+	for i := last; i < len(t.terms); i++ {
+		of := slices.Clone(t.terms[i].parts)
+		slices.Sort(of)
+		for _, p := range slices.Compact(of) {
+			rest[p]++
+		}
+	}
+	var whole []int
+	for p, n := range rest {
+		if n == 0 {
+			whole = append(whole, p)
+		}
+	}
+	current := t.terms[last].parts[0] // a term's own where it alone is missing
+	for at := range energy {
+		known := math.NaN()
+		if len(whole) > 0 {
+			sums := t.sums[:0:len(whole)]
+			for _, p := range whole {
+				sums = append(sums, parts[p][at])
+			}
+			known = logMean(sums)
+		} else if rest[current] == 1 {
+			n := 0
+			for _, j := range seen {
+				n = n*t.categories[j] + at/strides[j]%t.categories[j]
+			}
+			if n < first {
+				known = parts[current][at]
+			}
+		}
+		energy[at] = known
+	}
 }
 
 // combination writes the categories of the given slots in their combination number n

@@ -2,6 +2,7 @@ package lm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -38,6 +39,58 @@ func TestEnumerate(t *testing.T) {
 				if !close32(got[i], want[i]) {
 					t.Fatalf("fill %v: %g, its energy is %g", states[3*i:3*i+3], got[i], want[i])
 				}
+			}
+		})
+	}
+}
+
+// An enumeration that is called off leaves U where it is known: by the orders that are whole, or for the fills whose rows all ran.
+func TestEnumerateKnown(t *testing.T) {
+	m := tiny(t)
+	var support []int
+	for v := range 20 {
+		support = append(support, 5+v)
+	}
+	enumerate := func(ctx context.Context, terms []lm.Term, energy lm.Energy, progress func(int)) ([]float64, error) {
+		target := targetOf(t, m, exampleIDs, exampleSlots[:3], lm.TargetOptions{Support: [][]int{support, support, support}, Terms: terms, Energy: energy}).(lm.EnumerableTarget)
+		u := make([]float64, 20*20*20)
+		return u, target.Enumerate(ctx, u, progress)
+	}
+	for _, c := range []struct {
+		name        string
+		terms, like []lm.Term // like gives what is known
+		energy      lm.Energy
+		rows, known int // of which on it is called off, and fills known then
+	}{
+		{"pll, at first", nil, nil, lm.PLL, 400, 0},
+		{"pll, in its last rows", nil, nil, lm.PLL, 800 + 256, 256 * 20},
+		{"one order", bothWays(), lm.ChainRule([]int{0, 1, 2}, 0), "", 1 + 20 + 256, 256 * 20},
+		{"between orders", bothWays(), lm.ChainRule([]int{0, 1, 2}, 0), "", 1 + 20 + 400, 8000},
+		{"in the second", bothWays(), lm.ChainRule([]int{0, 1, 2}, 0), "", 1 + 20 + 400 + 20, 8000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want, err := enumerate(t.Context(), c.like, c.energy, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			got, err := enumerate(ctx, c.terms, c.energy, func(rows int) {
+				if rows >= c.rows {
+					cancel()
+				}
+			})
+			known := 0
+			for i, u := range got {
+				if math.IsNaN(u) {
+					continue
+				}
+				if known++; !close32(u, want[i]) {
+					t.Fatalf("fill %d: %g, want %g", i, u, want[i])
+				}
+			}
+			if !errors.Is(err, context.Canceled) || known != c.known {
+				t.Errorf("%d fills known, want %d; error %v", known, c.known, err)
 			}
 		})
 	}

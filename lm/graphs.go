@@ -2,6 +2,7 @@ package lm
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"infill/lm/internal/bert"
 	"infill/lm/internal/graphs"
@@ -20,6 +21,18 @@ func graphOf(b *models.Bundle, write func(name string, m graphs.Model) (*onnx.Gr
 		return nil, err
 	}
 	return write(b.Name, m)
+}
+
+// checkFinite refuses an imported graph whose weights are no numbers; package models looks at all others.
+func checkFinite(b *models.Bundle) error {
+	if b.Graph == "" || b.Manifest.FiniteWeights {
+		return nil
+	}
+	m, err := imported.Open(b)
+	if err != nil {
+		return err
+	}
+	return m.CheckFinite(filepath.Split(b.Graph))
 }
 
 // padded tells whether rows of the bundle's model may be padded.

@@ -180,3 +180,40 @@ func TestImportRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A graph with a weight that is no number is refused when it is imported, and when a folder with it is opened; what was looked at is
+// remembered in the store.
+func TestImportedUnfitWeights(t *testing.T) {
+	good := importGraph(t, filepath.Join(exportFixtures, "external-14.onnx"))
+	if !good.Manifest.FiniteWeights {
+		t.Error("not remembered")
+	}
+	dir := t.TempDir()
+	if err := good.CopyTo(dir); err != nil {
+		t.Fatal(err)
+	}
+	// The manifest of a folder may come from anyone: it is made anew, and what it says of the weights is not believed.
+	if err := os.Remove(filepath.Join(dir, "manifest.json")); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "external-14.onnx_data")
+	content, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(content[8:], "\x00\x00\xc0\x7f")
+	if err := os.WriteFile(data, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := models.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lm.Open(t.Context(), opened, lm.Options{Device: "cpu", MaskID: 4})
+	_, imported := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"), "unfit", filepath.Join(exportFixtures, "tokenizer"), 24)
+	for _, err := range []error{err, imported} {
+		if err == nil || !strings.HasPrefix(err.Error(), data+": constant ") || !strings.Contains(err.Error(), ": element 2 is NaN: ") {
+			t.Errorf("error %v", err)
+		}
+	}
+}

@@ -26,8 +26,7 @@ const checkedRows = 64
 // processors with AMX. What passed is remembered beside the prepared weights,
 // for this library and the abilities of this processor.
 func (m *MaskedLM) checkIntegers(ctx context.Context, session *ort.Session, dir string) error {
-	machine := sha256.Sum256(fmt.Appendf(nil, "%s %s %v %v", m.runtime.Version(), m.runtime.Library(), cpu.X86, cpu.ARM64))
-	path := filepath.Join(dir, fmt.Sprintf("rows-agree-%.8x", machine))
+	path := filepath.Join(dir, "rows-agree-"+m.machine())
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -42,6 +41,12 @@ func (m *MaskedLM) checkIntegers(ctx context.Context, session *ort.Session, dir 
 		return fmt.Errorf("model %s: precision int8 cannot be trusted with onnxruntime %s on this processor: %w; take --precision fp32, or let `infill setup` fetch another onnxruntime", m.bundle.Name, m.runtime.Version(), err)
 	}
 	return maybe.WriteFile(path, nil, 0o644)
+}
+
+// machine tells this library on a processor of these abilities from others.
+func (m *MaskedLM) machine() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %v %v", m.runtime.Version(), m.runtime.Library(), cpu.X86, cpu.ARM64))
+	return fmt.Sprintf("%.8x", sum[:])
 }
 
 // checkRows compares each row of calls of 2 to checkedRows rows with the same row

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +32,9 @@ type Options struct {
 	Library string
 	// Progress hears of the fetching; nil: nothing.
 	Progress io.Writer
+	// Tell, when not nil, hears in one line for each session, when it is closed, which of its nodes ran where. On the CPU by
+	// onnxruntime itself there is nothing to tell.
+	Tell func(line string)
 }
 
 // MaskedLM is a masked language model, ready to run. It serves many goroutines
@@ -45,6 +48,7 @@ type MaskedLM struct {
 	mask         int
 	precision    Precision
 	engine       *engine
+	tell         func(line string)
 	padded       bool // rows of one bucket may differ in length
 	// wordEmbeddings is [vocabulary × hidden], read when first asked for.
 	wordEmbeddings func() ([]float32, error)
@@ -61,6 +65,9 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
+	if err := checkFinite(bundle); err != nil {
+		return nil, err
+	}
 	o.Device = precision.Device(o.Device)
 	path := o.Library
 	if path == "" {
@@ -72,7 +79,7 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if err != nil {
 		return nil, err
 	}
-	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: precision}
+	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: precision, tell: o.Tell}
 	if m.precision == INT8 && runtime.Device() != "cpu" {
 		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
 	}
@@ -191,11 +198,16 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		}
 		return nil, err
 	}
-	l.session, err = m.runtime.NewSession(encoded, ort.SessionOptions{
+	kept := l.kept(m, encoded)
+	if l.session = kept.open(l, m); l.session != nil {
+		return l.session, nil
+	}
+	l.session, err = kept.save(m, encoded, ort.SessionOptions{
 		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
-		// OpenVINO 2025.4 compiles no graph with a backward pass: it takes neither the statistics of a layer normalisation nor sums at indices.
-		OwnKernels: l == &m.gradient,
-		BFloat16:   m.precision == BF16 && l != &m.gradient, CompiledDir: compiledDir(m),
+		// In single precision OpenVINO 2025.4 computes gradients that are off by a tenth, and no sooner.
+		OwnKernels: l == &m.gradient && m.precision != BF16,
+		BFloat16:   m.precision == BF16,
+		Placed:     m.placed(l.name),
 	})
 	if err == nil && m.precision == INT8 && l == &m.conditionals {
 		if err = m.checkIntegers(ctx, l.session, dir); err != nil {
@@ -207,6 +219,38 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		return nil, m.named(err)
 	}
 	return l.session, nil
+}
+
+// placed tells where the nodes of a session ran; nil: nobody asked.
+func (m *MaskedLM) placed(session string) func(map[string]map[string]int) {
+	if m.tell == nil || m.runtime.Device() == "cpu" {
+		return nil
+	}
+	return func(places map[string]map[string]int) {
+		var on []string
+		for _, provider := range slices.Sorted(maps.Keys(places)) {
+			name, parts, nodes := strings.TrimSuffix(provider, "ExecutionProvider"), 0, []string{}
+			if name == "CPU" {
+				name = "onnxruntime's own kernels"
+			}
+			for _, operator := range slices.Sorted(maps.Keys(places[provider])) {
+				n := places[provider][operator]
+				switch {
+				case strings.Contains(operator, "subgraph"): // many nodes, compiled as one
+					parts += n
+				case n == 1:
+					nodes = append(nodes, operator)
+				default:
+					nodes = append(nodes, fmt.Sprintf("%d %s", n, operator))
+				}
+			}
+			if parts > 0 {
+				nodes = append(nodes, fmt.Sprintf("parts of the graph compiled as one node each: %d", parts))
+			}
+			on = append(on, "on "+name+": "+strings.Join(nodes, ", "))
+		}
+		m.tell(session + " " + strings.Join(on, "; "))
+	}
 }
 
 // file is the model's: what to name in an error.
@@ -228,17 +272,12 @@ func (m *MaskedLM) named(err error) error {
 // a large model take a second to make, and each session has its own
 // (BenchmarkLarge). Integer products need them.
 func (m *MaskedLM) mapped() bool {
-	const large = 128 << 20 // bytes
-	return m.precision != INT8 && m.bundle.Manifest.Size() >= large
+	return m.precision != INT8 && m.large()
 }
 
-// compiledDir is where OpenVINO keeps compiled models; where there is no cache folder, they are compiled anew.
-func compiledDir(m *MaskedLM) string {
-	root, err := models.CacheDir()
-	if err != nil || !strings.HasPrefix(m.runtime.Device(), openVINO) {
-		return ""
-	}
-	return filepath.Join(root, "openvino", fmt.Sprintf("%.16s-%s-%s", m.bundle.SHA256, m.runtime.Version(), m.precision))
+func (m *MaskedLM) large() bool {
+	const large = 128 << 20 // bytes
+	return m.bundle.Manifest.Size() >= large
 }
 
 // graph is the encoded graph and the folder that its weights are in.
@@ -247,6 +286,9 @@ func (l *lazySession) graph(m *MaskedLM) ([]byte, string, error) {
 		return prepare(m.bundle, m.precision, l.name, l.build)
 	}
 	graph, err := l.build(m.bundle)
+	if err == nil && m.precision == BF16 {
+		err = graph.SingleOutputs()
+	}
 	if err != nil {
 		return nil, "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,12 +92,25 @@ func TestOpenVINOAgrees(t *testing.T) {
 			}
 		}
 		energy, gradient := make([]float64, 3), make([]float64, 3*2*4)
-		made, err := m.NewTarget(ids, slots, lm.TargetOptions{Support: support, Gradient: lm.Full})
-		if err == nil {
-			err = made.(samplers.GradientTarget).EnergyGradient(t.Context(), []int{0, 0, 1, 2, 3, 1}, energy, gradient)
+		states := []int{0, 0, 1, 2, 3, 1}
+		evaluate := func(states []int, energy, gradient []float64) {
+			made, err := m.NewTarget(ids, slots, lm.TargetOptions{Support: support, Gradient: lm.Full})
+			if err == nil {
+				err = made.(samplers.GradientTarget).EnergyGradient(t.Context(), states, energy, gradient)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err != nil {
-			t.Fatal(err)
+		evaluate(states, energy, gradient)
+		// A chain's energy is one number, whatever the chains beside it are, and its gradient up to rounding.
+		for chain := range energy {
+			alone, slope := make([]float64, 1), make([]float64, 2*4)
+			evaluate(states[2*chain:2*chain+2], alone, slope)
+			_, apart := distance(slope, gradient[8*chain:8*chain+8], func(int) bool { return true })
+			if alone[0] != energy[chain] || !(apart < 1e-5) {
+				t.Errorf("%s: chain %d alone: %v %v, among others %v %v", names[i], chain, alone, slope, energy[chain], gradient[8*chain:8*chain+8])
+			}
 		}
 		got = append(append(got, energy...), gradient...)
 		if i == 0 {
@@ -107,6 +121,45 @@ func TestOpenVINOAgrees(t *testing.T) {
 		t.Logf("%s: largest difference %.2g nats", names[i], worst)
 		if bound := map[lm.Precision]float64{lm.FP32: 1e-3, lm.BF16: 1}[m.Description().Precision]; !(worst < bound) {
 			t.Errorf("%s is off by %g nats, more than %g", names[i], worst, bound)
+		}
+	}
+}
+
+// Who asks is told what ran where.
+func TestOpenVINOTells(t *testing.T) {
+	if onOpenVINO(t) {
+		return
+	}
+	bundle, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for precision, want := range map[lm.Precision][]string{
+		lm.FP32: {"conditionals on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph", "gradient on onnxruntime's own kernels: .*MatMul[^;]*$"},
+		lm.BF16: {"conditionals on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph", "gradient on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph"},
+	} {
+		var lines []string
+		m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "openvino", Precision: precision, MaskID: maskID, Tell: func(line string) { lines = append(lines, line) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gradient := range []bool{false, true} {
+			if err := newWorkload(2, 12, 2, 4).run(t.Context(), m, gradient); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %q", precision, lines)
+		if len(lines) != len(want) {
+			t.Errorf("%s: %q", precision, lines)
+			continue
+		}
+		for i, pattern := range want {
+			if !regexp.MustCompile("^" + pattern).MatchString(lines[i]) {
+				t.Errorf("%s: told %q", precision, lines[i])
+			}
 		}
 	}
 }

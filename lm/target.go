@@ -114,7 +114,8 @@ type EnumerableTarget interface {
 	EnumerationRows() float64
 	// Enumerate writes U of every fill, nats, to energy [Π Categories()],
 	// row-major: the category of the last slot runs fastest. progress, where not
-	// nil, hears how many of the rows have been run.
+	// nil, hears how many of the rows have been run. Where it fails, energy holds what is
+	// known by then, U by those orders of the joint that are whole, and NaN elsewhere.
 	Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error
 }
 

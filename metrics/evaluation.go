@@ -297,7 +297,7 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, e
 		return s, append(warnings, Warning{s.Name(), e.whyUndefined(m)}), nil
 	}
 	if e.options.Resamples > 0 && e.units.count >= fewestUnits {
-		interval, err := bootstrap(ctx, m.of, e.units, e.random(), resampling{e.options.Resamples, e.options.Confidence})
+		interval, err := interval(ctx, m.of, e.units, e.random(), resampling{e.options.Resamples, e.options.Confidence})
 		if err != nil {
 			return s, nil, fmt.Errorf("interval of %s: %w", s.Name(), err)
 		}
@@ -371,6 +371,7 @@ func (e *evaluation) signature(key string, c choices) Signature {
 		}
 	}
 	if o.Resamples > 0 {
+		s.add("intervals", "jackknife")
 		s.add("resamples", o.Resamples)
 		s.add("unit", e.units.name)
 		s.add("confidence", o.Confidence)

@@ -47,7 +47,7 @@ type Options struct {
 	UnionFirst int
 	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
 	Top int
-	// Resamples is the number of bootstrap samples; 0 = 1000, negative = no intervals.
+	// Resamples is the number of bootstrap samples and of exchanges of paired tests; 0 = 1000, negative = no intervals.
 	Resamples  int
 	Confidence float64 // 0 = 0.95
 	Seed       uint64  // of the resampling
@@ -223,7 +223,7 @@ const (
 // Bounds below which a number is given, with a warning.
 const (
 	fewestUnits    = 5  // no interval with fewer
-	fewUnits       = 20 // percentile intervals are too narrow with fewer
+	fewUnits       = 20 // what intervals cover was measured from there on
 	fewMatches     = 10 // of the longest n-grams: BLEU and its interval then depend on single matches
 	fewestToDiffer = 6  // with 5 pairs the smallest two-sided p of a randomisation test is 2/32
 )
@@ -262,7 +262,7 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		case units.count < fewestUnits:
 			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name, fewestUnits)})
 		case units.count < fewUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are too narrow: below %d they cover less than they say", units.count, units.name, fewUnits)})
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are rough: what they cover was measured from %d on", units.count, units.name, fewUnits)})
 		}
 	}
 	e.fill(r)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // resampling says how samples are drawn for intervals and tests.
@@ -17,76 +18,119 @@ type resampling struct {
 	confidence float64
 }
 
-// Interval is a bootstrap confidence interval. Low and High are undefined where the score is, or where fewer than nine resamples of
-// ten have one.
+// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined where the score is, where
+// fewer than nine of ten samples have one, and where all of them have the same, as of n-grams of which all or none are unique.
 type Interval struct {
 	Low        Value   `json:"low"`
 	High       Value   `json:"high"`
 	Confidence float64 `json:"confidence"`
-	// StandardError is the standard deviation of the resampled scores.
-	StandardError Value `json:"standard_error"`
-	// Bias is the mean of the resampled scores less the score. For pooled metrics it is what fewer different sentences do to the
-	// score, and is already taken out of Low and High.
-	Bias Value `json:"bias"`
-	// Centred tells that Low and High were moved by −Bias.
-	Centred   bool   `json:"centred"`
-	Resamples int    `json:"resamples"` // those on which the score was defined
-	Units     int    `json:"units"`     // what was drawn with replacement, and how many there are
-	Unit      string `json:"unit"`      // "sentence" or "prompt"
+	// StandardError is the jackknife's; Low and High lie as many of them from the score as Student's t says.
+	StandardError Value  `json:"standard_error"`
+	Samples       int    `json:"samples"` // that the score was computed for
+	Units         int    `json:"units"`   // what is left out in turn, and how many there are
+	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are what is drawn: sentences, or the prompts that they belong to, whose samples are not independent.
+// units are what is left out, drawn and exchanged: sentences, or the prompts that they belong to, whose samples are not independent.
 type units struct {
 	of    []int // per sentence, from 0 without gaps; of two methods' sentences, those that are compared have the same number
 	count int
 	name  string // "sentence" or "prompt"
 }
 
-func (o resampling) undefined(m metric, u units) Interval {
-	return Interval{Low: undefined, High: undefined, Confidence: o.confidence, StandardError: undefined, Bias: undefined, Centred: m.pooled, Units: u.count, Unit: u.name}
+func (o resampling) undefined(u units) Interval {
+	return Interval{Low: undefined, High: undefined, Confidence: o.confidence, StandardError: undefined, Units: u.count, Unit: u.name}
 }
 
-// bootstrap returns the percentile interval of a metric (Efron & Tibshirani 1993, chapter 13; for BLEU, Koehn 2004). Units are drawn with
-// replacement. The result depends on the state of random and on nothing else, not on the number of processors.
-func bootstrap(ctx context.Context, m metric, u units, random *rand.Rand, o resampling) (*Interval, error) {
-	interval, score := o.undefined(m, u), float64(m.value())
-	if math.IsNaN(score) {
-		return &interval, nil
-	}
-	scores, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
-		evaluate, draws, weights := m.evaluator(), make([]int, u.count), make([]int, m.sentences)
-		return func(stream *rand.Rand) float64 {
-			drawUnits(draws, stream)
+const (
+	mostGroups = 200 // of units that are left out together, where there are more units
+	mostPairs  = 400 // of groups that are left out together
+)
+
+// interval is that of a metric.
+func interval(ctx context.Context, m metric, u units, random *rand.Rand, o resampling) (*Interval, error) {
+	return jackknife(ctx, u, m.pooled, random, o, func() func(kept []int) float64 {
+		evaluate, weights := m.evaluator(), make([]int, m.sentences)
+		return func(kept []int) float64 {
 			for i := range weights {
-				weights[i] = draws[u.of[i]]
+				weights[i] = kept[u.of[i]]
 			}
 			return evaluate(weights)
+		}
+	})
+}
+
+// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics two of them. worker returns
+// a function that scores the units kept, which are 1 in a list of all, the others 0. The result depends on the state of random and on
+// nothing else, not on the number of processors.
+//
+// The jackknife counts what k units do together k times (Efron and Stein 1981). Their correction by pairs of units, half of it, makes
+// that k − k(k−1)/4: never less than once up to k = 4.
+func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o resampling, worker func() func(kept []int) float64) (*Interval, error) {
+	in := o.undefined(u)
+	score := worker()(ones(u.count))
+	n := min(u.count, mostGroups)
+	if math.IsNaN(score) || n < 2 {
+		return &in, nil
+	}
+	group := make([]int, u.count)
+	for i := range group {
+		group[i] = i % n
+	}
+	if u.count > n {
+		random.Shuffle(u.count, func(i, j int) { group[i], group[j] = group[j], group[i] })
+	}
+	var out [][2]int // what each sample leaves out
+	for i := range n {
+		out = append(out, [2]int{i, i})
+	}
+	switch pairs := n * (n - 1) / 2; {
+	case pooled && pairs <= mostPairs:
+		for i := range n {
+			for j := range i {
+				out = append(out, [2]int{i, j})
+			}
+		}
+	case pooled:
+		for range mostPairs {
+			i := random.IntN(n)
+			out = append(out, [2]int{i, (i + 1 + random.IntN(n-1)) % n})
+		}
+	}
+	values, err := evaluated(ctx, len(out), func() func(k int) float64 {
+		evaluate, kept := worker(), make([]int, u.count)
+		return func(k int) float64 {
+			for i, g := range group {
+				kept[i] = indicator(g != out[k][0] && g != out[k][1])
+			}
+			return evaluate(kept)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	interval.from(scores, score, o.resamples)
-	return &interval, nil
-}
-
-// from fills the interval from resampled scores, sorting them.
-func (interval *Interval) from(scores []float64, score float64, wanted int) {
-	scores = slices.DeleteFunc(scores, math.IsNaN)
-	interval.Resamples = len(scores)
-	if len(scores) < 2 || 10*len(scores) < 9*wanted {
-		return
+	size := float64(n)
+	single := slices.DeleteFunc(slices.Clone(values[:n]), math.IsNaN)
+	if in.Samples = len(out); len(single) < 2 || 10*len(single) < 9*n {
+		return &in, nil
 	}
-	slices.Sort(scores)
-	mean, deviation := stat.MeanStdDev(scores, nil)
-	interval.StandardError, interval.Bias = Value(deviation), Value(mean-score)
-	shift := 0.0
-	if interval.Centred {
-		shift = score - mean
+	variance := stat.Variance(single, nil) * (size - 1) * (size - 1) / size
+	var together []float64
+	for k := n; k < len(out); k++ {
+		if q := size*score - (size-1)*(values[out[k][0]]+values[out[k][1]]) + (size-2)*values[k]; !math.IsNaN(q) {
+			together = append(together, q)
+		}
 	}
-	tail := (1 - interval.Confidence) / 2
-	interval.Low = Value(quantile(scores, tail) + shift)
-	interval.High = Value(quantile(scores, 1-tail) + shift)
+	if len(together) > 1 {
+		variance = max(variance-stat.Variance(together, nil)/4, variance/4)
+	}
+	deviation := math.Sqrt(variance)
+	if in.StandardError = Value(deviation); deviation <= 1e-12*math.Abs(score) {
+		return &in, nil // all or none: such scores differ less than they may
+	}
+	reach := distuv.StudentsT{Sigma: 1, Nu: size - 1}.Quantile((1+o.confidence)/2) * deviation
+	in.Low, in.High = Value(score-reach), Value(score+reach)
+	return &in, nil
 }
 
 // PairedTest is the comparison of two methods on one metric.
@@ -94,7 +138,7 @@ type PairedTest struct {
 	First      Value `json:"first"`
 	Second     Value `json:"second"`
 	Difference Value `json:"difference"` // second − first
-	// Interval is the paired bootstrap interval of the difference.
+	// Interval is that of the difference, units left out of both methods together.
 	Interval Interval `json:"interval"`
 	// BootstrapP is two-sided: how often the resampled difference, moved to mean 0, is as large as the one seen (Koehn 2004).
 	BootstrapP Value `json:"bootstrap_p"`
@@ -122,7 +166,7 @@ func compare(ctx context.Context, m metric, u units, second []bool, random *rand
 	seen := after - before
 	test := &PairedTest{
 		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined, RandomisationP: undefined,
-		Interval: o.undefined(m, u),
+		Interval: o.undefined(u),
 	}
 	if math.IsNaN(seen) {
 		return test, nil
@@ -143,11 +187,22 @@ func compare(ctx context.Context, m metric, u units, second []bool, random *rand
 	if err != nil {
 		return nil, err
 	}
-	test.Interval.from(differences, seen, o.resamples)
-	if test.Interval.Bias.Defined() {
-		mean := seen + float64(test.Interval.Bias)
-		test.BootstrapP = tail(differences, mean, threshold)
+	if differences = slices.DeleteFunc(differences, math.IsNaN); 10*len(differences) >= 9*o.resamples {
+		test.BootstrapP = tail(differences, stat.Mean(differences, nil), threshold)
 	}
+	left, err := jackknife(ctx, u, m.pooled, random, o, func() func(kept []int) float64 {
+		evaluate, weights := m.evaluator(), make([]int, m.sentences)
+		return func(kept []int) float64 {
+			side(weights, func(unit int, second bool) int { return kept[unit] * indicator(!second) })
+			first := evaluate(weights)
+			side(weights, func(unit int, second bool) int { return kept[unit] * indicator(second) })
+			return evaluate(weights) - first
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	test.Interval = *left
 
 	swapped, err := replicate(ctx, o.resamples, random, func() func(*rand.Rand) float64 {
 		evaluate, swap, weights := m.evaluator(), make([]bool, u.count), make([]int, m.sentences)
@@ -197,36 +252,34 @@ func replicate(ctx context.Context, count int, random *rand.Rand, worker func() 
 	for k := range seeds {
 		seeds[k] = [2]uint64{random.Uint64(), random.Uint64()}
 	}
+	return evaluated(ctx, count, func() func(int) float64 {
+		value, source := worker(), rand.NewPCG(0, 0)
+		stream := rand.New(source)
+		return func(k int) float64 {
+			source.Seed(seeds[k][0], seeds[k][1])
+			return value(stream)
+		}
+	})
+}
+
+// evaluated computes the values 0 to count−1 on all processors.
+func evaluated(ctx context.Context, count int, worker func() func(k int) float64) ([]float64, error) {
 	values := make([]float64, count)
 	group, ctx := errgroup.WithContext(ctx)
 	workers := min(runtime.GOMAXPROCS(0), count)
 	for w := range workers {
 		group.Go(func() error {
 			value := worker()
-			source := rand.NewPCG(0, 0)
-			stream := rand.New(source)
 			for k := w; k < count; k += workers {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				source.Seed(seeds[k][0], seeds[k][1])
-				values[k] = value(stream)
+				values[k] = value(k)
 			}
 			return nil
 		})
 	}
 	return values, group.Wait()
-}
-
-// quantile interpolates linearly between order statistics (Hyndman & Fan 1996, type 7, NumPy's default; gonum's LinInterp is type 4).
-// sorted is not empty.
-func quantile(sorted []float64, p float64) float64 {
-	position := p * float64(len(sorted)-1)
-	k := min(int(position), len(sorted)-1)
-	if k == len(sorted)-1 {
-		return sorted[k]
-	}
-	return sorted[k] + (position-float64(k))*(sorted[k+1]-sorted[k])
 }
 
 func indicator(b bool) int {

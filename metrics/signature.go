@@ -28,7 +28,7 @@ func (s Signature) join(names map[string]string) string {
 func shortKeys() map[string]string {
 	return map[string]string{
 		"metric": "m", "metrics": "m", "paired": "p", "tokenisation": "t", "bleu-n": "n", "smoothing": "s", "length": "l", "n": "g", "top": "k",
-		"references": "r", "excluded": "x", "union-first": "f", "resamples": "b", "unit": "u", "confidence": "c", "seed": "sd", "version": "v",
+		"references": "r", "excluded": "x", "union-first": "f", "intervals": "i", "resamples": "b", "unit": "u", "confidence": "c", "seed": "sd", "version": "v",
 	}
 }
 

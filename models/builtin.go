@@ -9,10 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
+
+	"infill/models/regular"
 )
 
 //go:generate go test -run TestBuiltInManifest -update .
@@ -47,7 +51,8 @@ func (s *Store) builtInDir(manifest *Manifest) string {
 }
 
 // openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and offset, and opens
-// them. What is there already is compared with the program's own bytes at every start: that is exact, and costs a quarter of a SHA-256.
+// them. What is there already is compared with the program's own bytes at every start, the weights where somebody has written to them
+// since they were last compared.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	files, manifest, err := builtIn()
 	if err != nil {
@@ -66,6 +71,7 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set %s to a folder that can be written",
 			DefaultName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
+	manifest.FiniteWeights = true // TestOpenBuiltIn looks at them
 	// Small files are read from the program itself.
 	b := &Bundle{Name: DefaultName, Dir: dir, Manifest: manifest, files: files}
 	if err := b.load(); err != nil {
@@ -127,9 +133,14 @@ func clearLeftovers(dir string, names []string) error {
 
 // differing lists the files that are missing in dir or have other bytes there.
 func differing(files fs.FS, dir string, names []string) ([]string, error) {
+	start := time.Now()
 	var damaged []string
+	known := regular.Unchanged(dir, weightsName)
 	a, b := make([]byte, copyBytes), make([]byte, copyBytes)
 	for _, name := range names {
+		if known && name == weightsName {
+			continue
+		}
 		same, err := equal(files, name, filepath.Join(dir, filepath.FromSlash(name)), a, b)
 		if err != nil {
 			return nil, err
@@ -137,6 +148,9 @@ func differing(files fs.FS, dir string, names []string) ([]string, error) {
 		if !same {
 			damaged = append(damaged, name)
 		}
+	}
+	if !known && !slices.Contains(damaged, weightsName) {
+		regular.Remember(dir, start, weightsName)
 	}
 	return damaged, nil
 }

@@ -31,6 +31,10 @@ func TestBuiltInManifest(t *testing.T) {
 		Licence:     "Apache-2.0",
 		Source:      "sentence-transformers/all-MiniLM-L6-v2, trained on as a masked language model for infill; see README.md",
 		Revision:    "1",
+		// This is so: see below.
+		FiniteWeights: true,
+		// By docs/calibration.md, 1.15 ± 0.04.
+		Joint: &models.Joint{PLLTemperature: 1.15},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +50,15 @@ func TestBuiltInManifest(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want.Encode()), string(stored)); diff != "" {
 		t.Errorf("%s does not describe the files beside it; run go generate ./models (-want +stored):\n%s", models.ManifestName, diff)
+	}
+	unlisted := t.TempDir()
+	for _, f := range want.Files {
+		if err := os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.DefaultName, f.Path), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := models.Open(unlisted); err != nil || !b.Manifest.FiniteWeights {
+		t.Errorf("the weights, looked at one by one: %v", err)
 	}
 	weights, _ := want.File("model.safetensors")
 	if card := read(t, models.DefaultName, "README.md"); !bytes.Contains(card, []byte(weights.SHA256)) {

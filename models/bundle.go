@@ -80,12 +80,14 @@ func (b *Bundle) CopyTo(dir string) error {
 // tells the first that has not. Without one, the sizes and shapes in config, vocabulary and weights must agree.
 //
 // Weights in pytorch_model.bin are not read where they lie: see Store.Import.
-func openFolder(dir string) (*Bundle, error) { return openDir(dir, (*Bundle).refuseUnconverted) }
+func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, (*Bundle).refuseUnconverted) }
 
 // opener opens weights of some form and names the files that it read.
 type opener func(*Bundle) (used []string, err error)
 
-func openDir(dir string, unconverted opener) (*Bundle, error) {
+// openDir is openFolder where unconverted opens weights that torch.save wrote; own tells that a store wrote the manifest: what it says
+// of the weights is believed.
+func openDir(dir string, own bool, unconverted opener) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -96,6 +98,9 @@ func openDir(dir string, unconverted opener) (*Bundle, error) {
 	case err == nil:
 		if b.Manifest, err = parseManifest(manifest); err != nil {
 			return nil, fmt.Errorf("%s: %w", filepath.Join(absolute, manifestName), err)
+		}
+		if !own { // it may come from anyone
+			b.Manifest.FiniteWeights = false
 		}
 		if err := b.Manifest.Verify(absolute); err != nil {
 			return nil, err

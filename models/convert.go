@@ -93,7 +93,7 @@ type conversion struct {
 // checks see what will be written, and the file's size and hash come back.
 func openSource(ctx context.Context, dir string) (*Bundle, *conversion, error) {
 	var converted *conversion
-	b, err := openDir(dir, func(b *Bundle) ([]string, error) {
+	b, err := openDir(dir, false, func(b *Bundle) ([]string, error) {
 		names, err := unconvertedFiles(b.Dir)
 		if err != nil {
 			return nil, err

@@ -75,7 +75,8 @@ func (b *Bundle) openGraph() ([]string, error) {
 }
 
 // ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its weights, which lie
-// beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
+// beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say. The caller has made sure that its
+// weights are finite numbers.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	// Nothing is copied here: Import does that, and this folder goes again.
 	staging, err := os.MkdirTemp("", "infill-import-")
@@ -113,7 +114,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	if err := os.WriteFile(filepath.Join(staging, configName), append(config, '\n'), 0o644); err != nil {
 		return nil, err
 	}
-	b, err := s.Import(ctx, staging, name)
+	b, err := s.importFolder(ctx, staging, name, true)
 	if err != nil { // the staging folder is nothing to the user
 		return nil, errors.New(strings.ReplaceAll(err.Error(), staging+string(filepath.Separator), tokenizer+string(filepath.Separator)))
 	}

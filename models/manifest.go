@@ -38,7 +38,7 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the files that the weights were converted from: where the model is from they can be compared.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
-	// FiniteWeights: every weight was looked at, and is a number that can be calculated with.
+	// FiniteWeights: every weight was looked at, and is a number that can be calculated with. Only a store's manifest is believed.
 	FiniteWeights bool `json:"finite_weights,omitempty"`
 	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
 	Joint *Joint `json:"joint,omitempty"`

@@ -48,7 +48,7 @@ func (s *Store) Open(name string) (*Bundle, error) {
 	if _, _, err := splitName(name); err == nil {
 		entry, err := s.Find(name)
 		if err == nil {
-			b, err := openFolder(entry.Dir)
+			b, err := openDir(entry.Dir, true, (*Bundle).refuseUnconverted)
 			if err != nil {
 				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name, entry.Revision)
 			}

@@ -416,6 +416,11 @@ func (p *draft) close() error { return p.lock.Close() }
 // Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights in
 // pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
+	return s.importFolder(ctx, dir, name, false)
+}
+
+// importFolder is Import; finite tells that the caller has looked at the weights.
+func (s *Store) importFolder(ctx context.Context, dir, name string, finite bool) (*Bundle, error) {
 	source, converted, err := openSource(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -456,6 +461,7 @@ func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	if m.Source == "" {
 		m.Source = source.Dir
 	}
+	m.FiniteWeights = m.FiniteWeights || finite
 	return p.commit(m, defaultRef, names...)
 }
 

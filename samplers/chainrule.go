@@ -263,20 +263,42 @@ func (r *ChainRule) next(open []bool, logp []float64) int {
 // many states [states × slots] with their log q, the highest first. Cost: one
 // conditional a slot for each. It can miss states whose beginning is improbable.
 func (r *ChainRule) Likeliest(ctx context.Context, wide int) (states []int, logq []float64, err error) {
+	slots := len(r.categories)
+	return r.Complete(ctx, make([]int, slots), slices.Repeat([]bool{true}, slots), wide)
+}
+
+// Complete does what Likeliest does for the open slots of each of several states,
+// [states × slots], given the others: a beam of its own for each, all of them asked
+// at once. The completions of the first state come first.
+func (r *ChainRule) Complete(ctx context.Context, states []int, open []bool, wide int) (found []int, logq []float64, err error) {
 	slots, k := len(r.categories), width(r.categories)
 	if wide < 1 {
 		return nil, nil, fmt.Errorf("a beam of %d states: it needs at least one", wide)
 	}
-	states, logq = make([]int, slots), make([]float64, 1)
-	open := slices.Repeat([]bool{true}, slots)
+	if len(states)%slots != 0 || len(open) != len(states) {
+		return nil, nil, fmt.Errorf("%d positions and %d open slots of states of %d slots: give [states × slots] of both", len(states), len(open), slots)
+	}
+	logq = make([]float64, len(states)/slots)
+	of := ascending(len(logq)) // the beam that each state belongs to
+	beams := len(logq)
 	step := max(1, chainRuleNumbers/(slots*k))
-	for range slots {
+	for slices.Contains(open, true) {
 		r.states, r.open = states, resized(r.open, len(open))
 		copy(r.open, open)
-		beam := &beam{wide: wide}
-		for from := 0; from < len(logq); from += step {
+		next := make([]beam, beams)
+		for i := range next {
+			next[i].wide = wide
+		}
+		var asking []int
+		for row := range logq {
+			if slices.Contains(open[row*slots:(row+1)*slots], true) {
+				asking = append(asking, row)
+			} else {
+				next[of[row]].offer(branch{row, -1, 0, logq[row]})
+			}
+		}
+		for rows := range slices.Chunk(asking, step) {
 			// Rows of a beam differ: each is its own group.
-			rows := ascending(len(logq))[from:min(from+step, len(logq))]
 			if err := r.ask(ctx, rows); err != nil {
 				return nil, nil, err
 			}
@@ -289,19 +311,23 @@ func (r *ChainRule) Likeliest(ctx context.Context, wide int) (states []int, logq
 					return nil, nil, errNoDistribution
 				}
 				for v, l := range logp {
-					beam.offer(branch{row, slot, v, logq[row] + l - total})
+					next[of[row]].offer(branch{row, slot, v, logq[row] + l - total})
 				}
 			}
 		}
-		kept := beam.sorted()
-		grown, left := make([]int, 0, len(kept)*slots), make([]bool, 0, len(kept)*slots)
-		logq = logq[:0:0]
-		for _, b := range kept {
-			grown = append(grown, states[b.row*slots:(b.row+1)*slots]...)
-			left = append(left, open[b.row*slots:(b.row+1)*slots]...)
-			at := len(grown) - slots + b.slot
-			grown[at], left[at] = b.category, false
-			logq = append(logq, b.logq)
+		var grown []int
+		var left []bool
+		logq, of = logq[:0:0], of[:0:0]
+		for i := range next {
+			for _, b := range next[i].sorted() {
+				grown = append(grown, states[b.row*slots:(b.row+1)*slots]...)
+				left = append(left, open[b.row*slots:(b.row+1)*slots]...)
+				if b.slot >= 0 {
+					at := len(grown) - slots + b.slot
+					grown[at], left[at] = b.category, false
+				}
+				logq, of = append(logq, b.logq), append(of, i)
+			}
 		}
 		states, open = grown, left
 	}

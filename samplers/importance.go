@@ -12,6 +12,16 @@
 // Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics
 // 2009). The weights themselves are not smoothed: their mean stays unbiased.
 //
+// Where exp(U)/q differs widely, a set A of states whose energies are known, by a
+// search and by the draws before, is summed exactly, and draws tell of the others
+// (Liu, Regier, Tripuraneni, Jordan and McAuliffe, "Rao-Blackwellized Stochastic
+// Gradients for Discrete Distributions", ICML 2019):
+//
+//	Ẑ = mean of  Σ_{x∈A} exp(U(x)) + w_i 1[x_i ∉ A]
+//
+// A grows after every batch of draws. Given all before, the mean of a batch is
+// unbiased, and so is that of all; its variance is that within the batches.
+//
 // The kernel importance makes a chain of it: iterated sampling importance
 // resampling (Tjelmeland 2004; Andrieu, Doucet and Holenstein, JRSS B 2010). Of
 // the state and n draws of q one becomes the next, with probability ∝ w.
@@ -27,6 +37,7 @@ package samplers
 
 import (
 	"context"
+	"encoding/binary"
 	"flag"
 	"math"
 	"math/rand/v2"
@@ -42,13 +53,31 @@ type Importance struct {
 	states    []int // [draws × slots]
 	energy    []float64
 	logWeight []float64
+
+	// Of [Importance.Know]: what is known, the states in the order in which they came,
+	// since which draw each is, and the log of their sum.
+	known       map[string]bool
+	knownStates []int
+	knownEnergy []float64
+	since       []int
+	logKnown    float64
+	// batches tell what was known while draws were made, and which of these were of it.
+	batches []batchOfDraws
+	inside  []bool
+	key     []byte
+}
+
+// batchOfDraws are the draws before to, and not before those of the batch before.
+type batchOfDraws struct {
+	to       int
+	logKnown float64
 }
 
 // NewImportance makes an estimate without draws. orders are those of
 // [NewChainRule]; with several, each draw takes one of them at random, and q is
 // their mean.
 func NewImportance(target Target, orders ...[]int) (*Importance, error) {
-	m := &Importance{target: target}
+	m := &Importance{target: target, logKnown: math.Inf(-1)}
 	if len(orders) == 0 {
 		orders = [][]int{nil}
 	}
@@ -79,7 +108,74 @@ func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	m.states = append(m.states, states...)
 	m.energy = append(m.energy, energy...)
 	m.logWeight = append(m.logWeight, logq...)
+	m.batches = append(m.batches, batchOfDraws{len(m.energy), m.logKnown})
+	for i := range n {
+		m.inside = append(m.inside, m.known != nil && m.known[string(m.keyOf(states[i*m.slots:(i+1)*m.slots]))])
+	}
+	if m.known != nil {
+		m.Know(states, energy)
+	}
 	return nil
+}
+
+// Know adds states of known energies, [states × slots], to those that are summed
+// exactly. From the first call on what is drawn is known to the draws that follow.
+func (m *Importance) Know(states []int, energy []float64) {
+	if m.known == nil {
+		m.known = map[string]bool{}
+	}
+	sums := []float64{m.logKnown}
+	for i, u := range energy {
+		state := states[i*m.slots : (i+1)*m.slots]
+		if key := string(m.keyOf(state)); finite(u) && !m.known[key] {
+			m.known[key] = true
+			m.knownStates, m.knownEnergy = append(m.knownStates, state...), append(m.knownEnergy, u)
+			m.since, sums = append(m.since, len(m.energy)), append(sums, u)
+		}
+	}
+	m.logKnown = logSumExp(sums)
+}
+
+// Forget drops the draws that have been made, for an estimate from what is known and
+// the draws that follow.
+func (m *Importance) Forget() {
+	m.states, m.energy, m.logWeight, m.batches, m.inside = nil, nil, nil, nil, nil
+	clear(m.since)
+}
+
+func (m *Importance) keyOf(state []int) []byte {
+	m.key = m.key[:0]
+	for _, v := range state {
+		m.key = binary.AppendUvarint(m.key, uint64(v))
+	}
+	return m.key
+}
+
+// A Point is a state of an estimate of π: a draw, or a known state.
+type Point struct {
+	State  []int
+	Energy float64
+	Weight float64 // the weights of all points add up to one
+	Drawn  bool
+}
+
+// Points are the estimate of π: draws first, by their weight unless they were known,
+// then what is known.
+func (m *Importance) Points() []Point {
+	z, n := m.Normaliser(), m.Len()
+	points := make([]Point, 0, n+len(m.since))
+	for i := range n {
+		p := Point{State: m.State(i), Energy: m.energy[i], Drawn: true}
+		if !m.inside[i] {
+			p.Weight = math.Exp(m.logWeight[i]-z.Log) / float64(n)
+		}
+		points = append(points, p)
+	}
+	for i, since := range m.since {
+		share := float64(n-since) / float64(n)
+		points = append(points, Point{m.knownStates[i*m.slots : (i+1)*m.slots], m.knownEnergy[i], math.Exp(m.knownEnergy[i]-z.Log) * share, false})
+	}
+	return points
 }
 
 // draw draws by the mean of the rules.
@@ -151,39 +247,116 @@ type Normaliser struct {
 	Log float64 // log Ẑ, in nats
 	// Error is the relative standard error of Ẑ and of every probability that is
 	// computed from it. NaN for fewer than two draws.
-	Error               float64
-	Draws               int
-	EffectiveSampleSize float64 // of weighted draws (Σ w)²/Σ w² (Kong 1992)
+	Error float64
+	Draws int
+	// EffectiveSampleSize is (Σ w)²/Σ w² of weighted draws (Kong 1992); where some are
+	// known, 1/Error².
+	EffectiveSampleSize float64
+	// Unseen is the share of Ẑ that one draw more may weigh if it is of what is not known
+	// yet, which is a part of Error; 0 where nothing is known.
+	Unseen float64
 	// ParetoK is k̂, the shape of the weights' tail: they have moments below 1/k̂.
 	// -Inf for no tail; +Inf where it is not defined, as for fewer than 25 draws.
 	ParetoK float64
+	rough   bool
 }
+
+// fewWeights is how many draws of equal weight tell how much weights differ.
+const fewWeights = 50
 
 // Normaliser is the estimate of all draws.
 func (m *Importance) Normaliser() Normaliser {
 	n := len(m.logWeight)
-	z := Normaliser{Log: math.NaN(), Error: math.NaN(), Draws: n, ParetoK: paretoK(m.logWeight)}
+	z := Normaliser{Log: math.NaN(), Error: math.NaN(), Draws: n, ParetoK: math.Inf(1)}
 	if n == 0 {
 		return z
 	}
-	sum := logSumExp(m.logWeight)
-	z.Log = sum - math.Log(float64(n))
-	squares := 0.0
-	for _, l := range m.logWeight {
-		squares += math.Exp(2 * (l - sum))
+	if m.known == nil {
+		z.ParetoK = paretoK(m.logWeight)
+		sum := logSumExp(m.logWeight)
+		z.Log = sum - math.Log(float64(n))
+		squares := 0.0
+		for _, l := range m.logWeight {
+			squares += math.Exp(2 * (l - sum))
+		}
+		if z.EffectiveSampleSize = 1 / squares; n > 1 {
+			// Σ (w/Σw - 1/n)² = Σ (w/Σw)² - 1/n
+			z.Error = math.Sqrt(math.Max(0, squares-1/float64(n)) * float64(n) / float64(n-1))
+		}
+		return z
 	}
-	if z.EffectiveSampleSize = 1 / squares; n > 1 {
-		// Σ (w/Σw - 1/n)² = Σ (w/Σw)² - 1/n
-		z.Error = math.Sqrt(math.Max(0, squares-1/float64(n)) * float64(n) / float64(n-1))
+	terms := make([]float64, n) // log of what is known and the weight of what is not
+	weights := make([]float64, n)
+	heaviest, last, rest, squared := math.Inf(-1), 0, 0.0, 0.0
+	for _, b := range m.batches {
+		for i := last; i < b.to; i++ {
+			terms[i], weights[i] = b.logKnown, math.Inf(-1)
+			if !m.inside[i] {
+				weights[i] = m.logWeight[i]
+				terms[i] = logSumExp([]float64{b.logKnown, weights[i]})
+				heaviest = max(heaviest, weights[i])
+			}
+		}
+		last = b.to
 	}
+	// Their tail, and not that of the terms, in which what is known would hide it.
+	if z.ParetoK = math.Inf(-1); finite(heaviest) {
+		z.ParetoK = paretoK(weights)
+	}
+	z.Log = logSumExp(terms) - math.Log(float64(n))
+	variance := 0.0
+	last = 0
+	for _, b := range m.batches {
+		size := float64(b.to - last)
+		mean, squares := 0.0, 0.0
+		for _, l := range terms[last:b.to] {
+			mean += math.Exp(l-z.Log) / size
+		}
+		for _, l := range terms[last:b.to] {
+			d := math.Exp(l-z.Log) - mean
+			squares += d * d
+		}
+		if size > 1 {
+			variance += squares * size / (size - 1)
+		} else {
+			variance += mean * mean
+		}
+		last = b.to
+	}
+	// A draw more might have been of what is not known: as heavy as the heaviest of
+	// those that were, or as all.
+	more := 1.0
+	if finite(heaviest) {
+		more = math.Exp(heaviest - z.Log)
+		for _, l := range weights {
+			w := math.Exp(l - z.Log)
+			rest, squared = rest+w, squared+w*w
+		}
+	}
+	z.Unseen = more / float64(n)
+	z.Error = math.Sqrt(variance/float64(n)/float64(n) + z.Unseen*z.Unseen)
+	if !z.tailed() || rest*rest < fewWeights*squared {
+		// So few weights do not tell how much they differ: what is not known may well be
+		// twice what it seems.
+		z.Error = max(z.Error, rest/float64(n)+z.Unseen)
+		z.rough = true
+	}
+	z.EffectiveSampleSize = 1 / (z.Error * z.Error)
 	return z
 }
 
 // Believable tells whether the errors can be believed: k̂ is below
-// min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et al. (JMLR 2024).
-func (z Normaliser) Believable() bool {
+// min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et al. (JMLR 2024), or Error is as
+// large as all that is not known.
+func (z Normaliser) Believable() bool { return z.rough || z.tailed() }
+
+func (z Normaliser) tailed() bool {
 	return z.ParetoK < min(1-1/math.Log10(float64(z.Draws)), 0.7)
 }
+
+// Rough tells that Error is as large as all that is not known, for want of draws that
+// tell it better.
+func (z Normaliser) Rough() bool { return z.rough }
 
 // Probability is that of a state of the energy, with its standard error.
 func (z Normaliser) Probability(energy float64) (probability, standardError float64) {
@@ -193,19 +366,23 @@ func (z Normaliser) Probability(energy float64) (probability, standardError floa
 
 // Mean is the mean of a function of the state under π, with its standard error
 // by the delta method. NaN without draws that weigh something.
-func (m *Importance) Mean(f func(state []int) float64) (mean, standardError float64) {
-	sum := logSumExp(m.logWeight)
-	values := make([]float64, m.Len())
-	for i, l := range m.logWeight {
-		values[i] = f(m.State(i))
-		mean += math.Exp(l-sum) * values[i]
+func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64) {
+	points := m.Points()
+	values := make([]float64, len(points))
+	for i, p := range points {
+		values[i] = f(p)
+		mean += p.Weight * values[i]
 	}
-	squares := 0.0
-	for i, l := range m.logWeight {
-		d := math.Exp(l-sum) * (values[i] - mean)
-		squares += d * d
+	squares, spread := 0.0, 0.0
+	for i, p := range points {
+		d := values[i] - mean
+		spread += p.Weight * d * d
+		if p.Drawn {
+			squares += p.Weight * p.Weight * d * d
+		}
 	}
-	return mean, math.Sqrt(squares)
+	unseen := m.Normaliser().Unseen
+	return mean, math.Sqrt(squares + unseen*unseen*spread)
 }
 
 // Distinct lists a draw of each state that was drawn and is not forbidden, the

@@ -8,16 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// The English words that are written with a capital wherever they stand, one a line; names.py wrote them.
+// The English words that are written with a capital wherever they stand, or with several as NASA and McDonald, one a line;
+// names.py wrote them.
 //
 //go:embed names.txt
 var nameList string
 
-// names are the lines of nameList.
-var names = sync.OnceValue(func() map[string]bool {
-	list := map[string]bool{}
-	for name := range strings.Lines(nameList) {
-		list[strings.TrimSpace(name)] = true
+// names are the lines of nameList, by how they read without capitals.
+var names = sync.OnceValue(func() map[string]string {
+	list := map[string]string{}
+	for line := range strings.Lines(nameList) {
+		name := strings.TrimSpace(line)
+		list[strings.ToLower(name)] = name
 	}
 	return list
 })
@@ -26,8 +28,8 @@ var names = sync.OnceValue(func() map[string]bool {
 func withNames(fill string) string {
 	words := strings.Split(fill, " ")
 	for i, word := range words {
-		if names()[word] {
-			words[i] = capitalise(word)
+		if name := names()[word]; name != "" {
+			words[i] = name
 		}
 	}
 	return strings.Join(words, " ")

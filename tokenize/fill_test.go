@@ -136,3 +136,21 @@ func TestFillWrongIDs(t *testing.T) {
 		t.Errorf("the zero template gives %+v", got)
 	}
 }
+
+// Initials and names of several capitals are written as most texts have them.
+func TestFillInitials(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	template, err := tokenizer.Template("He watched the [MASK] every day.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]string{"bbc": "BBC", "ii": "II", "mcdonald": "McDonald", "london": "London", "news": "news"} {
+		ids, err := tokenizer.Candidate(word)
+		if err != nil || len(ids) != 1 {
+			t.Fatal(word, ids, err)
+		}
+		if got := template.Fill(ids).Fills[0]; got != want {
+			t.Errorf("%s is written %q, want %q", word, got, want)
+		}
+	}
+}

@@ -73,6 +73,8 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, &vocabularyError{Fault: errLargeVocabulary, File: name, Detail: err.Error()}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", name, err)
+	case err == nil && len(content) == 0 && strings.HasSuffix(name, ".json"): // not the same as absent
+		return nil, &vocabularyError{Fault: errMalformed, File: name, Detail: "the file is empty"}
 	}
 	return content, err
 }

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take. It is many times what the 512
-// positions of a BERT model hold; the word that the WordPiece model is slowest on, a hundred letters of nonsense, repeated
-// to that length takes it less than a second.
-const MaxText = 32 << 10
+// MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a model reads
+// through windows. Cutting it takes time that grows with its length, whatever it holds, and memory of some hundred times it.
+const MaxText = 1 << 20
 
 // Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must not change it.
 //
@@ -210,7 +209,7 @@ func checkNames(text string, blanks []notation) error {
 // checkText refuses what no text for a model may hold.
 func (t *Tokenizer) checkText(text string) error {
 	if len(text) > MaxText {
-		return &InputError{Fault: ErrTooLong, Offset: -1, Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one sentence or paragraph at a time", len(text), MaxText)}
+		return &InputError{Fault: ErrTooLong, Offset: -1, Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one chapter at a time", len(text), MaxText)}
 	}
 	blank := true
 	for at, r := range text {

@@ -11,8 +11,6 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-
-	"infill/tokenize"
 )
 
 // blankText is a blank as it is typed. The tokenizer has the last word on it.
@@ -42,9 +40,12 @@ type marking struct {
 	at     int
 }
 
+// mostTyped is the longest text, in bytes, that the line takes: it is drawn at every key.
+const mostTyped = 32 << 10
+
 func newEditor(text string) editor {
 	// One more than is taken, so that a text that is too long is told, not cut.
-	return editor{input: newInput(text, tokenize.MaxText+1), pattern: blankPattern()}
+	return editor{input: newInput(text, mostTyped+1), pattern: blankPattern()}
 }
 
 // newInput makes a line of text to be edited.

@@ -7,8 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
-
-	"infill/tokenize"
 )
 
 // TestEditor types keys into a text; "|" is the cursor.
@@ -159,7 +157,7 @@ func TestPastedPage(t *testing.T) {
 	if fault := d.model.sides[0].fault; !strings.Contains(plain, "too long") {
 		t.Errorf("no word of the length, but %q:\n%s", fault, plain)
 	}
-	if got := len([]rune(d.model.editor.text())); got > tokenize.MaxText+1 {
+	if got := len([]rune(d.model.editor.text())); got > mostTyped+1 {
 		t.Errorf("%d characters were kept", got)
 	}
 	d.keys("esc", "m", "right", " ")

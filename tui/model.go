@@ -14,7 +14,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
-	"infill/tokenize"
 )
 
 // view is the number of a page.
@@ -284,9 +283,12 @@ func (m *model) start(i int) tea.Cmd {
 		return nil
 	}
 	// What is too long may have lost its blanks, and is told by its length.
-	if text := m.editor.text(); !m.editor.pattern.MatchString(text) && len(text) <= tokenize.MaxText {
+	if text := m.editor.text(); !m.editor.pattern.MatchString(text) || len(text) > mostTyped {
 		s.snapshot = nil
-		if strings.TrimSpace(text) != "" {
+		switch {
+		case len(text) > mostTyped:
+			s.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones", len(text), mostTyped)
+		case strings.TrimSpace(text) != "":
 			s.fault = "no blank yet: type _ where a word is wanted"
 		}
 		m.list()

@@ -161,6 +161,9 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		return nil, err
 	default:
 		r = newRecorder(template, q.options, now)
+		if options.Answers() && len(template.Blanks) == 1 && template.Blanks[0].Pattern == "" && options.Words == nil && options.MaxPieces == 0 {
+			options.MinPieces, options.MaxPieces = 1, 1 // pins and the view of slots know blanks of one length
+		}
 		options.Pins = q.fixed(template)
 	}
 	if several || options.Constraints.Any() || options.Answers() {
@@ -202,6 +205,9 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		// A tenth of the run is spent on showing it, at most.
 		next = at.Add(max(frame, 10*now().Sub(at)))
 	})
+	if err != nil {
+		result = nil // the snapshot is what there is of a run that was stopped
+	}
 	if answers && result != nil {
 		s := q.answered(result, template, several, last, now().Sub(r.start))
 		s.Result = result

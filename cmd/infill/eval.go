@@ -18,6 +18,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/infill/eval"
 	"infill/lm"
 	"infill/metrics"
@@ -93,7 +94,8 @@ temperature and initial.
 The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
 that was interrupted or killed goes on when the same command is given again, and
 infill tui DIR watches it from another terminal.
---shard I/N makes one of N parts, which infill eval merge puts together.`,
+--shard I/N makes one of N parts, in DIR.parts, which infill eval merge DIR puts
+together.`,
 		Example: `  $ infill eval --tbc tbc.5k.txt --wt103 wiki103.5k.txt -o run
   $ infill eval --preset discs --corpus novel=novel.txt --samplers gwg:paper,dmala:paper,dmala -o run
   $ infill eval --corpus novel=novel.txt --sentences 40 --slots 2 --samplers gibbs,dmala,dmala:candidates=50 -o run
@@ -323,8 +325,12 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	}
 	bar := newEvalProgress(o.streams, o.quiet, len(fillers))
 	defer bar.clear()
+	dir := o.out
+	if o.shard.Count > 0 {
+		dir = batch.PartFolder(o.out, o.shard)
+	}
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: o.out, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
+		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
 		Observe: bar.observe,
 		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
 	})
@@ -333,7 +339,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		if !o.quiet {
-			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n", oneLine(o.out))
+			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n", oneLine(dir))
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
@@ -341,7 +347,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	case err != nil:
 		return optionError(err)
 	case results == nil:
-		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge puts the parts together\n", o.shard, oneLine(o.out))
+		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge %s puts the parts together\n", o.shard, oneLine(dir), oneLine(o.out))
 		return err
 	}
 	return printEval(o.streams, o.table, o.out, results, o.quiet)
@@ -373,38 +379,39 @@ func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results,
 }
 
 func newCmdEvalMerge(s *terminal.Streams) *cobra.Command {
-	out, quiet := "", false
+	quiet := false
 	var table tableOptions
 	var corpora named
 	cmd := &cobra.Command{
-		Use:   "merge -o DIR PART...",
+		Use:   "merge DIR",
 		Short: "Put the parts of a run together, and evaluate the whole",
-		Long: `Put the parts of a run, made with infill eval --shard, together in the folder
---out, and evaluate the whole. The result is that of a run on one machine.
+		Long: `Put the parts of a run, made with infill eval -o DIR --shard, together in DIR,
+and evaluate the whole. The result is that of a run on one machine. The parts lie
+in DIR.parts, as those of infill run do, and stay there.
 
 The corpora are read again, from where the first part found them; --corpus
 NAME=FILE says where they are now.`,
-		Example: "  $ infill eval merge -o run run-1 run-2 run-3 run-4",
+		Example: "  $ infill eval merge run",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{errors.New("no folder to merge: name those of all parts"), "infill eval merge -o DIR PART..."}
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("%s given, one run is merged", counted(len(args), "argument")), "infill eval merge DIR"}
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			if out == "" {
-				return &usageError{errors.New("--out: say which folder the whole goes to"), ""}
-			}
-			results, err := eval.Merge(cmd.Context(), out, dirs, corpora.paths())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := batch.PartFolders(args[0])
 			if err != nil {
 				return err
 			}
-			return printEval(s, table, out, results, quiet)
+			results, err := eval.Merge(cmd.Context(), args[0], dirs, corpora.paths())
+			if err != nil {
+				return err
+			}
+			return printEval(s, table, args[0], results, quiet)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&out, "out", "o", "", "`DIR` of the whole")
 	flags.Var(&corpora, "corpus", "where a corpus of the run is now; may be given several times")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no warnings")
 	table.register(cmd)

@@ -82,7 +82,7 @@ JSON object a line with --input jsonl.`,
 	o.modelOptions.register(cmd)
 	group(cmd,
 		[]string{"The ten that matter first", "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
-		[]string{"What to fill", "case", "characters", "blank", "window"},
+		[]string{"What to fill", "case", "characters", "blank", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
 		[]string{"Which model", "device", "threads", "precision"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
@@ -112,6 +112,9 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	for i, text := range o.Together {
+		o.Together[i] = o.blanks(text)
+	}
 	p := &resultPrinter{printer[*infill.Result]{form: resultForm(o.columns(), o.verbose), format: o.format, streams: o.streams}}
 	bar := newProgress(o.streams, o.quiet)
 	defer bar.clear()
@@ -133,19 +136,10 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		if t, err := f.Template(e.text); err == nil && len(t.Slots) > manySlots && o.Mode != infill.ModeDecode {
 			o.warn(o.streams, "%s%s", e.place(), before(f, e.text, len(t.Slots), o.Options))
 		}
-		found := &unfinished{}
-		result, err := f.Fill(ctx, e.text, o.Options, func(at infill.Progress) {
-			found.observe(at)
-			bar.observe(at)
-		})
+		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
 		bar.clear()
-		if errors.Is(err, context.Canceled) && o.format == "text" {
-			return errors.Join(err, found.print(o.streams, f.Tokenizer(), e.text, o.Top))
-		}
-		if errors.Is(err, context.Canceled) {
-			if result := found.result(); result != nil {
-				return errors.Join(err, p.room(result, o.format), p.print(e.id, result), p.end())
-			}
+		if err != nil && result != nil { // what was found by then
+			return errors.Join(err, p.room(result, o.format), p.print(e.id, result), p.end())
 		}
 		if err != nil {
 			return optionError(err)
@@ -164,9 +158,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 // before says what a fill of many slots will take.
 func before(f *infill.Filler, template string, slots int, o infill.Options) string {
 	what := fmt.Sprintf("%d slots: the time grows with the square of their number", slots)
-	if rows, few := f.Rows(template, o); few {
-		what = fmt.Sprintf("%d slots: a search with about %s will end, and its probabilities be rough", slots, counted(rows, "model row"))
-	} else if rows > 0 {
+	if rows := f.Rows(template, o); rows > 0 {
 		what = fmt.Sprintf("%d slots: up to %s", slots, counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far, and --mode decode ends after a few passes"
@@ -313,7 +305,7 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	default:
 		headers = append(headers, "log-likelihood")
 	}
-	probabilities := r.Stats.Law == ""
+	probabilities := r.Stats.Law == "" && (r.Method != "" || !r.Unfinished)
 	switch {
 	case probabilities && r.Stats.Sampler == infill.Auto:
 		headers = append(headers, "probability")
@@ -341,7 +333,15 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 		}
 		rows = append(rows, row)
 	}
-	return wrap(mark(neighbourhood(r.Template, r.Blanks)), width, "") + "\n\n" + renderTable(width, headers, rows, 1) + "\n" + marginals(r, width) + notes(width, footer(r, verbose)...)
+	head, best := wrap(mark(neighbourhood(r.Template, r.Blanks)), width, "")+"\n", ""
+	for i, text := range r.Together {
+		head += wrap(oneLine(text), width, "") + "\n"
+		best += wrap("with fill 1: "+oneLine(r.Fills[0].Together[i]), width, "") + "\n"
+	}
+	if best != "" {
+		best += "\n"
+	}
+	return head + "\n" + renderTable(width, headers, rows, 1) + "\n" + best + marginals(r, width) + notes(width, footer(r, verbose)...)
 }
 
 // optional is a number, "" where there is none.
@@ -404,9 +404,15 @@ func answerFooter(r *infill.Result) []string {
 	how := r.Method + ": "
 	switch r.Method {
 	case "":
-		how = fmt.Sprintf("the likeliest of %s that a search has met", counted(s.DistinctFills, "fill"))
+		how = "no fill was looked at"
+		if s.DistinctFills > 0 {
+			how = fmt.Sprintf("the likeliest of %s that were looked at", counted(s.DistinctFills, "fill"))
+		}
 	case infill.MethodExact:
 		how += fmt.Sprintf("all %s of the candidates", counted(s.DistinctFills, "fill"))
+		if s.LongerWords > 0 {
+			how += fmt.Sprintf(", %s of several pieces among them", counted(s.LongerWords, "word"))
+		}
 	case infill.MethodImportance:
 		how += fmt.Sprintf("%s of the chain rule, worth %.0f", counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
@@ -424,6 +430,8 @@ func answerFooter(r *infill.Result) []string {
 		held := "these hold " + probability(*s.ListedProbability, nil, false)
 		if s.CandidatesProbability != nil {
 			held += fmt.Sprintf(" of the candidates' probability, the candidates (%s) hold %s of all", joined(s.Candidates, "%d", ", "), probability(*s.CandidatesProbability, nil, false))
+		} else if s.LongerWords > 0 {
+			held += " of the candidates' probability"
 		} else if s.Candidates != nil {
 			held += fmt.Sprintf(" of the probability of the candidates (%s)", joined(s.Candidates, "%d", ", "))
 		}
@@ -438,8 +446,15 @@ func answerFooter(r *infill.Result) []string {
 // footer tells how a result was made.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
+	var lines []string
+	if r.Unfinished {
+		lines = slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
+	}
 	if s.Sampler == infill.Auto {
-		return answerFooter(r)
+		return append(lines, answerFooter(r)...)
+	}
+	if r.Method == "" && r.Unfinished {
+		return append(lines, fmt.Sprintf("%s, %s × %s, %s, %.2f s, seed %d", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"), counted(s.ModelRows, "model row"), s.Seconds, r.Seed))
 	}
 	how := fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"))
 	switch s.Mode {
@@ -472,7 +487,7 @@ func footer(r *infill.Result, verbose bool) []string {
 		noun = "state"
 	}
 	moves = append(moves, fmt.Sprintf("%s in %s", counted(s.DistinctFills, "distinct fill"), counted(s.Draws, noun)))
-	lines := []string{how}
+	lines = []string{how}
 	switch s.Mode {
 	case infill.ModeBest, infill.ModeDecode:
 		lines = append(lines, "the fills are finds, not draws: they follow no known law and have no frequencies")

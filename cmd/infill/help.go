@@ -81,7 +81,8 @@ const helpExitCodes = `Exit codes:
 
 const helpTemplates = `Blanks, as they stand in a template:
 
-  [MASK]        one piece of the vocabulary, mostly a word
+  [MASK]        one piece of the vocabulary, mostly a word; where it is the only
+                blank and stands by itself, a word of up to three pieces
   [MASK:3]      three pieces in a row; one fill
   [MASK:1-3]    one to three pieces, see lengths below
   [MASK=name]   the same fill wherever the name stands; [MASK:2=name],
@@ -95,8 +96,8 @@ const helpTemplates = `Blanks, as they stand in a template:
   \[MASK]       no blank, but this text; the backslash goes
   high[MASK]    a blank that touches a letter or digit on its left goes on with
                 the word: it begins with a piece that continues one (##way)
-  [MASK]ing     the fill and the text beside it read as one word; the model sees
-                two
+  [MASK]ing     the fill and the text beside it read as one word: the model sees
+                a word and ##ing, with --fill tokens and any a word and ing
 
 --blank '<mask>' or --blank ___ reads that as [MASK] as well; a line of underscores
 is one blank.
@@ -121,7 +122,19 @@ narrows the fills that are drawn from, and changes no fill's log-likelihood:
                            between its words not counted; 3-, -8 and 3 as well
   --distinct               no two blanks hold the same, but for those of one name
   --pieces 1-3             what [MASK] stands for: [MASK:1-3]; bounds the words of
-                           --slot too
+                           --slot too. --pieces 1 leaves words of several out
+
+Several texts, one fill. --together TEMPLATE, once for each further text, finds
+fills that suit all of them, as a name and the grammar around it:
+
+  infill "I [MASK] it ." --together "they [MASK] that ."
+
+The log-likelihood of a fill is the sum of those in the texts, and its probability
+goes with it: the texts are taken for independent. [MASK=name] answers to the
+blanks of that name in the others, blanks without a name to each other in their
+order; --slot 1 is the first text's blank 1. A fill has to suit the blanks of all
+texts (high[MASK] and [MASK] share none). JSON has the other texts under
+"together"; in files for infill run, and for the server, that is a list.
 
 Where the model would rather have what was left out, a line says so.
 
@@ -130,7 +143,7 @@ sentences where it can; auto is 192, or the model's own limit where that is less
 time grows with the tokens. Blanks that are too far apart for one window are filled
 one window after the other, from left to right, the likeliest fill of each staying
 for the next; the log-likelihoods of the windows add up. A line says so. The text
-comes back whole.
+comes back whole. A text may have a megabyte; the terminal UI takes 32 KB.
 
 Capitals. A model without capitals gives none, so infill does, --case auto: to the
 first letter of a sentence and of names (London, Monday, I), and to all letters
@@ -155,6 +168,12 @@ gains nothing by being cut into more pieces or by having fewer words.
 Ivanova, ACL 2023): words that go together then give each other away. Of each
 length the likeliest fills are scored, four times as many as --top asks for, but
 at least 50. How often a fill was drawn is counted within its length.
+
+An only blank that stands by itself takes one word: those of one piece and the
+likeliest of two and three are ranked together by probability, in which a prior of
+the number of pieces enters (docs/probabilities.md). Words of several pieces are
+looked for where they may come among the fills that are printed; chains, --joint
+pll and --fill any take one piece.
 
 What is done, --mode:
 
@@ -218,7 +237,8 @@ An object of json and jsonl:
                     agree, and how many independent draws they are worth
     pieces, score   where blanks have several lengths: the number of pieces of
                     each blank, and what fills of different lengths are ranked
-                    by, see infill help templates
+                    by, see infill help templates; pieces, too, where words of
+                    several are candidates of an only blank
     final_count     how many chains ended with it
   stats       mode, sampler, chains, steps, step_size; acceptance_rate (null where a
               sampler accepts always); changed_slots_per_step; warm_up, which
@@ -229,6 +249,7 @@ An object of json and jsonl:
               swap_rates with --ladder; lengths, the numbers of each, where
               blanks have several
               candidates, candidates_probability (what they hold of all),
+              longer_words (candidates of several pieces beside them),
               listed_probability, effective_draws and pareto_k of weighted draws
   method      exact, importance, or the sampler's name
   marginals   for each blank its likeliest values, with text, token_ids,

@@ -57,7 +57,7 @@ func newCmdMetrics(s *terminal.Streams) *cobra.Command {
 		Short: "Score generated text: BLEU, self-BLEU, unique n-grams",
 		Long: `Score generated text, one sentence a line: self-BLEU and repetition, which tell
 how alike the sentences are, and corpus BLEU and n-grams not found in references.
-Every score has a bootstrap interval and a signature that holds all that changes
+Every score has an interval, by the jackknife, and a signature that holds all that changes
 it. FILE may be -, standard input.
 
 A FILE whose name ends in .jsonl is what infill --format jsonl prints: the samples
@@ -111,7 +111,7 @@ single tests; who looks at many must correct for that.`,
 	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")
 	flags.VarP(whole{&o.Top}, "top", "k", "repetition among the N likeliest of each template as well, for JSONL; 0 is not")
 	flags.Var(whole{&o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
-	flags.Var(whole{&o.Resamples}, "resamples", "bootstrap samples for intervals; -1 is no intervals")
+	flags.Var(whole{&o.Resamples}, "resamples", "samples and exchanges of the paired tests; -1 is no intervals")
 	flags.Var(decimal{&o.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(seed{&o.Seed, &o.seedGiven}, "seed", "start of the random numbers of the resampling; 0 when not given")
 	addChoice(cmd, &o.format, "format", "", metricsFormats(), "form of the result")

@@ -64,8 +64,12 @@ func (o *modelOptions) validate() error {
 
 // open opens the model, which loads onnxruntime when it is first run.
 func (o *modelOptions) open(s *terminal.Streams) (*infill.Filler, error) {
+	var tell func(string)
+	if o.verbose {
+		tell = func(line string) { o.note(s, "%s", line) }
+	}
 	return infill.Open(infill.OpenOptions{
-		Model: o.model, Device: o.device, Threads: o.threads, Precision: lm.Precision(o.precision),
+		Model: o.model, Device: o.device, Threads: o.threads, Precision: lm.Precision(o.precision), Tell: tell,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, lm.Precision(o.precision).Device(o.device), fetchProgress(s, o.quiet))
 			if err == nil {

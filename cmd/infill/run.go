@@ -156,6 +156,8 @@ type runOptions struct {
 
 func newCmdRun(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
+	// Words of several pieces hardly ever come first, and take twice the time.
+	o.MinPieces = 1
 	cmd := &cobra.Command{
 		Use:   "run INPUT -o OUTPUT",
 		Short: "Fill the templates of a file, on one machine or on many",
@@ -168,6 +170,7 @@ The template stands in the column --column. Columns with the name of an option
 it; --keep NAME passes such a column on as it is. All other columns come out
 again as they went in. JSON lines get the result's keys (infill help formats); a
 table has a line for each fill, plain text the best fill of each line.
+An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.
 
 A wrong line is left out, and told with its number and its reason in
 OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.

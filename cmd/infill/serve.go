@@ -29,8 +29,8 @@ type serveOptions struct {
 	noAuth           bool
 	certificate, key string
 	origin           string
+	allowPull        bool
 	limits           serve.Limits
-	started          func(address string) // for tests
 }
 
 func newCmdServe(s *terminal.Streams, run func(context.Context, *serveOptions) error) *cobra.Command {
@@ -70,6 +70,7 @@ request must bring, or say --no-auth.`,
 	flags.StringVar(&o.key, "tls-key", "", "its key `FILE`")
 	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
+	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
 	l := &o.limits
 	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
 	flags.Var(whole{&l.Texts}, "max-texts", "texts of a request")
@@ -79,6 +80,8 @@ request must bring, or say --no-auth.`,
 	flags.Var(whole{&l.Requests}, "max-requests", "requests at work at once")
 	flags.Var(whole{&l.Queue}, "max-queue", "requests that wait for their turn; others are told to come again")
 	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
+	flags.Var(whole{&l.Models}, "max-models", "models fetched for requests")
+	flags.Int64Var(&l.ModelBytes, "max-model-bytes", l.ModelBytes, "bytes of a model fetched for a request")
 	o.modelOptions.register(cmd)
 	return cmd
 }
@@ -120,7 +123,7 @@ func (o *serveOptions) validate() error {
 		return &usageError{fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	l := o.limits
-	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 {
+	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
 		return &usageError{errors.New("a limit of requests is 0 or less: give 1 or more"), "see infill serve --help"}
 	}
 	return nil
@@ -135,22 +138,25 @@ func oneToken(text string) string {
 	return token
 }
 
-// openAll opens the models, and runs each once, so that the first request does not
-// wait for it and a broken one is told now.
+// openTried opens a model and runs it once, so that the first request does not wait
+// for it and a broken one is told now.
+func (o modelOptions) openTried(ctx context.Context, s *terminal.Streams, model string) (*infill.Filler, error) {
+	o.model = model
+	f, err := o.open(s)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.LogConditionals(ctx, "a [MASK]", nil); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openAll opens the models.
 func (o *modelOptions) openAll(ctx context.Context, s *terminal.Streams, also []string) (opened map[string]*infill.Filler, name string, err error) {
 	opened = map[string]*infill.Filler{}
 	for i, wanted := range append([]string{o.model}, also...) {
-		one := *o
-		one.model = wanted
-		if wanted == "" {
-			wanted = models.DefaultName
-		}
-		f, err := one.open(s)
-		if err == nil {
-			if _, err = f.LogConditionals(ctx, "a [MASK]", nil); err != nil {
-				err = errors.Join(err, f.Close())
-			}
-		}
+		f, err := o.openTried(ctx, s, wanted)
 		if err != nil {
 			return nil, "", errors.Join(err, closeAll(opened))
 		}
@@ -163,6 +169,23 @@ func (o *modelOptions) openAll(ctx context.Context, s *terminal.Streams, also []
 		opened[wanted] = f
 	}
 	return opened, name, nil
+}
+
+// pull fetches a model that a request names. The hub's token stays out of it: requests
+// would reach what it opens.
+func (o *serveOptions) pull(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error) {
+	store, err := models.DefaultStore()
+	if err != nil {
+		return nil, err
+	}
+	options := models.HubOptionsFromEnvironment()
+	options.Token, options.Progress = "", progress
+	bundle, err := store.Pull(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	// By its folder: a name could be that of a folder here.
+	return o.openTried(ctx, o.streams, bundle.Dir)
 }
 
 func closeAll(opened map[string]*infill.Filler) (err error) {
@@ -180,6 +203,9 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	defer func() { err = errors.Join(err, closeAll(opened)) }()
 	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits, Token: o.token, Origin: o.origin,
 		Log: func(message string) { warn(o.streams, false, "%s", message) }}
+	if o.allowPull {
+		options.Pull = o.pull
+	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return &failure{fmt.Errorf("listen: %w", err), "another port: infill serve --listen 127.0.0.1:0"}
@@ -193,6 +219,7 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	defer func() { err = errors.Join(err, handler.Close()) }()
 	server := handler.HTTPServer()
 	scheme := "http"
 	if o.certificate != "" {
@@ -205,9 +232,6 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	}
 	if !o.quiet {
 		fmt.Fprintf(o.streams.Err, "infill: %s answers at %s://%s\n", name, scheme, address)
-	}
-	if o.started != nil {
-		o.started(address)
 	}
 	ended := make(chan error, 1)
 	go func() {

@@ -1,19 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log"
 	"math"
 	"slices"
-	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
-	"infill/lm"
 )
 
 // answerTemplates are those that auto is compared on, of two to five blanks. The
@@ -28,22 +26,8 @@ var answerTemplates = []string{
 	"in the [MASK] the [MASK] were [MASK] , but the [MASK] of the [MASK] remained .",
 }
 
-// coverageTemplates are those whose law is enumerated, with the candidates of each
-// blank: of four blanks fewer, so that all fills are 20,736.
-var coverageTemplates = []struct {
-	text       string
-	candidates int
-}{
-	{"he had not [MASK] the [MASK] since the [MASK] .", 40},
-	{"they were [MASK] and [MASK] at the same [MASK] .", 40},
-	{"i had never [MASK] such a [MASK] , and i [MASK] him so [MASK] .", 12},
-	{"in the early [MASK] century , the [MASK] was [MASK] by the king .", 40},
-}
-
 const (
 	likeliest       = 10 // fills whose probabilities are compared
-	coverageSeeds   = 200
-	coverageSeconds = 100 // a cell takes no new seed after them
 	referenceError  = 0.04
 	candidatesOfAll = 250
 )
@@ -58,7 +42,7 @@ func answerOptions(joint infill.Joint, candidates int) infill.Options {
 	return o
 }
 
-// writeAnswers writes what auto costs beside chains, and how often its errors hold.
+// writeAnswers writes what auto costs beside chains.
 func writeAnswers(ctx context.Context, w io.Writer, seeds int) error {
 	model, err := openLanguage(ctx, "")
 	if err != nil {
@@ -66,12 +50,11 @@ func writeAnswers(ctx context.Context, w io.Writer, seeds int) error {
 	}
 	defer model.Close()
 	d := model.Description()
-	fmt.Fprintf(w, `# What an answer costs, and whether its errors hold
+	fmt.Fprintf(w, `# What an answer costs
 
-Written by `+"`go run ./cmd/lab answers -o docs/answers.md`"+`; do not edit. How answers are found is told in docs/probabilities.md. Model %s (%s), onnxruntime %s, %s with
+Written by `+"`go run ./cmd/lab answers -o docs/answers.md`"+`; do not edit. How answers are found is told in docs/probabilities.md, whether
+their errors hold in docs/draws.md. Model %s (%s), onnxruntime %s, %s with
 %d threads.
-
-## Cost
 
 The law is exp U over %d candidates a blank, U being that of `+"`--joint chain`, the default, or `--joint pll`"+`, the papers' energy. The true probabilities are enumerated for two blanks; for more they are of weighted draws
 with a relative standard error of %.0f %%, or what is told. **Error**: the root mean square, over the %d likeliest fills and %d seeds, of
@@ -106,28 +89,6 @@ square root of its cost, which is kind to chains that do not mix.
 	fmt.Fprint(w, "\nGeometric means of the ratios:\n\n")
 	for _, joint := range answerJoints {
 		fmt.Fprintf(w, "- %s: rows %s; seconds %s.\n", joint, geometric(ratios[joint][0]), geometric(ratios[joint][1]))
-	}
-	return writeCoverage(ctx, w, model)
-}
-
-// writeCoverage writes how often the errors of auto hold.
-func writeCoverage(ctx context.Context, w io.Writer, model *language) error {
-	fmt.Fprintf(w, `
-## Coverage
-
-All fills are enumerated, and runs of auto, each with its own seed, stop at a relative standard error of %g; there are as many as %d seconds allow, at most %d. **Holds**: how many of the printed 95 %% intervals, P ± 1.96
-standard errors, of the %d likeliest fills hold the enumerated probability; all of one run share most of their error, so the uncertainty is that of so many runs.
-**Unwarned**: how many listed fills, of all runs that gave no warning, are more than 5 standard errors off.
-
-| template | joint | candidates | fills | method | runs | holds, %% | without a warning, %% | runs with a warning | unwarned | standard error, mean %% |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-`, infill.DefaultOptions().Error, coverageSeconds, coverageSeeds, likeliest)
-	for _, c := range coverageTemplates {
-		for _, joint := range slices.Backward(answerJoints) {
-			if err := model.coverage(ctx, w, c.text, joint, c.candidates, coverageSeeds); err != nil {
-				return fmt.Errorf("%q: %w", c.text, err)
-			}
-		}
 	}
 	return nil
 }
@@ -187,109 +148,13 @@ func (l *language) compareAnswers(ctx context.Context, text string, joint infill
 	}
 	chains := answerOptions(joint, candidatesOfAll)
 	chains.Sampler = "dmala"
+	if joint == infill.JointPLL { // the law that auto takes
+		chains.Temperature = cmp.Or(l.Description().PLLTemperature, 1)
+	}
 	if _, c.chains, err = run(chains); err != nil {
 		return c, err
 	}
 	last, cost, err := run(answerOptions(joint, candidatesOfAll))
 	c.method, c.auto = last.Method, cost
 	return c, err
-}
-
-// remembering is a model that makes one target, and remembers its rows: those that a
-// run needed are there in the next, so that many runs cost little more than one.
-type remembering struct {
-	*language
-	target  lm.Target
-	support [][]int
-}
-
-// NewTarget gives back the target that was made first.
-func (m *remembering) NewTarget(ids, slots []int, o lm.TargetOptions) (_ lm.Target, err error) {
-	if m.target == nil {
-		m.support = o.Support
-		m.target, err = m.language.NewTarget(ids, slots, o)
-	}
-	return m.target, err
-}
-
-// enumerated gives the probability of every fill by its tokens, and how many there are.
-func (m *remembering) enumerated(ctx context.Context) (probability func(tokens []int) float64, fills int, err error) {
-	target, ok := m.target.(lm.EnumerableTarget)
-	if !ok {
-		return nil, 0, fmt.Errorf("%T cannot enumerate", m.target)
-	}
-	fills = 1
-	for _, tokens := range m.support {
-		fills *= len(tokens)
-	}
-	energy := make([]float64, fills)
-	if err := target.Enumerate(ctx, energy, nil); err != nil {
-		return nil, 0, err
-	}
-	logZ := floats.LogSumExp(energy)
-	return func(tokens []int) float64 {
-		at := 0
-		for j, id := range tokens {
-			at = at*len(m.support[j]) + slices.Index(m.support[j], id)
-		}
-		return math.Exp(energy[at] - logZ)
-	}, fills, nil
-}
-
-// coverage writes how often the intervals of auto hold the enumerated probability.
-func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint infill.Joint, candidates, seeds int) error {
-	model := &remembering{language: l}
-	filler := infill.New(model, l.tokenizer)
-	o := answerOptions(joint, candidates)
-	o.Top, o.Budget = likeliest, infill.Budget{Seconds: 600}
-	var warned, held, unwarned, quiet, heldQuiet, spread float64
-	var method string
-	var exact func(tokens []int) float64
-	var fills int
-	began, n := time.Now(), 0
-	for ; n < seeds && (n < 2 || time.Since(began).Seconds() < coverageSeconds); n++ {
-		o.Seed = uint64(n) + 1
-		r, err := filler.Fill(ctx, text, o, nil)
-		if err != nil {
-			return err
-		}
-		if exact == nil { // once the target is made
-			if exact, fills, err = model.enumerated(ctx); err != nil {
-				return err
-			}
-			began = time.Now() // the first runs find the rows, and the enumeration takes the rest
-		}
-		method = r.Method
-		inside, off := 0.0, 0.0
-		for _, f := range r.Fills {
-			d := math.Abs(*f.Probability - exact(f.TokenIDs))
-			if d <= 1.96**f.ProbabilityError {
-				inside += 1 / float64(len(r.Fills))
-			}
-			if d > 5**f.ProbabilityError {
-				off++
-			}
-			spread += 100 * *f.ProbabilityError / *f.Probability / float64(len(r.Fills))
-		}
-		held += inside
-		if len(r.Warnings) > 0 {
-			warned++
-		} else {
-			quiet++
-			heldQuiet += inside
-			unwarned += off
-		}
-	}
-	share := func(sum, n float64) string {
-		if n == 0 {
-			return "–"
-		}
-		p := sum / n
-		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
-	}
-	line := fmt.Sprintf("| %s | %s | %d | %d | %s | %d | %s | %s | %.0f | %.0f | %.1f |", text, joint, candidates, fills, method,
-		n, share(held, float64(n)), share(heldQuiet, quiet), warned, unwarned, spread/float64(n))
-	log.Print(line)
-	_, err := fmt.Fprintln(w, line)
-	return err
 }

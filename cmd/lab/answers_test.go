@@ -7,8 +7,7 @@ import (
 	"infill/infill"
 )
 
-// Two blanks are enumerated: auto has no error there, and chains of equal error cost
-// more. Of three blanks intervals hold.
+// Two blanks are enumerated: auto has no error there, and chains of equal error cost more.
 func TestCompareAnswers(t *testing.T) {
 	model, err := openLanguage(t.Context(), "")
 	if err != nil {
@@ -22,15 +21,21 @@ func TestCompareAnswers(t *testing.T) {
 	if c.method != infill.MethodExact || c.reference != infill.MethodExact || c.auto.error > 1e-9 || !(c.chains.error > 0.01) || !(c.auto.rows < c.chains.at(0.05).rows) {
 		t.Errorf("%+v", c)
 	}
-	var out strings.Builder
-	if err := model.coverage(t.Context(), &out, "he had not [MASK] the [MASK] since the [MASK] .", infill.JointPLL, 20, 20); err != nil {
-		t.Fatal(err)
+}
+
+// Of three blanks intervals hold, and the likeliest fills are listed.
+func TestCoverage(t *testing.T) {
+	var out, messages strings.Builder
+	if code := run(t.Context(), []string{"coverage", "--joint", "pll", "--candidates", "19", "--seeds", "20", "he had not [MASK] the [MASK] since the [MASK] ."}, &out, &messages); code != 0 {
+		t.Fatalf("exit %d: %s", code, messages.String())
 	}
-	cells := strings.Split(out.String(), " | ")
-	if len(cells) != 11 || cells[3] != "8000" || cells[4] == infill.MethodExact {
-		t.Fatalf("coverage: %s", out.String())
+	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 12 || cells[3] != "6859" || strings.HasPrefix(cells[6], "0.0") || cells[9] != "0" || cells[10] != "0" {
+			t.Errorf("coverage: %s", line)
+		}
 	}
-	if strings.HasPrefix(cells[6], "0.0") || cells[9] != "0" {
-		t.Errorf("intervals do not hold: %s", out.String())
+	if code := run(t.Context(), []string{"coverage", "--candidates", "3", "a [MASK] [MASK]"}, &out, &messages); code == 0 || !strings.Contains(messages.String(), "give more blanks") {
+		t.Errorf("two blanks: %s", messages.String())
 	}
 }

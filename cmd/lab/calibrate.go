@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -13,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -31,24 +33,31 @@ to the model's manifest.
 
 The chain rule's joints are normalised over the whole vocabulary by themselves, and are
 measured on all --sentences. The others have to be normalised: over --candidates words
-a blank, on the first --normalised sentences whose true words are among these, exactly
-for two blanks and by weighted draws for more.`
+a blank, on the sentences whose true words are among these, exactly for two blanks and
+by weighted draws for more.
+
+It takes long: --cells FILE keeps what has been measured, sentence by sentence, so that
+the same command goes on where it was ended. The first sentences are the same whatever
+--sentences is: a smaller number makes the tables of what there is.`
 
 type calibrateOptions struct {
-	corpora                                     []string // NAME=FILE
-	sentences, normalised, candidates, drawings int
-	seed                                        uint64
-	path                                        string
+	corpora                         []string // NAME=FILE
+	sentences, candidates, drawings int
+	seed                            uint64
+	path, cells                     string
 }
 
 // mostBlanks is how many blanks a sentence gets at most.
 const mostBlanks = 5
 
+// beamed is how many likely fills a beam adds to the draws in each direction.
+const beamed = 4
+
 // mostTokens is the length of the longest sentence that is taken.
 const mostTokens = 60
 
 func newCalibrate() *cobra.Command {
-	o := calibrateOptions{sentences: 500, normalised: 60, candidates: 100, drawings: 32, seed: 1}
+	o := calibrateOptions{sentences: 500, candidates: 30, drawings: 12, seed: 1}
 	cmd := &cobra.Command{Use: "calibrate [MODEL]", Short: "Compare joint distributions of several blanks on held-out sentences", Long: calibrateLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
@@ -56,43 +65,31 @@ func newCalibrate() *cobra.Command {
 				return &usageError{errors.New("more than one model")}
 			case len(o.corpora) == 0:
 				return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
-			case o.sentences < 4 || o.normalised < 4 || o.candidates < 2 || o.drawings < 2:
-				return &usageError{errors.New("--sentences and --normalised are at least 4, --candidates and --draws at least 2")}
+			case o.sentences < 4 || o.candidates < 2 || o.drawings < 2:
+				return &usageError{errors.New("--sentences is at least 4, --candidates and --draws at least 2")}
 			}
-			name := ""
-			if len(names) == 1 {
-				name = names[0]
-			}
-			model, err := openLanguage(cmd.Context(), name)
+			model, err := openLanguage(cmd.Context(), strings.Join(names, ""))
 			if err != nil {
 				return err
 			}
 			defer model.Close()
-			var b bytes.Buffer
-			if err := calibrate(cmd.Context(), &b, model, o); err != nil {
-				return err
-			}
-			if o.path != "" {
-				return maybe.WriteFile(o.path, b.Bytes(), 0o644)
-			}
-			_, err = b.WriteTo(cmd.OutOrStdout())
-			return err
+			return written(cmd, o.path, func(out io.Writer) error { return calibrate(cmd.Context(), out, model, o) })
 		}}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
 	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus, drawn from the file")
-	f.IntVar(&o.normalised, "normalised", o.normalised, "of these, on how many the joints that have to be normalised are measured, for each number of blanks")
 	f.IntVar(&o.candidates, "candidates", o.candidates, "likeliest words a blank that these are normalised over")
 	f.IntVar(&o.drawings, "draws", o.drawings, "weighted draws that normalise over three blanks and more")
 	f.Uint64Var(&o.seed, "seed", o.seed, "draws the sentences and words")
+	f.StringVar(&o.cells, "cells", "", "`FILE` that keeps what has been measured; the same command goes on from it")
 	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
 	return cmd
 }
 
 // A masking is what is masked in a sentence.
 type masking struct {
-	sentence int // over all corpora
+	sentence int // of its corpus
 	corpus   string
 	kind     string // how many blanks, and which
 	ids      []int
@@ -109,7 +106,7 @@ func maskingKinds() []string {
 }
 
 // maskings masks the sentences of a corpus in every way.
-func (l *language) maskings(name, text string, first, sentences int, random *rand.Rand) ([]masking, error) {
+func (l *language) maskings(name, text string, sentences int, random *rand.Rand) ([]masking, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	var all []masking
@@ -132,7 +129,7 @@ func (l *language) maskings(name, text string, first, sentences int, random *ran
 			continue
 		}
 		for _, kind := range maskingKinds() {
-			m := masking{first + found, name, kind, w.ids[0], nil}
+			m := masking{found, name, kind, w.ids[0], nil}
 			var blanks int
 			fmt.Sscan(strings.TrimSuffix(kind, ", side by side"), &blanks)
 			for _, p := range w.draw(blanks, random) {
@@ -162,28 +159,29 @@ func (m *masking) truth(support [][]int) []int {
 
 // chainNats are the nats of the true words of a sentence's maskings over the whole
 // vocabulary: each by itself, by the chain rule in both directions, and their mean.
-func (l *language) chainNats(ctx context.Context, maskings []masking) ([][]float64, error) {
+// logp is what the model says of the slots of each masking, all of them masked,
+// [maskings][slots × vocabulary].
+func (l *language) chainNats(ctx context.Context, maskings []masking, logp [][][]float32) ([][]float64, error) {
 	var queries []lm.Query
 	for _, m := range maskings {
-		for t, slot := range m.slots {
-			queries = append(queries, lm.Query{Position: slot, Masked: m.slots},
-				lm.Query{Position: slot, Masked: m.slots[t:]}, lm.Query{Position: slot, Masked: m.slots[:t+1]})
+		for t := 1; t < len(m.slots); t++ {
+			queries = append(queries, lm.Query{Position: m.slots[t], Masked: m.slots[t:]}, lm.Query{Position: m.slots[t-1], Masked: m.slots[:t]})
 		}
 	}
-	logp, err := l.Score(ctx, maskings[0].ids, queries)
+	rest, err := l.Score(ctx, maskings[0].ids, queries)
 	if err != nil {
 		return nil, err
 	}
 	nats := make([][]float64, len(maskings))
 	for i, m := range maskings {
-		var sum [3]float64
-		for range m.slots {
-			for k := range sum {
-				sum[k] -= logp[k]
-			}
-			logp = logp[3:]
+		of := func(slot int) float64 { return -float64(logp[i][slot][m.ids[m.slots[slot]]]) }
+		last := len(m.slots) - 1
+		alone, forth, back := of(0), of(0), of(last)
+		for t := 1; t <= last; t++ {
+			alone, forth, back = alone+of(t), forth-rest[0], back-rest[1]
+			rest = rest[2:]
 		}
-		nats[i] = append(sum[:], -logMean(-sum[1], -sum[2]))
+		nats[i] = []float64{alone, forth, back, -logMean(-forth, -back)}
 	}
 	return nats, nil
 }
@@ -194,17 +192,34 @@ func logMean(a, b float64) float64 { return floats.LogSumExp([]float64{a, b}) - 
 // scored is a masking with its fills: all, or some that were drawn, some that a beam
 // found and the true one.
 type scored struct {
-	masking
-	exact           bool
-	truth           int       // its place
-	drawn           int       // the first are draws of the mean of both directions
-	energy          []float64 // pseudo-log-likelihood
-	forth, back, ag []float64 // log-probabilities; ag for two blanks
-	distinct        []int     // each fill once
+	Truth           int       // its place; -1 where a true word is no candidate
+	Drawn           int       // the first are draws of the mean of both directions; 0 where these are all fills
+	Energy          []float64 // pseudo-log-likelihood
+	Forth, Back, AG []float64 // log-probabilities; AG for two blanks
+	Distinct        []int     // each fill once; nil where these are all fills
 }
 
+// A cell is what was measured of a masking.
+type cell struct {
+	Corpus   string
+	Sentence int
+	Kind     string
+	Nats     []float64 // of chainNats
+	Scored   *scored   `json:",omitempty"` // for several blanks
+}
+
+// cluster names the sentence, over all corpora: its cells depend on each other.
+func (c *cell) cluster() int {
+	h := fnv.New32a()
+	io.WriteString(h, c.Corpus)
+	return int(h.Sum32())<<20 | c.Sentence
+}
+
+// exact tells whether the joints are normalised over all fills.
+func (s *scored) exact() bool { return s.Drawn == 0 }
+
 // mean is the log-probability of a fill by the mean of both directions.
-func (s *scored) mean(fill int) float64 { return logMean(s.forth[fill], s.back[fill]) }
+func (s *scored) mean(fill int) float64 { return logMean(s.Forth[fill], s.Back[fill]) }
 
 // tempered normalises exp(U/T), and gives the log-probabilities of all fills.
 func (s *scored) tempered(energy []float64, temperature float64) []float64 {
@@ -212,41 +227,43 @@ func (s *scored) tempered(energy []float64, temperature float64) []float64 {
 	for i, u := range energy {
 		logp[i] = u / temperature
 	}
-	total := 0.0
-	if s.exact {
-		total = floats.LogSumExp(logp)
-	} else {
-		weights := make([]float64, s.drawn)
-		for i := range weights {
-			weights[i] = logp[i] - s.mean(i)
-		}
-		total = floats.LogSumExp(weights) - math.Log(float64(s.drawn))
+	if s.exact() {
+		floats.AddConst(-floats.LogSumExp(logp), logp)
+		return logp
 	}
+	weights := make([]float64, s.Drawn)
+	for i := range weights {
+		weights[i] = logp[i] - s.mean(i)
+	}
+	n := float64(s.Drawn)
+	total := floats.LogSumExp(weights)
+	squares := 0.0
+	for _, w := range weights {
+		squares += math.Exp(2 * (w - total))
+	}
+	// The logarithm of a mean of n is too low by half the mean's relative variance.
+	total += (squares*n-1)/(n-1)/2 - math.Log(n)
 	floats.AddConst(-total, logp)
 	return logp
 }
 
-// score finds the log-probabilities of a masking's fills; nil where a true word is no
-// candidate.
-func (l *language) score(ctx context.Context, m masking, o calibrateOptions) (*scored, error) {
-	logp, err := l.MaskedLogProbabilities(ctx, m.ids, m.slots)
-	if err != nil {
-		return nil, err
-	}
+// score finds the log-probabilities of a masking's fills. logp is what the model says of
+// its slots, all of them masked, [slots × vocabulary].
+func (l *language) score(ctx context.Context, m masking, logp [][]float32, o calibrateOptions) (*scored, error) {
 	var support [][]int
 	for _, row := range logp {
 		support = append(support, l.first(row, o.candidates))
 	}
 	truth := m.truth(support)
 	if slices.Contains(truth, -1) {
-		return nil, nil
+		return &scored{Truth: -1}, nil
 	}
 	target, err := l.NewTarget(m.ids, m.slots, lm.TargetOptions{Support: support})
 	if err != nil {
 		return nil, err
 	}
 	n := len(m.slots)
-	s := &scored{masking: m, exact: n <= 2}
+	s := &scored{}
 	order := make([]int, n)
 	for j := range order {
 		order[j] = j
@@ -261,11 +278,11 @@ func (l *language) score(ctx context.Context, m masking, o calibrateOptions) (*s
 		return nil, err
 	}
 	var states []int
-	if s.exact {
+	if n == 2 {
 		states = allStates(target.Categories())
 	} else {
 		streams := samplers.Streams(o.seed, fmt.Sprint(m.sentence, m.kind), o.drawings)
-		states, s.drawn = make([]int, len(streams)*n), len(streams)
+		states, s.Drawn = make([]int, len(streams)*n), len(streams)
 		half := len(streams) / 2
 		// Half of the draws from each direction are draws of their mean.
 		for k, rule := range []*samplers.ChainRule{forth, back} {
@@ -273,7 +290,7 @@ func (l *language) score(ctx context.Context, m masking, o calibrateOptions) (*s
 			if err := rule.Draw(ctx, states[from*n:to*n], nil, streams[from:to], make([]float64, to-from)); err != nil {
 				return nil, err
 			}
-			found, _, err := rule.Likeliest(ctx, o.drawings/2)
+			found, _, err := rule.Likeliest(ctx, beamed)
 			if err != nil {
 				return nil, err
 			}
@@ -282,29 +299,29 @@ func (l *language) score(ctx context.Context, m masking, o calibrateOptions) (*s
 		states = append(states, truth...)
 	}
 	count := len(states) / n
-	s.truth = -1
-	for i := 0; i < count && s.truth < 0; i++ {
+	s.Truth = -1
+	for i := 0; i < count && s.Truth < 0; i++ {
 		if slices.Equal(states[i*n:(i+1)*n], truth) {
-			s.truth = i
+			s.Truth = i
 		}
 	}
-	s.forth, s.back, s.energy = make([]float64, count), make([]float64, count), make([]float64, count)
-	if err := forth.LogProbability(ctx, states, nil, s.forth); err != nil {
+	s.Forth, s.Back, s.Energy = make([]float64, count), make([]float64, count), make([]float64, count)
+	if err := forth.LogProbability(ctx, states, nil, s.Forth); err != nil {
 		return nil, err
 	}
-	if err := back.LogProbability(ctx, states, nil, s.back); err != nil {
+	if err := back.LogProbability(ctx, states, nil, s.Back); err != nil {
 		return nil, err
 	}
-	if err := target.Energy(ctx, states, s.energy); err != nil {
+	if err := target.Energy(ctx, states, s.Energy); err != nil {
 		return nil, err
 	}
 	if n == 2 {
-		s.ag, _, err = samplers.ClosestJoint(ctx, target.(samplers.ConditionalTarget))
+		s.AG, _, err = samplers.ClosestJoint(ctx, target.(samplers.ConditionalTarget))
 	}
 	seen := map[string]bool{}
-	for i := range count {
+	for i := 0; i < count && !s.exact(); i++ {
 		if key := fmt.Sprint(states[i*n : (i+1)*n]); !seen[key] {
-			seen[key], s.distinct = true, append(s.distinct, i)
+			seen[key], s.Distinct = true, append(s.Distinct, i)
 		}
 	}
 	return s, err
@@ -338,7 +355,7 @@ type joint struct {
 
 // bothDirections are the log-probabilities of the chain rule's mean.
 func bothDirections(s *scored) []float64 {
-	logp := make([]float64, len(s.forth))
+	logp := make([]float64, len(s.Forth))
 	for i := range logp {
 		logp[i] = s.mean(i)
 	}
@@ -346,7 +363,7 @@ func bothDirections(s *scored) []float64 {
 }
 
 // pll are the pseudo-log-likelihoods.
-func pll(s *scored) []float64 { return s.energy }
+func pll(s *scored) []float64 { return s.Energy }
 
 // The places of joints that are compared.
 const (
@@ -355,41 +372,42 @@ const (
 	jointAG   = 6
 )
 
-func joints(all []*scored) []joint {
+func joints(all []*cell) []joint {
 	at := func(name string, energy func(s *scored) []float64) joint {
 		t, standardError := fitTemperature(all, energy)
 		return joint{fmt.Sprintf("%s, T = %.2f", name, t), fmt.Sprintf("%.2f ± %.2f (%s)", t, standardError, name), func(s *scored) []float64 { return s.tempered(energy(s), t) }}
 	}
 	return []joint{
-		{"left to right", "", func(s *scored) []float64 { return s.forth }},
-		{"right to left", "", func(s *scored) []float64 { return s.back }},
+		{"left to right", "", func(s *scored) []float64 { return s.Forth }},
+		{"right to left", "", func(s *scored) []float64 { return s.Back }},
 		{"mean of both", "", bothDirections},
 		at("mean", bothDirections),
-		{"pll", "", func(s *scored) []float64 { return s.tempered(s.energy, 1) }},
+		{"pll", "", func(s *scored) []float64 { return s.tempered(s.Energy, 1) }},
 		at("pll", pll),
-		{"ag", "", func(s *scored) []float64 { return s.ag }},
+		{"ag", "", func(s *scored) []float64 { return s.AG }},
 	}
 }
 
 // fitTemperature is the temperature at which the true words have the fewest nats: of
-// two blanks, where all fills are enumerated, on every second sentence; with its
+// two blanks, where all fills are enumerated; with its
 // standard error, by drawing the sentences anew.
-func fitTemperature(all []*scored, energy func(s *scored) []float64) (best, standardError float64) {
+func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standardError float64) {
 	temperatures := make([]float64, 51)
 	for step := range temperatures {
 		temperatures[step] = 0.5 + 0.05*float64(step)
 	}
 	nats := map[int][]float64{} // by sentence, [temperatures]
 	var sentences []int
-	for _, s := range all {
-		if !s.exact || s.sentence%2 != 0 {
+	for _, c := range all {
+		if !c.Scored.exact() {
 			continue
 		}
-		if nats[s.sentence] == nil {
-			nats[s.sentence], sentences = make([]float64, len(temperatures)), append(sentences, s.sentence)
+		key := c.cluster()
+		if nats[key] == nil {
+			nats[key], sentences = make([]float64, len(temperatures)), append(sentences, key)
 		}
 		for step, temperature := range temperatures {
-			nats[s.sentence][step] -= s.tempered(energy(s), temperature)[s.truth]
+			nats[key][step] -= c.Scored.tempered(energy(c.Scored), temperature)[c.Scored.Truth]
 		}
 	}
 	if len(sentences) == 0 {
@@ -410,24 +428,133 @@ func fitTemperature(all []*scored, energy func(s *scored) []float64) (best, stan
 	return fit(func(i int) int { return sentences[i] }), stat.StdDev(again, nil)
 }
 
+// measured finds the cells of all maskings, the first sentence of every corpus first, and
+// keeps them in the file of o.cells, from which it goes on.
+func (l *language) measured(ctx context.Context, masked []masking, signature string, o calibrateOptions) (_ []*cell, err error) {
+	type key struct {
+		corpus   string
+		sentence int
+		kind     string
+	}
+	known := map[key]*cell{}
+	keep := func(any) error { return nil }
+	if o.cells != "" {
+		file, err := os.OpenFile(o.cells, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		read, whole := bufio.NewReader(file), int64(0)
+		for {
+			line, err := read.ReadBytes('\n')
+			if err == io.EOF {
+				break // what a kill left of a line goes
+			} else if err != nil {
+				return nil, err
+			}
+			if whole == 0 {
+				if strings.TrimSpace(string(line)) != signature {
+					return nil, fmt.Errorf("--cells %s: it was measured with other settings, %s", o.cells, bytes.TrimSpace(line))
+				}
+			} else {
+				c := &cell{}
+				if err := json.Unmarshal(line, c); err != nil {
+					return nil, fmt.Errorf("--cells %s: %w", o.cells, err)
+				}
+				known[key{c.Corpus, c.Sentence, c.Kind}] = c
+			}
+			whole += int64(len(line))
+		}
+		if err := file.Truncate(whole); err != nil {
+			return nil, err
+		}
+		if _, err := file.Seek(whole, io.SeekStart); err != nil {
+			return nil, err
+		}
+		if whole == 0 {
+			if _, err := fmt.Fprintln(file, signature); err != nil {
+				return nil, err
+			}
+		}
+		keep = json.NewEncoder(file).Encode
+	}
+	var all []*cell
+	kinds := len(maskingKinds())
+	byPlace := slices.Collect(slices.Chunk(masked, kinds))
+	slices.SortStableFunc(byPlace, func(a, b []masking) int { return a[0].sentence - b[0].sentence })
+	for _, sentence := range byPlace {
+		m := sentence[kinds-1] // the last of a sentence
+		if known[key{m.corpus, m.sentence, m.kind}] == nil {
+			found, err := l.cells(ctx, sentence, o)
+			if err != nil {
+				return nil, err
+			}
+			for i, c := range found {
+				if known[key{c.Corpus, c.Sentence, c.Kind}] != nil {
+					continue
+				}
+				known[key{c.Corpus, c.Sentence, c.Kind}] = found[i]
+				if err := keep(c); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, m := range sentence {
+			all = append(all, known[key{m.corpus, m.sentence, m.kind}])
+		}
+	}
+	return all, nil
+}
+
+// cells measures the maskings of a sentence.
+func (l *language) cells(ctx context.Context, sentence []masking, o calibrateOptions) ([]*cell, error) {
+	var logp [][][]float32
+	for _, m := range sentence {
+		found, err := l.MaskedLogProbabilities(ctx, m.ids, m.slots)
+		if err != nil {
+			return nil, err
+		}
+		logp = append(logp, found)
+	}
+	nats, err := l.chainNats(ctx, sentence, logp)
+	if err != nil {
+		return nil, err
+	}
+	var list []*cell
+	for i, m := range sentence {
+		c := &cell{Corpus: m.corpus, Sentence: m.sentence, Kind: m.kind, Nats: nats[i]}
+		if len(m.slots) > 1 {
+			if c.Scored, err = l.score(ctx, m, logp[i], o); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
 // calibrate writes the tables.
 func calibrate(ctx context.Context, w io.Writer, model *language, o calibrateOptions) error {
 	d := model.Description()
 	signature := []string{"lab:calibrate", fmt.Sprintf("model:%s@%.12s", model.name(), d.SHA256)}
 	var masked []masking
 	var names []string
-	for i, corpus := range o.corpora {
-		name, path, _ := strings.Cut(corpus, "=")
-		content, err := os.ReadFile(path)
+	for _, corpus := range o.corpora {
+		name, content, err := readCorpus(corpus)
 		if err != nil {
-			return fmt.Errorf("--corpus %s: %w; write NAME=FILE", corpus, err)
+			return err
 		}
-		found, err := model.maskings(name, string(content), i*o.sentences, o.sentences, rand.New(rand.NewPCG(o.seed, 0)))
+		found, err := model.maskings(name, string(content), o.sentences, rand.New(rand.NewPCG(o.seed, 0)))
 		if err != nil {
 			return fmt.Errorf("--corpus %s: %w", corpus, err)
 		}
 		masked, names = append(masked, found...), append(names, name)
 		signature = append(signature, fmt.Sprintf("corpus:%s@%.12x", name, sha256.Sum256(content)))
+	}
+	signature = append(signature, fmt.Sprintf("candidates:%d|draws:%d|seed:%d", o.candidates, o.drawings, o.seed))
+	cells, err := model.measured(ctx, masked, strings.Join(signature, "|"), o)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(w, `# Which joint distribution is best
 
@@ -440,31 +567,21 @@ the mean over the sentences ± its standard error, in nats of all masked words t
 These joints sum to one by themselves. "Each by itself" takes the words as independent, as peers that fill masks do.
 
 `, model.name(), o.sentences, strings.Join(names, " and "))
-	if err := writeChains(ctx, w, model, masked, names); err != nil {
-		return err
-	}
-	var all []*scored
+	writeChains(w, cells, names)
+	var all []*cell
 	tried, found := map[string]int{}, map[string]int{}
-	for _, m := range masked {
-		if key := m.corpus + m.kind; len(m.slots) > 1 && found[key] < o.normalised {
-			s, err := model.score(ctx, m, o)
-			if err != nil {
-				return err
-			}
-			if tried[m.kind]++; s != nil {
-				all = append(all, s)
-				found[key]++
+	for _, c := range cells {
+		if c.Scored != nil {
+			if tried[c.Kind]++; c.Scored.Truth >= 0 {
+				all = append(all, c)
+				found[c.Kind]++
 			}
 		}
 	}
 	compared := joints(all)
 	var shares []string
 	for _, kind := range maskingKinds()[1:] {
-		n := 0
-		for _, name := range names {
-			n += found[name+kind]
-		}
-		shares = append(shares, fmt.Sprintf("%.0f %% (%s)", 100*float64(n)/float64(tried[kind]), kind))
+		shares = append(shares, fmt.Sprintf("%.0f %% (%s)", 100*float64(found[kind])/float64(tried[kind]), kind))
 	}
 	var temperatures []string
 	for _, j := range compared {
@@ -475,10 +592,10 @@ These joints sum to one by themselves. "Each by itself" takes the words as indep
 	fmt.Fprintf(w, `
 ## Over the likeliest words
 
-The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) have to be normalised: over the %d likeliest words of each blank, on the first sentences whose true
-words are all among these: %s of the sentences by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
-temperature T is the one with the fewest nats at two blanks on every second sentence, each joint its own: %s, ± by drawing these sentences anew. Where draws normalise, the nats come out too
-low by about half the variance of the weights.
+The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) have to be normalised: over the %d likeliest words of each blank, on the sentences whose true
+words are all among these: %s of them by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
+temperature T is the one with the fewest nats at two blanks, each joint its own: %s, ± by drawing these sentences anew. Where draws normalise, what the
+logarithm of so few draws' mean is too low by is added: half its relative variance.
 
 `, o.candidates, strings.Join(shares, ", "), o.drawings, strings.Join(temperatures, ", "))
 	writeJoints(w, all, names, compared)
@@ -490,27 +607,19 @@ sentences, and how many fills that are, all corpora together.
 
 `)
 	writeCalibration(w, all, compared)
-	fmt.Fprintf(w, "\nSignature: `%s|sentences:%d|normalised:%d|candidates:%d|draws:%d|seed:%d|version:%s`\n",
-		strings.Join(signature, "|"), o.sentences, o.normalised, o.candidates, o.drawings, o.seed, infill.Version())
+	fmt.Fprintf(w, "\nSignature: `%s|sentences:%d|version:%s`\n", strings.Join(signature, "|"), o.sentences, infill.Version())
 	return nil
 }
 
 // writeChains writes the table over the whole vocabulary.
-func writeChains(ctx context.Context, w io.Writer, model *language, masked []masking, names []string) error {
+func writeChains(w io.Writer, cells []*cell, names []string) {
 	nats := map[[2]string]*measurement{}
-	kinds := len(maskingKinds())
-	for at := 0; at < len(masked); at += kinds {
-		found, err := model.chainNats(ctx, masked[at:at+kinds])
-		if err != nil {
-			return err
+	for _, c := range cells {
+		key := [2]string{c.Corpus, c.Kind}
+		if nats[key] == nil {
+			nats[key] = &measurement{format: "%.2f", scale: 1}
 		}
-		for i, m := range masked[at : at+kinds] {
-			key := [2]string{m.corpus, m.kind}
-			if nats[key] == nil {
-				nats[key] = &measurement{format: "%.2f", scale: 1}
-			}
-			nats[key].add(m.sentence, found[i]...)
-		}
+		nats[key].add(c.cluster(), c.Nats...)
 	}
 	table(w, []string{"corpus", "blanks", "each by itself", "left to right", "right to left", "mean of both", "mean less left to right", "mean less each by itself"})
 	for _, name := range names {
@@ -523,11 +632,10 @@ func writeChains(ctx context.Context, w io.Writer, model *language, masked []mas
 			row(w, append(cells, m.cell(func(v []float64) float64 { return v[3] - v[1] }), m.cell(func(v []float64) float64 { return v[3] - v[0] })))
 		}
 	}
-	return nil
 }
 
 // writeJoints writes the nats of all joints.
-func writeJoints(w io.Writer, all []*scored, names []string, joints []joint) {
+func writeJoints(w io.Writer, all []*cell, names []string, joints []joint) {
 	head := []string{"corpus", "blanks", "sentences"}
 	for _, j := range joints {
 		head = append(head, j.name)
@@ -536,15 +644,15 @@ func writeJoints(w io.Writer, all []*scored, names []string, joints []joint) {
 	for _, name := range names {
 		for _, kind := range maskingKinds()[1:] {
 			m := &measurement{format: "%.2f", scale: 1}
-			for _, s := range all {
-				if s.corpus == name && s.kind == kind {
+			for _, c := range all {
+				if c.Corpus == name && c.Kind == kind {
 					var nats []float64
 					for _, j := range joints {
-						if logp := j.logp(s); logp != nil {
-							nats = append(nats, -logp[s.truth])
+						if logp := j.logp(c.Scored); logp != nil {
+							nats = append(nats, -logp[c.Scored.Truth])
 						}
 					}
-					m.add(s.sentence, nats...)
+					m.add(c.cluster(), nats...)
 				}
 			}
 			if len(m.values) < 2 {
@@ -571,7 +679,7 @@ func writeJoints(w io.Writer, all []*scored, names []string, joints []joint) {
 }
 
 // writeCalibration writes how many of the fills said to have a probability are true.
-func writeCalibration(w io.Writer, all []*scored, joints []joint) {
+func writeCalibration(w io.Writer, all []*cell, joints []joint) {
 	edges := []float64{0.03, 0.1, 0.3, 1}
 	head := []string{"blanks", "joint"}
 	for b := range edges[1:] {
@@ -584,13 +692,16 @@ func writeCalibration(w io.Writer, all []*scored, joints []joint) {
 				continue
 			}
 			bins := make([]measurement, len(edges)-1)
-			for _, s := range all {
-				logp := j.logp(s)
-				if s.exact != few || logp == nil {
+			for _, c := range all {
+				s, logp := c.Scored, j.logp(c.Scored)
+				if s.exact() != few || logp == nil {
 					continue
 				}
-				for _, i := range s.distinct {
-					p := math.Exp(logp[i])
+				for i, l := range logp {
+					if s.Distinct != nil && !slices.Contains(s.Distinct, i) {
+						continue
+					}
+					p := math.Exp(l)
 					if p < edges[0] {
 						continue
 					}
@@ -598,10 +709,10 @@ func writeCalibration(w io.Writer, all []*scored, joints []joint) {
 					for b < len(bins)-1 && p >= edges[b+1] {
 						b++
 					}
-					if i == s.truth {
+					if i == s.Truth {
 						hit = 1
 					}
-					bins[b].add(s.sentence, p, hit)
+					bins[b].add(c.cluster(), p, hit)
 				}
 			}
 			cells := []string{"2", j.name}

@@ -30,7 +30,7 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	masked, err := model.maskings("tales", calibrationText, 0, 5, rand.New(rand.NewPCG(1, 0)))
+	masked, err := model.maskings("tales", calibrationText, 5, rand.New(rand.NewPCG(1, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +39,13 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 	}
 	kinds := len(maskingKinds())
 	o := calibrateOptions{candidates: 30, drawings: 16, seed: 1}
-	var all []*scored
+	var all []*cell
 	for at := 0; at < len(masked); at += kinds {
-		nats, err := model.chainNats(ctx, masked[at:at+kinds])
+		cells, err := model.cells(ctx, masked[at:at+kinds], o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := nats[0]; math.Abs(n[0]-n[1]) > 1e-4 || math.Abs(n[1]-n[2]) > 1e-4 || math.Abs(n[3]-n[1]) > 1e-4 {
+		if n := cells[0].Nats; math.Abs(n[0]-n[1]) > 1e-4 || math.Abs(n[1]-n[2]) > 1e-4 || math.Abs(n[3]-n[1]) > 1e-4 {
 			t.Errorf("one blank has the nats %v", n)
 		}
 		m := masked[at+1]
@@ -62,30 +62,27 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := -float64(both[0][m.ids[m.slots[0]]]) - float64(last[0][m.ids[m.slots[1]]])
-		if math.Abs(nats[1][1]-want) > 1e-3 {
-			t.Errorf("left to right %v nats, want %v", nats[1][1], want)
+		if math.Abs(cells[1].Nats[1]-want) > 1e-3 {
+			t.Errorf("left to right %v nats, want %v", cells[1].Nats[1], want)
 		}
-		for _, m := range masked[at+1 : at+kinds] {
-			s, err := model.score(ctx, m, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s != nil {
-				all = append(all, s)
+		for _, c := range cells[1:] {
+			if c.Scored.Truth >= 0 {
+				all = append(all, c)
 			}
 		}
 	}
-	if !slices.ContainsFunc(all, func(s *scored) bool { return s.exact }) || !slices.ContainsFunc(all, func(s *scored) bool { return !s.exact }) {
+	if !slices.ContainsFunc(all, func(c *cell) bool { return c.Scored.exact() }) || !slices.ContainsFunc(all, func(c *cell) bool { return !c.Scored.exact() }) {
 		t.Fatalf("%d maskings have true words among the candidates", len(all))
 	}
-	for _, s := range all {
-		if s.exact && (len(s.energy) != 900 || len(s.distinct) != 900) {
-			t.Errorf("%d fills of 30² were scored", len(s.energy))
+	for _, c := range all {
+		s := c.Scored
+		if s.exact() && len(s.Energy) != 900 {
+			t.Errorf("%d fills of 30² were scored", len(s.Energy))
 		}
 		for _, j := range joints(all) {
 			logp := j.logp(s)
 			if logp == nil {
-				if s.exact {
+				if s.exact() {
 					t.Errorf("%s has no probabilities", j.name)
 				}
 				continue
@@ -95,12 +92,12 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 					t.Fatalf("%s: NaN", j.name)
 				}
 			}
-			if total := floats.LogSumExp(logp); s.exact && math.Abs(total) > 1e-6 {
+			if total := floats.LogSumExp(logp); s.exact() && math.Abs(total) > 1e-6 {
 				t.Errorf("%s sums to %v", j.name, math.Exp(total))
 			}
 		}
 	}
-	if _, err := model.maskings("tales", calibrationText, 0, 6, rand.New(rand.NewPCG(1, 0))); err == nil {
+	if _, err := model.maskings("tales", calibrationText, 6, rand.New(rand.NewPCG(1, 0))); err == nil {
 		t.Error("6 sentences were asked for, and 5 can be taken")
 	}
 }
@@ -112,8 +109,25 @@ func TestCalibrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, messages strings.Builder
-	if code := run(t.Context(), []string{"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--normalised", "5", "--candidates", "12", "--draws", "4"}, &out, &messages); code != 0 {
+	cells := filepath.Join(t.TempDir(), "cells.jsonl")
+	args := []string{"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--candidates", "12", "--draws", "4", "--cells", cells}
+	if code := run(t.Context(), args, &out, &messages); code != 0 {
 		t.Fatalf("exit %d: %s", code, messages.String())
+	}
+	// What a kill leaves is gone on from, and gives the same.
+	kept, err := os.ReadFile(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cells, kept[:len(kept)*2/3], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var again strings.Builder
+	if code := run(t.Context(), args, &again, &messages); code != 0 || again.String() != out.String() {
+		t.Errorf("exit %d: %s\n%s\ninstead of\n%s", code, messages.String(), again.String(), out.String())
+	}
+	if after, err := os.ReadFile(cells); err != nil || !slices.Equal(after, kept) {
+		t.Errorf("%v: %d bytes were kept, and %d the first time", err, len(after), len(kept))
 	}
 	for _, want := range []string{"| tales | 5 |", "| tales | 2, side by side |", "pll, T = ", "## Calibration", "Signature: `lab:calibrate|model:", "|corpus:tales@"} {
 		if !strings.Contains(out.String(), want) {
@@ -125,6 +139,7 @@ func TestCalibrate(t *testing.T) {
 		"write NAME=FILE":     {"calibrate", "--corpus", "tales"},
 		"more than one model": {"calibrate", "a", "b", "--corpus", "tales=" + path},
 		"at least":            {"calibrate", "--corpus", "tales=" + path, "--draws", "1"},
+		"other settings":      {"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--cells", cells},
 		"5 sentences have":    {"calibrate", "--corpus", "tales=" + path},
 	} {
 		messages.Reset()

@@ -8,6 +8,7 @@
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab model small-uncased testdata/mini-uncased
 //	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/calibration.md
+//	go run ./cmd/lab coverage --joint pll
 //	go run ./cmd/lab defaults -o docs/defaults.md
 //	go run ./cmd/lab samplers -o docs/samplers.md
 //
@@ -113,7 +114,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), newCalibrate(), arm, newTable("answers", "Write what an answer costs beside chains, and whether its errors hold", writeAnswers),
+	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), arm, newTable("answers", "Write what an answer costs beside chains", writeAnswers),
 		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
 	addStudies(root, arm, out, messages)
@@ -283,15 +284,7 @@ func newTable(name, short string, write func(ctx context.Context, w io.Writer, s
 		if seeds < 1 {
 			return &usageError{fmt.Errorf("--seeds: %d is not a whole number of 1 or more", seeds)}
 		}
-		var b bytes.Buffer
-		if err := write(cmd.Context(), &b, seeds); err != nil {
-			return err
-		}
-		if path != "" {
-			return maybe.WriteFile(path, b.Bytes(), 0o644)
-		}
-		_, err := b.WriteTo(cmd.OutOrStdout())
-		return err
+		return written(cmd, path, func(out io.Writer) error { return write(cmd.Context(), out, seeds) })
 	}}
 	cmd.Flags().IntVar(&seeds, "seeds", seeds, "runs of every cell")
 	cmd.Flags().StringVarP(&path, "out", "o", "", "`FILE` to write; standard output when not given")
@@ -321,4 +314,18 @@ func flagError(_ *cobra.Command, err error) error {
 		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
 	}
 	return &usageError{err}
+}
+
+// written writes what write has written, when all of it is there: to the file at path, or to
+// standard output where there is no path.
+func written(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	if path != "" {
+		return maybe.WriteFile(path, b.Bytes(), 0o644)
+	}
+	_, err := b.WriteTo(cmd.OutOrStdout())
+	return err
 }

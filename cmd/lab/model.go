@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -10,14 +9,12 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/google/renameio/v2/maybe"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/floats"
 
@@ -69,15 +66,7 @@ func newModel() *cobra.Command {
 			if o.sentences < 2 || o.words < 3 {
 				return &usageError{errors.New("--sentences is at least 2, --words at least 3")}
 			}
-			var b bytes.Buffer
-			if err := compareModels(cmd.Context(), &b, names, o); err != nil {
-				return err
-			}
-			if o.path != "" {
-				return maybe.WriteFile(o.path, b.Bytes(), 0o644)
-			}
-			_, err := b.WriteTo(cmd.OutOrStdout())
-			return err
+			return written(cmd, o.path, func(out io.Writer) error { return compareModels(cmd.Context(), out, names, o) })
 		}}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -143,10 +132,9 @@ func compareModels(ctx context.Context, w io.Writer, names []string, o modelOpti
 		signature = append(signature, fmt.Sprintf("model:%s@%.12s", model.name(), d.SHA256))
 	}
 	for _, corpus := range o.corpora {
-		name, path, _ := strings.Cut(corpus, "=")
-		content, err := os.ReadFile(path)
+		name, content, err := readCorpus(corpus)
 		if err != nil {
-			return fmt.Errorf("--corpus %s: %w; write NAME=FILE", corpus, err)
+			return err
 		}
 		found, err := measureSentences(ctx, all, name, string(content), o)
 		if err != nil {

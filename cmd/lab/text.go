@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -35,6 +37,15 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	}
 	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID()})
 	return &language{model, tokenizer}, err
+}
+
+// readCorpus reads the sentences of an argument NAME=FILE of --corpus.
+func readCorpus(argument string) (name string, content []byte, err error) {
+	name, path, _ := strings.Cut(argument, "=")
+	if content, err = os.ReadFile(path); err != nil {
+		return "", nil, fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
+	}
+	return name, content, nil
 }
 
 // blanks are the slots of a template with their most probable tokens.

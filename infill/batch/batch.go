@@ -185,10 +185,16 @@ func Run(ctx context.Context, j Job) (*Summary, error) {
 			summary.Kept = kept
 		}
 	}
+	if err != nil && p.plan == nil {
+		_ = os.Remove(p.lock.Path()) // nothing was begun; the folder goes where it holds nothing else
+	}
 	if closed := p.close(); err == nil {
 		err = closed
 	}
 	if err != nil {
+		if p.plan == nil {
+			_ = os.Remove(dir)
+		}
 		return nil, err
 	}
 	if j.Shard.Count == 0 {

@@ -96,6 +96,56 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 	return s, removeParts(dir)
 }
 
+// absent says which parts are not there.
+func absent(missing []string, of int) error {
+	some := strings.Join(missing[:min(8, len(missing))], ", ")
+	if len(missing) > 8 {
+		some += ", …"
+	}
+	return fmt.Errorf("%d of %d parts are not finished: run %s", len(missing), of, some)
+}
+
+// PartFolder is the folder of a part of a run whose parts are folders, and whose output
+// would be one.
+func PartFolder(output string, shard Shard) string {
+	p := part{dir: partsDir(output), shard: shard}
+	return filepath.Join(p.dir, p.name())
+}
+
+// PartFolders are those of all parts, in their order. It is an error where one is missing.
+func PartFolders(output string) ([]string, error) {
+	entries, err := os.ReadDir(partsDir(output))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	there := map[Shard]bool{}
+	count := 0
+	for _, e := range entries {
+		var s Shard
+		if n, err := fmt.Sscanf(e.Name(), "%05d-of-%05d", &s.Index, &s.Count); err != nil || n != 2 || !e.IsDir() {
+			continue
+		}
+		if there[s] = true; count > 0 && s.Count != count {
+			return nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run", partsDir(output), min(count, s.Count), max(count, s.Count))
+		}
+		count = s.Count
+	}
+	if count == 0 {
+		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", partsDir(output))
+	}
+	var folders, missing []string
+	for i := range count {
+		s := Shard{i + 1, count}
+		if folders = append(folders, PartFolder(output, s)); !there[s] {
+			missing = append(missing, s.String())
+		}
+	}
+	if len(missing) > 0 {
+		return nil, absent(missing, count)
+	}
+	return folders, nil
+}
+
 // merge writes the output of a folder whose parts are all finished.
 func merge(ctx context.Context, out File, dir string) (*Summary, error) {
 	p, err := readPlan(dir)
@@ -116,11 +166,7 @@ func merge(ctx context.Context, out File, dir string) (*Summary, error) {
 		}
 	}
 	if len(missing) > 0 {
-		some := strings.Join(missing[:min(8, len(missing))], ", ")
-		if len(missing) > 8 {
-			some += ", …"
-		}
-		return nil, fmt.Errorf("%d of %d parts are not finished: run %s again with --resume", len(missing), len(paths), some)
+		return nil, fmt.Errorf("%w again with --resume", absent(missing, len(paths)))
 	}
 	m := &manifest{Format: formatVersion, Input: p.Input, Settings: p.Settings, Output: result{Name: filepath.Base(out.Path), Form: out.Form}}
 	// The first pass verifies all, and finds the columns of a table.

@@ -13,9 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"syscall"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sync/errgroup"
 )
 
 // entry is a line of a part.
@@ -174,26 +176,52 @@ func lines(path string, do func(e *entry, line []byte) error) (whole int64, err 
 	defer file.Close()
 	r := bufio.NewReaderSize(file, bufferSize)
 	for {
-		line, err := r.ReadBytes('\n')
-		if err == io.EOF {
+		list, read := someLines(r)
+		entries, wrong := make([]entry, len(list)), make([]error, len(list))
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, line := range list {
+			group.Go(func() error {
+				wrong[i] = json.Unmarshal(line, &entries[i])
+				return nil
+			})
+		}
+		_ = group.Wait() // what is wrong is told in its turn
+		for i, line := range list {
+			if wrong[i] != nil {
+				// A machine that failed can leave anything, but only at the end.
+				if i == len(list)-1 && read == nil {
+					_, read = r.ReadBytes('\n')
+				}
+				if i == len(list)-1 && read == io.EOF {
+					return whole, nil
+				}
+				return whole, fmt.Errorf("%s: byte %d is no line of a run: the file was changed by something else; begin anew with --overwrite", path, whole)
+			}
+			if err := do(&entries[i], line); err != nil {
+				return whole, err
+			}
+			whole += int64(len(line))
+		}
+		if read == io.EOF {
 			return whole, nil
 		}
-		if err != nil {
-			return whole, err
+		if read != nil {
+			return whole, read
 		}
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			// A machine that failed can leave anything, but only at the end.
-			if _, err := r.ReadBytes('\n'); err == io.EOF {
-				return whole, nil
-			}
-			return whole, fmt.Errorf("%s: byte %d is no line of a run: the file was changed by something else; begin anew with --overwrite", path, whole)
-		}
-		if err := do(&e, line); err != nil {
-			return whole, err
-		}
-		whole += int64(len(line))
 	}
+}
+
+// someLines reads the next whole lines, few enough to hold.
+func someLines(r *bufio.Reader) (list [][]byte, err error) {
+	for size := 0; size < bufferSize && len(list) < 256; {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return list, err
+		}
+		list, size = append(list, line), size+len(line)
+	}
+	return list, nil
 }
 
 // resume reads what the journal has, cuts a torn line off, and opens it for more.

@@ -217,9 +217,11 @@ func (p *part) makePlan(j Job) error {
 		p.plan = have
 		return p.check(j)
 	}
-	if p.plan, err = newPlan(j.Input, j.Work, p.shard.Count); err != nil {
+	made, err := newPlan(j.Input, j.Work, p.shard.Count)
+	if err != nil {
 		return err
 	}
+	p.plan = made
 	return writeJSON(filepath.Join(p.dir, planFile), p.plan)
 }
 

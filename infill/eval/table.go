@@ -36,7 +36,7 @@ type column struct {
 	Key    string // "self_bleu", "unique_ngrams/tbc/2", "acceptance_rate", …
 	Title  string
 	digits int
-	Score  bool // of the text, with a bootstrap interval; else of the sampling, with a standard error
+	Score  bool // of the text, with a jackknife interval; else of the sampling, with a standard error
 	of     func(*MethodResult) cell
 }
 
@@ -147,7 +147,7 @@ func (r *Results) Table(set string) *Table {
 	}
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
-		fmt.Sprintf("intervals of scores: %g %% bootstrap over sentences; of acceptance, changed slots, seconds and rows: mean over sentences ± %.2f standard errors", 100*c.Metrics.Confidence, reach),
+		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, seconds and rows: mean over sentences ± %.2f standard errors", 100*c.Metrics.Confidence, reach),
 		r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {

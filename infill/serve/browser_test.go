@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -79,14 +80,16 @@ func TestPage(t *testing.T) {
 	ctx := browser(t)
 	o := options(t)
 	o.Limits.Blanks = 6
-	o.Fill.Candidates = 40 // seconds less
+	if os.Getenv("INFILL_PICTURES") == "" {
+		o.Fill.Candidates = 40 // seconds less
+	}
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
 	defer server.Close()
-	var wide bool
+	var wide, tooWide, narrow, stale bool
 	var first, template, wrong string
 	var bars, words int
 	const count = `document.querySelectorAll(%q).length`
@@ -94,17 +97,21 @@ func TestPage(t *testing.T) {
 		name string
 		do   chromedp.Tasks
 	}{
-		{"it fills what stands there", chromedp.Tasks{chromedp.EmulateViewport(1000, 900), chromedp.Navigate(server.URL), until(done), picture("page-light"),
+		{"it fills what stands there", chromedp.Tasks{chromedp.EmulateViewport(1000, 600), chromedp.Navigate(server.URL), until(done), picture("page"),
 			chromedp.Evaluate(fmt.Sprintf(count, "#marginals .bar"), &bars)}},
+		{"dark, on a narrow screen", chromedp.Tasks{emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
+			chromedp.EmulateViewport(360, 600), picture("page-dark"), chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth && getComputedStyle(document.body).color === "rgb(236, 236, 236)"`, &narrow)}},
+		{"the text is copied", chromedp.Tasks{chromedp.Click("#copy", chromedp.ByID), until(`document.getElementById("copy").textContent === "copied"`)}},
 		{"typing", append(say("he had [MASK] me"), until(done), chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
 		// By keyboard alone: tab from the text to the first word, press it, and it is a blank.
 		{"a word becomes a blank by keyboard", chromedp.Tasks{chromedp.Focus("#words button:nth-child(4)", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), until(done + ` && document.getElementById("template").value.includes("[MASK] [MASK]")`)}},
 		{"pinning keeps a word and fills the rest", chromedp.Tasks{chromedp.Click("#fills li .text button", chromedp.ByQuery), until(`(document.getElementById("template").value.match(/MASK/g) || []).length === 1 && ` + done),
 			chromedp.Value("#template", &template, chromedp.ByID)}},
-		{"an error is told", append(say("[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"), until(`document.getElementById("wrong").textContent !== ""`), chromedp.Text("#wrong", &wrong, chromedp.ByID))},
-		{"a long text, on a narrow screen", chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river rose. ", 12) + "We stayed [MASK] the house."), until(done), picture("page-narrow"),
+		{"an error is told", append(say("[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"), until(`document.getElementById("wrong").textContent !== ""`), chromedp.Text("#wrong", &wrong, chromedp.ByID),
+			chromedp.Evaluate(`!document.getElementById("fills").hidden`, &stale))},
+		{"a long text, on a narrow screen", chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river rose. ", 12) + "We stayed [MASK] the house."), until(done),
 			chromedp.Evaluate(fmt.Sprintf(count, "#words button"), &words), chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide)}},
-		{"a wide screen", chromedp.Tasks{chromedp.EmulateViewport(1600, 900), picture("page-wide")}},
+		{"a wide screen", chromedp.Tasks{chromedp.EmulateViewport(1600, 900), chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &tooWide)}},
 		{"a lost server", chromedp.Tasks{chromedp.ActionFunc(func(context.Context) error { server.CloseClientConnections(); server.Close(); return nil }),
 			chromedp.Click("#go", chromedp.ByID), until(`document.getElementById("wrong").textContent.includes("does not answer")`)}},
 	}
@@ -125,7 +132,10 @@ func TestPage(t *testing.T) {
 	if !strings.Contains(wrong, "7 slots") {
 		t.Errorf("the error reads %q", wrong)
 	}
-	if words < 90 || wide {
-		t.Errorf("%d words of the long text, wider than the screen: %v", words, wide)
+	if words < 90 || wide || tooWide || !narrow {
+		t.Errorf("%d words of the long text; wider than a narrow screen: %v, than a wide one: %v; dark and within a narrow screen: %v", words, wide, tooWide, narrow)
+	}
+	if stale {
+		t.Error("beside an error stand the fills of another text")
 	}
 }

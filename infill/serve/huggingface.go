@@ -105,7 +105,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	}
 	err = s.work(ctx, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
-			answers[i], err = candidates(ctx, f, texts[i], targets, top)
+			answers[i], err = s.candidates(ctx, f, texts[i], targets, top)
 			return err
 		})
 	})
@@ -150,7 +150,7 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 }
 
 // candidates gives the answer to one text.
-func candidates(ctx context.Context, f *infill.Filler, text string, targets []int, top int) (any, error) {
+func (s *Server) candidates(ctx context.Context, f *infill.Filler, text string, targets []int, top int) (any, error) {
 	t, err := f.Template(text)
 	if err != nil {
 		return nil, err
@@ -158,6 +158,9 @@ func candidates(ctx context.Context, f *infill.Filler, text string, targets []in
 	logp, err := f.LogConditionals(ctx, text, nil)
 	if err != nil {
 		return nil, err
+	}
+	if targets == nil {
+		targets = s.everyToken(f.Tokenizer().VocabularySize())
 	}
 	blanks := make([][]Candidate, len(t.Slots))
 	for slot := range t.Slots {
@@ -168,7 +171,7 @@ func candidates(ctx context.Context, f *infill.Filler, text string, targets []in
 		for _, id := range likeliest(logp[slot], targets, top) {
 			ids[slot] = id
 			blanks[slot] = append(blanks[slot], Candidate{
-				Score: math.Exp(float64(logp[slot][id])), Token: id, Text: f.Tokenizer().Decode([]int{id}), Sequence: t.Fill(ids).Text,
+				Score: math.Exp(float64(logp[slot][id])), Token: id, Text: cmp.Or(f.Tokenizer().Decode([]int{id}), f.Tokenizer().Token(id)), Sequence: t.Fill(ids).Text,
 			})
 		}
 	}
@@ -178,15 +181,23 @@ func candidates(ctx context.Context, f *infill.Filler, text string, targets []in
 	return blanks, nil
 }
 
-// likeliest are the tokens of highest log-probability, the likeliest first; equals go
-// by their number. among is ascending; nil is the whole vocabulary.
-func likeliest(logp []float32, among []int, top int) []int {
-	if among == nil {
-		among = make([]int, len(logp))
-		for id := range among {
-			among[id] = id
-		}
+// everyToken are the numbers of n tokens. They are made once: at many requests a second
+// they would be most of the memory that comes and goes.
+func (s *Server) everyToken(n int) []int {
+	if known := s.tokens.Load(); known != nil && len(*known) >= n {
+		return (*known)[:n:n]
 	}
+	ids := make([]int, n)
+	for id := range ids {
+		ids[id] = id
+	}
+	s.tokens.Store(&ids)
+	return ids
+}
+
+// likeliest are the tokens of highest log-probability, the likeliest first; equals go
+// by their number. among is ascending.
+func likeliest(logp []float32, among []int, top int) []int {
 	ids := slices.Clone(infill.Candidates(among, logp, top))
 	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(logp[b], logp[a]) })
 	return ids

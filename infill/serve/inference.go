@@ -99,12 +99,12 @@ func (s *Server) registerInference(api huma.API) {
 		return &body[ready]{ready{true}}, nil
 	})
 	huma.Register(api, get("server", "/v2", "What serves"), func(context.Context, *struct{}) (*body[server], error) {
-		return &body[server]{server{"infill", infill.Version(), []string{}}}, nil
+		return &body[server]{server{"infill", infill.Version(), []string{"binary_tensor_data"}}}, nil
 	})
 	// A wildcard of several segments stands last in a path, and a model's name may have
 	// a slash, which clients write as %2F.
 	huma.Register(api, get("model", "/v2/models/{model}", "What a model takes and gives"), func(_ context.Context, in *modelInput) (*body[modelMetadata], error) {
-		f, name, err := s.model(in.Model)
+		f, name, err := s.served(in.Model)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (s *Server) registerInference(api huma.API) {
 		return &body[modelMetadata]{modelMetadata{name, []string{f.Model().SHA256}, "infill_onnxruntime", []tensor{{"text", "BYTES", []int{-1}, nil}}, outputs}}, nil
 	})
 	huma.Register(api, get("model-ready", "/v2/models/{model}/ready", "The model can fill"), func(_ context.Context, in *modelInput) (*body[ready], error) {
-		_, _, err := s.model(in.Model)
+		_, _, err := s.served(in.Model)
 		return &body[ready]{ready{true}}, err
 	})
 	huma.Register(api, s.operation(huma.Operation{OperationID: "infer", Method: http.MethodPost, Path: "/v2/models/{model}/infer", Tags: []string{"Open Inference Protocol"},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"infill/infill/serve"
+	"infill/lm"
+	"infill/models"
 )
 
 var load = flag.Duration("load", 0, "how long each number of clients asks in TestLoad: 1m writes the table of docs/serve.md")
@@ -84,25 +85,65 @@ func TestLoad(t *testing.T) {
 	}
 	o := options(t)
 	o.Limits.Wait = time.Minute
-	s, err := serve.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(s)
-	defer server.Close()
-	clients(t, server.URL, 2, length/10)
-	table := "| clients | answers a second | half took less than | 99 % took less than | rows a call |\n| --- | --- | --- | --- | --- |\n"
+	url := started(t, o)
+	clients(t, url, 2, length/10)
+	table := "| clients | answers a second | half took less than | 99 % took less than | rows a call | processor time an answer |\n| --- | --- | --- | --- | --- | --- |\n"
+	rate := map[int]float64{}
 	for _, n := range sizes {
 		calls, rows := o.Models[name].Calls()
-		a := clients(t, server.URL, n, length)
+		before := processorTime(t)
+		a := clients(t, url, n, length)
+		spent := processorTime(t) - before
 		calls2, rows2 := o.Models[name].Calls()
 		if a.failed.Load() > 0 || len(a.refused) > 0 || len(a.took) == 0 {
 			t.Errorf("%d clients: %d answers, %d refused, %d failed", n, len(a.took), len(a.refused), a.failed.Load())
 		}
-		table += fmt.Sprintf("| %d | %.0f | %.1f ms | %.1f ms | %.1f |\n", n, float64(len(a.took))/length.Seconds(),
-			quantile(a.took, .5).Seconds()*1e3, quantile(a.took, .99).Seconds()*1e3, float64(rows2-rows)/float64(max(1, calls2-calls)))
+		rate[n] = float64(len(a.took)) / length.Seconds()
+		table += fmt.Sprintf("| %d | %.0f | %.1f ms | %.1f ms | %.1f | %.2f ms |\n", n, rate[n],
+			milliseconds(quantile(a.took, .5)), milliseconds(quantile(a.took, .99)), float64(rows2-rows)/float64(max(1, calls2-calls)), milliseconds(spent)/float64(max(1, len(a.took))))
 	}
-	t.Logf("%s of each\n%s", length, table)
+	t.Logf("for docs/serve.md, %s of each on %d processors:\n\n%s\n%s", length, runtime.GOMAXPROCS(0), table, bound(t, min(length, 10*time.Second), rate))
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// bound tells what the model alone gives, one row a call and 64, at the length of the
+// texts that clients send: serving can be no faster.
+func bound(t *testing.T, length time.Duration, rate map[int]float64) string {
+	bundle, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer := options(t).Models[name].Tokenizer()
+	m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	text, err := tokenizer.Encode("the river was told by the letter .")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := func(rows int) (perSecond, processor float64) {
+		queries := slices.Repeat([]lm.Query{{Position: 4}}, rows)
+		done, start, before := 0, time.Now(), processorTime(t)
+		for ; time.Since(start) < length || done == 0; done += rows {
+			if _, err := m.Score(t.Context(), text.IDs, queries); err != nil {
+				t.Fatal(err)
+			}
+		}
+		took, spent := time.Since(start), processorTime(t)-before
+		return float64(done) / took.Seconds(), milliseconds(spent) / float64(done)
+	}
+	alone(1) // the session is made
+	one, oneTime := alone(1)
+	many, manyTime := alone(64)
+	told := fmt.Sprintf("The model alone, without server and clients, runs %.0f such rows a second one a call and %.0f of them 64 a call (%.1f and %.1f ms of processor time a row): %.1f times as many.",
+		one, many, oneTime, manyTime, many/one)
+	if rate[64] > 0 {
+		told += fmt.Sprintf("\n64 clients get %.1f times the answers of one.", rate[64]/rate[1])
+	}
+	return told
 }
 
 // With more clients than places, those turned away hear it at once, and memory stays.
@@ -115,8 +156,8 @@ func TestOverload(t *testing.T) {
 	if a.failed.Load() > 0 || len(a.took) == 0 || len(a.refused) == 0 {
 		t.Errorf("%d answers, %d refused, %d failed", len(a.took), len(a.refused), a.failed.Load())
 	}
-	t.Logf("%d answers, %d refused, half of them within %v, 99 %% within %v; resident memory %d → %d MiB", len(a.took), len(a.refused),
-		quantile(a.refused, .5), quantile(a.refused, .99), before>>20, resident()>>20)
+	t.Logf("for docs/serve.md:\n\nWith 32 clients for 4 places and 4 that wait, %d requests were answered and %d turned away, half of those within %.1f ms and 99 %% within %.1f ms; "+
+		"the memory went from %d to %d MiB.", len(a.took), len(a.refused), milliseconds(quantile(a.refused, .5)), milliseconds(quantile(a.refused, .99)), before>>20, resident()>>20)
 }
 
 // resident is this process's memory in bytes, 0 where it is not told.

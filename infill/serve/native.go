@@ -121,7 +121,7 @@ type scoreOutput struct {
 
 // operation is what all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
-	o.MaxBodyBytes = s.Limits.Body
+	o.MaxBodyBytes, o.BodyReadTimeout = s.Limits.Body, 15*time.Second
 	if s.Token != "" {
 		o.Security = []map[string][]string{{"token": {}}}
 	}
@@ -201,10 +201,21 @@ func (s *Server) check(f *infill.Filler, template string, o infill.Options) erro
 	if err != nil {
 		return err
 	}
-	if n := len(t.Slots); n > s.Limits.Blanks {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", n, s.Limits.Blanks)}
+	slots := 0
+	for _, b := range t.Blanks {
+		most := max(b.Slots, b.High)
+		if b.High == 0 { // it has no length of its own
+			most = max(most, o.MaxPieces)
+		}
+		slots += most
 	}
-	if rows := o.MostRows(len(t.Slots)); rows > s.Limits.Rows {
+	if slots > s.Limits.Blanks {
+		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", slots, s.Limits.Blanks)}
+	}
+	if o.Budget.Seconds > s.Limits.Time.Seconds() {
+		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds, s.Limits.Time.Seconds())}
+	}
+	if rows := o.MostRows(slots); rows > s.Limits.Rows {
 		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("up to %d model rows would be needed, this server takes %d a text: ask for fewer chains or steps, or a smaller budget", rows, s.Limits.Rows)}
 	}
 	return nil
@@ -273,27 +284,33 @@ type progress struct {
 // heartbeat is the least time between two events.
 const heartbeat = 200 * time.Millisecond
 
+// unread is how long an event waits for a client to read it.
+const unread = 10 * time.Second
+
 // stream answers with server-sent events.
 func (s *Server) stream(c huma.Context, j job) {
 	c.SetHeader("Content-Type", "text/event-stream")
 	c.SetHeader("Cache-Control", "no-store")
-	w := c.BodyWriter()
+	w := c.BodyWriter().(http.ResponseWriter)
+	connection := http.NewResponseController(w)
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
 	var lock sync.Mutex
 	send := func(event string, data any) {
 		lock.Lock()
 		defer lock.Unlock()
+		// Not every writer has deadlines; those of tests need none.
+		connection.SetWriteDeadline(time.Now().Add(unread)) //nolint:errcheck // as said
 		fmt.Fprintf(w, "event: %s\ndata: ", event)
-		plainJSON.Marshal(w, data) //nolint:errcheck // the context ends when the client leaves
+		plainJSON.Marshal(w, data) //nolint:errcheck // Flush tells
 		fmt.Fprint(w, "\n")
-		if f, ok := w.(http.Flusher); ok {
-			f.Flush()
-		} else if r, ok := w.(http.ResponseWriter); ok {
-			http.NewResponseController(r).Flush() //nolint:errcheck // as above
+		if connection.Flush() != nil {
+			cancel() // who does not read keeps no place
 		}
 	}
 	var result *infill.Result
 	var last time.Time
-	err := s.work(c.Context(), func(ctx context.Context) (err error) {
+	err := s.work(ctx, func(ctx context.Context) (err error) {
 		result, err = j.filler.Fill(ctx, j.template, j.options, func(p infill.Progress) {
 			if time.Since(last) < heartbeat {
 				return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -22,6 +23,7 @@ type Problem struct {
 var (
 	_ huma.StatusError       = (*Problem)(nil)
 	_ huma.ContentTypeFilter = (*Problem)(nil)
+	_ huma.HeadersError      = (*Problem)(nil)
 )
 
 // Error implements error.
@@ -32,6 +34,14 @@ func (p *Problem) GetStatus() int { return p.status }
 
 // ContentType implements huma.ContentTypeFilter.
 func (p *Problem) ContentType(string) string { return "application/json" }
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header {
+	if p.status == http.StatusTooManyRequests || p.status == http.StatusServiceUnavailable {
+		return http.Header{"Retry-After": {"1"}}
+	}
+	return nil
+}
 
 // Unwrap gives what is behind an error of the server's own.
 func (p *Problem) Unwrap() error { return p.cause }
@@ -80,9 +90,7 @@ var plainJSON = huma.Format{
 
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	w.Header().Set("Content-Type", "application/json")
-	if p.status == http.StatusTooManyRequests || p.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
+	maps.Copy(w.Header(), p.GetHeaders())
 	w.WriteHeader(p.status)
 	plainJSON.Marshal(w, p) //nolint:errcheck // a client that left wants no answer
 }

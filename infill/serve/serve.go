@@ -13,18 +13,21 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"log"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"infill/infill"
+	"infill/models"
 	"infill/tokenize"
 )
 
@@ -38,17 +41,23 @@ type Limits struct {
 	Requests int           // requests at work at once
 	Queue    int           // requests that wait; beyond: 429
 	Wait     time.Duration // a request waits; beyond: 429
+
+	// Of Options.Pull: models fetched for requests, and bytes of each; beyond: 422.
+	Models     int
+	ModelBytes int64
 }
 
 // DefaultLimits serve a small machine.
 func DefaultLimits() Limits {
-	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second}
+	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
+		Models: 2, ModelBytes: 1 << 30}
 }
 
 // check names the first limit that is none.
 func (l Limits) check() error {
 	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows),
-		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait)} {
+		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait),
+		"models": int64(l.Models), "bytes of a model": l.ModelBytes} {
 		if n < 1 {
 			return fmt.Errorf("the limit of %s is below its least", name)
 		}
@@ -74,6 +83,10 @@ type Options struct {
 	// Origin is the one site beside this server's own page whose scripts may read
 	// answers; "" is none.
 	Origin string
+	// Pull, where not nil, fetches and opens a model that a request names and that is not
+	// among Models. It runs for one name at a time, and hears the context end when the
+	// model is too large, or the server closes.
+	Pull func(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error)
 	// Log, where not nil, hears what goes wrong in the server itself. It is called by
 	// several goroutines.
 	Log func(message string)
@@ -83,13 +96,15 @@ type Options struct {
 type Server struct {
 	Options
 	gate    *gate
+	pulls   *pulls // nil: nothing is fetched
+	tokens  atomic.Pointer[[]int]
 	numbers *numbers
 	handler http.Handler
 }
 
 var _ http.Handler = (*Server)(nil)
 
-// New makes a server. The caller closes the fillers once no request runs.
+// New makes a server. The caller closes it, and then the fillers, once no request runs.
 func New(o Options) (*Server, error) {
 	if o.Models[o.Default] == nil {
 		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default, strings.Join(slices.Sorted(maps.Keys(o.Models)), ", "))
@@ -97,7 +112,13 @@ func New(o Options) (*Server, error) {
 	if err := o.Limits.check(); err != nil {
 		return nil, err
 	}
+	if !(o.Fill.Budget.Seconds > 0) { // else who says nothing of a budget would be refused
+		o.Fill.Budget.Rows = min(o.Fill.Budget.Rows, o.Limits.Rows)
+	}
 	s := &Server{Options: o, gate: newGate(o.Limits)}
+	if o.Pull != nil {
+		s.pulls = newPulls(o)
+	}
 	s.numbers = newNumbers(s)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("infill", infill.Version())
@@ -118,8 +139,17 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, &Problem{status: http.StatusNotFound, Message: "there is nothing here: GET /docs lists what is"})
 	})
-	s.handler = s.observed(s.guarded(answeringAll(mux)))
+	s.handler = s.observed(s.guarded(s.binaryTensors(answeringAll(mux))))
 	return s, nil
+}
+
+// Close ends the fetching of a model, and closes those that were fetched. It is called
+// once no request runs.
+func (s *Server) Close() error {
+	if s.pulls == nil {
+		return nil
+	}
+	return s.pulls.close()
 }
 
 // ServeHTTP implements http.Handler.
@@ -135,7 +165,19 @@ func (s *Server) HTTPServer() *http.Server {
 		WriteTimeout:      s.Limits.Wait + s.Limits.Time + 30*time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(complaints{s}, "", 0),
 	}
+}
+
+// complaints are what package net/http says of connections.
+type complaints struct{ *Server }
+
+func (c complaints) Write(p []byte) (int, error) {
+	// Whoever tries the port makes such a line.
+	if text := strings.TrimSpace(string(p)); c.Log != nil && !strings.Contains(text, "TLS handshake error") {
+		c.Log(text)
+	}
+	return len(p), nil
 }
 
 //go:embed page.html
@@ -191,8 +233,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				return
 			}
 		}
-		// Another content type needs no leave of the browser to be sent from any site.
-		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); r.Method == http.MethodPost && strings.TrimSpace(strings.ToLower(kind)) != "application/json" {
+		if r.Method == http.MethodPost && !deliberate(r.Header) {
 			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType, Message: "send JSON, with the header Content-Type: application/json"})
 			return
 		}
@@ -202,6 +243,20 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// deliberate tells whether a page of another site could not have sent a request without
+// leave of the browser: JSON and headers of its own need that. Triton's client names no
+// content type, and browsers tell where they come from.
+func deliberate(h http.Header) bool {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	switch strings.TrimSpace(strings.ToLower(kind)) {
+	case "application/json":
+		return true
+	case "":
+		return h.Get("Origin") == "" && h.Get("Sec-Fetch-Site") == ""
+	}
+	return h.Get(jsonLength) != ""
 }
 
 func (s *Server) tooLarge() *Problem {
@@ -230,17 +285,6 @@ func answeringAll(mux *http.ServeMux) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-// model finds a model by name; "" is the default.
-func (s *Server) model(name string) (*infill.Filler, string, error) {
-	if name == "" {
-		name = s.Default
-	}
-	if f := s.Models[name]; f != nil {
-		return f, name, nil
-	}
-	return nil, "", &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(s.Models)), ", "))}
 }
 
 // work runs a request's work when its turn has come, within its time.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -11,20 +12,32 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 
 	"infill/infill"
 	"infill/infill/serve"
+	"infill/models"
 )
 
 const name = "small"
+
+// docs/serve.md tells of a run with 1,000 and 100,000.
+var (
+	leaving           = flag.Int("leaving", 200, "clients that leave in TestClientsThatLeave")
+	malformedRequests = flag.Int("malformed", 1500, "requests of TestMalformed")
+)
 
 var opened = sync.OnceValues(func() (*infill.Filler, error) { return infill.Open(infill.OpenOptions{Device: "cpu"}) })
 
@@ -44,12 +57,22 @@ func start(t testing.TB, change func(*serve.Options)) string {
 	if change != nil {
 		change(&o)
 	}
+	return started(t, o)
+}
+
+func started(t testing.TB, o serve.Options) string {
+	t.Helper()
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return server.URL
 }
 
@@ -140,6 +163,10 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": "x"}`, "top", 422},
 		{"/v1/fill", `{"template": 5}`, `"template" is not a string`, 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "sampler": "dmala", "steps": 100000}`, "model rows", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me", "budget": 5001}`, "5001 model rows", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me", "budget": "61s"}`, "a budget of 61s", 422},
+		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 slots", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "pieces": "1-3"}`, "6 slots", 422},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
@@ -201,6 +228,51 @@ func TestAugment(t *testing.T) {
 	}
 }
 
+// No path of a request or a tool reaches a file: @FILE, which the command reads in lists
+// of words, is a word, and a folder is no model.
+func TestNoFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "words")
+	if err := os.WriteFile(file, []byte("told\nleft\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := models.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := start(t, nil)
+	for body, read := range map[string]func(string) bool{
+		`{"template": "he had [MASK] me", "seed": 1, "ban": "@FILE"}`:             func(text string) bool { return !strings.Contains(text, "he had told me") },
+		`{"template": "he had [MASK] me", "seed": 1, "ban": ["given", "@FILE"]}`:  func(text string) bool { return !strings.Contains(text, "he had told me") },
+		`{"template": "he had [MASK] me", "seed": 1, "slot": "1=@FILE"}`:          func(text string) bool { return strings.Contains(text, "he had told me") },
+		`{"template": "he had [MASK] me", "seed": 1, "slot": {"1": ["@FILE"]}}`:   func(text string) bool { return strings.Contains(text, "he had told me") },
+		`{"template": "@FILE had [MASK] me", "seed": 1}`:                          func(text string) bool { return strings.Contains(text, "told\\nleft") },
+		`{"template": "he had [MASK] me", "model": "` + bundle.Dir + `"}`:         func(text string) bool { return !strings.Contains(text, "no model") },
+		`{"template": "he had [MASK] me", "model": "file://` + bundle.Dir + `"}`:  func(text string) bool { return !strings.Contains(text, "no model") },
+		`{"template": "he had [MASK] me", "model": "../../` + bundle.Dir + `"}`:   func(text string) bool { return !strings.Contains(text, "no model") },
+		`{"template": "he had [MASK] me", "seed": 1, "ban": "given,@FILE,@FILE"}`: func(text string) bool { return !strings.Contains(text, "he had told me") },
+	} {
+		if code, text := ask(t, url+"/v1/fill", strings.ReplaceAll(body, "@FILE", "@"+file)); code >= 500 || read(text) {
+			t.Errorf("%s: %d %s", body, code, text)
+		}
+	}
+	if code, text := ask(t, url, `{"inputs": "he had [MASK] me", "parameters": {"targets": ["@`+file+`"]}}`); code != 422 {
+		t.Errorf("targets: %d %s", code, text)
+	}
+	if _, text := ask(t, url+"/v1/augment", `{"records": [{"text": "told told told"}], "protect": ["@`+file+`"], "seed": 1}`); strings.Contains(text, "no word") {
+		t.Errorf("protect: %s", text)
+	}
+	call := tools(t, options(t))
+	for arguments, read := range map[*map[string]any]func(string) bool{
+		{"template": "he had [MASK] me", "seed": 1, "ban": []string{"@" + file}}:                             func(text string) bool { return !strings.Contains(text, "he had told me") },
+		{"template": "he had [MASK] me", "seed": 1, "slots": map[string]any{"1": []string{"@" + file}}}:      func(text string) bool { return strings.Contains(text, "he had told me") },
+		{"template": "he had [MASK] me", "seed": 1, "slots": map[string]any{"1": []string{"x", "@" + file}}}: func(text string) bool { return strings.Contains(text, "he had told me") },
+	} {
+		if text, _ := call("fill", *arguments); read(text) {
+			t.Errorf("%v: %s", *arguments, text)
+		}
+	}
+}
+
 // A KServe-style exchange: is it ready, what does it take, infer.
 func TestInference(t *testing.T) {
 	url := start(t, nil)
@@ -222,6 +294,77 @@ func TestInference(t *testing.T) {
 	}](t, text)
 	if code != 200 || answer.ID != "a" || len(answer.Outputs) != 3 || !slices.Equal(answer.Outputs[0].Shape, []int{2, 2}) || len(answer.Outputs[0].Data) != 4 {
 		t.Errorf("%d %.400s", code, text)
+	}
+}
+
+// What Triton's client sends unless it is told otherwise: no content type, tensors in
+// bytes behind the JSON.
+func TestBinaryTensors(t *testing.T) {
+	url := start(t, nil) + "/v2/models/small/infer"
+	send := func(length string, body string, header ...string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		if length != "" {
+			r.Header.Set("Inference-Header-Content-Length", length)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer, string(text)
+	}
+	const head = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":20}}],"parameters":{"binary_data_output":true,"top":2,"seed":1},"outputs":[{"name":"text"},{"name":"probability"},{"name":"result","parameters":{"binary_data":false}}]}`
+	const text = "\x10\x00\x00\x00he had [MASK] me"
+	answer, got := send(strconv.Itoa(len(head)), head+text)
+	n, _ := strconv.Atoi(answer.Header.Get("Inference-Header-Content-Length"))
+	if answer.StatusCode != 200 || n == 0 || n > len(got) {
+		t.Fatalf("%v %.400s", answer, got)
+	}
+	response := decode[struct {
+		Outputs []struct {
+			Name       string
+			Data       []string
+			Parameters struct {
+				Size int `json:"binary_data_size"`
+			}
+		}
+	}](t, got[:n])
+	o, data := response.Outputs, got[n:]
+	if len(o) != 3 || o[0].Parameters.Size+16 != len(data) || o[1].Parameters.Size != 16 || len(o[2].Data) != 1 || !strings.HasPrefix(data, "\x0e\x00\x00\x00he had told me") {
+		t.Errorf("%.300s, then %q", got[:n], data)
+	}
+	for _, c := range []struct {
+		length, body, says string
+	}{
+		{"9999", head + text, "length of the request's JSON"},
+		{"-1", head + text, "length of the request's JSON"},
+		{strconv.Itoa(len(head)), head + text[:10], "more than was sent"},
+		{strconv.Itoa(len(head)), head + text + "x", "more bytes were sent"},
+		{strconv.Itoa(len(head)), head + "\xff\xff\xff\xff" + text[4:], "longer than what was sent"},
+		{strconv.Itoa(len(head)), head + "\x10\x00\x00\x00he had [MASK] \xff\xff", "not UTF-8"},
+		{"3", head + text, "JSON"},
+	} {
+		if answer, got := send(c.length, c.body); answer.StatusCode != 400 || !strings.Contains(got, c.says) {
+			t.Errorf("%s %q: %d %s", c.length, c.body, answer.StatusCode, got)
+		}
+	}
+	// A page of another site says where it comes from.
+	const plain = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","data":["he had [MASK] me"]}]}`
+	for header, want := range map[string]int{"X-None": 200, "Origin": 415, "Sec-Fetch-Site": 415} {
+		if answer, got := send("", plain, header, "https://evil.example"); answer.StatusCode != want {
+			t.Errorf("%s: %d %s", header, answer.StatusCode, got)
+		}
 	}
 }
 
@@ -290,7 +433,7 @@ func TestDocument(t *testing.T) {
 // Too many requests are refused at once, and those that wait too long are told so.
 func TestGate(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
-		o.Limits.Requests, o.Limits.Queue, o.Limits.Wait, o.Limits.Rows = 1, 1, 100*time.Millisecond, 1<<30
+		o.Limits.Requests, o.Limits.Queue, o.Limits.Wait, o.Limits.Time = 1, 1, 50*time.Millisecond, 5*time.Minute
 	})
 	var group sync.WaitGroup
 	codes := make([]int, 12)
@@ -298,7 +441,7 @@ func TestGate(t *testing.T) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			codes[i], _ = ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 12, "samples": 16}`)
+			codes[i], _ = ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 8, "samples": 8}`)
 		}()
 	}
 	group.Wait()
@@ -325,38 +468,56 @@ func TestOutOfTime(t *testing.T) {
 	}
 }
 
-// Clients that go away in the middle leave no goroutine behind.
+// descriptors are those that the process has open, 0 where that is not told.
+func descriptors() int {
+	names, _ := os.ReadDir("/proc/self/fd")
+	return len(names)
+}
+
+// Clients that go away in the middle leave neither goroutines nor descriptors behind.
 func TestClientsThatLeave(t *testing.T) {
-	url := start(t, func(o *serve.Options) { o.Limits.Requests = 16 })
+	o := options(t)
+	o.Limits.Requests = 16
+	url := started(t, o)
 	ask(t, url+"/", `{"inputs": "he had [MASK] me"}`)
+	_, rowsBefore := o.Models[name].Calls()
 	http.DefaultClient.CloseIdleConnections()
-	before := runtime.NumGoroutine()
+	time.Sleep(10 * time.Millisecond)
+	goroutines, files := runtime.NumGoroutine(), descriptors()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	var group sync.WaitGroup
-	for i := range 200 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%40)*time.Millisecond)
+	var group errgroup.Group
+	group.SetLimit(64) // as many at once: of more, most would leave before they are let in
+	var cut atomic.Int64
+	for i := range *leaving {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%400)*time.Millisecond)
 			defer cancel()
 			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/fill", strings.NewReader(`{"template": "the [MASK] crossed the [MASK] before the [MASK] came .", "sampler": "dmala"}`))
 			r.Header.Set("Content-Type", "application/json")
 			if i%2 == 0 {
 				r.Header.Set("Accept", "text/event-stream")
 			}
-			if answer, err := client.Do(r); err == nil {
-				io.Copy(io.Discard, answer.Body) //nolint:errcheck // it is cut off
+			answer, err := client.Do(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, answer.Body)
 				answer.Body.Close()
 			}
-		}()
+			if err != nil {
+				cut.Add(1)
+			}
+			return nil
+		})
 	}
-	group.Wait()
-	deadline := time.Now().Add(20 * time.Second)
-	for runtime.NumGoroutine() > before+8 && time.Now().Before(deadline) {
-		time.Sleep(50 * time.Millisecond)
+	group.Wait() //nolint:errcheck // none is given
+	for end := time.Now().Add(5 * time.Second); (runtime.NumGoroutine() > goroutines || descriptors() > files) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
 	}
-	if now := runtime.NumGoroutine(); now > before+8 {
-		t.Errorf("%d goroutines before, %d after", before, now)
+	now, open := runtime.NumGoroutine(), descriptors()
+	_, rows := o.Models[name].Calls()
+	t.Logf("%d clients, %d of them left before their answer, after %d rows of the model: goroutines %d before and %d after, descriptors %d and %d",
+		*leaving, cut.Load(), rows-rowsBefore, goroutines, now, files, open)
+	if now > goroutines+8 || open > files+8 || cut.Load() == 0 {
+		t.Error("they should be as many as before, and some clients should have left")
 	}
 	if code, text := ask(t, url, `{"inputs": "he had [MASK] me"}`); code != 200 {
 		t.Errorf("afterwards: %d %s", code, text)
@@ -396,6 +557,7 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 		{"/models/small", `{"inputs": "he had [MASK] me"}`},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 3, "seed": 7, "slot": {"1": ["told", "left"]}, "ban": ["given"]}`},
 		{"/v1/score", `{"texts": ["he had told me"], "method": "l2r"}`},
+		{"/v1/augment", `{"records": [{"text": "he had told me", "label": 1}], "variants": 2, "rate": 0.3, "protect": ["he"], "seed": 7}`},
 		{"/v2/models/small/infer", `{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": ["he had [MASK] me"]}]}`},
 	}
 	seed := seeds[random.IntN(len(seeds))]
@@ -425,29 +587,38 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 func TestMalformed(t *testing.T) {
 	o := options(t)
 	o.Limits.Time = 2 * time.Second
+	o.Log = func(message string) { t.Error(message) } // a panic is told there
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	n := 1500
+	n, codes := *malformedRequests, map[int]int{}
 	if testing.Short() {
 		n = 100
 	}
-	for range n {
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for i := range n {
 		path, body := malformed(random)
-		tryMalformed(t, s, path, body)
+		ctx := t.Context()
+		if i >= 1500 && i%20 > 0 {
+			ctx = left // it is read, checked and let in; the model, which takes most of the time, runs for one of twenty
+		}
+		codes[tryMalformed(ctx, t, s, path, body)]++
 	}
+	t.Logf("%d requests, answers by status: %v", n, codes)
 }
 
-func tryMalformed(t testing.TB, s http.Handler, path string, body []byte) {
-	r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
+func tryMalformed(ctx context.Context, t testing.TB, s http.Handler, path string, body []byte) (status int) {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	if !json.Valid(w.Body.Bytes()) || w.Code >= 500 && w.Code != 503 {
 		t.Errorf("%s %q: %d %.200s", path, body, w.Code, w.Body)
 	}
+	return w.Code
 }
 
 func FuzzRequests(f *testing.F) {
@@ -464,13 +635,15 @@ func FuzzRequests(f *testing.F) {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ?#%\x7f") || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return
 		}
-		tryMalformed(t, s, path, body)
+		tryMalformed(t.Context(), t, s, path, body)
 	})
 }
 
-// An agent lists the tools, and calls each.
-func TestTools(t *testing.T) {
-	server, err := serve.Tools(options(t))
+// tools connects a client, and gives what calls them: the answer, and whether it is an
+// error.
+func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string]any) (string, bool) {
+	t.Helper()
+	server, err := serve.Tools(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -481,12 +654,12 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	tools, err := client.ListTools(ctx, nil)
-	if err != nil || len(tools.Tools) != 3 {
-		t.Fatalf("%v %v", tools, err)
+	t.Cleanup(func() { client.Close() })
+	listed, err := client.ListTools(ctx, nil)
+	if err != nil || len(listed.Tools) != 3 {
+		t.Fatalf("%v %v", listed, err)
 	}
-	call := func(tool string, arguments map[string]any) (string, bool) {
+	return func(tool string, arguments map[string]any) (string, bool) {
 		t.Helper()
 		r, err := client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 		if err != nil {
@@ -498,6 +671,11 @@ func TestTools(t *testing.T) {
 		}
 		return string(text), r.IsError
 	}
+}
+
+// An agent lists the tools, and calls each.
+func TestTools(t *testing.T) {
+	call := tools(t, options(t))
 	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": 7, "slots": map[string]any{"1": []string{"told", "left"}}}); failed || !strings.Contains(text, `"he had told me"`) || strings.Contains(text, "known") {
 		t.Errorf("fill: %s", text)
 	}

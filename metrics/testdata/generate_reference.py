@@ -10,7 +10,6 @@ with Python's own containers, and share no code with the Go package.
 
 import json
 import random
-import statistics
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -206,14 +205,6 @@ TOKENISATION_TEXTS = [
 ]
 
 
-def quantiles():
-    source = random.Random(11)
-    for count in (2, 3, 10, 101):
-        values = [source.gauss(0, 1) for _ in range(count)]
-        # statistics' inclusive method is Hyndman & Fan's type 7.
-        yield {"values": values, "twentieths": statistics.quantiles(values, n=20, method="inclusive")}
-
-
 result = {
     "nltk": nltk.__version__,
     "tokens": [
@@ -223,7 +214,6 @@ result = {
     "texts": list(texts()),
     "corpus_bleu": list(degenerate()),
     "self_bleu": list(self_bleus()),
-    "quantiles": list(quantiles()),
 }
 # One case a line keeps differences readable.
 sections = [

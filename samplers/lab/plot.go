@@ -3,15 +3,18 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
+	gtext "gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -34,12 +37,12 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	text, err := r.JSON()
+	content, err := r.JSON()
 	if err != nil {
 		return nil, err
 	}
 	paths := []string{filepath.Join(dir, "report.json")}
-	if err := maybe.WriteFile(paths[0], text, 0o666); err != nil {
+	if err := maybe.WriteFile(paths[0], content, 0o666); err != nil {
 		return nil, err
 	}
 	if format == "none" {
@@ -125,9 +128,70 @@ func orNaN(x *float64) float64 {
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Title.Padding, p.Legend.Top = vg.Points(6), true
+	p.Title.Padding = vg.Points(6)
+	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(34), vg.Points(2)
 	p.Add(plotter.NewGrid())
 	return p
+}
+
+// The frame of a plot and its title are that large. The legend stands to the right of it, and
+// makes the picture wider.
+const (
+	plotWidth, plotHeight = 16 * vg.Centimeter, 11 * vg.Centimeter
+	plotMargin            = 0.3 * vg.Centimeter
+)
+
+// size is that of the picture, with room for the legend.
+func (f figure) size() (width, height vg.Length) {
+	r := f.plot.Legend.Rectangle(draw.Canvas{}).Size()
+	if r.X > 0 {
+		r.X += 2 * plotMargin
+	}
+	return plotWidth + r.X + 2*plotMargin, max(plotHeight, r.Y+2*plotMargin) + 2*plotMargin
+}
+
+// draw draws the plot, and its legend beside it.
+func (f figure) draw(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path()) // a page that shows the picture may be dark
+	c = draw.Crop(c, plotMargin, -plotMargin, plotMargin, -plotMargin)
+	p, legend := *f.plot, f.plot.Legend
+	p.Title.Text = wrap(p.Title.TextStyle, p.Title.Text, plotWidth)
+	p.Legend = plot.NewLegend()
+	frame := draw.Crop(c, 0, plotWidth-c.Size().X, 0, 0)
+	p.Draw(frame)
+	legend.Draw(draw.Crop(c, plotWidth+2*plotMargin, 0, 0, 0))
+}
+
+// wrap breaks a title into lines that are no longer than that, at spaces.
+func wrap(style gtext.Style, title string, width vg.Length) string {
+	var lines []string
+	for word := range strings.FieldsSeq(title) {
+		if n := len(lines) - 1; n >= 0 && style.Width(lines[n]+" "+word) <= width {
+			lines[n] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// seriesColors can be told apart by those who see few colours, too (Okabe and Ito 2008, their yellow left
+// out, which is too light for lines on white).
+var seriesColors = []color.Color{
+	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
+	color.RGBA{0, 0, 0, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{230, 159, 0, 255},
+}
+
+// seriesDashes are of the lines after so many colours: solid, and then ever more broken.
+var seriesDashes = [][]vg.Length{nil, {8, 3}, {2, 3}, {9, 3, 2, 3}, {9, 3, 2, 3, 2, 3}}
+
+// series is the look of the line of that number: as many differ as there are colours times dashes.
+func series(i int) draw.LineStyle {
+	return draw.LineStyle{
+		Color: seriesColors[i%len(seriesColors)], Width: vg.Points(1.4),
+		Dashes: seriesDashes[i/len(seriesColors)%len(seriesDashes)],
+	}
 }
 
 func (run *Run) title() string {
@@ -156,7 +220,7 @@ func (run *Run) curves(x, y axis) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Color, l.Dashes = plotutil.Color(i), plotutil.Dashes(i/7)
+		l.LineStyle = series(i)
 		p.Add(l)
 		p.Legend.Add(r.Sampler, l)
 		drawn++
@@ -236,7 +300,7 @@ func (run *Run) movement() (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Color, points.Color, points.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
+		line.LineStyle, points.Color, points.Shape = series(i), series(i).Color, plotutil.Shape(i)
 		p.Add(line, points)
 		p.Legend.Add(name, line, points)
 	}
@@ -246,7 +310,6 @@ func (run *Run) movement() (*plot.Plot, error) {
 // plot draws a bias, its bound, its rate and what chains showed.
 func (c *biasCurve) plot() (*plot.Plot, error) {
 	p := newPlot(c.Title, c.Variable, "‖π_α - π‖₁")
-	p.Legend.Top, p.Legend.Left = false, false
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	for i, s := range []struct {
 		name   string
@@ -273,7 +336,7 @@ func (c *biasCurve) plot() (*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			dots.Color, dots.Shape = plotutil.Color(i), draw.CircleGlyph{}
+			dots.Color, dots.Shape = series(i).Color, draw.CircleGlyph{}
 			p.Add(dots)
 			p.Legend.Add(s.name, dots)
 			continue
@@ -282,7 +345,8 @@ func (c *biasCurve) plot() (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Color, l.Dashes = plotutil.Color(i), plotutil.Dashes(i)
+		l.LineStyle = series(i)
+		l.Dashes = seriesDashes[i%len(seriesDashes)] // also told apart where they lie on one another
 		p.Add(l)
 		p.Legend.Add(s.name, l)
 	}

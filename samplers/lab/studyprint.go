@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Text is the report for a page of that many columns, 0 for any.
@@ -236,7 +236,7 @@ func drawCurves(groups []*group, c curve, title, x string, at func(sample) float
 		if err != nil {
 			return nil, err
 		}
-		l.Color, l.Dashes = plotutil.Color(i), plotutil.Dashes(i/7)
+		l.LineStyle = series(i)
 		p.Add(l)
 		p.Legend.Add(g.labels[0].Value, l)
 		drawn++
@@ -275,7 +275,7 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Color, points.Color, points.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
+		line.LineStyle, points.Color, points.Shape = series(i), series(i).Color, plotutil.Shape(i)
 		p.Add(line, points)
 		p.Legend.Add(name, line, points)
 	}
@@ -285,12 +285,14 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 // writeFigures writes plots into a folder.
 func writeFigures(dir, format string, figures []figure) (paths []string, err error) {
 	for _, f := range figures {
-		w, err := f.plot.WriterTo(16*vg.Centimeter, 11*vg.Centimeter, format)
+		width, height := f.size()
+		canvas, err := draw.NewFormattedCanvas(width, height, format)
 		if err != nil {
 			return paths, fmt.Errorf("plot %s: %w", f.name, err)
 		}
+		f.draw(draw.New(canvas))
 		var b bytes.Buffer
-		if _, err := w.WriteTo(&b); err != nil {
+		if _, err := canvas.WriteTo(&b); err != nil {
 			return paths, fmt.Errorf("plot %s: %w", f.name, err)
 		}
 		path := filepath.Join(dir, f.name+"."+format)

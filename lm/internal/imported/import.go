@@ -61,6 +61,9 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 			return nil, fmt.Errorf("%s: damaged: %d bytes, the graph needs %d", at, info.Size(), least)
 		}
 	}
+	if err := m.CheckFinite(filepath.Dir(m.path), name); err != nil {
+		return nil, err
+	}
 	if _, err := graphs.Conditionals("trial", m); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.path, err)
 	}

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -220,8 +223,15 @@ func (d *decoder) read(f field, limit int64) ([]byte, error) {
 
 func (d *decoder) text(f field, to *string) error {
 	b, err := d.read(f, maxText)
+	if err != nil {
+		return err
+	}
+	// Errors name it.
+	if !utf8.Valid(b) || bytes.ContainsFunc(b, unicode.IsControl) {
+		return fmt.Errorf("not an ONNX model, or a damaged one: the name %.60q", b)
+	}
 	*to = string(b)
-	return err
+	return nil
 }
 
 func (d *decoder) message(f field, visit func(field) error) error {

@@ -4,6 +4,7 @@ package ort
 
 import (
 	"errors"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ type settings struct {
 	openVINO            map[string]string // the provider's options; nil: not OpenVINO
 	externalDataFolder  string
 	noPrepacking        bool
+	saveTo              string
+	optimised           bool
+	record              string // the beginning of the path that runs are recorded in; empty: they are not
 	requireOnlyProvider bool
 }
 
@@ -64,9 +68,13 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 	if s.warnings {
 		level = onnxruntime.LoggingLevelWarning
 	}
+	optimise := onnxruntime.GraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll)
+	if s.optimised {
+		optimise = onnxruntime.GraphOptimizationLevelDisableAll
+	}
 	err = errors.Join(
 		options.SetLogSeverityLevel(level),
-		options.SetGraphOptimizationLevel(onnxruntime.GraphOptimizationLevelEnableAll),
+		options.SetGraphOptimizationLevel(optimise),
 		options.SetExecutionMode(onnxruntime.ExecutionModeSequential),
 		options.SetIntraOpNumThreads(s.threads),
 		options.SetInterOpNumThreads(1),
@@ -78,6 +86,14 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
+	if s.saveTo != "" {
+		weights := strings.TrimSuffix(filepath.Base(s.saveTo), ".onnx") + ".bin"
+		err = errors.Join(err, options.SetOptimizedModelFilePath(s.saveTo),
+			options.AddSessionConfigEntry("session.optimized_model_external_initializers_file_name", weights))
+	}
+	if s.record != "" {
+		err = errors.Join(err, options.EnableProfiling(s.record))
+	}
 	if s.noPrepacking {
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
 	}

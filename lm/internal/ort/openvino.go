@@ -43,7 +43,7 @@ func (r *Runtime) useOpenVINO(ctx context.Context, gpu int) error {
 
 // openVINOOptions are the provider's. Snippets are OpenVINO's own fused kernels: with them bfloat16 does not compile on some processors
 // (2025.4, "BrgemmCopyB expression is not found"), and is off by nats on others.
-func openVINOOptions(device string, threads int, bfloat16 bool, cache string) map[string]string {
+func openVINOOptions(device string, threads int, bfloat16 bool) map[string]string {
 	config := map[string]string{"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
 	if bfloat16 {
 		config["INFERENCE_PRECISION_HINT"], config["SNIPPETS_MODE"] = "bf16", "DISABLE"
@@ -55,9 +55,6 @@ func openVINOOptions(device string, threads int, bfloat16 bool, cache string) ma
 	options := map[string]string{"device_type": device, "load_config": string(encoded)}
 	if device == "CPU" {
 		options["num_of_threads"] = strconv.Itoa(threads)
-	}
-	if cache != "" {
-		options["cache_dir"] = cache
 	}
 	return options
 }

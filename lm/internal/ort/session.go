@@ -2,8 +2,11 @@ package ort
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 )
 
@@ -23,8 +26,14 @@ type SessionOptions struct {
 	OwnKernels bool
 	// BFloat16 has OpenVINO compute matrix products in bfloat16. Other devices refuse it.
 	BFloat16 bool
-	// CompiledDir is where OpenVINO keeps compiled models; empty: nowhere.
-	CompiledDir string
+	// SaveTo is the path that the optimised graph is written to, its weights beside it with the ending .bin instead of .onnx; empty:
+	// nowhere. What is written fits this library on this processor.
+	SaveTo string
+	// Optimised says that the graph is one that was saved so.
+	Optimised bool
+	// Placed, when not nil, hears at Close how many nodes of each operator ran where, by the providers' names. Runs are recorded in a
+	// temporary file for it.
+	Placed func(map[string]map[string]int)
 }
 
 // Session is a graph ready to run. It serves many goroutines at once.
@@ -33,6 +42,8 @@ type Session struct {
 	handle  *handle
 	inputs  []string
 	outputs []string
+	placed  func(map[string]map[string]int)
+	record  string // the folder of what is recorded for it
 
 	// Runs hold it for reading, Close for writing: a session goes only when no run uses it.
 	open   sync.RWMutex
@@ -55,9 +66,9 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
-	settings.externalDataFolder, settings.noPrepacking = o.ExternalDir, o.NoPrepacking
+	settings.externalDataFolder, settings.noPrepacking, settings.saveTo, settings.optimised = o.ExternalDir, o.NoPrepacking, o.SaveTo, o.Optimised
 	if r.openVINO != "" && !o.OwnKernels {
-		settings.openVINO = openVINOOptions(r.openVINO, settings.threads, o.BFloat16, o.CompiledDir)
+		settings.openVINO = openVINOOptions(r.openVINO, settings.threads, o.BFloat16)
 	} else if o.BFloat16 {
 		return nil, errors.New("bfloat16 is computed by OpenVINO alone")
 	}
@@ -68,8 +79,14 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		return nil, errClosed
 	}
 	var err error
+	if o.Placed != nil {
+		if s.record, err = os.MkdirTemp("", "infill-placed-"); err != nil {
+			return nil, err
+		}
+		s.placed, settings.record = o.Placed, filepath.Join(s.record, "run")
+	}
 	if s.handle, err = createSession(model, s.inputs, s.outputs, settings); err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(s.record))
 	}
 	r.sessionsLock.Lock()
 	defer r.sessionsLock.Unlock()
@@ -177,5 +194,47 @@ func (s *Session) Close() error {
 		err = errors.Join(err, c.destroy())
 	}
 	s.idle = nil
+	if s.placed != nil {
+		places, failed := readPlaces(s.record)
+		if err = errors.Join(err, failed, os.RemoveAll(s.record)); err == nil {
+			s.placed(places)
+		}
+	}
 	return err
+}
+
+// readPlaces reads a record of runs: which node ran on which provider.
+func readPlaces(folder string) (map[string]map[string]int, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) != 1 {
+		return nil, fmt.Errorf("onnxruntime recorded %d runs, wanted one: %w", len(files), err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		return nil, err
+	}
+	var events []struct {
+		Category  string `json:"cat"`
+		Name      string `json:"name"`
+		Arguments struct {
+			Provider string `json:"provider"`
+			Operator string `json:"op_name"`
+		} `json:"args"`
+	}
+	if err := json.Unmarshal(text, &events); err != nil {
+		return nil, fmt.Errorf("onnxruntime's record of runs: %w", err)
+	}
+	places, seen := map[string]map[string]int{}, map[string]bool{}
+	for _, e := range events {
+		provider, operator := e.Arguments.Provider, e.Arguments.Operator
+		if e.Category != "Node" || provider == "" || seen[e.Name] {
+			continue
+		}
+		seen[e.Name] = true
+		if places[provider] == nil {
+			places[provider] = map[string]int{}
+		}
+		places[provider][operator]++
+	}
+	return places, nil
 }

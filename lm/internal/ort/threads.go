@@ -13,7 +13,12 @@ import (
 // usable is how many threads this process can keep busy: the processors that its affinity allows, or fewer where its control group
 // gives it less time than that. Go itself takes two for any quota below two processors.
 func usable() int {
-	return min(runtime.GOMAXPROCS(0), max(1, int(math.Ceil(quota(os.DirFS("/"))))))
+	return within(quota(os.DirFS("/")), runtime.GOMAXPROCS(0))
+}
+
+// within is a number of threads that a quota, which may be infinite, keeps busy.
+func within(quota float64, threads int) int {
+	return max(1, int(math.Ceil(min(quota, float64(threads)))))
 }
 
 // quota is the processor time, in processors, that a process may use by its control groups and those above them, in either version of

@@ -102,3 +102,14 @@ func TestThreadsByQuota(t *testing.T) {
 	}
 	t.Skip("no control group can be made here")
 }
+
+func TestWithin(t *testing.T) {
+	for _, test := range []struct {
+		quota         float64
+		threads, want int
+	}{{math.Inf(1), 2, 2}, {1, 2, 1}, {1.5, 4, 2}, {0.2, 4, 1}, {8, 4, 4}} {
+		if got := within(test.quota, test.threads); got != test.want {
+			t.Errorf("%d threads of %d within a quota of %v processors, want %d", got, test.threads, test.quota, test.want)
+		}
+	}
+}

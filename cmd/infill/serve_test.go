@@ -1,0 +1,232 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"infill/lm"
+	"infill/models"
+	"infill/models/modelstest"
+)
+
+// certificate writes one for the loopback with its key, and gives a pool that trusts it.
+func certificate(t *testing.T) (certificate, key string, pool *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	written := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public})
+	if err := os.WriteFile(certificate, written, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(written)
+	return certificate, key, pool
+}
+
+// serving starts the command in an environment, and gives its process and address.
+func serving(t *testing.T, environment []string, arguments ...string) (cmd *exec.Cmd, url string, rest <-chan string) {
+	t.Helper()
+	cmd = exec.CommandContext(t.Context(), "infill", append([]string{"serve", "--listen", "127.0.0.1:0", "--device", "cpu"}, arguments...)...)
+	cmd.Env = append(append(os.Environ(), models.CacheVariable+"="+userCache(t)), environment...)
+	told, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(told)
+	line, err := lines.ReadString('\n')
+	url = regexp.MustCompile(`https?://\S+`).FindString(line)
+	if err != nil || url == "" {
+		t.Fatalf("%q %v", line, err)
+	}
+	all := make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(lines)
+		all <- string(text)
+	}()
+	return cmd, url, all
+}
+
+// The command serves with TLS and a token; SIGTERM lets the request at work end, takes
+// no more, and the exit code is 0.
+func TestServeDrains(t *testing.T) {
+	cert, key, pool := certificate(t)
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("letmein\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, url, rest := serving(t, nil, "--tls-cert", cert, "--tls-key", key, "--token-file", secret, "--max-rows", "1000000")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	ask := func(path, token, body, accept string) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", accept)
+		r.Header.Set("Authorization", "Bearer "+token)
+		return client.Do(r)
+	}
+	for token, want := range map[string]int{"letmein": 200, "letmeout": 401} {
+		if r, err := ask("/", token, `{"inputs": "he had [MASK] me"}`, ""); err != nil || r.StatusCode != want {
+			t.Fatalf("%v %v, want %d", r, err, want)
+		}
+	}
+	// Events tell that it is at work.
+	r, err := ask("/v1/fill", "letmein", `{"template": "he [MASK] not [MASK] me .", "sampler": "dmala", "samples": 16, "steps": 60, "seed": 1}`, "text/event-stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	events := bufio.NewReader(r.Body)
+	if line, err := events.ReadString('\n'); err != nil || line != "event: progress\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			break // it takes no more
+		}
+		c.Close()
+		if time.Now().After(end) {
+			t.Fatal("it still takes connections")
+		}
+	}
+	if text, err := io.ReadAll(events); err != nil || !bytes.Contains(text, []byte("event: result\n")) {
+		t.Errorf("%v, %.300s", err, text)
+	}
+	said := <-rest
+	if err := cmd.Wait(); err != nil || said != "" {
+		t.Errorf("%v, %s", err, said)
+	}
+}
+
+// --allow-pull fetches what a request names, without the hub's token, and serves it.
+func TestServePulls(t *testing.T) {
+	hub := modelstest.NewHub(t)
+	library, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, url, rest := serving(t, []string{"HF_ENDPOINT=" + hub.URL, "HF_TOKEN=" + hub.Token, models.CacheVariable + "=" + t.TempDir(), "INFILL_ONNXRUNTIME=" + library.Path}, "--allow-pull")
+	code := http.StatusServiceUnavailable
+	for end := time.Now().Add(time.Minute); code == http.StatusServiceUnavailable && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		r, err := http.Post(url+"/models/org/tiny", "application/json", strings.NewReader(`{"inputs": "a [MASK] b"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		code = r.StatusCode
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	said := <-rest
+	if err := cmd.Wait(); err != nil || code != http.StatusOK {
+		t.Errorf("%d, %v, %s", code, err, said)
+	}
+	for _, r := range hub.Seen("") {
+		if r.Authorization != "" {
+			t.Errorf("%s had the token", r.Path)
+		}
+	}
+	if len(hub.Seen("config.json")) == 0 {
+		t.Error("the hub was not asked")
+	}
+}
+
+// What would let others ask, or leaves them without an answer, is refused.
+func TestServeRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		"serve --listen 0.0.0.0:0":                     "other machines could ask without a token",
+		"serve --listen :0":                            "other machines could ask without a token",
+		"serve --listen 8080":                          "is not HOST:PORT",
+		"serve --tls-cert x":                           "go together",
+		"serve --token-file /nowhere":                  "--token-file",
+		"serve --max-requests 0":                       "0 or less",
+		"serve --max-time 0s":                          "0 or less",
+		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
+	} {
+		if code, out, err := run(t, strings.NewReader(""), strings.Fields(line)...); code != exitUsage || out != "" || !strings.Contains(err, want) {
+			t.Errorf("%s: %d %s %s", line, code, out, err)
+		}
+	}
+}
+
+// An agent starts the command and speaks with it: what is not protocol on standard
+// output would end the conversation.
+func TestMCPProcess(t *testing.T) {
+	cmd := exec.Command("infill", "mcp", "--device", "cpu", "--verbose")
+	cmd.Env = append(os.Environ(), models.CacheVariable+"="+userCache(t))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := client.ListTools(ctx, nil)
+	if err != nil || len(tools.Tools) != 3 {
+		t.Fatalf("%v %v", tools, err)
+	}
+	for tool, arguments := range map[string]any{
+		"fill":  map[string]any{"template": "he had [MASK] me", "seed": 7, "slots": map[string]any{"1": []string{"told", "left"}}},
+		"score": map[string]any{"texts": []string{"he had told me"}},
+		"rank":  map[string]any{"texts": []string{"he had tell me", "he had told me"}},
+	} {
+		r, err := client.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := json.Marshal(r.StructuredContent); r.IsError || !bytes.Contains(text, []byte("he had told me")) {
+			t.Errorf("%s: %s %v", tool, text, r.Content)
+		}
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}

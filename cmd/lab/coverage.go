@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/floats"
+
+	"infill/infill"
+	"infill/lm"
+	"infill/samplers"
+)
+
+const coverageLong = `Measure whether the errors that auto prints hold: all fills are enumerated, and many
+runs, each with its own seed, are compared with the law. Model rows are remembered
+between the runs, and each run counts those that it would have needed alone, so its
+budget is that of a user. Without templates those of docs/draws.md are taken.`
+
+// coverageTemplates are those whose law is enumerated. The second has modes in which two
+// blanks copy each other.
+var coverageTemplates = []string{
+	"he had not [MASK] the [MASK] since the [MASK] .",
+	"they were [MASK] and [MASK] at the same [MASK] .",
+	"in the early [MASK] century , the [MASK] was [MASK] by the king .",
+}
+
+type coverageOptions struct {
+	joints                    []string
+	candidates, seeds, budget int
+	model, path               string
+}
+
+func newCoverage() *cobra.Command {
+	d := infill.DefaultOptions()
+	o := coverageOptions{joints: []string{string(infill.JointChain), string(infill.JointPLL)}, candidates: 40, seeds: 200, budget: d.Budget.Rows}
+	cmd := &cobra.Command{Use: "coverage [TEMPLATE ...]", Short: "Measure whether the errors of probabilities hold", Long: coverageLong,
+		RunE: func(cmd *cobra.Command, templates []string) error {
+			if o.candidates < 2 || o.seeds < 2 || o.budget < 1 {
+				return &usageError{fmt.Errorf("--candidates and --seeds are at least 2, --budget 1")}
+			}
+			if len(templates) == 0 {
+				templates = coverageTemplates
+			}
+			model, err := openLanguage(cmd.Context(), o.model)
+			if err != nil {
+				return err
+			}
+			defer model.Close()
+			return written(cmd, o.path, func(out io.Writer) error {
+				table(out, []string{"template", "joint", "candidates", "fills", "runs by method", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %"})
+				for _, text := range templates {
+					for _, joint := range o.joints {
+						if err := model.coverage(cmd.Context(), out, text, infill.Joint(joint), o); err != nil {
+							return fmt.Errorf("%q: %w", text, err)
+						}
+					}
+				}
+				return nil
+			})
+		}}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&o.joints, "joint", o.joints, "joints to measure")
+	f.IntVar(&o.candidates, "candidates", o.candidates, "of each blank")
+	f.IntVar(&o.seeds, "seeds", o.seeds, "runs")
+	f.IntVar(&o.budget, "budget", o.budget, "model rows of a run")
+	f.StringVarP(&o.model, "model", "m", "", "name or folder; the built-in one when not given")
+	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
+	return cmd
+}
+
+// remembering is a model that makes one target, and remembers its rows: those that a
+// run needed are there in the next, so that many runs cost little more than one.
+type remembering struct {
+	*language
+	target *enumerated
+}
+
+// NewTarget gives back the target that was made first, as if it were new.
+func (m *remembering) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error) {
+	if m.target == nil {
+		made, err := m.language.NewTarget(ids, slots, o)
+		if err != nil {
+			return nil, err
+		}
+		t := &enumerated{support: o.Support}
+		t.modelTarget = made.(modelTarget)
+		for _, term := range o.Terms {
+			mask := make([]bool, len(slots))
+			for _, j := range term.Masked {
+				mask[j] = true
+			}
+			t.masks = append(t.masks, mask)
+		}
+		if o.Terms == nil { // the pseudo-log-likelihood
+			for j := range slots {
+				mask := make([]bool, len(slots))
+				mask[j] = true
+				t.masks = append(t.masks, mask)
+			}
+		}
+		m.target = t
+	}
+	m.target.rows = map[string]struct{}{}
+	return m.target, nil
+}
+
+type modelTarget interface {
+	lm.EnumerableTarget
+	samplers.MaskedConditionalTarget
+}
+
+// enumerated is a model's target with the energies of all fills, which counts the rows
+// that a run would have run: [lm.Target] would tell of those that are not remembered.
+type enumerated struct {
+	modelTarget
+	support [][]int
+	masks   [][]bool  // of the rows of an energy
+	energy  []float64 // of all fills; nil: not yet
+	// The law is exp(U/temperature - logZ).
+	temperature, logZ float64
+	rows              map[string]struct{}
+	key               []byte
+}
+
+// enumerate finds the energies of all fills.
+func (t *enumerated) enumerate(ctx context.Context) error {
+	fills := 1
+	for _, tokens := range t.support {
+		fills *= len(tokens)
+	}
+	energy := make([]float64, fills)
+	if err := t.Enumerate(ctx, energy, nil); err != nil {
+		return err
+	}
+	law := make([]float64, len(energy))
+	for i, u := range energy {
+		law[i] = u / t.temperature
+	}
+	t.energy, t.logZ = energy, floats.LogSumExp(law)
+	return nil
+}
+
+// at is the place of a fill.
+func (t *enumerated) at(state []int) int {
+	at := 0
+	for j, v := range state {
+		at = at*len(t.support[j]) + v
+	}
+	return at
+}
+
+// place is that of the tokens of a fill.
+func (t *enumerated) place(tokens []int) int {
+	state := make([]int, len(tokens))
+	for j, id := range tokens {
+		state[j] = slices.Index(t.support[j], id)
+	}
+	return t.at(state)
+}
+
+func (t *enumerated) ask(state []int, open []bool) {
+	t.key = t.key[:0]
+	for j, v := range state {
+		if open[j] {
+			v = -1
+		}
+		t.key = binary.AppendVarint(t.key, int64(v))
+	}
+	if _, ok := t.rows[string(t.key)]; !ok {
+		t.rows[string(t.key)] = struct{}{}
+	}
+}
+
+// Counts are of this run.
+func (t *enumerated) Counts() lm.Counts { return lm.Counts{Rows: int64(len(t.rows))} }
+
+// Energy implements samplers.Target.
+func (t *enumerated) Energy(ctx context.Context, states []int, energy []float64) error {
+	m := len(t.support)
+	for c := range energy {
+		for _, mask := range t.masks {
+			t.ask(states[c*m:(c+1)*m], mask)
+		}
+		if t.energy != nil {
+			energy[c] = t.energy[t.at(states[c*m:(c+1)*m])]
+		}
+	}
+	if t.energy == nil {
+		return t.modelTarget.Energy(ctx, states, energy)
+	}
+	return nil
+}
+
+// LogMaskedConditionals implements samplers.MaskedConditionalTarget.
+func (t *enumerated) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
+	m := len(t.support)
+	for at := 0; at < len(states); at += m {
+		t.ask(states[at:at+m], open[at:at+m])
+	}
+	return t.modelTarget.LogMaskedConditionals(ctx, states, open, logp)
+}
+
+// coverage writes how often the intervals of auto hold the enumerated probability, and
+// whether it lists the likeliest fills.
+func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint infill.Joint, c coverageOptions) error {
+	model := &remembering{language: l}
+	filler := infill.New(model, l.tokenizer)
+	o := answerOptions(joint, c.candidates)
+	o.Top, o.Budget = likeliest, infill.Budget{Rows: 1}
+	if _, err := filler.Fill(ctx, text, o, nil); err != nil { // makes the target
+		return err
+	}
+	t := model.target
+	if t == nil {
+		return fmt.Errorf("it is answered without a target: give more blanks")
+	}
+	if t.temperature = 1; joint == infill.JointPLL {
+		t.temperature = cmp.Or(l.Description().PLLTemperature, 1)
+	}
+	if err := t.enumerate(ctx); err != nil {
+		return err
+	}
+	// Of fills that are equally likely any may be missing.
+	first := slices.Clone(t.energy)
+	slices.Sort(first)
+	tenth := first[max(0, len(first)-likeliest)]
+	o.Budget.Rows = c.budget
+	var warned, held, quiet, heldQuiet, off, missing, spread, rows float64
+	methods := map[string]int{}
+	for n := range c.seeds {
+		o.Seed = uint64(n) + 1
+		r, err := filler.Fill(ctx, text, o, nil)
+		if err != nil {
+			return err
+		}
+		if r.Method == infill.MethodExact {
+			return fmt.Errorf("it is enumerated: give more blanks or candidates")
+		}
+		methods[r.Method]++
+		rows += float64(r.Stats.ModelRows) / float64(c.seeds)
+		inside, far, listed := 0.0, 0.0, 0
+		for _, f := range r.Fills {
+			u := t.energy[t.place(f.TokenIDs)]
+			d := math.Abs(*f.Probability - math.Exp(u/t.temperature-t.logZ))
+			if d <= 1.96**f.ProbabilityError {
+				inside += 1 / float64(len(r.Fills))
+			}
+			if d > 5**f.ProbabilityError {
+				far++
+			}
+			if u >= tenth-1e-9 {
+				listed++
+			}
+			spread += 100 * *f.ProbabilityError / *f.Probability / float64(len(r.Fills)*c.seeds)
+		}
+		held += inside
+		if len(r.Warnings) > 0 {
+			warned++
+			continue
+		}
+		quiet++
+		heldQuiet += inside
+		off += far
+		missing += float64(min(likeliest, len(first)) - listed)
+	}
+	share := func(sum, n float64) string {
+		if n == 0 {
+			return "–"
+		}
+		p := sum / n
+		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
+	}
+	var by []string
+	for _, name := range []string{infill.MethodImportance, infill.MethodChains} {
+		if methods[name] > 0 {
+			by = append(by, fmt.Sprintf("%d %s", methods[name], name))
+		}
+	}
+	cells := []string{text, string(joint), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), strings.Join(by, ", "), fmt.Sprintf("%.0f", rows),
+		share(held, float64(c.seeds)), share(heldQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off), fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
+	log.Print(cells)
+	row(w, cells)
+	return nil
+}

@@ -1,0 +1,212 @@
+package infill
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"infill/samplers"
+)
+
+const (
+	// beamWidth is how many likely fills a beam searches in each order, where the budget
+	// affords it.
+	beamWidth = 32
+	// climbed is how many of the likeliest fills are climbed from, and what a fill has to
+	// be among to be news.
+	climbed = 10
+	// climbWidth is how many completions of a block are looked at, climbBlock of how many
+	// blanks it is at most.
+	climbWidth, climbBlock = 4, 2
+	// answered is of how many of the likeliest fills each blank gets its likeliest value,
+	// given the others.
+	answered = 64
+	// seeds is how many of a blank's likeliest values get their likeliest fill looked at.
+	seeds = 128
+)
+
+// found are fills whose energies are known, each once.
+type found struct {
+	slots  int
+	seen   map[string]bool
+	states []int
+	energy []float64 // U/T
+	// looked are those that were looked around: with blocks of blanks, and of one.
+	looked [2]map[int]bool
+}
+
+func newFound(slots int) *found {
+	return &found{slots: slots, seen: map[string]bool{}, looked: [2]map[int]bool{{}, {}}}
+}
+
+func (f *found) add(states []int, energy []float64) {
+	var key []byte
+	for i, u := range energy {
+		state := states[i*f.slots : (i+1)*f.slots]
+		key = key[:0]
+		for _, v := range state {
+			key = binary.AppendUvarint(key, uint64(v))
+		}
+		if f.seen[string(key)] || math.IsNaN(u) || math.IsInf(u, 0) {
+			continue
+		}
+		f.seen[string(key)] = true
+		f.states, f.energy = append(f.states, state...), append(f.energy, u)
+	}
+}
+
+// state is the i-th fill.
+func (f *found) state(i int) []int { return f.states[i*f.slots : (i+1)*f.slots] }
+
+// best are the n likeliest fills, the likeliest first.
+func (f *found) best(n int) []int { return largest(f.energy, min(n, len(f.energy))) }
+
+// search looks for likely fills with a beam in each order, so that they are listed
+// whether they are drawn or not: with the widest beam that takes half of what the budget
+// affords, and then wider ones while there is more, for beams share most of their rows.
+func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int, known *found) error {
+	// What a beam takes at most for each fill, a row a slot and the energy.
+	rows := float64(len(orders)*2*known.slots) * r.texts()
+	if r.options.Joint == JointChain {
+		rows = float64(len(orders)*len(orders)*known.slots) * r.texts()
+	}
+	wide := beamWidth
+	if r.options.Budget.Seconds > 0 {
+		wide = 1 // tells how long a row takes
+	}
+	for wide > 1 && float64(wide)*rows > r.left()/2 {
+		wide /= 2
+	}
+	for {
+		for _, order := range orders {
+			rule, err := samplers.NewChainRule(target, order)
+			if err != nil {
+				return err
+			}
+			if err := r.complete(ctx, target, known, rule, make([]int, known.slots), slices.Repeat([]bool{true}, known.slots), wide); err != nil {
+				return err
+			}
+		}
+		if wide *= 2; wide > beamWidth || float64(wide)*rows > r.left()/2 {
+			return nil
+		}
+	}
+}
+
+// seed looks at the likeliest fill of each likely value of each blank: words that belong
+// together may be likely although no beam begins with either.
+func (r *run) seed(ctx context.Context, target samplers.Target, known *found) error {
+	rule, err := samplers.NewChainRule(target, nil)
+	if err != nil {
+		return err
+	}
+	n := known.slots
+	// A value takes two rows at least, and its energy; most share them.
+	each := int(max(0, min(seeds, r.left()/4/(r.texts()*float64(2*n)))))
+	var states []int
+	var open []bool
+	for i := range r.variables {
+		for _, category := range largest(doubles(r.variables[i].logWeights(r.logp)), each) {
+			state, mask := make([]int, n), slices.Repeat([]bool{true}, n)
+			state[i], mask[i] = category, false
+			states, open = append(states, state...), append(open, mask...)
+		}
+	}
+	if states == nil {
+		return nil
+	}
+	return r.complete(ctx, target, known, rule, states, open, 1)
+}
+
+// complete adds the likeliest completions of states to what is known.
+func (r *run) complete(ctx context.Context, target samplers.Target, known *found, rule *samplers.ChainRule, states []int, open []bool, wide int) error {
+	completed, logq, err := rule.Complete(ctx, states, open, wide)
+	if err != nil {
+		return err
+	}
+	energy := logq // overwritten
+	if err := target.Energy(ctx, completed, energy); err != nil {
+		return err
+	}
+	known.add(completed, energy)
+	return nil
+}
+
+// climb looks around the likeliest fills, until none of them has a likelier one beside it
+// that was not looked around: of each block of a few blanks, the completions that the
+// chain rule finds likeliest, given the others; of the fills that come after them the
+// likeliest value of each blank. It tells whether it came to that with half of what the
+// budget affords.
+func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (done bool, err error) {
+	forth := make([]int, known.slots)
+	for i := range forth {
+		forth[i] = i
+	}
+	back := slices.Clone(forth)
+	slices.Reverse(back)
+	var rules []*samplers.ChainRule
+	for _, order := range [][]int{forth, back} {
+		rule, err := samplers.NewChainRule(target, order)
+		if err != nil {
+			return false, err
+		}
+		rules = append(rules, rule)
+	}
+	around := func(fills []int, looked map[int]bool, blocks [][]bool, wide int, rules []*samplers.ChainRule) (news bool, err error) {
+		var states []int
+		var open []bool
+		for _, i := range fills {
+			if looked[i] {
+				continue
+			}
+			looked[i] = true
+			for _, block := range blocks {
+				states, open = append(states, known.state(i)...), append(open, block...)
+			}
+		}
+		if states == nil {
+			return false, nil
+		}
+		for _, rule := range rules {
+			if err := r.complete(ctx, target, known, rule, states, open, wide); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	blocks, single := blocksOf(known.slots, climbBlock), blocksOf(known.slots, 1)
+	for half := r.left() / 2; r.left() > half; {
+		best := known.best(climbed)
+		first := slices.IndexFunc(best, func(i int) bool { return !known.looked[0][i] })
+		news := first >= 0
+		if news {
+			_, err = around(best[first:first+1], known.looked[0], blocks, climbWidth, rules)
+		} else {
+			news, err = around(known.best(answered), known.looked[1], single, 1, rules[:1])
+		}
+		if err != nil || !news {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// blocksOf are the sets of at most so many of n slots, as masks.
+func blocksOf(n, most int) (blocks [][]bool) {
+	var choose func(mask []bool, from, left int)
+	choose = func(mask []bool, from, left int) {
+		if from == n || left == 0 {
+			if slices.Contains(mask, true) {
+				blocks = append(blocks, slices.Clone(mask))
+			}
+			return
+		}
+		mask[from] = true
+		choose(mask, from+1, left-1)
+		mask[from] = false
+		choose(mask, from+1, left)
+	}
+	choose(make([]bool, n), 0, most)
+	return blocks
+}

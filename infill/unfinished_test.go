@@ -1,0 +1,99 @@
+package infill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A fill that is called off gives what it has found, whatever the method and however early, in a result that can be printed.
+func TestUnfinished(t *testing.T) {
+	for _, c := range []struct {
+		name, template string
+		change         func(*Options)
+		calls          int // of the model before it is called off
+		want           string
+	}{
+		{"at once", "the [MASK] sat [MASK] .", func(o *Options) {}, 1, "by itself"},
+		{"a row of one name", "the [MASK=a] sat [MASK=a] .", func(o *Options) {}, 1, "by itself"},
+		{"enumeration", "the [MASK] sat .", func(o *Options) { o.Joint = JointFilled }, 1, "by itself"},
+		{"search", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) { o.Candidates = 0 }, 12, "interrupted before the end"},
+		{"draws", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) { o.Candidates, o.Error, o.Joint = 0, 0.001, JointPLL }, 140, "interrupted before the end"},
+		{"chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
+		{"chains without energies", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "gibbs", 1<<20 }, 30, "these are the likeliest fills met by then"},
+		{"scores of lengths", "the [MASK:1-3] .", func(o *Options) {}, 2, "interrupted before the end: "},
+		{"second length", "the [MASK:1-3] .", func(o *Options) {}, 14, "after 1 of 3 combinations of lengths"},
+		{"search by chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Mode, o.Sampler, o.Steps = ModeBest, "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
+		{"lengths", "the [MASK:1-3] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, model := newFake(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			model.bond, model.deaf = 1, true
+			calls := 0
+			model.before = func(ctx context.Context) error {
+				if calls++; calls > c.calls {
+					cancel()
+				}
+				return ctx.Err()
+			}
+			o := DefaultOptions()
+			o.Fill, o.Seed = FillAny, 1
+			c.change(&o)
+			r, err := f.Fill(ctx, c.template, o, nil)
+			if !errors.Is(err, context.Canceled) || r == nil {
+				t.Fatalf("%d calls, result %v, error %v", calls, r != nil, err)
+			}
+			t.Log(calls, r.Method, r.Warnings, r.Stats.DistinctFills, r.Stats.Steps, r.Fills[0].Text, r.Fills[0].LogLikelihood)
+			if !r.Unfinished || len(r.Fills) == 0 || len(r.Fills) > o.Top || !strings.Contains(r.Warnings[0], c.want) || !strings.HasPrefix(r.Warnings[0], "unfinished: interrupted ") {
+				t.Errorf("%d fills, warnings %q", len(r.Fills), r.Warnings)
+			}
+			if c.name == "draws" && (r.Method != MethodImportance || r.Fills[0].Probability == nil) {
+				t.Errorf("method %q", r.Method)
+			}
+			for i, fill := range r.Fills {
+				if math.IsNaN(fill.LogLikelihood) || fill.Rank != i+1 || i > 0 && fill.LogLikelihood > r.Fills[i-1].LogLikelihood {
+					t.Errorf("fill %d: %+v", i, fill)
+				}
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The values that blanks would have by themselves are the likeliest of all combinations.
+func TestGuessed(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Fill, o.Candidates, o.Top = FillAny, 0, 5
+	plans, err := f.plans("the [MASK] sat [MASK] .", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := f.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.prepare(t.Context(), model, plans[0], o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []float64
+	for a := range r.variables[0].categories() {
+		for b := range r.variables[1].categories() {
+			all = append(all, float64(r.logp[0][r.variables[0].support[a]])+float64(r.logp[1][r.variables[1].support[b]]))
+		}
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	got := r.guessed()
+	if !slices.Equal(got.energy, all[:len(got.energy)]) || len(got.energy) < o.Top {
+		t.Errorf("%v, want %v", got.energy, all[:len(got.energy)])
+	}
+}

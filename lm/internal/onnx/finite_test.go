@@ -1,0 +1,100 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// A weight that is no number, or overflows, is told with its file, constant and element, wherever it lies; what hides positions may be
+// infinite.
+func TestCheckFinite(t *testing.T) {
+	const fixtures = "../../../testdata/import"
+	read := func(dir, name string) (*Model, []byte) {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Decode(bytes.NewReader(content), int64(len(content)), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, content
+	}
+	for _, name := range []string{"dynamo-18.onnx", "eager-11.onnx", "eager-17.onnx", "external-14.onnx", "float16-11.onnx", "ids-18.onnx", "sdpa-14.onnx"} {
+		if m, _ := read(fixtures, name); m.CheckFinite(fixtures, name) != nil {
+			t.Errorf("%s: %v", name, m.CheckFinite(fixtures, name))
+		}
+	}
+	// A weight in the graph's file, and the bytes of its elements there.
+	weight := func(m *Model) (string, []byte) {
+		for _, c := range m.constants {
+			if c.tensor != nil && c.dtype != Int64 && len(c.tensor.Floats)+len(c.tensor.Raw) > 64 {
+				raw := c.tensor.Raw
+				for _, x := range c.tensor.Floats {
+					raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+				}
+				return c.name, raw
+			}
+		}
+		t.Fatal("no weights")
+		return "", nil
+	}
+	for _, c := range []struct {
+		graph, data string
+		put         []byte
+		want        string
+	}{
+		{"eager-11.onnx", "eager-11.onnx", binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.Inf(-1)))), "-Inf"},
+		{"external-14.onnx", "external-14.onnx_data", binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN()))), "NaN"},
+		{"sdpa-14.onnx", "sdpa-14.onnx", binary.LittleEndian.AppendUint32(nil, math.Float32bits(1e30)), "1e+30"},
+		{"float16-11.onnx", "float16-11.onnx", []byte{1, 0x7c}, "NaN"},
+	} {
+		dir := t.TempDir()
+		m, content := read(fixtures, c.graph)
+		name, at := "", 0
+		if c.data == c.graph {
+			var raw []byte
+			name, raw = weight(m)
+			at = bytes.Index(content, raw)
+		} else {
+			name, at = m.constants[0].name, int(m.constants[0].location.Offset)
+			var err error
+			if content, err = os.ReadFile(filepath.Join(fixtures, c.data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		copy(content[at+5*len(c.put):], c.put)
+		if err := os.WriteFile(filepath.Join(dir, c.data), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if c.data == c.graph {
+			m, _ = read(dir, c.graph)
+		}
+		want := regexp.QuoteMeta(filepath.Join(dir, c.data)+": constant "+name+": element 5 is "+c.want+":") + ".*export the model anew"
+		if err := m.CheckFinite(dir, c.graph); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("%s: %v, want %s", c.graph, err, want)
+		}
+	}
+	infinite, nan := float32(math.Inf(-1)), float32(math.NaN())
+	for _, c := range []struct {
+		m    *Model
+		want string // "" for none
+	}{
+		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{infinite}}}}}, ""},
+		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{nan}}}}}, "^x/m.onnx: constant hide: element 0 is NaN"},
+		{&Model{constants: []modelConstant{{name: "bias", tensor: &Tensor{Floats: []float32{0, infinite}}}}}, "^x/m.onnx: constant bias: element 1 is -Inf"},
+		{&Model{nodes: []modelNode{{op: "Constant", outputs: []string{"c"}, attributes: []Attribute{{Name: "value", Value: &Tensor{Floats: []float32{1, nan}}}}}}}, "^x/m.onnx: attribute value of Constant c: element 1 is NaN"},
+		{&Model{nodes: []modelNode{{op: "Clip", outputs: []string{"c"}, attributes: []Attribute{{Name: "max", Value: -infinite}}}}}, ""},
+		{&Model{nodes: []modelNode{{op: "LayerNormalization", attributes: []Attribute{{Name: "epsilon", Value: nan}}}}}, "^x/m.onnx: attribute epsilon of LayerNormalization : element 0 is NaN"},
+	} {
+		err := c.m.CheckFinite("x", "m.onnx")
+		if (err == nil) != (c.want == "") || err != nil && !regexp.MustCompile(c.want).MatchString(err.Error()) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+// TestFigure: twenty series look different from each other, the legend stands outside the
+// frame, and no text leaves the picture.
+func TestFigure(t *testing.T) {
+	run := &Run{Title: "a title that is much longer than the frame is wide, since it says of which model the draws are, of how many chains, and how long they ran"}
+	names := map[string]bool{}
+	for i := range 20 {
+		r := &Result{Sampler: fmt.Sprintf("dmala-adaptive:step-size=0.%02d,balance=sqrt", i), Name: fmt.Sprint("kernel", i), Acceptance: 0.5, Proposed: float64(i), ESS: &sampleSize{PerStep: float64(i + 1)}}
+		e := 0.5
+		r.ESS.StandardError, r.ESS.Kept = &e, 1
+		names[r.Sampler], names[r.Name] = true, true
+		for step := 1; step < 100; step *= 2 {
+			r.Curve = append(r.Curve, point{Step: step, LogRMSE: logarithm(-i - step)})
+		}
+		run.Samplers = append(run.Samplers, r)
+	}
+	looks := map[string]bool{}
+	for i := range run.Samplers {
+		looks[fmt.Sprint(series(i))] = true
+	}
+	if len(looks) != 20 {
+		t.Errorf("20 series have %d looks", len(looks))
+	}
+	figures, err := (&Report{Runs: []*Run{run}}).figures()
+	if err != nil || len(figures) < 3 {
+		t.Fatal(figures, err)
+	}
+	for _, f := range figures {
+		width, height := f.size()
+		var c recorder.Canvas
+		f.draw(draw.NewCanvas(&c, width, height))
+		legend := 0
+		for _, action := range c.Actions {
+			s, ok := action.(*recorder.FillString)
+			if !ok {
+				continue
+			}
+			w := f.plot.Legend.TextStyle.Width(s.String)
+			if names[s.String] && s.Point.X > plotWidth {
+				legend++
+			}
+			if s.String == f.plot.Y.Label.Text { // it is turned
+				continue
+			}
+			if s.Point.X < 0 || s.Point.X+w > width || s.Point.Y < 0 || s.Point.Y > height {
+				t.Errorf("%s: %q at %v, %.0f wide, leaves the picture of %.0f × %.0f", f.name, s.String, s.Point, w, width, height)
+			}
+		}
+		if lines := slices.Contains([]string{"log-rmse-by-step", "acceptance-by-slots"}, f.name); lines && legend != 20 {
+			t.Errorf("%s: %d of 20 names stand beside the frame", f.name, legend)
+		}
+	}
+}
