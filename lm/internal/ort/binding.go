@@ -54,10 +54,22 @@ type settings struct {
 
 // handle is a session of the binding.
 type handle struct {
-	session *onnxruntime.DynamicAdvancedSession
+	session  *onnxruntime.DynamicAdvancedSession
+	openVINO bool
 }
 
-func createSession(model []byte, inputs, outputs []string, s settings) (*handle, error) {
+func createSession(model []byte, inputs, outputs []string, s settings) (h *handle, err error) {
+	if s.openVINO == nil {
+		return create(model, inputs, outputs, s)
+	}
+	err = keepSignalStack(func() error {
+		h, err = create(model, inputs, outputs, s)
+		return err
+	})
+	return h, err
+}
+
+func create(model []byte, inputs, outputs []string, s settings) (*handle, error) {
 	options, err := onnxruntime.NewSessionOptions()
 	if err != nil {
 		return nil, oneLine(err)
@@ -116,7 +128,7 @@ func createSession(model []byte, inputs, outputs []string, s settings) (*handle,
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	return &handle{session: session}, nil
+	return &handle{session: session, openVINO: s.openVINO != nil}, nil
 }
 
 func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
@@ -133,6 +145,9 @@ func appendCUDA(options *onnxruntime.SessionOptions, device int) error {
 }
 
 func (h *handle) destroy() error {
+	if h.openVINO {
+		return keepSignalStack(h.session.Destroy)
+	}
 	return h.session.Destroy()
 }
 
