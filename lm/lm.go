@@ -83,8 +83,10 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	if m.precision == INT8 && runtime.Device() != "cpu" {
 		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
 	}
-	if m.precision == BF16 && !strings.HasPrefix(runtime.Device(), openVINO) {
-		return nil, errors.Join(fmt.Errorf("precision bf16 runs on OpenVINO, not on %s: give the device openvino", runtime.Device()), runtime.Close())
+	if m.precision == BF16 {
+		if err := runtime.BFloat16(); err != nil {
+			return nil, errors.Join(fmt.Errorf("precision bf16: %w", err), runtime.Close())
+		}
 	}
 	m.conditionals.name, m.gradient.name = "conditionals", "gradient"
 	m.wordEmbeddings = sync.OnceValues(bundle.Embeddings)

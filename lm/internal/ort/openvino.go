@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"golang.org/x/sys/cpu"
 )
 
 // useOpenVINO has OpenVINO compute, on the CPU or Intel's GPU, or says what is missing. It ends with a run.
@@ -38,6 +40,18 @@ func (r *Runtime) useOpenVINO(ctx context.Context, gpu int) error {
 		return fmt.Errorf("openvino: OpenVINO's %s does not compute here: %w", map[int]string{0: "CPU", 1: "GPU"}[gpu], err)
 	}
 	r.device = device
+	return nil
+}
+
+// BFloat16 says why products are not computed in bfloat16 here; nil: they are. On processors without it OpenVINO takes single precision,
+// and says nothing.
+func (r *Runtime) BFloat16() error {
+	switch {
+	case r.openVINO == "":
+		return fmt.Errorf("it runs on OpenVINO, not on %s: give the device openvino", r.device)
+	case r.openVINO == "CPU" && !cpu.X86.HasAVX512F && !cpu.X86.HasAVXVNNIInt8:
+		return errors.New("this processor has neither AVX-512 nor AVX-NE-CONVERT, without which OpenVINO computes in single precision: take fp32")
+	}
 	return nil
 }
 

@@ -24,7 +24,7 @@ type SessionOptions struct {
 	NoPrepacking bool
 	// OwnKernels has onnxruntime itself compute, and not OpenVINO.
 	OwnKernels bool
-	// BFloat16 has OpenVINO compute matrix products in bfloat16. Other devices refuse it.
+	// BFloat16 has OpenVINO compute matrix products in bfloat16, where Runtime.BFloat16 has nothing against it.
 	BFloat16 bool
 	// SaveTo is the path that the optimised graph is written to, its weights beside it with the ending .bin instead of .onnx; empty:
 	// nowhere. What is written fits this library on this processor.
@@ -67,10 +67,13 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
 	settings.externalDataFolder, settings.noPrepacking, settings.saveTo, settings.optimised = o.ExternalDir, o.NoPrepacking, o.SaveTo, o.Optimised
+	if o.BFloat16 {
+		if err := r.BFloat16(); err != nil {
+			return nil, fmt.Errorf("bfloat16: %w", err)
+		}
+	}
 	if r.openVINO != "" && !o.OwnKernels {
 		settings.openVINO = openVINOOptions(r.openVINO, settings.threads, o.BFloat16)
-	} else if o.BFloat16 {
-		return nil, errors.New("bfloat16 is computed by OpenVINO alone")
 	}
 
 	r.open.RLock()
