@@ -16,9 +16,11 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
 	"infill/infill"
+	"infill/lm"
 )
 
 // The texts that models are compared on, besides sentences of a corpus.
@@ -245,67 +247,93 @@ func (w words) draw(n int, random *rand.Rand) [][]int {
 func measureSentences(ctx context.Context, all []*language, name, text string, o modelOptions) ([]*measurement, error) {
 	nats := &measurement{name: name + ": a word, nats", format: "%.3f", scale: 1}
 	right := &measurement{name: name + ": a word, % right", format: "%.1f", scale: 100}
-	joint := map[int]*measurement{}
-	for blanks := 2; blanks <= 3; blanks++ {
-		joint[blanks] = &measurement{name: fmt.Sprintf("%s: %d blanks, nats", name, blanks), format: "%.2f", scale: 1}
+	joints := []int{2, 3}
+	var joint []*measurement
+	for _, blanks := range joints {
+		joint = append(joint, &measurement{name: fmt.Sprintf("%s: %d blanks, nats", name, blanks), format: "%.2f", scale: 1})
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	random, sentences := rand.New(rand.NewPCG(o.seed, 0)), 0
+	random := rand.New(rand.NewPCG(o.seed, 0))
 	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	// Of each sentence: its words one at a time, then each joint. Sentences that are asked at once share calls.
+	var found [][]blanked
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(lm.InFlight)
 	for _, line := range lines {
-		if sentences == o.sentences {
+		if len(found) == o.sentences {
 			break
 		}
 		shared := sharedWords(all, released.Replace(line))
 		if len(shared.places) < 3 {
 			continue
 		}
-		sentences++
-		for _, places := range shared.draw(o.words, random) {
-			lost, hit := make([]float64, len(all)), make([]float64, len(all))
-			for i, model := range all {
-				id := shared.ids[i][places[i]]
-				rows, err := model.MaskedLogProbabilities(ctx, shared.ids[i], places[i:i+1])
-				if err != nil {
-					return nil, err
-				}
-				if lost[i] = -float64(rows[0][id]); slices.Equal(model.first(rows[0], 1), []int{id}) {
-					hit[i] = 1
+		var asked [][][]int
+		for _, place := range shared.draw(o.words, random) {
+			asked = append(asked, [][]int{place})
+		}
+		for _, blanks := range joints {
+			asked = append(asked, shared.draw(blanks, rand.New(rand.NewPCG(o.seed, uint64((len(found)+1)*10+blanks)))))
+		}
+		of := make([]blanked, len(asked))
+		found = append(found, of)
+		group.Go(func() (err error) {
+			for k := range asked {
+				if of[k], err = blank(inner, all, shared.ids, asked[k]); err != nil {
+					return err
 				}
 			}
-			nats.add(sentences, lost...)
-			right.add(sentences, hit...)
-		}
-		for blanks, m := range joint {
-			places := shared.draw(blanks, rand.New(rand.NewPCG(o.seed, uint64(sentences*10+blanks))))
-			lost := make([]float64, len(all))
-			for i, model := range all {
-				masked := slices.Clone(shared.ids[i])
-				var slots []int
-				for _, p := range places {
-					slots, masked[p[i]] = append(slots, p[i]), model.MaskID()
-				}
-				for k, slot := range slots {
-					rows, err := model.MaskedLogProbabilities(ctx, masked, slots[k:])
-					if err != nil {
-						return nil, err
-					}
-					masked[slot] = shared.ids[i][slot]
-					lost[i] -= float64(rows[0][masked[slot]])
-				}
-			}
-			m.add(sentences, lost...)
-		}
+			return nil
+		})
 	}
-	if sentences < o.sentences {
-		return nil, fmt.Errorf("%d sentences have three words that all models know, and --sentences asks for %d", sentences, o.sentences)
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if len(found) < o.sentences {
+		return nil, fmt.Errorf("%d sentences have three words that all models know, and --sentences asks for %d", len(found), o.sentences)
+	}
+	for sentence, of := range found {
+		words := len(of) - len(joints)
+		for _, b := range of[:words] {
+			nats.add(sentence, b.nats...)
+			right.add(sentence, b.first...)
+		}
+		for j, b := range of[words:] {
+			joint[j].add(sentence, b.nats...)
+		}
 	}
 	nats.items = fmt.Sprintf("%d words in %d sentences", len(nats.values), o.sentences)
 	right.items = nats.items
 	for _, m := range joint {
 		m.items = fmt.Sprintf("%d sentences", o.sentences)
 	}
-	return []*measurement{nats, right, joint[2], joint[3]}, nil
+	return append([]*measurement{nats, right}, joint...), nil
+}
+
+// blanked is what each model lost on blanks, by the chain rule from left to right, and whether
+// the last of the true words was its first choice, 1 or 0.
+type blanked struct{ nats, first []float64 }
+
+// blank fills words of a text that are masked together, the true ones one by one.
+func blank(ctx context.Context, all []*language, ids [][]int, places [][]int) (blanked, error) {
+	b := blanked{make([]float64, len(all)), make([]float64, len(all))}
+	for i, model := range all {
+		var slots []int
+		for _, p := range places {
+			slots = append(slots, p[i])
+		}
+		for k, slot := range slots {
+			rows, err := model.MaskedLogProbabilities(ctx, ids[i], slots[k:])
+			if err != nil {
+				return b, err
+			}
+			id := ids[i][slot]
+			b.nats[i] -= float64(rows[0][id])
+			if b.first[i] = 0; slices.Equal(model.first(rows[0], 1), []int{id}) {
+				b.first[i] = 1
+			}
+		}
+	}
+	return b, nil
 }
 
 // name is that of the model, or of its folder.
