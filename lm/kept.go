@@ -9,7 +9,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"infill/lm/internal/ort"
-	"infill/models"
 )
 
 // kept is a graph as onnxruntime has optimised it, with weights widened to single precision and in the order that it wants, in the cache
@@ -23,12 +22,11 @@ func (l *lazySession) kept(m *MaskedLM, graph []byte) *kept {
 	if m.runtime.Device() != "cpu" || m.precision != FP32 || m.bundle.Manifest.Size() < small || m.large() || l != &m.conditionals {
 		return nil
 	}
-	root, err := models.CacheDir()
+	p, err := preparedOf(m.bundle.SHA256, fmt.Sprintf("%s-%08x-%s", FP32, crc32.Checksum(graph, castagnoli()), m.machine()), l.name)
 	if err != nil {
 		return nil
 	}
-	dir := filepath.Join(root, "precision", fmt.Sprintf("%.16s-%s-%08x-%s", m.bundle.SHA256, FP32, crc32.Checksum(graph, castagnoli()), m.machine()))
-	return &kept{prepared{dir: dir, name: l.name}}
+	return &kept{*p}
 }
 
 // open makes a session of what is kept; nil: nothing sound is.

@@ -2,10 +2,13 @@ package lm_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"infill/lm"
 	"infill/models"
@@ -66,6 +69,30 @@ func TestKeptGraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		same("with a damaged " + name)
+	}
+	// What is made anew removes what nobody used for a month, and nothing else.
+	old, young := filepath.Join(root, "precision", "0123456789abcdef-int8-2"), filepath.Join(root, "precision", "fedcba9876543210-int8-2")
+	for dir, days := range map[string]int{old: 31, young: 29} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		used := time.Now().AddDate(0, 0, -days)
+		if err := os.Chtimes(dir, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := lm.RemovePrepared(bundle.SHA256); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", kept, err)
+	}
+	same("made anew")
+	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", old, err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error(err)
 	}
 	if err := os.RemoveAll(kept); err != nil {
 		t.Fatal(err)

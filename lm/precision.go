@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -72,19 +74,49 @@ func (p *prepared) graphPath() string   { return filepath.Join(p.dir, p.name+".o
 func (p *prepared) weightsPath() string { return filepath.Join(p.dir, p.name+".bin") }
 func (p *prepared) sumsPath() string    { return filepath.Join(p.dir, p.name+".json") }
 
+// preparedOf is where a graph of the model with that SHA256 lies. kind tells arithmetics, formats and machines apart.
+func preparedOf(sha256, kind, name string) (*prepared, error) {
+	root, err := models.CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return &prepared{dir: filepath.Join(root, "precision", fmt.Sprintf("%.16s-%s", sha256, kind)), name: name}, nil
+}
+
+// RemovePrepared deletes what was prepared in the cache folder for the model with that SHA256. It is made anew when the model is used.
+func RemovePrepared(sha256 string) error {
+	p, err := preparedOf(sha256, "", "")
+	if err != nil {
+		return err
+	}
+	return removePrepared(filepath.Dir(p.dir), func(name string, _ time.Time) bool { return strings.HasPrefix(name, filepath.Base(p.dir)) })
+}
+
+func removePrepared(root string, doomed func(name string, used time.Time) bool) error {
+	folders, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, folder := range folders {
+		if info, failed := folder.Info(); failed == nil && doomed(folder.Name(), info.ModTime()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(root, folder.Name())))
+		}
+	}
+	return err
+}
+
 // prepare gives the encoded graph of a model in a precision other than FP32,
 // and the folder that its weights are in. name tells its graphs apart.
 func prepare(b *models.Bundle, precision Precision, name string, build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
-	root, err := models.CacheDir()
+	p, err := preparedOf(b.SHA256, fmt.Sprintf("%s-%d", precision, preparedFormat), name)
 	if err != nil {
 		return nil, "", err
 	}
-	p := &prepared{dir: filepath.Join(root, "precision", fmt.Sprintf("%.16s-%s-%d", b.SHA256, precision, preparedFormat)), name: name}
 	if graph, err := p.read(); err == nil {
 		return graph, p.dir, nil
 	}
 	fail := func(err error) ([]byte, string, error) {
-		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be written", b.Name, precision, err, root, models.CacheVariable)
+		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be written", b.Name, precision, err, filepath.Dir(filepath.Dir(p.dir)), models.CacheVariable)
 	}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return fail(err)
@@ -124,6 +156,7 @@ func (p *prepared) read() ([]byte, error) {
 		return nil, errors.New("the graph is damaged")
 	}
 	weights, start := filepath.Base(p.weightsPath()), time.Now()
+	_ = os.Chtimes(p.dir, start, start) // when it was used: see place
 	if regular.Unchanged(p.dir, weights) {
 		return graph, nil
 	}
@@ -193,7 +226,7 @@ func (p *prepared) write(b *models.Bundle, precision Precision, g *onnx.Graph) (
 	return graph, p.place(partial.Name(), graph, h.Sum32())
 }
 
-// place puts written weights and their graph where they belong.
+// place puts written weights and their graph where they belong, and removes what was prepared and not used for a month.
 func (p *prepared) place(weights string, graph []byte, sum uint32) error {
 	p.Graph, p.Weights = crc32.Checksum(graph, castagnoli()), sum
 	sums, err := json.Marshal(p)
@@ -203,5 +236,11 @@ func (p *prepared) place(weights string, graph []byte, sum uint32) error {
 	if err := os.Rename(weights, p.weightsPath()); err != nil {
 		return err
 	}
-	return errors.Join(maybe.WriteFile(p.graphPath(), graph, 0o644), maybe.WriteFile(p.sumsPath(), append(sums, '\n'), 0o644))
+	if err := errors.Join(maybe.WriteFile(p.graphPath(), graph, 0o644), maybe.WriteFile(p.sumsPath(), append(sums, '\n'), 0o644)); err != nil {
+		return err
+	}
+	// Other versions, libraries and models leave theirs behind. One that a process still has open is only unlinked.
+	const month = 30 * 24 * time.Hour
+	_ = removePrepared(filepath.Dir(p.dir), func(_ string, used time.Time) bool { return time.Since(used) > month })
+	return nil
 }
