@@ -128,30 +128,49 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		}
 		return nil
 	}
-	return o.each(ctx, o.quiet, check, p.end, func(e entry) error {
+	return o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
 		if e.line > 0 && o.input == "lines" && isObject(e.text) {
-			return &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
+			return nil, &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
 		}
 		e.text = o.blanks(e.text)
-		if t, err := f.Template(e.text); err == nil && len(t.Slots) > manySlots && o.Mode != infill.ModeDecode {
+		t, err := f.Template(e.text)
+		switch {
+		case o.Mode == infill.ModeDecode || err == nil && len(t.Slots) == 1 && o.Answers():
+			// Its few rows share calls; others would only keep those before from coming.
+		case err == nil && len(t.Slots) > manySlots:
+			if err := await(ctx, e.turn); err != nil {
+				return nil, err
+			}
 			o.warn(o.streams, "%s%s", e.place(), before(f, e.text, len(t.Slots), o.Options))
+		default:
+			if err := await(ctx, e.next); err != nil {
+				return nil, err
+			}
 		}
-		result, err := f.Fill(ctx, e.text, o.Options, bar.observe)
-		bar.clear()
-		if err != nil && result != nil { // what was found by then
-			return errors.Join(err, p.room(result, o.format), p.print(e.id, result), p.end())
-		}
-		if err != nil {
-			return optionError(err)
-		}
-		for _, w := range result.Warnings {
-			o.warn(o.streams, "%s%s", e.place(), w)
-		}
-		o.note(o.streams, "signature %s", result.Signature)
-		if err := p.room(result, o.format); err != nil {
-			return err
-		}
-		return p.print(e.id, result)
+		result, err := f.Fill(ctx, e.text, o.Options, func(step infill.Progress) {
+			select {
+			case <-e.turn:
+				bar.observe(step)
+			default: // the bar is that of a text before
+			}
+		})
+		return func() error {
+			bar.clear()
+			switch {
+			case result == nil:
+				return optionError(err)
+			case err != nil: // what was found by then
+				return errors.Join(err, p.room(result, o.format), p.print(e.id, result), p.end())
+			}
+			for _, w := range result.Warnings {
+				o.warn(o.streams, "%s%s", e.place(), w)
+			}
+			o.note(o.streams, "signature %s", result.Signature)
+			if err := p.room(result, o.format); err != nil {
+				return err
+			}
+			return p.print(e.id, result)
+		}, err
 	})
 }
 

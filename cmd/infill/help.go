@@ -244,7 +244,8 @@ An object of json and jsonl:
               sampler accepts always); changed_slots_per_step; warm_up, which
               the others leave out; draws, distinct_fills, mean_log_likelihood;
               split_r_hat and effective_draws of the log-likelihood;
-              energy_evaluations, gradient_evaluations, model_rows; seconds;
+              energy_evaluations, gradient_evaluations, model_rows;
+              seconds on the clock, with other lines of standard input beside;
               law ("none known") with --mode best and decode; ladder and
               swap_rates with --ladder; lengths, the numbers of each, where
               blanks have several

@@ -13,8 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/lm"
 )
 
 // entry is one template or text of the user.
@@ -26,6 +28,20 @@ type entry struct {
 	err  error           // why the line holds no text
 	// blank: the line holds nothing but white space.
 	blank bool
+	// turn is closed when all is told of the texts before: what is told of a text while
+	// it is worked at waits for it. next is closed when all is told of those before but
+	// the last: a text that fills the model's calls by itself waits for it.
+	turn, next chan struct{}
+}
+
+// await waits for turn or next. It is an error where they will not come.
+func await(ctx context.Context, turn <-chan struct{}) error {
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // place is "line 3: " for a line of standard input, "" for an argument.
@@ -62,11 +78,23 @@ func (o *inputOptions) validate(hint string) error {
 	return nil
 }
 
-// each calls do for every text, and end after the last. A wrong one among the
-// arguments ends the command before anything is done; one on standard input,
-// where the lines before it may be answered already, is reported with its line
-// and the others are done.
-func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text string) *usageError, end func() error, do func(entry) error) error {
+// task is a text on its way; tell and wrong are what its work returned when done is closed.
+type task struct {
+	entry
+	done  chan struct{}
+	tell  func() error
+	wrong error
+}
+
+// each works at every text, many at once, so that they share the model's calls, and
+// tells of them one after the other, as they came; end comes after the last. tell, which
+// may be nil, returns an error of work as well.
+// A wrong text among the arguments ends the command before anything is done; one on
+// standard input, where the lines before it may be answered already, is reported with its
+// line, and the others are done. Blank lines are passed over and counted. A key that is
+// not read is told of where it comes first.
+func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text string) *usageError, end func() error,
+	work func(context.Context, entry) (tell func() error, err error)) error {
 	for i, text := range o.texts {
 		if wrong := check(text); wrong != nil {
 			if len(o.texts) > 1 {
@@ -75,75 +103,123 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 			return wrong
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	// A slow text lets this many be done behind it.
+	tasks := make(chan *task, 4*lm.InFlight)
+	var group errgroup.Group
+	group.SetLimit(1 + lm.InFlight) // one reads
+	defer group.Wait()
+	defer cancel()
+	group.Go(func() error {
+		defer close(tasks)
+		alone := true
+		before := make(chan struct{})
+		close(before)
+		return o.entries(ctx, func(e entry) error {
+			e.turn, e.next = make(chan struct{}), before
+			t := &task{entry: e, wrong: e.err, done: make(chan struct{})}
+			select {
+			case tasks <- t:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if e.blank || e.err != nil {
+				close(t.done)
+				return nil
+			}
+			before = e.turn
+			group.Go(func() error {
+				defer close(t.done)
+				t.tell, t.wrong = work(ctx, t.entry)
+				return nil
+			})
+			if alone {
+				// The first loads the model, and tells of it.
+				<-t.done
+				alone = t.wrong != nil
+			}
+			return nil
+		})
+	})
+	seen, failed := false, false
+	blank, firstBlank := 0, 0
+	tellBlank := func() {
+		if blank > 0 {
+			warn(o.streams, quiet, "%s of standard input passed over, the first is line %d", counted(blank, "blank line"), firstBlank)
+		}
+	}
+	told := map[string]bool{}
+	for t := range tasks {
+		if t.blank {
+			if blank++; blank == 1 {
+				firstBlank = t.line
+			}
+			continue
+		}
+		seen = true
+		for _, key := range t.more {
+			if !told[key] {
+				told[key] = true
+				warn(o.streams, quiet, "line %d: %s", t.line, o.unread(key))
+			}
+		}
+		close(t.turn)
+		<-t.done
+		err := t.wrong
+		if t.tell != nil {
+			err = t.tell()
+		}
+		switch {
+		case err == nil:
+		case t.line == 0 || errors.Is(err, context.Canceled) || t.err == nil && !isInput(err):
+			tellBlank()
+			return err
+		default:
+			failed = true
+			printError(o.streams.Err, fmt.Errorf("line %d: %w", t.line, err), "")
+		}
+	}
+	tellBlank()
+	switch err := group.Wait(); {
+	case err != nil:
+		return err
+	case !seen:
+		return &usageError{fmt.Errorf("no %s on standard input", o.key), "give one as an argument, or one a line"}
+	case failed:
+		return errors.Join(end(), errReported)
+	}
+	return end()
+}
+
+// entries calls do for every argument, or, without one, for every line of standard input.
+func (o *inputOptions) entries(ctx context.Context, do func(entry) error) error {
+	if len(o.texts) == 0 {
+		return each(ctx, o.streams.In, o.input, o.key, do)
+	}
 	for _, text := range o.texts {
 		if err := do(entry{text: text}); err != nil {
 			return err
 		}
 	}
-	if len(o.texts) > 0 {
-		return end()
-	}
-	err := o.eachEntry(ctx, quiet, do)
-	if err != nil && !errors.Is(err, errReported) {
-		return err
-	}
-	return errors.Join(end(), err)
+	return nil
 }
 
-// eachEntry calls do for every line of standard input. Blank lines are passed over
-// and counted. Lines without a text and
-// inputs that do refuses are reported and passed over; errReported tells of them
-// at the end. A key that is not read is told of where it comes first.
-func (o *inputOptions) eachEntry(ctx context.Context, quiet bool, do func(entry) error) error {
-	s, format, key := o.streams, o.input, o.key
-	told := map[string]bool{}
+// each calls do for every line of a reader, see readEntries, until one fails.
+func each(ctx context.Context, in io.Reader, format, key string, do func(entry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := make(chan entry)
-	go readEntries(ctx, s.In, format, key, entries)
-	seen, failed := false, false
-	blank, firstBlank := 0, 0
-	defer func() {
-		if blank > 0 {
-			warn(s, quiet, "%s of standard input passed over, the first is line %d", counted(blank, "blank line"), firstBlank)
-		}
-	}()
+	go readEntries(ctx, in, format, key, entries)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e, open := <-entries:
-			switch {
-			case !open && !seen:
-				return &usageError{fmt.Errorf("no %s on standard input", key), "give one as an argument, or one a line"}
-			case !open && failed:
-				return errReported
-			case !open:
+			if !open {
 				return nil
 			}
-			if e.blank {
-				if blank++; blank == 1 {
-					firstBlank = e.line
-				}
-				continue
-			}
-			seen = true
-			for _, unread := range e.more {
-				if !told[unread] {
-					told[unread] = true
-					warn(s, quiet, "line %d: %s", e.line, o.unread(unread))
-				}
-			}
-			err := e.err
-			if err == nil {
-				err = do(e)
-				if err != nil && !isInput(err) {
-					return err
-				}
-			}
-			if err != nil {
-				failed = true
-				printError(s.Err, fmt.Errorf("line %d: %w", e.line, err), "")
+			if err := do(e); err != nil {
+				return err
 			}
 		}
 	}

@@ -3,17 +3,22 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -162,4 +167,87 @@ func FuzzParseObject(f *testing.F) {
 			t.Errorf("id %q is not JSON", id)
 		}
 	})
+}
+
+// TestEach: texts are worked at many at once and told of in their order, whichever is done first.
+func TestEach(t *testing.T) {
+	const lines, broken = 300, 40
+	var text strings.Builder
+	for i := 1; i <= lines; i++ {
+		fmt.Fprintln(&text, map[bool]string{true: " ", false: "text"}[i%50 == 0])
+	}
+	wrong := &misfitError{errors.New("wrong")}
+	for _, test := range []struct {
+		name  string
+		fails error // of line broken
+		want  error
+	}{
+		{"all", nil, nil},
+		{"a wrong text", wrong, errReported},
+		{"a failure", io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
+		{"interrupted", context.Canceled, context.Canceled},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			o := &inputOptions{key: "template", input: "lines", streams: &terminal.Streams{In: strings.NewReader(text.String()), Err: &stderr}}
+			ctx, cancel := context.WithCancel(t.Context())
+			var lock sync.Mutex
+			now, most, ended, first := 0, 0, 0, true
+			count := func(by int) {
+				lock.Lock()
+				defer lock.Unlock()
+				if by > 0 && first && now > 0 {
+					t.Error("the first is not alone")
+				}
+				now += by
+				most = max(most, now)
+			}
+			var told []int
+			err := o.each(ctx, false, nil, func() error { ended++; return nil }, func(ctx context.Context, e entry) (func() error, error) {
+				count(1)
+				defer count(-1)
+				if e.line%9 == 0 {
+					if err := await(ctx, e.next); err != nil {
+						return nil, err
+					}
+				} else {
+					time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+				}
+				lock.Lock()
+				first = false
+				lock.Unlock()
+				if e.line == broken && test.fails != nil {
+					if test.fails == context.Canceled {
+						<-e.turn
+						cancel()
+						return func() error { told = append(told, e.line); return ctx.Err() }, ctx.Err()
+					}
+					return nil, test.fails
+				}
+				return func() error { told = append(told, e.line); return nil }, nil
+			})
+			if !errors.Is(err, test.want) || now != 0 || most < 3 || most > lm.InFlight {
+				t.Errorf("error %v, %d at once, %d still at work", err, most, now)
+			}
+			reported := test.fails == error(wrong)
+			var want []int
+			for i := 1; i <= lines; i++ {
+				if i%50 != 0 && (i != broken || test.fails == nil || test.fails == context.Canceled) {
+					want = append(want, i)
+				}
+				if i == broken && test.fails != nil && !reported {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, told); diff != "" {
+				t.Error(diff)
+			}
+			if whole := test.fails == nil || reported; (ended == 1) != whole {
+				t.Errorf("the end was told %d times", ended)
+			}
+			if want := fmt.Sprintf("infill: line %d: wrong\n", broken); strings.HasPrefix(stderr.String(), want) != (reported) {
+				t.Errorf("standard error %q", stderr.String())
+			}
+		})
+	}
 }

@@ -103,23 +103,25 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return nil
 	}
-	err := o.each(ctx, o.quiet, check, p.end, func(e entry) error {
+	err := o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
 		first, second, err := split(e.text)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var v pair
 		if v.First, err = f.Score(ctx, first, o.method); err != nil {
-			return err
+			return nil, err
 		}
 		if v.Second, err = f.Score(ctx, second, o.method); err != nil {
-			return err
+			return nil, err
 		}
 		v.Right = v.First.LogLikelihood > v.Second.LogLikelihood
-		if all++; v.Right {
-			right++
-		}
-		return p.print(e.id, v)
+		return func() error {
+			if all++; v.Right {
+				right++
+			}
+			return p.print(e.id, v)
+		}, nil
 	})
 	if all > 0 && !o.quiet {
 		share := float64(right) / float64(all)
@@ -144,13 +146,15 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return nil
 	}
-	return o.each(ctx, o.quiet, check, p.end, func(e entry) error {
+	return o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
 		score, err := f.Score(ctx, e.text, o.method)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		o.note(o.streams, "signature %s", score.Signature)
-		return p.print(e.id, score)
+		return func() error {
+			o.note(o.streams, "signature %s", score.Signature)
+			return p.print(e.id, score)
+		}, nil
 	})
 }
 

@@ -117,26 +117,18 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	if o.streams.In == nil || o.streams.InTerminal {
 		return nil
 	}
-	entries := make(chan entry)
-	go readEntries(ctx, o.streams.In, inputs()[0], "template", entries)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e, open := <-entries:
-			switch {
-			case !open:
-				return nil
-			case e.err != nil:
-				return &failure{fmt.Errorf("line %d: %w", e.line, e.err), ""}
-			case e.blank:
-			case o.template != "":
-				return &usageError{fmt.Errorf("line %d: the screen takes one template", e.line), "infill without tui fills one a line"}
-			default:
-				o.template = e.text
-			}
+	return each(ctx, o.streams.In, inputs()[0], "template", func(e entry) error {
+		switch {
+		case e.err != nil:
+			return &failure{fmt.Errorf("line %d: %w", e.line, e.err), ""}
+		case e.blank:
+		case o.template != "":
+			return &usageError{fmt.Errorf("line %d: the screen takes one template", e.line), "infill without tui fills one a line"}
+		default:
+			o.template = e.text
 		}
-	}
+		return nil
+	})
 }
 
 func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
