@@ -285,11 +285,9 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 		}
 		weights[n] = v.logWeights(logp)
 	}
-	if _, err := o.energy(p); err != nil {
-		return nil, err
-	}
 	if o.answers() && len(r.template.Slots) == 1 && r.together() == "" && o.Joint != JointFilled {
-		return r, nil // the row that has run says it all
+		_, err := o.energy(p) // an order that does not fit
+		return r, err         // the row that has run says it all
 	}
 	if r.target, err = r.targets(o); err != nil {
 		return nil, err
