@@ -76,14 +76,13 @@ func started(t testing.TB, o serve.Options) string {
 	return server.URL
 }
 
-// ask posts JSON and gives status and answer.
-func ask(t testing.TB, url, body string, header ...string) (int, string) {
+// post sends a body, with headers in pairs, and gives the answer and its text.
+func post(t testing.TB, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -96,7 +95,14 @@ func ask(t testing.TB, url, body string, header ...string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(text)
+	return answer, string(text)
+}
+
+// ask posts JSON and gives status and answer.
+func ask(t testing.TB, url, body string, header ...string) (int, string) {
+	t.Helper()
+	answer, text := post(t, url, body, append([]string{"Content-Type", "application/json"}, header...)...)
+	return answer.StatusCode, text
 }
 
 func decode[T any](t testing.TB, text string) (v T) {
@@ -301,33 +307,11 @@ func TestInference(t *testing.T) {
 // bytes behind the JSON.
 func TestBinaryTensors(t *testing.T) {
 	url := start(t, nil) + "/v2/models/small/infer"
-	send := func(length string, body string, header ...string) (*http.Response, string) {
-		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i < len(header); i += 2 {
-			r.Header.Set(header[i], header[i+1])
-		}
-		if length != "" {
-			r.Header.Set("Inference-Header-Content-Length", length)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer, string(text)
-	}
+	const length = "Inference-Header-Content-Length"
 	const head = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":20}}],"parameters":{"binary_data_output":true,"top":2,"seed":1},"outputs":[{"name":"text"},{"name":"probability"},{"name":"result","parameters":{"binary_data":false}}]}`
 	const text = "\x10\x00\x00\x00he had [MASK] me"
-	answer, got := send(strconv.Itoa(len(head)), head+text)
-	n, _ := strconv.Atoi(answer.Header.Get("Inference-Header-Content-Length"))
+	answer, got := post(t, url, head+text, length, strconv.Itoa(len(head)))
+	n, _ := strconv.Atoi(answer.Header.Get(length))
 	if answer.StatusCode != 200 || n == 0 || n > len(got) {
 		t.Fatalf("%v %.400s", answer, got)
 	}
@@ -345,7 +329,7 @@ func TestBinaryTensors(t *testing.T) {
 		t.Errorf("%.300s, then %q", got[:n], data)
 	}
 	for _, c := range []struct {
-		length, body, says string
+		head, body, says string // head is said to have so many bytes
 	}{
 		{"9999", head + text, "length of the request's JSON"},
 		{"-1", head + text, "length of the request's JSON"},
@@ -355,14 +339,14 @@ func TestBinaryTensors(t *testing.T) {
 		{strconv.Itoa(len(head)), head + "\x10\x00\x00\x00he had [MASK] \xff\xff", "not UTF-8"},
 		{"3", head + text, "JSON"},
 	} {
-		if answer, got := send(c.length, c.body); answer.StatusCode != 400 || !strings.Contains(got, c.says) {
-			t.Errorf("%s %q: %d %s", c.length, c.body, answer.StatusCode, got)
+		if answer, got := post(t, url, c.body, length, c.head); answer.StatusCode != 400 || !strings.Contains(got, c.says) {
+			t.Errorf("%s %q: %d %s", c.head, c.body, answer.StatusCode, got)
 		}
 	}
 	// A page of another site says where it comes from.
 	const plain = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","data":["he had [MASK] me"]}]}`
 	for header, want := range map[string]int{"X-None": 200, "Origin": 415, "Sec-Fetch-Site": 415} {
-		if answer, got := send("", plain, header, "https://evil.example"); answer.StatusCode != want {
+		if answer, got := post(t, url, plain, header, "https://evil.example"); answer.StatusCode != want {
 			t.Errorf("%s: %d %s", header, answer.StatusCode, got)
 		}
 	}
