@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -248,48 +249,63 @@ func (undefined) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, log
 	return nil
 }
 
+// first is a mean of which the draws give an estimate.
+func first(p Point) float64 { return float64(p.State[0]) }
+
+// repeated looks at the draws of many seeds: Ẑ has to be unbiased. It gives how far Ẑ/Z is off,
+// and how many of the intervals of the likeliest state's probability and of a mean hold the
+// exact value, as shares.
+func repeated(t *testing.T, w *world, repetitions int, draw func(seed uint64) *Importance) (spread float64, held map[string]float64) {
+	t.Helper()
+	likeliest := slices.Index(w.Probability, slices.Max(w.Probability))
+	exact := w.Mean(func(state []int) float64 { return first(Point{State: state}) })
+	n := float64(repetitions)
+	sum, square := 0.0, 0.0
+	held = map[string]float64{}
+	for seed := range uint64(repetitions) {
+		m := draw(seed)
+		z := m.Normaliser()
+		ratio := math.Exp(z.Log - w.LogNormaliser)
+		sum += ratio / n
+		square += ratio * ratio / n
+		if p, e := z.Probability(w.Energy[likeliest]); math.Abs(p-w.Probability[likeliest]) <= 1.96*e {
+			held["probabilities"] += 1 / n
+		}
+		if mean, e := m.Mean(first); math.Abs(mean-exact) <= 1.96*e {
+			held["means"] += 1 / n
+		}
+	}
+	spread = math.Sqrt(square - sum*sum)
+	if margin := 5 * spread / math.Sqrt(n); !(math.Abs(sum-1) <= margin) || margin > 0.2 {
+		t.Errorf("the mean of Ẑ/Z is %v, want 1 ± %v", sum, margin)
+	}
+	return spread, held
+}
+
 // Ẑ is unbiased; probabilities and means lie as far from the exact ones as their
 // errors say.
 func TestImportance(t *testing.T) {
-	ctx := context.Background()
 	target := foreignTable(t)
-	w := newWorld(t, target)
-	const repetitions, draws = 400, 150
-	sum, square, covered, inside := 0.0, 0.0, 0.0, 0.0
-	first := func(p Point) float64 { return float64(p.State[0]) }
-	exact := w.Mean(func(state []int) float64 { return float64(state[0]) })
-	likeliest := slices.Index(w.Probability, slices.Max(w.Probability))
-	for seed := range uint64(repetitions) {
+	const draws = 150
+	_, held := repeated(t, newWorld(t, target), 400, func(seed uint64) *Importance {
 		m, err := NewImportance(target, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		streams := Streams(seed, "importance", draws/3)
 		for range 3 {
-			if err := m.Draw(ctx, streams); err != nil {
+			if err := m.Draw(context.Background(), streams); err != nil {
 				t.Fatal(err)
 			}
 		}
-		z := m.Normaliser()
-		if z.Draws != draws || m.Len() != draws || !(z.EffectiveSampleSize > 1 && z.EffectiveSampleSize <= draws) {
+		if z := m.Normaliser(); z.Draws != draws || m.Len() != draws || !(z.EffectiveSampleSize > 1 && z.EffectiveSampleSize <= draws) {
 			t.Fatalf("%+v of %d draws", z, draws)
 		}
-		ratio := math.Exp(z.Log - w.LogNormaliser)
-		sum += ratio / repetitions
-		square += ratio * ratio / repetitions
-		if p, e := z.Probability(w.Energy[likeliest]); math.Abs(p-w.Probability[likeliest]) <= 1.96*e {
-			covered++
-		}
-		if mean, e := m.Mean(first); math.Abs(mean-exact) <= 1.96*e {
-			inside++
-		}
-	}
-	if margin := 5 * math.Sqrt((square-sum*sum)/repetitions); !(math.Abs(sum-1) <= margin) || margin > 0.2 {
-		t.Errorf("the mean of Ẑ/Z is %v, want 1 ± %v", sum, margin)
-	}
-	for name, n := range map[string]float64{"probabilities": covered, "means": inside} {
-		if share := n / repetitions; !(share > 0.9 && share < 0.99) {
-			t.Errorf("%s: %.3f of the intervals hold the exact value, want 0.95", name, share)
+		return m
+	})
+	for _, of := range []string{"probabilities", "means"} {
+		if share := held[of]; !(share > 0.9 && share < 0.99) {
+			t.Errorf("%s: %.3f of the intervals hold the exact value, want 0.95", of, share)
 		}
 	}
 }
@@ -303,9 +319,6 @@ func TestImportanceKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, target)
-	likeliest := slices.Index(w.Probability, slices.Max(w.Probability))
-	first := func(p Point) float64 { return float64(p.State[0]) }
-	exact := w.Mean(func(state []int) float64 { return float64(state[0]) })
 	var states []int // the likeliest ten
 	var energy []float64
 	for i, u := range w.Energy {
@@ -318,62 +331,49 @@ func TestImportanceKnows(t *testing.T) {
 			states, energy = append(states, w.State(i)...), append(energy, u)
 		}
 	}
-	const repetitions = 100
 	var spread [3]float64
 	for given := range 3 { // 2: nothing is ever known
-
-		sum, square, covered, inside := 0.0, 0.0, 0.0, 0.0
-		for seed := range uint64(repetitions) {
-			m, err := NewImportance(target, nil, []int{2, 1, 0})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if given < 2 {
-				m.Know(states[:30*given], energy[:10*given])
-			}
-			streams := Streams(seed, "knows", 70)
-			if given == 1 { // what is forgotten is known all the same
-				if err := m.Draw(ctx, streams[:5]); err != nil {
+		t.Run(strconv.Itoa(given), func(t *testing.T) {
+			var held map[string]float64
+			spread[given], held = repeated(t, w, 100, func(seed uint64) *Importance {
+				m, err := NewImportance(target, nil, []int{2, 1, 0})
+				if err != nil {
 					t.Fatal(err)
 				}
-				m.Forget()
-			}
-			for range 3 {
-				if err := m.Draw(ctx, streams); err != nil {
-					t.Fatal(err)
+				if given < 2 {
+					m.Know(states[:30*given], energy[:10*given])
+				}
+				streams := Streams(seed, "knows", 70)
+				if given == 1 { // what is forgotten is known all the same
+					if err := m.Draw(ctx, streams[:5]); err != nil {
+						t.Fatal(err)
+					}
+					m.Forget()
+				}
+				for range 3 {
+					if err := m.Draw(ctx, streams); err != nil {
+						t.Fatal(err)
+					}
+				}
+				total, mean := 0.0, 0.0
+				for _, p := range m.Points() {
+					total += p.Weight
+					mean += p.Weight * first(p)
+					if u := w.Energy[w.Index(p.State)]; p.Energy != u {
+						t.Fatalf("%v has the energy %v, and %v is told", p.State, u, p.Energy)
+					}
+				}
+				if want, _ := m.Mean(first); math.Abs(total-1) > 1e-9 || math.Abs(mean-want) > 1e-9 {
+					t.Fatalf("points weigh %v, and their mean is %v instead of %v", total, mean, want)
+				}
+				return m
+			})
+			for _, of := range []string{"probabilities", "means"} {
+				if share := held[of]; given < 2 && !(share > 0.9) {
+					t.Errorf("%s: %.3f of the intervals hold the exact value, want 0.95", of, share)
 				}
 			}
-			z := m.Normaliser()
-			ratio := math.Exp(z.Log - w.LogNormaliser)
-			sum += ratio / repetitions
-			square += ratio * ratio / repetitions
-			if p, e := z.Probability(w.Energy[likeliest]); math.Abs(p-w.Probability[likeliest]) <= 1.96*e {
-				covered++
-			}
-			if mean, e := m.Mean(first); math.Abs(mean-exact) <= 1.96*e {
-				inside++
-			}
-			total, mean := 0.0, 0.0
-			for _, p := range m.Points() {
-				total += p.Weight
-				mean += p.Weight * first(p)
-				if u := w.Energy[w.Index(p.State)]; p.Energy != u {
-					t.Fatalf("%v has the energy %v, and %v is told", p.State, u, p.Energy)
-				}
-			}
-			if want, _ := m.Mean(first); math.Abs(total-1) > 1e-9 || math.Abs(mean-want) > 1e-9 {
-				t.Fatalf("points weigh %v, and their mean is %v instead of %v", total, mean, want)
-			}
-		}
-		if margin := 5 * math.Sqrt((square-sum*sum)/repetitions); !(math.Abs(sum-1) <= margin) || margin > 0.2 {
-			t.Errorf("given %d: the mean of Ẑ/Z is %v, want 1 ± %v", given, sum, margin)
-		}
-		for name, n := range map[string]float64{"probabilities": covered, "means": inside} {
-			if share := n / repetitions; given < 2 && !(share > 0.9) {
-				t.Errorf("given %d, %s: %.3f of the intervals hold the exact value, want 0.95", given, name, share)
-			}
-		}
-		spread[given] = math.Sqrt(square - sum*sum)
+		})
 	}
 	if !(spread[1] < spread[0] && spread[0] < spread[2]) {
 		t.Errorf("Ẑ/Z is off by %v: knowing more does not make it less", spread)
