@@ -156,7 +156,9 @@ func (h *header) supported(dir string) error {
 	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", filepath.Join(dir, runFile), h.Format, formatVersion)
 }
 
-// log is what was read of samples.jsonl.
+// log is what was read of samples.jsonl. It is no journal of package batch, which is in the
+// order of its input, by one model, and nobody's to read before its end: here a record is
+// there, and on the disk, as soon as it is done, whatever those before it take.
 type log struct {
 	records map[key]*Record
 	lines   int
