@@ -49,8 +49,12 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		return r.searched(known)
 	}
-	if masked, ok := target.(samplers.MaskedConditionalTarget); ok && observe != nil {
-		target = heard{masked, func() {
+	watched := func(target samplers.Target) samplers.Target {
+		masked, ok := target.(samplers.MaskedConditionalTarget)
+		if !ok || observe == nil {
+			return target
+		}
+		return heard{masked, func() {
 			progress := r.advance(int(r.share()*100), 100, nil)
 			if len(known.energy) > 0 {
 				progress.Answer = func() *Result { return r.state(r.sofar()) }
@@ -58,6 +62,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			observe(progress)
 		}}
 	}
+	target = watched(target)
 	if err := r.search(ctx, target, orders, known); err != nil {
 		return nil, err
 	}
@@ -133,6 +138,11 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		if math.IsNaN(z.Log) || math.IsInf(z.Log, 0) {
 			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
+		}
+		if !stray { // after the draws, with which it shares rows
+			if err := r.widen(ctx, orders, known, watched); err != nil {
+				return nil, err
+			}
 		}
 		a := r.weighed(draws, z, known)
 		a.missed, a.few, a.news = !done, all < drawnAtOnce, stray && quiet < quietBatches

@@ -272,6 +272,20 @@ func TestLogMaskedConditionals(t *testing.T) {
 			t.Errorf("all open: slot %d sums to %g", j, total)
 		}
 	}
+	// Over the whole vocabulary they are the model's own.
+	probabilities := target.(interface {
+		LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error
+	})
+	if err := probabilities.LogMaskedProbabilities(ctx, states, open, logp); err != nil {
+		t.Fatal(err)
+	}
+	for j, kinds := range exampleKinds {
+		for k, id := range kinds {
+			if got, want := logp[(3+j)*5+k], float64(whole[j][id]); math.Abs(got-want) > 1e-4 {
+				t.Errorf("all open: slot %d, log p(%d) is %g, want %g", j, k, got, want)
+			}
+		}
+	}
 }
 
 // Distances are those of the stored embeddings.

@@ -23,16 +23,23 @@ func TestCompareAnswers(t *testing.T) {
 	}
 }
 
-// Of three blanks intervals hold, and the likeliest fills are listed.
+// Of three blanks intervals hold, and the likeliest fills are listed, those of blanks that
+// copy each other too.
 func TestCoverage(t *testing.T) {
 	var out, messages strings.Builder
-	if code := run(t.Context(), []string{"coverage", "--joint", "pll", "--candidates", "19", "--seeds", "20", "he had not [MASK] the [MASK] since the [MASK] ."}, &out, &messages); code != 0 {
-		t.Fatalf("exit %d: %s", code, messages.String())
-	}
-	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
-		cells := strings.Split(line, " | ")
-		if len(cells) != 12 || cells[3] != "6859" || strings.HasPrefix(cells[6], "0.0") || cells[9] != "0" || cells[10] != "0" {
-			t.Errorf("coverage: %s", line)
+	for _, c := range []struct{ joint, candidates, fills, template string }{
+		{"pll", "19", "6859", "he had not [MASK] the [MASK] since the [MASK] ."},
+		{"chain", "32", "32768", "they were [MASK] and [MASK] at the same [MASK] ."},
+	} {
+		out.Reset()
+		if code := run(t.Context(), []string{"coverage", "--joint", c.joint, "--candidates", c.candidates, "--seeds", "20", c.template}, &out, &messages); code != 0 {
+			t.Fatalf("exit %d: %s", code, messages.String())
+		}
+		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
+			cells := strings.Split(line, " | ")
+			if len(cells) != 12 || cells[3] != c.fills || strings.HasPrefix(cells[6], "0.0") || cells[9] != "0" || cells[10] != "0" {
+				t.Errorf("coverage: %s", line)
+			}
 		}
 	}
 	if code := run(t.Context(), []string{"coverage", "--candidates", "3", "a [MASK] [MASK]"}, &out, &messages); code == 0 || !strings.Contains(messages.String(), "give more blanks") {

@@ -116,6 +116,7 @@ func (m *remembering) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target
 type modelTarget interface {
 	lm.EnumerableTarget
 	samplers.MaskedConditionalTarget
+	LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error
 }
 
 // enumerated is a model's target with the energies of all fills, which counts the rows
@@ -180,6 +181,13 @@ func (t *enumerated) ask(state []int, open []bool) {
 	}
 }
 
+func (t *enumerated) askAll(states []int, open []bool) {
+	m := len(t.support)
+	for at := 0; at < len(states); at += m {
+		t.ask(states[at:at+m], open[at:at+m])
+	}
+}
+
 // Counts are of this run.
 func (t *enumerated) Counts() lm.Counts { return lm.Counts{Rows: int64(len(t.rows))} }
 
@@ -202,11 +210,14 @@ func (t *enumerated) Energy(ctx context.Context, states []int, energy []float64)
 
 // LogMaskedConditionals implements samplers.MaskedConditionalTarget.
 func (t *enumerated) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
-	m := len(t.support)
-	for at := 0; at < len(states); at += m {
-		t.ask(states[at:at+m], open[at:at+m])
-	}
+	t.askAll(states, open)
 	return t.modelTarget.LogMaskedConditionals(ctx, states, open, logp)
+}
+
+// LogMaskedProbabilities are over the whole vocabulary.
+func (t *enumerated) LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error {
+	t.askAll(states, open)
+	return t.modelTarget.LogMaskedProbabilities(ctx, states, open, logp)
 }
 
 // coverage writes how often the intervals of auto hold the enumerated probability, and
