@@ -14,7 +14,7 @@ const (
 	// drawnAtOnce is how many weighted draws are made at once.
 	drawnAtOnce = 64
 	// believedAfter is after how many draws their weights are asked whether they can be
-	// believed; where they cannot, chains take over.
+	// believed where they may differ much; where they cannot, chains take over.
 	believedAfter = 256
 	// quietBatches is how many batches of draws in a row have to find none of the
 	// likeliest fills before these are thought to be all.
@@ -126,7 +126,9 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 				continue
 			}
 		}
-		done := z.Believable() && z.Error <= o.Error && (!stray || quiet >= quietBatches)
+		// Few draws that met nothing heavy believe themselves, unless their error is as
+		// large as all that is not known.
+		done := z.Believable() && z.Error <= o.Error && (!stray || quiet >= quietBatches && (z.Rough() || z.Draws >= believedAfter))
 		if !done && z.Draws >= believedAfter && (z.Rough() || !z.Believable()) && !spent {
 			return r.walk(ctx, walked, known, draws, observe)
 		}
