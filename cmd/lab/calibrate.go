@@ -60,20 +60,10 @@ func newCalibrate() *cobra.Command {
 	o := calibrateOptions{sentences: 500, candidates: 30, drawings: 12, seed: 1}
 	cmd := &cobra.Command{Use: "calibrate [MODEL]", Short: "Compare joint distributions of several blanks on held-out sentences", Long: calibrateLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			switch {
-			case len(names) > 1:
-				return &usageError{errors.New("more than one model")}
-			case len(o.corpora) == 0:
-				return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
-			case o.sentences < 4 || o.candidates < 2 || o.drawings < 2:
+			if o.sentences < 4 || o.candidates < 2 || o.drawings < 2 {
 				return &usageError{errors.New("--sentences is at least 4, --candidates and --draws at least 2")}
 			}
-			model, err := openLanguage(cmd.Context(), strings.Join(names, ""))
-			if err != nil {
-				return err
-			}
-			defer model.Close()
-			return written(cmd, o.path, func(out io.Writer) error { return calibrate(cmd.Context(), out, model, o) })
+			return onCorpora(cmd, names, o.corpora, o.path, func(ctx context.Context, out io.Writer, model *language) error { return calibrate(ctx, out, model, o) })
 		}}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -40,20 +40,12 @@ func newPieces() *cobra.Command {
 	o := piecesOptions{words: 60, seed: 1}
 	cmd := &cobra.Command{Use: "pieces [MODEL]", Short: "Measure fills that are words of several pieces, and their prior", Long: piecesLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			switch {
-			case len(names) > 1:
-				return &usageError{errors.New("more than one model")}
-			case len(o.corpora) == 0:
-				return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
-			case o.words < 2:
+			if o.words < 2 {
 				return &usageError{errors.New("--words is at least 2")}
 			}
-			model, err := openLanguage(cmd.Context(), strings.Join(names, ""))
-			if err != nil {
-				return err
-			}
-			defer model.Close()
-			return written(cmd, o.path, func(out io.Writer) error { return measurePieces(cmd.Context(), out, model, o) })
+			return onCorpora(cmd, names, o.corpora, o.path, func(ctx context.Context, out io.Writer, model *language) error {
+				return measurePieces(ctx, out, model, o)
+			})
 		}}
 	f := cmd.Flags()
 	f.SortFlags = false

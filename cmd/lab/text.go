@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
@@ -37,6 +40,22 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	}
 	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID()})
 	return &language{model, tokenizer}, err
+}
+
+// onCorpora opens the model that is named, if one is, and writes what measure writes of it (see written).
+func onCorpora(cmd *cobra.Command, names, corpora []string, path string, measure func(ctx context.Context, out io.Writer, model *language) error) error {
+	switch {
+	case len(names) > 1:
+		return &usageError{errors.New("more than one model")}
+	case len(corpora) == 0:
+		return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
+	}
+	model, err := openLanguage(cmd.Context(), strings.Join(names, ""))
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	return written(cmd, path, func(out io.Writer) error { return measure(cmd.Context(), out, model) })
 }
 
 // readCorpus reads the sentences of an argument NAME=FILE of --corpus.
