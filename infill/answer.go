@@ -282,6 +282,7 @@ func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal 
 		b := r.template.Blanks[blank]
 		slices.SortFunc(all, func(x, y *margin) int { return cmp.Or(cmp.Compare(y.p, x.p), slices.Compare(x.state, y.state)) })
 		for _, m := range all[:min(len(all), mostMarginals)] {
+			m.p = min(m.p, 1) // sums of shares may be a little more
 			tokens := r.tokens(m.state)
 			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots], Probability: m.p}
 			// The delta method for a ratio: Σ w² (1[has it] − p)².

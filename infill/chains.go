@@ -12,7 +12,7 @@ const (
 	// walkers are the chains, and walkWarmUp their first steps, which are not counted.
 	walkers, walkWarmUp = 16, 20
 	// walkerMoves draws blocks of any size by the chain rule: of the samplers of
-	// docs/answers.md it makes the most effective draws a row.
+	// docs/defaults.md none makes more effective draws a row, but for chance.
 	walkerMoves = "chain-block"
 	// mixedBelow is the R-hat up to which chains agree.
 	mixedBelow = 1.05

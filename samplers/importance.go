@@ -19,8 +19,11 @@
 //
 //	Ẑ = mean of  Σ_{x∈A} exp(U(x)) + w_i 1[x_i ∉ A]
 //
-// A grows after every batch of draws. Given all before, the mean of a batch is
-// unbiased, and so is that of all; its variance is that within the batches.
+// A share λ of the draws is then of states beside those of A, by r of beside.go, and
+// w = exp(U)/((1-λ) q + λ r): where A has a state of a mode that q hardly reaches, r
+// reaches the rest of it. λ is the one of a few for which the weights of the draws
+// before would have differed least. A grows after every batch of draws. Given all before, the mean of
+// a batch is unbiased, and so is that of all; its variance is that within the batches.
 //
 // The kernel importance makes a chain of it: iterated sampling importance
 // resampling (Tjelmeland 2004; Andrieu, Doucet and Holenstein, JRSS B 2010). Of
@@ -53,6 +56,8 @@ type Importance struct {
 	states    []int // [draws × slots]
 	energy    []float64
 	logWeight []float64
+	// Log of the two proposals that draws are weighed by, see beside.go.
+	logq, logr []float64
 
 	// Of [Importance.Know]: what is known, the states in the order in which they came,
 	// since which draw each is, and the log of their sum.
@@ -95,22 +100,30 @@ func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 // an error nothing was added.
 func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	n := len(streams)
-	states, logq, energy := make([]int, n*m.slots), make([]float64, n), make([]float64, n)
-	if err := m.draw(ctx, states, streams, logq); err != nil {
+	near, err := m.besideKnown(ctx)
+	if err != nil {
+		return err
+	}
+	states, logq, logr, energy := make([]int, n*m.slots), make([]float64, n), make([]float64, n), make([]float64, n)
+	if err := m.draw(ctx, near, states, streams, logq); err != nil {
 		return err
 	}
 	if err := m.target.Energy(ctx, states, energy); err != nil {
 		return err
 	}
 	for i, u := range energy {
-		logq[i] = logWeight(u, logq[i])
+		logr[i] = math.Inf(-1)
+		if near != nil {
+			logr[i] = near.logProbability(m.stateOf(states, i))
+		}
+		m.logWeight = append(m.logWeight, logWeight(u, near.mixed(logq[i], logr[i])))
 	}
 	m.states = append(m.states, states...)
 	m.energy = append(m.energy, energy...)
-	m.logWeight = append(m.logWeight, logq...)
+	m.logq, m.logr = append(m.logq, logq...), append(m.logr, logr...)
 	m.batches = append(m.batches, batchOfDraws{len(m.energy), m.logKnown})
 	for i := range n {
-		m.inside = append(m.inside, m.known != nil && m.known[string(m.keyOf(states[i*m.slots:(i+1)*m.slots]))])
+		m.inside = append(m.inside, m.known != nil && m.known[string(m.keyOf(m.stateOf(states, i)))])
 	}
 	if m.known != nil {
 		m.Know(states, energy)
@@ -140,6 +153,7 @@ func (m *Importance) Know(states []int, energy []float64) {
 // the draws that follow.
 func (m *Importance) Forget() {
 	m.states, m.energy, m.logWeight, m.batches, m.inside = nil, nil, nil, nil, nil
+	m.logq, m.logr = nil, nil
 	clear(m.since)
 }
 
@@ -178,14 +192,19 @@ func (m *Importance) Points() []Point {
 	return points
 }
 
-// draw draws by the mean of the rules.
-func (m *Importance) draw(ctx context.Context, states []int, streams []*rand.Rand, logq []float64) error {
-	if len(m.rules) == 1 {
+// draw draws beside known states, and by the mean of the rules; logq is that of the latter
+// alone.
+func (m *Importance) draw(ctx context.Context, near *beside, states []int, streams []*rand.Rand, logq []float64) error {
+	if len(m.rules) == 1 && near == nil {
 		return m.rules[0].Draw(ctx, states, nil, streams, logq)
 	}
 	n := len(streams)
 	by := make([][]int, len(m.rules)) // the draws of each rule
 	for i, stream := range streams {
+		if near != nil && stream.Float64() < near.share {
+			near.draw(m.stateOf(states, i), stream)
+			continue
+		}
 		rule := stream.IntN(len(m.rules))
 		by[rule] = append(by[rule], i)
 	}
@@ -232,8 +251,10 @@ func logWeight(energy, logq float64) float64 {
 func (m *Importance) Len() int { return len(m.energy) }
 
 // State is the i-th draw, [slots].
-func (m *Importance) State(i int) []int {
-	return m.states[i*m.slots : (i+1)*m.slots]
+func (m *Importance) State(i int) []int { return m.stateOf(m.states, i) }
+
+func (m *Importance) stateOf(states []int, i int) []int {
+	return states[i*m.slots : (i+1)*m.slots]
 }
 
 // Energy is U of the i-th draw, in nats.
