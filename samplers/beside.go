@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -20,13 +21,14 @@ const sources = 64
 // so that exp(U)/r hardly differs among the neighbours of a mode that the chain rule
 // hardly reaches, as long as f is near exp(U)'s own conditional.
 type beside struct {
-	m      *Importance
 	places map[string]*opened
 	list   []*opened
 	flow   []float64 // log of what leads out of each, [places]
 	total  float64   // log of their sum
-	weight []float64 // scratch
 	share  float64   // of the draws that are made here
+
+	weight  []float64
+	scratch []byte
 }
 
 // opened is what sources that agree in all slots but one open.
@@ -43,20 +45,12 @@ func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 		return nil, nil
 	}
 	from := ascending(len(m.knownEnergy))
-	slices.SortStableFunc(from, func(a, b int) int {
-		switch {
-		case m.knownEnergy[a] > m.knownEnergy[b]:
-			return -1
-		case m.knownEnergy[a] < m.knownEnergy[b]:
-			return 1
-		}
-		return 0
-	})
-	b := &beside{m: m, share: m.besideShare(), places: map[string]*opened{}}
+	slices.SortStableFunc(from, func(a, b int) int { return cmp.Compare(m.knownEnergy[b], m.knownEnergy[a]) })
+	b := &beside{share: m.besideShare(), places: map[string]*opened{}}
 	var states []int
 	var open []bool
 	for _, x := range from[:min(sources, len(from))] {
-		state, energy := m.knownStates[x*m.slots:(x+1)*m.slots], m.knownEnergy[x]
+		state, energy := m.stateOf(m.knownStates, x), m.knownEnergy[x]
 		for i := range state {
 			key := b.key(state, i)
 			if p, ok := b.places[string(key)]; ok {
@@ -90,15 +84,21 @@ func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 				return nil, errNoDistribution
 			}
 			p.logp = make([]float64, len(row))
-			state := slices.Clone(p.state)
 			for v, l := range row {
 				p.logp[v] = l - total
-				if state[p.slot] = v; m.known[string(m.keyOf(state))] {
-					p.logp[v] = math.Inf(-1)
-				}
 			}
-			b.flow[first+n] = p.logMass + logSumExp(p.logp)
 		}
+	}
+	for x := range m.knownEnergy {
+		state := m.stateOf(m.knownStates, x)
+		for i, v := range state {
+			if p, ok := b.places[string(b.key(state, i))]; ok {
+				p.logp[v] = math.Inf(-1)
+			}
+		}
+	}
+	for n, p := range b.list {
+		b.flow[n] = p.logMass + logSumExp(p.logp)
 	}
 	if b.total = logSumExp(b.flow); !finite(b.total) {
 		return nil, nil
@@ -142,12 +142,14 @@ func mixed(share, logq, logr float64) float64 {
 
 // key is that of what the slots but one hold.
 func (b *beside) key(state []int, slot int) []byte {
-	b.m.keyOf(state[:slot])
-	b.m.key = append(b.m.key, "open"...)
-	for _, v := range state[slot+1:] {
-		b.m.key = binary.AppendUvarint(b.m.key, uint64(v))
+	b.scratch = b.scratch[:0]
+	for j, v := range state {
+		if j == slot {
+			v = -1
+		}
+		b.scratch = binary.AppendUvarint(b.scratch, uint64(v+1))
 	}
-	return b.m.key
+	return b.scratch
 }
 
 // draw draws a state.
