@@ -13,6 +13,9 @@ import (
 // often the word that stood there comes first, and is among five, with its remaining letters
 // as a pattern and without. The sentences were written for this test.
 func TestDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred fills by the model, one at a time")
+	}
 	content, err := os.ReadFile("../testdata/damaged.tsv")
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +62,9 @@ func TestDamaged(t *testing.T) {
 
 // TestExpected is a table of what people try first, and what every fill of it has to be.
 func TestExpected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills by the model, one at a time")
+	}
 	filler, err := infill.Open(infill.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,9 @@ import (
 
 // A module of somebody else imports this one as the README says: the program there builds, and with it every package that is public.
 func TestOutsideModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to build a module with")
 	}

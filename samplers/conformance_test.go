@@ -366,7 +366,10 @@ func distance(a, b []float64) float64 {
 // observed frequency must lie within 5 standard errors and 3 counts; the
 // counts are for cells too rare for a normal law.
 func TestObservedTransitions(t *testing.T) {
-	const chains = 1500
+	chains := 1500
+	if testing.Short() {
+		chains = 300
+	}
 	for _, f := range forms(t) {
 		if f.transitions == nil {
 			continue
@@ -410,12 +413,12 @@ func TestObservedTransitions(t *testing.T) {
 				}
 				for to, n := range counts {
 					p := math.Max(0, want[i][to]) // a difference of sums can be -1e-17
-					margin := 5*math.Sqrt(p*(1-p)*chains) + 3
+					margin := 5*math.Sqrt(p*(1-p)*float64(chains)) + 3
 					if f.stochastic(t) {
 						margin *= math.Sqrt(float64(batch)) // chains of a batch share the subset
 					}
-					if !(math.Abs(n-p*chains) <= margin) {
-						t.Errorf("%v → %v: %v of %d chains, expected %.1f ± %.1f", w.State(i), w.State(to), n, chains, p*chains, margin)
+					if !(math.Abs(n-p*float64(chains)) <= margin) {
+						t.Errorf("%v → %v: %v of %d chains, expected %.1f ± %.1f", w.State(i), w.State(to), n, chains, p*float64(chains), margin)
 					}
 				}
 			}
