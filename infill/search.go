@@ -23,6 +23,8 @@ const (
 	// answered is of how many of the likeliest fills each blank gets its likeliest value,
 	// given the others.
 	answered = 64
+	// variedNumbers bounds the numbers that are asked for at once when they do.
+	variedNumbers = 1 << 20
 	// seeds is how many of a blank's likeliest values get their likeliest fill looked at.
 	seeds = 128
 )
@@ -242,7 +244,7 @@ func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (
 		}
 		return true, nil
 	}
-	blocks, single := blocksOf(known.slots, climbBlock), blocksOf(known.slots, 1)
+	blocks := blocksOf(known.slots, climbBlock)
 	for half := r.left() / 2; r.left() > half; {
 		best := known.best(climbed)
 		first := slices.IndexFunc(best, func(i int) bool { return !known.looked[0][i] })
@@ -250,13 +252,70 @@ func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (
 		if news {
 			_, err = around(best[first:first+1], known.looked[0], blocks, climbWidth, rules)
 		} else {
-			news, err = around(known.best(answered), known.looked[1], single, 1, rules[:1])
+			news, err = vary(ctx, target, known)
 		}
 		if err != nil || !news {
 			return err == nil, err
 		}
 	}
 	return false, nil
+}
+
+// vary looks at the fills that differ in one blank from one of the likeliest, of those that
+// were not looked around: the likeliest of each blank given the others, and all that would
+// belong to the likeliest if its conditional told how much likelier it is. It tells whether
+// there was one to look around.
+func vary(ctx context.Context, target samplers.Target, known *found) (news bool, err error) {
+	n := known.slots
+	var from, states []int
+	var open []bool
+	for _, i := range known.best(answered) {
+		if known.looked[1][i] {
+			continue
+		}
+		known.looked[1][i] = true
+		for j := range n {
+			from, states = append(from, i), append(states, known.state(i)...)
+			for k := range n {
+				open = append(open, k == j)
+			}
+		}
+	}
+	masked, ok := target.(samplers.MaskedConditionalTarget)
+	if from == nil || !ok {
+		return false, nil
+	}
+	best := known.best(climbed)
+	floor := known.energy[best[len(best)-1]]
+	categories := target.Categories()
+	wide := slices.Max(categories)
+	step := max(1, variedNumbers/(n*wide))
+	logp := make([]float64, min(step, len(from))*n*wide)
+	var varied []int
+	for first := 0; first < len(from); first += step {
+		last := min(first+step, len(from))
+		if err := masked.LogMaskedConditionals(ctx, states[first*n:last*n], open[first*n:last*n], logp[:(last-first)*n*wide]); err != nil {
+			return false, err
+		}
+		for row := first; row < last; row++ {
+			i, j := from[row], row%n
+			state := known.state(i)
+			conditional := logp[((row-first)*n+j)*wide:][:categories[j]]
+			likeliest := largest(conditional, 1)[0]
+			for v, l := range conditional {
+				if v != state[j] && (v == likeliest || known.energy[i]+l-conditional[state[j]] >= floor) {
+					varied = append(varied, state...)
+					varied[len(varied)-n+j] = v
+				}
+			}
+		}
+	}
+	energy := make([]float64, len(varied)/n)
+	if err := target.Energy(ctx, varied, energy); err != nil {
+		return false, err
+	}
+	known.add(varied, energy)
+	return true, nil
 }
 
 // blocksOf are the sets of at most so many of n slots, as masks.
