@@ -33,6 +33,7 @@ const (
 type found struct {
 	slots  int
 	seen   map[string]bool
+	key    []byte // scratch
 	states []int
 	energy []float64 // U/T
 	// looked are those that were looked around: with blocks of blanks, and of one.
@@ -44,19 +45,23 @@ func newFound(slots int) *found {
 }
 
 func (f *found) add(states []int, energy []float64) {
-	var key []byte
 	for i, u := range energy {
 		state := states[i*f.slots : (i+1)*f.slots]
-		key = key[:0]
-		for _, v := range state {
-			key = binary.AppendUvarint(key, uint64(v))
-		}
-		if f.seen[string(key)] || math.IsNaN(u) || math.IsInf(u, 0) {
+		if f.has(state) || math.IsNaN(u) || math.IsInf(u, 0) {
 			continue
 		}
-		f.seen[string(key)] = true
+		f.seen[string(f.key)] = true
 		f.states, f.energy = append(f.states, state...), append(f.energy, u)
 	}
+}
+
+// has tells whether a fill is known, and leaves what it is kept by in key.
+func (f *found) has(state []int) bool {
+	f.key = f.key[:0]
+	for _, v := range state {
+		f.key = binary.AppendUvarint(f.key, uint64(v))
+	}
+	return f.seen[string(f.key)]
 }
 
 // state is the i-th fill.
@@ -252,7 +257,8 @@ func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (
 		if news {
 			_, err = around(best[first:first+1], known.looked[0], blocks, climbWidth, rules)
 		} else {
-			news, err = vary(ctx, target, known)
+			// A fill takes as many rows as there are slots.
+			news, err = vary(ctx, target, known, int((r.left()-half)/(r.texts()*float64(known.slots))))
 		}
 		if err != nil || !news {
 			return err == nil, err
@@ -263,9 +269,9 @@ func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (
 
 // vary looks at the fills that differ in one blank from one of the likeliest, of those that
 // were not looked around: the likeliest of each blank given the others, and all that would
-// belong to the likeliest if its conditional told how much likelier it is. It tells whether
-// there was one to look around.
-func vary(ctx context.Context, target samplers.Target, known *found) (news bool, err error) {
+// belong to the likeliest if its conditional told how much likelier it is; of these at most so
+// many, the likeliest by that. It tells whether there was one to look around.
+func vary(ctx context.Context, target samplers.Target, known *found, most int) (news bool, err error) {
 	n := known.slots
 	var from, states []int
 	var open []bool
@@ -292,6 +298,8 @@ func vary(ctx context.Context, target samplers.Target, known *found) (news bool,
 	step := max(1, variedNumbers/(n*wide))
 	logp := make([]float64, min(step, len(from))*n*wide)
 	var varied []int
+	var estimates []float64
+	asked := map[string]bool{}
 	for first := 0; first < len(from); first += step {
 		last := min(first+step, len(from))
 		if err := masked.LogMaskedConditionals(ctx, states[first*n:last*n], open[first*n:last*n], logp[:(last-first)*n*wide]); err != nil {
@@ -302,19 +310,25 @@ func vary(ctx context.Context, target samplers.Target, known *found) (news bool,
 			state := known.state(i)
 			conditional := logp[((row-first)*n+j)*wide:][:categories[j]]
 			likeliest := largest(conditional, 1)[0]
+			other := slices.Clone(state)
 			for v, l := range conditional {
-				if v != state[j] && (v == likeliest || known.energy[i]+l-conditional[state[j]] >= floor) {
-					varied = append(varied, state...)
-					varied[len(varied)-n+j] = v
+				estimate := known.energy[i] + l - conditional[state[j]]
+				if other[j] = v; (v == likeliest || estimate >= floor) && !known.has(other) && !asked[string(known.key)] {
+					asked[string(known.key)] = true
+					varied, estimates = append(varied, other...), append(estimates, estimate)
 				}
 			}
 		}
 	}
-	energy := make([]float64, len(varied)/n)
-	if err := target.Energy(ctx, varied, energy); err != nil {
+	var kept []int
+	for _, i := range largest(estimates, min(most, len(estimates))) {
+		kept = append(kept, varied[i*n:(i+1)*n]...)
+	}
+	energy := make([]float64, len(kept)/n)
+	if err := target.Energy(ctx, kept, energy); err != nil {
 		return false, err
 	}
-	known.add(varied, energy)
+	known.add(kept, energy)
 	return true, nil
 }
 

@@ -29,7 +29,12 @@ func TestVary(t *testing.T) {
 	begun := len(known.energy)
 	best := known.best(climbed)
 	floor := known.energy[best[len(best)-1]]
-	if news, err := vary(t.Context(), target, known); !news || err != nil {
+	few := newFound(3)
+	few.add(known.states, known.energy)
+	if news, err := vary(t.Context(), target, few, 5); !news || err != nil || len(few.energy) != begun+5 {
+		t.Fatalf("at most 5: %d more, news %v, error %v", len(few.energy)-begun, news, err)
+	}
+	if news, err := vary(t.Context(), target, known, 10000); !news || err != nil {
 		t.Fatalf("news %v, error %v", news, err)
 	}
 	if begun > answered {
