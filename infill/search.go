@@ -227,41 +227,24 @@ func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (
 		}
 		rules = append(rules, rule)
 	}
-	around := func(fills []int, looked map[int]bool, blocks [][]bool, wide int, rules []*samplers.ChainRule) (news bool, err error) {
-		var states []int
-		var open []bool
-		for _, i := range fills {
-			if looked[i] {
-				continue
-			}
-			looked[i] = true
-			for _, block := range blocks {
-				states, open = append(states, known.state(i)...), append(open, block...)
-			}
-		}
-		if states == nil {
-			return false, nil
-		}
-		for _, rule := range rules {
-			if err := r.complete(ctx, target, known, rule, states, open, wide); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	}
 	blocks := blocksOf(known.slots, climbBlock)
 	for half := r.left() / 2; r.left() > half; {
 		best := known.best(climbed)
 		first := slices.IndexFunc(best, func(i int) bool { return !known.looked[0][i] })
-		news := first >= 0
-		if news {
-			_, err = around(best[first:first+1], known.looked[0], blocks, climbWidth, rules)
-		} else {
+		if first < 0 {
 			// A fill takes as many rows as there are slots.
-			news, err = vary(ctx, target, known, int((r.left()-half)/(r.texts()*float64(known.slots))))
+			news, err := vary(ctx, target, known, int((r.left()-half)/(r.texts()*float64(known.slots))))
+			if err != nil || !news {
+				return err == nil, err
+			}
+			continue
 		}
-		if err != nil || !news {
-			return err == nil, err
+		known.looked[0][best[first]] = true
+		states := slices.Repeat(known.state(best[first]), len(blocks))
+		for _, rule := range rules {
+			if err := r.complete(ctx, target, known, rule, states, slices.Concat(blocks...), climbWidth); err != nil {
+				return false, err
+			}
 		}
 	}
 	return false, nil
