@@ -59,7 +59,11 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 		}
 	}
 	distance += (1 - found) / 2
-	if distance > 0.05 {
+	limit := 0.05
+	if testing.Short() {
+		limit *= math.Sqrt(5) // of a fifth of the chains, see followed
+	}
+	if distance > limit {
 		t.Errorf("total variation %.3f from the exact law of %d fills", distance, len(law))
 	}
 	return result
@@ -140,7 +144,7 @@ func TestConstraints(t *testing.T) {
 				o.Fill = FillTokens
 			}
 			o.Sampler, o.Constraints = test.sampler, test.constraints
-			o.Chains, o.Steps, o.Seed = 150, 400, 5
+			o.Chains, o.Steps, o.Seed = followed(150), 400, 5
 			checkLaw(t, f, model, test.template, test.slots, o, test.allowed)
 		})
 	}

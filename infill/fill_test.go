@@ -51,7 +51,7 @@ func TestDistribution(t *testing.T) {
 				o := chainOptions()
 				o.Fill = FillAny
 				o.Sampler, o.Temperature = sampler, temperature
-				o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = 200, 300, 1000, 4, 11
+				o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = followed(200), 300, 1000, 4, 11
 				result := fill(t, f, twoSlots, o)
 
 				fillable := f.tokenizer.Fillable()

@@ -174,7 +174,7 @@ func TestLadder(t *testing.T) {
 			f, model := newFake(t)
 			o := chainOptions()
 			o.Fill = FillAny
-			o.Sampler, o.Ladder, o.Chains, o.Steps, o.Seed = sampler, []float64{1, 2, 5}, 100, 400, 3
+			o.Sampler, o.Ladder, o.Chains, o.Steps, o.Seed = sampler, []float64{1, 2, 5}, followed(100), 400, 3
 			if sampler == "dula" {
 				// Not exact: its law is its own, so it only has to run.
 				o.Steps = 10
@@ -198,7 +198,7 @@ func TestLadder(t *testing.T) {
 		f, model := newFake(t)
 		o := chainOptions()
 		o.Fill = FillAny
-		o.Ladder, o.Temperature, o.Chains, o.Steps, o.Seed = []float64{2, 4}, 2, 100, 400, 3
+		o.Ladder, o.Temperature, o.Chains, o.Steps, o.Seed = []float64{2, 4}, 2, followed(100), 400, 3
 		o.Constraints = Constraints{Words: map[int][]string{1: {"unseen", "the cat", "mat rug"}}}
 		checkLaw(t, f, model, "a [MASK] [MASK]", 3, o, func(w []string) bool {
 			return slices.Contains([]string{"un##seen", "thecat", "matrug"}, w[0]+w[1])
@@ -212,7 +212,7 @@ func TestMaskedStart(t *testing.T) {
 	f, model := newFake(t)
 	o := chainOptions()
 	o.Fill = FillAny
-	o.Initial.Kind, o.Steps, o.Chains, o.Seed = StartMask, 0, 20000, 6
+	o.Initial.Kind, o.Steps, o.Chains, o.Seed = StartMask, 0, followed(20000), 6
 	checkLaw(t, f, model, twoSlots, 2, o, func([]string) bool { return true })
 	// Drawn independently they have not.
 	o.Initial.Kind = StartModel

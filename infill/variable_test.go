@@ -34,7 +34,7 @@ func TestTied(t *testing.T) {
 		t.Run(sampler, func(t *testing.T) {
 			f, model := newFake(t)
 			o := chainOptions()
-			o.Sampler, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, 300, 400, 1000, 3, 4
+			o.Sampler, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, followed(300), 400, 1000, 3, 4
 			result := fill(t, f, "the [MASK=x] sat on [MASK] and the [MASK=x]", o)
 			if result.Stats.Slots != 2 {
 				t.Errorf("%d slots move, want 2", result.Stats.Slots)

@@ -17,6 +17,9 @@ func TestChainsTakeOver(t *testing.T) {
 	o.Joint, o.Temperature, o.Top, o.Candidates, o.Error, o.Budget.Rows = JointPLL, 1.2, 10, 0, 0.1, 100000
 	target := &fakeTarget{model: model}
 	covered, runs, walked := 0, 8, 0
+	if testing.Short() {
+		runs = 4
+	}
 	for seed := range uint64(runs) {
 		o.Seed = seed + 1
 		r, err := filler.Fill(context.Background(), "the [MASK] [MASK] [MASK] .", o, nil)

@@ -20,13 +20,17 @@ func TestCensus(t *testing.T) {
 		}
 		return 1
 	})
+	repetitions := 150
+	if testing.Short() {
+		repetitions = 40
+	}
 	for _, size := range []int{1, 4, 12} {
 		var states []int
 		var energy []float64
 		for _, i := range append(order[:size:size], order[0]) { // one of them twice
 			states, energy = append(states, w.State(i)...), append(energy, w.Energy[i])
 		}
-		const repetitions, chains, steps = 150, 4, 250
+		const chains, steps = 4, 250
 		covered := 0.0
 		for seed := range uint64(repetitions) {
 			kernel := makeKernel(t, "chain-block", target)
@@ -49,7 +53,7 @@ func TestCensus(t *testing.T) {
 				t.Errorf("%+v, R-hat %v", z, census.RHat())
 			}
 		}
-		if share := covered / repetitions; !(share > 0.88) {
+		if share := covered / float64(repetitions); !(share > 0.88) {
 			t.Errorf("%d states listed: %.3f of the intervals hold the exact value, want 0.95", size, share)
 		}
 	}

@@ -301,6 +301,9 @@ func TestEveryKernelHasAForm(t *testing.T) {
 // The transition matrix of the step that runs, path by path, is that of the
 // independent formula; it leaves π invariant, or its own law.
 func TestTransitionMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what a matrix holds, which the plain run checks")
+	}
 	for _, f := range forms(t) {
 		if f.transitions == nil {
 			continue

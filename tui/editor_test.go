@@ -168,6 +168,9 @@ func TestPastedPage(t *testing.T) {
 // TestHostileTemplates come as arguments, unedited: whatever they hold, the frame
 // holds no sequence but its own.
 func TestHostileTemplates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what a frame holds, which the plain run checks")
+	}
 	for name, text := range map[string]string{
 		"escape":      "a \x1b]0;title\x07 \x1b[2J[MASK] b",
 		"C1":          "a \u009b31m [MASK] b",

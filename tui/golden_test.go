@@ -39,7 +39,11 @@ func TestScreens(t *testing.T) {
 		"marking":  func(d *driver) { d.keys("m", "right", " ") },
 		"writing":  func(d *driver) { d.keys("i"); d.typeText(" and the _ ran") },
 	}
-	for _, size := range [][2]int{{60, 16}, {80, 24}, {100, 30}, {160, 45}, {240, 60}} {
+	sizes := [][2]int{{80, 24}, {60, 16}, {100, 30}, {160, 45}, {240, 60}}
+	if testing.Short() {
+		sizes = sizes[:1] // the race detector sees the same goroutines at every size
+	}
+	for _, size := range sizes {
 		for name, act := range pages {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				c, _ := testConfig(t, two)
@@ -137,6 +141,10 @@ func TestResizeStorm(t *testing.T) {
 	c, _ := testConfig(t, "it was a [MASK] [MASK] and [MASK] night , and she looked [MASK] .")
 	d := newDriver(t, c, 80, 24)
 	d.settle()
+	every := 19
+	if testing.Short() {
+		every = 97
+	}
 	for page := range int(views) {
 		d.keys(fmt.Sprint(page + 1))
 		d.settle()
@@ -144,7 +152,7 @@ func TestResizeStorm(t *testing.T) {
 			if open != "" {
 				d.keys(open)
 			}
-			for columns := 1; columns < 260; columns += 19 {
+			for columns := 1; columns < 260; columns += every {
 				for _, rows := range []int{1, 16, 21, 22, 70} {
 					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
 					exactly(t, d.model.screen(), columns, rows)
