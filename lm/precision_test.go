@@ -196,6 +196,9 @@ type precisionRow struct {
 // TestPrecisionTable holds the table of docs/models.md against a measurement,
 // or writes it with -update. Seconds depend on the machine and are only written.
 func TestPrecisionTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a table of the documentation, which the plain run checks")
+	}
 	const name, command = "precision", "go test ./lm -run TestPrecisionTable -update"
 	const rounds = 15
 	root := ownCache(t)

@@ -609,6 +609,9 @@ func (p poisoned) spread(states []int, energy, gradient []float64) {
 // States whose energy or gradient is not finite are never entered, and π on
 // the others stays invariant.
 func TestUnusableProposalsAreRejected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what a matrix holds, which the plain run checks")
+	}
 	spoil := func(state []int) bool { return state[0] == 0 && state[2] > 1 }
 	poisons := []struct {
 		name             string

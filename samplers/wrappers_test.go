@@ -37,6 +37,9 @@ func atTemperature(t *testing.T, target Target, temperature float64) *tempered {
 // swaps say, and leaves the product of the tempered laws invariant. Kernels of
 // every make are swapped: with gradients, with energies only, with numbers.
 func TestParallelTempering(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what a matrix holds, which the plain run checks")
+	}
 	ctx := context.Background()
 	temperatures := []float64{1, 1.8, 4}
 	target := smallTable(t)
