@@ -59,11 +59,7 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 		}
 	}
 	distance += (1 - found) / 2
-	limit := 0.05
-	if testing.Short() {
-		limit *= math.Sqrt(5) // of a fifth of the chains, see followed
-	}
-	if distance > limit {
+	if distance > 0.05 {
 		t.Errorf("total variation %.3f from the exact law of %d fills", distance, len(law))
 	}
 	return result

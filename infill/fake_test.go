@@ -254,16 +254,16 @@ func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, op
 	return t.model.check(ctx)
 }
 
-// chainOptions are the defaults of chains that move by the papers' energy.
 // followed is how many chains a test of a law follows. The race detector's run, with
-// -short, follows a fifth: it looks for races, and the plain run checks the law.
+// -short, follows half: enough for the same limits.
 func followed(chains int) int {
 	if testing.Short() {
-		return chains / 5
+		return chains / 2
 	}
 	return chains
 }
 
+// chainOptions are the defaults of chains that move by the papers' energy.
 func chainOptions() Options {
 	o := DefaultOptions()
 	o.Sampler, o.Joint, o.Candidates = defaultSampler, JointPLL, defaultCandidates
