@@ -233,7 +233,13 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 			}
 		}
 	}
-	r := &runner{folder: f, options: o, prompts: h.Prompts(), total: total, kept: len(f.records), pace: newPace(left, f.records, max(1, o.Jobs), time.Now())}
+	prompts := h.Prompts()
+	// Steps go by blanks for most samplers, and a step's time by tokens.
+	sizes := make([]float64, len(prompts))
+	for i, p := range prompts {
+		sizes[i] = float64(len(p.Tokens) * len(strings.Fields(p.Text)))
+	}
+	r := &runner{folder: f, options: o, prompts: prompts, total: total, kept: len(f.records), pace: newPace(left, f.records, sizes, max(1, o.Jobs), time.Now())}
 	r.options.Observe = func(p Progress) {
 		f.writeStatus(p)
 		if o.Observe != nil {

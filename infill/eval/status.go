@@ -31,7 +31,7 @@ type Progress struct {
 	// ChainsPerSecond is the rate of this process, 0 while no fill is done.
 	ChainsPerSecond float64 `json:"chains_per_second"`
 	// SecondsLeft is how long the rest will take, by what fills of each method have
-	// taken so far; null while that is not known.
+	// taken so far for their blanks and tokens; null while that is not known.
 	SecondsLeft *float64  `json:"seconds_left"`
 	Written     time.Time `json:"written"`
 	// Scoring tells that all fills are done and the scores are being computed.
@@ -59,21 +59,29 @@ func (f *folder) writeStatus(p Progress) {
 	}
 }
 
-// pace tells how fast a run goes. The time left is that which fills of the same
-// method took on the average, because methods differ twentyfold.
+// pace tells how fast a run goes. The time left is by what fills of the same method
+// took for their size, because methods differ twentyfold, and sentences too.
 type pace struct {
 	start, last time.Time // of the process, of the end of its last fill
 	jobs        float64
-	chains      int // that ended in this process
-	// seconds and number of the fills done, and number of those to come, by method
-	seconds        map[[2]string]float64
-	number, coming map[[2]string]int
+	chains      int       // that ended in this process
+	sizes       []float64 // of a fill by sentence; the time is about proportional
+	// by model and method
+	done, coming map[[2]string]effort
 }
 
-func newPace(work []key, done map[key]*Record, jobs int, now time.Time) *pace {
-	p := &pace{start: now, last: now, jobs: float64(jobs), seconds: map[[2]string]float64{}, number: map[[2]string]int{}, coming: map[[2]string]int{}}
+// effort is the size and the number of fills, and the seconds of those done.
+type effort struct {
+	size, seconds float64
+	number        int
+}
+
+func newPace(work []key, done map[key]*Record, sizes []float64, jobs int, now time.Time) *pace {
+	p := &pace{start: now, last: now, jobs: float64(jobs), sizes: sizes, done: map[[2]string]effort{}, coming: map[[2]string]effort{}}
 	for _, k := range work {
-		p.coming[[2]string{k.model, k.method}]++
+		method := [2]string{k.model, k.method}
+		c := p.coming[method]
+		p.coming[method] = effort{size: c.size + sizes[k.sentence], number: c.number + 1}
 	}
 	for _, r := range done {
 		p.add(r)
@@ -83,14 +91,16 @@ func newPace(work []key, done map[key]*Record, jobs int, now time.Time) *pace {
 
 func (p *pace) add(r *Record) {
 	method := [2]string{r.Model, r.Method}
-	p.seconds[method] += r.Seconds
-	p.number[method]++
+	d := p.done[method]
+	p.done[method] = effort{d.size + p.sizes[r.Sentence], d.seconds + r.Seconds, d.number + 1}
 }
 
 // ended counts a fill of this process.
 func (p *pace) ended(r *Record, now time.Time) {
 	p.add(r)
-	p.coming[[2]string{r.Model, r.Method}]--
+	method := [2]string{r.Model, r.Method}
+	c := p.coming[method]
+	p.coming[method] = effort{size: c.size - p.sizes[r.Sentence], number: c.number - 1}
 	p.chains += len(r.Chains)
 	p.last = now
 }
@@ -100,23 +110,21 @@ func (p *pace) at(now time.Time) (rate float64, left *float64) {
 	if elapsed := now.Sub(p.start).Seconds(); elapsed > 0 {
 		rate = float64(p.chains) / elapsed
 	}
-	seconds, number := 0.0, 0
-	for method, n := range p.number {
-		seconds, number = seconds+p.seconds[method], number+n
+	var all effort
+	for _, d := range p.done {
+		all = effort{all.size + d.size, all.seconds + d.seconds, all.number + d.number}
 	}
-	if number == 0 {
+	if all.number == 0 {
 		return rate, nil
 	}
 	rest, longest := 0.0, 0.0
-	for method, n := range p.coming {
-		mean := seconds / float64(number) // of all, where the method has none yet
-		if own := p.number[method]; own > 0 {
-			mean = p.seconds[method] / float64(own)
+	for method, c := range p.coming {
+		d, ok := p.done[method]
+		if !ok {
+			d = all
 		}
-		rest += float64(n) * mean
-		if n > 0 {
-			longest = max(longest, mean)
-		}
+		seconds := d.seconds * c.size / d.size
+		rest, longest = rest+seconds, max(longest, seconds/float64(max(c.number, 1)))
 	}
 	// What has passed since the last end is done, but no more than one fill.
 	rest -= min(p.jobs*now.Sub(p.last).Seconds(), longest)
