@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """second.py: trains small-uncased (BERT, 6 x 384, post-norm, tied decoder) as a masked language model on a processor or a GPU.
 
-usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole]
+usage: second.py --data DIR --init BUNDLE_OR_NPZ --out DIR --seconds S [--muon] [--lr 1e-3] [--mask 0.2] [--mask-to 0.2] [--whole] [--resume] [--single-precision]
 DIR holds wikipedia.bin and fiction.bin (uint16 ids, 0xFFFF ends a sentence, 0xFFFE a document), v.wt103.bin, v.tbc.bin, vocab.txt.
 All text lies on the device. A batch holds single sentences, all of one length, or pieces of documents of 62, 126, 254 or 510 tokens,
-so that no row has padding. Writes OUT/model.pt (single precision) and OUT/log.txt.
+so that no row has padding. Writes OUT/model.pt (single precision: weights, their average over the last steps, state of the optimisers) and
+OUT/log.txt. --resume goes on from OUT/model.pt; --single-precision is for processors without bf16.
 """
 import argparse, json, math, os, sys, time
 import numpy as np, torch, torch.nn.functional as F
 ap = argparse.ArgumentParser()
-ap.add_argument('--data'); ap.add_argument('--init'); ap.add_argument('--out'); ap.add_argument('--seconds', type=float); ap.add_argument('--steps', type=int, default=0)
+ap.add_argument('--single-precision', action='store_true'); ap.add_argument('--average', type=int, default=150); ap.add_argument('--resume', action='store_true'); ap.add_argument('--data'); ap.add_argument('--init'); ap.add_argument('--out'); ap.add_argument('--seconds', type=float); ap.add_argument('--steps', type=int, default=0)
 ap.add_argument('--lr', type=float, default=1e-3); ap.add_argument('--wd', type=float, default=0.01); ap.add_argument('--warm', type=int, default=200)
 ap.add_argument('--mask', type=float, default=0.2); ap.add_argument('--mask-to', type=float, default=0.0); ap.add_argument('--whole', action='store_true')
 ap.add_argument('--muon', action='store_true'); ap.add_argument('--micro', type=int, default=32768); ap.add_argument('--accum', type=int, default=4)
@@ -93,25 +94,27 @@ W = {k: torch.nn.Parameter(v.to(dev).contiguous()) for k, v in load(a.init).item
 for k, s in shapes.items(): assert tuple(W[k].shape) == s, (k, W[k].shape)
 log('parameters %.2fM' % (sum(p.numel() for p in W.values())/1e6))
 
-bf = torch.bfloat16
-def layer(x, qkvw, qkvb, ow, ob, l1w, l1b, f1w, f1b, f2w, f2b, l2w, l2b):
+bf = torch.float32 if a.single_precision else torch.bfloat16
+def layer(x, qkvw, qkvb, ow, ob, l1w, l1b, f1w, f1b, f2w, f2b, l2w, l2b, idx=None):
     B, T, _ = x.shape
     q, k, v = F.linear(x, qkvw, qkvb).view(B, T, 3, NH, H//NH).permute(2, 0, 3, 1, 4)
     # By hand on a CPU, where the backward pass of the fused attention is slow.
     y = F.scaled_dot_product_attention(q, k, v) if x.is_cuda else (q@k.mT*(H//NH)**-0.5).softmax(-1)@v
     y = y.transpose(1, 2).reshape(B, T, H)
+    # The head looks at the masked positions alone: after the last attention the others are not needed.
+    if idx is not None: x, y = x.reshape(-1, H)[idx], y.reshape(-1, H)[idx]
     x = F.layer_norm(x+F.linear(y, ow, ob), (H,), l1w, l1b, 1e-12)
     return F.layer_norm(x+F.linear(F.gelu(F.linear(x, f1w, f1b)), f2w, f2b), (H,), l2w, l2b, 1e-12)
 def head(h, tw, tb, lw, lb, word, bias, lab):
     h = F.layer_norm(F.gelu(F.linear(h, tw, tb)), (H,), lw, lb, 1e-12)
-    return F.cross_entropy((F.linear(h, word)+bias).float(), lab)
+    return F.cross_entropy(F.linear(h, word, bias).float(), lab)
 if a.compile: layer = torch.compile(layer, dynamic=True); head = torch.compile(head, dynamic=True)
 def half(): return {k: v.to(bf) for k, v in W.items()}
-def body(C, x):
+def body(C, x, idx):
     h = F.embedding(x, C['word'])+(C['pos'][:x.shape[1]]+C['type0']); h = F.layer_norm(h, (H,), C['ln.w'], C['ln.b'], 1e-12)
     for l in range(L):
         c = lambda n: C[f'{l}.{n}']
-        h = layer(h, C[f'{l}.qkv.w'], C[f'{l}.qkv.b'], c('o.w'), c('o.b'), c('ln1.w'), c('ln1.b'), c('f1.w'), c('f1.b'), c('f2.w'), c('f2.b'), c('ln2.w'), c('ln2.b'))
+        h = layer(h, C[f'{l}.qkv.w'], C[f'{l}.qkv.b'], c('o.w'), c('o.b'), c('ln1.w'), c('ln1.b'), c('f1.w'), c('f1.b'), c('f2.w'), c('f2.b'), c('ln2.w'), c('ln2.b'), idx if l == L-1 else None)
     return h
 def cast():
     C = half()
@@ -119,12 +122,12 @@ def cast():
         for e in 'wb': C[f'{l}.qkv.{e}'] = torch.cat([C[f'{l}.{n}.{e}'] for n in 'qkv'])
     return C
 def loss_of(C, x, idx, lab):
-    return head(body(C, x).reshape(-1, H)[idx], C['t.w'], C['t.b'], C['tln.w'], C['tln.b'], C['word'], C['bias'], lab)
+    return head(body(C, x, idx), C['t.w'], C['t.b'], C['tln.w'], C['tln.b'], C['word'], C['bias'], lab)
 
 # Optimisers: Muon (orthogonalised momentum) for the matrices of the layers, AdamW for the rest.
 mats = [k for k in W if k[0].isdigit() and k.endswith('.w') and W[k].dim() == 2] if a.muon else []
 rest = [k for k in W if k not in mats]
-adam = torch.optim.AdamW([{'params': [W[k] for k in rest if W[k].dim() == 2], 'weight_decay': a.wd}, {'params': [W[k] for k in rest if W[k].dim() < 2], 'weight_decay': 0.0}], lr=a.lr, betas=(0.9, 0.98), eps=1e-8, fused=dev == 'cuda')
+adam = torch.optim.AdamW([{'params': [W[k] for k in rest if W[k].dim() == 2], 'weight_decay': a.wd}, {'params': [W[k] for k in rest if W[k].dim() < 2], 'weight_decay': 0.0}], lr=a.lr, betas=(0.9, 0.98), eps=1e-8, fused=True)
 groups = {}
 for k in mats: groups.setdefault(tuple(W[k].shape), []).append(k)
 mom = {s: torch.zeros((len(ks),)+s, device=dev) for s, ks in groups.items()}
@@ -151,7 +154,7 @@ def evaluate():
             for kind, bs in t.items():
                 l = n = c = 0
                 for x, idx, lab in bs:
-                    h = body(C, x).reshape(-1, H)[idx]; h = F.layer_norm(F.gelu(F.linear(h, C['t.w'], C['t.b'])), (H,), C['tln.w'], C['tln.b'], 1e-12); lg = (F.linear(h, C['word'])+C['bias']).float()
+                    h = body(C, x, idx); h = F.layer_norm(F.gelu(F.linear(h, C['t.w'], C['t.b'])), (H,), C['tln.w'], C['tln.b'], 1e-12); lg = (F.linear(h, C['word'])+C['bias']).float()
                     l += F.cross_entropy(lg, lab, reduction='sum').item(); c += (lg.argmax(-1) == lab).sum().item(); n += len(lab)
                 r[kind] = (round(l/n, 4), round(c/n, 4))
             out[name] = r
@@ -167,9 +170,25 @@ def make_valid():
                 p = 1+torch.randint(n-w, (k,), device=dev, generator=g); y = x.clone(); idx = (torch.arange(k, device=dev)*(n+2)+p)[:, None]+torch.arange(w, device=dev); idx = idx.view(-1); lab = x.view(-1)[idx]; y.view(-1)[idx] = MASK; lst.append((y, idx, lab))
         out[name] = {'fifth': fifth, 'one': one, 'two': two}
     g = keep; a.mask, a.mask_to, a.whole = am, at, aw; return out
+step = tok = 0; avg = {k: v.detach().clone() for k, v in W.items()}
+if a.resume and os.path.exists(a.out+'/model.pt'):
+    z = torch.load(a.out+'/model.pt', map_location='cpu'); tok = z['tok']
+    for k, v in z['w'].items(): W[k].data.copy_(v)
+    adam.load_state_dict(z['adam']); mom = {tuple(s): m.to(dev) for s, m in z['mom']}; g.set_state(z['g']); rng.bit_generator.state = z['rng']
+    for k, v in z['avg'].items(): avg[k].copy_(v)
+    log('goes on', tok)
+@torch.no_grad()
+def average(n):
+    """The mean of the last steps' weights, with a horizon of `average` steps (less at the start)."""
+    torch._foreach_lerp_(list(avg.values()), [W[k].detach() for k in avg], 1/min(n, a.average))
+def evaluate_average():
+    global W
+    keep = W; W = avg; r = evaluate(); W = keep; return r
+def save():
+    torch.save({'w': {k: v.detach().cpu() for k, v in W.items()}, 'adam': adam.state_dict(), 'mom': [(s, m.cpu()) for s, m in mom.items()], 'g': g.get_state(), 'rng': rng.bit_generator.state, 'avg': avg, 'tok': tok}, a.out+'/model.tmp'); os.replace(a.out+'/model.tmp', a.out+'/model.pt')
 valid = make_valid(); log('eval before', evaluate())
 
-start = last = last_eval = time.time(); step = tok = 0; ema = None; lt = 0
+start = last = last_eval = time.time(); ema = None; lt = tok0 = tok
 while True:
     now = time.time(); f = (now-start)/a.seconds if not a.steps else step/a.steps
     if f >= 1: break
@@ -187,11 +206,11 @@ while True:
         else: W[k].grad = gr
     torch.nn.utils.clip_grad_norm_([W[k] for k in rest], 1.0)
     if a.muon: muon(lr)
-    adam.step(); step += 1
+    adam.step(); step += 1; average(step+(tok0 > 0)*a.average)
     if step % 50 == 0 or step % 10 == 0 and step < 50:
         li = float(tot); ema = li if ema is None else .7*ema+.3*li; now = time.time()
         log(f'step {step} {now-start:.0f}s tok {tok/1e6:.1f}M lr {lr:.2e} loss {ema:.3f} {(tok-lt)/(now-last):.0f} tok/s'); last, lt = now, tok
         assert math.isfinite(ema)
         if os.path.exists(a.out+'/threads'): torch.set_num_threads(int(open(a.out+'/threads').read()))
-    if time.time()-last_eval > a.eval_every: log('eval', step, f'{tok/1e6:.0f}M', evaluate()); last_eval = time.time(); torch.save({'w': {k: v.detach().cpu() for k, v in W.items()}}, a.out+'/model.tmp'); os.replace(a.out+'/model.tmp', a.out+'/model.pt')
-torch.save({'w': {k: v.detach().cpu() for k, v in W.items()}}, a.out+'/model.pt'); log('final', step, f'{tok/1e6:.0f}M', evaluate())
+    if time.time()-last_eval > a.eval_every: log('eval', step, f'{tok/1e6:.1f}M', 'average', evaluate_average()); last_eval = time.time(); save()
+save(); log('final', step, f'{tok/1e6:.1f}M', evaluate(), 'average', evaluate_average())

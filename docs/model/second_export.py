@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""second_export.py model.pt START_BUNDLE OUT: writes a checkpoint of second.py as a bundle: START_BUNDLE's configuration and tokenizer, F16 weights."""
+"""second_export.py model.pt START_BUNDLE OUT [avg]: writes a checkpoint of second.py as a bundle: START_BUNDLE's configuration and tokenizer, F16 weights."""
 import json, os, shutil, struct, sys
 import torch
-pt, start, out = sys.argv[1:4]; os.makedirs(out, exist_ok=True)
-w = torch.load(pt, map_location='cpu')['w']; L = 1+max(int(k.split('.')[0]) for k in w if k[0].isdigit())
+pt, start, out = sys.argv[1:4]; which = (sys.argv+['w'])[4] # avg: the average of the last steps' weights
+os.makedirs(out, exist_ok=True)
+w = torch.load(pt, map_location='cpu')[which]; L = 1+max(int(k.split('.')[0]) for k in w if k[0].isdigit())
 ty = torch.zeros(2, w['type0'].shape[0]); ty[0] = w['type0']
 t = {'bert.embeddings.word_embeddings.weight': w['word'], 'bert.embeddings.position_embeddings.weight': w['pos'], 'bert.embeddings.token_type_embeddings.weight': ty, 'cls.predictions.bias': w['bias']}
 def put(name, key):
