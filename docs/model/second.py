@@ -10,12 +10,13 @@ OUT/log.txt. --resume goes on from OUT/model.pt; --single-precision is for proce
 import argparse, json, math, os, sys, time
 import numpy as np, torch, torch.nn.functional as F
 ap = argparse.ArgumentParser()
-ap.add_argument('--single-precision', action='store_true'); ap.add_argument('--average', type=int, default=150); ap.add_argument('--resume', action='store_true'); ap.add_argument('--data'); ap.add_argument('--init'); ap.add_argument('--out'); ap.add_argument('--seconds', type=float); ap.add_argument('--steps', type=int, default=0)
+ap.add_argument('--data'); ap.add_argument('--init'); ap.add_argument('--out'); ap.add_argument('--seconds', type=float); ap.add_argument('--steps', type=int, default=0)
 ap.add_argument('--lr', type=float, default=1e-3); ap.add_argument('--wd', type=float, default=0.01); ap.add_argument('--warm', type=int, default=200)
 ap.add_argument('--mask', type=float, default=0.2); ap.add_argument('--mask-to', type=float, default=0.0); ap.add_argument('--whole', action='store_true')
 ap.add_argument('--muon', action='store_true'); ap.add_argument('--micro', type=int, default=32768); ap.add_argument('--accum', type=int, default=4)
 ap.add_argument('--flat', type=float, default=0.0); ap.add_argument('--compile', action='store_true'); ap.add_argument('--seed', type=int, default=0)
 ap.add_argument('--threads', type=int, default=0); ap.add_argument('--eval-step', type=int, default=1); ap.add_argument('--eval-every', type=float, default=60); ap.add_argument('--single', type=float, default=0.65); ap.add_argument('--keep', type=float, default=0.1); ap.add_argument('--wiki', type=float, default=0.55)
+ap.add_argument('--single-precision', action='store_true'); ap.add_argument('--average', type=int, default=150); ap.add_argument('--resume', action='store_true')
 a = ap.parse_args()
 dev = 'cuda' if torch.cuda.is_available() else 'cpu'; torch.manual_seed(a.seed); a.threads and torch.set_num_threads(a.threads); torch.set_float32_matmul_precision('high')
 PAD, UNK, CLS, SEP, MASK = 0, 100, 101, 102, 103

@@ -76,12 +76,15 @@ type effort struct {
 	number        int
 }
 
+func (e effort) plus(size, seconds float64, number int) effort {
+	return effort{e.size + size, e.seconds + seconds, e.number + number}
+}
+
 func newPace(work []key, done map[key]*Record, sizes []float64, jobs int, now time.Time) *pace {
 	p := &pace{start: now, last: now, jobs: float64(jobs), sizes: sizes, done: map[[2]string]effort{}, coming: map[[2]string]effort{}}
 	for _, k := range work {
 		method := [2]string{k.model, k.method}
-		c := p.coming[method]
-		p.coming[method] = effort{size: c.size + sizes[k.sentence], number: c.number + 1}
+		p.coming[method] = p.coming[method].plus(sizes[k.sentence], 0, 1)
 	}
 	for _, r := range done {
 		p.add(r)
@@ -91,16 +94,14 @@ func newPace(work []key, done map[key]*Record, sizes []float64, jobs int, now ti
 
 func (p *pace) add(r *Record) {
 	method := [2]string{r.Model, r.Method}
-	d := p.done[method]
-	p.done[method] = effort{d.size + p.sizes[r.Sentence], d.seconds + r.Seconds, d.number + 1}
+	p.done[method] = p.done[method].plus(p.sizes[r.Sentence], r.Seconds, 1)
 }
 
 // ended counts a fill of this process.
 func (p *pace) ended(r *Record, now time.Time) {
 	p.add(r)
 	method := [2]string{r.Model, r.Method}
-	c := p.coming[method]
-	p.coming[method] = effort{size: c.size - p.sizes[r.Sentence], number: c.number - 1}
+	p.coming[method] = p.coming[method].plus(-p.sizes[r.Sentence], 0, -1)
 	p.chains += len(r.Chains)
 	p.last = now
 }
@@ -112,7 +113,7 @@ func (p *pace) at(now time.Time) (rate float64, left *float64) {
 	}
 	var all effort
 	for _, d := range p.done {
-		all = effort{all.size + d.size, all.seconds + d.seconds, all.number + d.number}
+		all = all.plus(d.size, d.seconds, d.number)
 	}
 	if all.number == 0 {
 		return rate, nil
