@@ -564,6 +564,7 @@ func TestWarnings(t *testing.T) {
 		{"none", twoSlots, func(o *Options) { o.Candidates, o.Steps = 0, 400 }, ""},
 		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Candidates = 0 }, "words outside the model's vocabulary (1)"},
 		{"few fills", "the [MASK] sat", func(o *Options) { o.Candidates = 3 }, "5 fills were asked for and 3 found"},
+		{"no more fills", "the [MASK] sat", func(o *Options) { *o = DefaultOptions(); o.Candidates = 3 }, ""},
 		{"stuck", twoSlots, func(o *Options) { o.Candidates, o.Sampler = 1, "gibbs" }, "no slot changed"},
 	}
 	for _, test := range tests {

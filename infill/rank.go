@@ -170,13 +170,14 @@ func (r *run) warnings(result *Result) []string {
 	}
 	warnings = append(warnings, unconverged(result)...)
 	if r.places == 1 {
-		warnings = append(warnings, tooFew(len(result.Fills), r.options.Top)...)
+		warnings = append(warnings, tooFew([]*Result{result}, len(result.Fills), r.options.Top)...)
 	}
 	return warnings
 }
 
-func tooFew(found, wanted int) []string {
-	if found >= wanted {
+// tooFew warns of fewer fills than wanted, unless no others exist.
+func tooFew(results []*Result, found, wanted int) []string {
+	if found >= wanted || !slices.ContainsFunc(results, func(r *Result) bool { return r.Method != MethodExact }) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise the temperature", wanted, found)}
@@ -266,7 +267,7 @@ func merge(results []*Result, o Options) *Result {
 	if o.answers() {
 		merged.Stats.ListedProbability = listedProbability(merged.Fills)
 	}
-	merged.Warnings = append(merged.Warnings, tooFew(len(merged.Fills), o.Top)...)
+	merged.Warnings = append(merged.Warnings, tooFew(results, len(merged.Fills), o.Top)...)
 	return &merged
 }
 

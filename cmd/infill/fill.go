@@ -40,9 +40,10 @@ func newCmdFill(s *terminal.Streams, run func(context.Context, *fillOptions) err
 
 Each [MASK] of a template is a blank; [MASK:3] takes three pieces, [MASK:1-3] one
 to three, every [MASK=name] of one name takes the same fill, and high[MASK] goes
-on with the word: see infill help templates. Markov chains move over all blanks
-together, and the best distinct fills are printed, the most likely first, with
-their log-likelihood in nats and how often the chains were there.
+on with the word: see infill help templates. The likeliest fills of all blanks
+together are printed, with their log-likelihood in nats and their probability:
+exact where all fills can be gone through, by weighted draws with their error
+where not. --sampler moves Markov chains instead, as the papers do.
 
 Without a TEMPLATE, templates are read from standard input, one a line, or one
 JSON object a line with --input jsonl.`,
@@ -62,8 +63,9 @@ JSON object a line with --input jsonl.`,
   # many templates, one JSON object for each
   $ infill --format jsonl < templates.txt
 
-  # the protocol of the papers: the best final states, with a square-root balance
-  $ infill --fill any --rank final --balance sqrt --gradient full --candidates 0 "he had [MASK] me"`,
+  # as the papers do: their energy, the square root as balance, the best final states
+  $ infill --sampler dmala --joint pll --balance sqrt --gradient full --candidates 0 \
+      --fill any --rank final "she opened the [MASK] and looked [MASK] ."`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.texts, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")

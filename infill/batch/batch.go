@@ -51,6 +51,9 @@ type Layout struct {
 	// Explode is the key of a list of objects, each of which becomes a line of CSV,
 	// TSV or Parquet with the other keys before its own; "" is none.
 	Explode string `json:"explode,omitempty"`
+	// Apart are keys that such a line leaves out, as it does objects: they tell of the
+	// row as a whole, and would stand in each of its lines.
+	Apart []string `json:"apart,omitempty"`
 	// Text is the key of what plain text shows, in the first of the list's objects
 	// where there is a list.
 	Text string `json:"text"`

@@ -33,7 +33,9 @@ var _ Work = (*Fill)(nil)
 func (f *Fill) Column() string { return f.Key }
 
 // Layout implements Work: a table has a line for each fill.
-func (f *Fill) Layout() Layout { return Layout{Explode: "samples", Text: "text", Aligned: true} }
+func (f *Fill) Layout() Layout {
+	return Layout{Explode: "samples", Apart: []string{"marginals"}, Text: "text", Aligned: true}
+}
 
 // Settings implements Work.
 func (f *Fill) Settings() map[string]string {

@@ -292,7 +292,9 @@ func (l Layout) flat(row Object, do func(Object) error) error {
 	if err := json.Unmarshal(row[at].Value, &list); err != nil {
 		return err
 	}
-	base := slices.DeleteFunc(slices.Clone(row), func(f Field) bool { return f.Key == l.Explode || kindOf(f.Value) == words && f.Value[0] == '{' })
+	base := slices.DeleteFunc(slices.Clone(row), func(f Field) bool {
+		return f.Key == l.Explode || slices.Contains(l.Apart, f.Key) || kindOf(f.Value) == words && f.Value[0] == '{'
+	})
 	for _, one := range list {
 		line := slices.Clone(base)
 		for _, f := range one {
