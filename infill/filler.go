@@ -6,10 +6,11 @@
 // The pipeline has three steps, a file for each. Prepare: a template becomes token
 // ids and slots (package tokenize), one plan for each combination of lengths; the
 // model's log-probabilities with every slot masked narrow each slot to its
-// candidates and give the chains their starts; the model's energy over the slots is
-// the target (package lm). Sample: a kernel of package samplers moves the chains,
+// candidates and give chains their starts; the model's energy over the slots is the
+// target (package lm). Answer: all fills are enumerated, or draws of the chain rule
+// weighed; or, where a sampler is named, a kernel of package samplers moves chains,
 // adapting its step size during a warm-up, and what they visit is pooled. Rank: the
-// states after the warm-up are put in order, and the texts are written.
+// likeliest fills are put in order, and the texts are written.
 package infill
 
 import (

@@ -168,7 +168,7 @@ func newTable() []Option {
 			Values: strings.Fields("auto 64 128 256 512"), want: "a whole number of 16 or more, or auto"},
 			func(o *Options) *int { return &o.Window }, auto, 0, 16, math.MaxInt),
 		togetherOption(),
-		choice(Option{Name: "mode", Help: "draw fills; search for the likeliest by annealing; or decode by confidence, without chains"},
+		choice(Option{Name: "mode", Help: "fills with their probabilities; a search for the likeliest by annealing; or decoding by confidence, without chains"},
 			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
 		{
 			Name: "sampler", Kind: "NAME", Sampling: true, Values: samplerNames(), want: "one of " + strings.Join(samplerNames(), ", "),

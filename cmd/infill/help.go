@@ -103,7 +103,7 @@ const helpTemplates = `Blanks, as they stand in a template:
 is one blank.
 
 What they take, the blanks counted from 1 in the order of the text; all of it
-narrows the fills that are drawn from, and changes no fill's log-likelihood:
+narrows the fills that there are, and changes no fill's log-likelihood:
 
   --slot 1=red,dark blue   only these, one word or several, each cut into as many
                            pieces as it needs; once for each blank. A blank with
@@ -167,7 +167,9 @@ gains nothing by being cut into more pieces or by having fewer words.
 --length-score word-l2r masks the rest of the word only (PLL-word-l2r; Kauf and
 Ivanova, ACL 2023): words that go together then give each other away. Of each
 length the likeliest fills are scored, four times as many as --top asks for, but
-at least 50. How often a fill was drawn is counted within its length.
+at least 50. Probabilities by the chain rule are among the fills of all lengths,
+each length being taken for as likely as the others; those of other joints, and how
+often chains drew a fill, are within its length.
 
 An only blank that stands by itself takes one word: those of one piece and the
 likeliest of two and three are ranked together by probability, in which a prior of
@@ -177,8 +179,8 @@ pll and --fill any take one piece.
 
 What is done, --mode:
 
-  sample   chains draw fills; how often one is drawn tells its probability
-  best     the chains search for the likeliest fill while the temperature falls
+  sample   the likeliest fills with their probabilities, which --sampler finds
+  best     chains search for the likeliest fill while the temperature falls
            from 2 to 0.1 (simulated annealing); all fills they saw are ranked,
            with --rank final the best of each chain
   decode   no chains: all slots are predicted at once, and the least sure ones
@@ -186,7 +188,7 @@ What is done, --mode:
            (mask-predict). The first of --samples decodings takes the most
            probable token each time, the others draw at --temperature
 
-The fills of best and decode follow no known law, so they have no frequencies.
+The fills of best and decode follow no known law, so they have no probabilities.
 
   --ladder 1,2,4   parallel tempering: each chain has a hotter replica for every
                    temperature after the first, and neighbours swap. Only the
@@ -280,7 +282,12 @@ resemble each other: effective draws are how many independent ones they are wort
 and errors shrink with the square root of that number.
 
 `)
-	b.WriteString("Samplers, --sampler; the first is the default. Settings follow a colon, as in\ndmala:step-size=0.4,balance=sqrt:\n")
+	b.WriteString(`The default of --sampler, auto, goes through all fills where that takes few model
+rows, and weighs draws of the chain rule where not; chains move only where the
+weights say too little. A name moves chains, and so does an option that chains alone
+have, such as --steps: then the first of the list, unless one is named. Settings
+follow a colon, as in dmala:step-size=0.4,balance=sqrt:
+`)
 	for _, name := range infill.Samplers() {
 		d := samplers.Describe(name)
 		b.WriteString("\n  " + d.Name + ": " + d.Title + "\n")

@@ -423,7 +423,7 @@ func TestRefuses(t *testing.T) {
 		"cut gzip":          {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end: the file was cut off, get it again"},
 		"no gzip":           {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
 		"damaged zstd":      {"in.jsonl.zst", "text and more text", "o.jsonl", nil, "the file is no zstd, as its name says"},
-		"no column":         {"in.csv", "a,b\n1,2\n", "o.jsonl", nil, `has no column "text": name one of its columns: "a", "b"`},
+		"no column":         {"in.csv", "a,b\n1,2\n", "o.jsonl", nil, `has no column "text": name one of its columns by --column: "a", "b"`},
 		"empty table":       {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
 		"columns alike":     {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
 		"no parquet":        {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},

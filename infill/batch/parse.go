@@ -95,5 +95,5 @@ func noColumn(f File, column string, columns []string) error {
 	for i, c := range columns {
 		columns[i] = fmt.Sprintf("%q", c)
 	}
-	return fmt.Errorf("%s has no column %q: name one of its columns: %s", f.Path, column, strings.Join(columns, ", "))
+	return fmt.Errorf("%s has no column %q: name one of its columns by --column: %s", f.Path, column, strings.Join(columns, ", "))
 }

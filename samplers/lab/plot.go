@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image/color"
@@ -28,32 +29,63 @@ type figure struct {
 	plot *plot.Plot
 }
 
+// file is one of a report: nothing is written where its content is nil.
+type file struct {
+	name    string
+	content func() ([]byte, error)
+}
+
 // Write puts report.json and the plots into a folder, which it makes, and
 // returns the files' paths. Each file is written whole or not at all.
 func (r *Report) Write(dir, format string) ([]string, error) {
+	return writeReport(dir, format, []file{{"report.json", r.JSON}}, nil, r.figures)
+}
+
+// writeReport writes files and figures beside pictures that are there already.
+func writeReport(dir, format string, files []file, pictures []string, figures func() ([]figure, error)) (paths []string, err error) {
 	if !slices.Contains(PlotFormats(), format) {
 		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	content, err := r.JSON()
-	if err != nil {
-		return nil, err
+	write := func(name string, content []byte) error {
+		path := filepath.Join(dir, name)
+		if err := maybe.WriteFile(path, content, 0o666); err != nil {
+			return err
+		}
+		paths = append(paths, path)
+		return nil
 	}
-	paths := []string{filepath.Join(dir, "report.json")}
-	if err := maybe.WriteFile(paths[0], content, 0o666); err != nil {
-		return nil, err
+	for _, f := range files {
+		content, err := f.content()
+		if err == nil && content != nil {
+			err = write(f.name, content)
+		}
+		if err != nil {
+			return paths, err
+		}
+	}
+	for _, name := range pictures {
+		paths = append(paths, filepath.Join(dir, name))
 	}
 	if format == "none" {
 		return paths, nil
 	}
-	figures, err := r.figures()
+	list, err := figures()
 	if err != nil {
 		return paths, fmt.Errorf("plots: %w", err)
 	}
-	drawn, err := writeFigures(dir, format, figures)
-	return append(paths, drawn...), err
+	for _, f := range list {
+		drawn, err := f.encode(format)
+		if err != nil {
+			return paths, fmt.Errorf("plot %s: %w", f.name, err)
+		}
+		if err := write(f.name+"."+format, drawn); err != nil {
+			return paths, err
+		}
+	}
+	return paths, nil
 }
 
 func (r *Report) figures() ([]figure, error) {
@@ -150,6 +182,19 @@ func (f figure) size() (width, height vg.Length) {
 	return plotWidth + r.X + 2*plotMargin, max(plotHeight, r.Y+2*plotMargin) + 2*plotMargin
 }
 
+// encode draws it in a form.
+func (f figure) encode(format string) ([]byte, error) {
+	width, height := f.size()
+	canvas, err := draw.NewFormattedCanvas(width, height, format)
+	if err != nil {
+		return nil, err
+	}
+	f.draw(draw.New(canvas))
+	var b bytes.Buffer
+	_, err = canvas.WriteTo(&b)
+	return b.Bytes(), err
+}
+
 // draw draws the plot, and its legend beside it.
 func (f figure) draw(c draw.Canvas) {
 	c.SetColor(color.White)
@@ -194,6 +239,23 @@ func series(i int) draw.LineStyle {
 	}
 }
 
+// addLine adds the line of that number and its name, with marks at its points or without.
+func addLine(p *plot.Plot, i int, name string, at plotter.XYs, marks bool) error {
+	line, points, err := plotter.NewLinePoints(at)
+	if err != nil {
+		return err
+	}
+	line.LineStyle, points.Color, points.Shape = series(i), series(i).Color, plotutil.Shape(i)
+	if !marks {
+		p.Add(line)
+		p.Legend.Add(name, line)
+		return nil
+	}
+	p.Add(line, points)
+	p.Legend.Add(name, line, points)
+	return nil
+}
+
 func (run *Run) title() string {
 	if run.Title != "" {
 		return run.Title
@@ -216,13 +278,9 @@ func (run *Run) curves(x, y axis) (*plot.Plot, error) {
 		if len(line) < 2 || line[0].X == line[len(line)-1].X {
 			continue
 		}
-		l, err := plotter.NewLine(line)
-		if err != nil {
+		if err := addLine(p, i, r.Sampler, line, false); err != nil {
 			return nil, err
 		}
-		l.LineStyle = series(i)
-		p.Add(l)
-		p.Legend.Add(r.Sampler, l)
 		drawn++
 	}
 	if drawn == 0 {
@@ -296,13 +354,9 @@ func (run *Run) movement() (*plot.Plot, error) {
 		groups[r.Name] = append(groups[r.Name], plotter.XY{X: r.Proposed, Y: r.Acceptance})
 	}
 	for i, name := range names {
-		line, points, err := plotter.NewLinePoints(groups[name])
-		if err != nil {
+		if err := addLine(p, i, name, groups[name], true); err != nil {
 			return nil, err
 		}
-		line.LineStyle, points.Color, points.Shape = series(i), series(i).Color, plotutil.Shape(i)
-		p.Add(line, points)
-		p.Legend.Add(name, line, points)
 	}
 	return p, nil
 }

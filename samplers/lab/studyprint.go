@@ -4,20 +4,14 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2/maybe"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Text is the report for a page of that many columns, 0 for any.
@@ -130,44 +124,12 @@ func (r *StudyReport) curvesCSV() ([]byte, error) {
 // Write puts report.json, results.csv, curves.csv and the plots into a folder.
 // Each file is written whole or not at all.
 func (r *StudyReport) Write(dir, format string) ([]string, error) {
-	if !slices.Contains(PlotFormats(), format) {
-		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, f := range []struct {
-		name string
-		text func() ([]byte, error)
-	}{{"report.json", r.JSON}, {"results.csv", r.CSV}, {"curves.csv", r.curvesCSV}} {
-		text, err := f.text()
-		if err != nil {
-			return paths, err
-		}
-		if text == nil {
-			continue
-		}
-		path := filepath.Join(dir, f.name)
-		if err := maybe.WriteFile(path, text, 0o666); err != nil {
-			return paths, err
-		}
-		paths = append(paths, path)
-	}
+	var pictures []string
 	for _, c := range r.Cells {
-		for _, name := range c.Pictures {
-			paths = append(paths, filepath.Join(dir, name))
-		}
+		pictures = append(pictures, c.Pictures...)
 	}
-	if format == "none" {
-		return paths, nil
-	}
-	figures, err := r.figures()
-	if err != nil {
-		return paths, fmt.Errorf("plots: %w", err)
-	}
-	drawn, err := writeFigures(dir, format, figures)
-	return append(paths, drawn...), err
+	files := []file{{"report.json", r.JSON}, {"results.csv", r.CSV}, {"curves.csv", r.curvesCSV}}
+	return writeReport(dir, format, files, pictures, r.figures)
 }
 
 // figures draws every curve, by x and by seconds, and columns against labels.
@@ -232,13 +194,9 @@ func drawCurves(groups []*group, c curve, title, x string, at func(sample) float
 		if len(line) < 2 || line[0].X == line[len(line)-1].X {
 			continue
 		}
-		l, err := plotter.NewLine(line)
-		if err != nil {
+		if err := addLine(p, i, g.labels[0].Value, line, false); err != nil {
 			return nil, err
 		}
-		l.LineStyle = series(i)
-		p.Add(l)
-		p.Legend.Add(g.labels[0].Value, l)
 		drawn++
 	}
 	if drawn == 0 {
@@ -271,35 +229,9 @@ func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 		return nil, nil
 	}
 	for i, name := range names {
-		line, points, err := plotter.NewLinePoints(lines[name])
-		if err != nil {
+		if err := addLine(p, i, name, lines[name], true); err != nil {
 			return nil, err
 		}
-		line.LineStyle, points.Color, points.Shape = series(i), series(i).Color, plotutil.Shape(i)
-		p.Add(line, points)
-		p.Legend.Add(name, line, points)
 	}
 	return p, nil
-}
-
-// writeFigures writes plots into a folder.
-func writeFigures(dir, format string, figures []figure) (paths []string, err error) {
-	for _, f := range figures {
-		width, height := f.size()
-		canvas, err := draw.NewFormattedCanvas(width, height, format)
-		if err != nil {
-			return paths, fmt.Errorf("plot %s: %w", f.name, err)
-		}
-		f.draw(draw.New(canvas))
-		var b bytes.Buffer
-		if _, err := canvas.WriteTo(&b); err != nil {
-			return paths, fmt.Errorf("plot %s: %w", f.name, err)
-		}
-		path := filepath.Join(dir, f.name+"."+format)
-		if err := maybe.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			return paths, err
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
 }
