@@ -51,8 +51,11 @@ type Layout struct {
 	// Explode is the key of a list of objects, each of which becomes a line of CSV,
 	// TSV or Parquet with the other keys before its own; "" is none.
 	Explode string `json:"explode,omitempty"`
-	// Apart are keys that such a line leaves out, as it does objects: they tell of the
-	// row as a whole, and would stand in each of its lines.
+	// Fields are the keys that the list's objects may have. A column of the input with
+	// such a name is called input_NAME in these lines.
+	Fields []string `json:"fields,omitempty"`
+	// Apart are keys that such a line leaves out: they tell of the row as a whole, and
+	// would stand in each of its lines.
 	Apart []string `json:"apart,omitempty"`
 	// Text is the key of what plain text shows, in the first of the list's objects
 	// where there is a list.
@@ -222,8 +225,27 @@ func already(j Job, output string) (*Summary, error) {
 		return nil, err
 	}
 	same := m != nil && len(differences(m.Settings, j.Work.Settings())) == 0 && m.Input.Bytes == info.Size()
+	whole := false
+	if same && !(j.Overwrite && !j.Resume) {
+		sum, err := sumOf(j.Input.Path)
+		if err != nil {
+			return nil, err
+		}
+		same = sum == m.Input.SHA256
+		if sum, err = sumOf(output); err != nil {
+			return nil, err
+		}
+		whole = sum == m.Output.SHA256
+	}
+	if same && !whole {
+		// A process that was killed while it replaced an output has put the manifest there,
+		// and left the parts.
+		if p, err := readPlan(partsDir(output)); err != nil || p != nil && j.Resume {
+			return nil, err
+		}
+	}
 	switch {
-	case same && j.Resume:
+	case same && whole && j.Resume:
 		// A process that was killed after the output was there has left the folder.
 		s := m.summary(output)
 		s.Already, s.Kept = true, s.Records
@@ -233,6 +255,8 @@ func already(j Job, output string) (*Summary, error) {
 		return s, removeParts(partsDir(output))
 	case j.Overwrite:
 		return nil, nil
+	case same && !whole:
+		return nil, &ExistsError{output, "is there already, and is not what its manifest says: --overwrite makes it anew"}
 	case same:
 		return nil, &ExistsError{output, "is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"infill/infill"
 	"infill/models/modelstest"
 )
 
@@ -37,7 +38,9 @@ var _ Work = (*shout)(nil)
 func (w *shout) Settings() map[string]string    { return w.settings }
 func (w *shout) Environment() map[string]string { return w.environment }
 func (w *shout) Column() string                 { return "text" }
-func (w *shout) Layout() Layout                 { return Layout{Explode: "samples", Text: "loud", Aligned: true} }
+func (w *shout) Layout() Layout {
+	return Layout{Explode: "samples", Fields: []string{"rank", "loud", "share"}, Text: "loud", Aligned: true}
+}
 
 func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 	text, err := textOf(r, "text")
@@ -279,6 +282,40 @@ func TestParquetKeepsKinds(t *testing.T) {
 	}
 }
 
+// TestKeepsColumns: no column of the input is lost in a table, one named like what a fill
+// has and an object among them.
+func TestKeepsColumns(t *testing.T) {
+	got, _, _ := run(t, "in.jsonl", `{"loud":"mine","share":7,"input_share":8,"text":"a","meta":{"page": 1}}`+"\n", "o.csv")
+	const want = `input_loud,input_input_share,input_share,text,meta,n,rank,loud,share
+mine,7,8,a,"{""page"":1}",1,1,A,0.5
+mine,7,8,a,"{""page"":1}",1,2,A!,1
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFillKeys: every key that a fill can have is known.
+func TestFillKeys(t *testing.T) {
+	number, rate := 1.0, [2]float64{}
+	text, err := encoded(infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1, FrequencyStandardError: &number, FrequencyInterval: &rate,
+		SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill, err := ParseObject(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, f := range fill {
+		keys = append(keys, f.Key)
+	}
+	if diff := cmp.Diff(keys, fillKeys()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestSplitting: what csv writes is cut where its records begin, and nothing is lost.
 func TestSplitting(t *testing.T) {
 	cell := rapid.StringOf(rapid.SampledFrom([]rune("ab,\"\n\r é\t")))
@@ -428,6 +465,7 @@ func TestRefuses(t *testing.T) {
 		"columns alike":     {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
 		"no parquet":        {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
 		"strict":            {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
+		"packed twice":      {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
 		"output there":      {"in.txt", "a\n", "in.txt", nil, "is there already, of something else: choose another name, or --overwrite"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -541,6 +579,98 @@ func TestRefusesOthers(t *testing.T) {
 		}
 		if s, err := Run(t.Context(), job); err != nil || !s.Already {
 			t.Error(s, err)
+		}
+	})
+}
+
+// TestDone: what is there is taken as done only where it is what the run would make.
+func TestDone(t *testing.T) {
+	done := func(t *testing.T) (dir string, job Job) {
+		dir = t.TempDir()
+		put(t, dir, "many.jsonl", inputs(t)["many.jsonl"])
+		job = killedJob(dir)
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		return dir, job
+	}
+	refused := func(t *testing.T, job Job, want string) {
+		t.Helper()
+		if _, err := Run(t.Context(), job); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	t.Run("as it was", func(t *testing.T) {
+		_, job := done(t)
+		if s, err := Run(t.Context(), job); err != nil || !s.Already {
+			t.Error(s, err)
+		}
+	})
+	t.Run("other input", func(t *testing.T) {
+		dir, job := done(t)
+		put(t, dir, "many.jsonl", strings.Replace(inputs(t)["many.jsonl"], `"w w w`, `"w x w`, 1))
+		refused(t, job, "is there already, of something else")
+	})
+	t.Run("other output", func(t *testing.T) {
+		_, job := done(t)
+		put(t, filepath.Dir(job.Output.Path), filepath.Base(job.Output.Path), "garbage")
+		refused(t, job, "is there already, and is not what its manifest says: --overwrite makes it anew")
+	})
+	t.Run("killed between manifest and output", func(t *testing.T) {
+		dir, job := done(t)
+		want := get(t, job.Output.Path)
+		// The state of --overwrite over another output: parts and manifest are there, the
+		// output is the old one.
+		whole := job
+		whole.Output.Path = filepath.Join(dir, "other.csv")
+		whole.Shard = Shard{1, 1}
+		if _, err := Run(t.Context(), whole); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(partsDir(whole.Output.Path), partsDir(job.Output.Path)); err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
+		if s, err := Run(t.Context(), job); err != nil || s.Records != 300 {
+			t.Error(s, err)
+		}
+		if get(t, job.Output.Path) != want {
+			t.Error("the old output is still there")
+		}
+		if _, err := os.Stat(partsDir(job.Output.Path)); err == nil {
+			t.Error("the parts are still there")
+		}
+	})
+	t.Run("other Parquet input", func(t *testing.T) {
+		type row struct {
+			Text string `parquet:"text"`
+		}
+		dir := t.TempDir()
+		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{1, 2}, Resume: true}
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, "in.parquet", parquetOf(t, row{"c"}, row{"d"}))
+		job.Shard = Shard{2, 2}
+		refused(t, job, "SHA-256 of the input")
+	})
+	t.Run("merged twice at once", func(t *testing.T) {
+		dir, job := interrupted(t)
+		if _, err := Run(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := lockFile(filepath.Join(partsDir(filepath.Join(dir, "out.csv")), "merge.lock"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Merge(t.Context(), job.Output, false); err == nil || !strings.Contains(err.Error(), "another process puts the parts in") {
+			t.Error(err)
+		}
+		if err := lock.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Merge(t.Context(), job.Output, false); err != nil {
+			t.Error(err)
 		}
 	})
 }

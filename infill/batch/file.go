@@ -48,6 +48,7 @@ func (f File) resolve(what string) (File, error) {
 	for _, packed := range []string{".gz", ".zst"} {
 		if short, ok := strings.CutSuffix(name, packed); ok {
 			f.packed, name = packed, short
+			break
 		}
 	}
 	if f.Form == "" {

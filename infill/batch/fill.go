@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -34,7 +35,19 @@ func (f *Fill) Column() string { return f.Key }
 
 // Layout implements Work: a table has a line for each fill.
 func (f *Fill) Layout() Layout {
-	return Layout{Explode: "samples", Apart: []string{"marginals"}, Text: "text", Aligned: true}
+	return Layout{Explode: "samples", Fields: fillKeys(), Apart: []string{"marginals", "stats"}, Text: "text", Aligned: true}
+}
+
+// fillKeys are the keys that a fill's object may have.
+func fillKeys() (keys []string) {
+	fill := reflect.TypeFor[infill.Fill]()
+	for i := range fill.NumField() {
+		key, _, _ := strings.Cut(fill.Field(i).Tag.Get("json"), ",")
+		if key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // Settings implements Work.

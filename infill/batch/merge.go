@@ -21,7 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Manifest is what stands beside an output, as OUTPUT.manifest.json: how it came about.
+// manifest is what stands beside an output, as OUTPUT.manifest.json: how it came about.
 // It does not tell the number of parts, on which nothing hangs.
 type manifest struct {
 	Format int    `json:"format"`
@@ -147,7 +147,14 @@ func PartFolders(output string) ([]string, error) {
 }
 
 // merge writes the output of a folder whose parts are all finished.
-func merge(ctx context.Context, out File, dir string) (*Summary, error) {
+func merge(ctx context.Context, out File, dir string) (_ *Summary, err error) {
+	lock, err := lockFile(filepath.Join(dir, "merge.lock"), func() error {
+		return fmt.Errorf("another process puts the parts in %s together: wait for it", dir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	p, err := readPlan(dir)
 	if err != nil {
 		return nil, err
@@ -292,17 +299,19 @@ func (l Layout) flat(row Object, do func(Object) error) error {
 	if err := json.Unmarshal(row[at].Value, &list); err != nil {
 		return err
 	}
-	base := slices.DeleteFunc(slices.Clone(row), func(f Field) bool {
-		return f.Key == l.Explode || slices.Contains(l.Apart, f.Key) || kindOf(f.Value) == words && f.Value[0] == '{'
-	})
-	for _, one := range list {
-		line := slices.Clone(base)
-		for _, f := range one {
-			if base.Get(f.Key) == nil {
-				line = append(line, f)
-			}
+	var base Object
+	for _, f := range row {
+		if f.Key == l.Explode || slices.Contains(l.Apart, f.Key) {
+			continue
 		}
-		if err := do(line); err != nil {
+		name := f.Key
+		for slices.Contains(l.Fields, name) || name != f.Key && row.Get(name) != nil {
+			name = "input_" + name
+		}
+		base = append(base, Field{name, f.Value})
+	}
+	for _, one := range list {
+		if err := do(append(slices.Clip(base), one...)); err != nil {
 			return err
 		}
 	}

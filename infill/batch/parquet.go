@@ -1,12 +1,14 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"unicode/utf8"
+	"slices"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -15,6 +17,7 @@ import (
 type table struct {
 	file    *os.File
 	parquet *parquet.File
+	fields  []field
 	groups  []parquet.RowGroup
 	rows    parquet.Rows // of the first of groups; nil before
 	skip    int64        // rows of the first of groups
@@ -51,6 +54,9 @@ func openTable(path string, row int64) (t *table, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is no Parquet file that can be read (%w): get it again", path, err)
 	}
+	if t.fields, err = fieldsOf(t.parquet.Schema()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	for len(t.groups) > 0 && t.skip >= t.groups[0].NumRows() {
 		t.skip -= t.groups[0].NumRows()
 		t.groups = t.groups[1:]
@@ -78,8 +84,8 @@ func (t *table) close() {
 // columns are the names of the top level.
 func (t *table) columns() []string {
 	var names []string
-	for _, f := range t.parquet.Schema().Fields() {
-		names = append(names, f.Name())
+	for _, f := range t.fields {
+		names = append(names, f.name)
 	}
 	return names
 }
@@ -95,21 +101,20 @@ func (t *table) next() (r Record, err error) {
 	t.number++
 	r = Record{Number: t.number}
 	err = guarded(func() error {
-		schema := t.parquet.Schema()
 		var row any
-		if err := schema.Reconstruct(&row, t.ready[0]); err != nil {
+		if err := t.parquet.Schema().Reconstruct(&row, t.ready[0]); err != nil {
 			return err
 		}
 		values, ok := row.(map[string]any)
 		if !ok {
 			return errors.New("the row is no record")
 		}
-		for _, f := range schema.Fields() {
-			value, err := encoded(plain(values[f.Name()], f))
+		for _, f := range t.fields {
+			value, err := f.read(t.ready[0], values[f.name])
 			if err != nil {
-				return fmt.Errorf("column %q: %w", f.Name(), err)
+				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			r.Object = append(r.Object, Field{f.Name(), value})
+			r.Object = append(r.Object, Field{f.name, value})
 		}
 		return nil
 	})
@@ -120,15 +125,44 @@ func (t *table) next() (r Record, err error) {
 	return r, nil
 }
 
-// plain is a value as JSON has it: bytes of text are text.
-func plain(value any, node parquet.Node) any {
-	if bytes, ok := value.([]byte); ok && node.Leaf() {
-		if node.Type().LogicalType() == nil && !utf8.Valid(bytes) {
-			return bytes
+// field is a column that is read.
+type field struct {
+	name string
+	// cell tells that the library's value is not enough, and index which of a row's is.
+	cell  bool
+	index int
+	of    parquet.Type
+}
+
+// fieldsOf are the columns of the top level. A column that would come out changed is an
+// error.
+func fieldsOf(schema *parquet.Schema) (fields []field, err error) {
+	for _, f := range schema.Fields() {
+		one := field{name: f.Name()}
+		if f.Leaf() && !f.Repeated() && annotated(f) {
+			leaf, _ := schema.Lookup(f.Name())
+			one.cell, one.index, one.of = true, leaf.ColumnIndex, f.Type()
+		} else if kind := buried(f); kind != "" {
+			return nil, fmt.Errorf("column %q has %s within it, which is not read: write it as text, or leave it out", f.Name(), kind)
 		}
-		return string(bytes)
+		fields = append(fields, one)
 	}
-	return value
+	return fields, nil
+}
+
+// read is the value of a column as JSON, of a row and the library's value.
+func (f field) read(row parquet.Row, value any) (json.RawMessage, error) {
+	var err error
+	if f.cell {
+		at := slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == f.index })
+		value, err = cellOf(row[at], f.of)
+	} else {
+		value, err = writable(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return encoded(value)
 }
 
 // fill makes a row ready.
@@ -166,9 +200,10 @@ type kind int
 const (
 	nothing kind = iota // null everywhere
 	boolean
-	integer
+	integer // all of which a number can hold as well
+	large   // integers of 64 bits
 	number
-	words // strings, and all that is mixed or has parts, as JSON
+	words // strings, and all that is mixed, has parts or more digits, as JSON
 )
 
 // kindOf is that of a JSON value.
@@ -181,22 +216,40 @@ func kindOf(value json.RawMessage) kind {
 	case value[0] == '"' || value[0] == '[' || value[0] == '{':
 		return words
 	}
-	var whole int64
-	if json.Unmarshal(value, &whole) == nil {
+	const exact = 1 << 53 // up to which a float64 has all integers
+	if whole, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		if whole < -exact || whole > exact {
+			return large
+		}
 		return integer
+	}
+	if _, err := strconv.ParseFloat(string(value), 64); err != nil || !bytes.ContainsAny(value, ".eE") {
+		return words
+	}
+	const most = 17 // digits of a float64
+	digits := 0
+	for _, c := range bytes.TrimLeft(value, "-0.") {
+		if c == 'e' || c == 'E' {
+			break
+		}
+		if c != '.' {
+			digits++
+		}
+	}
+	if digits > most {
+		return words
 	}
 	return number
 }
 
 // both is the kind that holds two.
 func (k kind) both(other kind) kind {
+	low, high := min(k, other), max(k, other)
 	switch {
-	case k == other || other == nothing:
-		return k
-	case k == nothing:
-		return other
-	case k+other == integer+number && k != boolean && other != boolean:
-		return number
+	case low == high || low == nothing:
+		return high
+	case low == integer && (high == large || high == number):
+		return high
 	}
 	return words
 }
@@ -239,7 +292,7 @@ func newTableWriter(w io.Writer, columns []column) *tableWriter {
 		switch c.kind {
 		case boolean:
 			node = parquet.Leaf(parquet.BooleanType)
-		case integer:
+		case integer, large:
 			node = parquet.Int(64)
 		case number:
 			node = parquet.Leaf(parquet.DoubleType)
@@ -262,7 +315,7 @@ func (w *tableWriter) write(o Object) error {
 			switch c.kind {
 			case boolean:
 				value = parquet.BooleanValue(raw[0] == 't')
-			case integer:
+			case integer, large:
 				var v int64
 				err = json.Unmarshal(raw, &v)
 				value = parquet.Int64Value(v)

@@ -101,7 +101,7 @@ type part struct {
 
 var (
 	partName = regexp.MustCompile(`^\d+-of-\d+\.(journal|jsonl|lock)$`)
-	ownFile  = regexp.MustCompile(`^(\.?plan\.json\d*|(output|rejects|manifest)\.part|\.manifest\.part\d*)$`)
+	ownFile  = regexp.MustCompile(`^(\.?plan\.json\d*|(output|rejects|manifest)\.part|merge\.lock|\.manifest\.part\d*)$`)
 )
 
 func (p *part) name() string     { return fmt.Sprintf("%05d-of-%05d", p.shard.Index, p.shard.Count) }
@@ -111,13 +111,12 @@ func (p *part) complete() string { return filepath.Join(p.dir, p.name()+".jsonl"
 // openPart locks a part.
 func openPart(dir string, shard Shard) (*part, error) {
 	p := &part{dir: dir, shard: shard}
-	p.lock = flock.New(filepath.Join(dir, p.name()+".lock"))
-	locked, err := p.lock.TryLock()
+	var err error
+	p.lock, err = lockFile(filepath.Join(dir, p.name()+".lock"), func() error {
+		return fmt.Errorf("another process is at work at part %s in %s: wait for it, or choose another output", shard, dir)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w: is the folder on a file system with locks?", p.lock.Path(), err)
-	}
-	if !locked {
-		return nil, fmt.Errorf("another process is at work at part %s in %s: wait for it, or choose another output", shard, dir)
+		return nil, err
 	}
 	_, err = os.Stat(p.complete())
 	if p.finished = err == nil; p.finished {
@@ -131,6 +130,19 @@ func openPart(dir string, shard Shard) (*part, error) {
 	_, err = os.Stat(p.journal())
 	p.begun = err == nil
 	return p, nil
+}
+
+// lockFile locks a file; taken is the error where another process has it.
+func lockFile(path string, taken func() error) (*flock.Flock, error) {
+	lock := flock.New(path)
+	locked, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w: is the folder on a file system with locks?", path, err)
+	}
+	if !locked {
+		return nil, taken()
+	}
+	return lock, nil
 }
 
 // reset removes all of a run but the lock of this part, unless another process is at

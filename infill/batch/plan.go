@@ -101,6 +101,20 @@ func newPlan(f File, w Work, shards int) (*plan, error) {
 	return p, err
 }
 
+// sumOf is the SHA-256 of a file, in hexadecimal digits.
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)), nil
+}
+
 // ofTable shares out the rows.
 func (p *plan) ofTable(f File, w Work, shards int) error {
 	t, err := openTable(f.Path, 0)
@@ -250,6 +264,15 @@ func (p *part) check(j Job) error {
 	}
 	if p.plan.Input.Bytes != info.Size() {
 		list = append(list, fmt.Sprintf("bytes of the input: %d there, %d now", p.plan.Input.Bytes, info.Size()))
+	} else if p.plan.Input.Form == Parquet {
+		// Other forms have a sum of each part's records, which is looked at while they are read.
+		sum, err := sumOf(j.Input.Path)
+		if err != nil {
+			return err
+		}
+		if sum != p.plan.Input.SHA256 {
+			list = append(list, fmt.Sprintf("SHA-256 of the input: %s there, %s now", p.plan.Input.SHA256, sum))
+		}
 	}
 	return changed(p.dir, list)
 }
