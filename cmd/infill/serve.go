@@ -76,6 +76,7 @@ request must bring, or say --no-auth.`,
 	flags.Var(whole{&l.Texts}, "max-texts", "texts of a request")
 	flags.Var(whole{&l.Blanks}, "max-blanks", "slots of a text")
 	flags.Var(whole{&l.Rows}, "max-rows", "model rows that one text may need")
+	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
 	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
 	flags.Var(whole{&l.Requests}, "max-requests", "requests at work at once")
 	flags.Var(whole{&l.Queue}, "max-queue", "requests that wait for their turn; others are told to come again")
@@ -123,7 +124,7 @@ func (o *serveOptions) validate() error {
 		return &usageError{fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	l := o.limits
-	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
+	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
 		return &usageError{errors.New("a limit of requests is 0 or less: give 1 or more"), "see infill serve --help"}
 	}
 	return nil
@@ -247,7 +248,7 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	case <-ctx.Done():
 	}
 	// Who was let in gets an answer; a second signal ends the process at once.
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.limits.Time+5*time.Second)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.limits.Wait+o.limits.Time+5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		err = errors.Join(err, server.Close())

@@ -57,8 +57,8 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	if err := s.checkTexts(len(q.Records)); err != nil {
 		return nil, err
 	}
-	if n := len(q.Records) * q.Variants; n > 8*s.Limits.Texts {
-		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants in one request, this server makes %d: send several requests", n, 8*s.Limits.Texts)}
+	if most := 8 * s.Limits.Texts; q.Variants > most/len(q.Records) {
+		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants of each of %d texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)}
 	}
 	work := &batch.Augment{Filler: f, Options: batch.AugmentOptions(), Key: q.Key, Variants: q.Variants, Rate: q.Rate, Blanks: q.Blanks, MinSpan: 1, MaxSpan: 1,
 		Protect: q.Protect, KeepStopWords: q.KeepStopWords, NotOriginal: q.NotOriginal, MinProbability: q.MinProbability, Distinct: q.Distinct, WithOriginal: q.WithOriginal}

@@ -9,8 +9,10 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -28,13 +30,20 @@ func (s *Server) binaryTensors(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) //nolint:errcheck // the writers of tests have none
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.Limits.Body))
-		if err != nil {
-			var large *http.MaxBytesError
-			if errors.As(err, &large) {
-				writeProblem(w, s.tooLarge())
-			}
-			return // the client is gone, or was cut off
+		var large *http.MaxBytesError
+		switch {
+		case err == nil:
+		case errors.As(err, &large):
+			writeProblem(w, s.tooLarge())
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			writeProblem(w, &Problem{status: http.StatusRequestTimeout, Message: lateBody})
+			return
+		default:
+			writeProblem(w, &Problem{status: statusGone, Message: "the client left"})
+			return
 		}
 		plain, asked, err := unpack(body, r.Header.Get(jsonLength))
 		if err != nil {

@@ -94,14 +94,19 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	if targets != nil {
 		top = min(top, len(targets))
 	}
-	answers := make([]any, len(texts))
+	answers, size := make([]any, len(texts)), 0.0
 	for i, text := range texts {
 		texts[i] = blanksOf(f, text)
 		if t, err := f.Template(texts[i]); err != nil {
 			return nil, problem(ctx, err)
 		} else if len(t.Slots) > s.Limits.Blanks {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
+		} else {
+			size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
 		}
+	}
+	if err := s.checkAnswer(size); err != nil {
+		return nil, err
 	}
 	err = s.work(ctx, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {

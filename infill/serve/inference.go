@@ -156,11 +156,16 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	} else if o.Seed, err = infill.NewSeed(); err != nil {
 		return nil, s.told(problem(ctx, err))
 	}
+	size := 0.0
 	for i, text := range texts {
+		size += 2 * float64(o.Top) * sizeOfFill(text) // as a text, and in the result
 		texts[i] = blanksOf(f, text)
 		if err := s.check(f, texts[i], o); err != nil {
 			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
 		}
+	}
+	if err := s.checkAnswer(size); err != nil {
+		return nil, err
 	}
 	n := len(texts)
 	filled, probabilities, results := make([]string, n*o.Top), make([]float64, n*o.Top), make([]string, n)
@@ -204,9 +209,13 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	return answer, nil
 }
 
+// product is the number of items of a shape, -1 where it is none.
 func product(shape []int) int {
 	p := 1
 	for _, n := range shape {
+		if n < 0 {
+			return -1
+		}
 		p *= n
 	}
 	return p

@@ -47,8 +47,8 @@ type fillRequest struct {
 }
 
 func (q *fillRequest) UnmarshalJSON(text []byte) error {
-	if err := json.Unmarshal(text, &q.options); err != nil {
-		return err
+	if err := json.Unmarshal(text, &q.options); err != nil || q.options == nil {
+		return errors.New(`a request is an object, {"template": "..."}, or a list of them`)
 	}
 	for key, value := range map[string]*string{"template": &q.template, "model": &q.model} {
 		if err := json.Unmarshal(orEmpty(q.options[key]), value); err != nil {
@@ -119,9 +119,12 @@ type scoreOutput struct {
 	Body []*infill.Score
 }
 
+// bodyTime is how long the body of a request may take to come.
+const bodyTime = 15 * time.Second
+
 // operation is what all operations share.
 func (s *Server) operation(o huma.Operation) huma.Operation {
-	o.MaxBodyBytes, o.BodyReadTimeout = s.Limits.Body, 15*time.Second
+	o.MaxBodyBytes, o.BodyReadTimeout = s.Limits.Body, bodyTime
 	if s.Token != "" {
 		o.Security = []map[string][]string{{"token": {}}}
 	}
@@ -161,7 +164,7 @@ func (s *Server) jobs(requests []fillRequest) ([]job, error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, err
 	}
-	jobs := make([]job, len(requests))
+	jobs, size := make([]job, len(requests)), 0.0
 	for i, q := range requests {
 		f, _, err := s.model(q.model)
 		if err != nil {
@@ -178,8 +181,21 @@ func (s *Server) jobs(requests []fillRequest) ([]job, error) {
 			return nil, err
 		}
 		jobs[i] = job{f, q.template, o}
+		size += float64(o.Top) * sizeOfFill(q.template)
 	}
-	return jobs, nil
+	return jobs, s.checkAnswer(size)
+}
+
+// sizeOfFill is about how many bytes a fill of a template has in an answer.
+func sizeOfFill(template string) float64 { return float64(len(template)) + 400 }
+
+// checkAnswer holds the bytes of an answer, as many as there may be, against the limit:
+// a short request can ask for many copies of its text.
+func (s *Server) checkAnswer(size float64) error {
+	if size <= float64(s.Limits.Answer) {
+		return nil
+	}
+	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the answer could have %.3g MB, this server gives %.3g: ask for a smaller top, or send several requests", size/1e6, float64(s.Limits.Answer)/1e6)}
 }
 
 func (s *Server) checkTexts(n int) error {
@@ -289,18 +305,26 @@ const unread = 10 * time.Second
 
 // stream answers with server-sent events.
 func (s *Server) stream(c huma.Context, j job) {
-	c.SetHeader("Content-Type", "text/event-stream")
-	c.SetHeader("Cache-Control", "no-store")
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	var lock sync.Mutex
+	begun := false
 	send := func(event string, data any) {
 		lock.Lock()
 		defer lock.Unlock()
-		// Not every writer has deadlines; those of tests need none.
+		if !begun {
+			begun = true
+			c.SetHeader("Content-Type", "text/event-stream")
+			c.SetHeader("Cache-Control", "no-store")
+		}
+		// Not every writer has deadlines; those of tests need none. That of an event does
+		// not bound the wait for the next one.
 		connection.SetWriteDeadline(time.Now().Add(unread)) //nolint:errcheck // as said
+		if event == "progress" {
+			defer connection.SetWriteDeadline(time.Time{}) //nolint:errcheck // as said
+		}
 		fmt.Fprintf(w, "event: %s\ndata: ", event)
 		plainJSON.Marshal(w, data) //nolint:errcheck // Flush tells
 		fmt.Fprint(w, "\n")
@@ -322,8 +346,11 @@ func (s *Server) stream(c huma.Context, j job) {
 	})
 	if err != nil {
 		var p *Problem
-		errors.As(s.told(err), &p)
-		send("error", p)
+		if errors.As(s.told(err), &p); begun {
+			send("error", p)
+		} else {
+			writeProblem(w, p)
+		}
 		return
 	}
 	s.numbers.texts.Inc()
@@ -355,7 +382,13 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 		return nil, err
 	}
 	for i, text := range texts {
-		if _, err := f.Plain(text); err != nil {
+		encoding, err := f.Plain(text)
+		if err == nil {
+			if rows := len(encoding.IDs) - 2; rows > s.Limits.Rows { // without [CLS] and [SEP]
+				err = &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d tokens, each of which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)}
+			}
+		}
+		if err != nil {
 			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -46,6 +47,8 @@ func (p *Problem) GetHeaders() http.Header {
 // Unwrap gives what is behind an error of the server's own.
 func (p *Problem) Unwrap() error { return p.cause }
 
+const lateBody = "the request did not come within its time"
+
 func init() {
 	// The library's own form of an error is another; it is set for the whole program.
 	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
@@ -60,6 +63,9 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
+				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text)) {
+					status = http.StatusBadRequest // also where the body has a reader of its own
+				}
 				if strings.Contains(at.Message, "exactly one schema") {
 					at.Message = "expected one, or a list, of what /docs describes"
 				}
@@ -72,7 +78,7 @@ func init() {
 			message = strings.Join(parts, "; ")
 		}
 		if status == http.StatusRequestTimeout {
-			message = "the request did not come within its time"
+			message = lateBody
 		}
 		return &Problem{status: status, Message: message}
 	}
@@ -85,7 +91,13 @@ var plainJSON = huma.Format{
 		e.SetEscapeHTML(false)
 		return e.Encode(v)
 	},
-	Unmarshal: json.Unmarshal,
+	Unmarshal: func(text []byte, v any) error {
+		// The decoder would put U+FFFD for bad bytes, and the text come back changed.
+		if !utf8.Valid(text) {
+			return errors.New("the request is not valid UTF-8")
+		}
+		return json.Unmarshal(text, v)
+	},
 }
 
 func writeProblem(w http.ResponseWriter, p *Problem) {

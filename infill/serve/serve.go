@@ -36,7 +36,8 @@ type Limits struct {
 	Body     int64         // bytes of a request; beyond: 413
 	Texts    int           // texts of a request; beyond: 422
 	Blanks   int           // slots of a text; beyond: 422
-	Rows     int           // model rows that a fill may plan with, its budget
+	Rows     int           // model rows that a text may need, of a fill its budget; beyond: 422
+	Answer   int64         // bytes of an answer, by what is asked for; beyond: 422
 	Time     time.Duration // a request is worked at; beyond: 503
 	Requests int           // requests at work at once
 	Queue    int           // requests that wait; beyond: 429
@@ -49,13 +50,13 @@ type Limits struct {
 
 // DefaultLimits serve a small machine.
 func DefaultLimits() Limits {
-	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
+	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
 		Models: 2, ModelBytes: 1 << 30}
 }
 
 // check names the first limit that is none.
 func (l Limits) check() error {
-	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows),
+	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows), "answer": l.Answer,
 		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait),
 		"models": int64(l.Models), "bytes of a model": l.ModelBytes} {
 		if n < 1 {
@@ -304,14 +305,14 @@ var errOutOfTime = errors.New("out of time")
 // problem gives an error its status. What a user cannot mend is told without its
 // text, which may name files.
 func problem(ctx context.Context, err error) error {
-	var own huma.StatusError
+	var own *Problem
 	var input *tokenize.InputError
 	var option *infill.OptionError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &own):
-		return err
+	case errors.As(err, &own): // with the text that it belongs to
+		return &Problem{status: own.status, Message: err.Error(), cause: own.cause}
 	case errors.Is(context.Cause(ctx), errOutOfTime):
 		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server allows: ask for less, with fewer blanks, texts or a smaller budget"}
 	case ctx.Err() != nil:

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -149,7 +150,7 @@ func TestHuggingFace(t *testing.T) {
 // Every refusal is {"error": "..."} with its status, and says what is wrong.
 func TestRefusals(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
-		o.Limits.Body, o.Limits.Texts, o.Limits.Blanks, o.Limits.Rows = 2000, 3, 4, 5000
+		o.Limits.Body, o.Limits.Texts, o.Limits.Blanks, o.Limits.Rows, o.Limits.Answer = 2000, 3, 4, 5000, 100000
 	})
 	for _, c := range []struct {
 		path, body, says string
@@ -175,11 +176,22 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK] me", "budget": "61s"}`, "a budget of 61s", 422},
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 slots", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "pieces": "1-3"}`, "6 slots", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000000}`, "the answer could have 416 MB, this server gives 0.1", 422},
+		{"/", `{"inputs": ["a [MASK] [MASK]", "a [MASK]"], "parameters": {"top_k": 1000}}`, "the answer could have", 422},
+		{"/v1/fill", `[{"template": "he had [MASK] me"}, {"template": "a [MASK] [MASK] [MASK] [MASK] [MASK]"}]`, "text 2: 5 slots", 422},
+		{"/v1/fill", `1`, `a request is an object, {"template": "..."}, or a list of them`, 422},
+		{"/v1/fill", `[""]`, `a request is an object`, 422},
+		{"/v1/fill", `{"template": `, "JSON", 400},
+		{"/v1/fill", "{\"template\": \"caf\xe9 [MASK]\"}", "not valid UTF-8", 400},
+		{"/", "{\"inputs\": \"caf\xe9 [MASK]\"}", "not valid UTF-8", 400},
+		{"/v1/augment", `{"records": [{"text": "a"}, {"text": "a"}], "variants": 9223372036854775807}`, "variants of each of 2 texts", 422},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
 		{"/v2/models/other/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}]}`, "no model", 404},
 		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [2], "data": ["a [MASK]"]}]}`, "shape", 400},
+		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1, -1], "data": ["a [MASK]"]}]}`, "shape", 400},
+		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}], "parameters": {"top": 500}}`, "the answer could have", 422},
 		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "FP32", "shape": [1], "data": [1]}]}`, "datatype", 422},
 		{"/nothing", `{}`, "nothing here", 404},
 		{"/metrics", `{}`, "GET", 405},
@@ -192,6 +204,47 @@ func TestRefusals(t *testing.T) {
 	}
 	if code, text := ask(t, url, `{"inputs": "a [MASK]"}`, "Content-Type", "text/plain"); code != 415 {
 		t.Errorf("plain text: %d %s", code, text)
+	}
+}
+
+// A text to score needs a row for each of its tokens.
+func TestScoreRows(t *testing.T) {
+	url := start(t, func(o *serve.Options) { o.Limits.Rows = 4 })
+	if code, text := ask(t, url+"/v1/score", `{"texts": ["he had told me", "he had told me so"]}`); code != 422 || !strings.Contains(text, "text 2: 5 tokens") {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+// deadlines hears what is said of the time to write.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	all []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.all = append(d.all, at)
+	return nil
+}
+
+// The time to read an event does not bound the wait for the next one.
+func TestEventDeadlines(t *testing.T) {
+	s, err := serve.New(options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodPost, "/v1/fill", strings.NewReader(`{"template": "he had [MASK] me", "sampler": "gibbs", "samples": 2, "steps": 3}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	s.ServeHTTP(d, r)
+	events := strings.Count(d.Body.String(), "event: ")
+	if events < 2 || len(d.all) != 2*events-1 {
+		t.Fatalf("%d deadlines in\n%s", len(d.all), d.Body)
+	}
+	for i, at := range d.all {
+		if at.IsZero() != (i%2 == 1) {
+			t.Errorf("deadline %d is %v", i, at)
+		}
 	}
 }
 
@@ -330,6 +383,17 @@ func TestBinaryTensors(t *testing.T) {
 	if len(o) != 3 || o[0].Parameters.Size+16 != len(data) || o[1].Parameters.Size != 16 || len(o[2].Data) != 1 || !strings.HasPrefix(data, "\x0e\x00\x00\x00he had told me") {
 		t.Errorf("%.300s, then %q", got[:n], data)
 	}
+	// The body does not come: the limit of such a reader is that of all others.
+	late := httptest.NewRecorder()
+	s, err := serve.New(options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodPost, "/v2/models/small/infer", iotest.ErrReader(os.ErrDeadlineExceeded))
+	r.Header.Set(length, "10")
+	if s.ServeHTTP(late, r); late.Code != http.StatusRequestTimeout || !strings.Contains(late.Body.String(), "did not come within its time") {
+		t.Errorf("a late body: %d %s", late.Code, late.Body)
+	}
 	for _, c := range []struct {
 		head, body, says string // head is said to have so many bytes
 	}{
@@ -451,6 +515,12 @@ func TestOutOfTime(t *testing.T) {
 	code, text := ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 5000}`)
 	if code != 503 || !strings.Contains(text, "longer than this server allows") {
 		t.Errorf("%d %s", code, text)
+	}
+	// The same where events were asked for, and none was sent.
+	url = start(t, func(o *serve.Options) { o.Limits.Time = time.Nanosecond })
+	answer, text := post(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`, "Content-Type", "application/json", "Accept", "text/event-stream")
+	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || !strings.HasPrefix(text, `{"error":`) {
+		t.Errorf("events: %v %s", answer, text)
 	}
 }
 
@@ -685,6 +755,9 @@ func TestTools(t *testing.T) {
 	}
 	if text, failed := call("score", map[string]any{"texts": []string{"he had told me"}}); failed || !strings.Contains(text, "pseudo_perplexity") {
 		t.Errorf("score: %s", text)
+	}
+	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": uint64(1) << 53}); !failed || !strings.Contains(text, "not below 2^53") {
+		t.Errorf("a seed that does not come through whole: %s", text)
 	}
 	if text, failed := call("fill", map[string]any{"template": "no blank"}); !failed || !strings.Contains(text, "no blank") {
 		t.Errorf("a wrong template: %s", text)

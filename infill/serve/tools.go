@@ -35,7 +35,7 @@ type fillArguments struct {
 	Top      int                 `json:"top,omitempty" jsonschema:"how many fills; 5 when left out"`
 	Slots    map[string][]string `json:"slots,omitempty" jsonschema:"for the number of a blank, from 1, the only words that it may take"`
 	Ban      []string            `json:"ban,omitempty" jsonschema:"words that no blank may take"`
-	Seed     *uint64             `json:"seed,omitempty" jsonschema:"the same seed gives the same fills"`
+	Seed     *uint64             `json:"seed,omitempty" jsonschema:"the same seed, below 2^53, gives the same fills"`
 }
 
 type toolFill struct {
@@ -54,7 +54,10 @@ type fillAnswer struct {
 func (s *Server) fillTool(ctx context.Context, _ *mcp.CallToolRequest, a fillArguments) (*mcp.CallToolResult, *fillAnswer, error) {
 	o, err := s.Fill, error(nil)
 	if a.Seed != nil {
-		o.Seed = *a.Seed
+		// The protocol's library takes numbers through float64.
+		if o.Seed = *a.Seed; o.Seed >= 1<<53 {
+			return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come through this protocol whole"}
+		}
 	} else if o.Seed, err = infill.NewSeed(); err != nil {
 		return nil, nil, s.told(problem(ctx, err))
 	}
@@ -67,6 +70,9 @@ func (s *Server) fillTool(ctx context.Context, _ *mcp.CallToolRequest, a fillArg
 	}
 	if err := s.check(f, a.Template, o); err != nil {
 		return nil, nil, problem(ctx, err)
+	}
+	if err := s.checkAnswer(float64(o.Top) * sizeOfFill(a.Template)); err != nil {
+		return nil, nil, err
 	}
 	var r *infill.Result
 	if err := s.work(ctx, func(ctx context.Context) (err error) {
