@@ -116,7 +116,16 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 	}
 	b, err := s.importFolder(ctx, staging, name, true)
 	if err != nil { // the staging folder is nothing to the user
-		return nil, errors.New(strings.ReplaceAll(err.Error(), staging+string(filepath.Separator), tokenizer+string(filepath.Separator)))
+		return nil, &renamedError{err, staging + string(filepath.Separator), tokenizer + string(filepath.Separator)}
 	}
 	return b, nil
 }
+
+// renamedError is an error whose text says to where it says from.
+type renamedError struct {
+	error
+	from, to string
+}
+
+func (e *renamedError) Error() string { return strings.ReplaceAll(e.error.Error(), e.from, e.to) }
+func (e *renamedError) Unwrap() error { return e.error }

@@ -1,6 +1,9 @@
 package models
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,5 +64,13 @@ func TestImportedConfigRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", config, err, want)
 		}
+	}
+}
+
+// TestRenamedError: what an error is is not lost with the names in its text.
+func TestRenamedError(t *testing.T) {
+	err := error(&renamedError{fmt.Errorf("read /staging/x: %w", context.Canceled), "/staging/", "folder/"})
+	if !errors.Is(err, context.Canceled) || err.Error() != "read folder/x: context canceled" {
+		t.Error(err)
 	}
 }

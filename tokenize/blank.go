@@ -3,6 +3,7 @@ package tokenize
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -32,34 +33,46 @@ const blankHelp = "write [MASK], [MASK:3], [MASK:1-3], [MASK=name] or [MASK~st..
 // what starts with "[MASK:",
 // "[MASK=" or "[MASK~" must be one. A backslash before any of them makes it text.
 func findBlanks(text string) ([]notation, error) {
-	const opening = "[MASK"
 	var blanks []notation
+	for _, span := range blankSpans(text) {
+		start, end := span[0], span[1]
+		if end < 0 {
+			return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: "the closing ] is missing; " + blankHelp}
+		}
+		blank, problem := parseBlank(text[start+len(opening) : end-1])
+		if problem != "" {
+			return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:end]), blankHelp)}
+		}
+		blank.start, blank.end = start, end
+		blanks = append(blanks, blank)
+	}
+	return blanks, nil
+}
+
+// BlankSpans are the bytes of each blank of a text that is being written, leftmost first: what is
+// wrong with one is no matter, and one without its end is none yet.
+func BlankSpans(text string) [][2]int {
+	return slices.DeleteFunc(blankSpans(text), func(span [2]int) bool { return span[1] < 0 })
+}
+
+const opening = "[MASK"
+
+// blankSpans are the bytes of what has to be a blank. The end is -1 where it is missing.
+func blankSpans(text string) (spans [][2]int) {
 	for at := 0; ; {
 		next := strings.Index(text[at:], opening)
 		if next < 0 {
-			return blanks, nil
+			return spans
 		}
 		start := at + next
 		at = start + len(opening)
-		if start > 0 && text[start-1] == escape {
+		if rest := text[at:]; start > 0 && text[start-1] == escape || rest == "" || !strings.Contains("]:=~", rest[:1]) {
 			continue
-		}
-		switch rest := text[at:]; {
-		case strings.HasPrefix(rest, "]"):
-			at++
-			blanks = append(blanks, notation{start: start, end: at, minimum: 1, maximum: 1})
-		case strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=") || strings.HasPrefix(rest, "~"):
-			closing := closing(rest)
-			if closing < 0 {
-				return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: "the closing ] is missing; " + blankHelp}
-			}
-			blank, problem := parseBlank(rest[:closing])
-			at += closing + 1
-			if problem != "" {
-				return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:at]), blankHelp)}
-			}
-			blank.start, blank.end = start, at
-			blanks = append(blanks, blank)
+		} else if n := closing(rest); n < 0 {
+			spans = append(spans, [2]int{start, -1})
+		} else {
+			at += n + 1
+			spans = append(spans, [2]int{start, at})
 		}
 	}
 }

@@ -394,3 +394,23 @@ func TestFillable(t *testing.T) {
 		t.Errorf("built-in model: %d ids", got)
 	}
 }
+
+// TestBlankSpans: what is coloured while a text is written is what will be read as a blank.
+func TestBlankSpans(t *testing.T) {
+	for text, want := range map[string][]string{
+		`they [MASK~st..d] up`:                {"[MASK~st..d]"},
+		`a [MASK~[^\]a b]+] [MASK:1-3=who] .`: {`[MASK~[^\]a b]+]`, "[MASK:1-3=who]"},
+		`\[MASK] and [MASK] [MASKED] [mask]`:  {"[MASK]"},
+		`wrong [MASK:x] is one`:               {"[MASK:x]"},
+		`[MASK] and [MASK:`:                   {"[MASK]"},
+		`[MASK`:                               nil,
+	} {
+		var got []string
+		for _, span := range tokenize.BlankSpans(text) {
+			got = append(got, text[span[0]:span[1]])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}

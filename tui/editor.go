@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,19 +10,17 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+
+	"infill/tokenize"
 )
 
 // blankText is a blank as it is typed. The tokenizer has the last word on it.
 const blankText = "[MASK]"
 
-// blankPattern finds what will be read as a blank, to colour it while it is typed.
-func blankPattern() *regexp.Regexp { return regexp.MustCompile(`\[MASK(?:[:=][^\]\s]*)?\]`) }
-
 // editor is the template being written. textinput keeps the text and the cursor;
 // how it looks, wrapped and with its blanks in colour, is this file's.
 type editor struct {
 	input   textinput.Model
-	pattern *regexp.Regexp
 	marking *marking
 
 	// glyphs are those of the text cut: a pasted page is not cut again for every
@@ -45,7 +42,7 @@ const mostTyped = 32 << 10
 
 func newEditor(text string) editor {
 	// One more than is taken, so that a text that is too long is told, not cut.
-	return editor{input: newInput(text, mostTyped+1), pattern: blankPattern()}
+	return editor{input: newInput(text, mostTyped+1)}
 }
 
 // newInput makes a line of text to be edited.
@@ -137,7 +134,7 @@ func (e *editor) mark() bool {
 		return true
 	}
 	text := e.text()
-	words := wordsOf(text, e.pattern)
+	words := wordsOf(text)
 	if len(words) == 0 {
 		return false
 	}
@@ -146,8 +143,8 @@ func (e *editor) mark() bool {
 }
 
 // wordsOf finds the words of a text that are not blanks.
-func wordsOf(text string, pattern *regexp.Regexp) [][2]int {
-	blanks := pattern.FindAllStringIndex(text, -1)
+func wordsOf(text string) [][2]int {
+	blanks := tokenize.BlankSpans(text)
 	var words [][2]int
 	start := -1
 	for at := 0; at <= len(text); {
@@ -215,7 +212,7 @@ func (e *editor) lines(v editorView, columns int) [][]cell {
 	if e.marking != nil {
 		shown, cursor = e.marking.base, e.marking.words[e.marking.at][0]
 	}
-	blanks := e.pattern.FindAllStringIndex(shown, -1)
+	blanks := tokenize.BlankSpans(shown)
 	if e.cut != shown || e.glyphs == nil {
 		e.cut, e.glyphs = shown, glyphs(shown)
 	}

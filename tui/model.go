@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"infill/infill"
+	"infill/tokenize"
 )
 
 // view is the number of a page.
@@ -283,7 +284,7 @@ func (m *model) start(i int) tea.Cmd {
 		return nil
 	}
 	// What is too long may have lost its blanks, and is told by its length.
-	if text := m.editor.text(); !m.editor.pattern.MatchString(text) || len(text) > mostTyped {
+	if text := m.editor.text(); len(tokenize.BlankSpans(text)) == 0 || len(text) > mostTyped {
 		s.snapshot = nil
 		switch {
 		case len(text) > mostTyped:

@@ -157,6 +157,15 @@ func (p *panel) typeText(text string) {
 // kept to be shown. Longer ones are for the command.
 const mostStates = 2_000_000
 
+// CheckOptions is an *infill.OptionError where a run of these options would have more
+// states than the screen keeps.
+func CheckOptions(o infill.Options) error {
+	if o.Chains > 0 && o.Steps > mostStates/o.Chains {
+		return &infill.OptionError{Option: "steps", Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
+	}
+	return nil
+}
+
 // options reads the fields into o. Errors name the field and stay in the panel.
 func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bool) {
 	fail := func(name, fault string) (infill.Options, string, bool) {
@@ -180,8 +189,8 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 		errors.As(err, &wrong)
 		return fail(wrong.Option, explain(err))
 	}
-	if o.Steps > mostStates/o.Chains {
-		return fail("steps", fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates))
+	if err := CheckOptions(o); err != nil {
+		return fail("steps", explain(err))
 	}
 	return o, model, true
 }

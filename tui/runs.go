@@ -11,6 +11,7 @@ import (
 
 	"infill/infill/eval"
 	"infill/metrics"
+	"infill/tokenize"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -252,11 +253,7 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 
 // templateParts shows a sentence with the words that were masked.
 func templateParts(template string, words []string) []part {
-	var spans [][2]int
-	for _, span := range blankPattern().FindAllStringIndex(template, -1) {
-		spans = append(spans, [2]int(span))
-	}
-	list := parts(template, spans)
+	list := parts(template, tokenize.BlankSpans(template))
 	for i := range list {
 		if at := list[i].blank; at >= 0 && at < len(words) {
 			list[i].text = harmless(words[at])

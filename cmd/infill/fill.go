@@ -130,7 +130,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		}
 		return nil
 	}
-	return o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
+	return p.whole(o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
 		if e.line > 0 && o.input == "lines" && isObject(e.text) {
 			return nil, &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
 		}
@@ -173,7 +173,7 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 			}
 			return p.print(e.id, result)
 		}, err
-	})
+	}))
 }
 
 // before says what a fill of many slots will take.

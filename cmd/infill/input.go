@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill/batch"
 	"infill/lm"
 )
 
@@ -309,35 +310,25 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 // parseObject reads one line of JSONL. more are the keys other than the two, sorted.
 func parseObject(line []byte, key string) (text string, id json.RawMessage, more []string, err error) {
 	help := fmt.Sprintf(`: write {%q: "..."}`, key)
-	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
-	if !utf8.Valid(line) {
-		return "", nil, nil, errors.New("the line is not valid UTF-8")
+	object, err := batch.ParseObject(line)
+	if errors.Is(err, batch.ErrNoObject) {
+		return "", nil, nil, fmt.Errorf("%w%s", err, help)
+	} else if err != nil {
+		return "", nil, nil, err
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil {
-		var syntax *json.SyntaxError
-		var wrong *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &wrong):
-			return "", nil, nil, errors.New("the line is not a JSON object" + help)
-		case errors.As(err, &syntax):
-			return "", nil, nil, fmt.Errorf("the line is not JSON: %w at byte %d", err, syntax.Offset)
-		}
-		return "", nil, nil, fmt.Errorf("the line is not JSON: %w", err)
-	}
-	value, ok := object[key]
-	if !ok {
+	value := object.Get(key)
+	if value == nil {
 		return "", nil, nil, fmt.Errorf("the object has no %q%s", key, help)
 	}
 	var pointer *string
 	if err := json.Unmarshal(value, &pointer); err != nil || pointer == nil {
 		return "", nil, nil, fmt.Errorf("%q is not a string%s", key, help)
 	}
-	for name := range object {
-		if name != key && name != "id" {
-			more = append(more, name)
+	for _, f := range object {
+		if f.Key != key && f.Key != "id" {
+			more = append(more, f.Key)
 		}
 	}
 	slices.Sort(more)
-	return *pointer, object["id"], more, nil
+	return *pointer, object.Get("id"), more, nil
 }

@@ -36,6 +36,7 @@ type printer[T any] struct {
 	format  string
 	streams *terminal.Streams
 	results int
+	ended   bool
 }
 
 func (p *printer[T]) print(id json.RawMessage, v T) error {
@@ -70,8 +71,20 @@ func (p *printer[T]) print(id json.RawMessage, v T) error {
 	return err
 }
 
-// end comes after the last result; it is not called when the command fails.
+// whole is the error of a command that ends early. What it printed before is left whole.
+func (p *printer[T]) whole(err error) error {
+	if err != nil && p.results > 0 {
+		_ = p.end() // err tells why it ended
+	}
+	return err
+}
+
+// end comes after the last result.
 func (p *printer[T]) end() error {
+	if p.ended {
+		return nil
+	}
+	p.ended = true
 	if p.format != "json" {
 		return nil
 	}

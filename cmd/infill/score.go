@@ -50,6 +50,9 @@ a line with --input jsonl.`,
 			if err := cmp.Or(o.modelOptions.validate(), o.inputOptions.validate(`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
+			if o.pairs && o.tokens {
+				return &usageError{errors.New("--pairs and --tokens exclude each other: a pair has one row"), ""}
+			}
 			return run(cmd.Context(), o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -103,7 +106,7 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return nil
 	}
-	err := o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
+	err := p.whole(o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
 		first, second, err := split(e.text)
 		if err != nil {
 			return nil, err
@@ -122,12 +125,22 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 			}
 			return p.print(e.id, v)
 		}, nil
-	})
+	}))
 	if all > 0 && !o.quiet {
-		share := float64(right) / float64(all)
-		fmt.Fprintf(o.streams.Err, "infill: the first text is the likelier in %d of %s, %.1f ± %.1f %%\n", right, counted(all, "pair"), 100*share, 100*math.Sqrt(share*(1-share)/float64(all)))
+		low, high := shareInterval(right, all)
+		fmt.Fprintf(o.streams.Err, "infill: the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%\n", right, counted(all, "pair"), 100*float64(right)/float64(all), 100*low, 100*high)
 	}
 	return err
+}
+
+// shareInterval is the 95 % interval of a share, which has a width also at none and all
+// (Wilson, 1927, "Probable inference, the law of succession, and statistical inference").
+func shareInterval(right, all int) (low, high float64) {
+	const z = 1.959964
+	n := float64(all)
+	share := float64(right) / n
+	middle, half := share+z*z/(2*n), z*math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
 }
 
 func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
@@ -146,7 +159,7 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return nil
 	}
-	return o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
+	return p.whole(o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
 		score, err := f.Score(ctx, e.text, o.method)
 		if err != nil {
 			return nil, err
@@ -155,7 +168,7 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 			o.note(o.streams, "signature %s", score.Signature)
 			return p.print(e.id, score)
 		}, nil
-	})
+	}))
 }
 
 // metric is what minicons calls a method.

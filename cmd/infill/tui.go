@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func themes() []string { return []string{"auto", "dark", "light"} }
 func newCmdTUI(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
-			_, err := lm.LocateLibrary(ctx, o.device, fetchProgress(o.streams, o.quiet))
+			_, err := lm.LocateLibrary(ctx, lm.Precision(o.precision).Device(o.device), fetchProgress(o.streams, o.quiet))
 			return err
 		}}
 	cmd := &cobra.Command{
@@ -95,7 +96,7 @@ func (o *tuiOptions) take(args []string) error {
 	if err := o.modelOptions.validate(); err != nil {
 		return err
 	}
-	if err := o.Options.Validate(); err != nil {
+	if err := cmp.Or(o.Options.Validate(), tui.CheckOptions(o.Options)); err != nil {
 		return optionError(err)
 	}
 	if len(args) == 0 {

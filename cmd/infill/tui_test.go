@@ -41,6 +41,7 @@ func TestTUIArguments(t *testing.T) {
 		{args: []string{"runs/typo"}, fault: "no folder runs/typo"},
 		{args: []string{"he", "had"}, fault: "2 arguments"},
 		{args: []string{"--steps", "-1", "x"}, fault: "steps"},
+		{args: []string{"-n", "1000", "--steps", "100000", "x"}, fault: "chains × steps is above 2000000"},
 		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "--mode", "best", "a [MASK] door"}, template: "a [MASK] door", mode: "best",
 			constraints: infill.Constraints{Words: map[int][]string{1: {"red", "blue"}}, Ban: []string{"grey"}}},
 		{args: []string{"--mode", "guess", "x"}, fault: "one of sample, best, decode"},

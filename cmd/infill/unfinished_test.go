@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -10,6 +11,25 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 )
+
+// A command that ends early leaves the JSON of what it printed whole, and prints nothing where it printed nothing.
+func TestWhole(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer[int]{format: "json", streams: &terminal.Streams{Out: &out}}
+	if err := p.whole(context.Canceled); err != context.Canceled || out.Len() > 0 {
+		t.Fatal(err, out.String())
+	}
+	if err := errors.Join(p.print(nil, 1), p.print(nil, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.whole(context.Canceled); err != context.Canceled || !json.Valid(out.Bytes()) {
+		t.Error(err, out.String())
+	}
+	whole := out.String()
+	if err := p.whole(p.end()); err != nil || out.String() != whole {
+		t.Error(err, out.String())
+	}
+}
 
 // An interrupted fill prints what was found by then in every format, marked as unfinished, and JSON stays whole: of the default with
 // probabilities or without, and of chains.

@@ -27,6 +27,9 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
+// ErrNoObject is JSON that is another thing than an object.
+var ErrNoObject = errors.New("the line is not a JSON object")
+
 // ParseObject reads an object. Its errors say what is wrong with the line.
 func ParseObject(line []byte) (Object, error) {
 	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
@@ -45,7 +48,7 @@ func ParseObject(line []byte) (Object, error) {
 		return nil, syntax(json.Unmarshal(line, &any))
 	}
 	if line = bytes.TrimSpace(line); line[0] != '{' {
-		return nil, errors.New("the line is not a JSON object")
+		return nil, ErrNoObject
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	if _, err := d.Token(); err != nil {
