@@ -14,7 +14,7 @@ import (
 type OpenOptions struct {
 	// Model is the name of a model or the folder of a bundle; "" is the default model.
 	Model string
-	// Device is "auto" (or ""), "cpu", "cuda" or "cuda:N".
+	// Device is "auto" (or ""), "cpu", "cuda", "cuda:N" or "openvino".
 	Device string
 	// Threads is the number of threads of one model call on a CPU; 0 is as many
 	// as there are cores.

@@ -296,7 +296,7 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, e
 	if !s.Value.Defined() {
 		return s, append(warnings, Warning{s.Name(), e.whyUndefined(m)}), nil
 	}
-	if e.options.Resamples > 0 && e.units.count >= fewestUnits {
+	if e.options.Resamples > 0 && e.units.count >= FewestUnits {
 		interval, err := interval(ctx, m.of, e.units, e.random(), resampling{e.options.Resamples, e.options.Confidence})
 		if err != nil {
 			return s, nil, fmt.Errorf("interval of %s: %w", s.Name(), err)

@@ -222,7 +222,7 @@ const (
 
 // Bounds below which a number is given, with a warning.
 const (
-	fewestUnits    = 5  // no interval with fewer
+	FewestUnits    = 5  // texts, or prompts: no interval with fewer
 	fewUnits       = 20 // what intervals cover was measured from there on
 	fewMatches     = 10 // of the longest n-grams: BLEU and its interval then depend on single matches
 	fewestToDiffer = 6  // with 5 pairs the smallest two-sided p of a randomisation test is 2/32
@@ -259,8 +259,8 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	}
 	if o.Resamples > 0 {
 		switch units := e.units; {
-		case units.count < fewestUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name, fewestUnits)})
+		case units.count < FewestUnits:
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name, FewestUnits)})
 		case units.count < fewUnits:
 			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are rough: what they cover was measured from %d on", units.count, units.name, fewUnits)})
 		}

@@ -52,14 +52,6 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return b.files }
 
-// TokenizerFiles names the files that decide which ids a text becomes.
-func (b *Bundle) TokenizerFiles() []string {
-	return slices.DeleteFunc(tokenizerFiles(), func(name string) bool {
-		info, err := fs.Stat(b.files, name)
-		return err != nil || !info.Mode().IsRegular()
-	})
-}
-
 // CopyTo copies the files that the model is read from into a folder, with a manifest of them: what is opened there has the
 // same SHA256.
 func (b *Bundle) CopyTo(dir string) error {

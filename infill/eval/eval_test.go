@@ -750,12 +750,18 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: signature %q, %v", set, fields.Signature, err)
 		}
 	}
-	// The half of a normal's mass is within 0.6745 standard errors.
+	// The half of the mass of Student's t with 5 degrees of freedom is within 0.7267 standard errors.
 	results.Configuration.Metrics.Confidence = 0.5
 	narrow := results.Table("top")
 	got, of := narrow.Methods[1].Numbers["acceptance_rate"], results.Methods[1].AcceptanceRate
-	if want := of.Mean - 0.674489750196082**of.StandardError; math.Abs(float64(got.Low)-want) > 1e-12 {
+	if want := of.Mean - 0.7266868438004226**of.StandardError; math.Abs(float64(got.Low)-want) > 1e-12 {
 		t.Errorf("the interval of 50 %% begins at %v, want %v", got.Low, want)
+	}
+	// Of fewer than 5 sentences nothing has an interval, as it is with scores.
+	results.Configuration.Sentences = 4
+	few := results.Table("all")
+	if got := few.Methods[1].Numbers["acceptance_rate"]; !math.IsNaN(float64(got.Low)) || math.IsNaN(float64(got.Value)) {
+		t.Errorf("4 sentences: %v", got)
 	}
 	if n := len(results.Comparisons); n != 3 { // dmala against gibbs and gwg, gwg against gibbs
 		t.Errorf("%d comparisons", n)

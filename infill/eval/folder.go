@@ -34,7 +34,7 @@ const (
 // read them.
 const formatVersion = 1
 
-// Header is run.json: what was asked for, of what, and with what.
+// header is run.json: what was asked for, of what, and with what.
 type header struct {
 	Format        int            `json:"format"`
 	Configuration Config         `json:"configuration"`
@@ -75,7 +75,7 @@ type corpusInfo struct {
 	Masked int `json:"masked"`
 }
 
-// Program is what computed.
+// program is what computed.
 type program struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -94,7 +94,7 @@ func (h *header) Prompts() []corpus.Prompt {
 type Record struct {
 	Model     string       `json:"model"`
 	Method    string       `json:"method"`   // name of a Variant
-	Sentence  int          `json:"sentence"` // number in Header.Prompts, from 0
+	Sentence  int          `json:"sentence"` // number of the prompt, from 0
 	Template  string       `json:"template"`
 	Chains    []chain      `json:"chains"`
 	Trace     []tracePoint `json:"trace"`
@@ -113,7 +113,7 @@ type Record struct {
 	Seconds             float64  `json:"seconds"`
 }
 
-// Environment is what a record was computed with.
+// environment is what a record was computed with.
 type environment struct {
 	Runtime   string `json:"onnxruntime"` // its version
 	Device    string `json:"device"`

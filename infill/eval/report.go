@@ -158,7 +158,7 @@ func (p *page) charts() {
 		curves = append(curves, c)
 	}
 	add("Log-likelihood by step", "Mean U over the chains of all sentences.", lines("Mean log-likelihood by step", "step", "mean U, nats", curves))
-	add("Acceptance", "Share of proposals taken after the warm-up, with 95 % intervals over sentences.", bars("Acceptance by method", "acceptance", 2, barsOf("acceptance_rate")))
+	add("Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences.", 100*p.Configuration.Metrics.Confidence), bars("Acceptance by method", "acceptance", 2, barsOf("acceptance_rate")))
 	add("Cost in model rows", "Token sequences that went through the model for one sample.", bars("Model rows per sample", "rows per sample", 1, barsOf("model_rows_per_sample")))
 	add("Cost in seconds", "On the machine of this run, for one sample.", bars("Seconds per sample", "seconds per sample", 3, barsOf("seconds_per_sample")))
 }

@@ -65,12 +65,12 @@ type cell struct {
 func undefined() metrics.Value { return metrics.Value(math.NaN()) }
 
 // cell has an interval that reaches so many standard errors to each side, within
-// bounds.
+// bounds; none where that is not known.
 func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	c := cell{undefined(), undefined(), undefined()}
 	if e != nil {
 		c.Value = metrics.Value(e.Mean)
-		if e.StandardError != nil {
+		if e.StandardError != nil && !math.IsNaN(reach) {
 			c.Low, c.High = metrics.Value(max(e.Mean-reach**e.StandardError, lowest)), metrics.Value(min(e.Mean+reach**e.StandardError, highest))
 		}
 	}
@@ -131,7 +131,12 @@ func (r *Results) columnsOf(set string, reach float64) []column {
 // Table makes the table of one of Sets().
 func (r *Results) Table(set string) *Table {
 	c := r.Configuration
-	reach := distuv.UnitNormal.Quantile((1 + c.Metrics.Confidence) / 2)
+	// As for scores: Student's t over the sentences, and nothing of very few.
+	reach, sampling := math.NaN(), "none of so few sentences"
+	if c.Sentences >= metrics.FewestUnits {
+		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + c.Metrics.Confidence) / 2)
+		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
+	}
 	t := &Table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature, Columns: r.columnsOf(set, reach)}
 	for i := range r.Methods {
 		m := &r.Methods[i]
@@ -147,7 +152,7 @@ func (r *Results) Table(set string) *Table {
 	}
 	t.Notes = append(t.Notes,
 		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
-		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, seconds and rows: mean over sentences ± %.2f standard errors", 100*c.Metrics.Confidence, reach),
+		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
 		r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
@@ -226,7 +231,7 @@ func (t *Table) Tested() []column {
 // block is a table of cells of one line or two, the head first.
 type block [][][]string
 
-// grids are the table of the numbers and that of the tests, if there are any.
+// blocks are the table of the numbers and that of the tests, if there are any.
 func (t *Table) blocks() []block {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
 	label := func(model, method string) string {
