@@ -54,7 +54,8 @@ func cells(form Form, raw []byte) ([]string, error) {
 	if form == TSV {
 		return strings.Split(string(raw), "\t"), nil
 	}
-	reader := csv.NewReader(bytes.NewReader(raw))
+	// The reader makes \n of \r\n, also within a cell.
+	reader := csv.NewReader(bytes.NewReader(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\r\r\n"))))
 	reader.FieldsPerRecord = -1
 	cells, err := reader.Read()
 	if err != nil {
