@@ -25,7 +25,7 @@ const (
 // piecesPrior is how likely words of so many pieces are before the text around them is seen,
 // against those of one: an exp U that sums to one over the fills of each length says nothing
 // of it. Fitted to held-out words by lab pieces, see docs/probabilities.md.
-var piecesPrior = [wordPieces + 1]float64{1: 1, 2: 0.48, 3: 0.22}
+var piecesPrior = [wordPieces + 1]float64{1: 1, 2: 0.50, 3: 0.20}
 
 // A longWord is a word of several pieces.
 type longWord struct {

@@ -44,7 +44,7 @@ func TestStore(t *testing.T) {
 		}
 		return names
 	}
-	if got, want := list(), []string{"small-uncased 1"}; !slices.Equal(got, want) {
+	if got, want := list(), []string{"small-uncased 2"}; !slices.Equal(got, want) {
 		t.Errorf("an empty store lists %q, want %q", got, want)
 	}
 
@@ -75,7 +75,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append([]string{"small-uncased 1", "alone " + third.Revision + " main"}, want...)
+	want = append([]string{"small-uncased 2", "alone " + third.Revision + " main"}, want...)
 	if diff := cmp.Diff(want, list()); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}

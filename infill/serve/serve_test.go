@@ -380,7 +380,7 @@ func TestBinaryTensors(t *testing.T) {
 		}
 	}](t, got[:n])
 	o, data := response.Outputs, got[n:]
-	if len(o) != 3 || o[0].Parameters.Size+16 != len(data) || o[1].Parameters.Size != 16 || len(o[2].Data) != 1 || !strings.HasPrefix(data, "\x0e\x00\x00\x00he had told me") {
+	if len(o) != 3 || o[0].Parameters.Size+16 != len(data) || o[1].Parameters.Size != 16 || len(o[2].Data) != 1 || !strings.HasPrefix(data, "\x0f\x00\x00\x00he had loved me") {
 		t.Errorf("%.300s, then %q", got[:n], data)
 	}
 	// The body does not come: the limit of such a reader is that of all others.
