@@ -20,9 +20,6 @@ const (
 	MethodExact = "exact"
 	// MethodImportance draws from the chain rule and weighs the draws.
 	MethodImportance = "importance"
-	// MethodChains runs Markov chains, where the weights say that they cannot be
-	// believed.
-	MethodChains = "chains"
 )
 
 const (
@@ -53,9 +50,10 @@ type answer struct {
 	distinct                   int // fills that were looked at
 	draws                      int
 	effective                  *float64
-	paretoK, rHat              *float64
+	paretoK                    *float64
 	mean, meanError            float64 // of U
 	missed                     bool    // the accuracy within the budget
+	unbelieved                 bool    // that its errors tell how far off it is
 	few                        bool    // the budget afforded too few draws for it
 	news                       bool    // the last draws still found some of the likeliest fills
 	found                      bool    // by a search: there are no probabilities yet
@@ -454,9 +452,6 @@ func (r *run) state(a *answer) *Result {
 	s := &result.Stats
 	*s = Stats{Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Draws: a.draws, DistinctFills: a.distinct,
 		EffectiveDraws: a.effective, ParetoK: a.paretoK, MeanLogLikelihood: a.mean, Device: result.Model.Device, ModelRows: r.rows}
-	if a.method == MethodChains {
-		s.Chains, s.SplitRHat = walkers, a.rHat
-	}
 	if t := r.pllTemperature(); t != 1 {
 		s.PLLTemperature = &t
 	}
@@ -576,17 +571,10 @@ func (r *run) missedAccuracy(a *answer) string {
 	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative, r.options.Error)
 	if a.news {
 		why = "the last draws still found some of the likeliest fills, so that others may be missing"
-	} else if a.method == MethodChains {
-		if a.rHat == nil || *a.rHat >= mixedBelow {
-			why = "the chains do not agree, so that the errors of the probabilities cannot be believed"
-			if a.rHat != nil {
-				why += fmt.Sprintf(" (split R-hat %.2f, below %g they do)", *a.rHat, mixedBelow)
-			}
-		}
-	} else if k := a.paretoK; k == nil || *k >= 0.7 {
+	} else if a.unbelieved {
 		why = "the errors of the probabilities cannot be believed: a few draws weigh more than all others"
-		if k != nil {
-			why += fmt.Sprintf(" (Pareto k %.2f, at most 0.7 is)", *k)
+		if k := a.paretoK; k != nil {
+			why += fmt.Sprintf(" (Pareto k %.2f)", *k)
 		}
 	}
 	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())

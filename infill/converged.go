@@ -100,9 +100,6 @@ func wilsonInterval(p, n, confidence float64) (low, high float64) {
 
 // unconverged is the warning of chains that do not agree.
 func unconverged(result *Result) []string {
-	if result.Method == MethodChains {
-		return nil // missedAccuracy tells of it
-	}
 	what, worst := "", convergedRHat
 	if r := result.Stats.SplitRHat; r != nil && *r > worst {
 		what, worst = "their log-likelihood", *r

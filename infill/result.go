@@ -11,9 +11,9 @@ type Result struct {
 	Model     Model    `json:"model"`
 	Signature string   `json:"signature"`
 	Seed      uint64   `json:"seed"`
-	// Method tells where probabilities come from: MethodExact, MethodImportance or
-	// MethodChains where the sampler is Auto, and else the sampler's name; "" where the
-	// fills follow no known law.
+	// Method tells where probabilities come from: MethodExact or MethodImportance where
+	// the sampler is Auto, and else the sampler's name; "" where the fills follow no known
+	// law.
 	Method string `json:"method"`
 	Fills  []Fill `json:"samples"`
 	// Marginals are the likeliest values of each blank, whatever the others hold,
@@ -160,9 +160,10 @@ type Stats struct {
 	// SplitRHat of U is near 1 where the halves of all chains agree; above 1.3 the
 	// result carries a warning. 1000 stands for more. EffectiveDraws is how many
 	// independent draws of U the draws are worth; of MethodImportance it is Kong's
-	// number, (Σ w)²/Σ w². Both are nil where they are not
-	// defined (fewer than 4 draws a chain, or all the same), and where nothing was
-	// drawn from a known law; of several lengths they are those of the worst.
+	// number, (Σ w)²/Σ w², or, where likely fills are summed exactly, 1 over the squared
+	// relative error. Both are nil where they are not defined (fewer than 4 draws a chain,
+	// or all the same), and where nothing was drawn from a known law; of several lengths
+	// they are those of the worst.
 	SplitRHat      *float64 `json:"split_r_hat,omitempty"`
 	EffectiveDraws *float64 `json:"effective_draws,omitempty"`
 	// EnergyEvaluations and GradientEvaluations count states, ModelRows token

@@ -13,8 +13,7 @@ import (
 const (
 	// drawnAtOnce is how many weighted draws are made at once.
 	drawnAtOnce = 64
-	// believedAfter is after how many draws their weights are asked whether they can be
-	// believed where they may differ much; where they cannot, chains take over.
+	// believedAfter is before how many draws weights that may differ much are not believed.
 	believedAfter = 256
 	// quietBatches is how many batches of draws in a row have to find none of the
 	// likeliest fills before these are thought to be all.
@@ -35,7 +34,6 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 	}
 	r.pricedFrom, r.pricedRows = time.Now(), r.target.Counts().Rows
 	known := newFound(len(r.variables))
-	walked := target // without an observer of its own
 	var draws *samplers.Importance
 	var forgotten *answer // what draws said that are dropped
 	r.sofar = func() *answer {
@@ -129,9 +127,6 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		// Few draws that met nothing heavy believe themselves, unless their error is as
 		// large as all that is not known.
 		done := z.Believable() && z.Error <= o.Error && (!stray || quiet >= quietBatches && (z.Rough() || z.Draws >= believedAfter))
-		if !done && z.Draws >= believedAfter && (z.Rough() || !z.Believable()) && !spent {
-			return r.walk(ctx, walked, known, draws, observe)
-		}
 		if !done && !spent {
 			if observe != nil {
 				observe(r.advance(int(r.share()*100), 100, r.sofar))
@@ -177,7 +172,7 @@ func (r *run) share() float64 {
 // weighed is what weighted draws say.
 func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *found) *answer {
 	t := r.temperature()
-	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: finiteOrNil(z.EffectiveSampleSize), paretoK: finiteOrNil(z.ParetoK)}
+	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: finiteOrNil(z.EffectiveSampleSize), paretoK: finiteOrNil(z.ParetoK), unbelieved: !z.Believable()}
 	a.distinct = len(known.energy)
 	for _, i := range known.best(r.kept()) {
 		a.states, a.energy = append(a.states, known.state(i)), append(a.energy, known.energy[i]*t)

@@ -93,20 +93,6 @@ func SplitRHat(draws [][]float64) float64 {
 	return math.Sqrt(float64(half-1)/float64(half) + between/within)
 }
 
-// monteCarloStandardError is the standard error of the mean of the draws,
-// sd/√ESS with the ESS of [EffectiveSampleSize]. It is NaN where that is.
-func monteCarloStandardError(draws [][]float64) float64 {
-	ess := EffectiveSampleSize(draws)
-	if math.IsNaN(ess) {
-		return ess
-	}
-	var all []float64
-	for _, chain := range draws {
-		all = append(all, chain...)
-	}
-	return stat.StdDev(all, nil) / math.Sqrt(ess)
-}
-
 // shape returns the number of chains and of draws; 0 draws when the chains
 // differ in length or hold what is not a number.
 func shape(draws [][]float64) (chains, n int) {

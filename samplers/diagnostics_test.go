@@ -98,34 +98,13 @@ func TestSplitRHatByHand(t *testing.T) {
 	}
 }
 
-// The standard error says how far means of independent repetitions spread.
-func TestMonteCarloStandardError(t *testing.T) {
-	const repetitions, n, phi = 200, 2000, 0.7
-	sum, square, claimed := 0.0, 0.0, 0.0
-	for i := range repetitions {
-		x := autoregression(rand.New(rand.NewPCG(uint64(i), 3)), n, phi)
-		m := 0.0
-		for _, v := range x {
-			m += v / n
-		}
-		sum += m
-		square += m * m
-		claimed += monteCarloStandardError([][]float64{x}) / repetitions
-	}
-	spread := math.Sqrt(square/repetitions - sum*sum/repetitions/repetitions)
-	// The spread of 200 means is known within 5 %; 4 of these.
-	if !(math.Abs(claimed/spread-1) < 0.2) {
-		t.Errorf("claimed %v, the means spread by %v", claimed, spread)
-	}
-}
-
 func TestDiagnosticsThatAreNotDefined(t *testing.T) {
 	for name, draws := range map[string][][]float64{
 		"none": nil, "short": {{1, 2, 3}}, "unequal": {{1, 2, 3, 4}, {1, 2, 3, 4, 5}},
 		"constant": {{2, 2, 2, 2, 2, 2}}, "NaN": {{1, 2, math.NaN(), 4, 5}}, "infinite": {{1, 2, math.Inf(1), 4, 5}},
 	} {
 		for what, got := range map[string]float64{
-			"ESS": EffectiveSampleSize(draws), "R-hat": SplitRHat(draws), "MCSE": monteCarloStandardError(draws),
+			"ESS": EffectiveSampleSize(draws), "R-hat": SplitRHat(draws),
 		} {
 			if !math.IsNaN(got) {
 				t.Errorf("%s: %s is %v, want NaN", name, what, got)

@@ -437,12 +437,6 @@ func answerFooter(r *infill.Result) []string {
 	case infill.MethodImportance:
 		how += fmt.Sprintf("%s of the chain rule, worth %.0f", counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
-	if r.Method == infill.MethodChains {
-		how += fmt.Sprintf("%s of %s", counted(s.Draws, "draw"), counted(s.Chains, "chain"))
-		if s.SplitRHat != nil {
-			how += fmt.Sprintf(" with split R-hat %.2f", *s.SplitRHat)
-		}
-	}
 	if s.PLLTemperature != nil {
 		how += fmt.Sprintf(", at the model's temperature %.3g", *s.PLLTemperature)
 	}

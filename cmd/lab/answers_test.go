@@ -37,7 +37,7 @@ func TestCoverage(t *testing.T) {
 		}
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
 			cells := strings.Split(line, " | ")
-			if len(cells) != 12 || cells[3] != c.fills || strings.HasPrefix(cells[6], "0.0") || cells[9] != "0" || cells[10] != "0" {
+			if len(cells) != 11 || cells[3] != c.fills || strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" || cells[9] != "0" {
 				t.Errorf("coverage: %s", line)
 			}
 		}

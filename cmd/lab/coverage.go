@@ -9,7 +9,6 @@ import (
 	"log"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/floats"
@@ -55,7 +54,7 @@ func newCoverage() *cobra.Command {
 			}
 			defer model.Close()
 			return written(cmd, o.path, func(out io.Writer) error {
-				table(out, []string{"template", "joint", "candidates", "fills", "runs by method", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %"})
+				table(out, []string{"template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %"})
 				for _, text := range templates {
 					for _, joint := range o.joints {
 						if err := model.coverage(cmd.Context(), out, text, infill.Joint(joint), o); err != nil {
@@ -246,7 +245,6 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 	tenth := first[max(0, len(first)-likeliest)]
 	o.Budget.Rows = c.budget
 	var warned, held, quiet, heldQuiet, off, missing, spread, rows float64
-	methods := map[string]int{}
 	for n := range c.seeds {
 		o.Seed = uint64(n) + 1
 		r, err := filler.Fill(ctx, text, o, nil)
@@ -256,7 +254,6 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 		if r.Method == infill.MethodExact {
 			return fmt.Errorf("it is enumerated: give more blanks or candidates")
 		}
-		methods[r.Method]++
 		rows += float64(r.Stats.ModelRows) / float64(c.seeds)
 		inside, far, listed := 0.0, 0.0, 0
 		for _, f := range r.Fills {
@@ -290,13 +287,7 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 		p := sum / n
 		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
 	}
-	var by []string
-	for _, name := range []string{infill.MethodImportance, infill.MethodChains} {
-		if methods[name] > 0 {
-			by = append(by, fmt.Sprintf("%d %s", methods[name], name))
-		}
-	}
-	cells := []string{text, string(joint), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), strings.Join(by, ", "), fmt.Sprintf("%.0f", rows),
+	cells := []string{text, string(joint), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), fmt.Sprintf("%.0f", rows),
 		share(held, float64(c.seeds)), share(heldQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off), fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
 	log.Print(cells)
 	row(w, cells)

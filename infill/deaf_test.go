@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// Weights that cannot be believed hand over to chains, whose probabilities lie as far
-// from the exact ones as their errors say; the likeliest fills are all listed.
-func TestChainsTakeOver(t *testing.T) {
+// Where the chain rule knows nothing of what binds the blanks, probabilities of weighted
+// draws still lie as far from the exact ones as their errors say, and the likeliest fills
+// are all listed.
+func TestWeighedWhereTheChainRuleIsDeaf(t *testing.T) {
 	model := &fakeModel{positions: 64, bond: 3, deaf: true}
 	filler := New(model, newTokenizer(t))
 	o := DefaultOptions()
 	o.Joint, o.Temperature, o.Top, o.Candidates, o.Error, o.Budget.Rows = JointPLL, 1.2, 10, 0, 0.1, 100000
 	target := &fakeTarget{model: model}
-	covered, runs, walked := 0, 8, 0
+	covered, runs := 0, 20
 	if testing.Short() {
 		runs = 4
 	}
@@ -26,12 +27,8 @@ func TestChainsTakeOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if t.Log(r.Method, r.Stats.ParetoK, r.Stats.Candidates); r.Method != MethodChains {
-			continue
-		}
-		walked++
-		if len(r.Warnings) > 0 || r.Stats.SplitRHat == nil || *r.Stats.SplitRHat > mixedBelow || r.Stats.EffectiveDraws == nil {
-			t.Errorf("seed %d: warnings %q, R-hat %v", o.Seed, r.Warnings, r.Stats.SplitRHat)
+		if r.Method != MethodImportance || len(r.Fills) != o.Top || len(r.Warnings) > 0 || r.Stats.EffectiveDraws == nil || *r.Stats.NormaliserError > o.Error {
+			t.Errorf("seed %d: %s, %d fills, warnings %q, error %v", o.Seed, r.Method, len(r.Fills), r.Warnings, *r.Stats.NormaliserError)
 		}
 		var tokens []int // the candidates: all that are whole words
 		for token, word := range vocabulary() {
@@ -72,18 +69,15 @@ func TestChainsTakeOver(t *testing.T) {
 			}
 		}
 	}
-	if walked < runs/2 {
-		t.Fatalf("%d of %d runs took chains", walked, runs)
-	}
-	if share := float64(covered) / float64(walked); share < 0.6 {
-		t.Errorf("%.2f of %d intervals hold the exact value, want 0.95", share, walked)
+	if covered < runs-runs/8 {
+		t.Errorf("%d of %d intervals hold the exact value, want 0.95", covered, runs)
 	}
 	o.Budget.Rows = 1200
 	r, err := filler.Fill(context.Background(), "the [MASK] [MASK] [MASK] .", o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Method == MethodChains && !strings.Contains(strings.Join(r.Warnings, "\n"), "--budget") {
+	if !strings.Contains(strings.Join(r.Warnings, "\n"), "--budget") {
 		t.Errorf("a budget that is too small: warnings %q", r.Warnings)
 	}
 }
