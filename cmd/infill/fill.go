@@ -412,7 +412,7 @@ func marginals(r *infill.Result, width int) string {
 	for blank, values := range r.Marginals {
 		line := fmt.Sprintf("blank %d:", blank+1)
 		for i, v := range values[:min(len(values), most)] {
-			line += map[bool]string{true: " ", false: ", "}[i == 0] + oneLine(v.Text) + " " + probability(v.Probability, nil, false)
+			line += map[bool]string{true: " ", false: ", "}[i == 0] + oneLine(v.Text) + " " + probability(v.Probability, &v.StandardError, true)
 		}
 		b.WriteString(wrap(line, width, "") + "\n")
 	}
