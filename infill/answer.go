@@ -53,7 +53,7 @@ type answer struct {
 	paretoK                    *float64
 	mean, meanError            float64 // of U
 	missed                     bool    // the accuracy within the budget
-	unbelieved                 bool    // that its errors tell how far off it is
+	unbelieved                 bool    // its errors do not tell how far off it is
 	few                        bool    // the budget afforded too few draws for it
 	news                       bool    // the last draws still found some of the likeliest fills
 	found                      bool    // by a search: there are no probabilities yet

@@ -13,7 +13,8 @@ import (
 const (
 	// drawnAtOnce is how many weighted draws are made at once.
 	drawnAtOnce = 64
-	// believedAfter is before how many draws weights that may differ much are not believed.
+	// believedAfter is how many draws it takes until weights that may differ much are
+	// believed.
 	believedAfter = 256
 	// quietBatches is how many batches of draws in a row have to find none of the
 	// likeliest fills before these are thought to be all.
