@@ -120,7 +120,7 @@ func (o *Options) energy(p *plan) (lm.TargetOptions, error) {
 
 // A Budget bounds what an answer may cost; the zero Budget is none.
 type Budget struct {
-	Rows    int     // of the model
+	Rows    int     // of the model; a draw counts as one at least
 	Seconds float64 // since the start of the fill
 }
 

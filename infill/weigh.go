@@ -113,7 +113,8 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			}
 		}
 		z := draws.Normaliser()
-		spent := r.left() < 2*price
+		// Draws whose rows are all remembered take none, and still have to come to an end.
+		spent := r.left() < 2*price || o.Budget.Rows > 0 && all >= o.Budget.Rows
 		if stray && slices.Max(known.best(climbed)) >= known0 {
 			// What was just found belongs to the likeliest: draws tell what it is worth
 			// once it is known, and whether there is more of its kind.
