@@ -59,7 +59,6 @@ type answer struct {
 	found                      bool    // by a search: there are no probabilities yet
 	note                       string  // where an interrupted run ended, in words
 	steps                      int     // that chains have made of a run that was interrupted
-	longer                     []longWord
 }
 
 // of is the probability of a fill, with its standard error.
@@ -356,33 +355,16 @@ func (r *run) weighedMargins(points []samplers.Point) [][]*margin {
 	return margins
 }
 
-// variableOrders are the orders in which weighted draws take the variables: those of
-// the chain rule where it is the joint, and else both directions and least entropy
-// first: where one of them hardly reaches a fill, another does.
-func (r *run) variableOrders() ([][]int, error) {
-	if r.options.Joint != JointChain {
-		forth := make([]int, len(r.variables))
-		for i := range forth {
-			forth[i] = i
-		}
-		back := slices.Clone(forth)
-		slices.Reverse(back)
-		return [][]int{forth, back, nil}, nil
+// variableOrders are the orders in which weighted draws take the variables: both
+// directions, and least entropy first: where one of them hardly reaches a fill, another does.
+func (r *run) variableOrders() [][]int {
+	forth := make([]int, len(r.variables))
+	for i := range forth {
+		forth[i] = i
 	}
-	orders, err := r.options.Order.slots(&r.plan)
-	if err != nil {
-		return nil, err
-	}
-	for i, slots := range orders {
-		var order []int
-		for _, slot := range slots {
-			if n := slices.IndexFunc(r.variables, func(v variable) bool { return slices.Contains(v.slots, slot) }); !slices.Contains(order, n) {
-				order = append(order, n)
-			}
-		}
-		orders[i] = order
-	}
-	return orders, nil
+	back := slices.Clone(forth)
+	slices.Reverse(back)
+	return [][]int{forth, back, nil}
 }
 
 // Rows bounds the model rows that an answer takes; 0 where a sampler is named, where
@@ -397,6 +379,9 @@ func (f *Filler) Rows(template string, o Options) int {
 	plans, err := f.plans(template, o)
 	if err != nil {
 		return 0
+	}
+	if o.Joint == JointChain {
+		return o.Budget.Rows
 	}
 	return len(plans) * o.Budget.Rows
 }
@@ -445,9 +430,12 @@ func (r *run) advance(done, of int, found func() *answer) Progress {
 // state makes a result of an answer.
 func (r *run) state(a *answer) *Result {
 	o := &r.options
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Method: a.method, Seed: o.Seed, Marginals: a.marginals}
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Method: a.method, Marginals: a.marginals}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
+	}
+	if a.method == MethodImportance {
+		result.Seed = &o.Seed
 	}
 	s := &result.Stats
 	*s = Stats{Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Draws: a.draws, DistinctFills: a.distinct,
@@ -461,9 +449,6 @@ func (r *run) state(a *answer) *Result {
 	if a.probability == nil && !a.found {
 		s.LogNormaliser, s.NormaliserError = &a.logZ, &a.relative
 	}
-	if o.Joint == JointChain {
-		s.Order = o.Order
-	}
 	for i := range r.variables {
 		s.Candidates = append(s.Candidates, r.variables[i].categories())
 	}
@@ -472,8 +457,7 @@ func (r *run) state(a *answer) *Result {
 		s.ModelRows += c.Rows
 		s.EnergyEvaluations = c.EnergyEvaluations
 	}
-	s.LongerWords = len(a.longer)
-	if share := r.candidatesShare(a); share > 0 && !a.found && a.longer == nil {
+	if share := r.candidatesShare(a); share > 0 && !a.found {
 		s.CandidatesProbability = &share
 	}
 	top := o.Top
@@ -481,31 +465,23 @@ func (r *run) state(a *answer) *Result {
 		top = max(4*top, 50)
 	}
 	seen := map[string]bool{}
-	listing, at := r.listing(a)
-	for i, f := range listing {
+	for i, state := range a.states {
 		if len(result.Fills) == top {
 			break
 		}
-		ids := f.tokens
-		filled := f.template.Fill(ids)
+		ids := r.tokens(state)
+		filled := r.template.Fill(ids)
 		if seen[filled.Text] {
 			continue
 		}
 		seen[filled.Text] = true
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: f.energy}
-		switch {
-		case at[i] < 0:
-			p, standardError := math.Exp(f.weighted/r.temperature()-a.logZ), 0.0
-			fill.Probability, fill.ProbabilityError = &p, &standardError
-		case !a.found:
-			p, standardError := a.of(at[i], r.temperature())
+		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
+		if !a.found {
+			p, standardError := a.of(i, r.temperature())
 			fill.Probability, fill.ProbabilityError = &p, &standardError
 		}
-		switch {
-		case r.places > 1:
+		if r.places > 1 {
 			fill.Pieces = r.pieces()
-		case a.longer != nil:
-			fill.Pieces = []int{len(ids)}
 		}
 		result.Fills = append(result.Fills, fill)
 	}
@@ -526,10 +502,9 @@ func listedProbability(fills []Fill) *float64 {
 }
 
 // candidatesShare is what the candidates hold of the probability of all fills over the
-// whole vocabulary; 0 where it is not known. A chain rule sums to one by itself, so
-// that its sum over the candidates is their share.
+// whole vocabulary; 0 where it is not known: of several slots.
 func (r *run) candidatesShare(a *answer) float64 {
-	if r.others == nil && r.options.Temperature == 1 && a.probability == nil && (r.options.Joint == JointChain || len(r.template.Slots) == 1 && r.options.Joint != JointFilled) {
+	if r.others == nil && r.options.Temperature == 1 && a.probability == nil && len(r.template.Slots) == 1 && r.options.Joint != JointFilled {
 		return min(math.Exp(a.logZ), 1)
 	}
 	return 0

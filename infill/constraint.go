@@ -315,9 +315,11 @@ func (r *rules) allows(b tokenize.Blank, ids []int) bool {
 	return r.length == nil || characters >= r.MinCharacters && (r.MaxCharacters == 0 || characters <= r.MaxCharacters)
 }
 
-// compile writes the variables of a template, and what judges their tokens together.
-func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allowed func(tokens []int) bool, err error) {
+// compile writes the variables of a template, and what judges their tokens together; cut
+// judges the words that have a pattern.
+func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allowed, cut func(tokens []int) bool, err error) {
 	judged := map[int]tokenize.Blank{}
+	var spelled []tokenize.Blank
 	for _, slots := range tied(len(t.Slots), t.Ties) {
 		blank := slices.IndexFunc(t.Blanks, func(b tokenize.Blank) bool { return slots[0] < b.First+b.Slots })
 		b := t.Blanks[blank]
@@ -326,7 +328,7 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 		case r.patterns[blank] != nil && b.Slots == 1:
 			words, err := r.matching(blank, b, nil)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
 			for _, ids := range words {
 				v.support = append(v.support, ids[0])
@@ -348,6 +350,8 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 				}
 				return found.words, err
 			}
+			v.spell = r.patterns[blank].possible
+			spelled = append(spelled, b)
 			list = append(list, v)
 			continue
 		case fills == nil:
@@ -363,13 +367,14 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 		case slots[0] != b.First:
 			continue // moves with the blank's first slot
 		default:
+			v.listed = true
 			v.slots, v.words = together(slots, fills)
 		}
 		if pins != nil {
 			v = v.pinned(pins)
 		}
 		if v.categories() == 0 {
-			return nil, nil, misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
+			return nil, nil, nil, misfit("slot", "nothing is left for blank %d: loosen its constraints", blank+1)
 		}
 		list = append(list, v)
 	}
@@ -384,7 +389,18 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 			return differ == nil || differ(tokens)
 		}
 	}
-	return list, allowed, nil
+	if spelled != nil {
+		cut = func(tokens []int) bool {
+			for _, b := range spelled {
+				word := tokens[b.First : b.First+b.Slots]
+				if !r.allows(b, word) || !r.filler.cutSo(b, word) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return list, allowed, cut, nil
 }
 
 // differing tells whether no two blanks hold the same tokens, those of one name excepted;
@@ -486,7 +502,7 @@ func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 func (v variable) pinned(pins []int) variable {
 	if v.words == nil {
 		if pin := pins[v.slots[0]]; pin != Free {
-			v.support = []int{pin}
+			v.support, v.listed = []int{pin}, true
 		}
 		return v
 	}

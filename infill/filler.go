@@ -36,6 +36,9 @@ type LanguageModel interface {
 	// MaskedLogProbabilities returns log p of every token for each slot while
 	// all slots hold [MASK], [slots][vocabulary], nats. It runs one row.
 	MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error)
+	// LogProbabilities returns log p of every token at the position of each row, nats,
+	// [rows × vocabulary].
+	LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error)
 	// NewTarget makes the distribution over the slots of a text.
 	NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target, error)
 	// Score returns the log probability of the token at each query's position, nats.
@@ -185,6 +188,10 @@ func (f *Filler) fillText(ctx context.Context, template string, o Options, escap
 	if err != nil {
 		return nil, err
 	}
+	if o.searches() || o.draws() {
+		result, err := f.prove(ctx, model, plans, o, start, observe)
+		return result, cancelled(ctx, err)
+	}
 	results := make([]*Result, len(plans))
 	for i, p := range plans {
 		if results[i], err = f.fill(ctx, model, p, o, start, observe); err != nil {
@@ -227,9 +234,6 @@ func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Optio
 func (r *run) result(ctx context.Context, observe func(Progress)) (*Result, error) {
 	if r.options.answers() {
 		a, err := r.answer(ctx, observe)
-		if err == nil && r.rules != nil && r.target == nil && r.others == nil {
-			err = r.lengthen(ctx, a)
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -139,8 +139,9 @@ type Options struct {
 	// of the first fill, and Budget what that may cost. Only for Auto.
 	Error  float64
 	Budget Budget
-	// Chains is their number; the final state of each is one sample of the papers'
-	// protocol.
+	// Chains is their number, 0 the default one; the final state of each is one sample of
+	// the papers' protocol. Where neither a sampler nor anything that chains alone have is
+	// named, it is the number of independent draws from the chain rule.
 	Chains int
 	// Top is the number of fills to keep.
 	Top int
@@ -254,7 +255,6 @@ func DefaultOptions() Options {
 		},
 		Error:       0.05,
 		Budget:      Budget{Rows: 4000},
-		Chains:      defaultChains,
 		Top:         5,
 		Rank:        RankDistinct,
 		LengthScore: BlankLeftToRight,
@@ -267,8 +267,18 @@ func (o *Options) Answers() bool { return o.answers() }
 // answers tells whether probabilities are asked for, and no chains: neither a sampler
 // nor anything that chains alone have.
 func (o *Options) answers() bool {
-	return o.Sampler == Auto && o.Mode == ModeSample && o.Chains == defaultChains && o.Steps == defaultSteps && o.WarmUp == HalfSteps && o.StepSize == 0 &&
-		o.Balance == "" && o.Gradient == "" && o.Ladder == nil && o.Rank == RankDistinct && o.Initial.Kind == StartModel
+	return o.searches() || o.draws() || o.weighs()
+}
+
+// weighs tells whether fills are enumerated, or weighted draws made: of joints that are not
+// the chain rule.
+func (o *Options) weighs() bool {
+	return o.Joint != JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
+}
+
+// moved tells whether an option is set that chains alone have.
+func (o *Options) moved() bool {
+	return o.Steps != defaultSteps || o.WarmUp != HalfSteps || o.StepSize != 0 || o.Balance != "" || o.Gradient != "" || o.Ladder != nil || o.Initial.Kind != StartModel
 }
 
 // moves is the sampler that moves the chains where there are any.
@@ -360,6 +370,9 @@ func (o Options) settled() (settled Options, adapt bool) {
 		return o, false // no chains, so nothing of what moves them
 	}
 	o.Sampler = o.moves()
+	if o.Chains == 0 {
+		o.Chains = defaultChains
+	}
 	if o.Candidates == AutoCandidates {
 		o.Candidates = defaultCandidates
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"infill/samplers"
 	"infill/tokenize"
 )
 
@@ -163,6 +164,55 @@ func (p *pattern) from(state int, pieces []int) []move {
 		p.goes[state] = list
 	}
 	return list
+}
+
+// possible are the pieces, ascending, that a place of a word may have beside those that are
+// known: word holds samplers.Open where a piece is not.
+func (p *pattern) possible(word []int, at int) []int {
+	movesFrom := func(place, state int) []move {
+		if place == 0 {
+			return p.starts
+		}
+		return p.from(state, p.filler.going())
+	}
+	states := map[int]bool{0: true}
+	for place := range at {
+		next := map[int]bool{}
+		for state := range states {
+			for _, m := range movesFrom(place, state) {
+				if word[place] == samplers.Open || word[place] == m.token {
+					next[m.state] = true
+				}
+			}
+		}
+		states = next
+	}
+	ending := map[move]bool{} // by place and state
+	var ends func(place, state int) bool
+	ends = func(place, state int) bool {
+		if place == len(word) {
+			return p.ends(state)
+		}
+		key := move{place, state}
+		known, ok := ending[key]
+		if !ok {
+			known = slices.ContainsFunc(movesFrom(place, state), func(m move) bool {
+				return (word[place] == samplers.Open || word[place] == m.token) && ends(place+1, m.state)
+			})
+			ending[key] = known
+		}
+		return known
+	}
+	var tokens []int
+	for state := range states {
+		for _, m := range movesFrom(at, state) {
+			if ends(at+1, m.state) {
+				tokens = append(tokens, m.token)
+			}
+		}
+	}
+	slices.Sort(tokens)
+	return slices.Compact(tokens)
 }
 
 // A spelling is a word of so many pieces, or the beginning of one.

@@ -28,6 +28,9 @@ type plan struct {
 	// allowed judges the tokens of all slots where the variables' supports cannot
 	// say it all; nil: everything is allowed.
 	allowed func(tokens []int) bool
+	// cut judges words that are spelled piece by piece: whether the tokenizer would cut
+	// them so; nil: there are none.
+	cut func(tokens []int) bool
 	// others are those of the further texts, their variables in the order of these.
 	others []*plan
 	// rules are not nil where the only blank may take a word of several pieces, too.
@@ -115,7 +118,7 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 		}
 		t.KeepCase = o.Case == CaseKeep
 		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
-		if p.variables, p.allowed, err = rules.compile(t, o.Pins); err != nil {
+		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
 				var option *OptionError
 				if errors.As(err, &option) { // nothing constrains it but the model

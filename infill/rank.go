@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"infill/lm"
 	"infill/samplers"
 	"infill/tokenize"
@@ -22,7 +20,7 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 		return nil, err
 	}
 	o := r.options
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Seed: o.Seed, Stats: r.stats(s)}
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Seed: &o.Seed, Stats: r.stats(s)}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
 	}
@@ -177,7 +175,7 @@ func (r *run) warnings(result *Result) []string {
 
 // tooFew warns of fewer fills than wanted, unless no others exist.
 func tooFew(results []*Result, found, wanted int) []string {
-	if found >= wanted || !slices.ContainsFunc(results, func(r *Result) bool { return r.Method != MethodExact }) {
+	if found >= wanted || !slices.ContainsFunc(results, func(r *Result) bool { return r.Method != MethodExact && (r.Proven == nil || !*r.Proven) }) {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise the temperature", wanted, found)}
@@ -245,13 +243,9 @@ func merge(results []*Result, o Options) *Result {
 		}
 	}
 	merged.Marginals = nil
-	weighLengths(results, &merged)
+	merged.Stats.LogNormaliser, merged.Stats.NormaliserError, merged.Stats.CandidatesProbability, merged.Stats.Candidates = nil, nil, nil, nil
 	// Stable, so that of equal scores the shorter fill comes first.
 	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
-	if listsAlone(&merged, o) {
-		// A list is a distribution over what it lists.
-		slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Probability, *a.Probability) })
-	}
 	if o.Rank == RankDistinct {
 		seen := map[string]bool{}
 		merged.Fills = slices.DeleteFunc(merged.Fills, func(f Fill) bool {
@@ -269,59 +263,6 @@ func merge(results []*Result, o Options) *Result {
 	}
 	merged.Warnings = append(merged.Warnings, tooFew(results, len(merged.Fills), o.Top)...)
 	return &merged
-}
-
-// weighLengths makes the probabilities of fills of several lengths those among all of
-// them, each length being taken for as likely as the others: a chain rule sums to one
-// over the fills of each. Other joints do not compare, and stay as they are.
-func weighLengths(results []*Result, merged *Result) {
-	s := &merged.Stats
-	s.LogNormaliser, s.NormaliserError, s.CandidatesProbability, s.Candidates = nil, nil, nil, nil
-	var logZ []float64
-	for _, r := range results {
-		if r.Stats.LogNormaliser == nil || r.Stats.Joint != JointChain {
-			return
-		}
-		logZ = append(logZ, *r.Stats.LogNormaliser)
-		if r.Method != MethodExact {
-			merged.Method = r.Method
-		}
-	}
-	total := floats.LogSumExp(logZ)
-	at := 0
-	for i, r := range results {
-		share := math.Exp(logZ[i] - total)
-		// P = exp(U)/Z_i · Z_i/Σ Z: the error of Z_i cancels, that of the sum stays.
-		relative := 0.0
-		for j, other := range results {
-			relative = math.Hypot(relative, math.Exp(logZ[j]-total)**other.Stats.NormaliserError)
-		}
-		for range r.Fills {
-			f := &merged.Fills[at]
-			p := *f.Probability * share
-			e := p * relative
-			f.Probability, f.ProbabilityError = &p, &e
-			at++
-		}
-	}
-}
-
-// listsAlone tells whether the lengths are those of listed words, so that probabilities
-// rank them.
-func listsAlone(merged *Result, o Options) bool {
-	if !o.answers() || merged.Stats.Joint != JointChain {
-		return false
-	}
-	for i := range merged.Blanks {
-		pieces := map[int]bool{}
-		for _, f := range merged.Fills {
-			pieces[f.Pieces[i]] = true
-		}
-		if len(pieces) > 1 && o.Words[i+1] == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // worse is the worse of two numbers that may be missing.

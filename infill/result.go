@@ -3,19 +3,24 @@ package infill
 // Result is what filling one template gives. Its JSON is part of the command's
 // contract: fields may be added, never renamed.
 type Result struct {
-	// Format is the version of this form, 2; the first had no such field.
+	// Format is the version of this form, 3; the first had no such field.
 	Format   int    `json:"format"`
 	Template string `json:"template"`
 	// Together are the further templates that were filled alike, see Options.Together.
 	Together  []string `json:"together,omitempty"`
 	Model     Model    `json:"model"`
 	Signature string   `json:"signature"`
-	Seed      uint64   `json:"seed"`
-	// Method tells where probabilities come from: MethodExact or MethodImportance where
-	// the sampler is Auto, and else the sampler's name; "" where the fills follow no known
-	// law.
+	// Seed is that of the random numbers; nil where none was needed.
+	Seed *uint64 `json:"seed,omitempty"`
+	// Method tells where probabilities come from: MethodSearch, MethodDraws, MethodExact or
+	// MethodImportance where the sampler is Auto, and else the sampler's name; "" where the
+	// fills follow no known law.
 	Method string `json:"method"`
-	Fills  []Fill `json:"samples"`
+	// Proven tells, of MethodSearch, that no fill that the blanks may take is likelier than
+	// those listed, and LeftOutAtMost bounds the probability of every other fill.
+	Proven        *bool    `json:"proven,omitempty"`
+	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
+	Fills         []Fill   `json:"samples"`
 	// Marginals are the likeliest values of each blank, whatever the others hold,
 	// [blanks][values]; nil where a named sampler filled, and where a template has
 	// several lengths.
@@ -33,14 +38,17 @@ type Result struct {
 }
 
 // resultFormat is Result.Format.
-const resultFormat = 2
+const resultFormat = 3
 
 // Marginal is a value of one blank with its probability.
 type Marginal struct {
-	Text          string  `json:"text"`
-	TokenIDs      []int   `json:"token_ids"` // of the blank's slots
-	Probability   float64 `json:"probability"`
-	StandardError float64 `json:"probability_error"` // 0 where enumerated
+	Text     string `json:"text"`
+	TokenIDs []int  `json:"token_ids"` // of the blank's slots
+	// Probability has the standard error StandardError, 0 where it has none. Of MethodSearch
+	// it is what the beginnings that were followed hold, and AtMost what it may be at most.
+	Probability   float64  `json:"probability"`
+	StandardError float64  `json:"probability_error"`
+	AtMost        *float64 `json:"probability_at_most,omitempty"`
 }
 
 // Fill is one ranked fill: what all blanks hold.
@@ -118,11 +126,7 @@ type Stats struct {
 	// whole vocabulary, nil where it is not known; ListedProbability is what the fills
 	// of the result hold of that of the candidates.
 	CandidatesProbability *float64 `json:"candidates_probability,omitempty"`
-	// LongerWords is how many words of several pieces are candidates too, the likeliest
-	// that a search has met; their log-likelihoods compare by probability alone, in which
-	// the prior of their number of pieces enters.
-	LongerWords       int      `json:"longer_words,omitempty"`
-	ListedProbability *float64 `json:"listed_probability,omitempty"`
+	ListedProbability     *float64 `json:"listed_probability,omitempty"`
 	// LogNormaliser is the logarithm of the sum of exp(U/T) over the candidates' fills,
 	// and NormaliserError the relative standard error of that sum; nil where a named
 	// sampler filled.

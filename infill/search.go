@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"infill/lm"
 	"infill/samplers"
 )
 
@@ -101,71 +100,7 @@ func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int
 // beamRows is what beams in so many orders take at most for each fill that they are wide:
 // a row a slot, and the energy.
 func (r *run) beamRows(orders int) float64 {
-	if r.options.Joint == JointChain {
-		return float64(orders*orders*len(r.variables)) * r.texts()
-	}
 	return float64(orders*2*len(r.variables)) * r.texts()
-}
-
-// wholeTarget is a target that knows its conditionals over the whole vocabulary too, as
-// that of a model does: [lm.Target].
-type wholeTarget interface {
-	lm.Target
-	LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error
-}
-
-// whole makes these the conditionals.
-type whole struct{ wholeTarget }
-
-var _ samplers.MaskedConditionalTarget = whole{}
-
-// LogMaskedConditionals implements samplers.MaskedConditionalTarget, but for sums of one.
-func (w whole) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
-	return w.LogMaskedProbabilities(ctx, states, open, logp)
-}
-
-// widen looks for the likeliest fills under the chain rule with wider and wider beams. A
-// mean over orders that is as much as the tenth fill's has an order that gives as much, and
-// gives it to the fill's beginning too: beams that follow all such beginnings find all
-// fills as likely. Where they do not come to that, they take up to about half of the rows
-// that the answer has taken, for wide ones find more than narrow ones.
-func (r *run) widen(ctx context.Context, orders [][]int, known *found, watched func(samplers.Target) samplers.Target) error {
-	model, ok := r.target.(wholeTarget)
-	if !ok {
-		return nil
-	}
-	target := watched(whole{model})
-	t, start := r.temperature(), r.target.Counts().Rows
-	var last int64 // rows of the last beams: the next may take as many again
-	for wide := beamWidth; float64(wide)*r.beamRows(len(orders)) <= r.left() && r.target.Counts().Rows+last <= start+start/2; wide *= 2 {
-		before, all := r.target.Counts().Rows, true
-		for _, order := range orders {
-			rule, err := samplers.NewChainRule(target, order)
-			if err != nil {
-				return err
-			}
-			best := known.best(climbed)
-			// Less what rounding may take from it.
-			floor := known.energy[best[len(best)-1]]*t - 1e-6
-			states, energy, every, err := rule.Above(ctx, floor, wide)
-			if err != nil {
-				return err
-			}
-			if err := target.Energy(ctx, states, energy); err != nil {
-				return err
-			}
-			for i := range energy {
-				energy[i] /= t
-			}
-			known.add(states, energy)
-			all = all && every
-		}
-		if all {
-			return nil
-		}
-		last = r.target.Counts().Rows - before
-	}
-	return nil
 }
 
 // seed looks at the likeliest fill of each likely value of each blank: words that belong

@@ -103,6 +103,7 @@ func (t Option) fault(o *Options) string {
 // asking for more memory than there is.
 const (
 	maxChains     = 1 << 16
+	maxTop        = 10000
 	maxSteps      = 1 << 24
 	maxRungs      = 64
 	maxPieces     = 16 // of a blank that can be written
@@ -139,6 +140,15 @@ func newTable() []Option {
 	decodes := func(o *Options) bool { return o.Mode == ModeDecode }
 	searches := func(o *Options) bool { return o.Mode == ModeBest }
 	named := func(o *Options) bool { return !o.answers() }
+	// proven tells why an option of weighted draws says nothing of a search.
+	proven := func(of string, given func(o *Options) bool) func(o *Options) string {
+		return func(o *Options) string {
+			if given(o) && (o.searches() || o.draws()) {
+				return "the chain rule needs no " + of + ": leave it out, or take joint pll or a sampler"
+			}
+			return ""
+		}
+	}
 	balances := strings.Join(samplers.BalanceNames(), ", ")
 	starts := []StartKind{StartModel, StartRandom, StartShared, StartMask}
 	return []Option{
@@ -182,21 +192,22 @@ func newTable() []Option {
 			set:     func(o *Options, text string) bool { return o.read(text) == nil },
 			explain: func(text string) error { return new(Sampling).read(text) },
 		},
-		numeric(Option{Name: "error", Kind: "E", Help: "relative standard error wanted of the first fill's probability", Values: strings.Fields("0.01 0.02 0.05 0.1 0.2"),
+		numeric(Option{Name: "error", Kind: "E", Help: "of joint pll: relative standard error wanted of the first fill's probability", Values: strings.Fields("0.01 0.02 0.05 0.1 0.2"),
 			want: "a number above 0, at most 1, as in 0.05", useless: []useless{{named, "runs the steps that it is given: leave it out"}},
+			check: proven("accuracy", func(o *Options) bool { return o.Error != DefaultOptions().Error }),
 		}, func(o *Options) *float64 { return &o.Error }, "", 0, math.SmallestNonzeroFloat64, 1),
 		{
-			Name: "budget", Kind: "{ROWS|SECONDSs}", Help: "model rows, or seconds as in 2s, that reaching the error may cost", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
+			Name: "budget", Kind: "{ROWS|SECONDSs}", Help: "model rows, or seconds as in 2s, that an answer may cost", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
 			want:    "a number of model rows above 0, or seconds above 0, as in 2s",
 			useless: []useless{{named, "runs the steps that it is given: leave it out"}},
 			get:     func(o *Options) string { return o.Budget.String() },
 			set:     func(o *Options, text string) bool { return o.Budget.set(text) },
 		},
-		numeric(Option{Name: "samples", Kind: "N", Unit: "chains", Help: "chains of a named sampler, each of which ends in one sample",
-			Values: strings.Fields("1 5 10 25 50 100"), want: fmt.Sprintf("a whole number from 1 to %d", maxChains)},
-			func(o *Options) *int { return &o.Chains }, "", 0, 1, maxChains),
-		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: "a whole number of 1 or more"},
-			func(o *Options) *int { return &o.Top }, "", 0, 1, math.MaxInt),
+		numeric(Option{Name: "samples", Kind: "{auto|N}", Unit: "chains", Help: "independent draws from the model; of a named sampler its chains, each of which ends in one sample, 25 by default",
+			Values: strings.Fields("auto 1 5 10 25 50 100"), want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
+			func(o *Options) *int { return &o.Chains }, auto, 0, 1, maxChains),
+		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: fmt.Sprintf("a whole number from 1 to %d", maxTop)},
+			func(o *Options) *int { return &o.Top }, "", 0, 1, maxTop),
 		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true, Help: "steps of each chain, the warm-up included",
 			Values: strings.Fields("0 10 20 50 100 200 500 1000"), want: fmt.Sprintf("a whole number from 0 to %d", maxSteps),
 			check: func(o *Options) string {
@@ -231,8 +242,9 @@ func newTable() []Option {
 				return o.Balance == "" || new(samplers.Balance).Set(text) == nil
 			},
 		},
-		numeric(Option{Name: "candidates", Kind: "{auto|N}", Unit: "tokens", Sampling: true, Help: "keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
-			Values: strings.Fields("auto 10 50 100 250 500 1000 0"), want: "auto, or a whole number of 0 (the whole vocabulary) or more"},
+		numeric(Option{Name: "candidates", Kind: "{auto|N}", Unit: "tokens", Sampling: true, Help: "of samplers and joint pll: keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
+			Values: strings.Fields("auto 10 50 100 250 500 1000 0"), want: "auto, or a whole number of 0 (the whole vocabulary) or more",
+			check: proven("candidates", func(o *Options) bool { return o.Candidates != AutoCandidates })},
 			func(o *Options) *int { return &o.Candidates }, auto, AutoCandidates, 0, math.MaxInt),
 		choice(Option{Name: "joint", Sampling: true, Help: "what the likelihood of several slots is: the chain rule, the pseudo-log-likelihood, the closest to the conditionals of two, or nothing masked",
 			check: func(o *Options) string {

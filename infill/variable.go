@@ -24,8 +24,11 @@ type variable struct {
 	// find gives the words from the log-probabilities of the slots, where they have a
 	// pattern and are not known before; it is nil for other variables.
 	find func(logp [][]float32) ([][]int, error)
-	// listed tells that the user named the support, which is then not narrowed
-	// to the likely tokens.
+	// spell gives the pieces that a place of a word with a pattern may have beside the known
+	// ones; nil for other variables.
+	spell func(word []int, place int) []int
+	// listed tells that the user named what it takes: the support is then not narrowed to
+	// the likely tokens, and probabilities are among what is listed.
 	listed bool
 }
 

@@ -29,10 +29,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 	if err != nil {
 		return nil, err
 	}
-	orders, err := r.variableOrders()
-	if err != nil {
-		return nil, err
-	}
+	orders := r.variableOrders()
 	r.pricedFrom, r.pricedRows = time.Now(), r.target.Counts().Rows
 	known := newFound(len(r.variables))
 	var draws *samplers.Importance
@@ -65,31 +62,21 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 	if err := r.search(ctx, target, orders, known); err != nil {
 		return nil, err
 	}
-	// Weights of the chain rule's own joint hardly differ: what is known would add to
-	// their error instead of taking from it, and beams find what is likely.
-	stray := o.Joint != JointChain
-	if stray {
-		if err := r.seed(ctx, target, known); err != nil {
-			return nil, err
-		}
-		if _, err := r.climb(ctx, target, known); err != nil {
-			return nil, err
-		}
+	if err := r.seed(ctx, target, known); err != nil {
+		return nil, err
+	}
+	if _, err := r.climb(ctx, target, known); err != nil {
+		return nil, err
 	}
 	if draws, err = samplers.NewImportance(target, orders...); err != nil {
 		return nil, err
 	}
-	if stray {
-		draws.Know(known.states, known.energy)
-	}
+	draws.Know(known.states, known.energy)
 	streams := samplers.Streams(o.Seed, r.label, drawnAtOnce)
 	// What a draw takes at most, until it is known: a row a slot in each order, and the
 	// energy.
 	slots := float64(len(r.variables)) * r.texts()
-	price := slots * float64(len(orders))
-	if stray {
-		price += slots
-	}
+	price := slots * float64(len(orders)+1)
 	quiet, all := 0, 0
 	for {
 		n := int(max(2, min(drawnAtOnce, r.left()/price)))
@@ -103,19 +90,17 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			known.add(draws.State(i), []float64{draws.Energy(i)})
 		}
 		quiet++
-		if stray {
-			around, err := r.climb(ctx, target, known)
-			if err != nil {
-				return nil, err
-			}
-			if !around {
-				quiet = 0
-			}
+		around, err := r.climb(ctx, target, known)
+		if err != nil {
+			return nil, err
+		}
+		if !around {
+			quiet = 0
 		}
 		z := draws.Normaliser()
 		// Draws whose rows are all remembered take none, and still have to come to an end.
 		spent := r.left() < 2*price || o.Budget.Rows > 0 && all >= o.Budget.Rows
-		if stray && slices.Max(known.best(climbed)) >= known0 {
+		if slices.Max(known.best(climbed)) >= known0 {
 			// What was just found belongs to the likeliest: draws tell what it is worth
 			// once it is known, and whether there is more of its kind.
 			quiet = 0
@@ -128,7 +113,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		// Few draws that met nothing heavy believe themselves, unless their error is as
 		// large as all that is not known.
-		done := z.Believable() && z.Error <= o.Error && (!stray || quiet >= quietBatches && (z.Rough() || z.Draws >= believedAfter))
+		done := z.Believable() && z.Error <= o.Error && quiet >= quietBatches && (z.Rough() || z.Draws >= believedAfter)
 		if !done && !spent {
 			if observe != nil {
 				observe(r.advance(int(r.share()*100), 100, r.sofar))
@@ -138,13 +123,8 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		if math.IsNaN(z.Log) || math.IsInf(z.Log, 0) {
 			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
 		}
-		if !stray { // after the draws, with which it shares rows
-			if err := r.widen(ctx, orders, known, watched); err != nil {
-				return nil, err
-			}
-		}
 		a := r.weighed(draws, z, known)
-		a.missed, a.few, a.news = !done, all < drawnAtOnce, stray && quiet < quietBatches
+		a.missed, a.few, a.news = !done, all < drawnAtOnce, quiet < quietBatches
 		return a, nil
 	}
 }

@@ -295,7 +295,6 @@ func join(before, group *Result, end, top int) *Result {
 	s.EffectiveDraws, s.ParetoK = worse(s.EffectiveDraws, t.EffectiveDraws, math.Min), worse(s.ParetoK, t.ParetoK, math.Max)
 	s.Draws = max(s.Draws, t.Draws)
 	s.Lengths = nil
-	s.LongerWords += t.LongerWords
 	s.Slots += t.Slots
 	s.ModelRows += t.ModelRows
 	s.EnergyEvaluations += t.EnergyEvaluations

@@ -97,3 +97,40 @@ func (m *MaskedLM) template(ids, slots []int) ([]int64, error) {
 	}
 	return row, nil
 }
+
+// Row asks for the distribution of one position of a text.
+type Row struct {
+	IDs      []int // [CLS], [SEP] and [MASK] included
+	Position int
+}
+
+// LogProbabilities returns log p of every token at the position of each row, in nats,
+// [rows × vocabulary]. The rows have the same number of tokens.
+func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float32, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	var b batch
+	b.reset(len(rows[0].IDs), 1, 0, true)
+	for _, r := range rows {
+		if len(r.IDs) != b.tokens || r.Position < 0 || r.Position >= b.tokens {
+			return nil, fmt.Errorf("a row of %d tokens, asked for position %d, among rows of %d tokens", len(r.IDs), r.Position, b.tokens)
+		}
+		if err := m.check(r.IDs); err != nil {
+			return nil, err
+		}
+		for _, id := range r.IDs {
+			b.ids = append(b.ids, int64(id))
+		}
+		b.queries = append(b.queries, int64(r.Position))
+	}
+	b.targets = make([]int64, len(rows))
+	if err := m.run(ctx, &b); err != nil {
+		return nil, err
+	}
+	logp, v := make([][]float32, len(rows)), m.Vocabulary()
+	for i := range logp {
+		logp[i] = b.vocabulary[i*v : (i+1)*v : (i+1)*v]
+	}
+	return logp, nil
+}

@@ -282,7 +282,7 @@ func resultForm(blanks int, verbose bool) form[*infill.Result] {
 				}
 				row := []string{
 					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), allDigits(s.LogLikelihood),
-					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), strconv.FormatUint(r.Seed, 10), unfinished,
+					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), seedOrNone(r.Seed), unfinished,
 				}
 				row = append(row, s.Values...)
 				rows = append(rows, append(row, make([]string, len(header)-len(row))...))
@@ -414,9 +414,59 @@ func marginals(r *infill.Result, width int) string {
 		for i, v := range values[:min(len(values), most)] {
 			line += map[bool]string{true: " ", false: ", "}[i == 0] + oneLine(v.Text) + " " + probability(v.Probability, &v.StandardError, true)
 		}
+		if open := notFollowed(values); open >= 0.0005 {
+			line += fmt.Sprintf("; each may have up to %s more", probability(open, nil, false))
+		}
 		b.WriteString(wrap(line, width, "") + "\n")
 	}
 	return b.String() + "\n"
+}
+
+// notFollowed is what each value of a blank may have beside what it is known to have.
+func notFollowed(values []infill.Marginal) (open float64) {
+	for _, v := range values {
+		if v.AtMost != nil {
+			open = max(open, *v.AtMost-v.Probability)
+		}
+	}
+	return open
+}
+
+// searchFooter tells what a search has proven.
+func searchFooter(r *infill.Result) string {
+	cost := fmt.Sprintf("%s, %.2f s%s", counted(r.Stats.ModelRows, "model row"), r.Stats.Seconds, withSeed(r.Seed))
+	n := "the likeliest"
+	if len(r.Fills) > 1 {
+		n = fmt.Sprintf("the %d likeliest", len(r.Fills))
+	}
+	switch {
+	case *r.LeftOutAtMost == 0:
+		return "all that the blanks may take; " + cost
+	case *r.Proven:
+		return n + ", proven: nothing that the blanks may take is more probable; " + cost
+	}
+	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s; %s", n, atMost(*r.LeftOutAtMost), cost)
+}
+
+// atMost writes a bound in percent, rounded up.
+func atMost(p float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 2, 64) + " %"
+}
+
+// withSeed ends a line with the seed, where something was random.
+func withSeed(seed *uint64) string {
+	if seed == nil {
+		return ""
+	}
+	return fmt.Sprintf(", seed %d", *seed)
+}
+
+func seedOrNone(seed *uint64) string {
+	if seed == nil {
+		return ""
+	}
+	return strconv.FormatUint(*seed, 10)
 }
 
 // answerFooter tells how probabilities were found, and what they hold.
@@ -424,6 +474,10 @@ func answerFooter(r *infill.Result) []string {
 	s := r.Stats
 	how := r.Method + ": "
 	switch r.Method {
+	case infill.MethodSearch:
+		return []string{searchFooter(r)}
+	case infill.MethodDraws:
+		return []string{fmt.Sprintf("%s from the model, %s different; %s, %.2f s%s", counted(s.Draws, "independent draw"), counted(s.DistinctFills, "fill"), counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))}
 	case "":
 		how = "no fill was looked at"
 		if s.DistinctFills > 0 {
@@ -431,22 +485,17 @@ func answerFooter(r *infill.Result) []string {
 		}
 	case infill.MethodExact:
 		how += fmt.Sprintf("all %s of the candidates", counted(s.DistinctFills, "fill"))
-		if s.LongerWords > 0 {
-			how += fmt.Sprintf(", %s of several pieces among them", counted(s.LongerWords, "word"))
-		}
 	case infill.MethodImportance:
 		how += fmt.Sprintf("%s of the chain rule, worth %.0f", counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
 	if s.PLLTemperature != nil {
 		how += fmt.Sprintf(", at the model's temperature %.3g", *s.PLLTemperature)
 	}
-	lines := []string{fmt.Sprintf("%s, %s, %.2f s, seed %d", how, counted(s.ModelRows, "model row"), s.Seconds, r.Seed)}
+	lines := []string{fmt.Sprintf("%s, %s, %.2f s%s", how, counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))}
 	if s.ListedProbability != nil {
 		held := "these hold " + probability(*s.ListedProbability, nil, false)
 		if s.CandidatesProbability != nil {
 			held += fmt.Sprintf(" of the candidates' probability, the candidates (%s) hold %s of all", joined(s.Candidates, "%d", ", "), probability(*s.CandidatesProbability, nil, false))
-		} else if s.LongerWords > 0 {
-			held += " of the candidates' probability"
 		} else if s.Candidates != nil {
 			held += fmt.Sprintf(" of the probability of the candidates (%s)", joined(s.Candidates, "%d", ", "))
 		}
@@ -469,7 +518,7 @@ func footer(r *infill.Result, verbose bool) []string {
 		return append(lines, answerFooter(r)...)
 	}
 	if r.Method == "" && r.Unfinished {
-		return append(lines, fmt.Sprintf("%s, %s × %s, %s, %.2f s, seed %d", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"), counted(s.ModelRows, "model row"), s.Seconds, r.Seed))
+		return append(lines, fmt.Sprintf("%s, %s × %s, %s, %.2f s%s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"), counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)))
 	}
 	how := fmt.Sprintf("%s, %s × %s", s.Sampler, counted(s.Chains, "chain"), counted(s.Steps, "step"))
 	switch s.Mode {
@@ -514,11 +563,11 @@ func footer(r *infill.Result, verbose bool) []string {
 		moves = append(moves, fmt.Sprintf("split R-hat %.2f, %.0f effective draws of the log-likelihood", *s.SplitRHat, *s.EffectiveDraws))
 	}
 	if !verbose {
-		return append(lines, fmt.Sprintf("%s, %.2f s, seed %d", counted(s.ModelRows, "model row"), s.Seconds, r.Seed))
+		return append(lines, fmt.Sprintf("%s, %.2f s%s", counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)))
 	}
 	return append(lines,
 		strings.Join(moves, ", "),
-		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s, seed %d",
-			withError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), counted(s.ModelRows, "model row"), s.Seconds, r.Seed),
+		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s%s",
+			withError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)),
 	)
 }

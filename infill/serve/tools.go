@@ -47,7 +47,7 @@ type toolFill struct {
 
 type fillAnswer struct {
 	Fills    []toolFill `json:"fills"`
-	Seed     uint64     `json:"seed"`
+	Seed     *uint64    `json:"seed,omitempty"`
 	Warnings []string   `json:"warnings"`
 }
 

@@ -1,0 +1,477 @@
+package infill
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+
+	"infill/samplers"
+)
+
+// MethodSearch finds the likeliest fills under the chain rule, and proves them: their
+// probabilities are the model's own.
+const MethodSearch = "search"
+
+// MethodDraws makes independent draws from the model, word after word.
+const MethodDraws = "draws"
+
+const (
+	// mostListed is up to how many fills lists of words are summed over one by one.
+	mostListed = 4096
+	// listError is the relative standard error to which draws tell what longer lists hold,
+	// and listDraws how many are made at once.
+	listError, listDraws = 0.02, 64
+)
+
+// searches tells whether the likeliest fills are searched for, and proven.
+func (o *Options) searches() bool {
+	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
+}
+
+// draws tells whether independent draws are made.
+func (o *Options) draws() bool {
+	return o.Joint == JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains > 0 && !o.moved()
+}
+
+// proof is a search for the likeliest fills of a template, of all lengths that its blanks
+// may have.
+type proof struct {
+	filler  *Filler
+	options Options
+	began   time.Time
+	runs    []*run // of each length, for what is said of it
+	texts   []*textLaw
+	laws    []samplers.Law
+	search  *samplers.Search
+	rows    int64
+	// logShare is what lists hold of the law, 0 where nothing is listed, with its relative
+	// standard error.
+	logShare, shareError float64
+	complete             bool // all fills of the lists were found
+	observe              func(Progress)
+}
+
+// prove fills a template by search, or by draws.
+func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
+	p := &proof{filler: f, options: o, began: start, observe: observe}
+	if err := p.prepare(ctx, model, plans); err != nil {
+		return nil, err
+	}
+	if o.draws() {
+		return p.draw(ctx)
+	}
+	if err := p.run(ctx); err != nil {
+		if ctx.Err() == nil || len(p.search.Found()) == 0 {
+			return nil, err
+		}
+		result := p.result()
+		result.Unfinished = true
+		result.Warnings = slices.Insert(result.Warnings, 0, "unfinished: interrupted before the end: "+p.leftOut(result))
+		return result, err
+	}
+	result := p.result()
+	if len(result.Fills) == 0 {
+		if p.search.Proven() {
+			return nil, misfit("slot", "the constraints forbid every fill: loosen them")
+		}
+		return nil, misfit("budget", "%s found no fill of %d slots: give more", o.Budget.text(), p.texts[0].texts[0].number)
+	}
+	return result, nil
+}
+
+// prepare makes a law of each length.
+func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*plan) error {
+	weights := slices.Repeat([]float64{-math.Log(float64(len(plans)))}, len(plans))
+	if rules := plans[0].rules; rules != nil && p.options.searches() {
+		for n := 2; n <= wordPieces && len(plans[0].template.IDs)+n-1 <= p.filler.maxPositions; n++ {
+			longer, err := rules.longWord(plans[0], n)
+			if err != nil {
+				return err
+			}
+			plans, weights = append(plans, longer), append(weights, math.Log(piecesPrior[n]))
+		}
+	}
+	for i, plan := range plans {
+		text, err := p.filler.newLaw(ctx, model, plan, p.options.Temperature, &p.rows)
+		if err != nil {
+			return err
+		}
+		law, err := text.law(p.options.Order, weights[i])
+		if err != nil {
+			return err
+		}
+		r := &run{filler: p.filler, model: model, options: p.options, plan: *plan, logp: text.root}
+		r.foreign()
+		for n := range r.variables {
+			r.hint(&r.variables[n], text.root)
+		}
+		p.runs, p.texts, p.laws = append(p.runs, r), append(p.texts, text), append(p.laws, law)
+	}
+	var err error
+	p.search, err = samplers.NewSearch(p.laws)
+	return err
+}
+
+// room is how many model rows the budget still affords.
+func (p *proof) room() int {
+	b := p.options.Budget
+	if b.Seconds > 0 {
+		if time.Since(p.began).Seconds() >= b.Seconds {
+			return 0
+		}
+		return math.MaxInt
+	}
+	return max(0, b.Rows-int(p.rows))
+}
+
+// run searches until as many fills as are wanted are proven, and finds what lists hold.
+func (p *proof) run(ctx context.Context) error {
+	tell := func() {}
+	if p.observe != nil {
+		tell = func() {
+			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.share()), Steps: 100, Pieces: p.runs[0].pieces()}
+			if len(p.search.Found()) > 0 {
+				progress.Answer = p.result
+			}
+			p.observe(progress)
+		}
+	}
+	listed, states := p.listed()
+	wanted := p.options.Top
+	if listed && states <= mostListed {
+		wanted = max(wanted, int(states))
+	}
+	for {
+		if err := p.search.Run(ctx, wanted, p.room, tell); err != nil {
+			return err
+		}
+		// Fills that read alike are listed once.
+		missing := p.options.Top - len(p.result().Fills)
+		if missing <= 0 || !p.search.Proven() || len(p.search.Found()) < wanted {
+			break
+		}
+		wanted += max(missing, wanted/2)
+	}
+	if !listed {
+		return nil
+	}
+	if p.complete = p.search.Proven() && states <= mostListed; p.complete {
+		var logs []float64
+		for _, f := range p.search.Found() {
+			logs = append(logs, f.LogProbability)
+		}
+		if p.logShare = 0; len(logs) > 0 {
+			p.logShare = floats.LogSumExp(logs)
+		}
+		return nil
+	}
+	return p.estimate(ctx)
+}
+
+// estimate finds by draws what lists hold of the law.
+func (p *proof) estimate(ctx context.Context) error {
+	laws := slices.Clone(p.laws)
+	for i := range laws {
+		laws[i].Support, laws[i].Allows = p.texts[i].listedSupport, nil
+	}
+	streams := samplers.Streams(p.options.Seed, p.label()+"\x00lists", listDraws)
+	share, err := samplers.EstimateShare(ctx, laws, listError, streams, func(int) bool { return p.room() > 0 })
+	p.logShare, p.shareError = share.Log, share.Error
+	return err
+}
+
+// label names the random streams.
+func (p *proof) label() string {
+	return strings.Join(append([]string{p.runs[0].typed.Text}, p.options.Together...), "\x00")
+}
+
+// share is what of the budget is used up.
+func (p *proof) share() float64 {
+	b := p.options.Budget
+	if b.Seconds > 0 {
+		return min(1, time.Since(p.began).Seconds()/b.Seconds)
+	}
+	return min(1, float64(p.rows)/float64(b.Rows))
+}
+
+// listed tells whether a blank has a list, and how many fills the lists make where all have.
+func (p *proof) listed() (any bool, states float64) {
+	for _, text := range p.texts {
+		n := 1.0
+		for i := range text.plan.variables {
+			v := &text.plan.variables[i]
+			if any = any || v.listed; !v.listed {
+				n = math.Inf(1)
+			}
+			n *= float64(v.categories())
+		}
+		states += n
+	}
+	return any, states
+}
+
+// result is what is known so far.
+func (p *proof) result() *Result {
+	o := &p.options
+	r := p.newResult(MethodSearch)
+	proven := p.search.Proven()
+	r.Proven = &proven
+	seen := map[string]bool{}
+	found := p.search.Found()
+	at := 0
+	for ; at < len(found) && len(r.Fills) < o.Top; at++ {
+		fill, text := p.fill(found[at])
+		if seen[text] {
+			continue
+		}
+		seen[text] = true
+		fill.Rank = len(r.Fills) + 1
+		r.Fills = append(r.Fills, fill)
+	}
+	if !p.complete || at < len(found) {
+		bound := p.search.LeftOut()
+		if at < len(found) {
+			bound = found[at].LogProbability
+		}
+		most := min(1, math.Exp(bound-p.logShare))
+		r.LeftOutAtMost = &most
+	} else {
+		r.LeftOutAtMost = new(float64)
+	}
+	r.Stats.DistinctFills = len(found)
+	r.Stats.ListedProbability = listedProbability(r.Fills)
+	r.Marginals = p.marginals(r)
+	if p.shareError > 0 {
+		seed := o.Seed
+		r.Seed = &seed
+	}
+	p.finish(r)
+	return r
+}
+
+// newResult is a result without fills.
+func (p *proof) newResult(method string) *Result {
+	first, o := p.runs[0], &p.options
+	r := &Result{Format: resultFormat, Template: first.typed.Text, Together: o.Together, Model: p.filler.Model(), Method: method}
+	for _, b := range first.typed.Blanks {
+		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})
+	}
+	r.Stats = Stats{Mode: o.Mode, Sampler: Auto, Joint: JointChain, Order: o.Order, Device: r.Model.Device}
+	for _, run := range p.runs {
+		r.Stats.Slots = max(r.Stats.Slots, len(run.variables))
+	}
+	return r
+}
+
+// finish writes what every result has.
+func (p *proof) finish(r *Result) {
+	r.Stats.ModelRows, r.Stats.Seconds = p.rows, time.Since(p.began).Seconds()
+	r.Signature = p.runs[0].signature(r.Model)
+	r.Warnings = []string{}
+	for _, run := range p.runs {
+		for _, w := range run.warnings(r) {
+			if !slices.Contains(r.Warnings, w) {
+				r.Warnings = append(r.Warnings, w)
+			}
+		}
+	}
+}
+
+// fill writes a state that was found.
+func (p *proof) fill(found samplers.Found) (fill Fill, text string) {
+	run := p.runs[found.Law]
+	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
+	filled := run.template.Fill(tokens)
+	fill = Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens,
+		LogLikelihood: found.LogProbability - p.laws[found.Law].LogWeight}
+	probability := min(1, math.Exp(found.LogProbability-p.logShare))
+	e := probability * p.shareError
+	fill.Probability, fill.ProbabilityError = &probability, &e
+	if len(p.runs) > 1 {
+		fill.Pieces = run.pieces()
+	}
+	return fill, filled.Text
+}
+
+// leftOut says what of other fills is known.
+func (p *proof) leftOut(r *Result) string {
+	return fmt.Sprintf("nothing left out has more than %.3g", *r.LeftOutAtMost)
+}
+
+// marginals are what the beginnings that were followed hold of each blank's values.
+func (p *proof) marginals(r *Result) [][]Marginal {
+	blanks := len(p.runs[0].template.Blanks)
+	list := make([][]Marginal, blanks)
+	for blank := range blanks {
+		values := map[string]*Marginal{}
+		open := 0.0
+		for law, run := range p.runs {
+			b := run.template.Blanks[blank]
+			var slots []int
+			for slot := b.First; slot < b.First+b.Slots; slot++ {
+				slots = append(slots, slot)
+			}
+			// The other slots of its variable decide with it.
+			all := p.texts[law].tied(slots)
+			byTokens := map[string]*Marginal{}
+			open += p.search.Hold(law, all, func(tokens []int, probability float64) {
+				tokens = tokens[:b.Slots]
+				key := fmt.Sprint(tokens)
+				m := byTokens[key]
+				if m == nil {
+					m = &Marginal{TokenIDs: slices.Clone(tokens)}
+					byTokens[key] = m
+				}
+				m.Probability += probability
+			})
+			likeliest := make([]*Marginal, 0, len(byTokens))
+			for _, m := range byTokens {
+				likeliest = append(likeliest, m)
+			}
+			slices.SortFunc(likeliest, func(a, b *Marginal) int {
+				return cmp.Or(cmp.Compare(b.Probability, a.Probability), slices.Compare(a.TokenIDs, b.TokenIDs))
+			})
+			for _, m := range likeliest[:min(len(likeliest), 2*mostMarginals)] {
+				state := make([]int, len(run.template.Slots))
+				for i := range state {
+					state[i] = run.filler.fillable[0]
+				}
+				copy(state[b.First:], m.TokenIDs)
+				m.Text = run.template.Fill(state).Fills[blank]
+				if other := values[m.Text]; other == nil {
+					values[m.Text] = m
+				} else {
+					other.Probability += m.Probability
+				}
+			}
+		}
+		for _, m := range values {
+			list[blank] = append(list[blank], *m)
+		}
+		slices.SortFunc(list[blank], func(a, b Marginal) int {
+			return cmp.Or(cmp.Compare(b.Probability, a.Probability), slices.Compare(a.TokenIDs, b.TokenIDs))
+		})
+		list[blank] = list[blank][:min(len(list[blank]), mostMarginals)]
+		for i := range list[blank] {
+			m := &list[blank][i]
+			most := min(1, (m.Probability+open)*math.Exp(-p.logShare))
+			m.Probability = min(most, m.Probability*math.Exp(-p.logShare))
+			m.AtMost = &most
+		}
+	}
+	return list
+}
+
+// draw makes independent draws.
+func (p *proof) draw(ctx context.Context) (*Result, error) {
+	o := &p.options
+	if listed, _ := p.listed(); listed {
+		if err := p.estimate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	streams := samplers.Streams(o.Seed, p.label(), o.Chains)
+	weights := make([]float64, len(p.laws))
+	total := 0.0
+	for i, l := range p.laws {
+		total += math.Exp(l.LogWeight)
+		weights[i] = total
+	}
+	drawn := make([]samplers.Found, o.Chains)
+	missing := make([]int, o.Chains)
+	for i := range missing {
+		missing[i] = i
+	}
+	attempts := 0
+	for len(missing) > 0 {
+		if attempts > 0 && p.room() == 0 {
+			return nil, misfit("samples", "%s sufficed for %d of %d draws: what the blanks may take has little of what the model would write; give more with --budget, or name a sampler", o.Budget.text(), o.Chains-len(missing), o.Chains)
+		}
+		type kind struct{ law, order int }
+		of := map[kind][]int{}
+		var kinds []kind
+		for _, i := range missing {
+			law := 0
+			for u := streams[i].Float64() * total; law < len(weights)-1 && u >= weights[law]; law++ {
+			}
+			k := kind{law, streams[i].IntN(len(p.laws[law].Orders))}
+			if of[k] == nil {
+				kinds = append(kinds, k)
+			}
+			of[k] = append(of[k], i)
+		}
+		missing = missing[:0]
+		for _, k := range kinds {
+			var own []*rand.Rand
+			for _, i := range of[k] {
+				own = append(own, streams[i])
+			}
+			draws, err := p.laws[k.law].Draw(ctx, k.order, own)
+			if err != nil {
+				return nil, err
+			}
+			for j, d := range draws {
+				i := of[k][j]
+				if streams[i].Float64() < math.Exp(d.LogWeight) {
+					drawn[i] = samplers.Found{Law: k.law, State: d.State}
+				} else {
+					missing = append(missing, i)
+				}
+			}
+		}
+		slices.Sort(missing)
+		attempts++
+	}
+	for number := range p.laws {
+		var states [][]int
+		var at []int
+		for i, d := range drawn {
+			if d.Law == number {
+				states, at = append(states, d.State), append(at, i)
+			}
+		}
+		logp, err := p.laws[number].LogProbability(ctx, states)
+		if err != nil {
+			return nil, err
+		}
+		for j, i := range at {
+			drawn[i].LogProbability = logp[j]
+		}
+	}
+	return p.drawnResult(drawn), nil
+}
+
+func (p *proof) drawnResult(drawn []samplers.Found) *Result {
+	o := &p.options
+	r := p.newResult(MethodDraws)
+	seed := o.Seed
+	r.Seed = &seed
+	index := map[string]int{}
+	for _, d := range drawn {
+		fill, text := p.fill(d)
+		at, seen := index[text]
+		if !seen || o.Rank == RankFinal {
+			at = len(r.Fills)
+			index[text] = at
+			r.Fills = append(r.Fills, fill)
+		}
+		r.Fills[at].Count++
+	}
+	r.Stats.Draws, r.Stats.DistinctFills = len(drawn), len(index)
+	if o.Rank == RankDistinct {
+		slices.SortStableFunc(r.Fills, func(a, b Fill) int { return cmp.Compare(*b.Probability, *a.Probability) })
+	}
+	r.Fills = r.Fills[:min(len(r.Fills), o.Top)]
+	for i := range r.Fills {
+		r.Fills[i].Rank = i + 1
+	}
+	p.finish(r)
+	return r
+}

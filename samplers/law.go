@@ -1,0 +1,77 @@
+// A law over states that conditionals of partly filled states make by the chain rule:
+//
+//	p(θ) = w · mean over the orders σ of Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
+//
+// Every order sums to one over all states, and so does their mean: no normaliser is needed,
+// and the product over a beginning bounds that of every state that begins so. search.go
+// finds and proves the likeliest states, forward.go draws from the law.
+
+package samplers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Open, in a state, marks a slot that is not filled.
+const Open = -1
+
+// A Partial is a state of which some slots may be open, and the open slot whose
+// conditional is asked for.
+type Partial struct {
+	State []int // [slots]
+	Slot  int
+}
+
+// A PartialTarget offers the conditionals of partly filled states.
+type PartialTarget interface {
+	// PartialConditionals calls take once for each of asked, in any order and on the
+	// calling goroutine, with log f(θ_Slot = v | the slots that are filled) for every
+	// category v. The categories of a slot sum to one at most. take does not keep logp.
+	PartialConditionals(ctx context.Context, asked []Partial, take func(i int, logp []float32)) error
+}
+
+// A Law is a distribution over states by the chain rule, see the top of the file.
+type Law struct {
+	Target PartialTarget
+	// Orders are the orders of the slots, each naming every slot once, [orders][slots].
+	Orders [][]int
+	// LogWeight is log w, what the law counts among several laws.
+	LogWeight float64
+	// Support returns the categories, ascending, that an open slot may take beside what
+	// a state holds; nil where all are allowed. It narrows what is found and drawn, and
+	// does not change the law. The caller must not change what it returns.
+	Support func(state []int, slot int) []int
+	// Allows judges whole states beyond Support; nil allows all.
+	Allows func(state []int) bool
+}
+
+func (l *Law) slots() int { return len(l.Orders[0]) }
+
+func checkLaws(laws []Law) error {
+	if len(laws) == 0 {
+		return errors.New("no law: give one")
+	}
+	for _, l := range laws {
+		if l.Target == nil || len(l.Orders) == 0 || len(l.Orders[0]) == 0 {
+			return errors.New("a law needs a target and an order of one slot at least")
+		}
+		for _, order := range l.Orders {
+			if sorted := slices.Sorted(slices.Values(order)); !slices.Equal(sorted, ascending(l.slots())) {
+				return fmt.Errorf("order %v: name each of the %d slots once", order, l.slots())
+			}
+		}
+		if math.IsNaN(l.LogWeight) || math.IsInf(l.LogWeight, 0) {
+			return fmt.Errorf("a law of log weight %v: give a number", l.LogWeight)
+		}
+	}
+	return nil
+}
+
+// logMean is the logarithm of the mean of exp of the numbers, -Inf among them.
+func logMean(x []float64) float64 {
+	return logSumExp(x) - math.Log(float64(len(x)))
+}

@@ -1,0 +1,822 @@
+// Best-first search for the likeliest states of laws by the chain rule (law.go), with a proof.
+//
+// A tree for each order holds the beginnings of states: its root has every slot open, and a
+// node at depth t has filled the order's first t slots. The product over a beginning, its
+// mass, bounds the product of every state below it. So a state that was not followed has in
+// each order at most the mass of a beginning that was not followed, and
+//
+//	p(θ) ≤ w · mean over the orders of these masses.
+//
+// Once that is at most the k-th largest probability found, the k states are proven to be
+// the likeliest. What a beginning holds bounds the other orders too: a state that holds
+// category v in slot j has in another order at most the largest mass of v among the nodes
+// there whose conditional of j is known, or of the beginnings that have not come to j.
+//
+// Target: any [PartialTarget]; exact. It does not sample, and has no step size. Best-first
+// search with an admissible bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on
+// Systems Science and Cybernetics 1968); for exact decoding of autoregressive models see
+// Stahlberg and Byrne, "On NMT Search Errors and Model Errors", EMNLP 2019.
+
+package samplers
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	// searchWidth is how many conditionals a round asks for: fewer waste less, more share
+	// a call of the target better.
+	searchWidth = 8
+	// diveEvery is how many of a round's conditionals go to the best beginning without
+	// regard to depth, for each one that goes to the best of one depth after the other:
+	// without it flat laws of many slots would stay at short beginnings and find no state.
+	// Once as many states are known as are wanted, none do.
+	diveEvery = 3
+	// listedCategories is how many of a conditional's likeliest categories are kept; where
+	// more are wanted it is asked for again.
+	listedCategories = 256
+)
+
+// A Found is a state with its probability.
+type Found struct {
+	Law            int // its number
+	State          []int
+	LogProbability float64 // log w included
+}
+
+// Search looks for the likeliest states of laws. It is not safe for concurrent use.
+type Search struct {
+	laws   []Law
+	trees  [][]*tree // [laws][orders]
+	leaves map[string]*leaf
+	live   []*leaf // whose probability is not known, and may matter
+	scored []*leaf // by probability, the largest first
+
+	k         int
+	threshold float64 // the k-th largest probability found, or a bound below it
+	cut       float64 // the largest bound of what was given up
+	proven    bool
+	asking    int // conditionals so far
+	dives     int
+	numbers   []float64 // scratch
+	key       []byte    // scratch
+	state     []int     // scratch
+}
+
+// tree is one order of one law.
+type tree struct {
+	law   int
+	order []int
+	depth []int // of each slot
+	root  *node
+	// fresh are the nodes whose conditional is not known, grown those with children that
+	// were not followed, by depth.
+	fresh, grown []queue
+	flight       []*node // asked for in this round
+	// known[t] is the largest mass of each category of the slot at depth t below a node
+	// whose conditional is known, and rest[t] bounds the categories that none of them lists.
+	known []map[int]float64
+	rest  []float64
+	// open[t] bounds the states that have no node with a conditional at depth t, and the last
+	// one all that were not followed; lost[t] is the largest mass given up at depth t.
+	open, lost []float64
+	stale      bool // open
+}
+
+// node is a beginning.
+type node struct {
+	tree  *tree
+	state []int
+	depth int
+	mass  float64 // log
+	kids  map[int]*node
+
+	asked bool // in this round
+	known bool // the conditional
+	// categories are the likeliest, with their log-probabilities; complete tells that they
+	// are all that are possible. extra has some that are not listed.
+	categories []int32
+	logp       []float32
+	complete   bool
+	extra      map[int]float64
+	next       int // child that is to be followed
+}
+
+// leaf is a whole state.
+type leaf struct {
+	law          int
+	state        []int
+	at           []*node   // how far its beginnings are known, [orders]
+	product      []float64 // log, [orders]; NaN where not known
+	lower, upper float64   // log of its probability
+	exact        bool
+}
+
+// NewSearch makes a search over the states of laws.
+func NewSearch(laws []Law) (*Search, error) {
+	if err := checkLaws(laws); err != nil {
+		return nil, err
+	}
+	s := &Search{laws: laws, leaves: map[string]*leaf{}, threshold: math.Inf(-1), cut: math.Inf(-1)}
+	for i, l := range laws {
+		n := l.slots()
+		var trees []*tree
+		for _, order := range l.Orders {
+			t := &tree{law: i, order: order, depth: make([]int, n), fresh: make([]queue, n), grown: make([]queue, n),
+				known: make([]map[int]float64, n), rest: slices.Repeat([]float64{math.Inf(-1)}, n), open: make([]float64, n+1), lost: slices.Repeat([]float64{math.Inf(-1)}, n+1), stale: true}
+			for d, slot := range order {
+				t.depth[slot], t.known[d] = d, map[int]float64{}
+			}
+			t.root = &node{tree: t, state: slices.Repeat([]int{Open}, n)}
+			t.place(t.root)
+			trees = append(trees, t)
+		}
+		s.trees = append(s.trees, trees)
+	}
+	return s, nil
+}
+
+// Run searches until the k likeliest states are proven, until room, which may be nil, says
+// that no further conditional may be asked for, or until ctx ends. It goes on where the
+// run before ended. tell, which may be nil, hears of every round.
+func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
+	if k < 1 {
+		return fmt.Errorf("%d states: ask for one at least", k)
+	}
+	if k > s.k && s.k > 0 {
+		s.restart()
+	}
+	s.k, s.proven = k, false
+	for {
+		width := searchWidth
+		if room != nil {
+			width = min(width, room())
+		}
+		s.judge()
+		asks, more := s.gather(width)
+		if len(asks) == 0 {
+			s.proven = !more
+			return ctx.Err()
+		}
+		err := s.ask(ctx, asks)
+		for _, n := range asks {
+			n.asked = false
+		}
+		for _, trees := range s.trees {
+			for _, t := range trees {
+				// What was asked for in vain is still to be followed.
+				for _, n := range t.flight {
+					t.place(n)
+				}
+				t.flight, t.stale = t.flight[:0], true
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if tell != nil {
+			s.judge()
+			tell()
+		}
+	}
+}
+
+// Proven tells whether the last run ended with a proof: no state is likelier than the k
+// first of Found, or there are no others.
+func (s *Search) Proven() bool { return s.proven }
+
+// Found lists the states whose probabilities are known, the likeliest first; of equals
+// that of the smaller law and categories.
+func (s *Search) Found() []Found {
+	list := make([]Found, len(s.scored))
+	for i, l := range s.scored {
+		list[i] = Found{Law: l.law, State: l.state, LogProbability: l.lower}
+	}
+	return list
+}
+
+// LeftOut is a bound of the log-probability of every state that Found does not list among
+// its first k.
+func (s *Search) LeftOut() float64 {
+	bound := s.cut
+	for _, l := range s.live {
+		bound = max(bound, l.upper)
+	}
+	if len(s.scored) > s.k {
+		bound = max(bound, s.scored[s.k].lower)
+	}
+	for _, trees := range s.trees {
+		least := math.Inf(1)
+		for _, t := range trees {
+			most := math.Inf(-1)
+			for d := range t.order {
+				for _, e := range slices.Concat(t.fresh[d], t.grown[d]) {
+					most = max(most, s.bound(t, e.key, e.node.state))
+				}
+			}
+			least = min(least, most)
+		}
+		bound = max(bound, least)
+	}
+	return min(bound, s.most())
+}
+
+// most is what the laws hold together.
+func (s *Search) most() float64 {
+	s.numbers = s.numbers[:0]
+	for _, l := range s.laws {
+		s.numbers = append(s.numbers, l.LogWeight)
+	}
+	return logSumExp(s.numbers)
+}
+
+// restart follows all beginnings anew, for those that were given up for fewer states may
+// matter for more. What is known stays.
+func (s *Search) restart() {
+	for _, trees := range s.trees {
+		for _, t := range trees {
+			for d := range t.order {
+				t.fresh[d], t.grown[d], t.lost[d+1] = nil, nil, math.Inf(-1)
+			}
+			t.lost[0] = math.Inf(-1)
+			t.root.again()
+			t.place(t.root)
+		}
+	}
+	s.live, s.cut, s.threshold = nil, math.Inf(-1), math.Inf(-1)
+	for key, l := range s.leaves {
+		if l != nil && !l.exact {
+			delete(s.leaves, key)
+		}
+	}
+}
+
+// judge brings what is known of the leaves up to date, and the threshold.
+func (s *Search) judge() {
+	var lower []float64
+	kept := s.live[:0]
+	for _, l := range s.live {
+		if s.rate(l); l.exact {
+			s.score(l)
+			continue
+		}
+		kept, lower = append(kept, l), append(lower, l.lower)
+	}
+	s.live = kept
+	for _, l := range s.scored {
+		lower = append(lower, l.lower)
+	}
+	if len(lower) >= s.k {
+		slices.Sort(lower)
+		s.threshold = lower[len(lower)-s.k]
+	}
+	s.live = slices.DeleteFunc(s.live, func(l *leaf) bool {
+		if l.upper > s.threshold || l.lower >= s.threshold {
+			return false
+		}
+		s.cut = max(s.cut, l.upper)
+		return true
+	})
+	slices.SortStableFunc(s.live, func(a, b *leaf) int { return cmp.Compare(b.upper, a.upper) })
+}
+
+func (s *Search) score(l *leaf) {
+	at, _ := slices.BinarySearchFunc(s.scored, l, func(a, b *leaf) int {
+		return cmp.Or(cmp.Compare(b.lower, a.lower), a.law-b.law, slices.Compare(a.state, b.state))
+	})
+	s.scored = slices.Insert(s.scored, at, l)
+}
+
+// rate bounds a leaf's probability by what is known of it in each order.
+func (s *Search) rate(l *leaf) {
+	trees := s.trees[l.law]
+	s.numbers = s.numbers[:0]
+	l.exact = true
+	for o := range trees {
+		if math.IsNaN(l.product[o]) {
+			l.walk(o)
+		}
+		if x := l.product[o]; !math.IsNaN(x) {
+			s.numbers = append(s.numbers, x)
+		} else {
+			l.exact = false
+		}
+	}
+	weight := s.laws[l.law].LogWeight
+	of := math.Log(float64(len(trees)))
+	l.lower = weight + logSumExp(s.numbers) - of
+	for o, t := range trees {
+		if math.IsNaN(l.product[o]) {
+			s.numbers = append(s.numbers, min(l.at[o].mass, t.ceiling(l.state, true)))
+		}
+	}
+	l.upper = weight + logSumExp(s.numbers) - of
+}
+
+// walk follows a leaf's beginnings in one order as far as they are known.
+func (l *leaf) walk(o int) {
+	for n := l.at[o]; n.known; n = l.at[o] {
+		category := l.state[n.slot()]
+		logp, ok := n.value(category)
+		switch {
+		case !ok:
+			return
+		case n.depth+1 == len(l.state) || math.IsInf(logp, -1):
+			l.product[o] = n.mass + logp
+			return
+		}
+		l.at[o] = n.kid(category, logp)
+	}
+}
+
+// gather chooses what to ask for, so many conditionals at most; more tells, where that is
+// nothing, whether anything is left to ask for.
+func (s *Search) gather(width int) (asks []*node, more bool) {
+	scoring := func(until int) {
+		for _, l := range s.live {
+			for o := range s.trees[l.law] {
+				if len(asks) >= until {
+					return
+				}
+				if n := l.at[o]; math.IsNaN(l.product[o]) && !n.asked {
+					n.asked = true
+					asks = append(asks, n)
+				}
+			}
+		}
+	}
+	if width > 0 {
+		scoring((width + 1) / 2)
+	}
+	many := max(64, 4*s.k)
+	for len(asks) < width && len(s.live) < many {
+		n, left := s.pick(len(s.scored) < s.k && (s.asking+len(asks))%(diveEvery+1) == diveEvery)
+		if n != nil {
+			n.tree.flight = append(n.tree.flight, n)
+			if !n.asked {
+				n.asked = true
+				asks = append(asks, n)
+			}
+		} else if !left {
+			break
+		}
+	}
+	scoring(width)
+	if len(asks) == 0 {
+		return nil, len(s.live) > 0 || width <= 0 && s.remains()
+	}
+	s.asking += len(asks)
+	return asks, true
+}
+
+// remains tells whether a beginning is left that may lead above the threshold.
+func (s *Search) remains() bool {
+	for _, trees := range s.trees {
+		for _, t := range trees {
+			for d := range t.order {
+				for _, e := range slices.Concat(t.fresh[d], t.grown[d]) {
+					if s.bound(t, e.key, e.node.state) > s.threshold {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// pick makes one step of the search: the best beginning of all, or of each depth in turn,
+// gets its next child, or is returned where its conditional has to be known. left tells
+// whether there was one.
+func (s *Search) pick(dive bool) (ask *node, left bool) {
+	var best *queue
+	var at *tree
+	consider := func(t *tree, e *queue) {
+		if len(*e) == 0 {
+			return
+		}
+		if best == nil || (*e)[0].key+s.laws[t.law].LogWeight > (*best)[0].key+s.laws[at.law].LogWeight {
+			best, at = e, t
+		}
+	}
+	if dive {
+		s.dives++
+	}
+	for _, trees := range s.trees {
+		for _, t := range trees {
+			t.clean()
+			n := len(t.order)
+			if dive && n > 1 {
+				d := s.dives%n + 1
+				if d < n {
+					consider(t, &t.fresh[d])
+				}
+				consider(t, &t.grown[d-1])
+			}
+		}
+	}
+	if best == nil {
+		for _, trees := range s.trees {
+			for _, t := range trees {
+				for d := range t.order {
+					consider(t, &t.fresh[d])
+					consider(t, &t.grown[d])
+				}
+			}
+		}
+	}
+	if best == nil {
+		return nil, false
+	}
+	e := heap.Pop(best).(queued)
+	n := e.node
+	at.stale = true
+	if bound := s.bound(at, e.key, n.state); bound <= s.threshold {
+		depth := n.depth
+		if n.known {
+			depth++
+		}
+		s.giveUp(at, depth, e.key, bound)
+		return nil, true
+	}
+	if !n.known || n.next == len(n.categories) {
+		return n, true
+	}
+	s.follow(n)
+	return nil, true
+}
+
+// follow takes a node's next child.
+func (s *Search) follow(n *node) {
+	category, logp := int(n.categories[n.next]), float64(n.logp[n.next])
+	n.next++
+	n.tree.place(n)
+	mass := n.mass + logp
+	s.state = append(s.state[:0], n.state...)
+	s.state[n.slot()] = category
+	if bound := s.bound(n.tree, mass, s.state); bound <= s.threshold {
+		s.giveUp(n.tree, n.depth+1, mass, bound)
+		return
+	}
+	if n.depth+1 < len(s.state) {
+		n.tree.place(n.kid(category, logp))
+		return
+	}
+	s.key = binary.AppendUvarint(s.key[:0], uint64(n.tree.law))
+	for _, v := range s.state {
+		s.key = binary.AppendUvarint(s.key, uint64(v))
+	}
+	if _, seen := s.leaves[string(s.key)]; seen {
+		return
+	}
+	law := &s.laws[n.tree.law]
+	if law.Allows != nil && !law.Allows(s.state) {
+		s.leaves[string(s.key)] = nil
+		return
+	}
+	l := &leaf{law: n.tree.law, state: slices.Clone(s.state)}
+	for _, t := range s.trees[n.tree.law] {
+		l.at, l.product = append(l.at, t.root), append(l.product, math.NaN())
+		if t == n.tree {
+			l.product[len(l.product)-1] = mass
+		}
+	}
+	s.leaves[string(s.key)] = l
+	if s.rate(l); l.exact {
+		s.score(l)
+	} else {
+		s.live = append(s.live, l)
+	}
+}
+
+// bound is the most that a state below a beginning can have: own is the beginning's mass in
+// its order.
+func (s *Search) bound(t *tree, own float64, state []int) float64 {
+	s.numbers = s.numbers[:0]
+	for _, other := range s.trees[t.law] {
+		if other == t {
+			s.numbers = append(s.numbers, own)
+		} else {
+			s.numbers = append(s.numbers, other.ceiling(state, false))
+		}
+	}
+	return s.laws[t.law].LogWeight + logMean(s.numbers)
+}
+
+// ask asks for the conditionals of nodes.
+func (s *Search) ask(ctx context.Context, asks []*node) error {
+	var failed error
+	for number := range s.laws {
+		law := &s.laws[number]
+		var nodes []*node
+		var asked []Partial
+		for _, n := range asks {
+			if n.tree.law == number {
+				nodes, asked = append(nodes, n), append(asked, Partial{n.state, n.slot()})
+			}
+		}
+		if len(nodes) == 0 {
+			continue
+		}
+		err := law.Target.PartialConditionals(ctx, asked, func(i int, logp []float32) {
+			if err := s.learn(law, nodes[i], logp); err != nil {
+				failed = err
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// learn keeps what matters of a node's conditional.
+func (s *Search) learn(law *Law, n *node, logp []float32) error {
+	slot := n.slot()
+	number := max(listedCategories, 2*s.k)
+	if n.known { // asked for again
+		number = 8 * len(n.categories)
+		for _, l := range s.live {
+			if slices.Contains(l.at, n) {
+				if n.extra == nil {
+					n.extra = map[int]float64{}
+				}
+				n.extra[l.state[slot]] = float64(logp[l.state[slot]])
+			}
+		}
+	}
+	var support []int
+	if law.Support != nil {
+		support = law.Support(n.state, slot)
+	} else {
+		support = ascending(len(logp))
+	}
+	n.categories, n.logp = likeliest(support, logp, number)
+	for _, l := range n.logp {
+		if l != l || l > 1e-3 {
+			return fmt.Errorf("slot %d: %w", slot, errNoDistribution)
+		}
+	}
+	n.complete = len(n.categories) < number || len(support) <= number
+	n.known = true
+	t, d := n.tree, n.depth
+	for i, category := range n.categories {
+		if mass := n.mass + float64(n.logp[i]); mass > t.mostOf(d, int(category)) {
+			t.known[d][int(category)] = mass
+		}
+	}
+	if !n.complete {
+		t.rest[d] = max(t.rest[d], n.mass+float64(n.logp[len(n.logp)-1]))
+	}
+	return nil
+}
+
+// likeliest are the categories of the largest logp, at most number of them and none that is
+// impossible, the likeliest first; of equals the smaller.
+func likeliest(support []int, logp []float32, number int) ([]int32, []float32) {
+	best := make(leastLikely, 0, min(number, len(support)))
+	for _, category := range support {
+		switch l := logp[category]; {
+		case math.IsInf(float64(l), -1):
+		case len(best) < number:
+			best = append(best, likely{int32(category), l})
+			if len(best) == number {
+				heap.Init(&best)
+			}
+		case !(l <= best[0].logp): // NaN stays, to be told of
+			best[0] = likely{int32(category), l}
+			heap.Fix(&best, 0)
+		}
+	}
+	slices.SortFunc(best, func(a, b likely) int { return cmp.Or(cmp.Compare(b.logp, a.logp), cmp.Compare(a.category, b.category)) })
+	categories, values := make([]int32, len(best)), make([]float32, len(best))
+	for i, b := range best {
+		categories[i], values[i] = b.category, b.logp
+	}
+	return categories, values
+}
+
+type likely struct {
+	category int32
+	logp     float32
+}
+
+// leastLikely is a heap with the least likely category on top, of equals the largest.
+type leastLikely []likely
+
+func (h leastLikely) Len() int { return len(h) }
+func (h leastLikely) Less(i, j int) bool {
+	return h[i].logp < h[j].logp || h[i].logp == h[j].logp && h[i].category > h[j].category
+}
+func (h leastLikely) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *leastLikely) Push(x any)   { *h = append(*h, x.(likely)) }
+func (h *leastLikely) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// slot is the one whose conditional the node needs.
+func (n *node) slot() int { return n.tree.order[n.depth] }
+
+// value is the log-probability of a category; not ok where it is not listed.
+func (n *node) value(category int) (logp float64, ok bool) {
+	if at := slices.Index(n.categories, int32(category)); at >= 0 {
+		return float64(n.logp[at]), true
+	}
+	if logp, ok := n.extra[category]; ok {
+		return logp, true
+	}
+	return math.Inf(-1), n.complete
+}
+
+// kid is the beginning with one more slot.
+func (n *node) kid(category int, logp float64) *node {
+	kid, ok := n.kids[category]
+	if !ok {
+		kid = &node{tree: n.tree, state: slices.Clone(n.state), depth: n.depth + 1, mass: n.mass + logp}
+		kid.state[n.slot()] = category
+		if n.kids == nil {
+			n.kids = map[int]*node{}
+		}
+		n.kids[category] = kid
+	}
+	return kid
+}
+
+// following bounds the mass of the children that were not followed.
+func (n *node) following() float64 {
+	switch {
+	case n.next < len(n.categories):
+		return n.mass + float64(n.logp[n.next])
+	case !n.complete && len(n.logp) > 0:
+		return n.mass + float64(n.logp[len(n.logp)-1])
+	}
+	return math.Inf(-1)
+}
+
+// again makes all children of a node and of those below it ones to be followed.
+func (n *node) again() {
+	n.next = 0
+	for _, kid := range n.kids {
+		kid.again()
+	}
+}
+
+// place queues a node where it belongs.
+func (t *tree) place(n *node) {
+	t.stale = true
+	if !n.known {
+		heap.Push(&t.fresh[n.depth], queued{n.mass, n})
+	} else if key := n.following(); !math.IsInf(key, -1) {
+		heap.Push(&t.grown[n.depth], queued{key, n})
+	}
+}
+
+// clean moves nodes on top of those without a conditional that got one for a leaf's sake.
+func (t *tree) clean() {
+	for d := range t.fresh {
+		for len(t.fresh[d]) > 0 && t.fresh[d][0].node.known {
+			t.place(heap.Pop(&t.fresh[d]).(queued).node)
+		}
+	}
+}
+
+// ceiling bounds the mass, in this order, of the states that hold what a state holds and
+// were not followed; for a state that was found it takes in what was given up.
+func (t *tree) ceiling(state []int, found bool) float64 {
+	n := len(t.order)
+	if t.stale {
+		t.clean()
+		bound := math.Inf(-1)
+		for d := range n {
+			if len(t.fresh[d]) > 0 {
+				bound = max(bound, t.fresh[d][0].key)
+			}
+			for _, n := range t.flight {
+				if n.depth == d {
+					bound = max(bound, n.mass)
+				}
+			}
+			t.open[d] = bound
+			if len(t.grown[d]) > 0 {
+				bound = max(bound, t.grown[d][0].key)
+			}
+		}
+		t.open[n], t.stale = bound, false
+	}
+	at := func(depth int) float64 {
+		if found {
+			return max(t.open[depth], slices.Max(t.lost[:depth+1]))
+		}
+		return t.open[depth]
+	}
+	bound := at(n)
+	for slot, category := range state {
+		if category != Open {
+			bound = min(bound, max(t.mostOf(t.depth[slot], category), at(t.depth[slot])))
+		}
+	}
+	return bound
+}
+
+// giveUp notes what no state below a beginning at a depth, of that mass, can exceed.
+func (s *Search) giveUp(t *tree, depth int, mass, bound float64) {
+	t.lost[depth] = max(t.lost[depth], mass)
+	s.cut = max(s.cut, bound)
+}
+
+// mostOf bounds the mass of a category below the nodes at a depth whose conditional is known.
+func (t *tree) mostOf(depth, category int) float64 {
+	if most, ok := t.known[depth][category]; ok {
+		return max(most, t.rest[depth])
+	}
+	return t.rest[depth]
+}
+
+// queued is a node in a queue, by the most that is to be had below it.
+type queued struct {
+	key  float64
+	node *node
+}
+
+// queue is a heap with the largest key on top, of equals the smaller state.
+type queue []queued
+
+func (e queue) Len() int { return len(e) }
+func (e queue) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(e[j].key, e[i].key), slices.Compare(e[i].node.state, e[j].node.state)) < 0
+}
+func (e queue) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *queue) Push(x any)   { *e = append(*e, x.(queued)) }
+func (e *queue) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// Hold calls visit, for all beginnings that are known, with what they hold of the laws
+// together with values of some slots of one law, [slots] in the order that they are named
+// in; one set of values may come several times. It returns what the beginnings that are not
+// known hold at most, to be added to each.
+func (s *Search) Hold(law int, slots []int, visit func(values []int, probability float64)) (open float64) {
+	values := make([]int, len(slots))
+	weight := math.Exp(s.laws[law].LogWeight) / float64(len(s.trees[law]))
+	for _, t := range s.trees[law] {
+		last := 0
+		for _, slot := range slots {
+			last = max(last, t.depth[slot])
+		}
+		hold := func(n *node, category int, probability float64) {
+			for j, slot := range slots {
+				if values[j] = n.state[slot]; slot == n.slot() {
+					values[j] = category
+				}
+			}
+			visit(values, probability)
+		}
+		var descend func(n *node)
+		descend = func(n *node) {
+			mass := weight * math.Exp(n.mass)
+			if !n.known {
+				open += mass
+				return
+			}
+			rest := 1.0 // of the conditional that the list does not have
+			if n.complete {
+				rest = 0
+			}
+			for i, category := range n.categories {
+				p := math.Exp(float64(n.logp[i]))
+				if !n.complete {
+					rest -= p
+				}
+				if n.depth == last {
+					hold(n, int(category), mass*p)
+				} else if n.kids[int(category)] == nil {
+					open += mass * p
+				}
+			}
+			open += mass * max(0, rest)
+			for _, category := range slices.Sorted(maps.Keys(n.extra)) {
+				if n.depth == last && !slices.Contains(n.categories, int32(category)) {
+					hold(n, category, mass*math.Exp(n.extra[category]))
+				}
+			}
+			if n.depth < last {
+				for _, category := range slices.Sorted(maps.Keys(n.kids)) {
+					descend(n.kids[category])
+				}
+			}
+		}
+		descend(t.root)
+	}
+	return open
+}

@@ -1,0 +1,237 @@
+package samplers
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// tables are conditionals drawn at random for every beginning: no joint distribution has
+// them all.
+type tables struct {
+	categories []int
+	rows       map[string][]float32
+	draw       func() float32 // a weight
+	asked      int
+	stream     *rand.Rand
+	missing    float64 // what the categories lack to one
+}
+
+func (t *tables) PartialConditionals(_ context.Context, asked []Partial, take func(i int, logp []float32)) error {
+	for i, p := range asked {
+		t.asked++
+		take(i, t.row(p.State, p.Slot))
+	}
+	return nil
+}
+
+func (t *tables) row(state []int, slot int) []float32 {
+	key := make([]byte, 0, len(state)+1)
+	for _, v := range state {
+		key = append(key, byte(v+1))
+	}
+	key = append(key, byte(slot))
+	row, ok := t.rows[string(key)]
+	if !ok {
+		row = make([]float32, t.categories[slot])
+		sum := 0.0
+		for v := range row {
+			row[v] = t.draw()
+			sum += float64(row[v])
+		}
+		for v := range row {
+			row[v] = float32(math.Log(float64(row[v]) / max(sum, 1e-300) * (1 - t.missing)))
+		}
+		t.rows[string(key)] = row
+	}
+	return row
+}
+
+// enumerate lists all states with their probabilities, the likeliest first.
+func enumerateLaws(laws []Law, categories []int) []Found {
+	var all []Found
+	for number, l := range laws {
+		var visit func(state []int)
+		visit = func(state []int) {
+			if len(state) < len(categories) {
+				for v := range categories[len(state)] {
+					visit(append(state, v))
+				}
+				return
+			}
+			if l.Allows != nil && !l.Allows(state) {
+				return
+			}
+			var products []float64
+			for _, order := range l.Orders {
+				partial := slices.Repeat([]int{Open}, len(state))
+				sum := 0.0
+				for _, slot := range order {
+					if l.Support != nil && !slices.Contains(l.Support(partial, slot), state[slot]) {
+						return
+					}
+					sum += float64(l.Target.(*tables).row(partial, slot)[state[slot]])
+					partial[slot] = state[slot]
+				}
+				products = append(products, sum)
+			}
+			if p := l.LogWeight + logMean(products); !math.IsInf(p, -1) {
+				all = append(all, Found{number, slices.Clone(state), p})
+			}
+		}
+		visit(nil)
+	}
+	slices.SortStableFunc(all, func(a, b Found) int { return cmp.Compare(b.LogProbability, a.LogProbability) })
+	return all
+}
+
+func randomOrders(n int, stream *rand.Rand) [][]int {
+	forth := ascending(n)
+	back := slices.Clone(forth)
+	slices.Reverse(back)
+	switch stream.IntN(4) {
+	case 0:
+		return [][]int{forth}
+	case 1:
+		return [][]int{forth, back, stream.Perm(n)}
+	}
+	return [][]int{forth, back}
+}
+
+// TestSearch compares what is found with all states of random conditionals, among them
+// ties, impossible categories, slots of one category, states that are not allowed, several
+// laws, and more states wanted than there are.
+func TestSearch(t *testing.T) {
+	for seed := range uint64(400) {
+		stream := rand.New(rand.NewPCG(seed, 1))
+		n := 1 + stream.IntN(4)
+		var categories []int
+		for range n {
+			categories = append(categories, 1+stream.IntN(6))
+		}
+		draw := func() float32 { return float32(math.Exp(3 * stream.NormFloat64())) }
+		switch stream.IntN(4) {
+		case 0: // ties
+			draw = func() float32 { return float32(1 + stream.IntN(2)) }
+		case 1: // impossible ones
+			draw = func() float32 { return float32(max(0, stream.NormFloat64())) + 1e-30*float32(stream.IntN(2)) }
+		}
+		var laws []Law
+		for range 1 + stream.IntN(2) {
+			laws = append(laws, Law{Target: &tables{categories: categories, rows: map[string][]float32{}, draw: draw, missing: 0.3 * float64(stream.IntN(2))},
+				Orders: randomOrders(n, stream), LogWeight: -stream.Float64()})
+			l := &laws[len(laws)-1]
+			switch stream.IntN(3) {
+			case 0:
+				l.Allows = func(state []int) bool { return (state[0]+state[n-1])%2 == 0 }
+			case 1: // the last slot holds what the first does, where it can
+				l.Support = func(state []int, slot int) []int {
+					for _, other := range []int{0, n - 1} {
+						if slot+other == n-1 && slot != other && state[other] != Open {
+							if state[other] < categories[slot] {
+								return []int{state[other]}
+							}
+							return nil
+						}
+					}
+					return ascending(categories[slot])
+				}
+			}
+		}
+		want := enumerateLaws(laws, categories)
+		k := 1 + stream.IntN(8)
+		search, err := NewSearch(laws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // and then for more
+			if err := search.Run(t.Context(), k, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			found := search.Found()
+			if !search.Proven() || len(found) < min(k, len(want)) {
+				t.Fatalf("seed %d: proven %v, %d of %d found, of %d", seed, search.Proven(), len(found), k, len(want))
+			}
+			for i := range min(k, len(want)) {
+				if d := math.Abs(found[i].LogProbability - want[i].LogProbability); !(d < 1e-12) {
+					t.Fatalf("seed %d: state %d has %v, and the one of its rank %v", seed, i, found[i].LogProbability, want[i].LogProbability)
+				}
+				at := slices.IndexFunc(want, func(w Found) bool { return w.Law == found[i].Law && slices.Equal(w.State, found[i].State) })
+				if at < 0 || math.Abs(want[at].LogProbability-found[i].LogProbability) > 1e-12 {
+					t.Fatalf("seed %d: state %v of %v is not what it is", seed, found[i].State, found[i].LogProbability)
+				}
+			}
+			if len(want) > k && search.LeftOut() < want[k].LogProbability-1e-12 || len(found) > 0 && search.LeftOut() > found[min(k, len(found))-1].LogProbability+1e-12 {
+				t.Fatalf("seed %d: left out at most %v", seed, search.LeftOut())
+			}
+			k += stream.IntN(20)
+		}
+	}
+}
+
+// TestSearchBudget ends searches early: what is left out never has more than is said.
+func TestSearchBudget(t *testing.T) {
+	for seed := range uint64(200) {
+		stream := rand.New(rand.NewPCG(seed, 2))
+		n := 2 + stream.IntN(3)
+		categories := slices.Repeat([]int{6}, n)
+		target := &tables{categories: categories, rows: map[string][]float32{}, draw: func() float32 { return float32(math.Exp(2 * stream.NormFloat64())) }}
+		laws := []Law{{Target: target, Orders: randomOrders(n, stream)}}
+		want := enumerateLaws(laws, categories)
+		search, err := NewSearch(laws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const k = 3
+		limit := 0
+		for !search.Proven() {
+			limit += 1 + stream.IntN(9)
+			target.asked = 0
+			before := limit
+			if err := search.Run(t.Context(), k, func() int { return before - target.asked }, nil); err != nil {
+				t.Fatal(err)
+			}
+			if target.asked > before {
+				t.Fatalf("seed %d: %d conditionals, %d were allowed", seed, target.asked, before)
+			}
+			found := search.Found()
+			listed := func(state []int) bool {
+				return slices.ContainsFunc(found[:min(k, len(found))], func(f Found) bool { return slices.Equal(f.State, state) })
+			}
+			for _, w := range want {
+				if !listed(w.State) {
+					if bound := search.LeftOut(); w.LogProbability > bound+1e-12 {
+						t.Fatalf("seed %d: %v has %v, left out was at most %v; %v cut %v thr %v proven %v n %d orders %v", seed, w.State, w.LogProbability, bound, found, search.cut, search.threshold, search.Proven(), n, laws[0].Orders)
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	target := &tables{categories: []int{2, 2}}
+	for name, laws := range map[string][]Law{
+		"none": nil, "no target": {{Orders: [][]int{{0}}}}, "no order": {{Target: target}}, "a slot twice": {{Target: target, Orders: [][]int{{0, 0}}}},
+		"weight": {{Target: target, Orders: [][]int{{0}}, LogWeight: math.Inf(1)}},
+	} {
+		if _, err := NewSearch(laws); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	broken := &tables{categories: []int{2}, rows: map[string][]float32{"\x00\x00": {float32(math.NaN()), 0}}}
+	search, err := NewSearch([]Law{{Target: broken, Orders: [][]int{{0}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := search.Run(t.Context(), 1, nil, nil); err == nil {
+		t.Error("a conditional that is NaN: no error")
+	}
+	if err := search.Run(t.Context(), 0, nil, nil); err == nil {
+		t.Error("no states: no error")
+	}
+}
