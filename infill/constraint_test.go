@@ -38,7 +38,7 @@ func checkLaw(t *testing.T, f *Filler, model *fakeModel, template string, slots 
 		}
 	}
 	visit(0)
-	o.Top, o.Candidates = 100000, 0
+	o.Top, o.Candidates = 10000, 0
 	result := fill(t, f, template, o)
 	found, distance := 0.0, 0.0
 	for _, s := range result.Fills {

@@ -55,11 +55,46 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 	}
 	logp := make([][]float32, len(slots))
 	for slot := range logp {
-		for token := range max(m.tokens, len(vocabulary())) {
-			logp[slot] = append(logp[slot], float32(weight(token)))
-		}
+		logp[slot] = m.distribution(func(token int) float64 { return weight(token) })
 	}
 	return logp, nil
+}
+
+// LogProbabilities bonds a token to the neighbours that are not masked.
+func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
+	if err := m.check(ctx); err != nil {
+		return nil, err
+	}
+	const mask = 4
+	var logp [][]float32
+	for _, r := range rows {
+		left, right := r.IDs[r.Position-1], r.IDs[r.Position+1]
+		logp = append(logp, m.distribution(func(token int) float64 {
+			u := weight(token)
+			if left != mask {
+				u += m.bondOf(left, token)
+			}
+			if right != mask {
+				u += m.bondOf(token, right)
+			}
+			return u
+		}))
+	}
+	return logp, nil
+}
+
+// distribution normalises exp of the logits of all tokens.
+func (m *fakeModel) distribution(logit func(token int) float64) []float32 {
+	n := max(m.tokens, len(vocabulary()))
+	total := 0.0
+	for token := range n {
+		total += math.Exp(logit(token))
+	}
+	logp := make([]float32, n)
+	for token := range logp {
+		logp[token] = float32(logit(token) - math.Log(total))
+	}
+	return logp
 }
 
 func (m *fakeModel) check(ctx context.Context) error {
@@ -266,6 +301,6 @@ func followed(chains int) int {
 // chainOptions are the defaults of chains that move by the papers' energy.
 func chainOptions() Options {
 	o := DefaultOptions()
-	o.Sampler, o.Joint, o.Candidates = defaultSampler, JointPLL, defaultCandidates
+	o.Sampler, o.Joint, o.Candidates, o.Chains = defaultSampler, JointPLL, defaultCandidates, defaultChains
 	return o
 }

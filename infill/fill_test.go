@@ -198,7 +198,7 @@ func TestFinalRanking(t *testing.T) {
 			}
 			target := &fakeTarget{model: model}
 			var want, got []float64
-			for chain := range o.Chains {
+			for chain := range defaultChains {
 				want = append(want, target.energyOf(last.TokenIDs[2*chain:2*chain+2]))
 			}
 			slices.SortFunc(want, func(a, b float64) int {
@@ -496,7 +496,7 @@ func TestFillErrors(t *testing.T) {
 		{"no slot", "the cat", nil, "no blank"},
 		{"only blanks", "[MASK] [MASK]", nil, "nothing but blanks"},
 		{"too long", "the [MASK:15]", nil, "blank 1 needs 15 of the 16 tokens that the model takes"},
-		{"bad option", twoSlots, func(o *Options) { o.Chains = 0 }, `samples: "0" is not a whole number from 1 to`},
+		{"bad option", twoSlots, func(o *Options) { o.Chains = -1 }, `samples: "-1" is not auto, or a whole number from 1 to`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -564,7 +564,7 @@ func TestWarnings(t *testing.T) {
 		{"none", twoSlots, func(o *Options) { o.Candidates, o.Steps = 0, 400 }, ""},
 		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Candidates = 0 }, "words outside the model's vocabulary (1)"},
 		{"few fills", "the [MASK] sat", func(o *Options) { o.Candidates = 3 }, "5 fills were asked for and 3 found"},
-		{"no more fills", "the [MASK] sat", func(o *Options) { *o = DefaultOptions(); o.Candidates = 3 }, ""},
+		{"no more fills", "the [MASK] sat", func(o *Options) { *o = DefaultOptions(); o.Words = map[int][]string{1: {"cat", "dog"}} }, ""},
 		{"stuck", twoSlots, func(o *Options) { o.Candidates, o.Sampler = 1, "gibbs" }, "no slot changed"},
 	}
 	for _, test := range tests {

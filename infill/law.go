@@ -206,13 +206,16 @@ func (l *textLaw) listedSupport(state []int, slot int) []int {
 	return l.all
 }
 
-// tied are the given slots, and then the others that are settled together with them.
-func (l *textLaw) tied(slots []int) []int {
+// settling are the given slots, and then the others that have to be filled until it is known
+// what a beginning with them holds: those of the same variables, and of lists.
+func (l *textLaw) settling(slots []int) []int {
 	all := slices.Clone(slots)
-	for _, slot := range slots {
-		for _, other := range l.byVariable[l.slots[slot].variable] {
-			if !slices.Contains(all, other) {
-				all = append(all, other)
+	for variable, own := range l.byVariable {
+		if l.plan.variables[variable].listed || slices.ContainsFunc(own, func(slot int) bool { return slices.Contains(slots, slot) }) {
+			for _, slot := range own {
+				if !slices.Contains(all, slot) {
+					all = append(all, slot)
+				}
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func TestValidate(t *testing.T) {
 		option, want string
 	}{
 		{func(o *Options) { o.Sampler = "metropolis" }, "sampler", `"metropolis" is not one of auto, dmala, `},
-		{func(o *Options) { o.Chains = 0 }, "samples", `"0" is not`},
+		{func(o *Options) { o.Chains = -1 }, "samples", `"-1" is not`},
 		{func(o *Options) { o.Chains = 1 << 20 }, "samples", `"1048576" is not`},
 		{func(o *Options) { o.Top = 0 }, "top", `"0" is not`},
 		{func(o *Options) { o.Steps = -1 }, "steps", `"-1" is not`},
@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.StepSize, o.Sampler = 1, "gwg" }, "step-size", "gwg has none"},
 		{func(o *Options) { o.Balance = "0.4" }, "balance", `"0.4" is not one of auto, sqrt, `},
 		{func(o *Options) { o.Balance, o.Sampler = "sqrt", "gibbs" }, "balance", "gibbs has none to choose"},
-		{func(o *Options) { o.Candidates = -2 }, "candidates", `"-2" is not`},
+		{func(o *Options) { o.Candidates, o.Joint = -2, JointPLL }, "candidates", `"-2" is not`},
 		{func(o *Options) { o.Joint = "mle" }, "joint", `"mle" is not one of chain, pll, ag, filled`},
 		{func(o *Options) { o.Gradient = "none" }, "gradient", `"none" is not one of auto, local, full, stochastic`},
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},

@@ -86,11 +86,11 @@ func TestPatternOrder(t *testing.T) {
 	}
 }
 
-// TestPatterns: what is drawn matches, in one piece and in several.
+// TestPatterns: what is found matches, in one piece and in several, and is all that does.
 func TestPatterns(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Top, o.Chains, o.Steps = 100, 10, 50
+	o.Top = 100
 	for template, want := range map[string][]string{
 		"the [MASK~.at] .":                    {"cat", "mat", "sat"},
 		"the [MASK:2~un.+] .":                 {"unknown", "unseen"},

@@ -318,8 +318,8 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 			for slot := b.First; slot < b.First+b.Slots; slot++ {
 				slots = append(slots, slot)
 			}
-			// The other slots of its variable decide with it.
-			all := p.texts[law].tied(slots)
+			// The other slots of its variable decide with it, and so do lists.
+			all := p.texts[law].settling(slots)
 			byTokens := map[string]*Marginal{}
 			open += p.search.Hold(law, all, func(tokens []int, probability float64) {
 				tokens = tokens[:b.Slots]

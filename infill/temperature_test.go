@@ -88,7 +88,9 @@ func TestPLLTemperatureOfTheManifest(t *testing.T) {
 	}
 	same("three slots", drawn, fill(plain, three, func(o *infill.Options) { o.Candidates, o.Temperature = 24, fitted }))
 	for what, change := range map[string]func(o *infill.Options){
-		"chain rule":    func(o *infill.Options) { o.Joint = infill.JointChain },
+		"chain rule": func(o *infill.Options) {
+			o.Joint, o.Candidates, o.Error = infill.JointChain, infill.AutoCandidates, infill.DefaultOptions().Error
+		},
 		"ag":            func(o *infill.Options) { o.Joint = infill.JointAG },
 		"named sampler": func(o *infill.Options) { o.Sampler, o.Error = "mlm-mh", infill.DefaultOptions().Error },
 	} {

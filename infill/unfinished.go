@@ -21,7 +21,7 @@ func (r *run) unfinished(ctx context.Context) *Result {
 		a = r.sofar()
 	}
 	if a == nil || len(a.states) == 0 {
-		a = r.guessed()
+		return nil
 	}
 	result := r.state(a)
 	if len(result.Fills) == 0 {
@@ -33,36 +33,6 @@ func (r *run) unfinished(ctx context.Context) *Result {
 		s.Law, s.Chains, s.Steps = NoLaw, r.options.Chains, a.steps
 	}
 	return result
-}
-
-// guessed are the fills of the likeliest values of each blank by itself.
-func (r *run) guessed() *answer {
-	a := &answer{found: true, states: [][]int{nil}, energy: []float64{0},
-		note: "before any fill was looked at: these are the likeliest values of each blank by itself, and log-likelihoods their sums"}
-	keep := r.kept()
-	for i := range r.variables {
-		own := doubles(r.variables[i].logWeights(r.logp))
-		likely := largest(own, keep)
-		var states [][]int
-		var energy []float64
-		for n, state := range a.states {
-			for _, k := range likely {
-				states, energy = append(states, append(slices.Clone(state), k)), append(energy, a.energy[n]+own[k])
-			}
-		}
-		a.states, a.energy = nil, nil
-		for _, n := range largest(energy, keep) {
-			a.states, a.energy = append(a.states, states[n]), append(a.energy, energy[n])
-		}
-	}
-	if r.allowed != nil {
-		for n := len(a.states) - 1; n >= 0; n-- {
-			if !r.allowed(r.tokens(a.states[n])) {
-				a.states, a.energy = slices.Delete(a.states, n, n+1), slices.Delete(a.energy, n, n+1)
-			}
-		}
-	}
-	return a
 }
 
 // enumerated is what an enumeration knows that broke off: energy holds NaN where it does not.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -18,15 +17,11 @@ func TestUnfinished(t *testing.T) {
 		calls          int // of the model before it is called off
 		want           string
 	}{
-		{"at once", "the [MASK] sat [MASK] .", func(o *Options) {}, 1, "by itself"},
-		{"a row of one name", "the [MASK=a] sat [MASK=a] .", func(o *Options) {}, 1, "by itself"},
-		{"enumeration", "the [MASK] sat .", func(o *Options) { o.Joint = JointFilled }, 1, "by itself"},
-		{"search", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) { o.Candidates = 0 }, 12, "interrupted before the end"},
+		{"search", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) {}, 12, "nothing left out has more than"},
 		{"draws", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) { o.Candidates, o.Error, o.Joint = 0, 0.001, JointPLL }, 140, "interrupted before the end"},
 		{"chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
 		{"chains without energies", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "gibbs", 1<<20 }, 30, "these are the likeliest fills met by then"},
-		{"scores of lengths", "the [MASK:1-3] .", func(o *Options) {}, 2, "interrupted before the end: "},
-		{"second length", "the [MASK:1-3] .", func(o *Options) {}, 14, "after 1 of 3 combinations of lengths"},
+		{"lengths by search", "the [MASK:1-3] .", func(o *Options) {}, 6, "nothing left out has more than"},
 		{"search by chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Mode, o.Sampler, o.Steps = ModeBest, "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
 		{"lengths", "the [MASK:1-3] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
 	} {
@@ -64,36 +59,5 @@ func TestUnfinished(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// The values that blanks would have by themselves are the likeliest of all combinations.
-func TestGuessed(t *testing.T) {
-	f, _ := newFake(t)
-	o := DefaultOptions()
-	o.Fill, o.Candidates, o.Top = FillAny, 0, 5
-	plans, err := f.plans("the [MASK] sat [MASK] .", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := f.open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := f.prepare(t.Context(), model, plans[0], o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []float64
-	for a := range r.variables[0].categories() {
-		for b := range r.variables[1].categories() {
-			all = append(all, float64(r.logp[0][r.variables[0].support[a]])+float64(r.logp[1][r.variables[1].support[b]]))
-		}
-	}
-	slices.Sort(all)
-	slices.Reverse(all)
-	got := r.guessed()
-	if !slices.Equal(got.energy, all[:len(got.energy)]) || len(got.energy) < o.Top {
-		t.Errorf("%v, want %v", got.energy, all[:len(got.energy)])
 	}
 }

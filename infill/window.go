@@ -278,6 +278,16 @@ func join(before, group *Result, end, top int) *Result {
 		f.Pieces = slices.Concat(x.Pieces, y.Pieces)
 		joined.Fills = append(joined.Fills, f)
 	}
+	if before.Proven != nil && group.Proven != nil {
+		// The joined law is the product of the windows'.
+		left := max(*before.LeftOutAtMost**b[0].Probability, *a[0].Probability**group.LeftOutAtMost)
+		if len(pairs) > len(joined.Fills) {
+			left = max(left, math.Exp(pairs[len(joined.Fills)].rank))
+		}
+		last := &joined.Fills[len(joined.Fills)-1]
+		proven := *before.Proven && *group.Proven && left <= *last.Probability*(1+1e-9)
+		joined.Proven, joined.LeftOutAtMost = &proven, &left
+	}
 	joined.Marginals = slices.Concat(before.Marginals, group.Marginals)
 	if group.Method != MethodExact {
 		joined.Method = group.Method

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -272,19 +273,29 @@ func TestLogMaskedConditionals(t *testing.T) {
 			t.Errorf("all open: slot %d sums to %g", j, total)
 		}
 	}
-	// Over the whole vocabulary they are the model's own.
-	probabilities := target.(interface {
-		LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error
-	})
-	if err := probabilities.LogMaskedProbabilities(ctx, states, open, logp); err != nil {
+	// Rows of a batch give what each slot has by itself.
+	var rows []lm.Row
+	masked := slices.Clone(exampleIDs)
+	for _, slot := range exampleSlots {
+		masked[slot] = m.MaskID()
+	}
+	for _, slot := range exampleSlots {
+		rows = append(rows, lm.Row{IDs: masked, Position: slot})
+	}
+	byRow, err := m.LogProbabilities(ctx, rows)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for j, kinds := range exampleKinds {
-		for k, id := range kinds {
-			if got, want := logp[(3+j)*5+k], float64(whole[j][id]); math.Abs(got-want) > 1e-4 {
-				t.Errorf("all open: slot %d, log p(%d) is %g, want %g", j, k, got, want)
+	for j := range whole {
+		for id, want := range whole[j] {
+			if !close32(float64(byRow[j][id]), float64(want)) {
+				t.Fatalf("row %d, log p(%d) is %g, want %g", j, id, byRow[j][id], want)
 			}
 		}
+	}
+	rows[1].IDs = masked[:len(masked)-1]
+	if _, err := m.LogProbabilities(ctx, rows); err == nil {
+		t.Error("rows of different lengths: no error")
 	}
 }
 

@@ -399,20 +399,6 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 // normalised over the slot's categories, to the rows of logp [chains × slots ×
 // max(Categories())] that belong to open slots. open is [chains × slots].
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
-	return t.logMasked(ctx, states, open, logp, normalize)
-}
-
-// LogMaskedProbabilities does what LogMaskedConditionals does, over the whole vocabulary:
-// the categories of a slot have less than one together.
-func (t *target) LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error {
-	return t.logMasked(ctx, states, open, logp, func(out []float64, row []float32) {
-		for k := range out {
-			out[k] = float64(row[k])
-		}
-	})
-}
-
-func (t *target) logMasked(ctx context.Context, states []int, open []bool, logp []float64, write func(out []float64, row []float32)) error {
 	m := len(t.slots)
 	t.begin()
 	for at := 0; at < len(states); at += m {
@@ -425,7 +411,7 @@ func (t *target) logMasked(ctx context.Context, states []int, open []bool, logp 
 		row := t.found[string(t.keyOf(states[at:at+m], open[at:at+m]))]
 		for j, n := range t.categories {
 			if open[at+j] {
-				write(logp[(at+j)*t.width:][:n], row)
+				normalize(logp[(at+j)*t.width:][:n], row)
 				row = row[t.width:]
 			}
 		}

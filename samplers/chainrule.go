@@ -263,46 +263,31 @@ func (r *ChainRule) next(open []bool, logp []float64) int {
 // many states [states × slots] with their log q, the highest first. Cost: one
 // conditional a slot for each. It can miss states whose beginning is improbable.
 func (r *ChainRule) Likeliest(ctx context.Context, wide int) (states []int, logq []float64, err error) {
-	states, logq, _, err = r.Above(ctx, math.Inf(-1), wide)
-	return states, logq, err
-}
-
-// Above does what Likeliest does for the states of log q at least floor, and follows no
-// other beginning. It tells whether it found them all: whether the beam was wide enough for
-// every beginning that is as probable.
-func (r *ChainRule) Above(ctx context.Context, floor float64, wide int) (states []int, logq []float64, all bool, err error) {
 	slots := len(r.categories)
-	return r.complete(ctx, make([]int, slots), slices.Repeat([]bool{true}, slots), wide, floor)
+	return r.Complete(ctx, make([]int, slots), slices.Repeat([]bool{true}, slots), wide)
 }
 
 // Complete does what Likeliest does for the open slots of each of several states,
 // [states × slots], given the others: a beam of its own for each, all of them asked
 // at once. The completions of the first state come first.
 func (r *ChainRule) Complete(ctx context.Context, states []int, open []bool, wide int) (found []int, logq []float64, err error) {
-	found, logq, _, err = r.complete(ctx, states, open, wide, math.Inf(-1))
-	return found, logq, err
-}
-
-// complete keeps the branches of log q at least floor, and tells whether it kept all these.
-func (r *ChainRule) complete(ctx context.Context, states []int, open []bool, wide int, floor float64) (found []int, logq []float64, all bool, err error) {
 	slots, k := len(r.categories), width(r.categories)
 	if wide < 1 {
-		return nil, nil, false, fmt.Errorf("a beam of %d states: it needs at least one", wide)
+		return nil, nil, fmt.Errorf("a beam of %d states: it needs at least one", wide)
 	}
 	if len(states)%slots != 0 || len(open) != len(states) {
-		return nil, nil, false, fmt.Errorf("%d positions and %d open slots of states of %d slots: give [states × slots] of both", len(states), len(open), slots)
+		return nil, nil, fmt.Errorf("%d positions and %d open slots of states of %d slots: give [states × slots] of both", len(states), len(open), slots)
 	}
 	logq = make([]float64, len(states)/slots)
 	of := ascending(len(logq)) // the beam that each state belongs to
 	beams := len(logq)
-	all = true
 	step := max(1, chainRuleNumbers/(slots*k))
 	for slices.Contains(open, true) {
 		r.states, r.open = states, resized(r.open, len(open))
 		copy(r.open, open)
 		next := make([]beam, beams)
 		for i := range next {
-			next[i].wide, next[i].floor = wide, floor
+			next[i].wide = wide
 		}
 		var asking []int
 		for row := range logq {
@@ -315,14 +300,14 @@ func (r *ChainRule) complete(ctx context.Context, states []int, open []bool, wid
 		for rows := range slices.Chunk(asking, step) {
 			// Rows of a beam differ: each is its own group.
 			if err := r.ask(ctx, rows); err != nil {
-				return nil, nil, false, err
+				return nil, nil, err
 			}
 			for i, row := range rows {
 				rest := r.logp[i*slots*k : (i+1)*slots*k]
 				slot := r.next(r.mask[i*slots:(i+1)*slots], rest)
 				logp := rest[slot*k : slot*k+r.categories[slot]]
 				if !finite(logSumExp(logp)) {
-					return nil, nil, false, errNoDistribution
+					return nil, nil, errNoDistribution
 				}
 				for v, l := range logp {
 					next[of[row]].offer(branch{row, slot, v, logq[row] + l})
@@ -333,7 +318,6 @@ func (r *ChainRule) complete(ctx context.Context, states []int, open []bool, wid
 		var left []bool
 		logq, of = logq[:0:0], of[:0:0]
 		for i := range next {
-			all = all && !next[i].dropped
 			for _, b := range next[i].sorted() {
 				grown = append(grown, states[b.row*slots:(b.row+1)*slots]...)
 				left = append(left, open[b.row*slots:(b.row+1)*slots]...)
@@ -346,7 +330,7 @@ func (r *ChainRule) complete(ctx context.Context, states []int, open []bool, wid
 		}
 		states, open = grown, left
 	}
-	return states, logq, all, nil
+	return states, logq, nil
 }
 
 // A branch is a state of a beam with one more slot.
@@ -357,10 +341,8 @@ type branch struct {
 
 // beam keeps the branches of highest q; it is a heap with the lowest on top.
 type beam struct {
-	wide    int
-	floor   float64 // of log q
-	kept    []branch
-	dropped bool // one above the floor
+	wide int
+	kept []branch
 }
 
 var _ heap.Interface = (*beam)(nil)
@@ -382,15 +364,12 @@ func (a branch) compare(b branch) int {
 
 func (b *beam) offer(x branch) {
 	switch {
-	case x.logq < b.floor || math.IsInf(x.logq, -1):
+	case math.IsInf(x.logq, -1):
 	case len(b.kept) < b.wide:
 		heap.Push(b, x)
-	default:
-		b.dropped = true
-		if x.compare(b.kept[0]) < 0 {
-			b.kept[0] = x
-			heap.Fix(b, 0)
-		}
+	case x.compare(b.kept[0]) < 0:
+		b.kept[0] = x
+		heap.Fix(b, 0)
 	}
 }
 

@@ -144,8 +144,9 @@ func NewSearch(laws []Law) (*Search, error) {
 }
 
 // Run searches until the k likeliest states are proven, until room, which may be nil, says
-// that no further conditional may be asked for, or until ctx ends. It goes on where the
-// run before ended. tell, which may be nil, hears of every round.
+// that no further conditional may be asked for, or until ctx ends; it goes on without room
+// until one state is found. It goes on where the run before ended. tell, which may be nil,
+// hears of every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -155,12 +156,14 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	}
 	s.k, s.proven = k, false
 	for {
-		width := searchWidth
+		width, dive := searchWidth, false
 		if room != nil {
-			width = min(width, room())
+			if width = min(width, room()); width <= 0 && len(s.scored) == 0 {
+				width, dive = 1, true
+			}
 		}
 		s.judge()
-		asks, more := s.gather(width)
+		asks, more := s.gather(width, dive)
 		if len(asks) == 0 {
 			s.proven = !more
 			return ctx.Err()
@@ -338,7 +341,7 @@ func (l *leaf) walk(o int) {
 
 // gather chooses what to ask for, so many conditionals at most; more tells, where that is
 // nothing, whether anything is left to ask for.
-func (s *Search) gather(width int) (asks []*node, more bool) {
+func (s *Search) gather(width int, dive bool) (asks []*node, more bool) {
 	scoring := func(until int) {
 		for _, l := range s.live {
 			for o := range s.trees[l.law] {
@@ -357,7 +360,7 @@ func (s *Search) gather(width int) (asks []*node, more bool) {
 	}
 	many := max(64, 4*s.k)
 	for len(asks) < width && len(s.live) < many {
-		n, left := s.pick(len(s.scored) < s.k && (s.asking+len(asks))%(diveEvery+1) == diveEvery)
+		n, left := s.pick(dive || len(s.scored) < s.k && (s.asking+len(asks))%(diveEvery+1) == diveEvery)
 		if n != nil {
 			n.tree.flight = append(n.tree.flight, n)
 			if !n.asked {

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,17 +63,49 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
+	masked := slices.Clone(ids)
+	for _, position := range slots {
+		masked[position] = mask
+	}
 	rows := make([][]float32, len(slots))
-	for i := range slots {
-		total := 0.0
-		for token := range vocabulary() {
-			total += math.Exp(weight(token))
-		}
-		for token := range vocabulary() {
-			rows[i] = append(rows[i], float32(weight(token)-math.Log(total)))
-		}
+	for i, position := range slots {
+		rows[i] = distribution(masked, position)
 	}
 	return rows, nil
+}
+
+func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	logp := make([][]float32, len(rows))
+	for i, r := range rows {
+		logp[i] = distribution(r.IDs, r.Position)
+	}
+	return logp, nil
+}
+
+const mask = 4 // the id of [MASK]
+
+// distribution is that of a position: a token is bonded to the nouns and adverbs beside it.
+func distribution(ids []int, position int) []float32 {
+	u := make([]float64, len(vocabulary()))
+	total := 0.0
+	for token := range u {
+		u[token] = weight(token)
+		if left := ids[position-1]; left >= 16 {
+			u[token] += bond(left, token)
+		}
+		if right := ids[position+1]; right >= 16 {
+			u[token] += bond(token, right)
+		}
+		total += math.Exp(u[token])
+	}
+	logp := make([]float32, len(u))
+	for token := range u {
+		logp[token] = float32(u[token] - math.Log(total))
+	}
+	return logp
 }
 
 // Score lets fills of several lengths be compared.
@@ -352,6 +385,6 @@ func (d *driver) option(name string) {
 // chainOptions are the defaults of chains that move by the papers' energy.
 func chainOptions() infill.Options {
 	o := infill.DefaultOptions()
-	o.Sampler, o.Joint, o.Candidates = "dmala", infill.JointPLL, 250
+	o.Sampler, o.Joint, o.Candidates, o.Chains = "dmala", infill.JointPLL, 250, usualChains
 	return o
 }

@@ -27,7 +27,7 @@ func TestSnapshotEqualsResult(t *testing.T) {
 		t.Run(sampler, func(t *testing.T) {
 			c, filler := testConfig(t, two)
 			o := c.Options
-			o.Sampler, o.Top = sampler, 1<<20
+			o.Sampler, o.Top = sampler, 10000
 			want, err := filler.Fill(t.Context(), two, o, func(infill.Progress) {})
 			if errors.Is(err, samplers.ErrUnsupported) {
 				t.Skip(err)

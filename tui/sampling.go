@@ -146,10 +146,6 @@ const mostLengths = 200
 // a chain to show, and no share of draws. Such a run shows how far it is, and at
 // the end the fills that the pipeline found, compared by their score.
 func (q request) run(ctx context.Context, frames chan *snapshot, now func() time.Time) (*snapshot, error) {
-	// Chains are what is shown: auto, which may run none, gives way to the first sampler.
-	if q.options.Sampler == infill.Auto {
-		q.options.Sampler = infill.Samplers()[0]
-	}
 	template, err := q.filler.Template(q.template)
 	var input *tokenize.InputError
 	several := errors.As(err, &input) && input.Fault == tokenize.ErrBlankLength

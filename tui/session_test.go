@@ -99,8 +99,8 @@ func TestSession(t *testing.T) {
 	if want := m.picked.Text + "\n"; string(saved) != want {
 		t.Errorf("saved %q, want %q", saved, want)
 	}
-	if !strings.Contains(m.picked.Result.Signature, "|pins:") || m.picked.Result.Seed != 12 {
-		t.Errorf("the picked fill's run is %q, seed %d", m.picked.Result.Signature, m.picked.Result.Seed)
+	if !strings.Contains(m.picked.Result.Signature, "|pins:") || *m.picked.Result.Seed != 12 {
+		t.Errorf("the picked fill's run is %q, seed %d", m.picked.Result.Signature, *m.picked.Result.Seed)
 	}
 	if n := filler.closed.Load(); n != 1 {
 		t.Errorf("the model was closed %d times", n)

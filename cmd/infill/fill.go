@@ -396,8 +396,8 @@ func probability(p float64, standardError *float64, withError bool) string {
 		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*p, digits, 100**e)
 	}
 	digits := 1
-	if p < 0.001 {
-		digits = 3
+	if p > 0 && p < 0.001 {
+		digits = 1 - int(math.Floor(math.Log10(100*p)))
 	}
 	return fmt.Sprintf("%.*f %%", digits, 100*p)
 }

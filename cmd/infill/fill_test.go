@@ -132,6 +132,8 @@ func TestFillFlags(t *testing.T) {
 
 func pointer(x float64) *float64 { return &x }
 
+func seedOf(n uint64) *uint64 { return &n }
+
 // results are what the printers are tried on: wide runes, a fill at the very
 // start, one of two words, a text longer than a terminal, a sampler without
 // acceptance, a single chain.
@@ -148,7 +150,7 @@ func results() []*infill.Result {
 	model := infill.Model{Name: "toy", SHA256: "abc"}
 	return []*infill.Result{
 		{
-			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: 7,
+			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: seedOf(7),
 			Fills: []infill.Fill{
 				{Rank: 1, Text: "He had\ntold me", Values: []string{"He", "told"}, Spans: [][2]int{{0, 2}, {7, 11}}, TokenIDs: []int{1, 2},
 					LogLikelihood: -1.5, Count: 312, Frequency: 0.4992, FrequencyStandardError: pointer(0.0171), FinalCount: 13},
@@ -163,7 +165,7 @@ func results() []*infill.Result {
 			Warnings: []string{},
 		},
 		{
-			Template: long, Blanks: [][2]int{{10, 16}, {strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}, Model: model, Signature: "sampler:gibbs|seed:8", Seed: 8,
+			Template: long, Blanks: [][2]int{{10, 16}, {strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}, Model: model, Signature: "sampler:gibbs|seed:8", Seed: seedOf(8),
 			Fills: []infill.Fill{
 				{Rank: 1, Text: first, Values: []string{"waited", "left behind"}, Spans: firstSpans, TokenIDs: []int{5, 6, 7}, LogLikelihood: -20, Count: 1, Frequency: 1, FinalCount: 1},
 				{Rank: 10, Text: second, Values: []string{"東京", "sold off"}, Spans: secondSpans, TokenIDs: []int{8, 9, 10}, LogLikelihood: -120.123, Count: 1, Frequency: 1, FinalCount: 1},
@@ -172,7 +174,7 @@ func results() []*infill.Result {
 			Warnings: []string{"1 fill was asked for"},
 		},
 		{
-			Template: "a [MASK:1-2] house", Blanks: [][2]int{{2, 12}}, Model: model, Signature: "lengths:word-l2r|sampler:dmala|seed:9", Seed: 9,
+			Template: "a [MASK:1-2] house", Blanks: [][2]int{{2, 12}}, Model: model, Signature: "lengths:word-l2r|sampler:dmala|seed:9", Seed: seedOf(9),
 			Fills: []infill.Fill{
 				{Rank: 1, Text: "a red house", Values: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
 					Count: 50, Frequency: 0.5, FrequencyStandardError: pointer(0.02), FinalCount: 3},
@@ -190,7 +192,7 @@ func results() []*infill.Result {
 			Warnings: []string{},
 		},
 		{
-			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "mode:best|sampler:gwg|seed:3", Seed: 3,
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "mode:best|sampler:gwg|seed:3", Seed: seedOf(3),
 			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
 			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9, AcceptanceRate: pointer(0.5),
 				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1, Device: "cpu", Seconds: 0.1},

@@ -125,7 +125,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	t.Run("of the default, in JSON", func(t *testing.T) {
 		// So large a budget that the run cannot end by itself.
-		p := start(t, "--device", "cpu", "--seed", "1", "--format", "json", "--budget", "100000000", "--error", "0.000001", "the [MASK] and the [MASK] went to the [MASK] .")
+		p := start(t, "--device", "cpu", "--seed", "1", "--format", "json", "--budget", "100000000", "--top", "10000", "the [MASK] and the [MASK] went to the [MASK] .")
 		time.Sleep(4 * time.Second)
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestInterrupt(t *testing.T) {
 		}
 		// The answer comes before the input ends.
 		line, err := p.out.ReadString('\n')
-		if err != nil || !strings.HasPrefix(line, `{"format":2,"template":"he had [MASK] me"`) {
+		if err != nil || !strings.HasPrefix(line, `{"format":3,"template":"he had [MASK] me"`) {
 			t.Fatalf("got %q, %v", line, err)
 		}
 		if err := p.Process.Signal(os.Interrupt); err != nil {

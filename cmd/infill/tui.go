@@ -96,6 +96,7 @@ func (o *tuiOptions) take(args []string) error {
 	if err := o.modelOptions.validate(); err != nil {
 		return err
 	}
+	o.Options = tui.Chained(o.Options)
 	if err := cmp.Or(o.Options.Validate(), tui.CheckOptions(o.Options)); err != nil {
 		return optionError(err)
 	}

@@ -304,7 +304,7 @@ func TestTerminalPipe(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.read("picked.txt")), &result); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Fills) != 1 || result.Fills[0].Rank != 2 || result.Seed != 3 || !strings.Contains(result.Signature, "|precision:int8|") {
+	if len(result.Fills) != 1 || result.Fills[0].Rank != 2 || result.Seed == nil || *result.Seed != 3 || !strings.Contains(result.Signature, "|precision:int8|") {
 		t.Errorf("standard output got %+v", result)
 	}
 }

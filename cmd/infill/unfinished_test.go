@@ -41,7 +41,7 @@ func TestInterruptedFormats(t *testing.T) {
 		"found":   {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{}}},
 		"chains":  {Stats: infill.Stats{Sampler: "dmala", Law: infill.NoLaw, Steps: 3}, Fills: []infill.Fill{{}}},
 	} {
-		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 2, "a [MASK]", true, [][2]int{{2, 8}}, []string{"all of it", why}
+		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 3, "a [MASK]", true, [][2]int{{2, 8}}, []string{"all of it", why}
 		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"}, [][2]int{{2, 5}}
 		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`, "csv": ",true,cat", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer

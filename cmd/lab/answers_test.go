@@ -1,25 +1,29 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"infill/infill"
 )
 
-// Two blanks are enumerated: auto has no error there, and chains of equal error cost more.
-func TestCompareAnswers(t *testing.T) {
-	model, err := openLanguage(t.Context(), "")
-	if err != nil {
+// Of two blanks nearly all fills are proven, for a few rows.
+func TestAnswers(t *testing.T) {
+	corpus := filepath.Join(t.TempDir(), "own.txt")
+	text := "the old man sat down by the fire and said nothing .\nshe took the letter from the table and read it twice .\n" +
+		"they walked along the river until the sun went down .\nhe had never seen such a large house in his life .\na short line .\n"
+	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer model.Close()
-	c, err := model.compareAnswers(t.Context(), "they were [MASK] and [MASK] at the same time .", infill.JointPLL, 1)
-	if err != nil {
-		t.Fatal(err)
+	var out, messages strings.Builder
+	if code := run(t.Context(), []string{"answers", "--corpus", "own=" + corpus, "--blanks", "2", "--sentences", "4"}, &out, &messages); code != 0 {
+		t.Fatalf("exit %d: %s", code, messages.String())
 	}
-	if c.method != infill.MethodExact || c.reference != infill.MethodExact || c.auto.error > 1e-9 || !(c.chains.error > 0.01) || !(c.auto.rows < c.chains.at(0.05).rows) {
-		t.Errorf("%+v", c)
+	if !strings.Contains(out.String(), "| own | 2 | 4 | ") || !strings.Contains(out.String(), " | 4 |  |  |") || !strings.Contains(out.String(), "(lab:answers|model:small-uncased@") {
+		t.Errorf("got %s", out.String())
+	}
+	if code := run(t.Context(), []string{"answers"}, &out, &messages); code == 0 || !strings.Contains(messages.String(), "--corpus") {
+		t.Errorf("without a corpus: %s", messages.String())
 	}
 }
 
@@ -27,12 +31,11 @@ func TestCompareAnswers(t *testing.T) {
 // copy each other too.
 func TestCoverage(t *testing.T) {
 	var out, messages strings.Builder
-	for _, c := range []struct{ joint, candidates, fills, template string }{
-		{"pll", "19", "6859", "he had not [MASK] the [MASK] since the [MASK] ."},
-		{"chain", "32", "32768", "they were [MASK] and [MASK] at the same [MASK] ."},
+	for _, c := range []struct{ candidates, fills, template string }{
+		{"19", "6859", "he had not [MASK] the [MASK] since the [MASK] ."},
 	} {
 		out.Reset()
-		if code := run(t.Context(), []string{"coverage", "--joint", c.joint, "--candidates", c.candidates, "--seeds", "20", c.template}, &out, &messages); code != 0 {
+		if code := run(t.Context(), []string{"coverage", "--candidates", c.candidates, "--seeds", "20", c.template}, &out, &messages); code != 0 {
 			t.Fatalf("exit %d: %s", code, messages.String())
 		}
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {

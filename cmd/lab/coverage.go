@@ -18,7 +18,7 @@ import (
 	"infill/samplers"
 )
 
-const coverageLong = `Measure whether the errors that auto prints hold: all fills are enumerated, and many
+const coverageLong = `Measure whether the errors hold that joint pll prints: all fills are enumerated, and many
 runs, each with its own seed, are compared with the law. Model rows are remembered
 between the runs, and each run counts those that it would have needed alone, so its
 budget is that of a user. Without templates those of docs/draws.md are taken.`
@@ -31,15 +31,17 @@ var coverageTemplates = []string{
 	"in the early [MASK] century , the [MASK] was [MASK] by the king .",
 }
 
+// likeliest is how many fills are compared.
+const likeliest = 10
+
 type coverageOptions struct {
-	joints                    []string
 	candidates, seeds, budget int
 	model, path               string
 }
 
 func newCoverage() *cobra.Command {
 	d := infill.DefaultOptions()
-	o := coverageOptions{joints: []string{string(infill.JointChain), string(infill.JointPLL)}, candidates: 40, seeds: 200, budget: d.Budget.Rows}
+	o := coverageOptions{candidates: 40, seeds: 200, budget: d.Budget.Rows}
 	cmd := &cobra.Command{Use: "coverage [TEMPLATE ...]", Short: "Measure whether the errors of probabilities hold", Long: coverageLong,
 		RunE: func(cmd *cobra.Command, templates []string) error {
 			if o.candidates < 2 || o.seeds < 2 || o.budget < 1 {
@@ -56,10 +58,8 @@ func newCoverage() *cobra.Command {
 			return written(cmd, o.path, func(out io.Writer) error {
 				table(out, []string{"template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %"})
 				for _, text := range templates {
-					for _, joint := range o.joints {
-						if err := model.coverage(cmd.Context(), out, text, infill.Joint(joint), o); err != nil {
-							return fmt.Errorf("%q: %w", text, err)
-						}
+					if err := model.coverage(cmd.Context(), out, text, o); err != nil {
+						return fmt.Errorf("%q: %w", text, err)
 					}
 				}
 				return nil
@@ -67,7 +67,6 @@ func newCoverage() *cobra.Command {
 		}}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringSliceVar(&o.joints, "joint", o.joints, "joints to measure")
 	f.IntVar(&o.candidates, "candidates", o.candidates, "of each blank")
 	f.IntVar(&o.seeds, "seeds", o.seeds, "runs")
 	f.IntVar(&o.budget, "budget", o.budget, "model rows of a run")
@@ -115,7 +114,6 @@ func (m *remembering) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target
 type modelTarget interface {
 	lm.EnumerableTarget
 	samplers.MaskedConditionalTarget
-	LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error
 }
 
 // enumerated is a model's target with the energies of all fills, which counts the rows
@@ -213,19 +211,13 @@ func (t *enumerated) LogMaskedConditionals(ctx context.Context, states []int, op
 	return t.modelTarget.LogMaskedConditionals(ctx, states, open, logp)
 }
 
-// LogMaskedProbabilities are over the whole vocabulary.
-func (t *enumerated) LogMaskedProbabilities(ctx context.Context, states []int, open []bool, logp []float64) error {
-	t.askAll(states, open)
-	return t.modelTarget.LogMaskedProbabilities(ctx, states, open, logp)
-}
-
 // coverage writes how often the intervals of auto hold the enumerated probability, and
 // whether it lists the likeliest fills.
-func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint infill.Joint, c coverageOptions) error {
+func (l *language) coverage(ctx context.Context, w io.Writer, text string, c coverageOptions) error {
 	model := &remembering{language: l}
 	filler := infill.New(model, l.tokenizer)
-	o := answerOptions(joint, c.candidates)
-	o.Top, o.Budget = likeliest, infill.Budget{Rows: 1}
+	o := infill.DefaultOptions()
+	o.Joint, o.Candidates, o.Top, o.Budget = infill.JointPLL, c.candidates, likeliest, infill.Budget{Rows: 1}
 	if _, err := filler.Fill(ctx, text, o, nil); err != nil { // makes the target
 		return err
 	}
@@ -233,9 +225,7 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 	if t == nil {
 		return fmt.Errorf("it is answered without a target: give more blanks")
 	}
-	if t.temperature = 1; joint == infill.JointPLL {
-		t.temperature = cmp.Or(l.Description().PLLTemperature, 1)
-	}
+	t.temperature = cmp.Or(l.Description().PLLTemperature, 1)
 	if err := t.enumerate(ctx); err != nil {
 		return err
 	}
@@ -287,7 +277,7 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, joint
 		p := sum / n
 		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
 	}
-	cells := []string{text, string(joint), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), fmt.Sprintf("%.0f", rows),
+	cells := []string{text, string(infill.JointPLL), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), fmt.Sprintf("%.0f", rows),
 		share(held, float64(c.seeds)), share(heldQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off), fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
 	log.Print(cells)
 	row(w, cells)

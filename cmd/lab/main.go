@@ -8,7 +8,7 @@
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab model small-uncased testdata/mini-uncased
 //	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/calibration.md
-//	go run ./cmd/lab coverage --joint pll
+//	go run ./cmd/lab coverage
 //	go run ./cmd/lab defaults -o docs/defaults.md
 //	go run ./cmd/lab samplers -o docs/samplers.md
 //
@@ -114,7 +114,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
-	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), arm, newTable("answers", "Write what an answer costs beside chains", writeAnswers),
+	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
 		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
 		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
 	addStudies(root, arm, out, messages)

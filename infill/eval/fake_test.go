@@ -61,15 +61,30 @@ func (m *fakeModel) MaskedLogProbabilities(ctx context.Context, ids, slots []int
 	}
 	logp := make([][]float32, len(slots))
 	for slot := range logp {
-		total := 0.0
-		for token := range m.vocabulary {
-			total += math.Exp(weight(token))
-		}
-		for token := range m.vocabulary {
-			logp[slot] = append(logp[slot], float32(weight(token)-math.Log(total)))
-		}
+		logp[slot] = m.distribution()
 	}
 	return logp, ctx.Err()
+}
+
+func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]float32, error) {
+	logp := make([][]float32, len(rows))
+	for i := range rows {
+		logp[i] = m.distribution()
+	}
+	return logp, ctx.Err()
+}
+
+// distribution is that of every position, whatever the others hold.
+func (m *fakeModel) distribution() []float32 {
+	total := 0.0
+	for token := range m.vocabulary {
+		total += math.Exp(weight(token))
+	}
+	logp := make([]float32, m.vocabulary)
+	for token := range logp {
+		logp[token] = float32(weight(token) - math.Log(total))
+	}
+	return logp
 }
 
 func (m *fakeModel) Score(ctx context.Context, ids []int, queries []lm.Query) ([]float64, error) {
