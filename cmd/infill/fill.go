@@ -41,17 +41,18 @@ func newCmdFill(s *terminal.Streams, run func(context.Context, *fillOptions) err
 Each [MASK] of a template is a blank; [MASK:3] takes three pieces, [MASK:1-3] one
 to three, every [MASK=name] of one name takes the same fill, and high[MASK] goes
 on with the word: see infill help templates. The likeliest fills of all blanks
-together are printed, with their log-likelihood in nats and their probability:
-exact where all fills can be gone through, by weighted draws with their error
-where not. --sampler moves Markov chains instead, as the papers do.
+together are printed, with their log-likelihood in nats and their probability,
+which is the model's own. A line below tells that they are proven: nothing that
+the blanks may take is more probable. --samples makes independent draws instead,
+and --sampler moves Markov chains, as the papers do.
 
 Without a TEMPLATE, templates are read from standard input, one a line, or one
 JSON object a line with --input jsonl.`,
 		Example: `  # the best five fills
   $ infill "he had [MASK] me"
 
-  # two slots, filled together; the same seed gives the same result
-  $ infill --seed 7 "she opened the [MASK] and looked [MASK] ."
+  # two slots, filled together
+  $ infill "she opened the [MASK] and looked [MASK] ."
 
   # only these words, and never those
   $ infill --slot "1=dark blue,red" --ban sky,air "the [MASK] house stood under the [MASK] ."

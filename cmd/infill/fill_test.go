@@ -92,9 +92,9 @@ func TestFillFlags(t *testing.T) {
 		{line: `--device cuda:-1`, want: `--device: "cuda:-1" is not one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu`},
 		{line: `--balance x`, want: `--balance: "x" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
 		{line: `--balance 0.4`, want: `--balance: "0.4" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
-		{line: `-n many`, want: `--samples: "many" is not a whole number from 1 to 65536`},
-		{line: `-n 0`, want: `--samples: "0" is not a whole number from 1 to 65536`},
-		{line: `-k 0`, want: `--top: "0" is not a whole number of 1 or more`},
+		{line: `-n many`, want: `--samples: "many" is not auto, or a whole number from 1 to 65536`},
+		{line: `-n 0`, want: `--samples: "0" is not auto, or a whole number from 1 to 65536`},
+		{line: `-k 0`, want: `--top: "0" is not a whole number from 1 to 10000`},
 		{line: `--steps -1`, want: `--steps: "-1" is not a whole number from 0 to 16777216`},
 		{line: `--steps 4 --warm-up 5`, want: `--warm-up: 5 is not a whole number from 0 to the number of steps, 4`},
 		{line: `--warm-up -1`, want: `--warm-up: "-1" is not a whole number of 0 or more, or half`},
@@ -103,6 +103,8 @@ func TestFillFlags(t *testing.T) {
 		{line: `--step-size -1`, want: `--step-size: "-1" is not a number above 0, or auto`},
 		{line: `--step-size 1 --sampler gibbs`, want: `--step-size: gibbs has none: leave it out`},
 		{line: `--candidates -1`, want: `--candidates: "-1" is not auto, or a whole number of 0 (the whole vocabulary) or more`},
+		{line: `--candidates 20 "a [MASK]"`, want: `--candidates: the chain rule needs no candidates: leave it out, or take joint pll or a sampler`},
+		{line: `--error 0.01 "a [MASK]"`, want: `--error: the chain rule needs no accuracy: leave it out, or take joint pll or a sampler`},
 		{line: `--temperature hot`, want: `--temperature: "hot" is not a number above 0`},
 		{line: `--temperature 0`, want: `--temperature: "0" is not a number above 0`},
 		{line: `--temperature nan`, want: `--temperature: "nan" is not a number above 0`},
@@ -147,7 +149,7 @@ func results() []*infill.Result {
 	}
 	first, firstSpans := fill("waited", "left behind")
 	second, secondSpans := fill("東京", "sold off")
-	model := infill.Model{Name: "toy", SHA256: "abc"}
+	model, proven := infill.Model{Name: "toy", SHA256: "abc"}, true
 	return []*infill.Result{
 		{
 			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: seedOf(7),
@@ -196,6 +198,24 @@ func results() []*infill.Result {
 			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
 			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9, AcceptanceRate: pointer(0.5),
 				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{},
+		},
+		{
+			Template: "a [MASK] house", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:auto|joint:chain", Method: infill.MethodSearch,
+			Proven: &proven, LeftOutAtMost: pointer(0.0625),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "a big house", Values: []string{"big"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{15}, LogLikelihood: -1.5, Probability: pointer(0.25), ProbabilityError: pointer(0), Pieces: []int{1}},
+				{Rank: 2, Text: "a farm house", Values: []string{"farm"}, Spans: [][2]int{{2, 6}}, TokenIDs: []int{16, 17}, LogLikelihood: -2.25, Probability: pointer(0.125), ProbabilityError: pointer(0), Pieces: []int{2}},
+			},
+			Marginals: [][]infill.Marginal{{{Text: "big", TokenIDs: []int{15}, Probability: 0.25, AtMost: pointer(0.3125)}}},
+			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain, Order: infill.OrderBoth, ListedProbability: pointer(0.375),
+				Slots: 1, DistinctFills: 3, ModelRows: 9, Device: "cpu", Seconds: 0.25},
+			Warnings: []string{},
+		},
+		{
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:auto|joint:chain|seed:4", Seed: seedOf(4), Method: infill.MethodDraws,
+			Fills:    []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1.5, Count: 2, Probability: pointer(0.25), ProbabilityError: pointer(0)}},
+			Stats:    infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain, Order: infill.OrderBoth, Slots: 1, Draws: 2, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
 			Warnings: []string{},
 		},
 	}

@@ -90,9 +90,9 @@ const helpTemplates = `Blanks, as they stand in a template:
   [MASK~st..d]  a word of these letters, a regular expression as in Go that the
                 whole word has to match: gaps in damaged texts. It may have up to
                 three pieces, or as many as stand before it, as in
-                [MASK:1-4~.{3,5}ing] and [MASK:2=name~anti.*]; of several pieces
-                the 250 likeliest words are tried. Of two or three such blanks a
-                word has up to two pieces, of more one
+                [MASK:1-4~.{3,5}ing] and [MASK:2=name~anti.*]. Of two or three
+                such blanks a word has up to two pieces, of more one. Samplers and
+                --joint pll try the 250 likeliest words of several pieces
   \[MASK]       no blank, but this text; the backslash goes
   high[MASK]    a blank that touches a letter or digit on its left goes on with
                 the word: it begins with a piece that continues one (##way)
@@ -103,7 +103,9 @@ const helpTemplates = `Blanks, as they stand in a template:
 is one blank.
 
 What they take, the blanks counted from 1 in the order of the text; all of it
-narrows the fills that there are, and changes no fill's log-likelihood:
+narrows the fills that there are, and changes no fill's log-likelihood. A list
+says that one of its words is right, so probabilities are then among the lists;
+whatever else narrows the fills leaves their probabilities as they are:
 
   --slot 1=red,dark blue   only these, one word or several, each cut into as many
                            pieces as it needs; once for each blank. A blank with
@@ -150,45 +152,49 @@ first letter of a sentence and of names (London, Monday, I), and to all letters
 where the words around a blank are in capitals. Texts without any get none.
 --case keep leaves the model's letters.
 
-Words are cut and, for models without capitals, lowered as the text is. A list
-replaces --candidates, which takes the likely tokens from what is left otherwise.
+Words are cut and, for models without capitals, lowered as the text is. Under
+samplers and --joint pll a list replaces --candidates, which takes the likely
+tokens from what is left otherwise.
 Words of several pieces, blanks of one name, and --characters or a --ban of
 several pieces over longer blanks move several pieces at once. Samplers that draw
 one piece from the model (gibbs, mlm-mh) or measure distances between pieces
 (p-ncg, gwl), --mode decode and --initial mask refuse them.
 
-Lengths. A template whose blanks may have several is filled once for each
-combination of lengths, at most 64. Log-likelihoods of different lengths do not
-compare: in a longer blank the pieces see, and give away, each other. So fills are
-ranked by score, in nats a word: the mean over the words in the blanks of the
-word's log-probability from left to right, the sum over its pieces of the
-log-probability of the piece while it and the rest of its blank are masked. A fill
-gains nothing by being cut into more pieces or by having fewer words.
---length-score word-l2r masks the rest of the word only (PLL-word-l2r; Kauf and
-Ivanova, ACL 2023): words that go together then give each other away. Of each
-length the likeliest fills are scored, four times as many as --top asks for, but
-at least 50. Probabilities by the chain rule are among the fills of all lengths,
-each length being taken for as likely as the others; those of other joints, and how
-often chains drew a fill, are within its length.
+Lengths. A template whose blanks may have several has at most 64 combinations of
+lengths. By the chain rule, the default, the fills of all of them are ranked
+together by probability, each combination being taken for as likely as the others.
 
-An only blank that stands by itself takes one word: those of one piece and the
-likeliest of two and three are ranked together by probability, in which a prior of
-the number of pieces enters (docs/probabilities.md). Words of several pieces are
-looked for where they may come among the fills that are printed; chains, --joint
-pll and --fill any take one piece.
+Samplers and other joints fill the template once for each combination, and their
+log-likelihoods do not compare: in a longer blank the pieces see, and give away,
+each other. So fills are ranked by score, in nats a word: the mean over the words
+in the blanks of the word's log-probability from left to right, the sum over its
+pieces of the log-probability of the piece while it and the rest of its blank are
+masked. A fill gains nothing by being cut into more pieces or by having fewer
+words. --length-score word-l2r masks the rest of the word only (PLL-word-l2r; Kauf
+and Ivanova, ACL 2023): words that go together then give each other away. Of each
+length the likeliest fills are scored, four times as many as --top asks for, but
+at least 50. Probabilities, and how often chains drew a fill, are within its length.
+
+An only blank that stands by itself takes one word: those of one, two and three
+pieces are ranked together by probability, in which a prior of the number of pieces
+enters (docs/probabilities.md). --samples, samplers, --joint pll, --together and
+--fill tokens or any take one piece.
 
 What is done, --mode:
 
-  sample   the likeliest fills with their probabilities, which --sampler finds
-  best     chains search for the likeliest fill while the temperature falls
-           from 2 to 0.1 (simulated annealing); all fills they saw are ranked,
-           with --rank final the best of each chain
+  sample   the likeliest fills with their probabilities, proven; with --samples
+           independent draws; with --sampler what its chains draw
+  best     the likeliest fills: by the chain rule as sample has them. With
+           --sampler or another joint, chains search for them while the
+           temperature falls from 2 to 0.1 (simulated annealing); all fills they
+           saw are ranked, with --rank final the best of each chain
   decode   no chains: all slots are predicted at once, and the least sure ones
            again, in as many rounds as there are slots or --steps if that is less
            (mask-predict). The first of --samples decodings takes the most
            probable token each time, the others draw at --temperature
 
-The fills of best and decode follow no known law, so they have no probabilities.
+The fills of decode, and of best by chains, follow no known law, so they have no
+probabilities.
 
   --ladder 1,2,4   parallel tempering: each chain has a hotter replica for every
                    temperature after the first, and neighbours swap. Only the
@@ -217,7 +223,12 @@ An object of json and jsonl:
   model       name and sha256 of the bundle
   signature   everything that the numbers depend on, in one line
   seed        with --seed it gives the same result again, on the same machine
-              and number of threads
+              and number of threads; left out where nothing random happened
+  method      search, draws (of --samples), exact or importance (of --joint pll
+              and others), or the sampler's name
+  proven      of a search: no fill that the blanks may take is likelier than those
+              listed; false where the budget ended first
+  left_out_at_most   of a search: no other fill has a higher probability
   unfinished  true where the run was interrupted: the likeliest fills by then
   samples     the fills, the best first:
     rank, text
@@ -225,22 +236,24 @@ An object of json and jsonl:
                     the text
     spans           where each fill stands in the text, in bytes
     token_ids       of the slots, of which [MASK:3] has three
-    log_likelihood  in nats; --temperature does not enter
-    probability     among all fills of the candidates; probability_error is its
-                    standard error, 0 where all were enumerated. Of a named
-                    sampler they are its frequency and that error
-    count           of a named sampler: how often the fill was drawn; frequency is its share of all
-                    draws, with a standard error between chains, which is null
-                    where one or two chains alone met it; --mode best and decode
-                    give none
+    log_likelihood  in nats
+    probability     the model's own, among all that it could write, and with lists
+                    of words among these; of --joint pll and others among the
+                    fills of the candidates. probability_error is its standard
+                    error, 0 where it has none. Of a named sampler they are its
+                    frequency and that error
+    count           of draws, and of a named sampler: how often the fill was drawn;
+                    a sampler's frequency is its share of all draws, with a
+                    standard error between chains, which is null where one or two
+                    chains alone met it; --mode best and decode give none
     frequency_interval   holds the fill's probability in 95 % of cases where the
                     chains have converged
     split_r_hat, effective_draws   of the frequency: near 1 where the chains
                     agree, and how many independent draws they are worth
     pieces, score   where blanks have several lengths: the number of pieces of
                     each blank, and what fills of different lengths are ranked
-                    by, see infill help templates; pieces, too, where words of
-                    several are candidates of an only blank
+                    by, see infill help templates; a search has no score: it
+                    ranks all lengths by probability
     final_count     how many chains ended with it
   stats       mode, sampler, chains, steps, step_size; acceptance_rate (null where a
               sampler accepts always); changed_slots_per_step; warm_up, which
@@ -250,14 +263,15 @@ An object of json and jsonl:
               seconds on the clock, with other lines of standard input beside;
               law ("none known") with --mode best and decode; ladder and
               swap_rates with --ladder; lengths, the numbers of each, where
-              blanks have several
-              candidates, candidates_probability (what they hold of all),
-              longer_words (candidates of several pieces beside them),
-              listed_probability, effective_draws and pareto_k of weighted draws
-  method      exact, importance, or the sampler's name
+              blanks have several; listed_probability, what the fills listed
+              hold; of --joint pll and others candidates,
+              candidates_probability (what they hold of all), and of weighted
+              draws effective_draws and pareto_k
   marginals   for each blank its likeliest values, with text, token_ids,
-              probability, probability_error
-  format      2, the version of this form
+              probability, probability_error; of a search, which follows only
+              what may be likely, probability is what it has followed, and
+              probability_at_most the most that it can be
+  format      3, the version of this form
   warnings    sentences about the result
 
 A draw is the state of a chain after a step behind the warm-up, so 25 chains of
@@ -282,9 +296,11 @@ resemble each other: effective draws are how many independent ones they are wort
 and errors shrink with the square root of that number.
 
 `)
-	b.WriteString(`The default of --sampler, auto, goes through all fills where that takes few model
-rows, and weighs draws of the chain rule where not; chains move only where the
-weights say too little. A name moves chains, and so does an option that chains alone
+	b.WriteString(`The default of --sampler, auto, moves none: by the chain rule it finds the
+likeliest fills and proves that nothing is more probable, and with --samples it
+makes independent draws. Of other joints it goes through all fills where that takes
+few model rows, and weighs draws of the chain rule where not; chains move only where
+the weights say too little. A name moves chains, and so does an option that chains alone
 have, such as --steps: then the first of the list, unless one is named. Settings
 follow a colon, as in dmala:step-size=0.4,balance=sqrt:
 `)
