@@ -311,7 +311,7 @@ func (o *evalOptions) openModels() ([]*infill.Filler, error) {
 }
 
 func evalRun(ctx context.Context, o *evalOptions) error {
-	corpora, err := o.openCorpora()
+	corpora, err := interruptible(ctx, o.openCorpora)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -184,6 +184,7 @@ func (d device) Type() string { return "{auto|cpu|cuda[:N]|openvino|openvino:gpu
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {
 	infill.Option
+	command *cobra.Command
 	options *infill.Options
 	given   *bool
 }
@@ -198,7 +199,7 @@ func (f optionFlag) Set(text string) error {
 	*f.given = true
 	if f.Name == "slot" || f.Name == "ban" {
 		var err error
-		if text, err = withFiles(text); err != nil {
+		if text, err = withFiles(f.command.Context(), text); err != nil {
 			return err
 		}
 	}
@@ -208,10 +209,10 @@ func (f optionFlag) Set(text string) error {
 var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 
 // withFiles puts the lines of a file in the place of @FILE in a list of words.
-func withFiles(list string) (text string, err error) {
+func withFiles(ctx context.Context, list string) (text string, err error) {
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
-		content, wrong := os.ReadFile(name)
+		content, wrong := readFile(ctx, name)
 		if wrong != nil {
 			err = fmt.Errorf("a list of words: %w", wrong)
 			return found
@@ -249,7 +250,7 @@ func addOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 		if option.Closed && option.Kind == "NAME" {
 			usage += "; one of " + strings.Join(option.Values, ", ")
 		}
-		flag := cmd.Flags().VarPF(optionFlag{option, o, new(bool)}, option.Name, shorthands[option.Name], usage)
+		flag := cmd.Flags().VarPF(optionFlag{option, cmd, o, new(bool)}, option.Name, shorthands[option.Name], usage)
 		if option.Kind == "" {
 			flag.NoOptDefVal = "true"
 		}

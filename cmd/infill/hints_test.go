@@ -32,7 +32,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%q: code %d, %q, %q; want %q", test.args, code, stdout, stderr, test.want)
 		}
 	}
-	if text, err := withFiles("1=green,@" + file); err != nil || text != "1=green,red,dark blue" {
+	if text, err := withFiles(t.Context(), "1=green,@" + file); err != nil || text != "1=green,red,dark blue" {
 		t.Errorf("a list with a file: %q, %v", text, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -53,7 +52,7 @@ request must bring, or say --no-auth.`,
   $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(cmd.Context()); err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
@@ -95,7 +94,7 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func (o *serveOptions) validate() error {
+func (o *serveOptions) validate(ctx context.Context) error {
 	if err := o.modelOptions.validate(); err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (o *serveOptions) validate() error {
 	}
 	o.token = o.streams.Getenv("INFILL_TOKEN")
 	if o.tokenFile != "" {
-		text, err := os.ReadFile(o.tokenFile)
+		text, err := readFile(ctx, o.tokenFile)
 		if err != nil {
 			return &usageError{fmt.Errorf("--token-file: %w", err), ""}
 		}
