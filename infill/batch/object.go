@@ -55,6 +55,7 @@ func ParseObject(line []byte) (Object, error) {
 		return nil, syntax(err)
 	}
 	var o Object
+	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -65,9 +66,10 @@ func ParseObject(line []byte) (Object, error) {
 			return nil, syntax(err)
 		}
 		name := key.(string) // a key is nothing else
-		if o.Get(name) != nil {
+		if seen[name] {
 			return nil, fmt.Errorf("the object has two keys %q", name)
 		}
+		seen[name] = true
 		o = append(o, Field{name, value})
 	}
 	return o, nil

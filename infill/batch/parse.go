@@ -81,12 +81,12 @@ func readColumns(f File, r Record) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: line 1: %w", f.Path, err)
 	}
-	for i, name := range columns {
-		for _, other := range columns[:i] {
-			if name == other {
-				return nil, fmt.Errorf("%s: two columns are called %q: rename one", f.Path, name)
-			}
+	seen := map[string]bool{}
+	for _, name := range columns {
+		if seen[name] {
+			return nil, fmt.Errorf("%s: two columns are called %q: rename one", f.Path, name)
 		}
+		seen[name] = true
 	}
 	return columns, nil
 }
