@@ -462,7 +462,17 @@ func TestRefuses(t *testing.T) {
 		"no parquet":        {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
 		"strict":            {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
 		"packed twice":      {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
-		"output there":      {"in.txt", "a\n", "in.txt", nil, "is there already, of something else: choose another name, or --overwrite"},
+		"output there": {"in.txt", "a\n", "o.txt", func(j *Job) { put(t, filepath.Dir(j.Output.Path), "o.txt", "b\n") },
+			"is there already, of something else: choose another name, or --overwrite"},
+		"input as output":           {"in.txt", "a\n", "in.txt", nil, "in.txt would be replaced, and is the input: choose another output"},
+		"input as output, replaced": {"in.txt", "a\n", "in.txt", func(j *Job) { j.Overwrite = true }, "is the input"},
+		"input as rejects":          {"o.txt.rejects.jsonl", "a\n", "o.txt", func(j *Job) { j.Overwrite = true }, "is the input"},
+		"input by another name": {"in.txt", "a\n", "o.txt", func(j *Job) {
+			if err := os.Link(j.Input.Path, j.Output.Path); err != nil {
+				t.Fatal(err)
+			}
+			j.Overwrite = true
+		}, "is the input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -477,8 +487,11 @@ func TestRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
-			if _, err := os.Stat(j.Output.Path); err == nil && c.out != "in.txt" {
+			if _, err := os.Stat(j.Output.Path); err == nil && !strings.Contains(c.want, "is there already") && !strings.Contains(c.want, "is the input") {
 				t.Error("there is an output")
+			}
+			if c.name != "" && get(t, j.Input.Path) != c.content {
+				t.Error("the input was changed")
 			}
 		})
 	}
@@ -573,8 +586,14 @@ func TestRefusesOthers(t *testing.T) {
 		if s, err := Merge(t.Context(), job.Output, false); err != nil || s.Records != 300 {
 			t.Error(s, err)
 		}
-		if s, err := Run(t.Context(), job); err != nil || !s.Already {
-			t.Error(s, err)
+		for _, job.Resume = range []bool{true, false} {
+			if s, err := Run(t.Context(), job); err != nil || !s.Already {
+				t.Error(s, err)
+			}
+		}
+		job.Shard = Shard{} // the whole run was not asked for before
+		if _, err := Run(t.Context(), job); err == nil || !strings.Contains(err.Error(), "--resume takes it as done") {
+			t.Error(err)
 		}
 	})
 }
