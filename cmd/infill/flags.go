@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/infill"
+	"infill/infill/batch"
 )
 
 // The values below are pflag.Values whose errors complete the sentence
@@ -152,6 +153,27 @@ func (s seed) Set(text string) error {
 // String is empty: the default is drawn.
 func (s seed) String() string { return "" }
 func (s seed) Type() string   { return "N" }
+
+// shardFlag is a part of a run. An empty value, as of a variable that is not set, is not the whole run.
+type shardFlag struct{ *batch.Shard }
+
+var _ pflag.Value = shardFlag{}
+
+func (f shardFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("I/N, the number of this part from 1 and that of all; for the whole run leave the flag out")
+	}
+	return f.UnmarshalText([]byte(text))
+}
+
+func (f shardFlag) String() string {
+	if f.Shard == nil {
+		return ""
+	}
+	return f.Shard.String()
+}
+
+func (shardFlag) Type() string { return "I/N" }
 
 // device is where a model runs.
 type device struct{ value *string }
