@@ -497,6 +497,11 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 			return true
 		}
 	}
+	lists := func(answer string) func(*modelstest.Hub) {
+		return func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, answer); return true })
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		pull   string
@@ -526,6 +531,17 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 				return true
 			})
 		}, "", "refused a redirect: more than 10 in a row"},
+		{"redirect to a file", "org/tiny", func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("Location", "file:///etc/passwd")
+				w.WriteHeader(http.StatusFound)
+				return true
+			})
+		}, "", `refused a redirect to an address that begins with "file:": files come over https or http alone`},
+		{"list of another kind", "org/tiny", lists(`[]`), "", "does not answer like a hub: the list of files has a value of another kind, array, at its top; check HF_ENDPOINT"},
+		{"commit of another kind", "org/tiny", lists(`{"sha": 5}`), "", `a value of another kind, number, as "sha";`},
+		{"files of another kind", "org/tiny", lists(`{"siblings": {}}`), "", `a value of another kind, object, as "siblings";`},
+		{"name of another kind", "org/tiny", lists(`{"siblings": [{"rfilename": 5}]}`), "", `a value of another kind, number, as "siblings.rfilename";`},
 		{"name", "org/../tiny", nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -232,8 +232,12 @@ func (c *Client) Revision(ctx context.Context, revision string) (*Revision, erro
 	err = json.Unmarshal(content, &r)
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return nil, fmt.Errorf("%s does not answer like a hub: the list of files has a value of another kind, %s, at %.100q; check %s",
-			c.endpoint.Redacted(), wrongType.Value, cmp.Or(wrongType.Field, "the top"), EndpointVariable)
+		at := "at its top"
+		if wrongType.Field != "" {
+			at = fmt.Sprintf("as %.100q", wrongType.Field)
+		}
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files has a value of another kind, %s, %s; check %s",
+			c.endpoint.Redacted(), wrongType.Value, at, EndpointVariable)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w", c.endpoint.Redacted(), err)
