@@ -16,6 +16,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
 	"infill/infill/serve"
 )
 
@@ -133,10 +134,16 @@ func refuse(line []byte, long error) []byte {
 		answer.Error.Message = long.Error()
 	} else if err := json.Unmarshal(line, &raw); err != nil {
 		answer.Error = jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("the line is not JSON: %v; send one message a line", err)}
-	} else if _, err := jsonrpc.DecodeMessage(line); err == nil {
-		return nil
 	} else {
+		_, wrong := jsonrpc.DecodeMessage(line)
+		half := batch.HalfPair(line)
+		if wrong == nil && half == "" {
+			return nil
+		}
 		answer.Error.Message = `the line is no message of JSON-RPC 2.0: send one object a line, {"jsonrpc": "2.0", "id": ..., "method": "..."}, not a batch`
+		if wrong == nil {
+			answer.Error.Message = fmt.Sprintf("the line has half of a character, %s: write both halves of the pair, or the character itself", half)
+		}
 		var object struct {
 			ID any `json:"id"`
 		}
