@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,20 @@ type HubOptions struct {
 	Attempts int           // without any progress, before giving up; default 5
 	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
 	WaitMax  time.Duration // longest wait, also when the hub asks for more; default 60 s
-	Stall    time.Duration // a connection that yields nothing for so long is given up; default 60 s
+	Stall    time.Duration // a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default 60 s
+	Total    time.Duration // all of it may take so long, waits and slow connections included; 0: DefaultTotal; negative: no bound
+}
+
+// DefaultTotal is how long a fetch may take in all. A server that sends a byte a second is never silent.
+const DefaultTotal = 12 * time.Hour
+
+// bounded is ctx with an end at Total.
+func (o HubOptions) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Total < 0 {
+		return context.WithCancel(ctx)
+	}
+	total := cmp.Or(o.Total, DefaultTotal)
+	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 for no bound, lets it take its time)", total))
 }
 
 // Progress observes what is fetched. Calls come from one goroutine.
@@ -100,6 +114,8 @@ func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, e
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := o.bounded(ctx)
+	defer cancel()
 	b, err := s.pull(ctx, base, revision, o)
 	return b, fetchError(ctx, "pull", base, err)
 }
@@ -268,6 +284,8 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 // data set. A file that is there already is not fetched again, and a fetch that broke off goes on where it stopped. The
 // revision is a branch, a tag or a commit.
 func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string, o HubOptions) (files []string, err error) {
+	ctx, cancel := o.bounded(ctx)
+	defer cancel()
 	files, err = fetchDataset(ctx, dir, name, revision, patterns, o)
 	return files, fetchError(ctx, "fetch", name, err)
 }

@@ -304,6 +304,25 @@ func TestPullResumes(t *testing.T) {
 			t.Errorf("waits %q", seen.Waits)
 		}
 	})
+	// A server that ignores ranges and breaks at the same place each time brings nothing new, with a length or without.
+	for name, breaks := range map[string]func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool{
+		"no ranges, always cut": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool { return s.Cut(5000)(w, r) },
+		"no ranges, short bodies without a length": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool {
+			w.(http.Flusher).Flush()
+			w.Write(s.Commits[firstCommit]["model.safetensors"][:5000])
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				r.Header.Del("Range")
+				return strings.HasPrefix(r.URL.Path, "/blobs/") && breaks(s, w, r)
+			})
+			_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
+			refused(t, err, "model.safetensors: the connection broke 3 times without bringing anything new, after 5000 of ", "pull again")
+		})
+	}
 	t.Run("server without ranges", func(t *testing.T) {
 		s := modelstest.NewHub(t)
 		var later atomic.Bool
@@ -356,6 +375,104 @@ func TestPullResumes(t *testing.T) {
 	}
 }
 
+// A list of files that stalls or drips is asked for again, and given up after a few attempts.
+func TestPullListStalls(t *testing.T) {
+	silent := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	drips := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			w.Write([]byte(" "))
+			w.(http.Flusher).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	for _, c := range []struct {
+		name, reason string
+		times        int32
+		body         func(http.ResponseWriter, *http.Request)
+	}{
+		{"silent once", "", 1, silent},
+		{"drips once", "", 1, drips},
+		{"silent for ever", "the connection went silent", 3, silent},
+		{"drips for ever", "the answer came too slowly", 3, drips},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := modelstest.NewHub(t)
+			var asked atomic.Int32
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasPrefix(r.URL.Path, "/api/") || asked.Add(1) > c.times {
+					return false
+				}
+				w.Write([]byte("{"))
+				w.(http.Flusher).Flush()
+				c.body(w, r)
+				return true
+			})
+			o := s.Options()
+			o.Stall = 200 * time.Millisecond
+			_, err := newStore(t).Pull(t.Context(), "org/tiny", o)
+			if c.reason == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			refused(t, err, "the list of files did not come whole in 3 attempts", "HF_ENDPOINT")
+			if asked.Load() != c.times {
+				t.Errorf("%d attempts, want %d", asked.Load(), c.times)
+			}
+		})
+	}
+}
+
+// The rest of an answer that is thrown away, a redirect's, may stall as well.
+func TestPullRedirectStalls(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/config.json") {
+			return false
+		}
+		w.Header().Set("Location", s.URL+"/elsewhere")
+		w.WriteHeader(http.StatusFound)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	o := s.Options()
+	o.Stall = 100 * time.Millisecond
+	_, err := newStore(t).Pull(t.Context(), "org/tiny", o)
+	refused(t, err, "404")
+}
+
+// A byte at a time is never silent: the bound of the whole ends it, and what came is kept.
+func TestPullEnds(t *testing.T) {
+	s := modelstest.NewHub(t)
+	s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/blobs/") {
+			return false
+		}
+		for _, b := range s.Commits[firstCommit]["model.safetensors"] {
+			if _, err := w.Write([]byte{b}); err != nil || r.Context().Err() != nil {
+				break
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
+		return true
+	})
+	store := newStore(t)
+	o := s.Options()
+	o.Total = time.Second
+	_, err := store.Pull(t.Context(), "org/tiny", o)
+	refused(t, err, "not all was fetched within 1s", "--max-time", "what was fetched is kept")
+	s.Answer(nil)
+	s.Forget()
+	o.Total = -1
+	pull(t, store, "org/tiny", o)
+	if size := int64(len(s.Commits[firstCommit]["model.safetensors"])); s.SentOf("model.safetensors") == size {
+		t.Error("nothing was kept")
+	}
+}
+
 // canceller stops a pull when the first bytes of the weights are there.
 type canceller struct {
 	observer
@@ -378,6 +495,11 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 			}
 			http.Error(w, "no", status)
 			return true
+		}
+	}
+	lists := func(answer string) func(*modelstest.Hub) {
+		return func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, answer); return true })
 		}
 	}
 	for _, c := range []struct {
@@ -409,6 +531,17 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 				return true
 			})
 		}, "", "refused a redirect: more than 10 in a row"},
+		{"redirect to a file", "org/tiny", func(s *modelstest.Hub) {
+			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("Location", "file:///etc/passwd")
+				w.WriteHeader(http.StatusFound)
+				return true
+			})
+		}, "", `refused a redirect to an address that begins with "file:": files come over https or http alone`},
+		{"list of another kind", "org/tiny", lists(`[]`), "", "does not answer like a hub: the list of files has a value of another kind, array, at its top; check HF_ENDPOINT"},
+		{"commit of another kind", "org/tiny", lists(`{"sha": 5}`), "", `a value of another kind, number, as "sha";`},
+		{"files of another kind", "org/tiny", lists(`{"siblings": {}}`), "", `a value of another kind, object, as "siblings";`},
+		{"name of another kind", "org/tiny", lists(`{"siblings": [{"rfilename": 5}]}`), "", `a value of another kind, number, as "siblings.rfilename";`},
 		{"name", "org/../tiny", nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func dataSets() []string { return []string{"wikitext-103"} }
 
 func newCmdDataPull(s *terminal.Streams) *cobra.Command {
 	splits, variants := eval.WikiText()
-	split, variant, out, quiet := splits[0], variants[0], ".", false
+	split, variant, out, maxTime, quiet := splits[0], variants[0], ".", models.DefaultTotal, false
 	cmd := &cobra.Command{
 		Use:   "pull wikitext-103",
 		Short: "Fetch WikiText-103 from the Hugging Face hub",
@@ -66,9 +66,7 @@ environment.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bar := newTransfer(s, quiet)
-			options := models.HubOptionsFromEnvironment()
-			options.Progress = bar
-			path, err := eval.PullWikiText(cmd.Context(), out, split, variant, options)
+			path, err := eval.PullWikiText(cmd.Context(), out, split, variant, fetchOptions(bar, maxTime))
 			bar.clear()
 			if err != nil {
 				return err
@@ -87,6 +85,7 @@ environment.`,
 	addChoice(cmd, &split, "split", "", splits, "which part of the corpus")
 	addChoice(cmd, &variant, "variant", "", variants, "cut into words with <unk> for rare ones, or raw")
 	flags.StringVarP(&out, "out", "o", out, "`DIR` that the file goes to")
+	addMaxTime(cmd, &maxTime)
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd
 }

@@ -120,13 +120,25 @@ func warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 
 func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	return strings.Map(func(r rune) rune {
+	return inOrder(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			return '\uFFFD'
 		}
 		return r
-	}, text)
+	}, text))
 }
+
+// inOrder shows the characters that would have a terminal write what follows in another order (UAX #9: embeddings, overrides,
+// isolates) as their escapes.
+func inOrder(text string) string { return reordering.Replace(text) }
+
+var reordering = func() *strings.Replacer {
+	var pairs []string
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
+		pairs = append(pairs, string(r), fmt.Sprintf(`\u%04x`, r))
+	}
+	return strings.NewReplacer(pairs...)
+}()
 
 // flagError gives an error of the flag parser the form of all others.
 func flagError(command string, err error) error {

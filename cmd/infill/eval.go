@@ -151,7 +151,7 @@ together.`,
 	flags.Var(decimal{&o.config.Metrics.Confidence, "", "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(seed{&o.config.Seed, &o.seedGiven}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
 	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
-	flags.TextVar(&o.shard, "shard", eval.Shard{}, "`I/N`: make part I of N, from 1")
+	flags.Var(shardFlag{&o.shard}, "shard", "`I/N`: make part I of N, from 1")
 	flags.Var(whole{&o.jobs}, "jobs", "sentences to work at at once; more than 1 makes the seconds of a sample mean less")
 	o.jobs = 1
 	o.table.register(cmd)
@@ -311,7 +311,7 @@ func (o *evalOptions) openModels() ([]*infill.Filler, error) {
 }
 
 func evalRun(ctx context.Context, o *evalOptions) error {
-	corpora, err := o.openCorpora()
+	corpora, err := interruptible(ctx, o.openCorpora)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"infill/infill"
+	"infill/infill/batch"
 )
 
 // The values below are pflag.Values whose errors complete the sentence
@@ -153,6 +154,27 @@ func (s seed) Set(text string) error {
 func (s seed) String() string { return "" }
 func (s seed) Type() string   { return "N" }
 
+// shardFlag is a part of a run. An empty value, as of a variable that is not set, is not the whole run.
+type shardFlag struct{ *batch.Shard }
+
+var _ pflag.Value = shardFlag{}
+
+func (f shardFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("I/N, the number of this part from 1 and that of all; for the whole run leave the flag out")
+	}
+	return f.UnmarshalText([]byte(text))
+}
+
+func (f shardFlag) String() string {
+	if f.Shard == nil {
+		return ""
+	}
+	return f.Shard.String()
+}
+
+func (shardFlag) Type() string { return "I/N" }
+
 // device is where a model runs.
 type device struct{ value *string }
 
@@ -184,6 +206,7 @@ func (d device) Type() string { return "{auto|cpu|cuda[:N]|openvino|openvino:gpu
 // optionFlag is an option of [infill.Table].
 type optionFlag struct {
 	infill.Option
+	command *cobra.Command
 	options *infill.Options
 	given   *bool
 }
@@ -198,7 +221,7 @@ func (f optionFlag) Set(text string) error {
 	*f.given = true
 	if f.Name == "slot" || f.Name == "ban" {
 		var err error
-		if text, err = withFiles(text); err != nil {
+		if text, err = withFiles(f.command.Context(), text); err != nil {
 			return err
 		}
 	}
@@ -208,10 +231,10 @@ func (f optionFlag) Set(text string) error {
 var fileInList = regexp.MustCompile(`(^|[=,])@([^,\s]+)`)
 
 // withFiles puts the lines of a file in the place of @FILE in a list of words.
-func withFiles(list string) (text string, err error) {
+func withFiles(ctx context.Context, list string) (text string, err error) {
 	text = fileInList.ReplaceAllStringFunc(list, func(found string) string {
 		before, name, _ := strings.Cut(found, "@")
-		content, wrong := os.ReadFile(name)
+		content, wrong := readFile(ctx, name)
 		if wrong != nil {
 			err = fmt.Errorf("a list of words: %w", wrong)
 			return found
@@ -249,7 +272,7 @@ func addOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 		if option.Closed && option.Kind == "NAME" {
 			usage += "; one of " + strings.Join(option.Values, ", ")
 		}
-		flag := cmd.Flags().VarPF(optionFlag{option, o, new(bool)}, option.Name, shorthands[option.Name], usage)
+		flag := cmd.Flags().VarPF(optionFlag{option, cmd, o, new(bool)}, option.Name, shorthands[option.Name], usage)
 		if option.Kind == "" {
 			flag.NoOptDefVal = "true"
 		}

@@ -77,7 +77,7 @@ const helpExitCodes = `Exit codes:
   2    wrong usage: a flag, an argument or a template among the arguments;
        nothing was printed to standard output
   3    infill run or augment is done, and wrong lines were left out of its result
-  130  interrupted (Ctrl-C, SIGTERM)`
+  130  interrupted (Ctrl-C, SIGTERM, SIGHUP)`
 
 const helpTemplates = `Blanks, as they stand in a template:
 

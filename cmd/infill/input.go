@@ -265,8 +265,8 @@ func readEntries(ctx context.Context, r io.Reader, format, key string, entries c
 				e.text = string(line)
 			} else if format == "jsonl" {
 				e.text, e.id, e.more, e.err = parseObject(line, key)
-			} else {
-				e.text = string(line)
+			} else if e.text = string(line); bytes.ContainsRune(bytes.TrimRight(line, "\r"), '\r') {
+				e.err = batch.ErrReturn
 			}
 		}
 		select {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/infill/batch"
 	"infill/lm"
 	"infill/tokenize"
 )
@@ -139,8 +140,13 @@ func TestReadEntries(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/", "\ufeffb/"}, read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
 		t.Errorf("a byte-order mark is one at the very start only: %s", diff)
 	}
+	if diff := cmp.Diff([]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"}, read(strings.NewReader("one\rtwo\rthree\na\r\nb\r\r\n"), "lines")); diff != "" {
+		t.Errorf("carriage returns: %s", diff)
+	}
 	objects := "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
-	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8"}
+	objects += `{"template":"a \ud83d"}` + "\n"
+	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8",
+		`error: the line has half of a character, \ud83d: write both halves of the pair, or the character itself`}
 	if diff := cmp.Diff(want, read(strings.NewReader(objects), "jsonl")); diff != "" {
 		t.Error(diff)
 	}

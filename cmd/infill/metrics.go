@@ -168,31 +168,17 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	if n := len(readers) - len(slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
 		return &usageError{errors.New("standard input (-) is named more than once: it can be read once"), ""}
 	}
-	hypotheses, blank, err := o.read("text", o.file)
+	in, err := interruptible(ctx, o.readAll)
 	if err != nil {
 		return err
 	}
-	var other *metrics.Hypotheses
-	if o.against != "" {
-		if other, err = o.readAgainst(hypotheses, blank); err != nil {
-			return err
-		}
-	}
-	var references []metrics.Reference
-	for _, r := range o.references.list {
-		text, err := o.reference(r)
-		if err != nil {
-			return err
-		}
-		references = append(references, metrics.Reference{Name: r.name, Sentences: text})
-	}
-	report, err := metrics.Evaluate(ctx, *hypotheses, references, o.Options)
+	report, err := metrics.Evaluate(ctx, *in.hypotheses, in.references, o.Options)
 	if err != nil {
 		return err
 	}
 	result := metricsResult{Report: report}
-	if other != nil {
-		if result.Comparison, err = metrics.CompareMethods(ctx, *hypotheses, *other, references, o.Options); err != nil {
+	if in.other != nil {
+		if result.Comparison, err = metrics.CompareMethods(ctx, *in.hypotheses, *in.other, in.references, o.Options); err != nil {
 			return err
 		}
 	}
@@ -200,6 +186,32 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 		warn(o.streams, o.quiet, "%s", strings.TrimPrefix(w.Score+": "+w.Message, ": "))
 	}
 	return result.print(o)
+}
+
+// metricsTexts are what is measured: a text, one that it is compared with, nil for none, and references.
+type metricsTexts struct {
+	hypotheses, other *metrics.Hypotheses
+	references        []metrics.Reference
+}
+
+func (o *metricsOptions) readAll() (in metricsTexts, err error) {
+	var blank []int
+	if in.hypotheses, blank, err = o.read("text", o.file); err != nil {
+		return in, err
+	}
+	if o.against != "" {
+		if in.other, err = o.readAgainst(in.hypotheses, blank); err != nil {
+			return in, err
+		}
+	}
+	for _, r := range o.references.list {
+		text, err := o.reference(r)
+		if err != nil {
+			return in, err
+		}
+		in.references = append(in.references, metrics.Reference{Name: r.name, Sentences: text})
+	}
+	return in, nil
 }
 
 // readAgainst reads the second text, and leaves out of both what has no partner: a

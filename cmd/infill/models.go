@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -175,7 +176,7 @@ func bytesText(n int64) string {
 }
 
 func newCmdModelsPull(s *terminal.Streams) *cobra.Command {
-	quiet := false
+	quiet, maxTime := false, models.DefaultTotal
 	cmd := &cobra.Command{
 		Use:   "pull NAME[@REVISION]...",
 		Short: "Fetch models from the Hugging Face hub",
@@ -203,7 +204,7 @@ forbids the network: see infill help environment.`,
 				return err
 			}
 			for _, name := range names {
-				if err := pullModel(cmd.Context(), s, store, name, quiet); err != nil {
+				if err := pullModel(cmd.Context(), s, store, name, maxTime, quiet); err != nil {
 					return err
 				}
 			}
@@ -211,14 +212,29 @@ forbids the network: see infill help environment.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	addMaxTime(cmd, &maxTime)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd
 }
 
-func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, quiet bool) error {
+// addMaxTime adds the flag that bounds a fetch.
+func addMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
+	cmd.Flags().DurationVar(maxTime, "max-time", *maxTime, "how long one fetch may take in all; 0: as long as it likes")
+}
+
+// fetchOptions say where from to fetch, with progress on the terminal.
+func fetchOptions(bar *transfer, maxTime time.Duration) models.HubOptions {
+	o := models.HubOptionsFromEnvironment()
+	o.Progress, o.Total = bar, maxTime
+	if maxTime <= 0 {
+		o.Total = -1
+	}
+	return o
+}
+
+func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, maxTime time.Duration, quiet bool) error {
 	bar := newTransfer(s, quiet)
-	options := models.HubOptionsFromEnvironment()
-	options.Progress = bar
+	options := fetchOptions(bar, maxTime)
 	bundle, err := store.Pull(ctx, name, options)
 	bar.clear()
 	if err != nil {

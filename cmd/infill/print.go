@@ -159,16 +159,17 @@ func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanF
 func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
 
 // mark styles byte ranges of a text. The text itself is checked input or made by
-// the tokenizer, without control characters but white space, which becomes blanks.
+// the tokenizer, without control characters but white space, which becomes blanks, and
+// those that reorder, which inOrder shows.
 func mark(text string, spans [][2]int) string {
 	var b strings.Builder
 	from := 0
 	for _, span := range spans {
-		b.WriteString(text[from:span[0]])
-		b.WriteString(slotStyle().Styled(text[span[0]:span[1]]))
+		b.WriteString(inOrder(text[from:span[0]]))
+		b.WriteString(slotStyle().Styled(inOrder(text[span[0]:span[1]])))
 		from = span[1]
 	}
-	b.WriteString(text[from:])
+	b.WriteString(inOrder(text[from:]))
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
 }
 
@@ -298,6 +299,11 @@ func withError(format string, mean float64, standardError *float64) string {
 // a text below 0 there are no numbers, and all columns stand to the left.
 func renderTable(width int, headers []string, rows [][]string, text int) string {
 	const gap = 2
+	for _, row := range rows {
+		for i := range row {
+			row[i] = inOrder(row[i])
+		}
+	}
 	all := rows
 	if headers != nil {
 		all = append([][]string{headers}, rows...)

@@ -122,3 +122,24 @@ func TestEmptyArray(t *testing.T) {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 }
+
+// What would have a terminal write in another order is shown as an escape, in fills, tables and messages; programs get it as it is.
+func TestReordering(t *testing.T) {
+	const text = "a \u202eb\u2066c \u200f [MASK]"
+	const shown = `a \u202eb\u2066c` + " \u200f [MASK]"
+	if got := ansi.Strip(mark(text, [][2]int{{2, 6}})); got != shown {
+		t.Errorf("%q, want %q", got, shown)
+	}
+	if got := oneLine(text); got != shown {
+		t.Errorf("%q, want %q", got, shown)
+	}
+	if got := renderTable(0, nil, [][]string{{text, "1"}}, 0); !strings.Contains(got, shown) {
+		t.Errorf("%q, want %q", got, shown)
+	}
+	for format, want := range map[string]string{"text": `\u202e`, "json": "\u202e", "csv": "\u202e"} {
+		code, stdout, stderr := run(t, strings.NewReader(""), "--seed", "1", "-k", "1", "--format", format, "he had \u202e [MASK] me")
+		if code != 0 || !strings.Contains(stdout, want) || format == "text" && strings.Contains(stdout, "\u202e") {
+			t.Errorf("%s: exit code %d, %q, %q", format, code, stdout, stderr)
+		}
+	}
+}

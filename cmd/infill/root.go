@@ -17,10 +17,10 @@ import (
 )
 
 // Main runs the program on the given streams and arguments, the program's name
-// not among them, and returns its exit code. Interrupt and termination signals
-// cancel it.
+// not among them, and returns its exit code. Interrupt, termination and
+// hangup signals cancel it.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, stops()...)
 	defer stop()
 	// A second signal ends the process at once, should the first be without effect.
 	defer context.AfterFunc(ctx, stop)()

@@ -39,7 +39,7 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
 	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "begin anew, and replace what is there")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
-	flags.TextVar(&o.job.Shard, "shard", batch.Shard{}, "`I/N`: do part I of N, from 1; infill run merge puts them together")
+	flags.Var(shardFlag{&o.job.Shard}, "shard", "`I/N`: do part I of N, from 1; infill run merge puts them together")
 	flags.Var(whole{&o.job.InFlight}, "jobs", "lines in work at once, which share the model's calls")
 	o.job.InFlight = lm.InFlight
 	o.modelOptions.register(cmd)

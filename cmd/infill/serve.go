@@ -5,13 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"os"
+	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"infill/cmd/infill/internal/terminal"
@@ -54,7 +52,7 @@ request must bring, or say --no-auth.`,
   $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
+			if err := o.validate(cmd.Context()); err != nil {
 				return err
 			}
 			return run(cmd.Context(), o)
@@ -89,14 +87,14 @@ request must bring, or say --no-auth.`,
 
 // loopback tells whether an address is reached from this machine alone.
 func loopback(host string) bool {
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }
 
-func (o *serveOptions) validate() error {
+func (o *serveOptions) validate(ctx context.Context) error {
 	if err := o.modelOptions.validate(); err != nil {
 		return err
 	}
@@ -109,7 +107,7 @@ func (o *serveOptions) validate() error {
 	}
 	o.token = o.streams.Getenv("INFILL_TOKEN")
 	if o.tokenFile != "" {
-		text, err := os.ReadFile(o.tokenFile)
+		text, err := readFile(ctx, o.tokenFile)
 		if err != nil {
 			return &usageError{fmt.Errorf("--token-file: %w", err), ""}
 		}
@@ -259,59 +257,3 @@ func serveRun(ctx context.Context, o *serveOptions) (err error) {
 	}
 	return nil
 }
-
-type mcpOptions struct {
-	streams *terminal.Streams
-	modelOptions
-}
-
-func newCmdMCP(s *terminal.Streams, run func(context.Context, *mcpOptions) error) *cobra.Command {
-	o := &mcpOptions{streams: s}
-	cmd := &cobra.Command{
-		Use:   "mcp",
-		Short: "Offer fills and scores to an agent, by the Model Context Protocol",
-		Long: `Offer fills and scores to an agent, by the Model Context Protocol over standard
-input and output: the tools fill, score and rank. An agent starts it by itself; its
-configuration names the command:
-
-  {"mcpServers": {"infill": {"command": "infill", "args": ["mcp"]}}}`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(cmd.Context(), o)
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	cmd.Flags().SortFlags = false
-	o.modelOptions.register(cmd)
-	return cmd
-}
-
-func mcpRun(ctx context.Context, o *mcpOptions) (err error) {
-	opened, name, err := o.openAll(ctx, o.streams, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeAll(opened)) }()
-	server, err := serve.Tools(serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
-		Log: func(message string) { warn(o.streams, false, "%s", message) }})
-	if err != nil {
-		return err
-	}
-	err = server.Run(ctx, &mcp.IOTransport{Reader: reader{o.streams.In}, Writer: writer{o.streams.Out}})
-	if ctx.Err() != nil {
-		return nil // a signal is how an agent ends it
-	}
-	return err
-}
-
-// reader and writer are streams that are not the server's to close.
-type (
-	reader struct{ io.Reader }
-	writer struct{ io.Writer }
-)
-
-func (reader) Close() error { return nil }
-func (writer) Close() error { return nil }

@@ -163,6 +163,9 @@ func Run(ctx context.Context, j Job) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := apart(j.Input.Path, out.Path); err != nil {
+		return nil, err
+	}
 	if done, err := already(j, out.Path); err != nil || done != nil {
 		return done, err
 	}
@@ -209,6 +212,20 @@ func Run(ctx context.Context, j Job) (*Summary, error) {
 	return summary, nil
 }
 
+// apart refuses to write what is read: the output, or what comes beside it.
+func apart(input, output string) error {
+	in, err := os.Stat(input)
+	if err != nil {
+		return nil // told when it is opened
+	}
+	for _, path := range []string{output, manifestPath(output), rejectsPath(output)} {
+		if out, err := os.Stat(path); err == nil && os.SameFile(in, out) {
+			return &ExistsError{path, "would be replaced, and is the input: choose another output"}
+		}
+	}
+	return nil
+}
+
 // already tells what became of an output that is there.
 func already(j Job, output string) (*Summary, error) {
 	if _, err := os.Stat(output); errors.Is(err, fs.ErrNotExist) {
@@ -245,7 +262,7 @@ func already(j Job, output string) (*Summary, error) {
 		}
 	}
 	switch {
-	case same && whole && j.Resume:
+	case same && whole && (j.Resume || j.Shard.Count > 0):
 		// A process that was killed after the output was there has left the folder.
 		s := m.summary(output)
 		s.Already, s.Kept = true, s.Records

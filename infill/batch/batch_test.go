@@ -191,8 +191,19 @@ func run(t *testing.T, name, content, out string) (string, string, *Summary) {
 	return get(t, path), string(rejects), s
 }
 
+// A gzip or zstd file may hold several streams, one behind the other.
+func TestSeveralStreams(t *testing.T) {
+	for _, name := range []string{"in.txt.gz", "in.txt.zst"} {
+		if got, _, _ := run(t, name, packed(t, name, "a\nb")+packed(t, name, "c\nd\n"), "o.txt"); got != "A\nBC\nD\n" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestForms(t *testing.T) {
 	in := inputs(t)
+	in["cr.txt"] = "one\rtwo\rthree\na\r\nb\r\r\n"
+	in["half.jsonl"] = `{"text":"a \ud800 b"}` + "\n" + `{"text":"\ud83d\ude00 \\ud800"}` + "\n" + `{"text":"\ud83d\ude00\uDE00"}`
 	for name, c := range map[string]struct{ in, out, want, rejects string }{
 		"jsonl": {"in.jsonl", "o.txt", "THE KETTLE SANG\n\n\n\nA <B> & \"C\" É\n\nRAIN AGAIN\n\n\nLAST\n",
 			`{"line":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"wrong\"}"}
@@ -223,6 +234,10 @@ LINES, AND ""QUOTES""!",1
 		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n", `{"line":3,"error":"the text is wrong","input":"wrong"}
 {"line":4,"error":"the line is not valid UTF-8","input":"caf` + "\ufffd" + `"}
 {"line":5,"error":"longer than 1048576 bytes: split it","input":""}
+`},
+		"carriage returns": {"cr.txt", "o.txt", "\nA\nB\n", `{"line":1,"error":"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it","input":"one\rtwo\rthree"}` + "\n"},
+		"half pairs": {"half.jsonl", "o.txt", "\n😀 \\UD800\n\n", `{"line":1,"error":"the line has half of a character, \\ud800: write both halves of the pair, or the character itself","input":"{\"text\":\"a \\ud800 b\"}"}
+{"line":3,"error":"the line has half of a character, \\uDE00: write both halves of the pair, or the character itself","input":"{\"text\":\"\\ud83d\\ude00\\uDE00\"}"}
 `},
 		"parquet": {"in.parquet", "o.jsonl", `{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
 `, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
@@ -448,21 +463,38 @@ func TestRefuses(t *testing.T) {
 		change             func(*Job)
 		want               string
 	}{
-		"no file":           {"", "", "o.jsonl", func(j *Job) { j.Input.Path += "none.jsonl" }, "no such file"},
-		"a folder":          {"", "", "o.jsonl", func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), Text, ""} }, "is no regular file"},
-		"no form":           {"in.dat", "x", "o.jsonl", nil, "its name does not tell the form of the input: end it in"},
-		"no form of output": {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
-		"parquet.gz":        {"in.txt", "x", "o.parquet.gz", nil, "Parquet compresses its columns itself: leave .gz away"},
-		"cut gzip":          {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end: the file was cut off, get it again"},
-		"no gzip":           {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
-		"damaged zstd":      {"in.jsonl.zst", "text and more text", "o.jsonl", nil, "the file is no zstd, as its name says"},
-		"no column":         {"in.csv", "a,b\n1,2\n", "o.jsonl", nil, `has no column "text": name one of its columns by --column: "a", "b"`},
-		"empty table":       {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
-		"columns alike":     {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
-		"no parquet":        {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
-		"strict":            {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
-		"packed twice":      {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
-		"output there":      {"in.txt", "a\n", "in.txt", nil, "is there already, of something else: choose another name, or --overwrite"},
+		"no file":              {"", "", "o.jsonl", func(j *Job) { j.Input.Path += "none.jsonl" }, "no such file"},
+		"a folder":             {"", "", "o.jsonl", func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), Text, ""} }, "is no regular file"},
+		"no form":              {"in.dat", "x", "o.jsonl", nil, "its name does not tell the form of the input: end it in"},
+		"no form of output":    {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
+		"parquet.gz":           {"in.txt", "x", "o.parquet.gz", nil, "Parquet compresses its columns itself: leave .gz away"},
+		"cut gzip":             {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end: the file was cut off, get it again"},
+		"no gzip":              {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
+		"damaged zstd":         {"in.jsonl.zst", "text and more text", "o.jsonl", nil, "the file is no zstd, as its name says"},
+		"bytes behind gzip":    {"in.jsonl.gz", gz + "more", "o.jsonl", nil, "behind the end of the gzip stream stand other bytes: get the file again, or unpack it"},
+		"a header behind gzip": {"in.jsonl.gz", gz + strings.Repeat("more", 9), "o.jsonl", nil, "behind the end of the gzip stream stand other bytes"},
+		"cut second gzip":      {"in.jsonl.gz", gz + gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end"},
+		"bytes behind zstd":    {"in.jsonl.zst", packed(t, "x.zst", `{"text":"a"}`) + "more", "o.jsonl", nil, "behind the end of the zstd stream stand other bytes"},
+		"empty lines":          {"in.csv", "\n\n\n", "o.jsonl", nil, "in.csv: line 1 is empty: it must name the columns"},
+		"empty lines, tabs":    {"in.tsv", "\r\n\r\n", "o.jsonl", nil, "in.tsv: line 1 is empty: it must name the columns"},
+		"carriage returns":     {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil, "in.csv: line 1: a carriage return stands within the line: end lines with a line feed"},
+		"no column":            {"in.csv", "a,b\n1,2\n", "o.jsonl", nil, `has no column "text": name one of its columns by --column: "a", "b"`},
+		"empty table":          {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
+		"columns alike":        {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
+		"no parquet":           {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
+		"strict":               {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
+		"packed twice":         {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
+		"output there": {"in.txt", "a\n", "o.txt", func(j *Job) { put(t, filepath.Dir(j.Output.Path), "o.txt", "b\n") },
+			"is there already, of something else: choose another name, or --overwrite"},
+		"input as output":           {"in.txt", "a\n", "in.txt", nil, "in.txt would be replaced, and is the input: choose another output"},
+		"input as output, replaced": {"in.txt", "a\n", "in.txt", func(j *Job) { j.Overwrite = true }, "is the input"},
+		"input as rejects":          {"o.txt.rejects.jsonl", "a\n", "o.txt", func(j *Job) { j.Overwrite = true }, "is the input"},
+		"input by another name": {"in.txt", "a\n", "o.txt", func(j *Job) {
+			if err := os.Link(j.Input.Path, j.Output.Path); err != nil {
+				t.Fatal(err)
+			}
+			j.Overwrite = true
+		}, "is the input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -477,8 +509,11 @@ func TestRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
-			if _, err := os.Stat(j.Output.Path); err == nil && c.out != "in.txt" {
+			if _, err := os.Stat(j.Output.Path); err == nil && !strings.Contains(c.want, "is there already") && !strings.Contains(c.want, "is the input") {
 				t.Error("there is an output")
+			}
+			if c.name != "" && get(t, j.Input.Path) != c.content {
+				t.Error("the input was changed")
 			}
 		})
 	}
@@ -573,8 +608,14 @@ func TestRefusesOthers(t *testing.T) {
 		if s, err := Merge(t.Context(), job.Output, false); err != nil || s.Records != 300 {
 			t.Error(s, err)
 		}
-		if s, err := Run(t.Context(), job); err != nil || !s.Already {
-			t.Error(s, err)
+		for _, job.Resume = range []bool{true, false} {
+			if s, err := Run(t.Context(), job); err != nil || !s.Already {
+				t.Error(s, err)
+			}
+		}
+		job.Shard = Shard{} // the whole run was not asked for before
+		if _, err := Run(t.Context(), job); err == nil || !strings.Contains(err.Error(), "--resume takes it as done") {
+			t.Error(err)
 		}
 	})
 }

@@ -71,19 +71,63 @@ func (f File) resolve(what string) (File, error) {
 func (f File) unpack(r io.Reader) (io.Reader, func(), error) {
 	switch f.packed {
 	case ".gz":
-		z, err := gzip.NewReader(bufio.NewReaderSize(r, bufferSize))
+		from := bufio.NewReaderSize(r, bufferSize)
+		z, err := gzip.NewReader(from)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err))
 		}
-		return z, func() { z.Close() }, nil
+		z.Multistream(false)
+		return &members{z, from}, func() { z.Close() }, nil
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", f.Path, f.broken(err))
 		}
-		return z, z.Close, nil
+		return &frames{z, false}, z.Close, nil
 	}
 	return r, func() {}, nil
+}
+
+// errBehind tells of bytes behind the end of a compressed stream that begin no other one.
+var errBehind = errors.New("other bytes behind its end")
+
+// members reads the streams of a gzip file, which may be several.
+type members struct {
+	z    *gzip.Reader
+	from *bufio.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.z.Read(p)
+		if n > 0 && err == io.EOF {
+			return n, nil // it says so again
+		}
+		if err != io.EOF {
+			return n, err
+		}
+		if _, err := m.from.Peek(1); err != nil {
+			return 0, err
+		}
+		if m.z.Reset(m.from) != nil {
+			return 0, errBehind
+		}
+		m.z.Multistream(false)
+	}
+}
+
+// frames reads the frames of a zstd file. begun tells that the first did begin.
+type frames struct {
+	z     *zstd.Decoder
+	begun bool
+}
+
+func (f *frames) Read(p []byte) (int, error) {
+	n, err := f.z.Read(p)
+	if f.begun = f.begun || n > 0; f.begun && errors.Is(err, zstd.ErrMagicMismatch) {
+		err = errBehind
+	}
+	return n, err
 }
 
 // broken says what is wrong with a compressed file.
@@ -94,6 +138,8 @@ func (f File) broken(err error) error {
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return fmt.Errorf("the %s stream ends before its end: the file was cut off, get it again", kind)
+	case errors.Is(err, errBehind):
+		return fmt.Errorf("behind the end of the %s stream stand other bytes: get the file again, or unpack it and give the text", kind)
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
 		return fmt.Errorf("the file is no %s, as its name says: rename it, or get it again", kind)
 	}

@@ -289,6 +289,17 @@ func (c *columnSet) add(row Object) {
 	})
 }
 
+// values are those of a line, column by column, nil where it has none.
+func (c *columnSet) values(line Object) []json.RawMessage {
+	values := make([]json.RawMessage, len(c.list))
+	for _, f := range line {
+		if i, known := c.at[f.Key]; known {
+			values[i] = f.Value
+		}
+	}
+	return values
+}
+
 // flat gives the lines of a row.
 func (l Layout) flat(row Object, do func(Object) error) error {
 	at := slices.IndexFunc(row, func(f Field) bool { return l.Explode != "" && f.Key == l.Explode })
@@ -343,8 +354,9 @@ type writer struct {
 	rows   int64
 	line   []byte
 	cells  *csv.Writer
-	names  []string
-	table  *tableWriter
+	// columns are those of a table.
+	columns *columnSet
+	table   *tableWriter
 }
 
 func newWriter(path string, f File, layout Layout, columns *columnSet) (*writer, error) {
@@ -352,7 +364,7 @@ func newWriter(path string, f File, layout Layout, columns *columnSet) (*writer,
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{path: path, form: f.Form, layout: layout, file: file, hash: sha256.New()}
+	w := &writer{path: path, form: f.Form, layout: layout, file: file, hash: sha256.New(), columns: columns}
 	w.buffer = bufio.NewWriterSize(counted{io.MultiWriter(file, w.hash), &w.bytes}, bufferSize)
 	var out io.Writer = w.buffer
 	switch f.packed {
@@ -374,11 +386,12 @@ func newWriter(path string, f File, layout Layout, columns *columnSet) (*writer,
 		if f.Form == TSV {
 			w.cells.Comma = '\t'
 		}
+		var names []string
 		for _, c := range columns.list {
-			w.names = append(w.names, c.name)
+			names = append(names, c.name)
 		}
-		if len(w.names) > 0 {
-			err = w.cells.Write(w.names)
+		if len(names) > 0 {
+			err = w.cells.Write(names)
 		}
 	case Parquet:
 		w.table = newTableWriter(out, columns.list)
@@ -420,18 +433,22 @@ func (w *writer) add(row Object) error {
 	}
 	return w.layout.flat(row, func(line Object) error {
 		w.rows++
+		values := w.columns.values(line)
 		if w.table != nil {
-			return w.table.write(line)
+			return w.table.write(values)
 		}
-		cells := make([]string, len(w.names))
-		for i, name := range w.names {
-			if cells[i] = text(line.Get(name)); w.form == TSV {
-				cells[i] = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ").Replace(cells[i])
+		cells := make([]string, len(values))
+		for i, value := range values {
+			if cells[i] = text(value); w.form == TSV {
+				cells[i] = oneCell.Replace(cells[i])
 			}
 		}
 		return w.cells.Write(cells)
 	})
 }
+
+// oneCell keeps a text within a cell of TSV.
+var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
 // blank keeps the lines of plain text those of the input, where a record has no row
 // and others have one.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -30,6 +32,37 @@ func (o Object) Get(key string) json.RawMessage {
 // ErrNoObject is JSON that is another thing than an object.
 var ErrNoObject = errors.New("the line is not a JSON object")
 
+// HalfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; "" where there is none.
+func HalfPair(text []byte) string {
+	escape := func(at int) (unit uint64, ok bool) {
+		if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
+			return 0, false
+		}
+		unit, err := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
+		return unit, err == nil
+	}
+	for at := 0; at < len(text); {
+		next := bytes.IndexByte(text[at:], '\\')
+		if next < 0 {
+			break
+		}
+		at += next
+		unit, ok := escape(at)
+		if !ok {
+			at += 2 // the escape of one character, also of the backslash
+			continue
+		}
+		if utf16.IsSurrogate(rune(unit)) {
+			if low, _ := escape(at + 6); utf16.DecodeRune(rune(unit), rune(low)) == utf8.RuneError {
+				return string(text[at : at+6])
+			}
+			at += 6
+		}
+		at += 6
+	}
+	return ""
+}
+
 // ParseObject reads an object. Its errors say what is wrong with the line.
 func ParseObject(line []byte) (Object, error) {
 	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
@@ -47,6 +80,9 @@ func ParseObject(line []byte) (Object, error) {
 		var any json.RawMessage
 		return nil, syntax(json.Unmarshal(line, &any))
 	}
+	if half := HalfPair(line); half != "" {
+		return nil, fmt.Errorf("the line has half of a character, %s: write both halves of the pair, or the character itself", half)
+	}
 	if line = bytes.TrimSpace(line); line[0] != '{' {
 		return nil, ErrNoObject
 	}
@@ -55,6 +91,7 @@ func ParseObject(line []byte) (Object, error) {
 		return nil, syntax(err)
 	}
 	var o Object
+	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -65,9 +102,10 @@ func ParseObject(line []byte) (Object, error) {
 			return nil, syntax(err)
 		}
 		name := key.(string) // a key is nothing else
-		if o.Get(name) != nil {
+		if seen[name] {
 			return nil, fmt.Errorf("the object has two keys %q", name)
 		}
+		seen[name] = true
 		o = append(o, Field{name, value})
 	}
 	return o, nil

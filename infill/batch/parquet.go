@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,7 +155,7 @@ func fieldsOf(schema *parquet.Schema) (fields []field, err error) {
 func (f field) read(row parquet.Row, value any) (json.RawMessage, error) {
 	var err error
 	if f.cell {
-		at := slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == f.index })
+		at, _ := slices.BinarySearchFunc(row, f.index, func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
 		value, err = cellOf(row[at], f.of)
 	} else {
 		value, err = writable(value)
@@ -255,23 +256,13 @@ func (k kind) both(other kind) kind {
 }
 
 // ordered is a group whose columns keep their order, where that of the library sorts
-// them by name.
+// them by name. The library asks for them over and over.
 type ordered struct {
 	parquet.Group
-	names []string
+	fields []parquet.Field
 }
 
-func (o ordered) Fields() []parquet.Field {
-	byName := map[string]parquet.Field{}
-	for _, f := range o.Group.Fields() {
-		byName[f.Name()] = f
-	}
-	fields := make([]parquet.Field, len(o.names))
-	for i, name := range o.names {
-		fields[i] = byName[name]
-	}
-	return fields
-}
+func (o ordered) Fields() []parquet.Field { return o.fields }
 
 // tableWriter writes Parquet.
 type tableWriter struct {
@@ -286,7 +277,7 @@ type column struct {
 }
 
 func newTableWriter(w io.Writer, columns []column) *tableWriter {
-	group := ordered{Group: parquet.Group{}}
+	group := parquet.Group{}
 	for _, c := range columns {
 		node := parquet.String()
 		switch c.kind {
@@ -297,19 +288,26 @@ func newTableWriter(w io.Writer, columns []column) *tableWriter {
 		case number:
 			node = parquet.Leaf(parquet.DoubleType)
 		}
-		group.Group[c.name] = parquet.Optional(node)
-		group.names = append(group.names, c.name)
+		group[c.name] = parquet.Optional(node)
+	}
+	byName := map[string]parquet.Field{}
+	for _, f := range group.Fields() {
+		byName[f.Name()] = f
+	}
+	var fields []parquet.Field
+	for _, c := range columns {
+		fields = append(fields, byName[c.name])
 	}
 	const rows = 1 << 16 // of a group: what is held in memory
-	return &tableWriter{parquet.NewGenericWriter[any](w, parquet.NewSchema("infill", group),
+	return &tableWriter{parquet.NewGenericWriter[any](w, parquet.NewSchema("infill", ordered{group, fields}),
 		parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rows)), columns}
 }
 
-// write adds a row.
-func (w *tableWriter) write(o Object) error {
+// write adds a row of the columns' values.
+func (w *tableWriter) write(values []json.RawMessage) error {
 	row := make(parquet.Row, len(w.columns))
 	for i, c := range w.columns {
-		value, raw := parquet.NullValue(), o.Get(c.name)
+		value, raw := parquet.NullValue(), values[i]
 		if kindOf(raw) != nothing {
 			var err error
 			switch c.kind {

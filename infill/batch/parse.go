@@ -30,6 +30,10 @@ func (s *streamed) parse(r *Record) {
 			r.Err = reject("the line is not valid UTF-8")
 			return
 		}
+		if returns(raw) {
+			r.Err = &RejectError{ErrReturn}
+			return
+		}
 		r.Object = Object{{s.column, quoted(string(raw))}}
 	case CSV, TSV:
 		cells, err := cells(s.of.Form, raw)
@@ -44,6 +48,15 @@ func (s *streamed) parse(r *Record) {
 			}
 		}
 	}
+}
+
+// ErrReturn is a line that is several to other programs.
+var ErrReturn = errors.New("a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it")
+
+// returns tells whether a carriage return without its line feed stands within a line.
+func returns(line []byte) bool {
+	line = bytes.ReplaceAll(bytes.TrimRight(line, "\r"), []byte("\r\n"), nil)
+	return bytes.IndexByte(line, '\r') >= 0
 }
 
 // cells cuts a record of CSV or TSV.
@@ -77,16 +90,22 @@ func readColumns(f File, r Record) ([]string, error) {
 	if r.Err != nil {
 		return nil, fmt.Errorf("%s: line 1: %w", f.Path, r.Err)
 	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, fmt.Errorf("%s: line 1 is empty: it must name the columns", f.Path)
+	}
+	if returns(raw) {
+		return nil, fmt.Errorf("%s: line 1: %w", f.Path, ErrReturn)
+	}
 	columns, err := cells(f.Form, raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: line 1: %w", f.Path, err)
 	}
-	for i, name := range columns {
-		for _, other := range columns[:i] {
-			if name == other {
-				return nil, fmt.Errorf("%s: two columns are called %q: rename one", f.Path, name)
-			}
+	seen := map[string]bool{}
+	for _, name := range columns {
+		if seen[name] {
+			return nil, fmt.Errorf("%s: two columns are called %q: rename one", f.Path, name)
 		}
+		seen[name] = true
 	}
 	return columns, nil
 }

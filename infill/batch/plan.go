@@ -70,18 +70,19 @@ func newPlan(f File, w Work, shards int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(f.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
+	// Before it is opened: that waits where nobody writes into a named pipe.
+	info, err := os.Stat(f.Path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file: a run reads its input more than once; write it to a file first", f.Path)
 	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
 	p := &plan{Format: formatVersion, Settings: w.Settings(), Layout: w.Layout(),
 		Input: input{Name: filepath.Base(f.Path), Bytes: info.Size(), Form: f.Form}}
 	hash := sha256.New()

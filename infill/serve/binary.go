@@ -33,8 +33,12 @@ func (s *Server) binaryTensors(next http.Handler) http.Handler {
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) //nolint:errcheck // the writers of tests have none
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.Limits.Body))
 		var large *http.MaxBytesError
+		var cut *Problem
 		switch {
 		case err == nil:
+		case errors.As(err, &cut):
+			writeProblem(w, cut)
+			return
 		case errors.As(err, &large):
 			writeProblem(w, s.tooLarge())
 			return

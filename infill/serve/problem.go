@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"infill/infill/batch"
 )
 
 // Problem is the one form of an error, that of Hugging Face's and of the Open Inference
@@ -63,7 +65,7 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
-				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text)) {
+				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && batch.HalfPair([]byte(text)) == "") {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
@@ -95,6 +97,9 @@ var plainJSON = huma.Format{
 		// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 		if !utf8.Valid(text) {
 			return errors.New("the request is not valid UTF-8")
+		}
+		if half := batch.HalfPair(text); half != "" && json.Valid(text) {
+			return fmt.Errorf("the request has half of a character, %s: write both halves of the pair, or the character itself", half)
 		}
 		return json.Unmarshal(text, v)
 	},

@@ -13,6 +13,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"maps"
 	"net"
@@ -211,7 +212,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		if s.Hosts != nil && !slices.Contains(s.Hosts, hostOf(r.Host)) {
+		if host := hostOf(r.Host); s.Hosts != nil && !slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
 			writeProblem(w, &Problem{status: http.StatusForbidden, Message: "this server is not reached by that host name"})
 			return
 		}
@@ -226,9 +227,9 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			}
 		}
 		if s.Token != "" && !open(r) {
-			given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 			sum := sha256.Sum256([]byte(given))
-			if !ok || subtle.ConstantTimeCompare(sum[:], token[:]) != 1 {
+			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], token[:]) != 1 {
 				h.Set("WWW-Authenticate", "Bearer")
 				writeProblem(w, &Problem{status: http.StatusUnauthorized, Message: "a token is needed: Authorization: Bearer TOKEN"})
 				return
@@ -242,6 +243,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			writeProblem(w, s.tooLarge())
 			return
 		}
+		r.Body = wholeBody{r.Body}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -264,11 +266,25 @@ func (s *Server) tooLarge() *Problem {
 	return &Problem{status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body)}
 }
 
+// hostOf is the name that a request came for. The dot at the end of a full name says nothing more.
 func hostOf(hostPort string) string {
-	if host, _, err := net.SplitHostPort(hostPort); err == nil {
-		return host
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		host = strings.Trim(hostPort, "[]")
 	}
-	return strings.Trim(hostPort, "[]")
+	return strings.TrimSuffix(host, ".")
+}
+
+// wholeBody tells a body that breaks off as the client's fault, which the library would take for the server's.
+type wholeBody struct{ io.ReadCloser }
+
+func (b wholeBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	var slow net.Error
+	if err == nil || err == io.EOF || errors.As(err, &slow) && slow.Timeout() {
+		return n, err
+	}
+	return n, &Problem{status: http.StatusBadRequest, Message: "the body of the request is cut off, or its chunks are broken: send it whole", cause: err}
 }
 
 // answeringAll gives the mux's own refusals, of a method above all, the form of all others.

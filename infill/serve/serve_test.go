@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -184,6 +185,9 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": `, "JSON", 400},
 		{"/v1/fill", "{\"template\": \"caf\xe9 [MASK]\"}", "not valid UTF-8", 400},
 		{"/", "{\"inputs\": \"caf\xe9 [MASK]\"}", "not valid UTF-8", 400},
+		{"/", `{"inputs": "a \ud800 [MASK]"}`, `half of a character, \ud800`, 400},
+		{"/v1/fill", `{"template": "a \udc00 [MASK]"}`, `half of a character, \udc00`, 400},
+		{"/v1/fill", `{"template": "a \`, "invalid character", 400},
 		{"/v1/augment", `{"records": [{"text": "a"}, {"text": "a"}], "variants": 9223372036854775807}`, "variants of each of 2 texts", 422},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
@@ -421,11 +425,11 @@ func TestBinaryTensors(t *testing.T) {
 func TestTokenHostsAndOrigin(t *testing.T) {
 	url := start(t, func(o *serve.Options) {
 		o.Token = "secret"
-		o.Hosts = []string{"127.0.0.1"}
+		o.Hosts = []string{"127.0.0.1", "localhost"}
 		o.Origin = "https://example.org"
 	})
 	const body = `{"inputs": "he had [MASK] me"}`
-	for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Bearer secret": 200} {
+	for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Basic secret": 401, "Bearer secret": 200, "bearer secret": 200, "BEARER secret": 200} {
 		if code, text := ask(t, url, body, "Authorization", header); code != want {
 			t.Errorf("%q: %d %s", header, code, text)
 		}
@@ -436,6 +440,12 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 		}
 	}
 	r, _ := http.NewRequest(http.MethodGet, url+"/", nil)
+	for _, host := range []string{"localhost", "LOCALHOST", "localhost.", "LocalHost.:80", "127.0.0.1:80"} {
+		r.Host = host
+		if answer, err := http.DefaultClient.Do(r); err != nil || answer.StatusCode != 200 {
+			t.Errorf("%s: %v %v", host, answer, err)
+		}
+	}
 	r.Host = "evil.example"
 	if answer, err := http.DefaultClient.Do(r); err != nil || answer.StatusCode != 403 {
 		t.Errorf("another host's name: %v %v", answer.StatusCode, err)
@@ -451,6 +461,33 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 }
 
 // The document describes every path, and each reference in it leads somewhere.
+// A body that breaks off is the client's fault.
+func TestBrokenBodies(t *testing.T) {
+	address := strings.TrimPrefix(start(t, nil), "http://")
+	for path, more := range map[string]string{"/": "", "/v1/fill": "", "/v1/score": "", "/v2/models/tiny/infer": "Inference-Header-Content-Length: 9\r\n"} {
+		for name, body := range map[string]string{
+			"truncated":       "Content-Length: 50\r\n\r\n{\"inputs\":",
+			"no end of chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"inputs\":",
+			"no chunk":        "Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n",
+		} {
+			connection, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s%s", path, address, more, body)
+			connection.(*net.TCPConn).CloseWrite()
+			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil {
+				t.Fatalf("%s %s: %v", path, name, err)
+			}
+			text, _ := io.ReadAll(answer.Body)
+			if connection.Close(); answer.StatusCode != 400 || !strings.Contains(string(text), "send it whole") {
+				t.Errorf("%s %s: %d %s", path, name, answer.StatusCode, text)
+			}
+		}
+	}
+}
+
 func TestDocument(t *testing.T) {
 	url := start(t, nil)
 	answer, err := http.Get(url + "/openapi.json")

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,8 +41,9 @@ func New(name string, o Options) (*Client, error) {
 	c := &Client{Options: o, name: name, endpoint: endpoint}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = o.Stall
-	c.http = c.retrying(&http.Client{Transport: transport, CheckRedirect: c.checkRedirect})
-	c.direct = c.retrying(&http.Client{Transport: transport, CheckRedirect: func(request *http.Request, via []*http.Request) error {
+	watched := &watchful{transport, o.Stall}
+	c.http = c.retrying(&http.Client{Transport: watched, CheckRedirect: c.checkRedirect})
+	c.direct = c.retrying(&http.Client{Transport: watched, CheckRedirect: func(request *http.Request, via []*http.Request) error {
 		if request.URL.Host != endpoint.Host {
 			return http.ErrUseLastResponse
 		}
@@ -208,7 +210,17 @@ func (c *Client) Revision(ctx context.Context, revision string) (*Revision, erro
 		kind = "" // the name says it
 	}
 	address := c.Endpoint + "/api/" + kind + c.name + "/revision/" + url.PathEscape(revision) + "?blobs=true"
-	response, err := c.get(ctx, address, 0)
+	content, err := c.list(ctx, address)
+	var broken brokenError
+	for attempt := 1; errors.As(err, &broken); attempt++ {
+		if attempt >= c.Attempts {
+			return nil, fmt.Errorf("the list of files did not come whole in %d attempts: %w; try again later, or set %s to a mirror", attempt, err, EndpointVariable)
+		}
+		if err := c.pause(ctx, attempt, err); err != nil {
+			return nil, err
+		}
+		content, err = c.list(ctx, address)
+	}
 	if err != nil {
 		var status *statusError
 		if errors.As(err, &status) && status.status == http.StatusNotFound {
@@ -216,22 +228,61 @@ func (c *Client) Revision(ctx context.Context, revision string) (*Revision, erro
 		}
 		return nil, err
 	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the list of files: %w", err)
-	}
-	if len(content) > maxInfoBytes {
-		return nil, fmt.Errorf("the list of files is longer than %d bytes", maxInfoBytes)
-	}
 	var r Revision
-	if err := json.Unmarshal(content, &r); err != nil {
+	err = json.Unmarshal(content, &r)
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		at := "at its top"
+		if wrongType.Field != "" {
+			at = fmt.Sprintf("as %.100q", wrongType.Field)
+		}
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files has a value of another kind, %s, %s; check %s",
+			c.endpoint.Redacted(), wrongType.Value, at, EndpointVariable)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w", c.endpoint.Redacted(), err)
 	}
 	if !isHex(r.Commit, 40) {
 		return nil, fmt.Errorf("%s does not answer like a hub: %.60q is not a commit", c.endpoint.Redacted(), r.Commit)
 	}
 	return &r, nil
+}
+
+// list reads the answer about a repository. It has to be whole within Stall: a list is short, and one that drips would
+// never be silent.
+func (c *Client) list(ctx context.Context, address string) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	response, err := c.get(ctx, address, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	slow := time.AfterFunc(c.Stall, func() { cancel(errSlow) })
+	defer slow.Stop()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxInfoBytes+1))
+	if err != nil {
+		return nil, brokenError{cmp.Or(context.Cause(ctx), err)}
+	}
+	if len(content) > maxInfoBytes {
+		return nil, fmt.Errorf("the list of files is longer than %d bytes", maxInfoBytes)
+	}
+	return content, nil
+}
+
+// pause waits before the next attempt and tells why.
+func (c *Client) pause(ctx context.Context, attempt int, reason error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	wait := min(c.WaitMin<<(attempt-1), c.WaitMax)
+	c.Progress.Waiting(reason, wait)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+		return nil
+	}
 }
 
 // Licence is the licence on the model's card, or that in its tags.

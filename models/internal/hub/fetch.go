@@ -13,7 +13,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 )
 
 const partSuffix = ".part"
@@ -185,7 +184,7 @@ func (c *Client) Fetch(ctx context.Context, commit string, f File, path string) 
 }
 
 // download appends to part until it has the size of the file. It goes on after broken connections, as long as each
-// few attempts bring something.
+// few attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing new.
 func (c *Client) download(ctx context.Context, address, part string, f File) error {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -196,6 +195,7 @@ func (c *Client) download(ctx context.Context, address, part string, f File) err
 		c.advance(-min(have, f.Size))
 		return out.Truncate(0)
 	}
+	longest := sizeOf(part)
 	for attempt := 0; ; {
 		have := sizeOf(part)
 		if have > f.Size {
@@ -207,28 +207,23 @@ func (c *Client) download(ctx context.Context, address, part string, f File) err
 		if have == f.Size {
 			return out.Sync()
 		}
-		got, err := c.piece(ctx, address, out, f, have, restart)
+		err := c.piece(ctx, address, out, f, have, restart)
 		var broken brokenError
-		switch {
-		case err == nil:
+		if err == nil {
 			continue
-		case !errors.As(err, &broken):
+		}
+		if !errors.As(err, &broken) {
 			return fmt.Errorf("%s: %w", f.Name, err)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case got > 0:
-			attempt = 0
 		}
 		attempt++
-		if attempt >= c.Attempts {
-			return fmt.Errorf("%s: the connection broke %d times without bringing anything, at byte %d of %d: %w; pull again to go on from there", f.Name, attempt, have+got, f.Size, err)
+		if have := sizeOf(part); have > longest {
+			longest, attempt = have, 1
 		}
-		wait := min(c.WaitMin<<(attempt-1), c.WaitMax)
-		c.Progress.Waiting(err, wait)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
+		if attempt >= c.Attempts {
+			return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %d of %d bytes: %w; pull again to go on from there", f.Name, attempt, longest, f.Size, err)
+		}
+		if err := c.pause(ctx, attempt, err); err != nil {
+			return err
 		}
 	}
 }
@@ -238,65 +233,54 @@ type brokenError struct{ error }
 
 func (e brokenError) Unwrap() error { return e.error }
 
-// errStalled ends a connection that has gone silent.
-var errStalled = errors.New("the connection went silent")
-
 // piece asks for the bytes from have on and appends what comes.
-func (c *Client) piece(ctx context.Context, address string, out *os.File, f File, have int64, restart func(int64) error) (int64, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+func (c *Client) piece(ctx context.Context, address string, out *os.File, f File, have int64, restart func(int64) error) error {
 	response, err := c.get(ctx, address, have)
 	if err != nil {
 		var status *statusError
 		if errors.As(err, &status) && status.status == http.StatusRequestedRangeNotSatisfiable && have > 0 {
 			if err := restart(have); err != nil {
-				return 0, err
+				return err
 			}
-			return 0, brokenError{err}
+			return brokenError{err}
 		}
-		return 0, err
+		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK && have > 0 {
 		// The server sends everything, asked or not.
 		if err := restart(have); err != nil {
-			return 0, err
+			return err
 		}
 		have = 0
 	}
 	if response.StatusCode == http.StatusPartialContent {
 		want := fmt.Sprintf("bytes %d-%d/%d", have, f.Size-1, f.Size)
 		if found := response.Header.Get("Content-Range"); found != want {
-			return 0, fmt.Errorf("asked for %s, the answer holds %.60q", want, found)
+			return fmt.Errorf("asked for %s, the answer holds %.60q", want, found)
 		}
 	}
 	if response.ContentLength >= 0 && response.ContentLength != f.Size-have {
-		return 0, fmt.Errorf("expected %d bytes, the answer has %d", f.Size-have, response.ContentLength)
+		return fmt.Errorf("expected %d bytes, the answer has %d", f.Size-have, response.ContentLength)
 	}
-	silence := time.AfterFunc(c.Stall, func() { cancel(errStalled) })
-	defer silence.Stop()
-	var got int64
 	buffer := make([]byte, 256<<10)
-	for have+got < f.Size {
-		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), f.Size-have-got)])
-		silence.Reset(c.Stall)
+	for have < f.Size {
+		n, err := response.Body.Read(buffer[:min(int64(len(buffer)), f.Size-have)])
 		if n > 0 {
 			if _, err := out.Write(buffer[:n]); err != nil {
-				return got, err
+				return err
 			}
-			got += int64(n)
+			have += int64(n)
 			c.advance(int64(n))
 		}
-		if err != nil && have+got < f.Size {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			} else if errors.Is(err, io.EOF) {
+		if err != nil && have < f.Size {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return got, brokenError{err}
+			return brokenError{err}
 		}
 	}
-	return got, nil
+	return nil
 }
 
 // sizeOf is the size of a file, 0 when there is none.

@@ -23,6 +23,8 @@ func TestCheckRedirect(t *testing.T) {
 		{"https://hub.example/a", "https://hub.example:444/b", false, false},
 		{"https://hub.example/a", "http://hub.example/b", true, false},
 		{"https://cdn.example/a", "http://cdn.example/b", true, false},
+		{"https://hub.example/a", "file:///etc/passwd", true, false},
+		{"http://hub.example/a", "file:///etc/passwd", true, false},
 	} {
 		from, _ := url.Parse(r.from)
 		to, _ := url.Parse(r.to)

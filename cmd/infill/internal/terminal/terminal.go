@@ -4,6 +4,7 @@
 package terminal
 
 import (
+	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -37,6 +38,9 @@ func System() *Streams {
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Environment: os.Environ(),
 	}
+	if outputClosed() {
+		s.Out = closed{}
+	}
 	if s.OutTerminal {
 		// A terminal that does not tell its width is treated as endlessly wide.
 		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
@@ -44,6 +48,13 @@ func System() *Streams {
 		}
 	}
 	return s
+}
+
+// closed is a standard output that the process was started without.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) {
+	return 0, errors.New("standard output is closed; send the result to a file or a pipe")
 }
 
 // Getenv returns the value of a variable of the Environment, "" where it is not set.

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package terminal
+
+func outputClosed() bool { return false }
