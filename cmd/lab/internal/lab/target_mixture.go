@@ -1,34 +1,35 @@
-package targets
+package lab
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
 
-// Mixture is a mixture of independent binary slots:
+// mixture is a mixture of independent binary slots:
 //
 //	U(x) = log Σ_c w_c Π_j μ_cj^x_j (1 - μ_cj)^(1 - x_j)
 //
 // Its normaliser is 1, and its means and draws are exact.
-type Mixture struct {
+type mixture struct {
 	logWeights []float64 // [components]
 	on, off    []float64 // log μ and log(1 - μ), [components × slots]
 	categories []int
 	logs       []float64 // scratch
 }
 
-// NewMixture makes a mixture of weights [components], which are normalised, and
+// newMixture makes a mixture of weights [components], which are normalised, and
 // probabilities of 1, [components × slots], inside (0, 1).
-func NewMixture(weights, probabilities []float64) (*Mixture, error) {
+func newMixture(weights, probabilities []float64) (*mixture, error) {
 	components := len(weights)
 	if components == 0 || len(probabilities) == 0 || len(probabilities)%components != 0 {
 		return nil, fmt.Errorf("%d weights and %d probabilities: give components, and components × slots", components, len(probabilities))
 	}
-	t := &Mixture{categories: repeat(2, len(probabilities)/components), logs: make([]float64, components)}
+	t := &mixture{categories: slices.Repeat([]int{2}, len(probabilities)/components), logs: make([]float64, components)}
 	total := floats.Sum(weights)
 	for _, w := range weights {
 		if !(w > 0) || math.IsInf(w, 1) {
@@ -46,10 +47,10 @@ func NewMixture(weights, probabilities []float64) (*Mixture, error) {
 }
 
 // Categories returns 2 for every slot.
-func (t *Mixture) Categories() []int { return t.categories }
+func (t *mixture) Categories() []int { return t.categories }
 
 // joint writes log w_c p(x | c) of a state to the scratch, and returns its log sum.
-func (t *Mixture) joint(state []int) float64 {
+func (t *mixture) joint(state []int) float64 {
 	for c := range t.logs {
 		sum, first := t.logWeights[c], c*len(state)
 		for j, v := range state {
@@ -65,7 +66,7 @@ func (t *Mixture) joint(state []int) float64 {
 }
 
 // Energy writes U, the log-probability of each chain's state.
-func (t *Mixture) Energy(_ context.Context, states []int, energy []float64) error {
+func (t *mixture) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.categories)
 	for c := range energy {
 		energy[c] = t.joint(states[c*n : (c+1)*n])
@@ -74,7 +75,7 @@ func (t *Mixture) Energy(_ context.Context, states []int, energy []float64) erro
 }
 
 // EnergyGradient writes U and its gradient over one-hot slots.
-func (t *Mixture) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+func (t *mixture) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.categories)
 	for c := range energy {
 		u := t.joint(states[c*n : (c+1)*n])
@@ -93,7 +94,7 @@ func (t *Mixture) EnergyGradient(_ context.Context, states []int, energy, gradie
 }
 
 // LogConditionals writes the conditional of one slot of each chain.
-func (t *Mixture) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+func (t *mixture) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.categories)
 	on, off := make([]float64, len(t.logs)), make([]float64, len(t.logs))
 	for c, j := range slots {
@@ -113,7 +114,7 @@ func (t *Mixture) LogConditionals(_ context.Context, states []int, slots []int, 
 }
 
 // Means are the exact probabilities of 1, [slots].
-func (t *Mixture) Means() []float64 {
+func (t *mixture) Means() []float64 {
 	means := make([]float64, len(t.categories))
 	for k, l := range t.logWeights {
 		for j := range means {
@@ -124,7 +125,7 @@ func (t *Mixture) Means() []float64 {
 }
 
 // Draw returns n independent exact draws, [n × slots].
-func (t *Mixture) Draw(n int, r *rand.Rand) []int {
+func (t *mixture) Draw(n int, r *rand.Rand) []int {
 	slots := len(t.categories)
 	states := make([]int, 0, n*slots)
 	for range n {
@@ -135,16 +136,8 @@ func (t *Mixture) Draw(n int, r *rand.Rand) []int {
 			}
 		}
 		for j := range slots {
-			states = append(states, below(r.Float64(), math.Exp(t.on[k*slots+j])))
+			states = append(states, bit(r.Float64() < math.Exp(t.on[k*slots+j])))
 		}
 	}
 	return states
-}
-
-// below is 1 where a < b, and 0 elsewhere.
-func below(a, b float64) int {
-	if a < b {
-		return 1
-	}
-	return 0
 }

@@ -1,21 +1,22 @@
-package targets
+package lab
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
 
-// Pairwise is an Ising model with a coupling of its own for every two sites:
+// pairwise is an Ising model with a coupling of its own for every two sites:
 //
 //	U(s) = sᵀWs + bᵀs,  s ∈ {-1,+1}^n, W symmetric with zeros on the diagonal
 //
 // so that every pair counts twice, as in [Ising]. Category 0 is spin -1. It
 // follows the slices it is made of: who learns W writes to them.
-type Pairwise struct {
+type pairwise struct {
 	weights    blas64.General
 	field      []float64
 	categories []int
@@ -23,8 +24,8 @@ type Pairwise struct {
 	pulls      []float64 // W s, [chains × sites]
 }
 
-// NewPairwise makes the model of W [sites × sites] and b [sites].
-func NewPairwise(weights, field []float64) (*Pairwise, error) {
+// newPairwise makes the model of W [sites × sites] and b [sites].
+func newPairwise(weights, field []float64) (*pairwise, error) {
 	n := len(field)
 	if n == 0 || len(weights) != n*n {
 		return nil, fmt.Errorf("%d couplings for %d sites: give sites × sites, and at least one", len(weights), n)
@@ -36,14 +37,14 @@ func NewPairwise(weights, field []float64) (*Pairwise, error) {
 			}
 		}
 	}
-	return &Pairwise{weights: blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}, field: field, categories: repeat(2, n)}, nil
+	return &pairwise{weights: blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}, field: field, categories: slices.Repeat([]int{2}, n)}, nil
 }
 
 // Categories returns 2 for every site.
-func (t *Pairwise) Categories() []int { return t.categories }
+func (t *pairwise) Categories() []int { return t.categories }
 
 // evaluate works out s and W s of every chain.
-func (t *Pairwise) evaluate(states []int) (chains int) {
+func (t *pairwise) evaluate(states []int) (chains int) {
 	n := len(t.field)
 	t.spins, t.pulls = t.spins[:0], t.pulls[:0]
 	for _, v := range states {
@@ -59,13 +60,13 @@ func matrix(rows, columns int, data []float64) blas64.General {
 }
 
 // Energy writes U of each chain's spins.
-func (t *Pairwise) Energy(_ context.Context, states []int, energy []float64) error {
+func (t *pairwise) Energy(_ context.Context, states []int, energy []float64) error {
 	t.evaluate(states)
 	t.energies(energy)
 	return nil
 }
 
-func (t *Pairwise) energies(energy []float64) {
+func (t *pairwise) energies(energy []float64) {
 	n := len(t.field)
 	for c := range energy {
 		s := t.spins[c*n : (c+1)*n]
@@ -74,7 +75,7 @@ func (t *Pairwise) energies(energy []float64) {
 }
 
 // EnergyGradient writes U and its gradient over one-hot sites.
-func (t *Pairwise) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+func (t *pairwise) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	t.evaluate(states)
 	t.energies(energy)
 	for i, pull := range t.pulls {
@@ -85,7 +86,7 @@ func (t *Pairwise) EnergyGradient(_ context.Context, states []int, energy, gradi
 }
 
 // LogConditionals writes the conditional of one site of each chain.
-func (t *Pairwise) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+func (t *pairwise) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.field)
 	for c, i := range slots {
 		d := t.field[i]
@@ -100,7 +101,7 @@ func (t *Pairwise) LogConditionals(_ context.Context, states []int, slots []int,
 
 // AddMoments adds scale times the mean over the states of ssᵀ, which is ∂U/∂W, to
 // moments [sites × sites], except on the diagonal.
-func (t *Pairwise) AddMoments(states []int, scale float64, moments []float64) {
+func (t *pairwise) AddMoments(states []int, scale float64, moments []float64) {
 	n := len(t.field)
 	chains := t.evaluate(states)
 	s := matrix(chains, n, t.spins)
@@ -109,3 +110,9 @@ func (t *Pairwise) AddMoments(states []int, scale float64, moments []float64) {
 		moments[i*n+i] = 0
 	}
 }
+
+// spin is that of a category, -1 or 1.
+func spin(category int) float64 { return float64(2*category - 1) }
+
+// normalise turns energies into log-probabilities.
+func normalise(row []float64) { floats.AddConst(-floats.LogSumExp(row), row) }

@@ -93,7 +93,7 @@ func (o *coverage) count(ctx context.Context, b *bench, spec Spec, steps int) er
 		for i, h := range field {
 			base[i] = []float64{sigmoid(-2 * h), sigmoid(2 * h)}
 		}
-		model, err := targets.NewPairwise(symmetricNormals(o.sites, o.coupling, r), field)
+		model, err := newPairwise(symmetricNormals(o.sites, o.coupling, r), field)
 		if err != nil {
 			return err
 		}

@@ -1,28 +1,29 @@
-package targets
+package lab
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
 
-// Coupled is a Potts model with a coupling of its own for every two categories of
+// coupled is a Potts model with a coupling of its own for every two categories of
 // every two sites, as it is fitted to the sequences of a protein family:
 //
 //	U(x) = Σ_i h_i[x_i] + Σ_{i<j} J_ij[x_i, x_j]
 //
 // It follows the slices it is made of.
-type Coupled struct {
+type coupled struct {
 	sites, states int
 	field         []float64 // h, [sites × states]
 	couplings     []float64 // J, [(site, state) × (site, state)], symmetric, 0 within a site
 	categories    []int
 }
 
-// NewCoupled makes the model of h [sites × states] and J [(sites × states) ×
+// newCoupled makes the model of h [sites × states] and J [(sites × states) ×
 // (sites × states)], which holds every pair twice.
-func NewCoupled(sites, states int, field, couplings []float64) (*Coupled, error) {
+func newCoupled(sites, states int, field, couplings []float64) (*coupled, error) {
 	n := sites * states
 	if sites < 1 || states < 1 || len(field) != n || len(couplings) != n*n {
 		return nil, fmt.Errorf("%d field values and %d couplings for %d sites of %d states: give sites × states, and its square", len(field), len(couplings), sites, states)
@@ -35,14 +36,14 @@ func NewCoupled(sites, states int, field, couplings []float64) (*Coupled, error)
 			}
 		}
 	}
-	return &Coupled{sites, states, field, couplings, repeat(states, sites)}, nil
+	return &coupled{sites, states, field, couplings, slices.Repeat([]int{states}, sites)}, nil
 }
 
 // Categories returns the number of states of every site.
-func (t *Coupled) Categories() []int { return t.categories }
+func (t *coupled) Categories() []int { return t.categories }
 
 // Energy writes U of each chain's state.
-func (t *Coupled) Energy(_ context.Context, states []int, energy []float64) error {
+func (t *coupled) Energy(_ context.Context, states []int, energy []float64) error {
 	n := t.sites * t.states
 	for c := range energy {
 		state, u := states[c*t.sites:(c+1)*t.sites], 0.0
@@ -59,7 +60,7 @@ func (t *Coupled) Energy(_ context.Context, states []int, energy []float64) erro
 }
 
 // EnergyGradient writes U and its gradient over one-hot sites.
-func (t *Coupled) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+func (t *coupled) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := t.sites * t.states
 	for c := range energy {
 		state, out := states[c*t.sites:(c+1)*t.sites], gradient[c*n:(c+1)*n]
@@ -79,7 +80,7 @@ func (t *Coupled) EnergyGradient(_ context.Context, states []int, energy, gradie
 }
 
 // LogConditionals writes the conditional of one site of each chain.
-func (t *Coupled) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+func (t *coupled) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := t.sites * t.states
 	for c, i := range slots {
 		row := logp[c*t.states : (c+1)*t.states]
@@ -96,7 +97,7 @@ func (t *Coupled) LogConditionals(_ context.Context, states []int, slots []int, 
 
 // AddMoments adds scale times the mean over the states of ∂U/∂h to field and of
 // ∂U/∂J, both ways, to couplings; they have the shapes of h and J.
-func (t *Coupled) AddMoments(states []int, scale float64, field, couplings []float64) {
+func (t *coupled) AddMoments(states []int, scale float64, field, couplings []float64) {
 	n, chains := t.sites*t.states, len(states)/t.sites
 	scale /= float64(chains)
 	for c := range chains {

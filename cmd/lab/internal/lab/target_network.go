@@ -1,16 +1,17 @@
-package targets
+package lab
 
 import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
 
-// BinaryNetwork is the posterior of a binary Bayesian neural network for
+// binaryNetwork is the posterior of a binary Bayesian neural network for
 // regression, as in the code of the discrete Langevin paper (section 7.4): two
 // layers whose weights and biases are -1 or +1,
 //
@@ -20,7 +21,7 @@ import (
 // with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁
 // [inputs × hidden], b₁, w₂ and b₂; category 0 is -1. Each example is a term of the
 // energy.
-type BinaryNetwork struct {
+type binaryNetwork struct {
 	inputs     blas64.General // x, [examples × inputs]
 	outputs    []float64      // y
 	hidden     int
@@ -29,23 +30,23 @@ type BinaryNetwork struct {
 	weights    []float64
 }
 
-// NewBinaryNetwork makes the posterior given examples x [examples × inputs] and y
+// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y
 // [examples].
-func NewBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*BinaryNetwork, error) {
+func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*binaryNetwork, error) {
 	n := len(outputs)
 	if n == 0 || len(inputs) == 0 || len(inputs)%n != 0 || hidden < 1 || !(tau > 0) {
 		return nil, fmt.Errorf("a network of %d hidden units, τ %v, for %d numbers and %d outputs: give examples × inputs, an output for each, and positive numbers", hidden, tau, len(inputs), n)
 	}
 	p := len(inputs) / n
 	slots := (p+2)*hidden + 1
-	return &BinaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, repeat(2, slots), make([]float64, slots)}, nil
+	return &binaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, slices.Repeat([]int{2}, slots), make([]float64, slots)}, nil
 }
 
 // Categories returns 2 for every weight.
-func (t *BinaryNetwork) Categories() []int { return t.categories }
+func (t *binaryNetwork) Categories() []int { return t.categories }
 
 // Terms is the number of examples.
-func (t *BinaryNetwork) Terms() int { return len(t.outputs) }
+func (t *binaryNetwork) Terms() int { return len(t.outputs) }
 
 // layers is a state as weights.
 type layers struct {
@@ -54,7 +55,7 @@ type layers struct {
 	last      float64        // b₂
 }
 
-func (t *BinaryNetwork) layers(state []int) layers {
+func (t *binaryNetwork) layers(state []int) layers {
 	for j, v := range state {
 		t.weights[j] = spin(v)
 	}
@@ -100,7 +101,7 @@ func (l layers) backward(inputs, units blas64.General, seed, gradient []float64)
 }
 
 // Energy writes U of each chain's weights.
-func (t *BinaryNetwork) Energy(_ context.Context, states []int, energy []float64) error {
+func (t *binaryNetwork) Energy(_ context.Context, states []int, energy []float64) error {
 	n := len(t.categories)
 	for c := range energy {
 		f, _ := t.layers(states[c*n : (c+1)*n]).forward(t.inputs)
@@ -115,7 +116,7 @@ func meanSquare(f, y []float64) float64 {
 }
 
 // EnergyGradient writes U and its gradient over one-hot weights.
-func (t *BinaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
 	n := len(t.categories)
 	for c := range energy {
 		f := t.gradient(states[c*n:(c+1)*n], t.inputs, t.outputs, gradient[2*c*n:2*(c+1)*n])
@@ -125,7 +126,7 @@ func (t *BinaryNetwork) EnergyGradient(_ context.Context, states []int, energy, 
 }
 
 // gradient is that of the energy of some examples, scaled to all.
-func (t *BinaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
+func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
 	l := t.layers(state)
 	f, units := l.forward(inputs)
 	seed := make([]float64, len(f))
@@ -143,7 +144,7 @@ func (t *BinaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 }
 
 // EnergyGradientOf is EnergyGradient with the gradient of a few examples, scaled.
-func (t *BinaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	p, n := t.inputs.Cols, len(t.categories)
 	inputs, outputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p)), make([]float64, 0, len(terms))
 	for _, i := range terms {
@@ -157,7 +158,7 @@ func (t *BinaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, state
 }
 
 // Predict is f of a state's network at other inputs [examples × inputs].
-func (t *BinaryNetwork) Predict(state []int, inputs []float64) []float64 {
+func (t *binaryNetwork) Predict(state []int, inputs []float64) []float64 {
 	p := t.inputs.Cols
 	f, _ := t.layers(state).forward(matrix(len(inputs)/p, p, inputs))
 	return f

@@ -1,4 +1,4 @@
-package targets
+package lab
 
 import (
 	"math"
@@ -34,7 +34,7 @@ func TestBinaryNetworkGradient(t *testing.T) {
 	}
 
 	// The same numbers over one-hot slots, at a state of -1 and +1.
-	network, err := NewBinaryNetwork(inputs.Data, y, h, 100)
+	network, err := newBinaryNetwork(inputs.Data, y, h, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v: go test ./samplers/lab -update writes it", err)
+		t.Fatalf("%v: go test ./cmd/lab/internal/lab -update writes it", err)
 	}
 	if d := cmp.Diff(string(want), steady(got)); d != "" {
 		t.Errorf("%s (-want +got):\n%s", name, d)

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // learnContacts learns the Potts model of a protein family from an alignment, and
@@ -65,7 +64,7 @@ func (o *learnContacts) plan(context.Context) (*plan, error) {
 		if sequences != nil {
 			return sequences, nil
 		}
-		target, err := targets.NewCoupled(truth.sites, truth.states, truth.field, truth.couplings)
+		target, err := newCoupled(truth.sites, truth.states, truth.field, truth.couplings)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +136,7 @@ func (o *learnContacts) read() (*protein, []int, error) {
 
 // coupledLearner learns h and J.
 type coupledLearner struct {
-	*targets.Coupled
+	*coupled
 	weights []float64 // h, then J
 	fields  int
 }
@@ -145,7 +144,7 @@ type coupledLearner struct {
 func newCoupledLearner(sites, states int) (*coupledLearner, error) {
 	n := sites * states
 	w := make([]float64, n+n*n)
-	model, err := targets.NewCoupled(sites, states, w[:n], w[n:])
+	model, err := newCoupled(sites, states, w[:n], w[n:])
 	return &coupledLearner{model, w, n}, err
 }
 

@@ -91,7 +91,7 @@ func TestAnnealedImportance(t *testing.T) {
 		}
 	}
 	r := samplers.Streams(1, "m", 1)[0]
-	model, err := targets.NewPairwise(symmetricNormals(8, 0.15, r), normals(r, 8, 0.5))
+	model, err := newPairwise(symmetricNormals(8, 0.15, r), normals(r, 8, 0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAnnealedImportance(t *testing.T) {
 // TestAnnealedTarget: at every β it is the mixture, from memory too.
 func TestAnnealedTarget(t *testing.T) {
 	r := samplers.Streams(3, "m", 1)[0]
-	model, err := targets.NewPairwise(symmetricNormals(4, 0.5, r), normals(r, 4, 1))
+	model, err := newPairwise(symmetricNormals(4, 0.5, r), normals(r, 4, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func (o sampledContacts) problem(ctx context.Context, seed uint64) (*Problem, er
 	if err != nil {
 		return nil, err
 	}
-	target, err := targets.NewCoupled(protein.sites, protein.states, protein.field, protein.couplings)
+	target, err := newCoupled(protein.sites, protein.states, protein.field, protein.couplings)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"infill/samplers/lab"
+	"infill/cmd/lab/internal/lab"
 )
 
 // Three samplers on one Ising model, with what a step of each evaluates.

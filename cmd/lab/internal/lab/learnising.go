@@ -170,7 +170,7 @@ func (o *learnIsing) states(ctx context.Context, b *bench) ([]int, error) {
 
 // isingLearner learns the couplings of an Ising model without a field.
 type isingLearner struct {
-	*targets.Pairwise
+	*pairwise
 	weights []float64
 }
 
@@ -191,7 +191,7 @@ func newIsingLearner(sites int, b *bench) (*isingLearner, error) {
 			w[j*sites+i] = w[i*sites+j]
 		}
 	}
-	model, err := targets.NewPairwise(w, make([]float64, sites))
+	model, err := newPairwise(w, make([]float64, sites))
 	return &isingLearner{model, w}, err
 }
 

@@ -122,7 +122,7 @@ func TestPCDGradient(t *testing.T) {
 			w[j*9+i] = w[i*9+j]
 		}
 	}
-	model, err := targets.NewPairwise(w, make([]float64, 9))
+	model, err := newPairwise(w, make([]float64, 9))
 	if err != nil {
 		t.Fatal(err)
 	}

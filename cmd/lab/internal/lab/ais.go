@@ -145,7 +145,7 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 		for v, l := range a.base[j] {
 			row[v] = (1-a.beta)*l + a.beta*row[v]
 		}
-		floats.AddConst(-floats.LogSumExp(row), row)
+		normalise(row)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // fhmmOptions set a factorial hidden Markov model, by default that of the code of
@@ -36,7 +35,7 @@ func (o *fhmmOptions) register(f *flag.FlagSet) {
 // problem has every factor at every time as an observable. Chains can start by the
 // model before anything was observed, as in the code.
 func (o fhmmOptions) problem(context.Context, uint64) (*Problem, error) {
-	target, _, err := targets.NewRandomFHMM(o.times, o.factors, o.noise, o.first, o.keep, samplers.Streams(o.seed, "fhmm", 1)[0])
+	target, _, err := newRandomFHMM(o.times, o.factors, o.noise, o.first, o.keep, samplers.Streams(o.seed, "fhmm", 1)[0])
 	if err != nil {
 		return nil, refuse("keep", "%w", err)
 	}
@@ -89,7 +88,7 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 			probabilities = append(probabilities, min(max(sigmoid(o.scale*r.NormFloat64()), 1e-6), 1-1e-6))
 		}
 	}
-	target, err := targets.NewMixture(weights, probabilities)
+	target, err := newMixture(weights, probabilities)
 	if err != nil {
 		return nil, err
 	}

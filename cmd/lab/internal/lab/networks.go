@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // networks samples the weights of binary Bayesian neural networks: tables 2 and 4
@@ -91,7 +90,7 @@ func (o *networks) plan(context.Context) (*plan, error) {
 
 func (o *networks) sample(ctx context.Context, b *bench, spec Spec, table *regression) error {
 	data := table.split(b.streams("split", 1)[0])
-	target, err := targets.NewBinaryNetwork(data.trainX, data.trainY, o.hidden, o.tau)
+	target, err := newBinaryNetwork(data.trainX, data.trainY, o.hidden, o.tau)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package targets
+package lab
 
 import (
 	"context"
@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
-// FHMM is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary
+// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary
 // states and a number observed at each time, as in the code of Gibbs with
 // Gradients:
 //
@@ -16,7 +17,7 @@ import (
 //	y_t ~ N(b + Σ_k w_k x_tk, σ²)
 //
 // The target is log p(y, x) over x given y: slot t·K + k is factor k at time t.
-type FHMM struct {
+type fhmm struct {
 	observed    []float64 // y, [times]
 	weights     []float64 // w, [factors]
 	offset      float64   // b
@@ -25,46 +26,44 @@ type FHMM struct {
 	categories  []int
 }
 
-// NewFHMM makes the posterior of the states given what was observed.
-func NewFHMM(observed, weights []float64, offset, noise, first, keep float64) (*FHMM, error) {
+// newFHMM makes the posterior of the states given what was observed.
+func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*fhmm, error) {
 	if len(observed) == 0 || len(weights) == 0 {
 		return nil, errors.New("a hidden Markov model needs a time and a factor")
 	}
 	if !(noise > 0) || !(first > 0 && first < 1) || !(keep > 0 && keep < 1) {
 		return nil, fmt.Errorf("noise %v, first %v, keep %v: the noise must be above 0, probabilities between 0 and 1", noise, first, keep)
 	}
-	return &FHMM{observed, weights, offset, noise, first, keep, repeat(2, len(observed)*len(weights))}, nil
+	return &fhmm{observed, weights, offset, noise, first, keep, slices.Repeat([]int{2}, len(observed)*len(weights))}, nil
 }
 
-// NewRandomFHMM draws weights and the offset from N(0, 1), states from the model,
+// newRandomFHMM draws weights and the offset from N(0, 1), states from the model,
 // and observes them; it returns the states too.
-func NewRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*FHMM, []int, error) {
+func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, []int, error) {
 	weights := normals(r, factors, 1)
 	offset := r.NormFloat64()
 	states, observed := make([]int, 0, times*factors), make([]float64, times)
 	for i := range observed {
 		observed[i] = offset + noise*r.NormFloat64()
 		for k, w := range weights {
-			x := below(r.Float64(), first)
+			x := bit(r.Float64() < first)
 			if i > 0 {
 				before := states[(i-1)*factors+k]
-				x = before ^ below(keep, r.Float64())
+				x = before ^ bit(keep < r.Float64())
 			}
 			states = append(states, x)
 			observed[i] += w * float64(x)
 		}
 	}
-	t, err := NewFHMM(observed, weights, offset, noise, first, keep)
+	t, err := newFHMM(observed, weights, offset, noise, first, keep)
 	return t, states, err
 }
 
 // Categories returns 2 for every factor at every time.
-func (t *FHMM) Categories() []int { return t.categories }
-
-func logit(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
+func (t *fhmm) Categories() []int { return t.categories }
 
 // residual is y_t less its mean in a state.
-func (t *FHMM) residual(state []int, time int) float64 {
+func (t *fhmm) residual(state []int, time int) float64 {
 	e := t.observed[time] - t.offset
 	for k, w := range t.weights {
 		e -= w * float64(state[time*len(t.weights)+k])
@@ -73,12 +72,12 @@ func (t *FHMM) residual(state []int, time int) float64 {
 }
 
 // logNormal is the log density of a residual.
-func (t *FHMM) logNormal(e float64) float64 {
+func (t *fhmm) logNormal(e float64) float64 {
 	return -e*e/(2*t.noise*t.noise) - math.Log(t.noise) - 0.5*math.Log(2*math.Pi)
 }
 
 // Energy writes log p(y, x) of each chain's states.
-func (t *FHMM) Energy(_ context.Context, states []int, energy []float64) error {
+func (t *fhmm) Energy(_ context.Context, states []int, energy []float64) error {
 	n, factors := len(t.categories), len(t.weights)
 	for c := range energy {
 		state, u := states[c*n:(c+1)*n], 0.0
@@ -104,11 +103,11 @@ func (t *FHMM) Energy(_ context.Context, states []int, energy []float64) error {
 
 // pull is ∂U/∂x_j of the chains of states alone, which is the exact change from 0
 // to 1: a change between two times is x + x' - 2xx'.
-func (t *FHMM) pull(state []int, j int) float64 {
+func (t *fhmm) pull(state []int, j int) float64 {
 	factors := len(t.weights)
-	d, change := 0.0, -logit(t.keep)
+	d, change := 0.0, -logOdds(t.keep)
 	if j < factors {
-		d = logit(t.first)
+		d = logOdds(t.first)
 	} else {
 		d = change * float64(1-2*state[j-factors])
 	}
@@ -120,7 +119,7 @@ func (t *FHMM) pull(state []int, j int) float64 {
 
 // EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0
 // and ∂U/∂x_j for category 1.
-func (t *FHMM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n, factors := len(t.categories), len(t.weights)
 	for c := range energy {
 		state, out := states[c*n:(c+1)*n], gradient[2*c*n:2*(c+1)*n]
@@ -136,7 +135,7 @@ func (t *FHMM) EnergyGradient(ctx context.Context, states []int, energy, gradien
 }
 
 // LogConditionals writes the conditional of one slot of each chain.
-func (t *FHMM) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
 	n := len(t.categories)
 	for c, j := range slots {
 		state := states[c*n : (c+1)*n]
@@ -154,7 +153,7 @@ const maxFactors = 16
 // Means are the exact probabilities of 1, [slots], by the forward and backward
 // recursions over the 2^factors joint states of a time, and log p(y). More than
 // 16 factors are an error.
-func (t *FHMM) Means() (means []float64, logEvidence float64, err error) {
+func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 	factors, times := len(t.weights), len(t.observed)
 	if factors > maxFactors {
 		return nil, 0, fmt.Errorf("%d factors: exact means list the states of at most %d", factors, maxFactors)

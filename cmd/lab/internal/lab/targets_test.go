@@ -1,4 +1,4 @@
-package targets_test
+package lab
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 )
 
 var (
-	_ samplers.ConditionalTarget        = (*targets.Pairwise)(nil)
-	_ samplers.GradientTarget           = (*targets.Pairwise)(nil)
-	_ samplers.ConditionalTarget        = (*targets.Coupled)(nil)
-	_ samplers.GradientTarget           = (*targets.Coupled)(nil)
-	_ samplers.ConditionalTarget        = (*targets.Mixture)(nil)
-	_ samplers.GradientTarget           = (*targets.Mixture)(nil)
-	_ samplers.ConditionalTarget        = (*targets.FHMM)(nil)
-	_ samplers.GradientTarget           = (*targets.FHMM)(nil)
-	_ samplers.StochasticGradientTarget = (*targets.BinaryNetwork)(nil)
+	_ samplers.ConditionalTarget        = (*pairwise)(nil)
+	_ samplers.GradientTarget           = (*pairwise)(nil)
+	_ samplers.ConditionalTarget        = (*coupled)(nil)
+	_ samplers.GradientTarget           = (*coupled)(nil)
+	_ samplers.ConditionalTarget        = (*mixture)(nil)
+	_ samplers.GradientTarget           = (*mixture)(nil)
+	_ samplers.ConditionalTarget        = (*fhmm)(nil)
+	_ samplers.GradientTarget           = (*fhmm)(nil)
+	_ samplers.StochasticGradientTarget = (*binaryNetwork)(nil)
 )
 
 type full interface {
@@ -41,14 +41,6 @@ func symmetric(r *rand.Rand, n, block int) []float64 {
 	return w
 }
 
-func normals(r *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = r.NormFloat64()
-	}
-	return x
-}
-
 // learnt are small ones of each, with whether the gradient is the exact change of
 // the energy: it is where U is linear in every slot.
 func learnt(t *testing.T) map[string]struct {
@@ -57,19 +49,19 @@ func learnt(t *testing.T) map[string]struct {
 } {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
-	pairwise, err := targets.NewPairwise(symmetric(r, 6, 1), normals(r, 6))
+	pairwise, err := newPairwise(symmetric(r, 6, 1), normals(r, 6, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	coupled, err := targets.NewCoupled(4, 3, normals(r, 12), symmetric(r, 12, 3))
+	coupled, err := newCoupled(4, 3, normals(r, 12, 1), symmetric(r, 12, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixture, err := targets.NewMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6})
+	mixture, err := newMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hidden, _, err := targets.NewRandomFHMM(4, 2, 0.5, 0.1, 0.95, r)
+	hidden, _, err := newRandomFHMM(4, 2, 0.5, 0.1, 0.95, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +135,9 @@ func TestExactMeans(t *testing.T) {
 			t.Errorf("%s: log normaliser %v, enumerated %v", name, logNormaliser, e.LogNormaliser)
 		}
 	}
-	mixture := all["mixture"].full.(*targets.Mixture)
+	mixture := all["mixture"].full.(*mixture)
 	check("mixture", mixture, mixture.Means(), 0)
-	hidden := all["fhmm"].full.(*targets.FHMM)
+	hidden := all["fhmm"].full.(*fhmm)
 	means, evidence, err := hidden.Means()
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +179,7 @@ func TestMoments(t *testing.T) {
 	}
 	const h = 1e-4
 	w := symmetric(r, 5, 1)
-	pairwise, err := targets.NewPairwise(w, make([]float64, 5))
+	pairwise, err := newPairwise(w, make([]float64, 5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,8 +196,8 @@ func TestMoments(t *testing.T) {
 			both(w, 5, a, b, -h)
 		}
 	}
-	field, j := normals(r, 6), symmetric(r, 6, 2)
-	coupled, err := targets.NewCoupled(3, 2, field, j)
+	field, j := normals(r, 6, 1), symmetric(r, 6, 2)
+	coupled, err := newCoupled(3, 2, field, j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +225,7 @@ func TestMoments(t *testing.T) {
 func TestBinaryNetworkTerms(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(9, 9))
-	network, err := targets.NewBinaryNetwork(normals(r, 12), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
+	network, err := newBinaryNetwork(normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +257,7 @@ func TestBinaryNetworkTerms(t *testing.T) {
 			t.Fatalf("gradient %d: mean %v, whole %v", i, mean[i], gradient[i])
 		}
 	}
-	f := network.Predict(states[:n], normals(r, 6))
+	f := network.Predict(states[:n], normals(r, 6, 1))
 	if len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
 		t.Errorf("predictions %v", f)
 	}
@@ -273,15 +265,15 @@ func TestBinaryNetworkTerms(t *testing.T) {
 
 func TestBadLearntTargets(t *testing.T) {
 	for name, err := range map[string]error{
-		"asymmetric": second(targets.NewPairwise([]float64{0, 1, 2, 0}, []float64{0, 0})),
-		"diagonal":   second(targets.NewPairwise([]float64{1, 0, 0, 0}, []float64{0, 0})),
-		"shape":      second(targets.NewPairwise([]float64{0}, nil)),
-		"coupled":    second(targets.NewCoupled(2, 2, make([]float64, 4), make([]float64, 15))),
-		"within":     second(targets.NewCoupled(1, 2, make([]float64, 2), []float64{0, 1, 1, 0})),
-		"mixture":    second(targets.NewMixture([]float64{1}, []float64{1})),
-		"weights":    second(targets.NewMixture([]float64{0, 1}, []float64{0.5, 0.5})),
-		"fhmm":       second(targets.NewFHMM([]float64{1}, []float64{1}, 0, 0, 0.5, 0.5)),
-		"network":    second(targets.NewBinaryNetwork([]float64{1, 2, 3}, []float64{1, 2}, 3, 100)),
+		"asymmetric": second(newPairwise([]float64{0, 1, 2, 0}, []float64{0, 0})),
+		"diagonal":   second(newPairwise([]float64{1, 0, 0, 0}, []float64{0, 0})),
+		"shape":      second(newPairwise([]float64{0}, nil)),
+		"coupled":    second(newCoupled(2, 2, make([]float64, 4), make([]float64, 15))),
+		"within":     second(newCoupled(1, 2, make([]float64, 2), []float64{0, 1, 1, 0})),
+		"mixture":    second(newMixture([]float64{1}, []float64{1})),
+		"weights":    second(newMixture([]float64{0, 1}, []float64{0.5, 0.5})),
+		"fhmm":       second(newFHMM([]float64{1}, []float64{1}, 0, 0, 0.5, 0.5)),
+		"network":    second(newBinaryNetwork([]float64{1, 2, 3}, []float64{1, 2}, 3, 100)),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)
