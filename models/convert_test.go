@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
+	"infill/internal/safetensors"
 	"infill/models"
-	"infill/models/internal/safetensors"
-	"infill/models/modelstest"
 )
 
 // pickledBundle copies a bundle that torch.save wrote.

@@ -10,7 +10,7 @@ import (
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"
 
-	"infill/models/internal/safetensors"
+	"infill/internal/safetensors"
 )
 
 // errCut tells of a file that ends too early.

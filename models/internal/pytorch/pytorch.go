@@ -25,8 +25,8 @@ import (
 
 	"archive/zip"
 
-	"infill/models/internal/safetensors"
-	"infill/models/regular"
+	"infill/internal/regular"
+	"infill/internal/safetensors"
 )
 
 // The names that such weights have in the layout of the Hugging Face hub: one file, or an index and the files that it names.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/safetensors"
 	"infill/models/internal/pytorch"
-	"infill/models/internal/safetensors"
 )
 
 // tensor is what a file says of a tensor, with its bytes.

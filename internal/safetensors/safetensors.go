@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // DType is the type of a tensor's elements, by the format's own name.

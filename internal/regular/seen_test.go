@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 func TestUnchanged(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"infill/internal/safetensors"
 	"infill/models"
-	"infill/models/internal/safetensors"
 )
 
 // Tiny is the config.json of a BERT of about 5,000 weights.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/x448/float16"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // Float64s reads a tensor of F16, BF16, F32 or F64 elements, row-major. All four widen to float64 exactly.

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"infill/models/internal/safetensors"
+	"infill/internal/safetensors"
 )
 
 // raw builds a file from a header as it is given and a number of data bytes.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // IndexSuffix ends the name of the index of a model in several files: a JSON object whose weight_map gives for every
