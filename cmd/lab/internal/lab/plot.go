@@ -88,49 +88,48 @@ func writeReport(dir, format string, files []file, pictures []string, figures fu
 	return paths, nil
 }
 
-func (r *Report) figures() ([]figure, error) {
-	var list []figure
-	var failed error
+func (r *Report) figures() (list []figure, failed error) {
+	add := func(name string, p *plot.Plot, err error) {
+		failed = errors.Join(failed, err)
+		if p != nil {
+			list = append(list, figure{name, p})
+		}
+	}
 	for i, c := range r.Bias {
 		p, err := c.plot()
-		failed = errors.Join(failed, err)
-		list = append(list, figure{fmt.Sprintf("bias-%d", i+1), p})
+		add(fmt.Sprintf("bias-%d", i+1), p, err)
 	}
 	for i, run := range r.Runs {
 		suffix := ""
 		if len(r.Runs) > 1 {
 			suffix = fmt.Sprintf("-%d", i+1)
 		}
-		for _, f := range []struct {
+		for _, c := range []struct {
 			name string
-			make func() (*plot.Plot, error)
+			x, y axis
 		}{
-			{"log-rmse-by-step", func() (*plot.Plot, error) { return run.curves(byStep, logRMSE) }},
-			{"log-rmse-by-evaluation", func() (*plot.Plot, error) { return run.curves(byEvaluation, logRMSE) }},
-			{"log-rmse-by-second", func() (*plot.Plot, error) { return run.curves(bySecond, logRMSE) }},
-			{"log-mmd-by-step", func() (*plot.Plot, error) { return run.curves(byStep, logMMD) }},
-			{"log-mmd-by-second", func() (*plot.Plot, error) { return run.curves(bySecond, logMMD) }},
-			{"ess-per-step", func() (*plot.Plot, error) {
-				return run.bars("effective sample size per step, with standard error between chains", func(r *Result) (float64, *float64) {
-					return r.ESS.PerStep, times(r.ESS.StandardError, 1/float64(r.ESS.Kept))
-				})
-			}},
-			{"ess-per-second", func() (*plot.Plot, error) {
-				return run.bars("effective sample size per second, exact samplers (one run, noisy)", func(r *Result) (float64, *float64) {
-					if r.Timing == nil || !r.Exact {
-						return math.NaN(), nil
-					}
-					return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError
-				})
-			}},
-			{"acceptance-by-slots", run.movement},
+			{"log-rmse-by-step", byStep, logRMSE},
+			{"log-rmse-by-evaluation", byEvaluation, logRMSE},
+			{"log-rmse-by-second", bySecond, logRMSE},
+			{"log-mmd-by-step", byStep, logMMD},
+			{"log-mmd-by-second", bySecond, logMMD},
 		} {
-			p, err := f.make()
-			failed = errors.Join(failed, err)
-			if p != nil {
-				list = append(list, figure{f.name + suffix, p})
-			}
+			p, err := run.curves(c.x, c.y)
+			add(c.name+suffix, p, err)
 		}
+		p, err := run.bars("effective sample size per step, with standard error between chains", func(r *Result) (float64, *float64) {
+			return r.ESS.PerStep, times(r.ESS.StandardError, 1/float64(r.ESS.Kept))
+		})
+		add("ess-per-step"+suffix, p, err)
+		p, err = run.bars("effective sample size per second, exact samplers (one run, noisy)", func(r *Result) (float64, *float64) {
+			if r.Timing == nil || !r.Exact {
+				return math.NaN(), nil
+			}
+			return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError
+		})
+		add("ess-per-second"+suffix, p, err)
+		p, err = run.movement()
+		add("acceptance-by-slots"+suffix, p, err)
 	}
 	return list, failed
 }
@@ -239,21 +238,50 @@ func series(i int) draw.LineStyle {
 	}
 }
 
-// addLine adds the line of that number and its name, with marks at its points or without.
-func addLine(p *plot.Plot, i int, name string, at plotter.XYs, marks bool) error {
-	line, points, err := plotter.NewLinePoints(at)
-	if err != nil {
-		return err
-	}
-	line.LineStyle, points.Color, points.Shape = series(i), series(i).Color, plotutil.Shape(i)
-	if !marks {
+// line is one of a plot, and the number of its look.
+type line struct {
+	look int
+	name string
+	at   plotter.XYs
+}
+
+// lines draws lines with marks at their points, or without: then those of one place are left out.
+// It is nil where nothing is drawn.
+func lines(title, x, y string, list []line, marks bool) (*plot.Plot, error) {
+	p, drawn := newPlot(title, x, y), false
+	for _, l := range list {
+		if n := len(l.at); !marks && (n < 2 || l.at[0].X == l.at[n-1].X) {
+			continue
+		}
+		drawn = true
+		line, points, err := plotter.NewLinePoints(l.at)
+		if err != nil {
+			return nil, err
+		}
+		line.LineStyle, points.Color, points.Shape = series(l.look), series(l.look).Color, plotutil.Shape(l.look)
 		p.Add(line)
-		p.Legend.Add(name, line)
-		return nil
+		thumbnails := []plot.Thumbnailer{line}
+		if marks {
+			p.Add(points)
+			thumbnails = append(thumbnails, points)
+		}
+		p.Legend.Add(l.name, thumbnails...)
 	}
-	p.Add(line, points)
-	p.Legend.Add(name, line, points)
-	return nil
+	if !drawn {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// addTo adds a point to the line of that name, which is made where there is none.
+func addTo(list []line, name string, x, y float64) []line {
+	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
+	if i < 0 {
+		i = len(list)
+		list = append(list, line{look: i, name: name})
+	}
+	list[i].at = append(list[i].at, plotter.XY{X: x, Y: y})
+	return list
 }
 
 func (run *Run) title() string {
@@ -265,27 +293,21 @@ func (run *Run) title() string {
 
 // curves draws one line per sampler, nil where no point has the numbers.
 func (run *Run) curves(x, y axis) (*plot.Plot, error) {
-	p := newPlot(run.title(), x.label, y.label)
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	drawn := 0
+	var list []line
 	for i, r := range run.Samplers {
-		var line plotter.XYs
+		l := line{look: i, name: r.Sampler}
 		for _, point := range r.Curve {
 			if xy := (plotter.XY{X: x.of(point), Y: y.of(point)}); xy.X > 0 && finite(xy.Y) {
-				line = append(line, xy)
+				l.at = append(l.at, xy)
 			}
 		}
-		if len(line) < 2 || line[0].X == line[len(line)-1].X {
-			continue
-		}
-		if err := addLine(p, i, r.Sampler, line, false); err != nil {
-			return nil, err
-		}
-		drawn++
+		list = append(list, l)
 	}
-	if drawn == 0 {
-		return nil, nil
+	p, err := lines(run.title(), x.label, y.label, list, false)
+	if p == nil {
+		return nil, err
 	}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	if y.label == logMMD.label && run.Floor != nil && run.Floor.MMD2 > 0 {
 		floor := plotter.NewFunction(func(float64) float64 { return math.Log(run.Floor.MMD2) })
 		floor.Dashes = plotutil.Dashes(1)
@@ -343,22 +365,15 @@ func (run *Run) bars(label string, of func(*Result) (value float64, standardErro
 // movement draws acceptance against the slots a proposal changes, a line for
 // each kernel that is given with several settings.
 func (run *Run) movement() (*plot.Plot, error) {
-	p := newPlot(run.title(), "slots that a proposal changes", "acceptance")
-	p.Y.Min, p.Y.Max = 0, 1
-	groups := map[string]plotter.XYs{}
-	var names []string
+	var list []line
 	for _, r := range run.Samplers {
-		if _, seen := groups[r.Name]; !seen {
-			names = append(names, r.Name)
-		}
-		groups[r.Name] = append(groups[r.Name], plotter.XY{X: r.Proposed, Y: r.Acceptance})
+		list = addTo(list, r.Name, r.Proposed, r.Acceptance)
 	}
-	for i, name := range names {
-		if err := addLine(p, i, name, groups[name], true); err != nil {
-			return nil, err
-		}
+	p, err := lines(run.title(), "slots that a proposal changes", "acceptance", list, true)
+	if p != nil {
+		p.Y.Min, p.Y.Max = 0, 1
 	}
-	return p, nil
+	return p, err
 }
 
 // plot draws a bias, its bound, its rate and what chains showed.

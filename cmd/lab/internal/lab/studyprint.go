@@ -174,64 +174,37 @@ func (r *StudyReport) figures() (list []figure, failed error) {
 
 // drawCurves draws one curve of every group, the mean of its repetitions.
 func drawCurves(groups []*group, c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
-	p := newPlot(title, x, c.y)
-	drawn := 0
+	var list []line
 	for i, g := range groups {
-		longest := 0
-		for _, cell := range g.cells {
-			longest = max(longest, len(cell.Curves[c.name]))
-		}
-		var line plotter.XYs
-		for k := range longest {
+		l := line{look: i, name: g.labels[0].Value}
+		for k := 0; ; k++ {
 			var xs, ys []float64
 			for _, cell := range g.cells {
 				if s := cell.Curves[c.name]; k < len(s) {
 					xs, ys = append(xs, at(s[k])), append(ys, s[k].Y)
 				}
 			}
-			line = append(line, plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)})
+			if xs == nil {
+				break
+			}
+			l.at = append(l.at, plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)})
 		}
-		if len(line) < 2 || line[0].X == line[len(line)-1].X {
-			continue
-		}
-		if err := addLine(p, i, g.labels[0].Value, line, false); err != nil {
-			return nil, err
-		}
-		drawn++
+		list = append(list, l)
 	}
-	if drawn == 0 {
-		return nil, nil
-	}
-	return p, nil
+	return lines(title, x, c.y, list, false)
 }
 
 // drawColumn draws a column against a label of numbers, a line for each value of
 // the first label.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
-	p := newPlot(r.Title, c.against, c.name)
-	lines := map[string]plotter.XYs{}
-	var names []string
+	var list []line
 	for _, g := range r.groups() {
 		for _, l := range g.labels {
 			x, err := strconv.ParseFloat(l.Value, 64)
-			numbers := g.numbers(c.name)
-			if l.Name != c.against || err != nil || len(numbers) == 0 {
-				continue
+			if numbers := g.numbers(c.name); l.Name == c.against && err == nil && len(numbers) > 0 {
+				list = addTo(list, g.labels[0].Value, math.Max(x, 1e-9), stat.Mean(numbers, nil))
 			}
-			name := g.labels[0].Value
-			if lines[name] == nil {
-				names = append(names, name)
-			}
-			lines[name] = append(lines[name], plotter.XY{X: math.Max(x, 1e-9), Y: stat.Mean(numbers, nil)})
 		}
 	}
-	if len(names) == 0 {
-		return nil, nil
-	}
-	for i, name := range names {
-		if err := addLine(p, i, name, lines[name], true); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return lines(r.Title, c.against, c.name, list, true)
 }

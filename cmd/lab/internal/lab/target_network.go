@@ -78,7 +78,7 @@ func (l layers) forward(inputs blas64.General) (f []float64, units blas64.Genera
 		for k, x := range row {
 			row[k] = 1 - 2/(math.Exp(2*x)+1)
 		}
-		f[i] = sigmoid(floats.Dot(row, l.out) + l.last)
+		f[i] = math.Exp(-softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
 	}
 	return f, units
 }
