@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"infill/infill"
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // What was fitted to a model stands in its manifest, and is the temperature of its

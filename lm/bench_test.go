@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 	"infill/lm/internal/ort/library"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // The workload of the benchmarks.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 	"infill/samplers"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 func engineModel(tb testing.TB, bundle *models.Bundle, o Options) *MaskedLM {

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/ort"
 	"infill/lm/internal/ort/library"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 func exportTiny(t *testing.T) (*models.Bundle, string) {

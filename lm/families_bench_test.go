@@ -18,9 +18,9 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // published are the shapes of well-known models, as their config.json has them.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE PRECISION CHAINS": for each line

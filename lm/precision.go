@@ -17,10 +17,10 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
+	"infill/internal/regular"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
-	"infill/models/regular"
 )
 
 // Precision names the arithmetic that a model runs in.

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/lm/internal/bert/berttest"
 	"infill/lm/internal/ort/library"
 	"infill/models"
-	"infill/models/modelstest"
 	"infill/samplers"
 )
 

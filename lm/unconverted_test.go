@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
-	"infill/models/modelstest"
 	"infill/tokenize"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 //go:generate go test -run TestBuiltInManifest -update .

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 var update = flag.Bool("update", false, "write small-uncased/manifest.json anew")

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/regular"
+	"infill/internal/safetensors"
 	"infill/models/internal/pytorch"
-	"infill/models/internal/safetensors"
-	"infill/models/regular"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/modelstest"
+	"infill/internal/safetensors"
 	"infill/models"
-	"infill/models/internal/safetensors"
-	"infill/models/modelstest"
 )
 
 // tiny writes the tiny bundle, with or without a manifest.

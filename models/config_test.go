@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 func TestParseConfigOfBuiltIn(t *testing.T) {

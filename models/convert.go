@@ -17,9 +17,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"infill/internal/regular"
+	"infill/internal/safetensors"
 	"infill/models/internal/pytorch"
-	"infill/models/internal/safetensors"
-	"infill/models/regular"
 )
 
 // refuseUnconverted is the opener of all who do not convert: a user's folder is not written to.

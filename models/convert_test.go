@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
+	"infill/internal/safetensors"
 	"infill/models"
-	"infill/models/internal/safetensors"
-	"infill/models/modelstest"
 )
 
 // pickledBundle copies a bundle that torch.save wrote.
@@ -59,7 +59,7 @@ func TestImportConverts(t *testing.T) {
 		from []string
 	}{
 		{"bundle", []string{"pytorch_model.bin"}},
-		{"bundle-legacy", []string{"pytorch_model.bin"}},
+		{"bundle-first", []string{"pytorch_model.bin"}},
 		{"bundle-sharded", []string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin", "pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

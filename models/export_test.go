@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"infill/models/internal/safetensors"
+	"infill/internal/safetensors"
 )
 
 // What the tests of this folder see besides.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/safetensors"
 	"infill/models"
-	"infill/models/internal/safetensors"
 )
 
 // stored reads what the reference implementation wrote for a family, with keys altered; nil removes a key.

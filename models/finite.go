@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"infill/models/finite"
-	"infill/models/internal/safetensors"
-	"infill/models/regular"
+	"infill/internal/finite"
+	"infill/internal/regular"
+	"infill/internal/safetensors"
 )
 
 // checkFinite reads the weights that the graph reads, and refuses the first that no weight can be. What passed is remembered in the

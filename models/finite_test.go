@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // Weights that are no numbers, or overflow, are refused when the model is opened or imported, with the tensor and the first of them.

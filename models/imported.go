@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when they

@@ -16,8 +16,8 @@ import (
 	"slices"
 	"strings"
 
-	"infill/models/internal/safetensors"
-	"infill/models/regular"
+	"infill/internal/regular"
+	"infill/internal/safetensors"
 )
 
 // manifestName is the file of a bundle that lists all others.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"infill/internal/safetensors"
 	"infill/models/internal/hub"
 	"infill/models/internal/pytorch"
-	"infill/models/internal/safetensors"
 )
 
 // HubOptions say where from and how to fetch. The zero value is the public Hugging Face hub.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // holdPickled puts a bundle that torch.save wrote in place of the hub's model.
@@ -37,7 +37,7 @@ func TestPullConverts(t *testing.T) {
 		sources []string
 	}{
 		{"bundle", []string{"pytorch_model.bin"}},
-		{"bundle-legacy", []string{"pytorch_model.bin"}},
+		{"bundle-first", []string{"pytorch_model.bin"}},
 		{"bundle-sharded", []string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin", "pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

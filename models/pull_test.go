@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
+	"infill/internal/safetensors"
 	"infill/models"
-	"infill/models/internal/safetensors"
-	"infill/models/modelstest"
 )
 
 // What a modelstest.Hub has in First, Second and Token.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"infill/internal/regular"
 	"infill/models"
-	"infill/models/regular"
 )
 
 // Weights that were compared once are compared again where somebody has written to them, and mended.

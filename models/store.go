@@ -16,7 +16,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // Store keeps bundles under one folder: DIR/NAME/REVISION/, where a hub name "org/name" becomes "org--name". Beside the

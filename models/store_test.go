@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // another writes a tiny bundle that differs by its seed.

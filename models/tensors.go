@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"infill/models/internal/safetensors"
+	"infill/internal/safetensors"
 )
 
 // Tensor says where the elements of a weight lie, row-major and little-endian.

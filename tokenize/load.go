@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // The tokenizer files of a bundle, under the names that Hugging Face gives them.

@@ -15,9 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // TestModelScripts runs scripts with a cache folder of their own and a hub on loopback.

@@ -169,7 +169,7 @@ The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
 it; --keep NAME passes such a column on as it is. All other columns come out
 again as they went in; of Parquet, dates and times come as text, bytes in base64,
-and NaN as null. JSON lines get the result's keys (infill help formats); a table has a line for each fill, without stats and
+and NaN as null; its lists and groups are not read. JSON lines get the result's keys (infill help formats); a table has a line for each fill, without stats and
 marginals, in which a column of the input named like a field of a fill (text,
 count, ...) is called input_NAME; plain text has the best fill of each line.
 An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.

@@ -28,9 +28,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // certificate writes one for the loopback with its key, and gives a pool that trusts it.

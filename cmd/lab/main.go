@@ -37,8 +37,8 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/infill"
-	"infill/samplers/lab"
 )
 
 func main() {

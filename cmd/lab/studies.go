@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/lm"
 	"infill/lm/network"
 	"infill/samplers"
-	"infill/samplers/lab"
 )
 
 // machinery runs what the studies need of language models' software. Networks take

@@ -23,7 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"infill/infill"
-	"infill/models/modelstest"
+	"infill/internal/modelstest"
 )
 
 // shout is a work that needs no model: two lines in capitals for each text.

@@ -15,21 +15,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// annotated tells whether a leaf of Parquet means something else than the library's plain
-// value of it says. Such columns are read by [cellOf], and only at the top level.
-func annotated(leaf parquet.Node) bool {
-	switch t := logical(leaf.Type()).(type) {
-	case nil:
-		kind := leaf.Type().Kind()
-		return kind == parquet.Int96 || kind == parquet.FixedLenByteArray
-	case *format.IntType:
-		return !t.IsSigned
-	case *format.StringType, *format.EnumType, *format.JsonType:
-		return false
-	}
-	return true
-}
-
 func logical(t parquet.Type) format.LogicalTypeValue {
 	if l := t.LogicalType(); l != nil {
 		return l.Value
@@ -37,35 +22,29 @@ func logical(t parquet.Type) format.LogicalTypeValue {
 	return nil
 }
 
-// buried names the type of a leaf within a list, a map or a group that [cellOf] would have
-// to read, "" where there is none.
-func buried(node parquet.Node) string {
-	if node.Leaf() {
-		if annotated(node) {
-			return node.Type().String()
-		}
-		return ""
-	}
-	for _, f := range node.Fields() {
-		if name := buried(f); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// cellOf is the value of an annotated leaf as JSON has it: numbers with all their digits,
-// dates and times in the form of RFC 3339, a UUID as its text, other bytes in base64.
+// cellOf is the value of a leaf as JSON has it: numbers with all their digits, dates and times
+// in the form of RFC 3339, a UUID as its text, other bytes of a fixed length in base64; null for
+// what is no number, and words for what is infinite. Text that is not valid UTF-8 is an error.
 func cellOf(v parquet.Value, t parquet.Type) (any, error) {
 	if v.IsNull() {
 		return nil, nil
 	}
 	switch l := logical(t).(type) {
 	case *format.IntType:
-		if v.Kind() == parquet.Int32 {
+		switch {
+		case l.IsSigned:
+			return plainOf(v)
+		case v.Kind() == parquet.Int32:
 			return v.Uint32(), nil
 		}
 		return v.Uint64(), nil
+	case *format.StringType, *format.EnumType:
+		return plainOf(v)
+	case *format.JsonType:
+		if !json.Valid(v.ByteArray()) {
+			return nil, errors.New("it is not JSON: leave the column out, or write it as text")
+		}
+		return json.RawMessage(v.Clone().ByteArray()), nil
 	case *format.DecimalType:
 		return decimalOf(v, int(l.Scale)), nil
 	case *format.DateType:
@@ -87,13 +66,46 @@ func cellOf(v parquet.Value, t parquet.Type) (any, error) {
 	case *format.Float16Type:
 		return nil, errors.New("it holds numbers of 16 bits: write them as 32 bits")
 	case nil:
-		if v.Kind() == parquet.Int96 { // nanoseconds of a Julian day, an older program's timestamp
-			const epoch = 2440588
-			at := v.Int96()
-			return instant((int64(at[2])-epoch)*86400, int64(uint64(at[1])<<32|uint64(at[0])), format.TimeUnit{}).Format("2006-01-02T15:04:05.999999999"), nil
-		}
+		return plainOf(v)
 	}
 	return base64.StdEncoding.EncodeToString(v.ByteArray()), nil
+}
+
+// plainOf is the value of a leaf that says no more than how it is stored.
+func plainOf(v parquet.Value) (any, error) {
+	switch v.Kind() {
+	case parquet.Boolean:
+		return v.Boolean(), nil
+	case parquet.Int32:
+		return v.Int32(), nil
+	case parquet.Int64:
+		return v.Int64(), nil
+	case parquet.Int96: // nanoseconds of a Julian day, an older program's timestamp
+		const epoch = 2440588
+		at := v.Int96()
+		return instant((int64(at[2])-epoch)*86400, int64(uint64(at[1])<<32|uint64(at[0])), format.TimeUnit{}).Format("2006-01-02T15:04:05.999999999"), nil
+	case parquet.Float:
+		return numberOf(float64(v.Float()), v.Float()), nil
+	case parquet.Double:
+		return numberOf(v.Double(), v.Double()), nil
+	case parquet.FixedLenByteArray:
+		return base64.StdEncoding.EncodeToString(v.ByteArray()), nil
+	}
+	if !utf8.Valid(v.ByteArray()) {
+		return nil, errors.New("it is not valid UTF-8: leave the column out, or write it as text")
+	}
+	return string(v.ByteArray()), nil
+}
+
+// numberOf is a number in its own width, or what stands for one that JSON has not.
+func numberOf(f float64, own any) any {
+	switch {
+	case math.IsNaN(f):
+		return nil
+	case math.IsInf(f, 0):
+		return map[bool]string{false: "Infinity", true: "-Infinity"}[f < 0]
+	}
+	return own
 }
 
 // instant is n units, nanoseconds where unit says nothing, after so many seconds of 1970.
@@ -129,40 +141,4 @@ func decimalOf(v parquet.Value, scale int) json.RawMessage {
 		digits = "-" + digits
 	}
 	return json.RawMessage(digits)
-}
-
-// writable is a value that JSON can hold: null for what is no number, and words for what
-// is infinite. Text that is not valid UTF-8 is an error.
-func writable(value any) (any, error) {
-	var err error
-	switch v := value.(type) {
-	case float32:
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return writable(f)
-		}
-	case float64:
-		switch {
-		case math.IsNaN(v):
-			return nil, nil
-		case math.IsInf(v, 0):
-			return map[bool]string{false: "Infinity", true: "-Infinity"}[v < 0], nil
-		}
-	case string:
-		if !utf8.ValidString(v) {
-			return nil, errors.New("it is not valid UTF-8: leave the column out, or write it as text")
-		}
-	case []any:
-		for i := range v {
-			if v[i], err = writable(v[i]); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for key := range v {
-			if v[key], err = writable(v[key]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return value, nil
 }

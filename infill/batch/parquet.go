@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -102,20 +101,17 @@ func (t *table) next() (r Record, err error) {
 	t.number++
 	r = Record{Number: t.number}
 	err = guarded(func() error {
-		var row any
-		if err := t.parquet.Schema().Reconstruct(&row, t.ready[0]); err != nil {
-			return err
-		}
-		values, ok := row.(map[string]any)
-		if !ok {
-			return errors.New("the row is no record")
-		}
 		for _, f := range t.fields {
-			value, err := f.read(t.ready[0], values[f.name])
+			at, _ := slices.BinarySearchFunc(t.ready[0], f.index, func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
+			value, err := cellOf(t.ready[0][at], f.of)
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			r.Object = append(r.Object, Field{f.name, value})
+			raw, err := encoded(value)
+			if err != nil {
+				return fmt.Errorf("column %q: %w", f.name, err)
+			}
+			r.Object = append(r.Object, Field{f.name, raw})
 		}
 		return nil
 	})
@@ -126,44 +122,23 @@ func (t *table) next() (r Record, err error) {
 	return r, nil
 }
 
-// field is a column that is read.
+// field is a column that is read, the index of its values in a row, and their type.
 type field struct {
-	name string
-	// cell tells that the library's value is not enough, and index which of a row's is.
-	cell  bool
+	name  string
 	index int
 	of    parquet.Type
 }
 
-// fieldsOf are the columns of the top level. A column that would come out changed is an
-// error.
+// fieldsOf are the columns. One that is a list, a map or a group is an error.
 func fieldsOf(schema *parquet.Schema) (fields []field, err error) {
 	for _, f := range schema.Fields() {
-		one := field{name: f.Name()}
-		if f.Leaf() && !f.Repeated() && annotated(f) {
-			leaf, _ := schema.Lookup(f.Name())
-			one.cell, one.index, one.of = true, leaf.ColumnIndex, f.Type()
-		} else if kind := buried(f); kind != "" {
-			return nil, fmt.Errorf("column %q has %s within it, which is not read: write it as text, or leave it out", f.Name(), kind)
+		if !f.Leaf() || f.Repeated() {
+			return nil, fmt.Errorf("column %q is a list, a map or a group, which is not read: write it as JSON text, or leave it out", f.Name())
 		}
-		fields = append(fields, one)
+		leaf, _ := schema.Lookup(f.Name())
+		fields = append(fields, field{f.Name(), leaf.ColumnIndex, f.Type()})
 	}
 	return fields, nil
-}
-
-// read is the value of a column as JSON, of a row and the library's value.
-func (f field) read(row parquet.Row, value any) (json.RawMessage, error) {
-	var err error
-	if f.cell {
-		at, _ := slices.BinarySearchFunc(row, f.index, func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
-		value, err = cellOf(row[at], f.of)
-	} else {
-		value, err = writable(value)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return encoded(value)
 }
 
 // fill makes a row ready.

@@ -26,48 +26,63 @@ func parquetOf[T any](t *testing.T, rows ...T) string {
 // TestParquetTypes: what a column holds comes out as it is, whatever its type.
 func TestParquetTypes(t *testing.T) {
 	type row struct {
-		Text    string           `parquet:"text"`
-		Big     uint64           `parquet:"big"`
-		Small   uint32           `parquet:"small"`
-		Day     int32            `parquet:"day,date"`
-		At      time.Time        `parquet:"at,timestamp(microsecond)"`
-		Clock   int32            `parquet:"clock,time(millisecond)"`
-		Price   int64            `parquet:"price,decimal(2:18)"`
-		Owed    int32            `parquet:"owed,decimal(3:9)"`
-		Key     [16]byte         `parquet:"key,uuid"`
-		Raw     [3]byte          `parquet:"raw"`
-		Old     deprecated.Int96 `parquet:"old"`
-		Mark    float64          `parquet:"mark"`
-		None    *uint64          `parquet:"none,optional"`
-		Several []float64        `parquet:"several,list"`
+		Text   string           `parquet:"text"`
+		Big    uint64           `parquet:"big"`
+		Small  uint32           `parquet:"small"`
+		Day    int32            `parquet:"day,date"`
+		At     time.Time        `parquet:"at,timestamp(microsecond)"`
+		Clock  int32            `parquet:"clock,time(millisecond)"`
+		Price  int64            `parquet:"price,decimal(2:18)"`
+		Owed   int32            `parquet:"owed,decimal(3:9)"`
+		Key    [16]byte         `parquet:"key,uuid"`
+		Raw    [3]byte          `parquet:"raw"`
+		Old    deprecated.Int96 `parquet:"old"`
+		Mark   float64          `parquet:"mark"`
+		None   *uint64          `parquet:"none,optional"`
+		Least  float32          `parquet:"least"`
+		Most   float64          `parquet:"most"`
+		Part   float32          `parquet:"part"`
+		On     bool             `parquet:"on"`
+		Tiny   int8             `parquet:"tiny"`
+		Parsed string           `parquet:"parsed,json"`
 	}
 	const julian = 2440588 + 19849
 	nanoseconds := uint64(3661_000000005)
 	got, rejects, _ := run(t, "in.parquet", parquetOf(t, row{
 		Text: "a", Big: math.MaxUint64, Small: math.MaxUint32, Day: 19849, At: time.UnixMicro(1714979289000001), Clock: 3661005, Price: 123456789012345678, Owed: -45,
-		Key: [16]byte{0: 0x12, 15: 0xff}, Raw: [3]byte{0xff, 0, 1}, Old: deprecated.Int96{uint32(nanoseconds), uint32(nanoseconds >> 32), julian}, Mark: math.NaN(), Several: []float64{1, math.NaN(), math.Inf(-1)},
+		Key: [16]byte{0: 0x12, 15: 0xff}, Raw: [3]byte{0xff, 0, 1}, Old: deprecated.Int96{uint32(nanoseconds), uint32(nanoseconds >> 32), julian}, Mark: math.NaN(), Least: float32(math.Inf(-1)), Most: math.Inf(1), Part: 0.1, On: true, Tiny: -3, Parsed: `{"x": [1, 2]}`,
 	}), "o.jsonl")
 	const want = `{"text":"a","big":18446744073709551615,"small":4294967295,"day":"2024-05-06","at":"2024-05-06T07:08:09.000001Z","clock":"01:01:01.005","price":1234567890123456.78,"owed":-0.045,` +
-		`"key":"12000000-0000-0000-0000-0000000000ff","raw":"/wAB","old":"2024-05-06T01:01:01.000000005","mark":null,"none":null,"several":[1,null,"-Infinity"],"n":1,`
+		`"key":"12000000-0000-0000-0000-0000000000ff","raw":"/wAB","old":"2024-05-06T01:01:01.000000005","mark":null,"none":null,"least":"-Infinity","most":"Infinity","part":0.1,"on":true,"tiny":-3,"parsed":{"x":[1,2]},"n":1,`
 	if got, _, _ = strings.Cut(got, `"samples"`); got != want || rejects != "" {
 		t.Error(cmp.Diff(want, got), rejects)
 	}
 }
 
-// TestParquetRefuses: a column that would come out changed is named.
+// TestParquetRefuses: a column with parts, and a value that is not what its column says, are named.
 func TestParquetRefuses(t *testing.T) {
 	type inner struct {
 		Day int32 `parquet:"day,date"`
 	}
-	type row struct {
+	type group struct {
 		Text string `parquet:"text"`
 		Info inner  `parquet:"info"`
 	}
+	type list struct {
+		Text string   `parquet:"text"`
+		Info []string `parquet:"info,list"`
+	}
+	type repeated struct {
+		Text string   `parquet:"text"`
+		Info []string `parquet:"info"`
+	}
 	dir := t.TempDir()
-	in := put(t, dir, "in.parquet", parquetOf(t, row{Text: "a"}))
-	_, err := Run(t.Context(), Job{Input: File{Path: in}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}})
-	if want := in + `: column "info" has DATE within it, which is not read: write it as text, or leave it out`; err == nil || err.Error() != want {
-		t.Error(err)
+	for _, content := range []string{parquetOf(t, group{Text: "a"}), parquetOf(t, list{Text: "a"}), parquetOf(t, repeated{Text: "a"})} {
+		in := put(t, dir, "in.parquet", content)
+		_, err := Run(t.Context(), Job{Input: File{Path: in}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}})
+		if want := in + `: column "info" is a list, a map or a group, which is not read: write it as JSON text, or leave it out`; err == nil || err.Error() != want {
+			t.Error(err)
+		}
 	}
 	type bytes struct {
 		Text string `parquet:"text"`
@@ -75,6 +90,14 @@ func TestParquetRefuses(t *testing.T) {
 	}
 	_, rejects, _ := run(t, "in.parquet", parquetOf(t, bytes{"a", []byte("ok")}, bytes{"b", []byte{0xff}}), "o.jsonl")
 	if want := `{"row":2,"error":"column \"raw\": it is not valid UTF-8: leave the column out, or write it as text","input":""}` + "\n"; rejects != want {
+		t.Error(rejects)
+	}
+	type parsed struct {
+		Text string `parquet:"text"`
+		Raw  string `parquet:"raw,json"`
+	}
+	_, rejects, _ = run(t, "in.parquet", parquetOf(t, parsed{"a", "nope"}), "o.jsonl")
+	if want := `{"row":1,"error":"column \"raw\": it is not JSON: leave the column out, or write it as text","input":""}` + "\n"; rejects != want {
 		t.Error(rejects)
 	}
 }

@@ -99,7 +99,7 @@ func (s *Server) registerInference(api huma.API) {
 		return &body[ready]{ready{true}}, nil
 	})
 	huma.Register(api, get("server", "/v2", "What serves"), func(context.Context, *struct{}) (*body[server], error) {
-		return &body[server]{server{"infill", infill.Version(), []string{"binary_tensor_data"}}}, nil
+		return &body[server]{server{"infill", infill.Version(), []string{}}}, nil
 	})
 	// A wildcard of several segments stands last in a path, and a model's name may have
 	// a slash, which clients write as %2F.

@@ -12,8 +12,8 @@ import (
 
 	"infill/infill"
 	"infill/infill/serve"
+	"infill/internal/modelstest"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // pulling serves with a hub on the loopback.

@@ -141,7 +141,7 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, &Problem{status: http.StatusNotFound, Message: "there is nothing here: GET /docs lists what is"})
 	})
-	s.handler = s.observed(s.guarded(s.binaryTensors(answeringAll(mux))))
+	s.handler = s.observed(s.guarded(answeringAll(mux)))
 	return s, nil
 }
 
@@ -235,6 +235,10 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				return
 			}
 		}
+		if r.Header.Get("Inference-Header-Content-Length") != "" { // Triton's clients, unless they are told otherwise
+			writeProblem(w, &Problem{status: http.StatusBadRequest, Message: "tensors in bytes are not read: send their data as JSON (binary_data=False)"})
+			return
+		}
 		if r.Method == http.MethodPost && !deliberate(r.Header) {
 			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType, Message: "send JSON, with the header Content-Type: application/json"})
 			return
@@ -259,7 +263,7 @@ func deliberate(h http.Header) bool {
 	case "":
 		return h.Get("Origin") == "" && h.Get("Sec-Fetch-Site") == ""
 	}
-	return h.Get(jsonLength) != ""
+	return false
 }
 
 func (s *Server) tooLarge() *Problem {

@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/regular"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
-	"infill/models/regular"
 )
 
 // Settings makes the config.json of the graph in a file. tokenizer is the folder with the

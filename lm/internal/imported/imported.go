@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/regular"
 	"infill/lm/internal/graphs"
 	"infill/lm/internal/onnx"
 	"infill/models"
-	"infill/models/regular"
 )
 
 // Model is an exported graph that can be a masked language model.

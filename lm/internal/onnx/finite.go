@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"infill/models/finite"
-	"infill/models/regular"
+	"infill/internal/finite"
+	"infill/internal/regular"
 )
 
 // CheckFinite reads the constants of a model in a folder, and refuses the first that no weight can be. The error names the file, the

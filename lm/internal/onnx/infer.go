@@ -6,249 +6,362 @@ import (
 	"strings"
 )
 
+// inference is one node whose outputs are worked out.
+type inference struct {
+	*inliner
+	node   *Node
+	x, out *Value // the first input, nil where there is none, and the first output
+}
+
 // infer works out types and shapes of a node's outputs, and what small
 // whole-number outputs hold. What it cannot tell it leaves unranked.
 func (in *inliner) infer(n *Node) {
-	out := n.Outputs[0]
-	ranked := func(count int) bool {
-		for _, v := range n.Inputs[:min(count, len(n.Inputs))] {
-			if v == nil || v.Unranked {
-				return false
-			}
-		}
-		return true
+	rule := inferenceRules[n.Op]
+	if rule == nil {
+		return
 	}
-	set := func(t DType, s Shape) { out.DType, out.Shape, out.Unranked = t, s, false }
-	var x *Value
+	one := inference{inliner: in, node: n, out: n.Outputs[0]}
 	if len(n.Inputs) > 0 {
-		x = n.Inputs[0]
+		one.x = n.Inputs[0]
 	}
-	switch n.Op {
-	case "Neg", "Abs", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Relu", "Sign", "Floor", "Ceil", "Round", "Cos", "Sin",
-		"Clip", "Gelu", "Softplus", "Elu", "Selu", "Celu", "LeakyRelu", "HardSigmoid", "HardSwish", "Mish", "Softsign", "Tan", "Atan", "Softmax", "LogSoftmax", "Trilu", "CumSum", "Not", "IsNaN", "IsInf", "Cast":
-		if ranked(1) {
-			set(x.DType, x.Shape)
+	rule(one)
+}
+
+// inferenceRules are the operators of the standard whose outputs are worked out.
+var inferenceRules = map[string]func(inference){
+	"Abs": inference.alike, "Sqrt": inference.alike, "Reciprocal": inference.alike, "Exp": inference.alike, "Log": inference.alike,
+	"Erf": inference.alike, "Tanh": inference.alike, "Sigmoid": inference.alike, "Relu": inference.alike, "Sign": inference.alike,
+	"Floor": inference.alike, "Ceil": inference.alike, "Round": inference.alike, "Cos": inference.alike, "Sin": inference.alike,
+	"Clip": inference.alike, "Gelu": inference.alike, "Softplus": inference.alike, "Elu": inference.alike, "Selu": inference.alike,
+	"Celu": inference.alike, "LeakyRelu": inference.alike, "HardSigmoid": inference.alike, "HardSwish": inference.alike, "Mish": inference.alike,
+	"Softsign": inference.alike, "Tan": inference.alike, "Atan": inference.alike, "Softmax": inference.alike, "LogSoftmax": inference.alike,
+	"Trilu": inference.alike, "CumSum": inference.alike,
+	"Not": inference.predicate, "IsNaN": inference.predicate, "IsInf": inference.predicate,
+	"Neg": inference.negative, "Cast": inference.cast,
+	"Add": inference.elementwise, "Sub": inference.elementwise, "Mul": inference.elementwise, "Div": inference.elementwise, "Pow": inference.elementwise,
+	"Mod": inference.elementwise, "Min": inference.elementwise, "Max": inference.elementwise,
+	"Equal": inference.comparison, "Less": inference.comparison, "LessOrEqual": inference.comparison, "Greater": inference.comparison, "GreaterOrEqual": inference.comparison,
+	"And": inference.comparison, "Or": inference.comparison, "Xor": inference.comparison,
+	"Where":           inference.where,
+	"Shape":           inference.sizes,
+	"Gather":          inference.gather,
+	"GatherElements":  inference.gatherElements,
+	"Flatten":         inference.flatten,
+	"Expand":          inference.expand,
+	"ConstantOfShape": inference.constant,
+	"Tile":            inference.tile,
+	"OneHot":          inference.oneHot,
+	"Pad":             inference.pad,
+	"Range":           inference.sequence,
+	"Transpose":       inference.transpose,
+	"MatMul":          inference.product, "MatMulInteger": inference.product,
+	"Gemm":                  inference.gemm,
+	"LayerNormalization":    inference.normalize,
+	"DynamicQuantizeLinear": inference.quantize,
+	"DequantizeLinear":      inference.dequantize,
+	"Unsqueeze":             inference.squeeze, "Squeeze": inference.squeeze,
+	"Concat": inference.concat, "Split": inference.split, "Slice": inference.slice, "Reshape": inference.reshape,
+	"ReduceSum": inference.reduce, "ReduceMean": inference.reduce, "ReduceMax": inference.reduce, "ReduceMin": inference.reduce, "ReduceProd": inference.reduce,
+	"ReduceL2": inference.reduce, "ReduceSumSquare": inference.reduce,
+}
+
+// ranked tells whether the first inputs have shapes.
+func (in inference) ranked(count int) bool {
+	return !slices.ContainsFunc(in.node.Inputs[:min(count, len(in.node.Inputs))], func(v *Value) bool { return v == nil || v.Unranked })
+}
+
+func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
+
+// alike gives the output the type and shape of the first input.
+func (in inference) alike() {
+	if in.ranked(1) {
+		in.set(in.x.DType, in.x.Shape)
+	}
+}
+
+// predicate asks something of every element.
+func (in inference) predicate() {
+	in.alike()
+	in.out.DType = Bool
+}
+
+// negative is Neg.
+func (in inference) negative() {
+	in.alike()
+	in.combine(in.out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, in.x)
+}
+
+// cast is of another type.
+func (in inference) cast() {
+	in.alike()
+	if in.out.DType = DType(in.node.intAttribute("to", 0)); whole(in.out.DType) {
+		in.keep(in.out, in.content[in.x])
+	}
+}
+
+// elementwise joins inputs of shapes that fit, and has the type of the first.
+func (in inference) elementwise() {
+	if in.broadcast(in.x) {
+		in.hold()
+	}
+}
+
+// comparison joins them to truth values.
+func (in inference) comparison() {
+	if in.broadcast(in.x) {
+		in.out.DType = Bool
+		in.hold()
+	}
+}
+
+// where has the type of what it chooses from.
+func (in inference) where() {
+	if len(in.node.Inputs) > 1 && in.broadcast(in.node.Inputs[1]) {
+		in.hold()
+	}
+}
+
+// broadcast gives the output the shape of all inputs together, and the type of one.
+func (in inference) broadcast(typed *Value) bool {
+	if !in.ranked(len(in.node.Inputs)) {
+		return false
+	}
+	s, ok := Shape{}, true
+	for _, v := range in.node.Inputs {
+		if s, ok = broadcast(s, v.Shape); !ok {
+			return false
 		}
-		switch n.Op {
-		case "Not", "IsNaN", "IsInf":
-			out.DType = Bool
-		case "Cast":
-			out.DType = DType(n.intAttribute("to", 0))
-			if whole(out.DType) {
-				in.keep(out, in.content[x])
+	}
+	in.set(typed.DType, s)
+	return true
+}
+
+// hold works out what the output of an elementwise operator holds.
+func (in inference) hold() {
+	if f, ok := elementRules[in.node.Op]; ok {
+		in.combine(in.out, f, in.node.Inputs...)
+	}
+}
+
+// sizes is Shape: the dimensions as numbers.
+func (in inference) sizes() {
+	if !in.ranked(1) {
+		in.out.DType = Int64
+		return
+	}
+	rank := int64(len(in.x.Shape))
+	start, end := clamp(in.node.intAttribute("start", 0), rank), clamp(in.node.intAttribute("end", rank), rank)
+	dims := in.x.Shape[start:max(start, end)]
+	in.set(Int64, FixedShape(int64(len(dims))))
+	in.keep(in.out, slices.Clone(dims))
+}
+
+// gather takes parts along an axis.
+func (in inference) gather() {
+	indices := in.node.Inputs[1]
+	axis, ok := in.axis(in.node, in.x)
+	if !ok || !in.ranked(2) {
+		return
+	}
+	in.set(in.x.DType, slices.Concat(in.x.Shape[:axis], indices.Shape, in.x.Shape[axis+1:]))
+	held, at := in.content[in.x], in.content[indices]
+	if held == nil || at == nil {
+		return
+	}
+	taken := make([]Dim, len(at))
+	for i, d := range at {
+		k, fixed := d.Size()
+		if k < 0 {
+			k += int64(len(held))
+		}
+		taken[i] = unknownElement
+		if fixed && k >= 0 && k < int64(len(held)) {
+			taken[i] = held[k]
+		}
+	}
+	in.keep(in.out, taken)
+}
+
+// gatherElements has the shape of its indices.
+func (in inference) gatherElements() {
+	if in.ranked(2) {
+		in.set(in.x.DType, in.node.Inputs[1].Shape)
+	}
+}
+
+// flatten makes a matrix.
+func (in inference) flatten() {
+	axis := in.node.intAttribute("axis", 1)
+	if in.ranked(1) && axis >= 0 && axis <= int64(len(in.x.Shape)) {
+		in.set(in.x.DType, Shape{in.x.Shape[:axis].product(), in.x.Shape[axis:].product()})
+	}
+}
+
+// expand repeats along dimensions of 1.
+func (in inference) expand() {
+	to, ok := in.shapeFrom(in.node.Inputs[1], in.out)
+	if !ok || !in.ranked(1) {
+		return
+	}
+	if s, ok := broadcast(in.x.Shape, to); ok {
+		in.set(in.x.DType, s)
+	}
+}
+
+// constant is one value everywhere.
+func (in inference) constant() {
+	s, ok := in.shapeFrom(in.x, in.out)
+	if !ok {
+		return
+	}
+	t, ok := in.node.Attribute("value").(*Tensor)
+	if !ok {
+		in.set(Float, s)
+		return
+	}
+	in.set(t.dtype(), s)
+	if n, fixed := s.product().Size(); fixed && n >= 0 && n <= smallConstant && len(t.wholes()) == 1 {
+		in.keep(in.out, slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
+	}
+}
+
+// tile repeats the whole.
+func (in inference) tile() {
+	repeats, ok := in.fixed(in.node.Inputs[1])
+	if !ok || !in.ranked(1) || len(repeats) != len(in.x.Shape) {
+		return
+	}
+	s := make(Shape, len(repeats))
+	for i, r := range repeats {
+		s[i] = in.x.Shape[i].Times(Fixed(r))
+	}
+	in.set(in.x.DType, s)
+}
+
+// oneHot has a last dimension more.
+func (in inference) oneHot() {
+	if depth, ok := in.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 && in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
+		in.set(in.node.Inputs[2].DType, append(slices.Clone(in.x.Shape), Fixed(depth[0])))
+	}
+}
+
+// pad adds to the ends of dimensions.
+func (in inference) pad() {
+	if len(in.node.Inputs) < 2 || in.node.Inputs[1] == nil || len(in.node.Inputs) > 3 {
+		return
+	}
+	pads, ok := in.fixed(in.node.Inputs[1])
+	if !ok || !in.ranked(1) || len(pads) != 2*len(in.x.Shape) {
+		return
+	}
+	s := slices.Clone(in.x.Shape)
+	for i := range s {
+		if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
+			s[i] = in.fresh(in.out, i)
+			if pads[i] > in.budget.along || pads[i+len(in.x.Shape)] > in.budget.along {
+				s[i] = Fixed(max(pads[i], pads[i+len(in.x.Shape)])) // which is refused
 			}
-		case "Neg":
-			in.combine(out, func(e []Dim) Dim { return e[0].Times(Fixed(-1)) }, x)
 		}
-	case "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Min", "Max", "Where":
-		if !ranked(len(n.Inputs)) {
+	}
+	in.set(in.x.DType, s)
+}
+
+// sequence is Range.
+func (in inference) sequence() {
+	in.set(in.x.DType, Shape{in.fresh(in.out, 0)})
+	start, end, step := in.content[in.x], in.content[in.node.Inputs[1]], in.content[in.node.Inputs[2]]
+	if from, ok := Shape(start).Sizes(); ok && len(from) == 1 {
+		to, ended := Shape(end).Sizes()
+		by, stepped := Shape(step).Sizes()
+		if ended && stepped && len(to) == 1 && len(by) == 1 && by[0] != 0 {
+			in.set(in.x.DType, Shape{Fixed(max(0, int64(math.Ceil((float64(to[0])-float64(from[0]))/float64(by[0])))))})
 			return
 		}
-		first := n.Inputs[0]
-		if n.Op == "Where" {
-			first = n.Inputs[1]
+	}
+	if len(start) == 1 && len(end) == 1 && len(step) == 1 && start[0] == Fixed(0) && step[0] == Fixed(1) && end[0] != unknownElement {
+		in.set(in.x.DType, Shape{end[0]})
+	}
+}
+
+// transpose orders the dimensions anew.
+func (in inference) transpose() {
+	if !in.ranked(1) {
+		return
+	}
+	order := permutation(in.node, len(in.x.Shape))
+	if order == nil {
+		return
+	}
+	s := make(Shape, len(order))
+	for i, o := range order {
+		s[i] = in.x.Shape[o]
+	}
+	in.set(in.x.DType, s)
+}
+
+// product is of matrices, batch by batch.
+func (in inference) product() {
+	w := in.node.Inputs[1]
+	if !in.ranked(2) || len(in.x.Shape) < 2 || len(w.Shape) < 2 {
+		return
+	}
+	batch, ok := broadcast(in.x.Shape[:len(in.x.Shape)-2], w.Shape[:len(w.Shape)-2])
+	if !ok {
+		return
+	}
+	in.set(in.x.DType, append(slices.Clone(batch), in.x.Shape[len(in.x.Shape)-2], w.Shape[len(w.Shape)-1]))
+	if in.node.Op == "MatMulInteger" {
+		in.out.DType = Int32
+	}
+}
+
+// gemm is a product of two matrices.
+func (in inference) gemm() {
+	w := in.node.Inputs[1]
+	if !in.ranked(2) || len(in.x.Shape) != 2 || len(w.Shape) != 2 {
+		return
+	}
+	rows, columns := in.x.Shape[0], w.Shape[1]
+	if in.node.intAttribute("transA", 0) == 1 {
+		rows = in.x.Shape[1]
+	}
+	if in.node.intAttribute("transB", 0) == 1 {
+		columns = w.Shape[0]
+	}
+	in.set(in.x.DType, Shape{rows, columns})
+}
+
+// normalize is LayerNormalization, perhaps with mean and deviation.
+func (in inference) normalize() {
+	if !in.ranked(1) {
+		return
+	}
+	in.set(in.x.DType, in.x.Shape)
+	axis := in.node.intAttribute("axis", -1)
+	if axis < 0 {
+		axis += int64(len(in.x.Shape))
+	}
+	for _, v := range in.node.Outputs[1:] { // mean and deviation
+		v.DType, v.Shape, v.Unranked = Float, slices.Clone(in.x.Shape), false
+		for i := max(axis, 0); i < int64(len(in.x.Shape)); i++ {
+			v.Shape[i] = Fixed(1)
 		}
-		s := Shape{}
-		for _, v := range n.Inputs {
-			var ok bool
-			if s, ok = broadcast(s, v.Shape); !ok {
-				return
-			}
-		}
-		set(first.DType, s)
-		switch n.Op {
-		case "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor":
-			out.DType = Bool
-		}
-		if f, ok := elementRules[n.Op]; ok {
-			in.combine(out, f, n.Inputs...)
-		}
-	case "Shape":
-		if !ranked(1) {
-			out.DType = Int64
-			return
-		}
-		rank := int64(len(x.Shape))
-		start, end := clamp(n.intAttribute("start", 0), rank), clamp(n.intAttribute("end", rank), rank)
-		dims := x.Shape[start:max(start, end)]
-		set(Int64, FixedShape(int64(len(dims))))
-		in.keep(out, slices.Clone(dims))
-	case "Gather":
-		indices := n.Inputs[1]
-		axis, ok := in.axis(n, x)
-		if !ok || !ranked(2) {
-			return
-		}
-		set(x.DType, slices.Concat(x.Shape[:axis], indices.Shape, x.Shape[axis+1:]))
-		held, at := in.content[x], in.content[indices]
-		if held == nil || at == nil {
-			return
-		}
-		taken := make([]Dim, len(at))
-		for i, d := range at {
-			k, fixed := d.Size()
-			if k < 0 {
-				k += int64(len(held))
-			}
-			taken[i] = unknownElement
-			if fixed && k >= 0 && k < int64(len(held)) {
-				taken[i] = held[k]
-			}
-		}
-		in.keep(out, taken)
-	case "GatherElements":
-		if ranked(2) {
-			set(x.DType, n.Inputs[1].Shape)
-		}
-	case "Unsqueeze", "Squeeze":
-		in.inferSqueeze(n, x, set)
-	case "Flatten":
-		axis := n.intAttribute("axis", 1)
-		if ranked(1) && axis >= 0 && axis <= int64(len(x.Shape)) {
-			set(x.DType, Shape{x.Shape[:axis].product(), x.Shape[axis:].product()})
-		}
-	case "Concat":
-		in.inferConcat(n, set)
-	case "Split":
-		in.inferSplit(n, x)
-	case "Slice":
-		in.inferSlice(n, x, set)
-	case "Reshape":
-		in.inferReshape(n, x, set)
-	case "Expand":
-		to, ok := in.shapeFrom(n.Inputs[1], out)
-		if !ok || !ranked(1) {
-			return
-		}
-		if s, ok := broadcast(x.Shape, to); ok {
-			set(x.DType, s)
-		}
-	case "ConstantOfShape":
-		s, ok := in.shapeFrom(x, out)
-		if !ok {
-			return
-		}
-		t, ok := n.Attribute("value").(*Tensor)
-		if !ok {
-			set(Float, s)
-			return
-		}
-		set(t.dtype(), s)
-		if n, fixed := s.product().Size(); fixed && n >= 0 && n <= smallConstant && len(t.wholes()) == 1 {
-			in.keep(out, slices.Repeat([]Dim{Fixed(t.wholes()[0])}, int(n)))
-		}
-	case "Tile":
-		repeats, ok := in.fixed(n.Inputs[1])
-		if !ok || !ranked(1) || len(repeats) != len(x.Shape) {
-			return
-		}
-		s := make(Shape, len(repeats))
-		for i, r := range repeats {
-			s[i] = x.Shape[i].Times(Fixed(r))
-		}
-		set(x.DType, s)
-	case "OneHot":
-		if depth, ok := in.fixed(n.Inputs[1]); ok && ranked(1) && len(depth) == 1 && n.intAttribute("axis", -1) == -1 && len(n.Inputs) > 2 {
-			set(n.Inputs[2].DType, append(slices.Clone(x.Shape), Fixed(depth[0])))
-		}
-	case "Pad":
-		if len(n.Inputs) < 2 || n.Inputs[1] == nil || len(n.Inputs) > 3 {
-			return
-		}
-		pads, ok := in.fixed(n.Inputs[1])
-		if !ok || !ranked(1) || len(pads) != 2*len(x.Shape) {
-			return
-		}
-		s := slices.Clone(x.Shape)
-		for i := range s {
-			if s[i] = s[i].plus(Fixed(pads[i]).plus(Fixed(pads[i+len(s)]))); s[i] == unknownElement {
-				s[i] = in.fresh(out, i)
-				if pads[i] > in.budget.along || pads[i+len(x.Shape)] > in.budget.along {
-					s[i] = Fixed(max(pads[i], pads[i+len(x.Shape)])) // which is refused
-				}
-			}
-		}
-		set(x.DType, s)
-	case "Range":
-		set(x.DType, Shape{in.fresh(out, 0)})
-		start, end, step := in.content[x], in.content[n.Inputs[1]], in.content[n.Inputs[2]]
-		if from, ok := Shape(start).Sizes(); ok && len(from) == 1 {
-			to, ended := Shape(end).Sizes()
-			by, stepped := Shape(step).Sizes()
-			if ended && stepped && len(to) == 1 && len(by) == 1 && by[0] != 0 {
-				set(x.DType, Shape{Fixed(max(0, int64(math.Ceil((float64(to[0])-float64(from[0]))/float64(by[0])))))})
-				return
-			}
-		}
-		if len(start) == 1 && len(end) == 1 && len(step) == 1 && start[0] == Fixed(0) && step[0] == Fixed(1) && end[0] != unknownElement {
-			set(x.DType, Shape{end[0]})
-		}
-	case "Transpose":
-		if !ranked(1) {
-			return
-		}
-		order := permutation(n, len(x.Shape))
-		if order == nil {
-			return
-		}
-		s := make(Shape, len(order))
-		for i, o := range order {
-			s[i] = x.Shape[o]
-		}
-		set(x.DType, s)
-	case "MatMul", "MatMulInteger":
-		w := n.Inputs[1]
-		if !ranked(2) || len(x.Shape) < 2 || len(w.Shape) < 2 {
-			return
-		}
-		batch, ok := broadcast(x.Shape[:len(x.Shape)-2], w.Shape[:len(w.Shape)-2])
-		if !ok {
-			return
-		}
-		set(x.DType, append(slices.Clone(batch), x.Shape[len(x.Shape)-2], w.Shape[len(w.Shape)-1]))
-		if n.Op == "MatMulInteger" {
-			out.DType = Int32
-		}
-	case "Gemm":
-		w := n.Inputs[1]
-		if !ranked(2) || len(x.Shape) != 2 || len(w.Shape) != 2 {
-			return
-		}
-		rows, columns := x.Shape[0], w.Shape[1]
-		if n.intAttribute("transA", 0) == 1 {
-			rows = x.Shape[1]
-		}
-		if n.intAttribute("transB", 0) == 1 {
-			columns = w.Shape[0]
-		}
-		set(x.DType, Shape{rows, columns})
-	case "LayerNormalization":
-		if !ranked(1) {
-			return
-		}
-		set(x.DType, x.Shape)
-		axis := n.intAttribute("axis", -1)
-		if axis < 0 {
-			axis += int64(len(x.Shape))
-		}
-		for _, v := range n.Outputs[1:] { // mean and deviation
-			v.DType, v.Shape, v.Unranked = Float, slices.Clone(x.Shape), false
-			for i := max(axis, 0); i < int64(len(x.Shape)); i++ {
-				v.Shape[i] = Fixed(1)
-			}
-		}
-	case "DynamicQuantizeLinear":
-		if ranked(1) && len(n.Outputs) == 3 {
-			set(Uint8, x.Shape)
-			*n.Outputs[1] = Value{Name: n.Outputs[1].Name, DType: Float}
-			*n.Outputs[2] = Value{Name: n.Outputs[2].Name, DType: Uint8}
-		}
-	case "DequantizeLinear":
-		if ranked(1) {
-			set(Float, x.Shape)
-		}
-	case "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceSumSquare":
-		in.inferReduce(n, x, set)
+	}
+}
+
+// quantize gives bytes, their scale and their zero.
+func (in inference) quantize() {
+	if in.ranked(1) && len(in.node.Outputs) == 3 {
+		in.set(Uint8, in.x.Shape)
+		*in.node.Outputs[1] = Value{Name: in.node.Outputs[1].Name, DType: Float}
+		*in.node.Outputs[2] = Value{Name: in.node.Outputs[2].Name, DType: Uint8}
+	}
+}
+
+// dequantize gives numbers again.
+func (in inference) dequantize() {
+	if in.ranked(1) {
+		in.set(Float, in.x.Shape)
 	}
 }
 
@@ -425,28 +538,28 @@ func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
 	return s, true
 }
 
-func (in *inliner) inferReshape(n *Node, x *Value, set func(DType, Shape)) {
-	held := in.content[n.Inputs[1]]
+func (in inference) reshape() {
+	held := in.content[in.node.Inputs[1]]
 	if held == nil {
-		if s, ok := in.shapeFrom(n.Inputs[1], n.Outputs[0]); ok {
-			set(x.DType, s)
+		if s, ok := in.shapeFrom(in.node.Inputs[1], in.out); ok {
+			in.set(in.x.DType, s)
 		}
 		return
 	}
 	s, known, open := make(Shape, len(held)), Fixed(1), -1
 	for i, d := range held {
 		switch {
-		case d == Fixed(0) && n.intAttribute("allowzero", 0) == 0:
-			if x.Unranked || i >= len(x.Shape) {
-				s[i] = in.fresh(n.Outputs[0], i)
+		case d == Fixed(0) && in.node.intAttribute("allowzero", 0) == 0:
+			if in.x.Unranked || i >= len(in.x.Shape) {
+				s[i] = in.fresh(in.out, i)
 			} else {
-				s[i] = x.Shape[i]
+				s[i] = in.x.Shape[i]
 			}
 		case d == Fixed(-1):
 			open = i
 			continue
 		case d == unknownElement || d.factor < 0:
-			s[i] = in.fresh(n.Outputs[0], i)
+			s[i] = in.fresh(in.out, i)
 		default:
 			s[i] = d
 		}
@@ -454,29 +567,29 @@ func (in *inliner) inferReshape(n *Node, x *Value, set func(DType, Shape)) {
 	}
 	if open >= 0 {
 		var ok bool
-		if !x.Unranked {
-			s[open], ok = x.Shape.product().over(known)
+		if !in.x.Unranked {
+			s[open], ok = in.x.Shape.product().over(known)
 		}
 		if !ok {
-			s[open] = in.fresh(n.Outputs[0], open)
+			s[open] = in.fresh(in.out, open)
 		}
 	}
-	set(x.DType, s)
-	in.keep(n.Outputs[0], in.content[x])
+	in.set(in.x.DType, s)
+	in.keep(in.out, in.content[in.x])
 }
 
-func (in *inliner) inferSqueeze(n *Node, x *Value, set func(DType, Shape)) {
-	if x.Unranked {
+func (in inference) squeeze() {
+	if in.x.Unranked {
 		return
 	}
 	var axes []int64
-	if len(n.Inputs) > 1 {
+	if len(in.node.Inputs) > 1 {
 		var ok bool
-		if axes, ok = in.fixed(n.Inputs[1]); !ok {
+		if axes, ok = in.fixed(in.node.Inputs[1]); !ok {
 			return
 		}
 	} else {
-		sizes, ok := x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
+		sizes, ok := in.x.Shape.Sizes() // what has size 1 goes, and a symbol could have it
 		if !ok {
 			return
 		}
@@ -486,8 +599,8 @@ func (in *inliner) inferSqueeze(n *Node, x *Value, set func(DType, Shape)) {
 			}
 		}
 	}
-	rank := len(x.Shape)
-	if n.Op == "Unsqueeze" {
+	rank := len(in.x.Shape)
+	if in.node.Op == "Unsqueeze" {
 		rank += len(axes)
 	}
 	chosen := make([]bool, rank)
@@ -503,31 +616,31 @@ func (in *inliner) inferSqueeze(n *Node, x *Value, set func(DType, Shape)) {
 	s, k := Shape{}, 0
 	for i := range rank {
 		switch {
-		case n.Op == "Squeeze" && !chosen[i]:
-			s = append(s, x.Shape[i])
-		case n.Op == "Unsqueeze" && chosen[i]:
+		case in.node.Op == "Squeeze" && !chosen[i]:
+			s = append(s, in.x.Shape[i])
+		case in.node.Op == "Unsqueeze" && chosen[i]:
 			s = append(s, Fixed(1))
-		case n.Op == "Unsqueeze" && k < len(x.Shape):
-			s = append(s, x.Shape[k])
+		case in.node.Op == "Unsqueeze" && k < len(in.x.Shape):
+			s = append(s, in.x.Shape[k])
 			k++
 		}
 	}
-	set(x.DType, s)
-	in.keep(n.Outputs[0], in.content[x])
+	in.set(in.x.DType, s)
+	in.keep(in.out, in.content[in.x])
 }
 
-func (in *inliner) inferConcat(n *Node, set func(DType, Shape)) {
-	for _, v := range n.Inputs {
-		if v == nil || v.Unranked || len(v.Shape) != len(n.Inputs[0].Shape) {
+func (in inference) concat() {
+	for _, v := range in.node.Inputs {
+		if v == nil || v.Unranked || len(v.Shape) != len(in.node.Inputs[0].Shape) {
 			return
 		}
 	}
-	axis, ok := in.axis(n, n.Inputs[0])
+	axis, ok := in.axis(in.node, in.node.Inputs[0])
 	if !ok {
 		return
 	}
-	s, sum, held := slices.Clone(n.Inputs[0].Shape), Fixed(0), []Dim{}
-	for _, v := range n.Inputs {
+	s, sum, held := slices.Clone(in.node.Inputs[0].Shape), Fixed(0), []Dim{}
+	for _, v := range in.node.Inputs {
 		if sum != unknownElement {
 			sum = sum.plus(v.Shape[axis])
 		}
@@ -544,66 +657,65 @@ func (in *inliner) inferConcat(n *Node, set func(DType, Shape)) {
 		}
 	}
 	if s[axis] = sum; sum == unknownElement {
-		s[axis] = in.fresh(n.Outputs[0], axis)
+		s[axis] = in.fresh(in.out, axis)
 	}
-	set(n.Inputs[0].DType, s)
-	in.keep(n.Outputs[0], held)
+	in.set(in.node.Inputs[0].DType, s)
+	in.keep(in.out, held)
 }
 
-func (in *inliner) inferSplit(n *Node, x *Value) {
-	axis, ok := in.axis(n, x)
+func (in inference) split() {
+	axis, ok := in.axis(in.node, in.x)
 	if !ok {
 		return
 	}
 	var sizes []Dim
-	if len(n.Inputs) > 1 {
-		sizes = in.content[n.Inputs[1]]
+	if len(in.node.Inputs) > 1 {
+		sizes = in.content[in.node.Inputs[1]]
 	}
-	for i, out := range n.Outputs {
-		out.DType, out.Shape, out.Unranked = x.DType, slices.Clone(x.Shape), false
-		whole, fixed := x.Shape[axis].Size()
-		count := int64(len(n.Outputs))
+	for i, part := range in.node.Outputs {
+		part.DType, part.Shape, part.Unranked = in.x.DType, slices.Clone(in.x.Shape), false
+		whole, fixed := in.x.Shape[axis].Size()
+		count := int64(len(in.node.Outputs))
 		switch {
 		case i < len(sizes) && sizes[i] != unknownElement:
-			out.Shape[axis] = sizes[i]
-		case len(n.Inputs) == 1 && fixed && whole%count == 0:
-			out.Shape[axis] = Fixed(whole / count)
+			part.Shape[axis] = sizes[i]
+		case len(in.node.Inputs) == 1 && fixed && whole%count == 0:
+			part.Shape[axis] = Fixed(whole / count)
 		default:
-			out.Shape[axis] = in.fresh(out, axis)
+			part.Shape[axis] = in.fresh(part, axis)
 		}
 	}
 }
 
-func (in *inliner) inferSlice(n *Node, x *Value, set func(DType, Shape)) {
-	if x.Unranked {
+func (in inference) slice() {
+	if in.x.Unranked {
 		return
 	}
-	out := n.Outputs[0]
-	starts, ends := in.content[n.Inputs[1]], in.content[n.Inputs[2]]
+	starts, ends := in.content[in.node.Inputs[1]], in.content[in.node.Inputs[2]]
 	axes, steps := make([]int64, len(starts)), make([]int64, len(starts))
 	for i := range starts {
 		axes[i], steps[i] = int64(i), 1
 	}
 	known := starts != nil && ends != nil && len(starts) == len(ends)
-	if len(n.Inputs) > 3 && n.Inputs[3] != nil {
+	if len(in.node.Inputs) > 3 && in.node.Inputs[3] != nil {
 		var ok bool
-		axes, ok = in.fixed(n.Inputs[3])
+		axes, ok = in.fixed(in.node.Inputs[3])
 		known = known && ok && len(axes) == len(starts)
 	}
-	if len(n.Inputs) > 4 {
+	if len(in.node.Inputs) > 4 {
 		var ok bool
-		steps, ok = in.fixed(n.Inputs[4])
+		steps, ok = in.fixed(in.node.Inputs[4])
 		known = known && ok && len(steps) == len(starts)
 	}
-	s := slices.Clone(x.Shape)
+	s := slices.Clone(in.x.Shape)
 	if !known {
 		for i := range s {
-			s[i] = in.fresh(out, i)
+			s[i] = in.fresh(in.out, i)
 		}
-		set(x.DType, s)
+		in.set(in.x.DType, s)
 		return
 	}
-	held := in.content[x]
+	held := in.content[in.x]
 	for k, axis := range axes {
 		if axis < 0 {
 			axis += int64(len(s))
@@ -614,11 +726,11 @@ func (in *inliner) inferSlice(n *Node, x *Value, set func(DType, Shape)) {
 		var cut bool
 		s[axis], held, cut = sliced(s[axis], starts[k], ends[k], steps[k], held)
 		if !cut {
-			s[axis] = in.fresh(out, int(axis))
+			s[axis] = in.fresh(in.out, int(axis))
 		}
 	}
-	set(x.DType, s)
-	in.keep(out, held)
+	in.set(in.x.DType, s)
+	in.keep(in.out, held)
 }
 
 // sliced is the size that a slice leaves of a dimension, and what it leaves of
@@ -669,38 +781,38 @@ func clamp(at, n int64) int64 {
 	return min(max(at, 0), n)
 }
 
-func (in *inliner) inferReduce(n *Node, x *Value, set func(DType, Shape)) {
-	if x.Unranked {
+func (in inference) reduce() {
+	if in.x.Unranked {
 		return
 	}
-	chosen := make([]bool, len(x.Shape))
+	chosen := make([]bool, len(in.x.Shape))
 	var axes []int64
-	if len(n.Inputs) > 1 && n.Inputs[1] != nil {
+	if len(in.node.Inputs) > 1 && in.node.Inputs[1] != nil {
 		var ok bool
-		if axes, ok = in.fixed(n.Inputs[1]); !ok {
+		if axes, ok = in.fixed(in.node.Inputs[1]); !ok {
 			return
 		}
 	}
 	for _, a := range axes {
 		if a < 0 {
-			a += int64(len(x.Shape))
+			a += int64(len(in.x.Shape))
 		}
-		if a < 0 || a >= int64(len(x.Shape)) {
+		if a < 0 || a >= int64(len(in.x.Shape)) {
 			return
 		}
 		chosen[a] = true
 	}
-	all := len(axes) == 0 && n.intAttribute("noop_with_empty_axes", 0) == 0
+	all := len(axes) == 0 && in.node.intAttribute("noop_with_empty_axes", 0) == 0
 	s := Shape{}
-	for i, d := range x.Shape {
+	for i, d := range in.x.Shape {
 		switch {
 		case !chosen[i] && !all:
 			s = append(s, d)
-		case n.intAttribute("keepdims", 1) == 1:
+		case in.node.intAttribute("keepdims", 1) == 1:
 			s = append(s, Fixed(1))
 		}
 	}
-	set(x.DType, s)
+	in.set(in.x.DType, s)
 }
 
 // permutation is the order of a Transpose, nil where it is none.

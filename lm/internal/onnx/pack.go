@@ -5,7 +5,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // packAlignment is that of tensors in a packed file: pages, so that a reader

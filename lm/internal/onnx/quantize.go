@@ -9,7 +9,7 @@ import (
 
 	"github.com/x448/float16"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 // weightLimit is the largest quantised weight. Seven bits of magnitude keep

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -70,7 +72,7 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 	if file.tensors, err = tensors(state); err != nil {
 		return nil, err
 	}
-	for _, key := range sortedKeys(u.storages) {
+	for _, key := range slices.Sorted(maps.Keys(u.storages)) {
 		s := u.storages[key]
 		entry, ok := files[root+"data/"+key]
 		if !ok {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"infill/models/internal/safetensors"
+	"infill/internal/safetensors"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"
 
-	"infill/models/internal/safetensors"
+	"infill/internal/safetensors"
 )
 
 // errCut tells of a file that ends too early.
@@ -49,15 +49,9 @@ func findClass(module, name string) (any, error) {
 	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read further", module+"."+name)
 }
 
-// view is the part of a storage that a persistent id names: all of it but in old files.
-type view struct {
-	storage         *storage
-	first, elements int64
-}
-
 // rebuilt is a tensor as the file describes it. Nothing of it has been checked.
 type rebuilt struct {
-	view           view
+	storage        *storage
 	offset         int
 	shape, strides *types.Tuple
 }
@@ -72,14 +66,14 @@ func rebuildTensor(args ...any) (any, error) {
 			return nil, errors.New("a tensor with metadata (conjugated or negated) is not read")
 		}
 	}
-	v, ok := args[0].(view)
+	s, ok := args[0].(*storage)
 	offset, okOffset := args[1].(int)
 	shape, okShape := args[2].(*types.Tuple)
 	strides, okStrides := args[3].(*types.Tuple)
 	if !ok || !okOffset || !okShape || !okStrides {
 		return nil, errors.New("a tensor whose arguments are not a storage, an offset, a shape and strides")
 	}
-	return &rebuilt{v, offset, shape, strides}, nil
+	return &rebuilt{s, offset, shape, strides}, nil
 }
 
 // rebuildParameter takes a tensor, whether a gradient is wanted, and hooks.
@@ -95,7 +89,6 @@ func rebuildParameter(args ...any) (any, error) {
 // unpickler reads the pickles of one file and gathers the storages that they name.
 type unpickler struct {
 	size     int64 // of the file, in bytes
-	legacy   bool
 	storages map[string]*storage
 }
 
@@ -116,7 +109,7 @@ func (u *unpickler) load(data []byte) (value any, err error) {
 	return value, nil
 }
 
-// persistent resolves ("storage", class, key, device, elements) and, in the legacy form, a view or None.
+// persistent resolves ("storage", class, key, device, elements).
 func (u *unpickler) persistent(id any) (any, error) {
 	tuple, ok := id.(*types.Tuple)
 	if !ok || tuple.Len() == 0 {
@@ -125,11 +118,7 @@ func (u *unpickler) persistent(id any) (any, error) {
 	if tuple.Get(0) == "module" {
 		return nil, errors.New("it holds a whole module, with its code, and not a state dict of weights")
 	}
-	wanted := 5
-	if u.legacy {
-		wanted = 6
-	}
-	if tuple.Get(0) != "storage" || tuple.Len() != wanted {
+	if tuple.Get(0) != "storage" || tuple.Len() != 5 {
 		return nil, errors.New("a persistent id is not that of a storage")
 	}
 	class, okClass := tuple.Get(1).(storageClass)
@@ -149,20 +138,7 @@ func (u *unpickler) persistent(id any) (any, error) {
 	if s.dtype != class.dtype || s.elements != int64(elements) {
 		return nil, fmt.Errorf("storage %.40q is described twice, and differently", key)
 	}
-	whole := view{s, 0, s.elements}
-	if !u.legacy || tuple.Get(5) == nil {
-		return whole, nil
-	}
-	part, ok := tuple.Get(5).(*types.Tuple) // a key of its own, its first element, its elements
-	if !ok || part.Len() != 3 {
-		return nil, fmt.Errorf("the view of storage %.40q is not well formed", key)
-	}
-	first, okFirst := part.Get(1).(int)
-	count, okCount := part.Get(2).(int)
-	if !okFirst || !okCount || first < 0 || count < 0 || int64(first) > s.elements || int64(count) > s.elements-int64(first) {
-		return nil, fmt.Errorf("a view is outside storage %.40q", key)
-	}
-	return view{s, int64(first), int64(count)}, nil
+	return s, nil
 }
 
 // tensors checks the tensors of a state dict and gives them in its order.
@@ -218,14 +194,14 @@ const maxRank = 32
 
 // tensor checks that every element lies in the storage.
 func (r *rebuilt) tensor(name string) (Tensor, error) {
-	t := Tensor{Name: name, DType: r.view.storage.dtype, storage: r.view.storage}
+	t := Tensor{Name: name, DType: r.storage.dtype, storage: r.storage}
 	if r.shape.Len() > maxRank || r.shape.Len() != r.strides.Len() {
 		return t, fmt.Errorf("%d dimensions and %d strides", r.shape.Len(), r.strides.Len())
 	}
-	if r.offset < 0 || int64(r.offset) > r.view.elements {
-		return t, fmt.Errorf("offset %d is outside the storage, which has %d elements", r.offset, r.view.elements)
+	if r.offset < 0 || int64(r.offset) > r.storage.elements {
+		return t, fmt.Errorf("offset %d is outside the storage, which has %d elements", r.offset, r.storage.elements)
 	}
-	t.offset = r.view.first + int64(r.offset)
+	t.offset = int64(r.offset)
 	empty := false
 	for i := range r.shape.Len() {
 		dimension, okDimension := r.shape.Get(i).(int)
@@ -245,16 +221,16 @@ func (r *rebuilt) tensor(name string) (Tensor, error) {
 		high, reach := bits.Mul64(uint64(d-1), uint64(t.strides[i]))
 		var carry uint64
 		last, carry = bits.Add64(last, reach, 0)
-		if high != 0 || carry != 0 || last >= uint64(r.view.elements) {
-			return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape, t.strides, r.view.elements)
+		if high != 0 || carry != 0 || last >= uint64(r.storage.elements) {
+			return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape, t.strides, r.storage.elements)
 		}
 		// Strides of 0 let a shape be larger than its storage.
 		if high, elements = bits.Mul64(elements, uint64(d)); high != 0 || elements > 1<<56 {
 			return t, fmt.Errorf("shape %v has more elements than can be counted", t.Shape)
 		}
 	}
-	if last >= uint64(r.view.elements) {
-		return t, fmt.Errorf("an element lies outside the storage, which has %d elements", r.view.elements)
+	if last >= uint64(r.storage.elements) {
+		return t, fmt.Errorf("an element lies outside the storage, which has %d elements", r.storage.elements)
 	}
 	t.span = int64(last) - int64(r.offset) + 1
 	return t, nil

@@ -7,9 +7,9 @@
 // that the file has, a bounded number of both. The library's part is the machine of stack and memo; all that comes out of it is
 // checked against the size of the file before anything is read.
 //
-// Both forms are read (formats: torch/serialization.py and torch/csrc/jit/serialization of PyTorch): the archive of release 1.6
-// and later, and the one before it, pickles followed by storages. Not read: the tar form of 2016, whole modules, TorchScript, pickle
-// protocols other than 2, state dicts saved by Python 2, quantised and sparse tensors, big-endian storages.
+// The archive that torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization of PyTorch).
+// Not read: the forms before it, whole modules, TorchScript, pickle protocols other than 2, quantised and sparse tensors, big-endian
+// storages.
 package pytorch
 
 import (
@@ -25,8 +25,8 @@ import (
 
 	"archive/zip"
 
-	"infill/models/internal/safetensors"
-	"infill/models/regular"
+	"infill/internal/regular"
+	"infill/internal/safetensors"
 )
 
 // The names that such weights have in the layout of the Hugging Face hub: one file, or an index and the files that it names.
@@ -34,6 +34,9 @@ const (
 	FileName  = "pytorch_model.bin"
 	IndexName = FileName + ".index.json"
 )
+
+// oldPickle begins what torch before 1.6 wrote: a pickle of the integer 0x1950a86a20f9469cfc6c.
+const oldPickle = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 
 // File is a checked file, or a checked set of shards. Storages are read when they are converted.
 type File struct {
@@ -95,16 +98,14 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	switch {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		return parseArchive(r, size)
-	case bytes.HasPrefix(start, []byte(magicPickle)):
-		return parseLegacy(r, size)
-	case len(start) == 512 && string(start[257:262]) == "ustar":
-		return nil, errors.New("the tar form of torch.save before release 0.1.10 is not read")
+	case bytes.HasPrefix(start, []byte(oldPickle)), len(start) == 512 && string(start[257:262]) == "ustar":
+		return nil, errors.New("a form of torch.save before release 1.6, which is not read: load it with a newer torch and save it again")
 	case len(start) > 1 && start[0] == opProto && start[1] != 2:
 		return nil, fmt.Errorf("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise", start[1])
 	case bytes.HasPrefix(start, []byte("version https://git-lfs")):
 		return nil, errors.New("a pointer of Git LFS, not the file that it stands for")
 	}
-	return nil, errors.New("not a file of torch.save, or cut short: it begins with neither of its two forms")
+	return nil, errors.New("not a file of torch.save, or cut short: it is no archive")
 }
 
 // OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file that it is
@@ -156,7 +157,7 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Verify reads all storages and compares them with the archive's checksums. The legacy form has none.
+// Verify reads all storages and compares them with the archive's checksums.
 func (f *File) Verify(ctx context.Context) error {
 	buffer := make([]byte, blockBytes)
 	for _, entry := range f.entries {

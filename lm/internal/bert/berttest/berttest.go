@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"infill/internal/modelstest"
 	"infill/lm/internal/onnx"
 	"infill/lm/internal/onnx/reference"
 	"infill/models"
-	"infill/models/modelstest"
 )
 
 // MaskID is [MASK] in every bundle made here.

@@ -68,50 +68,6 @@ func explainPip(words string) string {
 	return reason
 }
 
-// npm brings a package with the npm client.
-type npm struct {
-	stall time.Duration
-}
-
-func (n npm) bring(ctx context.Context, pin pin, folder string, show *progress) (brought, error) {
-	err := client{
-		command: []string{"npm", "pack", pin.name + "@" + pin.release(), "--ignore-scripts", "--no-update-notifier", "--loglevel=error",
-			"--cache", filepath.Join(folder, "temporary"), // ours, so that it can be watched
-			"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000"},
-		folder: folder, watch: folder, stall: n.stall, explain: explainNPM,
-	}.run(ctx, "npm", pin.size, show)
-	if errors.Is(err, exec.ErrNotFound) {
-		return brought{}, errors.New("no npm client on this machine")
-	}
-	if err != nil {
-		return brought{}, err
-	}
-	path, err := onlyFile(folder, "*.tgz")
-	if err != nil {
-		return brought{}, err
-	}
-	return verified(path, pin.sha256)
-}
-
-// explainNPM finds the first of npm's error lines that is a sentence.
-func explainNPM(words string) string {
-	for line := range strings.Lines(words) {
-		line = strings.TrimSpace(line)
-		text, found := strings.CutPrefix(line, "npm error ")
-		if !found {
-			if text, found = strings.CutPrefix(line, "npm ERR! "); !found {
-				continue
-			}
-		}
-		switch first, _, _ := strings.Cut(text, " "); first {
-		case "code", "syscall", "errno":
-		default:
-			return shorten(text, 200)
-		}
-	}
-	return ""
-}
-
 // client is one call of a package client.
 type client struct {
 	command     []string

@@ -18,7 +18,7 @@ import (
 
 // The clients are played by shell scripts: what they are asked, what they leave, how they fail.
 func TestClients(t *testing.T) {
-	wheel := []byte("the bytes of a wheel, or of a package")
+	wheel := []byte("the bytes of a wheel")
 	digest := digestOf(wheel)
 	brings := func(name string) string { return "printf '%s' '" + string(wheel) + "' >" + name }
 	for _, test := range []struct {
@@ -47,14 +47,6 @@ func TestClients(t *testing.T) {
 		{"pip stands still", pip{stall: 300 * time.Millisecond}, "pip", "sleep 1000", []string{"pip brought nothing for 300ms"}},
 		{"pip is slow but moves", pip{stall: 600 * time.Millisecond}, "pip",
 			"for i in 1 2 3 4 5; do echo more >>temporary/part; sleep 0.2; done; " + brings("a.whl"), nil},
-		{"npm", npm{}, "npm", `test "$1 $2" = "pack onnxruntime@` + Version + `" && ` + brings("a.tgz"), nil},
-		{"no npm", npm{}, "", "", []string{"no npm client on this machine"}},
-		{"npm is refused", npm{}, "npm",
-			`printf 'npm error code E404\nnpm error 404 Not Found - GET it\nnpm error A complete log of this run can be found in: here\n' >&2; exit 1`, []string{"404 Not Found - GET it"}},
-		{"npm cannot reach its registry", npm{}, "npm",
-			`printf 'npm ERR! code ENOTFOUND\nnpm ERR! syscall getaddrinfo\nnpm ERR! errno ENOTFOUND\nnpm ERR! network request failed\n' >&2; exit 1`, []string{"network request failed"}},
-		{"npm brings another package", npm{}, "npm", "echo other >a.tgz", []string{"a.tgz: expected SHA-256 " + digest}},
-		{"npm stands still", npm{stall: 300 * time.Millisecond}, "npm", "sleep 1000", []string{"npm brought nothing for 300ms"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.client == "" {
@@ -167,12 +159,12 @@ func TestRealClientsWithoutNetwork(t *testing.T) {
 		t.Skip("waits for real clients")
 	}
 	// A port that nobody listens on.
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy"} {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
 		t.Setenv(name, "http://127.0.0.1:9")
 	}
 	t.Setenv("NO_PROXY", "")
 	t.Setenv("no_proxy", "")
-	for client, source := range map[string]source{"pip": pip{}, "npm": npm{}} {
+	for client, source := range map[string]source{"pip": pip{}} {
 		t.Run(client, func(t *testing.T) {
 			if _, err := exec.LookPath(client); err != nil {
 				t.Skip(err)

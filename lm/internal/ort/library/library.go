@@ -4,8 +4,8 @@
 // of a wrong version or platform is never taken: the error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is
 // the user's word; when it does not serve, that is an error, and nothing else is tried.
 //
-// Fetch brings release 1.31.1 (1.24.1 with CUDA or OpenVINO) from the first source that works: the pip client (15 to 24 MB), onnxruntime's release
-// page, the npm client (114 MB, 1.30.0). Every file is checked against a pinned SHA-256 before it is unpacked, or, where the table has
+// Fetch brings release 1.31.1 (1.24.1 with CUDA or OpenVINO) from the first source that works: the pip client (15 to 24 MB), or onnxruntime's
+// release page. Every file is checked against a pinned SHA-256 before it is unpacked, or, where the table has
 // none, against the digest that the release publishes. No registry is named here:
 // the clients know theirs, and their mirrors and proxies.
 //

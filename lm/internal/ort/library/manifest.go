@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"infill/models/regular"
+	"infill/internal/regular"
 )
 
 const manifestName = "manifest.json"

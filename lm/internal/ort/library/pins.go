@@ -67,8 +67,8 @@ func openVINO(goos, goarch string) []pin {
 		}}}
 }
 
-// Where the SHA-256 digests come from: computed from what the clients of pip and npm brought on 2026-11-22 (CUDA: 2026-11-21). Release
-// assets have no pin: the digest in the release's own description decides, so they come after the wheels. npm's newest is 1.30.0.
+// Where the SHA-256 digests come from: computed from what the pip client brought on 2026-11-22 (CUDA: 2026-11-21). Release
+// assets have no pin: the digest in the release's own description decides, so they come after the wheels.
 func pins(goos, goarch string, cuda bool) []pin {
 	library := func(path string, size int64, sha256 string) []member {
 		return []member{{path, FileName(goos), size, sha256}}
@@ -79,10 +79,6 @@ func pins(goos, goarch string, cuda bool) []pin {
 	}
 	pip := func(tag string, size int64, archive, member string, memberSize int64, sha256 string) pin {
 		return pin{source: "pip", name: "onnxruntime", tag: tag, size: size, sha256: archive, members: library("onnxruntime/capi/"+member, memberSize, sha256)}
-	}
-	npm := func(folder, member string, memberSize int64, sha256 string) pin {
-		return pin{source: "npm", version: "1.30.0", name: "onnxruntime-node", size: 113507888, sha256: "6e3390d6b783e7be946fad629292799da28d0b42f84856e50d2c1b0383291e75",
-			members: library("package/bin/napi-v6/"+folder+"/"+member, memberSize, sha256)}
 	}
 
 	switch platform := goos + "/" + goarch; {
@@ -107,35 +103,30 @@ func pins(goos, goarch string, cuda bool) []pin {
 			pip("manylinux_2_28_x86_64", 23760988, "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536",
 				"libonnxruntime.so."+Version, 29352200, "fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3"),
 			release("linux-x64", ".tgz", "libonnxruntime.so."+Version),
-			npm("linux/x64", "libonnxruntime.so.1", 45828512, "ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23"),
 		}
 	case platform == "linux/arm64":
 		return []pin{
 			pip("manylinux_2_28_aarch64", 21420803, "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc",
 				"libonnxruntime.so."+Version, 25265040, "8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467"),
 			release("linux-aarch64", ".tgz", "libonnxruntime.so."+Version),
-			npm("linux/arm64", "libonnxruntime.so.1", 25135496, "1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"),
 		}
 	case platform == "darwin/arm64":
 		return []pin{
 			pip("macosx_14_0_arm64", 20882125, "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
 				"libonnxruntime."+Version+".dylib", 33037336, "d586cbe89effc085a09d3341b3cfbd5c322517f9d397aeb20814af21433f2b36"),
 			release("osx-arm64", ".tgz", "libonnxruntime."+Version+".dylib"),
-			npm("darwin/arm64", "libonnxruntime.1.30.0.dylib", 44589928, "685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d"),
 		}
 	case platform == "windows/amd64":
 		return []pin{
 			pip("win_amd64", 14888466, "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130",
 				"onnxruntime.dll", 19288376, "e45f61e50d8650885452be538a00bb14a715e46a1bc3691000ce947e89ed0306"),
 			release("win-x64", ".zip", "onnxruntime.dll"),
-			npm("win32/x64", "onnxruntime.dll", 28754232, "508c362f5673483dd3a086379c392795b2e42d10d5e6f3f90ebd7ac21c97af67"),
 		}
 	case platform == "windows/arm64":
 		return []pin{
 			pip("win_arm64", 14740724, "fe8b9ac1ae8e894e12c47ee82e4f6dfc1835768133687257866469fda80d0bf1",
 				"onnxruntime.dll", 19171640, "dc9e2fe646a72829386a24ac9185a7a4e26d7dbe5dc433d41df063603c00bbc7"),
 			release("win-arm64", ".zip", "onnxruntime.dll"),
-			npm("win32/arm64", "onnxruntime.dll", 29815136, "6c3a2abf5c6aca11c48a0d338a91af309f2266f25ce2e4084e6a87bbcb0fbfd0"),
 		}
 	}
 	return nil

@@ -22,7 +22,6 @@ func sources(version string) map[string]source {
 	return map[string]source{
 		"release": newReleasePage(version),
 		"pip":     pip{},
-		"npm":     npm{},
 	}
 }
 

@@ -1,20 +1,18 @@
 """Makes the files beside this one: weights as torch.save writes them, and what they hold.
 
-  kinds.bin, kinds-legacy.bin   every element type, scalars, empty tensors, tensors that
-                                share a storage, strides; the two forms of torch.save
+  kinds.bin                     every element type, scalars, empty tensors, tensors that
+                                share a storage, strides
   kinds.safetensors             the same tensors as torch.load gives them back, each
                                 contiguous, written by the reference implementation
   module.bin                    the state dict of a module, with _metadata; a dict of
                                 parameters in parameters.bin
-  views-legacy.bin              storages that are views of others, as releases before 0.4
-                                wrote them; views.safetensors is what torch.load makes of it
-  small.bin, small-legacy.bin   one tensor and little else
+  small.bin                     one tensor and little else
   script.bin, whole.bin         a TorchScript program, and a module pickled whole
   protocol4.bin                 torch.save with pickle_protocol=4
   bundle/                       a BERT that transformers itself wrote as pytorch_model.bin,
                                 with its model.safetensors beside it, renamed expected.safetensors
-  bundle-legacy/                its weights in the legacy form, under the names of the first
-                                checkpoints (gamma, beta), with the decoder tied
+  bundle-first/                 its weights under the names of the first checkpoints (gamma,
+                                beta), with the decoder tied
   bundle-sharded/               its weights in several files, as transformers writes them
 
 Python and its packages are needed to make these files, never to run the tests:
@@ -23,12 +21,9 @@ Python and its packages are needed to make these files, never to run the tests:
 """
 
 import collections
-import io
 import json
 import pathlib
-import pickle
 import shutil
-import struct
 import sys
 import warnings
 
@@ -79,37 +74,6 @@ def kinds():
     )
 
 
-def legacy_with_views():
-    """The legacy form with view metadata: torch still reads it and no longer writes it."""
-    values = torch.arange(12, dtype=torch.float32)
-    out = io.BytesIO()
-    for header in (torch.serialization.MAGIC_NUMBER, torch.serialization.PROTOCOL_VERSION, {"protocol_version": 1001, "little_endian": True, "type_sizes": {}}):
-        pickle.dump(header, out, protocol=2)
-
-    class Storage:
-        def __init__(self, view):
-            self.view = view
-
-    class Tensor:
-        def __init__(self, view, size, stride):
-            self.args = (Storage(view), 0, size, stride, False, collections.OrderedDict())
-
-        def __reduce__(self):
-            return torch._utils._rebuild_tensor_v2, self.args
-
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, value):
-            if isinstance(value, Storage):
-                return ("storage", torch.FloatStorage, "root", "cpu", 12, value.view)
-
-    state = collections.OrderedDict(whole=Tensor(None, (3, 4), (4, 1)), part=Tensor(("view", 4, 6), (2, 3), (3, 1)))
-    Pickler(out, protocol=2).dump(state)
-    pickle.dump(["root"], out, protocol=2)
-    out.write(struct.pack("<q", 12) + values.numpy().tobytes())
-    (HERE / "views-legacy.bin").write_bytes(out.getvalue())
-    save_file(contiguous(torch.load(HERE / "views-legacy.bin", weights_only=False)), HERE / "views.safetensors")
-
-
 def vocabulary(n):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
@@ -126,7 +90,7 @@ def bundles():
     with torch.no_grad():  # biases and norms begin as constants, which could be mixed up unnoticed
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape))
-    folders = [HERE / name for name in ("bundle", "bundle-legacy", "bundle-sharded")]
+    folders = [HERE / name for name in ("bundle", "bundle-first", "bundle-sharded")]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
         model.save_pretrained(folder, safe_serialization=False, max_shard_size="12KB" if folder.name == "bundle-sharded" else "1GB")
@@ -144,14 +108,13 @@ def bundles():
         if name != "cls.predictions.decoder.bias":
             old[name] = tensor
     old["bert.embeddings.position_ids"] = torch.arange(24).expand(1, -1)
-    torch.save(old, folders[1] / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    torch.save(old, folders[1] / "pytorch_model.bin")
 
 
 def main():
     print(torch.__version__, transformers.__version__, sys.version.split()[0])
     state = kinds()
     save(state, "kinds.bin")
-    save(state, "kinds-legacy.bin", _use_new_zipfile_serialization=False)
     save_file(contiguous(torch.load(HERE / "kinds.bin", weights_only=True)), HERE / "kinds.safetensors")
 
     torch.manual_seed(3)
@@ -161,11 +124,9 @@ def main():
     parameters = dict(module.named_parameters())
     save(parameters, "parameters.bin")
     save_file(contiguous(parameters), HERE / "parameters.safetensors")
-    legacy_with_views()
 
     small = {"w": torch.tensor([1.0, 2.0])}
     save(small, "small.bin")
-    save(small, "small-legacy.bin", _use_new_zipfile_serialization=False)
     save(small, "protocol4.bin", pickle_protocol=4)
     save(torch.nn.Linear(1, 1), "whole.bin")
     torch.jit.script(torch.nn.Linear(1, 1)).save(str(HERE / "script.bin"))

@@ -1,0 +1,254 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"infill/samplers"
+)
+
+// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots
+// to a target. It remembers what it knows of the last two states of each chain,
+// because a kernel asks for one of them again when β changes.
+type annealed struct {
+	target samplers.GradientTarget
+	base   [][]float64 // log-probabilities, [slots][categories]
+	beta   float64
+	known  [2]memory
+	turn   int
+	wide   int
+}
+
+// memory is one state of each chain, with U and its gradient.
+type memory struct {
+	states   []int
+	energy   []float64
+	gradient []float64
+}
+
+var (
+	_ samplers.GradientTarget    = (*annealed)(nil)
+	_ samplers.ConditionalTarget = (*annealed)(nil)
+)
+
+func newAnnealed(target samplers.GradientTarget, base [][]float64) *annealed {
+	a := &annealed{target: target, wide: slices.Max(target.Categories())}
+	for _, law := range base {
+		logs := make([]float64, len(law))
+		for v, p := range law {
+			logs[v] = math.Log(p)
+		}
+		a.base = append(a.base, logs)
+	}
+	return a
+}
+
+func (a *annealed) Categories() []int { return a.target.Categories() }
+
+// logBase is log base of one state.
+func (a *annealed) logBase(state []int) (sum float64) {
+	for j, v := range state {
+		sum += a.base[j][v]
+	}
+	return sum
+}
+
+func (a *annealed) mix(state []int, u float64) float64 { return (1-a.beta)*a.logBase(state) + a.beta*u }
+
+// Energy is of kernels that want no gradient, and remembers nothing.
+func (a *annealed) Energy(ctx context.Context, states []int, energy []float64) error {
+	if err := a.target.Energy(ctx, states, energy); err != nil {
+		return err
+	}
+	n := len(a.base)
+	for c, u := range energy {
+		energy[c] = a.mix(states[c*n:(c+1)*n], u)
+	}
+	return nil
+}
+
+func (a *annealed) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	n := len(a.base)
+	size := n * a.wide
+	chains := len(energy)
+	into := &a.known[a.turn]
+	if len(a.known[0].energy) != chains {
+		for i := range a.known {
+			a.known[i] = memory{make([]int, chains*n), make([]float64, chains), make([]float64, chains*size)}
+			a.known[i].states[0] = -1 // no state
+			for c := range chains {
+				a.known[i].states[c*n] = -1
+			}
+		}
+		into = &a.known[a.turn]
+	}
+	var missing, ask []int
+	for c := range chains {
+		state := states[c*n : (c+1)*n]
+		found := false
+		for k := range a.known {
+			m := &a.known[k]
+			if slices.Equal(m.states[c*n:(c+1)*n], state) {
+				energy[c] = m.energy[c]
+				copy(gradient[c*size:(c+1)*size], m.gradient[c*size:(c+1)*size])
+				found = true
+				break
+			}
+		}
+		if !found {
+			missing, ask = append(missing, c), append(ask, state...)
+		}
+	}
+	if missing != nil {
+		us, ds := make([]float64, len(missing)), make([]float64, len(missing)*size)
+		if err := a.target.EnergyGradient(ctx, ask, us, ds); err != nil {
+			return err
+		}
+		for i, c := range missing {
+			copy(into.states[c*n:(c+1)*n], ask[i*n:(i+1)*n])
+			into.energy[c], energy[c] = us[i], us[i]
+			copy(into.gradient[c*size:(c+1)*size], ds[i*size:(i+1)*size])
+			copy(gradient[c*size:(c+1)*size], ds[i*size:(i+1)*size])
+		}
+		a.turn = 1 - a.turn
+	}
+	for c := range chains {
+		energy[c] = a.mix(states[c*n:(c+1)*n], energy[c])
+		row := gradient[c*size : (c+1)*size]
+		for j, logs := range a.base {
+			for v, l := range logs {
+				row[j*a.wide+v] = (1-a.beta)*l + a.beta*row[j*a.wide+v]
+			}
+		}
+	}
+	return nil
+}
+
+// LogConditionals mixes the target's own, where it has any.
+func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error {
+	target, ok := a.target.(samplers.ConditionalTarget)
+	if !ok {
+		return fmt.Errorf("annealing by conditionals of a target without: %w", samplers.ErrUnsupported)
+	}
+	if err := target.LogConditionals(ctx, states, slots, logp); err != nil {
+		return err
+	}
+	for c, j := range slots {
+		row := logp[c*a.wide : c*a.wide+len(a.base[j])]
+		for v, l := range a.base[j] {
+			row[v] = (1-a.beta)*l + a.beta*row[v]
+		}
+		normalise(row)
+	}
+	return nil
+}
+
+// aisOptions set annealed importance sampling.
+type aisOptions struct {
+	spec   Spec
+	steps  int // temperatures, each with one step of the sampler
+	chains int
+}
+
+// logNormaliser is an estimate of log Σ exp(U), with an interval.
+type logNormaliser struct {
+	value, low, high float64
+	// effective is the effective number of chains, (Σw)²/Σw²: where it is small a
+	// few chains make the estimate, and the interval is too short.
+	effective float64
+	states    []int // where the chains ended: weighted by w they are draws of π
+}
+
+// fewWeights is the effective fraction of chains below which a warning is due.
+const fewWeights = 0.2
+
+// annealedImportance estimates log Σ exp(U) by annealed importance sampling (Neal
+// 2001) from independent slots, β rising linearly in steps:
+//
+//	log w = Σ_k (β_k - β_{k-1}) (U(x_{k-1}) - log base(x_{k-1}))
+//
+// log mean w has Z's expectation in w, not in its logarithm, which is on the low side.
+// The sampler's steps must leave π_β as it is, so it must be exact. The interval has
+// 95 %: the mean of the weights ± Student's t times its standard error.
+func annealedImportance(ctx context.Context, target samplers.GradientTarget, base [][]float64, o aisOptions, seed uint64, label string, tick func(step int) error) (*logNormaliser, error) {
+	path := newAnnealed(target, base)
+	kernel, err := o.spec.New(path, samplers.Streams(seed, label+" terms", 1)[0])
+	if err != nil {
+		return nil, err
+	}
+	streams := samplers.Streams(seed, label, o.chains)
+	var starts []int
+	for _, r := range streams {
+		for _, law := range base {
+			starts = append(starts, drawFrom(law, r))
+		}
+	}
+	state, err := kernel.Init(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	logw := make([]float64, o.chains)
+	var info samplers.Info
+	for k := 1; k <= o.steps; k++ {
+		before := path.beta
+		path.beta = float64(k) / float64(o.steps)
+		if err := kernel.Refresh(ctx, state); err != nil {
+			return nil, err
+		}
+		if err := state.Evaluate(ctx, path); err != nil {
+			return nil, err
+		}
+		for c, e := range state.Energy {
+			base := path.logBase(state.Position(c))
+			logw[c] += (path.beta - before) * (e - base) / path.beta
+		}
+		if err := kernel.Step(ctx, state, streams, &info); err != nil {
+			return nil, err
+		}
+		if err := tick(k); err != nil {
+			return nil, err
+		}
+	}
+	z := interval(logw)
+	z.states = state.Positions
+	return z, nil
+}
+
+// interval is the log of the mean of weights, with 95 %.
+func interval(logw []float64) *logNormaliser {
+	n := float64(len(logw))
+	total := floats.LogSumExp(logw)
+	weights := make([]float64, len(logw))
+	squares := 0.0
+	for i, l := range logw {
+		weights[i] = n * math.Exp(l-total) // of mean 1
+		squares += weights[i] * weights[i]
+	}
+	z := &logNormaliser{value: total - math.Log(n), effective: n * n / squares}
+	_, deviation := stat.MeanStdDev(weights, nil)
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+	z.low, z.high = math.Inf(-1), z.value+math.Log1p(half)
+	if half < 1 {
+		z.low = z.value + math.Log1p(-half)
+	}
+	return z
+}
+
+// symmetricNormals are couplings N(0, scale²) of every two sites.
+func symmetricNormals(sites int, scale float64, r *rand.Rand) []float64 {
+	w := make([]float64, sites*sites)
+	for i := range sites {
+		for j := range i {
+			w[i*sites+j] = scale * r.NormFloat64()
+			w[j*sites+i] = w[i*sites+j]
+		}
+	}
+	return w
+}

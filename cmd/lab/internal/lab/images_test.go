@@ -1,0 +1,305 @@
+package lab
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"errors"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"infill/samplers"
+	"infill/samplers/targets"
+)
+
+// pairs is a Network without a network: U = Σ_i w_i x_i + Σ_{i<j} w_ij x_i x_j.
+type pairs struct {
+	n       int
+	weights []float64
+}
+
+func smallNetwork(_ context.Context, s NetworkShape) (Network, error) {
+	n := s.Rows * s.Columns
+	return &pairs{n, make([]float64, n*n)}, nil
+}
+
+func (p *pairs) Close() error    { return nil }
+func (p *pairs) Weights() int    { return p.n * p.n }
+func (p *pairs) Set(w []float64) { copy(p.weights, w) }
+
+func (p *pairs) Initialise(r *rand.Rand, w []float64) { copy(w, normals(r, len(w), 0.01)) }
+
+func (p *pairs) Energies(_ context.Context, images []int, energy []float64) error {
+	for c := range energy {
+		x := images[c*p.n : (c+1)*p.n]
+		energy[c] = 0
+		for i := range x {
+			for j := range i + 1 {
+				energy[c] += p.weights[i*p.n+j] * float64(x[i]*x[j])
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pairs) PixelGradient(ctx context.Context, images []int, energy, gradient []float64) error {
+	for c := range energy {
+		x, out := images[c*p.n:(c+1)*p.n], gradient[c*p.n:(c+1)*p.n]
+		clear(out)
+		for i := range x {
+			out[i] += p.weights[i*p.n+i]
+			for j := range i {
+				out[i] += p.weights[i*p.n+j] * float64(x[j])
+				out[j] += p.weights[i*p.n+j] * float64(x[i])
+			}
+		}
+	}
+	return p.Energies(ctx, images, energy)
+}
+
+func (p *pairs) WeightGradient(_ context.Context, images []int, scale float64, gradient []float64) error {
+	chains := len(images) / p.n
+	for c := range chains {
+		x := images[c*p.n : (c+1)*p.n]
+		for i := range x {
+			for j := range i + 1 {
+				gradient[i*p.n+j] += scale / float64(chains) * float64(x[i]*x[j])
+			}
+		}
+	}
+	return nil
+}
+
+// TestAnnealedImportance: on models of 12 units the mean of the estimate of Z is Z,
+// to four standard errors of 40 runs, and most intervals hold it. All 200 runs are
+// "lab ais", in docs/lab.md.
+func TestAnnealedImportance(t *testing.T) {
+	for _, sampler := range []string{"gwg", "gibbs"} {
+		s := study(t, "ais", "sites", "10", "samplers", sampler, "runs", "40", "chains", "50", "steps", "60")
+		c := studied(t, s, StudyOptions{Seed: 5}).Cells[0].Numbers
+		if c["covered"] < 0.8 || !(math.Abs(c["bias"]) < 0.05) || !(c["width"] > 0.01 && c["width"] < 1) || !(c["effective"] > 0.3) {
+			t.Errorf("%s: %v", sampler, c)
+		}
+	}
+	r := samplers.Streams(1, "m", 1)[0]
+	model, err := newPairwise(symmetricNormals(8, 0.15, r), normals(r, 8, 0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := targets.Enumerate(t.Context(), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := ParseSpecs("dmala:step-size=0.8")
+	base := [][]float64{}
+	for range 8 {
+		base = append(base, []float64{0.4, 0.6})
+	}
+	var ratios []float64
+	for run := range 40 {
+		z, err := annealedImportance(t.Context(), model, base, aisOptions{spec[0], 30, 50}, uint64(run), "z", func(int) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ratios = append(ratios, math.Exp(z.value-e.LogNormaliser))
+	}
+	mean, deviation := stat.MeanStdDev(ratios, nil)
+	if se := stat.StdErr(deviation, 40); math.Abs(mean-1) > 4*se || deviation == 0 {
+		t.Errorf("mean of the estimates of Z / Z: %v ± %v", mean, se)
+	}
+}
+
+// TestAnnealedTarget: at every β it is the mixture, from memory too.
+func TestAnnealedTarget(t *testing.T) {
+	r := samplers.Streams(3, "m", 1)[0]
+	model, err := newPairwise(symmetricNormals(4, 0.5, r), normals(r, 4, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := [][]float64{{0.2, 0.8}, {0.5, 0.5}, {0.9, 0.1}, {0.3, 0.7}}
+	path := newAnnealed(model, base)
+	states := samplers.RandomPositions(model, samplers.Streams(1, "x", 3))
+	u, g := make([]float64, 3), make([]float64, 24)
+	if err := model.EnergyGradient(t.Context(), states, u, g); err != nil {
+		t.Fatal(err)
+	}
+	for _, beta := range []float64{0, 0.3, 1} {
+		path.beta = beta
+		energy, gradient, plain := make([]float64, 3), make([]float64, 24), make([]float64, 3)
+		if err := errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient), path.Energy(t.Context(), states, plain)); err != nil {
+			t.Fatal(err)
+		}
+		for c := range 3 {
+			log := 0.0
+			for j, law := range base {
+				log += math.Log(law[states[c*4+j]])
+				for v, p := range law {
+					i := (c*4+j)*2 + v
+					near(t, "gradient", gradient[i], (1-beta)*math.Log(p)+beta*g[i], 1e-12)
+				}
+			}
+			near(t, "energy", energy[c], (1-beta)*log+beta*u[c], 1e-12)
+			near(t, "energy without gradient", plain[c], energy[c], 1e-12)
+		}
+	}
+}
+
+// TestLearnImages: the training learns bars and stripes, its estimate is the exact
+// likelihood within the interval, and a stopped one goes on to the same end.
+func TestLearnImages(t *testing.T) {
+	settings := []string{"data", "bars-and-stripes", "side", "3", "samplers", "gibbs-x:block=1,dmala:step-size=0.4", "steps", "10", "updates", "120", "batch", "14",
+		"buffer", "50", "learning-rate", "0.03", "ais-steps", "400", "ais-chains", "60", "average", "0.5", "repeats", "1"}
+	dir := t.TempDir()
+	r := studied(t, study(t, "learn images", settings...), StudyOptions{Seed: 1, Folder: dir})
+	for _, c := range r.Cells {
+		n := c.Numbers
+		if !(n["exact-ll"] > n["independent"]+0.5) || n["exact-ll"] < n["low"]-0.1 || n["exact-ll"] > n["high"]+0.1 || math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
+			t.Errorf("%v: %v", c.Labels, n)
+		}
+		for _, name := range c.Pictures {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := png.Decode(bytes.NewReader(text)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if len(c.Pictures) != 3 {
+			t.Errorf("pictures %v", c.Pictures)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	again := t.TempDir()
+	_, err := study(t, "learn images", settings...).Run(ctx, StudyOptions{Seed: 1, Folder: again, Observe: func(p Progress) {
+		if p.Step == 50 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	resumed := studied(t, study(t, "learn images", settings...), StudyOptions{Seed: 1, Folder: again})
+	r.WithoutTimes()
+	resumed.WithoutTimes()
+	if text(t, r.Cells) != text(t, resumed.Cells) {
+		t.Errorf("at once:\n%s\nresumed:\n%s", text(t, r.Cells), text(t, resumed.Cells))
+	}
+}
+
+func TestReadPictures(t *testing.T) {
+	digits, err := readPictures("digits", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first line of the file: 005d91... of a zero.
+	if digits.count() != 1797 || digits.pixels[2] != 5.0/16 || digits.pixels[3] != 13.0/16 {
+		t.Errorf("%d digits, the first %v", digits.count(), digits.pixels[:8])
+	}
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	idx := []byte{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 255, 51, 0, 255, 255, 0, 102}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, _ = w.Write(idx)
+	_ = w.Close()
+	for _, path := range []string{write("a.idx", idx), write("a.gz", z.Bytes())} {
+		p, err := readPictures(path, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.count() != 2 || p.rows != 2 || p.pixels[1] != 1 || p.pixels[2] != 0.2 {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+	// A matrix of 4 pixels × 3 images: images are columns, each stored by columns.
+	array := matrixFile("data", 4, 3, []float64{1, 0, 0.5, 0, 0, 0, 0, 0, 1, 1, 1, 1}, false)
+	for _, path := range []string{write("a.mat", array), write("b.mat", matrixFile("data", 4, 3, []float64{1, 0, 0.5, 0, 0, 0, 0, 0, 1, 1, 1, 1}, true))} {
+		p, err := readPictures(path, 0, []string{"train_data", "data"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.count() != 3 || p.rows != 2 || p.pixels[0] != 1 || p.pixels[1] != 0.5 || p.pixels[2] != 0 {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+	// 3 images × 4 pixels: images are rows.
+	p, err := readPictures(write("c.mat", matrixFile("data", 3, 4, []float64{1, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0}, false)), 0, []string{"data"})
+	if err != nil || p.count() != 3 || p.pixels[0] != 1 || p.pixels[1] != 0.5 {
+		t.Errorf("by rows: %+v, %v", p, err)
+	}
+	for want, path := range map[string]string{
+		"begins with 0, 0, 8, 3":            write("d.idx", []byte("no")),
+		"8 bytes of pixels, and its header": write("e.idx", append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...)),
+		"there can be":                      write("f.idx", []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
+		"no variable data":                  write("g.mat", matrixFile("other", 4, 1, []float64{1, 0, 0, 0}, false)),
+		"neither side is a square":          write("h.mat", matrixFile("data", 3, 2, make([]float64, 6), false)),
+		"a pixel of 3":                      write("i.mat", matrixFile("data", 4, 1, []float64{3, 0, 0, 0}, false)),
+		"middle of a variable":              write("j.mat", array[:len(array)-9]),
+		"no MATLAB file":                    write("k.mat", []byte("x")),
+		"HDF5":                              write("l.mat", []byte("MATLAB 7.3 MAT-file")),
+		"name a file, or one of digits":     filepath.Join(dir, "none"),
+	} {
+		if _, err := readPictures(path, 0, []string{"data"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// matrixFile is a MATLAB file of level 5 with one matrix of doubles.
+func matrixFile(name string, rows, columns int, values []float64, compressed bool) []byte {
+	element := func(kind uint32, data []byte) []byte {
+		b := binary.LittleEndian.AppendUint32(nil, kind)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+		b = append(b, data...)
+		for len(b)%8 != 0 {
+			b = append(b, 0)
+		}
+		return b
+	}
+	sizes := binary.LittleEndian.AppendUint32(nil, uint32(rows))
+	sizes = binary.LittleEndian.AppendUint32(sizes, uint32(columns))
+	var numbers []byte
+	for _, x := range values {
+		numbers = binary.LittleEndian.AppendUint64(numbers, math.Float64bits(x))
+	}
+	body := element(6, []byte{6, 0, 0, 0, 0, 0, 0, 0})
+	body = append(body, element(5, sizes)...)
+	if len(name) <= 4 { // as MATLAB writes short names
+		body = append(body, 1, 0, byte(len(name)), 0)
+		body = append(body, append([]byte(name), 0, 0, 0, 0)[:4]...)
+	} else {
+		body = append(body, element(1, []byte(name))...)
+	}
+	body = append(body, element(9, numbers)...)
+	whole := element(14, body)
+	if compressed {
+		var z bytes.Buffer
+		w := zlib.NewWriter(&z)
+		_, _ = w.Write(whole)
+		_ = w.Close()
+		whole = binary.LittleEndian.AppendUint32(nil, 15)
+		whole = binary.LittleEndian.AppendUint32(whole, uint32(z.Len()))
+		whole = append(whole, z.Bytes()...)
+	}
+	header := make([]byte, 128)
+	copy(header, "MATLAB 5.0 MAT-file")
+	copy(header[124:], []byte{0, 1, 'I', 'M'})
+	return append(header, whole...)
+}

@@ -1,0 +1,187 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"infill/samplers"
+	"infill/samplers/targets"
+)
+
+func study(t *testing.T, name string, settings ...string) *Study {
+	t.Helper()
+	for _, s := range Studies(Machinery{Network: smallNetwork, Choices: twoModes}) {
+		if s.Name != name {
+			continue
+		}
+		for i := 0; i < len(settings); i += 2 {
+			if err := s.Flags.Set(settings[i], settings[i+1]); err != nil {
+				t.Fatalf("%s: %v", settings[i], err)
+			}
+		}
+		return s
+	}
+	t.Fatalf("no study %s", name)
+	return nil
+}
+
+func studied(t *testing.T, s *Study, o StudyOptions) *StudyReport {
+	t.Helper()
+	r, err := s.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// bare is a bench without a folder.
+func bare(seed uint64) *bench {
+	return &bench{seed: seed, repeat: "1", observe: func(int, int) {}, start: clock(),
+		result: &cellResult{Numbers: map[string]float64{}, Curves: map[string][]sample{}}}
+}
+
+func smallIsingStudy(t *testing.T) *Study {
+	return study(t, "learn ising", "size", "3", "samplers", "gwg,dula:step-size=0.2", "steps", "1,2", "updates", "12", "data", "30", "data-sweeps", "2",
+		"batch", "10", "buffer", "12", "repeats", "1")
+}
+
+// TestResume: a study that is stopped in every cell finds what one does that runs
+// through, without running again what it kept.
+func TestResume(t *testing.T) {
+	whole := studied(t, smallIsingStudy(t), StudyOptions{Seed: 3})
+	dir := t.TempDir()
+	stops, updates := 0, 0
+	for {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := StudyOptions{Seed: 3, Folder: dir, Observe: func(p Progress) {
+			if p.Steps == 12 { // what is before them is the data
+				updates++
+			}
+			if p.Step == 7 && stops%2 == 0 || p.Step == 11 {
+				cancel()
+			}
+		}}
+		r, err := smallIsingStudy(t).Run(ctx, o)
+		cancel()
+		if err == nil {
+			r.WithoutTimes()
+			whole.WithoutTimes()
+			for i, c := range r.Cells {
+				c.Pictures = nil
+				whole.Cells[i].Signature = c.Signature
+			}
+			if got, want := text(t, r.Cells), text(t, whole.Cells); got != want {
+				t.Errorf("stopped and resumed:\n%s\nat once:\n%s", got, want)
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from here") {
+			t.Fatal(err)
+		}
+		if stops++; stops > 20 {
+			t.Fatal("it never ends")
+		}
+	}
+	if stops < 4 || updates != 4*12 {
+		t.Errorf("%d updates with %d stops", updates, stops)
+	}
+
+	files, err := studied(t, smallIsingStudy(t), StudyOptions{Seed: 3, Folder: dir}).Write(dir, "svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"report.json", "results.csv", "curves.csv", "log-rmse-2.svg", "log-rmse-by-steps.svg"} {
+		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
+			t.Errorf("%v: wrote %v", err, files)
+		}
+	}
+	if _, err := smallIsingStudy(t).Run(t.Context(), StudyOptions{Seed: 4, Folder: dir}); err == nil || !strings.Contains(err.Error(), "another experiment") {
+		t.Errorf("another seed in the folder: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "cells", "*.checkpoint")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestPCDGradient: on nine sites the mean over many chains is the exact gradient of
+// the log-likelihood, to 4.5 standard errors in each of 36 couplings.
+func TestPCDGradient(t *testing.T) {
+	ctx := t.Context()
+	r := samplers.Streams(2, "w", 1)[0]
+	w := make([]float64, 81)
+	for i := range 9 {
+		for j := range i {
+			w[i*9+j] = 0.2 * r.NormFloat64()
+			w[j*9+i] = w[i*9+j]
+		}
+	}
+	model, err := newPairwise(w, make([]float64, 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	learner := &isingLearner{model, w}
+	data := samplers.RandomPositions(model, samplers.Streams(1, "data", 50))
+	e, err := targets.Enumerate(ctx, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, 81)
+	model.AddMoments(data, 1, want)
+	for i := range 9 {
+		for j := range 9 {
+			if i != j {
+				want[i*9+j] -= e.Mean(func(s []int) float64 { return float64((2*s[i] - 1) * (2*s[j] - 1)) })
+			}
+		}
+	}
+	for _, spec := range []string{"gibbs", "dmala:step-size=0.8", "gwg"} {
+		kernel, err := samplers.New(spec, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const chains, updates = 400, 12
+		training := &pcd{model: learner, kernel: kernel, steps: 40, batch: chains, Buffer: samplers.RandomPositions(model, samplers.Streams(4, "b", chains))}
+		if err := training.begin(bare(1)); err != nil {
+			t.Fatal(err)
+		}
+		byUpdate := make([][]float64, 81)
+		for n := range updates + 3 {
+			if err := training.update(ctx, bare(1), data); err != nil { // the rate is 0: nothing is learnt
+				t.Fatal(err)
+			}
+			for k, g := range training.gradient {
+				if n >= 3 {
+					byUpdate[k] = append(byUpdate[k], g)
+				}
+			}
+		}
+		for k, list := range byUpdate {
+			// The chains forget within an update: their means are independent, of
+			// variance (1 - m²)/chains.
+			m := math.Sqrt(1.0 / chains / updates)
+			if got := stat.Mean(list, nil); math.Abs(got-want[k]) > 4.5*m {
+				t.Errorf("%s: coupling %d, %d: %v, exact %v ± %v", spec, k/9, k%9, got, want[k], m)
+			}
+		}
+	}
+}
+
+func TestBadStudies(t *testing.T) {
+	for _, s := range []*Study{
+		study(t, "learn ising", "samplers", "all"),
+		study(t, "learn ising", "batch", "300"),
+		study(t, "learn ising", "size", "100x100"),
+	} {
+		var option *OptionError
+		if _, err := s.Run(t.Context(), StudyOptions{}); !errors.As(err, &option) {
+			t.Errorf("%s: %v", s.signature(StudyOptions{}), err)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary
+// states and a number observed at each time, as in the code of Gibbs with
+// Gradients:
+//
+//	x_1k ~ Bernoulli(first),  x_tk = x_(t-1)k with probability keep
+//	y_t ~ N(b + Σ_k w_k x_tk, σ²)
+//
+// The target is log p(y, x) over x given y: slot t·K + k is factor k at time t.
+type fhmm struct {
+	observed    []float64 // y, [times]
+	weights     []float64 // w, [factors]
+	offset      float64   // b
+	noise       float64   // σ
+	first, keep float64
+	categories  []int
+}
+
+// newFHMM makes the posterior of the states given what was observed.
+func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*fhmm, error) {
+	if len(observed) == 0 || len(weights) == 0 {
+		return nil, errors.New("a hidden Markov model needs a time and a factor")
+	}
+	if !(noise > 0) || !(first > 0 && first < 1) || !(keep > 0 && keep < 1) {
+		return nil, fmt.Errorf("noise %v, first %v, keep %v: the noise must be above 0, probabilities between 0 and 1", noise, first, keep)
+	}
+	return &fhmm{observed, weights, offset, noise, first, keep, slices.Repeat([]int{2}, len(observed)*len(weights))}, nil
+}
+
+// newRandomFHMM draws weights and the offset from N(0, 1), states from the model,
+// and observes them; it returns the states too.
+func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, []int, error) {
+	weights := normals(r, factors, 1)
+	offset := r.NormFloat64()
+	states, observed := make([]int, 0, times*factors), make([]float64, times)
+	for i := range observed {
+		observed[i] = offset + noise*r.NormFloat64()
+		for k, w := range weights {
+			x := bit(r.Float64() < first)
+			if i > 0 {
+				before := states[(i-1)*factors+k]
+				x = before ^ bit(keep < r.Float64())
+			}
+			states = append(states, x)
+			observed[i] += w * float64(x)
+		}
+	}
+	t, err := newFHMM(observed, weights, offset, noise, first, keep)
+	return t, states, err
+}
+
+// Categories returns 2 for every factor at every time.
+func (t *fhmm) Categories() []int { return t.categories }
+
+// residual is y_t less its mean in a state.
+func (t *fhmm) residual(state []int, time int) float64 {
+	e := t.observed[time] - t.offset
+	for k, w := range t.weights {
+		e -= w * float64(state[time*len(t.weights)+k])
+	}
+	return e
+}
+
+// logNormal is the log density of a residual.
+func (t *fhmm) logNormal(e float64) float64 {
+	return -e*e/(2*t.noise*t.noise) - math.Log(t.noise) - 0.5*math.Log(2*math.Pi)
+}
+
+// Energy writes log p(y, x) of each chain's states.
+func (t *fhmm) Energy(_ context.Context, states []int, energy []float64) error {
+	n, factors := len(t.categories), len(t.weights)
+	for c := range energy {
+		state, u := states[c*n:(c+1)*n], 0.0
+		for time := range t.observed {
+			u += t.logNormal(t.residual(state, time))
+			for k := range factors {
+				j := time*factors + k
+				p := t.first
+				if time > 0 {
+					p = t.keep
+				}
+				if on := state[j] == 1; time == 0 && on || time > 0 && state[j] == state[j-factors] {
+					u += math.Log(p)
+				} else {
+					u += math.Log1p(-p)
+				}
+			}
+		}
+		energy[c] = u
+	}
+	return nil
+}
+
+// pull is ∂U/∂x_j of the chains of states alone, which is the exact change from 0
+// to 1: a change between two times is x + x' - 2xx'.
+func (t *fhmm) pull(state []int, j int) float64 {
+	factors := len(t.weights)
+	d, change := 0.0, -logOdds(t.keep)
+	if j < factors {
+		d = logOdds(t.first)
+	} else {
+		d = change * float64(1-2*state[j-factors])
+	}
+	if j+factors < len(state) {
+		d += change * float64(1-2*state[j+factors])
+	}
+	return d
+}
+
+// EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0
+// and ∂U/∂x_j for category 1.
+func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
+	n, factors := len(t.categories), len(t.weights)
+	for c := range energy {
+		state, out := states[c*n:(c+1)*n], gradient[2*c*n:2*(c+1)*n]
+		for time := range t.observed {
+			e := t.residual(state, time) / (t.noise * t.noise)
+			for k, w := range t.weights {
+				j := time*factors + k
+				out[2*j], out[2*j+1] = 0, w*e+t.pull(state, j)
+			}
+		}
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// LogConditionals writes the conditional of one slot of each chain.
+func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	n := len(t.categories)
+	for c, j := range slots {
+		state := states[c*n : (c+1)*n]
+		time, w := j/len(t.weights), t.weights[j%len(t.weights)]
+		without := t.residual(state, time) + w*float64(state[j])
+		d := t.pull(state, j) + t.logNormal(without-w) - t.logNormal(without)
+		logp[2*c], logp[2*c+1] = -softplus(d), -softplus(-d)
+	}
+	return nil
+}
+
+// maxFactors bounds the 2^factors states that the exact means list.
+const maxFactors = 16
+
+// Means are the exact probabilities of 1, [slots], by the forward and backward
+// recursions over the 2^factors joint states of a time, and log p(y). More than
+// 16 factors are an error.
+func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
+	factors, times := len(t.weights), len(t.observed)
+	if factors > maxFactors {
+		return nil, 0, fmt.Errorf("%d factors: exact means list the states of at most %d", factors, maxFactors)
+	}
+	n := 1 << factors
+	likelihood := make([]float64, times*n)
+	for time, y := range t.observed {
+		row := likelihood[time*n : (time+1)*n]
+		for s := range row {
+			e := y - t.offset
+			for k, w := range t.weights {
+				e -= w * float64(s>>k&1)
+			}
+			row[s] = t.logNormal(e)
+		}
+		logEvidence += scale(row, true)
+	}
+	// step moves a law by one time: each factor keeps its state or changes it.
+	step := func(law []float64) {
+		for k := range factors {
+			for s := range law {
+				if s>>k&1 == 0 {
+					a, b := law[s], law[s|1<<k]
+					law[s], law[s|1<<k] = t.keep*a+(1-t.keep)*b, t.keep*b+(1-t.keep)*a
+				}
+			}
+		}
+	}
+	forward := make([]float64, times*n)
+	law := make([]float64, n)
+	for s := range law {
+		law[s] = 1
+		for k := range factors {
+			if s>>k&1 == 1 {
+				law[s] *= t.first
+			} else {
+				law[s] *= 1 - t.first
+			}
+		}
+	}
+	for time := range times {
+		if time > 0 {
+			step(law)
+		}
+		for s := range law {
+			law[s] *= likelihood[time*n+s]
+		}
+		logEvidence += scale(law, false)
+		copy(forward[time*n:], law)
+	}
+	means = make([]float64, times*factors)
+	backward := law
+	for s := range backward {
+		backward[s] = 1
+	}
+	for time := times - 1; time >= 0; time-- {
+		total := 0.0
+		for s, b := range backward {
+			p := b * forward[time*n+s]
+			total += p
+			for k := range factors {
+				means[time*factors+k] += p * float64(s>>k&1)
+			}
+		}
+		for k := range factors {
+			means[time*factors+k] /= total
+		}
+		for s := range backward {
+			backward[s] *= likelihood[time*n+s]
+		}
+		scale(backward, false)
+		step(backward)
+	}
+	return means, logEvidence, nil
+}
+
+// scale keeps numbers from vanishing: logs become their exponentials with the
+// largest at 1, and other numbers sum to 1. It returns the log of what it took out.
+func scale(row []float64, logs bool) float64 {
+	largest, sum := math.Inf(-1), 0.0
+	for _, x := range row {
+		largest = math.Max(largest, x)
+		sum += x
+	}
+	for s, x := range row {
+		if logs {
+			row[s] = math.Exp(x - largest)
+		} else {
+			row[s] = x / sum
+		}
+	}
+	if logs {
+		return largest
+	}
+	return math.Log(sum)
+}

@@ -1,0 +1,143 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// mixture is a mixture of independent binary slots:
+//
+//	U(x) = log Σ_c w_c Π_j μ_cj^x_j (1 - μ_cj)^(1 - x_j)
+//
+// Its normaliser is 1, and its means and draws are exact.
+type mixture struct {
+	logWeights []float64 // [components]
+	on, off    []float64 // log μ and log(1 - μ), [components × slots]
+	categories []int
+	logs       []float64 // scratch
+}
+
+// newMixture makes a mixture of weights [components], which are normalised, and
+// probabilities of 1, [components × slots], inside (0, 1).
+func newMixture(weights, probabilities []float64) (*mixture, error) {
+	components := len(weights)
+	if components == 0 || len(probabilities) == 0 || len(probabilities)%components != 0 {
+		return nil, fmt.Errorf("%d weights and %d probabilities: give components, and components × slots", components, len(probabilities))
+	}
+	t := &mixture{categories: slices.Repeat([]int{2}, len(probabilities)/components), logs: make([]float64, components)}
+	total := floats.Sum(weights)
+	for _, w := range weights {
+		if !(w > 0) || math.IsInf(w, 1) {
+			return nil, fmt.Errorf("a component of weight %v: it must be above 0", w)
+		}
+		t.logWeights = append(t.logWeights, math.Log(w/total))
+	}
+	for _, p := range probabilities {
+		if !(p > 0 && p < 1) {
+			return nil, fmt.Errorf("a slot that is 1 with probability %v: it must be between 0 and 1", p)
+		}
+		t.on, t.off = append(t.on, math.Log(p)), append(t.off, math.Log1p(-p))
+	}
+	return t, nil
+}
+
+// Categories returns 2 for every slot.
+func (t *mixture) Categories() []int { return t.categories }
+
+// joint writes log w_c p(x | c) of a state to the scratch, and returns its log sum.
+func (t *mixture) joint(state []int) float64 {
+	for c := range t.logs {
+		sum, first := t.logWeights[c], c*len(state)
+		for j, v := range state {
+			if v == 1 {
+				sum += t.on[first+j]
+			} else {
+				sum += t.off[first+j]
+			}
+		}
+		t.logs[c] = sum
+	}
+	return floats.LogSumExp(t.logs)
+}
+
+// Energy writes U, the log-probability of each chain's state.
+func (t *mixture) Energy(_ context.Context, states []int, energy []float64) error {
+	n := len(t.categories)
+	for c := range energy {
+		energy[c] = t.joint(states[c*n : (c+1)*n])
+	}
+	return nil
+}
+
+// EnergyGradient writes U and its gradient over one-hot slots.
+func (t *mixture) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+	n := len(t.categories)
+	for c := range energy {
+		u := t.joint(states[c*n : (c+1)*n])
+		out := gradient[2*c*n : 2*(c+1)*n]
+		clear(out)
+		for k, l := range t.logs {
+			share := math.Exp(l - u)
+			for j := range n {
+				out[2*j] += share * t.off[k*n+j]
+				out[2*j+1] += share * t.on[k*n+j]
+			}
+		}
+		energy[c] = u
+	}
+	return nil
+}
+
+// LogConditionals writes the conditional of one slot of each chain.
+func (t *mixture) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	n := len(t.categories)
+	on, off := make([]float64, len(t.logs)), make([]float64, len(t.logs))
+	for c, j := range slots {
+		state := states[c*n : (c+1)*n]
+		t.joint(state)
+		for k, l := range t.logs {
+			rest := l - t.off[k*n+j]
+			if state[j] == 1 {
+				rest = l - t.on[k*n+j]
+			}
+			on[k], off[k] = rest+t.on[k*n+j], rest+t.off[k*n+j]
+		}
+		logp[2*c], logp[2*c+1] = floats.LogSumExp(off), floats.LogSumExp(on)
+		normalise(logp[2*c : 2*c+2])
+	}
+	return nil
+}
+
+// Means are the exact probabilities of 1, [slots].
+func (t *mixture) Means() []float64 {
+	means := make([]float64, len(t.categories))
+	for k, l := range t.logWeights {
+		for j := range means {
+			means[j] += math.Exp(l + t.on[k*len(means)+j])
+		}
+	}
+	return means
+}
+
+// Draw returns n independent exact draws, [n × slots].
+func (t *mixture) Draw(n int, r *rand.Rand) []int {
+	slots := len(t.categories)
+	states := make([]int, 0, n*slots)
+	for range n {
+		u, k := r.Float64(), 0
+		for ; k < len(t.logWeights)-1; k++ {
+			if u -= math.Exp(t.logWeights[k]); u < 0 {
+				break
+			}
+		}
+		for j := range slots {
+			states = append(states, bit(r.Float64() < math.Exp(t.on[k*slots+j])))
+		}
+	}
+	return states
+}

@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+)
+
+// binaryNetwork is the posterior of a binary Bayesian neural network for
+// regression, as in the code of the discrete Langevin paper (section 7.4): two
+// layers whose weights and biases are -1 or +1,
+//
+//	f(x) = sigmoid(w₂ᵀ tanh(W₁ᵀx + b₁) + b₂)
+//	U(θ) = -(τ/N) Σ_i (f(x_i) - y_i)²
+//
+// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁
+// [inputs × hidden], b₁, w₂ and b₂; category 0 is -1. Each example is a term of the
+// energy.
+type binaryNetwork struct {
+	inputs     blas64.General // x, [examples × inputs]
+	outputs    []float64      // y
+	hidden     int
+	tau        float64
+	categories []int
+	weights    []float64
+}
+
+// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y
+// [examples].
+func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*binaryNetwork, error) {
+	n := len(outputs)
+	if n == 0 || len(inputs) == 0 || len(inputs)%n != 0 || hidden < 1 || !(tau > 0) {
+		return nil, fmt.Errorf("a network of %d hidden units, τ %v, for %d numbers and %d outputs: give examples × inputs, an output for each, and positive numbers", hidden, tau, len(inputs), n)
+	}
+	p := len(inputs) / n
+	slots := (p+2)*hidden + 1
+	return &binaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, slices.Repeat([]int{2}, slots), make([]float64, slots)}, nil
+}
+
+// Categories returns 2 for every weight.
+func (t *binaryNetwork) Categories() []int { return t.categories }
+
+// Terms is the number of examples.
+func (t *binaryNetwork) Terms() int { return len(t.outputs) }
+
+// layers is a state as weights.
+type layers struct {
+	first     blas64.General // W₁
+	bias, out []float64      // b₁ and w₂
+	last      float64        // b₂
+}
+
+func (t *binaryNetwork) layers(state []int) layers {
+	for j, v := range state {
+		t.weights[j] = spin(v)
+	}
+	return layersOf(t.weights, t.inputs.Cols, t.hidden)
+}
+
+func layersOf(w []float64, p, h int) layers {
+	return layers{matrix(p, h, w[:p*h]), w[p*h : (p+1)*h], w[(p+1)*h : (p+2)*h], w[(p+2)*h]}
+}
+
+// forward is f at every example, and the hidden units [examples × hidden].
+func (l layers) forward(inputs blas64.General) (f []float64, units blas64.General) {
+	h := len(l.out)
+	units = matrix(inputs.Rows, h, make([]float64, inputs.Rows*h))
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, inputs, l.first, 0, units)
+	f = make([]float64, inputs.Rows)
+	for i := range f {
+		row := units.Data[i*h : (i+1)*h]
+		floats.Add(row, l.bias)
+		for k, x := range row {
+			row[k] = 1 - 2/(math.Exp(2*x)+1)
+		}
+		f[i] = math.Exp(-softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
+	}
+	return f, units
+}
+
+// backward is ∂/∂weights of Σ_i seed_i · (the sum inside f's sigmoid).
+func (l layers) backward(inputs, units blas64.General, seed, gradient []float64) {
+	h := len(l.out)
+	d := layersOf(gradient, inputs.Cols, h)
+	clear(gradient)
+	for i, s := range seed {
+		row := units.Data[i*h : (i+1)*h]
+		floats.AddScaled(d.out, s, row)
+		for k, x := range row {
+			row[k] = s * l.out[k] * (1 - x*x)
+		}
+		floats.Add(d.bias, row)
+		gradient[len(gradient)-1] += s
+	}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, inputs, units, 0, d.first)
+}
+
+// Energy writes U of each chain's weights.
+func (t *binaryNetwork) Energy(_ context.Context, states []int, energy []float64) error {
+	n := len(t.categories)
+	for c := range energy {
+		f, _ := t.layers(states[c*n : (c+1)*n]).forward(t.inputs)
+		energy[c] = -t.tau * meanSquare(f, t.outputs)
+	}
+	return nil
+}
+
+func meanSquare(f, y []float64) float64 {
+	d := floats.Distance(f, y, 2)
+	return d * d / float64(len(y))
+}
+
+// EnergyGradient writes U and its gradient over one-hot weights.
+func (t *binaryNetwork) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+	n := len(t.categories)
+	for c := range energy {
+		f := t.gradient(states[c*n:(c+1)*n], t.inputs, t.outputs, gradient[2*c*n:2*(c+1)*n])
+		energy[c] = -t.tau * meanSquare(f, t.outputs)
+	}
+	return nil
+}
+
+// gradient is that of the energy of some examples, scaled to all.
+func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gradient []float64) []float64 {
+	l := t.layers(state)
+	f, units := l.forward(inputs)
+	seed := make([]float64, len(f))
+	for i, p := range f {
+		seed[i] = -2 * t.tau / float64(len(f)) * (p - outputs[i]) * p * (1 - p)
+	}
+	slots := len(t.categories)
+	derivative := gradient[slots:]
+	l.backward(inputs, units, seed, derivative)
+	for j := range slots { // derivative is the upper half, which this overtakes last
+		d := derivative[j]
+		gradient[2*j], gradient[2*j+1] = -d, d
+	}
+	return f
+}
+
+// EnergyGradientOf is EnergyGradient with the gradient of a few examples, scaled.
+func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+	p, n := t.inputs.Cols, len(t.categories)
+	inputs, outputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p)), make([]float64, 0, len(terms))
+	for _, i := range terms {
+		inputs.Data = append(inputs.Data, t.inputs.Data[i*p:(i+1)*p]...)
+		outputs = append(outputs, t.outputs[i])
+	}
+	for c := range energy {
+		t.gradient(states[c*n:(c+1)*n], inputs, outputs, gradient[2*c*n:2*(c+1)*n])
+	}
+	return t.Energy(ctx, states, energy)
+}
+
+// Predict is f of a state's network at other inputs [examples × inputs].
+func (t *binaryNetwork) Predict(state []int, inputs []float64) []float64 {
+	p := t.inputs.Cols
+	f, _ := t.layers(state).forward(matrix(len(inputs)/p, p, inputs))
+	return f
+}

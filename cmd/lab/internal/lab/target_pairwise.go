@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+)
+
+// pairwise is an Ising model with a coupling of its own for every two sites:
+//
+//	U(s) = sᵀWs + bᵀs,  s ∈ {-1,+1}^n, W symmetric with zeros on the diagonal
+//
+// so that every pair counts twice, as in [Ising]. Category 0 is spin -1. It
+// follows the slices it is made of: who learns W writes to them.
+type pairwise struct {
+	weights    blas64.General
+	field      []float64
+	categories []int
+	spins      []float64 // of the last call, [chains × sites]
+	pulls      []float64 // W s, [chains × sites]
+}
+
+// newPairwise makes the model of W [sites × sites] and b [sites].
+func newPairwise(weights, field []float64) (*pairwise, error) {
+	n := len(field)
+	if n == 0 || len(weights) != n*n {
+		return nil, fmt.Errorf("%d couplings for %d sites: give sites × sites, and at least one", len(weights), n)
+	}
+	for i := range n {
+		for j := range i + 1 {
+			if weights[i*n+j] != weights[j*n+i] || i == j && weights[i*n+j] != 0 {
+				return nil, fmt.Errorf("the coupling of sites %d and %d: it must be the same both ways, and 0 of a site with itself", i, j)
+			}
+		}
+	}
+	return &pairwise{weights: blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}, field: field, categories: slices.Repeat([]int{2}, n)}, nil
+}
+
+// Categories returns 2 for every site.
+func (t *pairwise) Categories() []int { return t.categories }
+
+// evaluate works out s and W s of every chain.
+func (t *pairwise) evaluate(states []int) (chains int) {
+	n := len(t.field)
+	t.spins, t.pulls = t.spins[:0], t.pulls[:0]
+	for _, v := range states {
+		t.spins, t.pulls = append(t.spins, spin(v)), append(t.pulls, 0)
+	}
+	chains = len(states) / n
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(chains, n, t.spins), t.weights, 0, matrix(chains, n, t.pulls))
+	return chains
+}
+
+func matrix(rows, columns int, data []float64) blas64.General {
+	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
+}
+
+// Energy writes U of each chain's spins.
+func (t *pairwise) Energy(_ context.Context, states []int, energy []float64) error {
+	t.evaluate(states)
+	t.energies(energy)
+	return nil
+}
+
+func (t *pairwise) energies(energy []float64) {
+	n := len(t.field)
+	for c := range energy {
+		s := t.spins[c*n : (c+1)*n]
+		energy[c] = floats.Dot(s, t.pulls[c*n:(c+1)*n]) + floats.Dot(s, t.field)
+	}
+}
+
+// EnergyGradient writes U and its gradient over one-hot sites.
+func (t *pairwise) EnergyGradient(_ context.Context, states []int, energy, gradient []float64) error {
+	t.evaluate(states)
+	t.energies(energy)
+	for i, pull := range t.pulls {
+		d := 2*pull + t.field[i%len(t.field)]
+		gradient[2*i], gradient[2*i+1] = -d, d
+	}
+	return nil
+}
+
+// LogConditionals writes the conditional of one site of each chain.
+func (t *pairwise) LogConditionals(_ context.Context, states []int, slots []int, logp []float64) error {
+	n := len(t.field)
+	for c, i := range slots {
+		d := t.field[i]
+		for j, w := range t.weights.Data[i*n : (i+1)*n] {
+			d += 2 * w * spin(states[c*n+j])
+		}
+		logp[2*c], logp[2*c+1] = -d, d
+		normalise(logp[2*c : 2*c+2])
+	}
+	return nil
+}
+
+// AddMoments adds scale times the mean over the states of ssᵀ, which is ∂U/∂W, to
+// moments [sites × sites], except on the diagonal.
+func (t *pairwise) AddMoments(states []int, scale float64, moments []float64) {
+	n := len(t.field)
+	chains := t.evaluate(states)
+	s := matrix(chains, n, t.spins)
+	blas64.Gemm(blas.Trans, blas.NoTrans, scale/float64(chains), s, s, 1, matrix(n, n, moments))
+	for i := range n {
+		moments[i*n+i] = 0
+	}
+}
+
+// spin is that of a category, -1 or 1.
+func spin(category int) float64 { return float64(2*category - 1) }
+
+// normalise turns energies into log-probabilities.
+func normalise(row []float64) { floats.AddConst(-floats.LogSumExp(row), row) }

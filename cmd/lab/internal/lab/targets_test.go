@@ -1,0 +1,284 @@
+package lab
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"infill/samplers"
+	"infill/samplers/targets"
+)
+
+var (
+	_ samplers.ConditionalTarget        = (*pairwise)(nil)
+	_ samplers.GradientTarget           = (*pairwise)(nil)
+	_ samplers.ConditionalTarget        = (*coupled)(nil)
+	_ samplers.GradientTarget           = (*coupled)(nil)
+	_ samplers.ConditionalTarget        = (*mixture)(nil)
+	_ samplers.GradientTarget           = (*mixture)(nil)
+	_ samplers.ConditionalTarget        = (*fhmm)(nil)
+	_ samplers.GradientTarget           = (*fhmm)(nil)
+	_ samplers.StochasticGradientTarget = (*binaryNetwork)(nil)
+)
+
+type full interface {
+	samplers.GradientTarget
+	samplers.ConditionalTarget
+}
+
+func symmetric(r *rand.Rand, n, block int) []float64 {
+	w := make([]float64, n*n)
+	for a := range n {
+		for b := range a {
+			if a/block != b/block {
+				w[a*n+b] = 0.5 * r.NormFloat64()
+				w[b*n+a] = w[a*n+b]
+			}
+		}
+	}
+	return w
+}
+
+// learnt are small ones of each, with whether the gradient is the exact change of
+// the energy: it is where U is linear in every slot.
+func learnt(t *testing.T) map[string]struct {
+	full
+	exact bool
+} {
+	t.Helper()
+	r := rand.New(rand.NewPCG(5, 6))
+	pairwise, err := newPairwise(symmetric(r, 6, 1), normals(r, 6, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	coupled, err := newCoupled(4, 3, normals(r, 12, 1), symmetric(r, 12, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixture, err := newMixture([]float64{1, 2, 3}, []float64{0.1, 0.2, 0.9, 0.4, 0.5, 0.7, 0.3, 0.8, 0.6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, _, err := newRandomFHMM(4, 2, 0.5, 0.1, 0.95, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]struct {
+		full
+		exact bool
+	}{"pairwise": {pairwise, true}, "coupled": {coupled, true}, "mixture": {mixture, false}, "fhmm": {hidden, false}}
+}
+
+// TestLearntTargets: energies of a call with the gradient, gradients and
+// conditionals against the energies of every state.
+func TestLearntTargets(t *testing.T) {
+	ctx := context.Background()
+	for name, target := range learnt(t) {
+		e, err := targets.Enumerate(ctx, target)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		categories := target.Categories()
+		n, wide := len(categories), slices.Max(categories)
+		energy, gradient, logp := make([]float64, e.Len()), make([]float64, e.Len()*n*wide), make([]float64, e.Len()*wide)
+		if err := target.EnergyGradient(ctx, e.States, energy, gradient); err != nil {
+			t.Fatal(name, err)
+		}
+		for j, k := range categories {
+			slots := slices.Repeat([]int{j}, e.Len())
+			if err := target.LogConditionals(ctx, e.States, slots, logp); err != nil {
+				t.Fatal(name, err)
+			}
+			for i := range e.Len() {
+				if d := math.Abs(energy[i] - e.Energy[i]); d > 1e-9 {
+					t.Fatalf("%s: state %v: energy %v with the gradient, %v without", name, e.State(i), energy[i], e.Energy[i])
+				}
+				state, total := slices.Clone(e.State(i)), 0.0
+				from := state[j]
+				row := gradient[(i*n+j)*wide : (i*n+j)*wide+k]
+				for v := range k {
+					state[j] = v
+					change := e.Energy[e.Index(state)] - e.Energy[i]
+					if target.exact && math.Abs(row[v]-row[from]-change) > 1e-9 {
+						t.Fatalf("%s: state %v, slot %d to %d: gradient %v, change %v", name, e.State(i), j, v, row[v]-row[from], change)
+					}
+					if got := logp[i*wide+v] - logp[i*wide+from]; math.Abs(got-change) > 1e-9 {
+						t.Fatalf("%s: state %v, slot %d to %d: conditionals %v, change %v", name, e.State(i), j, v, got, change)
+					}
+					total += math.Exp(logp[i*wide+v])
+				}
+				if math.Abs(total-1) > 1e-9 {
+					t.Fatalf("%s: conditionals sum to %v", name, total)
+				}
+			}
+		}
+	}
+}
+
+// TestExactMeans: recursions and sums against the enumeration.
+func TestExactMeans(t *testing.T) {
+	ctx := context.Background()
+	all := learnt(t)
+	check := func(name string, target targets.Energy, means []float64, logNormaliser float64) {
+		e, err := targets.Enumerate(ctx, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, m := range means {
+			if want := e.Mean(func(state []int) float64 { return float64(state[j]) }); math.Abs(m-want) > 1e-10 {
+				t.Errorf("%s: slot %d has mean %v, enumerated %v", name, j, m, want)
+			}
+		}
+		if math.Abs(e.LogNormaliser-logNormaliser) > 1e-10 {
+			t.Errorf("%s: log normaliser %v, enumerated %v", name, logNormaliser, e.LogNormaliser)
+		}
+	}
+	mixture := all["mixture"].full.(*mixture)
+	check("mixture", mixture, mixture.Means(), 0)
+	hidden := all["fhmm"].full.(*fhmm)
+	means, evidence, err := hidden.Means()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("fhmm", hidden, means, evidence)
+
+	// Exact draws have the exact means: 4 standard errors of 20,000 draws.
+	draws := mixture.Draw(20000, rand.New(rand.NewPCG(1, 1)))
+	for j, m := range mixture.Means() {
+		sum := 0.0
+		for i := j; i < len(draws); i += 3 {
+			sum += float64(draws[i])
+		}
+		if e := math.Sqrt(m * (1 - m) / 20000); math.Abs(sum/20000-m) > 4*e {
+			t.Errorf("slot %d: mean of draws %v, exact %v ± %v", j, sum/20000, m, e)
+		}
+	}
+}
+
+// TestMoments: the gradients of parameters against differences of energies.
+func TestMoments(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(7, 8))
+	mean := func(target targets.Energy, states []int) float64 {
+		energy := make([]float64, len(states)/len(target.Categories()))
+		if err := target.Energy(ctx, states, energy); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, u := range energy {
+			sum += u / float64(len(energy))
+		}
+		return sum
+	}
+	// both adds to an entry and its mirror image.
+	both := func(w []float64, n, a, b int, by float64) {
+		w[a*n+b] += by
+		w[b*n+a] += by
+	}
+	const h = 1e-4
+	w := symmetric(r, 5, 1)
+	pairwise, err := newPairwise(w, make([]float64, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := samplers.RandomPositions(pairwise, samplers.Streams(1, "x", 3))
+	moments := make([]float64, 25)
+	pairwise.AddMoments(states, 2, moments)
+	for a := range 5 {
+		for b := range a {
+			before := mean(pairwise, states)
+			both(w, 5, a, b, h)
+			if want := 2 * (mean(pairwise, states) - before) / h; math.Abs(moments[a*5+b]+moments[b*5+a]-want) > 1e-6 {
+				t.Errorf("coupling %d, %d: %v, by difference %v", a, b, moments[a*5+b], want)
+			}
+			both(w, 5, a, b, -h)
+		}
+	}
+	field, j := normals(r, 6, 1), symmetric(r, 6, 2)
+	coupled, err := newCoupled(3, 2, field, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states = samplers.RandomPositions(coupled, samplers.Streams(1, "x", 4))
+	dh, dj := make([]float64, 6), make([]float64, 36)
+	coupled.AddMoments(states, 3, dh, dj)
+	for a := range 6 {
+		before := mean(coupled, states)
+		field[a] += h
+		if want := 3 * (mean(coupled, states) - before) / h; math.Abs(dh[a]-want) > 1e-6 {
+			t.Errorf("field %d: %v, by difference %v", a, dh[a], want)
+		}
+		field[a] -= h
+		for b := range a {
+			both(j, 6, a, b, h)
+			if want := 3 * (mean(coupled, states) - before) / h; a/2 != b/2 && math.Abs(dj[a*6+b]-want) > 1e-6 {
+				t.Errorf("coupling %d, %d: %v, by difference %v", a, b, dj[a*6+b], want)
+			}
+			both(j, 6, a, b, -h)
+		}
+	}
+}
+
+// TestBinaryNetworkTerms: the mean over all pairs of examples is the whole gradient.
+func TestBinaryNetworkTerms(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(9, 9))
+	network, err := newBinaryNetwork(normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(network.Categories())
+	if n != (3+2)*3+1 || network.Terms() != 4 {
+		t.Fatalf("%d weights, %d terms", n, network.Terms())
+	}
+	states := samplers.RandomPositions(network, samplers.Streams(1, "x", 2))
+	energy, of := make([]float64, 2), make([]float64, 2)
+	gradient, mean, part := make([]float64, 4*n), make([]float64, 4*n), make([]float64, 4*n)
+	if err := network.EnergyGradient(ctx, states, energy, gradient); err != nil {
+		t.Fatal(err)
+	}
+	for a := range 4 {
+		for b := range a {
+			if err := network.EnergyGradientOf(ctx, []int{a, b}, states, of, part); err != nil {
+				t.Fatal(err)
+			}
+			for i := range part {
+				mean[i] += part[i] / 6
+			}
+			if !slices.Equal(energy, of) {
+				t.Errorf("energy %v of some examples, %v", of, energy)
+			}
+		}
+	}
+	for i := range mean {
+		if math.Abs(mean[i]-gradient[i]) > 1e-9 {
+			t.Fatalf("gradient %d: mean %v, whole %v", i, mean[i], gradient[i])
+		}
+	}
+	f := network.Predict(states[:n], normals(r, 6, 1))
+	if len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
+		t.Errorf("predictions %v", f)
+	}
+}
+
+func TestBadLearntTargets(t *testing.T) {
+	for name, err := range map[string]error{
+		"asymmetric": second(newPairwise([]float64{0, 1, 2, 0}, []float64{0, 0})),
+		"diagonal":   second(newPairwise([]float64{1, 0, 0, 0}, []float64{0, 0})),
+		"shape":      second(newPairwise([]float64{0}, nil)),
+		"coupled":    second(newCoupled(2, 2, make([]float64, 4), make([]float64, 15))),
+		"within":     second(newCoupled(1, 2, make([]float64, 2), []float64{0, 1, 1, 0})),
+		"mixture":    second(newMixture([]float64{1}, []float64{1})),
+		"weights":    second(newMixture([]float64{0, 1}, []float64{0.5, 0.5})),
+		"fhmm":       second(newFHMM([]float64{1}, []float64{1}, 0, 0, 0.5, 0.5)),
+		"network":    second(newBinaryNetwork([]float64{1, 2, 3}, []float64{1, 2}, 3, 100)),
+	} {
+		if err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -1,0 +1,151 @@
+// Package modelstest makes small or real-sized bundles with random weights, for tests and benchmarks.
+package modelstest
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"infill/internal/safetensors"
+	"infill/models"
+)
+
+// Tiny is the config.json of a BERT of about 5,000 weights.
+const Tiny = `{"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 2,
+  "num_attention_heads": 2, "intermediate_size": 32, "hidden_act": "gelu", "max_position_embeddings": 24, "type_vocab_size": 2,
+  "layer_norm_eps": 1e-12, "pad_token_id": 0, "tie_word_embeddings": true}`
+
+// Options say which weights a bundle gets.
+type Options struct {
+	DType  string  // F16, BF16, F32 or F64; default F32
+	Spread float64 // standard deviation of the weights; default 0.02, BERT's own initialisation
+	Seed   uint64
+}
+
+// Write makes a bundle without a manifest in dir, of a config.json of any family. Weights are normal, around 0, and around 1 where they
+// scale a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that continue a word, and then numbered words.
+func Write(dir, config string, o Options) error {
+	c, err := models.ParseConfig([]byte(config))
+	if err != nil {
+		return err
+	}
+	o.DType = cmp.Or(o.DType, "F32")
+	o.Spread = cmp.Or(o.Spread, 0.02)
+	random := rand.New(rand.NewPCG(o.Seed, 0))
+	var tensors []safetensors.Data
+	for _, t := range c.Tensors() {
+		mean := 0.0
+		if len(t.Shape) == 1 && strings.HasSuffix(t.Name, ".weight") {
+			mean = 1 // of a LayerNorm
+		}
+		n := 1
+		for _, d := range t.Shape {
+			n *= d
+		}
+		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: safetensors.DType(o.DType), Shape: t.Shape, Content: &normal{Options: o, mean: mean, left: n, random: random}})
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, content := range map[string]string{
+		"config.json":           config,
+		"vocab.txt":             strings.Join(vocabulary(c.VocabularySize), "\n") + "\n",
+		"tokenizer_config.json": `{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return writeWeights(dir, tensors)
+}
+
+func writeWeights(dir string, tensors []safetensors.Data) error {
+	file, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	if err := safetensors.Write(buffered, map[string]string{"format": "pt"}, tensors); err != nil {
+		return err
+	}
+	return errors.Join(buffered.Flush(), file.Close())
+}
+
+// Alter makes a bundle of another's configuration and vocabulary in dir, whose weights, in 32 bits, are the other's changed one by one.
+func Alter(dir string, from *models.Bundle, change func(float32) float32) error {
+	var tensors []safetensors.Data
+	for _, t := range from.Config.Tensors() {
+		values, err := from.Float32s(t.Name)
+		if err != nil {
+			return err
+		}
+		content := make([]byte, 0, 4*len(values))
+		for _, x := range values {
+			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(change(x)))
+		}
+		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: bytes.NewReader(content)})
+	}
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
+		content, err := fs.ReadFile(from.FS(), name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return writeWeights(dir, tensors)
+}
+
+func vocabulary(n int) []string {
+	words := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+	for _, prefix := range []string{"", "##"} {
+		for letter := 'a'; letter <= 'z'; letter++ {
+			words = append(words, prefix+string(letter))
+		}
+	}
+	for len(words) < n {
+		words = append(words, fmt.Sprintf("word%d", len(words)))
+	}
+	return words[:n]
+}
+
+// normal yields encoded normal numbers, a block at a time.
+type normal struct {
+	Options
+	mean   float64
+	left   int
+	random *rand.Rand
+	block  []byte
+}
+
+func (r *normal) Read(p []byte) (int, error) {
+	if len(r.block) == 0 {
+		if r.left == 0 {
+			return 0, io.EOF
+		}
+		values := make([]float64, min(r.left, 4096))
+		for i := range values {
+			values[i] = r.mean + r.Spread*r.random.NormFloat64()
+		}
+		r.left -= len(values)
+		var err error
+		if r.block, err = safetensors.Encode(safetensors.DType(r.DType), values); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.block)
+	r.block = r.block[n:]
+	return n, nil
+}

@@ -1,0 +1,158 @@
+// Package safetensors reads and writes the safetensors format: an 8-byte little-endian header length, a JSON header
+// that gives every tensor's type, shape and place, and the tensors' bytes, row-major and little-endian
+// (format: https://huggingface.co/docs/safetensors).
+//
+// The point of the package is where tensors lie: onnxruntime reads weights from the file itself, by offset, so nothing
+// is loaded here unless it is asked for. The header comes from strangers, so all it says is checked against the size of
+// the file before anything of the size that it claims is allocated.
+package safetensors
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"infill/internal/regular"
+)
+
+// DType is the type of a tensor's elements, by the format's own name.
+type DType string
+
+// The element types of the format whose elements fill whole bytes.
+const (
+	Bool   DType = "BOOL"
+	Uint8  DType = "U8"
+	Int8   DType = "I8"
+	F8E4M3 DType = "F8_E4M3"
+	F8E5M2 DType = "F8_E5M2"
+	Uint16 DType = "U16"
+	Int16  DType = "I16"
+	F16    DType = "F16"
+	BF16   DType = "BF16"
+	Uint32 DType = "U32"
+	Int32  DType = "I32"
+	F32    DType = "F32"
+	Uint64 DType = "U64"
+	Int64  DType = "I64"
+	F64    DType = "F64"
+)
+
+// Size is the number of bytes of one element, 0 for an unknown type.
+func (d DType) Size() int64 {
+	switch d {
+	case Bool, Uint8, Int8, F8E4M3, F8E5M2:
+		return 1
+	case Uint16, Int16, F16, BF16:
+		return 2
+	case Uint32, Int32, F32:
+		return 4
+	case Uint64, Int64, F64:
+		return 8
+	}
+	return 0
+}
+
+// Tensor says where the elements of one tensor lie.
+type Tensor struct {
+	Name  string
+	DType DType
+	Shape []int // empty for a scalar
+	// Offset is counted in bytes from the start of the file (not of the data), Length is in bytes.
+	Offset, Length int64
+	// Path is the file that holds the elements: of a sharded model each tensor has its own.
+	Path string
+}
+
+// Elements is the number of elements.
+func (t Tensor) Elements() int {
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+// File is a checked safetensors file, or a checked set of shards. It holds no open handle.
+type File struct {
+	// Path is the file that was opened; of a sharded model, its index.
+	Path string
+	// Metadata is the free text of the header's __metadata__ entry.
+	Metadata map[string]string
+
+	tensors map[string]Tensor
+	names   []string
+}
+
+// MaxHeaderBytes bounds the header: at about 100 bytes a tensor it is room for more than 100,000 tensors.
+const MaxHeaderBytes = 16 << 20
+
+// Open reads and checks the header of a safetensors file. Errors name the file and what is wrong with it.
+func Open(path string) (*File, error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := Parse(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	file.Path = path
+	for name, t := range file.tensors {
+		t.Path = path
+		file.tensors[name] = t
+	}
+	return file, nil
+}
+
+// Parse reads and checks the header of a safetensors file of size bytes.
+func Parse(r io.ReaderAt, size int64) (*File, error) {
+	const prefix = 8
+	if size < prefix {
+		return nil, fmt.Errorf("not a safetensors file: %d bytes are too few for the length of a header", size)
+	}
+	var length [prefix]byte
+	if _, err := io.ReadFull(io.NewSectionReader(r, 0, prefix), length[:]); err != nil {
+		return nil, fmt.Errorf("cannot read the length of the header: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > uint64(size-prefix) {
+		return nil, fmt.Errorf("damaged, cut short or not a safetensors file: the header claims %d bytes, the file has %d after its length", n, size-prefix)
+	}
+	if n > MaxHeaderBytes {
+		return nil, fmt.Errorf("the header claims %d bytes, more than the %d that are accepted", n, MaxHeaderBytes)
+	}
+	header := make([]byte, n)
+	if _, err := io.ReadFull(io.NewSectionReader(r, prefix, int64(n)), header); err != nil {
+		return nil, fmt.Errorf("cannot read the header: %w", err)
+	}
+	return parseHeader(header, prefix+int64(n), size)
+}
+
+// Tensor finds a tensor by name.
+func (f *File) Tensor(name string) (Tensor, bool) {
+	t, ok := f.tensors[name]
+	return t, ok
+}
+
+// Names lists the tensors in the order of their bytes (of shards: shard by shard). Callers must not modify it.
+func (f *File) Names() []string { return f.names }
+
+// index fills the name list in file order.
+func (f *File) index() {
+	f.names = make([]string, 0, len(f.tensors))
+	for name := range f.tensors {
+		f.names = append(f.names, name)
+	}
+	slices.SortFunc(f.names, func(a, b string) int {
+		x, y := f.tensors[a], f.tensors[b]
+		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length), strings.Compare(a, b))
+	})
+}

@@ -1,0 +1,559 @@
+package safetensors_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"infill/internal/safetensors"
+)
+
+// raw builds a file from a header as it is given and a number of data bytes.
+func raw(header string, data int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	b = append(b, header...)
+	return append(b, make([]byte, data)...)
+}
+
+func parse(b []byte) (*safetensors.File, error) {
+	return safetensors.Parse(bytes.NewReader(b), int64(len(b)))
+}
+
+func TestParse(t *testing.T) {
+	header := `{"__metadata__":{"format":"pt"},` +
+		`"b":{"dtype":"F32","shape":[2,3],"data_offsets":[4,28]},` +
+		`"a":{"data_offsets":[0,4],"shape":[2],"dtype":"F16"},` +
+		`"none":{"dtype":"I64","shape":[0,7],"data_offsets":[28,28]},` +
+		`"scalar":{"dtype":"U8","shape":[],"data_offsets":[28,29]}}  `
+	file, err := parse(raw(header, 29))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := int64(8 + len(header))
+	var found []safetensors.Tensor
+	for _, name := range file.Names() {
+		tensor, ok := file.Tensor(name)
+		if !ok {
+			t.Fatalf("Tensor(%q) is not there, but Names lists it", name)
+		}
+		found = append(found, tensor)
+	}
+	want := []safetensors.Tensor{
+		{Name: "a", DType: safetensors.F16, Shape: []int{2}, Offset: start, Length: 4},
+		{Name: "b", DType: safetensors.F32, Shape: []int{2, 3}, Offset: start + 4, Length: 24},
+		{Name: "none", DType: safetensors.Int64, Shape: []int{0, 7}, Offset: start + 28},
+		{Name: "scalar", DType: safetensors.Uint8, Shape: []int{}, Offset: start + 28, Length: 1},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("tensors (-want +found):\n%s", diff)
+	}
+	if got := file.Metadata["format"]; got != "pt" {
+		t.Errorf("metadata format = %q, want pt", got)
+	}
+	if _, ok := file.Tensor("c"); ok {
+		t.Error("Tensor finds a name that is not in the file")
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	// entry is a header of one tensor "t".
+	entry := func(dtype, shape, offsets string) string {
+		return fmt.Sprintf(`{"t":{"dtype":%q,"shape":%s,"data_offsets":%s}}`, dtype, shape, offsets)
+	}
+	length := func(n uint64, rest int) []byte {
+		return append(binary.LittleEndian.AppendUint64(nil, n), make([]byte, rest)...)
+	}
+	for _, c := range []struct {
+		name string
+		file []byte
+		want string // part of the error
+	}{
+		{"empty file", nil, "0 bytes are too few"},
+		{"seven bytes", make([]byte, 7), "7 bytes are too few"},
+		{"header length past the end", length(100, 50), "claims 100 bytes, the file has 50"},
+		{"header length of 2^64-1", length(math.MaxUint64, 50), "the file has 50"},
+		{"header length of 2^63", length(1<<63, 50), "the file has 50"},
+		{"empty header", raw("", 0), "does not begin with {"},
+		{"white space first", raw(" {}", 0), "does not begin with {"},
+		{"array", raw("[]", 0), "does not begin with {"},
+		{"zip archive", raw("PK\x03\x04", 10), "does not begin with {"},
+		{"cut JSON", raw(`{"t":{"dtype":"F32"`, 0), "not valid JSON"},
+		{"not JSON", raw(`{t:1}`, 0), "not valid JSON"},
+		{"text after the header", raw(`{}x`, 0), "'x' follows the closing }"},
+		{"second object", raw(`{}{}`, 0), "'{' follows the closing }"},
+		{"invalid UTF-8", raw("{\"\xff\":1}", 0), "not valid UTF-8"},
+		{"tensor is a number", raw(`{"t":1}`, 0), `tensor "t": byte 6: 1 where { belongs`},
+		{"tensor is an array", raw(`{"t":[]}`, 0), "where { belongs"},
+		{"deep nesting", raw(`{"t":`+strings.Repeat("[", 100000)+strings.Repeat("]", 100000)+`}`, 0), "where { belongs"},
+		{"deep nesting in a shape", raw(`{"t":{"shape":`+strings.Repeat("[", 100000)+`}`, 0), "where a number belongs"},
+		{"deep nesting in metadata", raw(`{"__metadata__":{"a":`+strings.Repeat(`{"a":`, 1000)+`}`, 0), "where a string belongs"},
+		{"metadata is text", raw(`{"__metadata__":"pt"}`, 0), "where { belongs"},
+		{"metadata twice", raw(`{"__metadata__":{},"__metadata__":{}}`, 0), "__metadata__ appears twice"},
+		{"metadata key twice", raw(`{"__metadata__":{"a":"1","a":"2"}}`, 0), `key "a" appears twice`},
+		{"tensor twice", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
+		{"tensor twice, once escaped", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0074":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
+		{"dtype twice", raw(`{"t":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "dtype appears twice"},
+		{"shape twice", raw(`{"t":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}}`, 1), "shape appears twice"},
+		{"offsets twice", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"data_offsets":[0,1]}}`, 1), "data_offsets appears twice"},
+		{"no dtype", raw(`{"t":{"shape":[1],"data_offsets":[0,1]}}`, 1), "dtype is missing"},
+		{"no shape", raw(`{"t":{"dtype":"U8","data_offsets":[0,1]}}`, 1), "shape is missing"},
+		{"no offsets", raw(`{"t":{"dtype":"U8","shape":[1]}}`, 1), "data_offsets is missing"},
+		{"unknown key", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"device":"cpu"}}`, 1), `unknown key "device"`},
+		{"unknown type", raw(entry("F24", "[1]", "[0,3]"), 3), `element type "F24" is not known`},
+		{"type is null", raw(`{"t":{"dtype":null,"shape":[1],"data_offsets":[0,1]}}`, 1), "where a string belongs"},
+		{"negative dimension", raw(entry("U8", "[-1]", "[0,1]"), 1), "-1 is not a size"},
+		{"fraction", raw(entry("U8", "[1.5]", "[0,1]"), 1), "1.5 is not a size"},
+		{"exponent", raw(entry("U8", "[1e0]", "[0,1]"), 1), "1e0 is not a size"},
+		{"dimension of 2^64", raw(entry("U8", "[18446744073709551616]", "[0,0]"), 0), "18446744073709551616 is not a size"},
+		{"product of 2^64", raw(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0), "more than 64 bits can count"},
+		{"product of 2^63", raw(entry("U16", "[4611686018427387904]", "[0,0]"), 0), "more than 64 bits can count"},
+		{"product that wraps to 4", raw(entry("F32", "[4611686018427387905]", "[0,4]"), 4), "more than 64 bits can count"},
+		{"overflow hidden by a zero", raw(entry("U8", "[4294967296,4294967296,0]", "[0,0]"), 0), "more than 64 bits can count"},
+		{"too many dimensions", raw(entry("U8", "["+strings.Repeat("1,", 40)+"1]", "[0,1]"), 1), "shape: more than 32 numbers"},
+		{"one offset", raw(entry("U8", "[1]", "[0]"), 1), "data_offsets has 1 numbers"},
+		{"three offsets", raw(entry("U8", "[1]", "[0,1,2]"), 1), "data_offsets: more than 2 numbers"},
+		{"offsets reversed", raw(entry("U8", "[1]", "[1,0]"), 1), "outside the file"},
+		{"offsets past the end", raw(entry("U8", "[9]", "[0,9]"), 8), "outside the file, which has 8 bytes"},
+		{"offsets of 2^62", raw(entry("U8", "[1]", "[4611686018427387904,4611686018427387905]"), 1), "outside the file"},
+		{"shape and offsets disagree", raw(entry("F32", "[2]", "[0,4]"), 4), "takes 8 bytes, data_offsets give 4"},
+		{"hole at the start", raw(entry("U8", "[1]", "[1,2]"), 2), "no tensor holds the bytes"},
+		{"hole in the middle", raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), `before tensor "b"`},
+		{"overlap", raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3), `tensor "b" begins at byte`},
+		{"same bytes twice", raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 2), `tensor "b" begins at byte`},
+		{"bytes after the last tensor", raw(entry("U8", "[1]", "[0,1]"), 2), "the tensors end at byte"},
+		{"file cut by one byte", raw(entry("U8", "[2]", "[0,2]"), 1), "outside the file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file, err := parse(c.file)
+			if err == nil {
+				t.Fatalf("no error; tensors: %q", file.Names())
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %q does not say %q", err, c.want)
+			}
+			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+				t.Errorf("error is not one short line: %q", err)
+			}
+		})
+	}
+}
+
+// endless claims to be a very large file, and counts what is read of it.
+type endless struct {
+	head []byte
+	read int
+}
+
+func (e *endless) ReadAt(p []byte, offset int64) (int, error) {
+	e.read += len(p)
+	n := 0
+	if offset < int64(len(e.head)) {
+		n = copy(p, e.head[offset:])
+	}
+	clear(p[n:])
+	return len(p), nil
+}
+
+func TestParseRefusesLargeHeaderUnread(t *testing.T) {
+	e := &endless{head: binary.LittleEndian.AppendUint64(nil, 1<<40)}
+	_, err := safetensors.Parse(e, 1<<50)
+	if err == nil || !strings.Contains(err.Error(), "claims 1099511627776 bytes, more than the 16777216") {
+		t.Errorf("error %v does not name the claimed and the accepted size", err)
+	}
+	if e.read != 8 {
+		t.Errorf("%d bytes were read, want only the 8 of the length", e.read)
+	}
+}
+
+// A large tensor that the file really has room for is only located, never read.
+func TestParseLeavesDataUnread(t *testing.T) {
+	const size = 1 << 45
+	header := fmt.Sprintf(`{"t":{"dtype":"F64","shape":[%d],"data_offsets":[0,%d]}}`, size/8, size)
+	e := &endless{head: raw(header, 0)}
+	file, err := safetensors.Parse(e, int64(len(e.head))+size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tensor, _ := file.Tensor("t"); tensor.Length != size {
+		t.Errorf("length %d, want %d", tensor.Length, int64(size))
+	}
+	if e.read != len(e.head) {
+		t.Errorf("%d bytes were read, want the %d of length and header", e.read, len(e.head))
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "some.safetensors")
+	if _, err := safetensors.Open(path); !os.IsNotExist(err) {
+		t.Errorf("missing file: error %v does not say so", err)
+	}
+	if _, err := safetensors.Open(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("folder: error %v does not say that it is not a file", err)
+	}
+	if err := os.WriteFile(path, raw(`{"t":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}`, 2), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := safetensors.Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+		t.Errorf("cut file: error %v does not begin with the path", err)
+	}
+}
+
+func TestFloats(t *testing.T) {
+	values := []float64{0, 1, -2.5, 65504, 0x1p-24, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}
+	write := func(dtype safetensors.DType, content []byte, n int) *safetensors.File {
+		return store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{n}, Content: bytes.NewReader(content)})
+	}
+	for _, c := range []struct {
+		dtype safetensors.DType
+		exact []float64
+	}{
+		{safetensors.F16, values},
+		{safetensors.BF16, []float64{0, 1, -2.5, 65536, 0x1p-133, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}},
+		{safetensors.F32, append([]float64{0x1p-149, math.MaxFloat32, 1.0000001192092896}, values...)},
+		{safetensors.F64, append([]float64{0x1p-149, math.MaxFloat32, 1.0000001192092896}, values...)},
+	} {
+		t.Run(string(c.dtype), func(t *testing.T) {
+			content, err := safetensors.Encode(c.dtype, c.exact)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := write(c.dtype, content, len(c.exact))
+			wide, err := file.Float64s("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			narrow, err := file.Float32s("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range c.exact {
+				if math.Float64bits(wide[i]) != math.Float64bits(want) {
+					t.Errorf("Float64s[%d] = %g, want %g", i, wide[i], want)
+				}
+				if math.Float32bits(narrow[i]) != math.Float32bits(float32(want)) {
+					t.Errorf("Float32s[%d] = %g, want %g", i, narrow[i], want)
+				}
+			}
+		})
+	}
+	t.Run("integers are refused", func(t *testing.T) {
+		file := write(safetensors.Int8, []byte{1, 2}, 2)
+		if _, err := file.Float64s("x"); err == nil || !strings.Contains(err.Error(), `tensor "x" holds I8`) {
+			t.Errorf("error %v does not name the tensor and its type", err)
+		}
+	})
+	t.Run("unknown name", func(t *testing.T) {
+		file := write(safetensors.Int8, []byte{1, 2}, 2)
+		if _, err := file.Float32s("y"); err == nil || !strings.Contains(err.Error(), `no tensor "y"`) {
+			t.Errorf("error %v does not name the tensor", err)
+		}
+	})
+}
+
+// Every F16 and BF16 pattern widens to the number that the formats define, sign · 2^exponent · fraction.
+func TestHalfPrecisionByDefinition(t *testing.T) {
+	for _, c := range []struct {
+		dtype    safetensors.DType
+		fraction int // bits
+		bias     int
+	}{{safetensors.F16, 10, 15}, {safetensors.BF16, 7, 127}} {
+		t.Run(string(c.dtype), func(t *testing.T) {
+			var content []byte
+			for b := range 1 << 16 {
+				content = binary.LittleEndian.AppendUint16(content, uint16(b))
+			}
+			file := store(t, safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: bytes.NewReader(content)})
+			found, err := file.Float64s("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			top := 1<<(15-c.fraction) - 1
+			for b, got := range found {
+				exponent, fraction := b>>c.fraction&top, float64(b&(1<<c.fraction-1))/float64(int(1)<<c.fraction)
+				want := math.Ldexp(1+fraction, exponent-c.bias)
+				switch {
+				case exponent == 0:
+					want = math.Ldexp(fraction, 1-c.bias)
+				case exponent == top && fraction == 0:
+					want = math.Inf(1)
+				case exponent == top:
+					if !math.IsNaN(got) {
+						t.Fatalf("%04x = %g, want NaN", b, got)
+					}
+					continue
+				}
+				if b>>15 == 1 {
+					want = -want
+				}
+				if math.Float64bits(got) != math.Float64bits(want) {
+					t.Fatalf("%04x = %g, want %g", b, got, want)
+				}
+			}
+		})
+	}
+}
+
+// Encoding rounds to a neighbour that is at least as near as both next ones, and ties go to the even pattern.
+func TestEncodeRoundsToNearest(t *testing.T) {
+	for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16} {
+		t.Run(string(dtype), rapid.MakeCheck(func(t *rapid.T) {
+			v := float64(rapid.Float32Range(-60000, 60000).Draw(t, "v"))
+			content, err := safetensors.Encode(dtype, []float64{v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bits := binary.LittleEndian.Uint16(content)
+			at := func(b uint16) float64 {
+				var neighbour []byte
+				neighbour = binary.LittleEndian.AppendUint16(neighbour, b)
+				return widen(t, dtype, neighbour)
+			}
+			miss := math.Abs(at(bits) - v)
+			neighbours := []uint16{bits + 1}
+			if bits&0x7fff != 0 {
+				neighbours = append(neighbours, bits-1)
+			}
+			for _, n := range neighbours {
+				other := math.Abs(at(n) - v)
+				if other < miss || other == miss && bits&1 == 1 {
+					t.Fatalf("%g became %g (%04x), but %g (%04x) is nearer or even", v, at(bits), bits, at(n), n)
+				}
+			}
+		}))
+	}
+	t.Run("NaN", func(t *testing.T) {
+		for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64} {
+			// The payload of this NaN is all in the bits that are cut off.
+			content, err := safetensors.Encode(dtype, []float64{float64(math.Float32frombits(0x7f800001))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: bytes.NewReader(content)})
+			if v, err := file.Float64s("x"); err != nil || !math.IsNaN(v[0]) {
+				t.Errorf("%s: %v, %v, want NaN", dtype, v, err)
+			}
+		}
+	})
+}
+
+// widen decodes a 16-bit pattern by definition.
+func widen(t *rapid.T, dtype safetensors.DType, b []byte) float64 {
+	bits := int(binary.LittleEndian.Uint16(b))
+	fractionBits, bias := 10, 15
+	if dtype == safetensors.BF16 {
+		fractionBits, bias = 7, 127
+	}
+	exponent := bits & 0x7fff >> fractionBits
+	fraction := float64(bits&(1<<fractionBits-1)) / float64(int(1)<<fractionBits)
+	v := math.Ldexp(1+fraction, exponent-bias)
+	if exponent == 0 {
+		v = math.Ldexp(fraction, 1-bias)
+	}
+	if bits>>15 == 1 {
+		v = -v
+	}
+	return v
+}
+
+// store writes tensors to a file and opens it.
+func store(t testing.TB, tensors ...safetensors.Data) *safetensors.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, nil, tensors); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestWriteReadsBack(t *testing.T) {
+	dtypes := []safetensors.DType{safetensors.Bool, safetensors.Uint8, safetensors.Int8, safetensors.F8E4M3, safetensors.F8E5M2, safetensors.Uint16, safetensors.Int16,
+		safetensors.F16, safetensors.BF16, safetensors.Uint32, safetensors.Int32, safetensors.F32, safetensors.Uint64, safetensors.Int64, safetensors.F64}
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfDistinct(rapid.String().Filter(func(s string) bool { return s != "__metadata__" && strings.ToValidUTF8(s, "") == s }), rapid.ID[string]).Draw(t, "names")
+		metadata := rapid.MapOf(rapid.StringMatching(`[a-zé"\\]{0,8}`), rapid.StringMatching(`[a-zé"\\<]{0,8}`)).Draw(t, "metadata")
+		contents := map[string][]byte{}
+		var tensors []safetensors.Data
+		for _, name := range names {
+			d := safetensors.Data{Name: name, DType: rapid.SampledFrom(dtypes).Draw(t, "dtype"), Shape: rapid.SliceOfN(rapid.IntRange(0, 4), 0, 4).Draw(t, "shape")}
+			n := int(d.DType.Size())
+			for _, s := range d.Shape {
+				n *= s
+			}
+			contents[name] = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "content")
+			d.Content = bytes.NewReader(contents[name])
+			tensors = append(tensors, d)
+		}
+		var b bytes.Buffer
+		if err := safetensors.Write(&b, metadata, tensors); err != nil {
+			t.Fatal(err)
+		}
+		file, err := parse(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(metadata, file.Metadata, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("metadata (-written +read):\n%s", diff)
+		}
+		if len(file.Names()) != len(tensors) {
+			t.Fatalf("%d tensors were written, %d read", len(tensors), len(file.Names()))
+		}
+		for _, d := range tensors {
+			found, ok := file.Tensor(d.Name)
+			if !ok || found.DType != d.DType || !slices.Equal(found.Shape, d.Shape) {
+				t.Fatalf("tensor %q: found %+v, wrote %+v", d.Name, found, d)
+			}
+			if got := b.Bytes()[found.Offset : found.Offset+found.Length]; !bytes.Equal(got, contents[d.Name]) {
+				t.Fatalf("tensor %q: other bytes came back", d.Name)
+			}
+			if found.Length > 0 && found.Offset%found.DType.Size() != 0 {
+				t.Fatalf("tensor %q lies at %d, which is not aligned to %s", d.Name, found.Offset, found.DType)
+			}
+		}
+	})
+}
+
+func TestWriteRefuses(t *testing.T) {
+	one := func(name string, dtype safetensors.DType, shape []int, content string) safetensors.Data {
+		return safetensors.Data{Name: name, DType: dtype, Shape: shape, Content: strings.NewReader(content)}
+	}
+	for _, c := range []struct {
+		name    string
+		tensors []safetensors.Data
+		want    string
+	}{
+		{"content too short", []safetensors.Data{one("a", safetensors.Uint8, []int{3}, "xy")}, `tensor "a": content ends after 2 of 3 bytes`},
+		{"content too long", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "xy")}, `tensor "a": content is longer than the 1 bytes`},
+		{"given twice", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "x"), one("a", safetensors.F16, []int{1}, "xy")}, `tensor "a" is given twice`},
+		{"reserved name", []safetensors.Data{one("__metadata__", safetensors.Uint8, []int{1}, "x")}, "cannot be named __metadata__"},
+		{"unknown type", []safetensors.Data{one("a", "F24", []int{1}, "xyz")}, `element type "F24" is not known`},
+		{"negative", []safetensors.Data{one("a", safetensors.Uint8, []int{-1}, "")}, "negative dimension"},
+		{"overflow", []safetensors.Data{one("a", safetensors.Uint8, []int{1 << 40, 1 << 40}, "")}, "too large"},
+		{"overflow of the sum", []safetensors.Data{one("a", safetensors.Uint8, []int{1 << 62}, ""), one("b", safetensors.Uint8, []int{1 << 62}, "")}, `tensor "b": shape [4611686018427387904] of U8 is too large`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := safetensors.Write(io.Discard, nil, c.tensors)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// FuzzParse: whatever the bytes, parsing ends without a panic, and what is accepted holds together.
+func FuzzParse(f *testing.F) {
+	f.Add(raw(`{}`, 0))
+	f.Add(raw(`{"__metadata__":{"format":"pt"},"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[],"data_offsets":[4,8]}}   `, 8))
+	f.Add(raw(`{"t":{"dtype":"U8","shape":[0,9],"data_offsets":[0,0]}}`, 0))
+	f.Add(raw(`{"t":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff{}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file, err := parse(b)
+		if err != nil {
+			return
+		}
+		covered := make([]bool, len(b))
+		first := int64(8) + int64(binary.LittleEndian.Uint64(b))
+		for _, name := range file.Names() {
+			tensor, ok := file.Tensor(name)
+			if !ok || tensor.Name != name {
+				t.Fatalf("Names lists %q, Tensor gives %+v", name, tensor)
+			}
+			if tensor.Length != int64(tensor.Elements())*tensor.DType.Size() {
+				t.Fatalf("%+v: the length is not that of the shape", tensor)
+			}
+			for i := tensor.Offset; i < tensor.Offset+tensor.Length; i++ {
+				if i < first || covered[i] {
+					t.Fatalf("%+v: byte %d is of the header or of another tensor", tensor, i)
+				}
+				covered[i] = true
+			}
+		}
+		for i := first; i < int64(len(b)); i++ {
+			if !covered[i] {
+				t.Fatalf("byte %d belongs to no tensor", i)
+			}
+		}
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	var tensors []safetensors.Data
+	for i := range 200 {
+		tensors = append(tensors, safetensors.Data{Name: fmt.Sprintf("bert.encoder.layer.%d.attention.output.dense.weight", i), DType: safetensors.F16, Shape: []int{4, 4}, Content: bytes.NewReader(make([]byte, 32))})
+	}
+	path := store(b, tensors...).Path
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := safetensors.Open(path); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestOpenShards(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one := func(name string, value byte) []byte {
+		var b bytes.Buffer
+		if err := safetensors.Write(&b, nil, []safetensors.Data{{Name: name, DType: safetensors.Uint8, Shape: []int{1}, Content: bytes.NewReader([]byte{value})}}); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	a := write("1.safetensors", one("a", 1))
+	b := write("2.safetensors", one("b", 2))
+	file, err := safetensors.OpenShards(write("model.safetensors.index.json", []byte(`{"metadata":{"total_size":2},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(file.Paths(), []string{a, b}) || !slices.Equal(file.Names(), []string{"a", "b"}) {
+		t.Errorf("paths %q, names %q", file.Paths(), file.Names())
+	}
+	for name, want := range map[string]byte{"a": 1, "b": 2} {
+		tensor, ok := file.Tensor(name)
+		if content, err := tensor.Bytes(); !ok || err != nil || !bytes.Equal(content, []byte{want}) {
+			t.Errorf("%s holds %v, %v", name, content, err)
+		}
+	}
+	for _, c := range []struct{ name, index, want string }{
+		{"no JSON", "{", "not a valid index"},
+		{"no map", `{"metadata":{}}`, "weight_map is missing or empty"},
+		{"map of numbers", `{"weight_map":{"a":1}}`, "not a valid index"},
+		{"parent folder", `{"weight_map":{"a":"../1.safetensors"}}`, "is not the name of a .safetensors file beside the index"},
+		{"absolute", `{"weight_map":{"a":"/1.safetensors"}}`, "is not the name of a .safetensors file beside the index"},
+		{"back slash", `{"weight_map":{"a":"x\\1.safetensors"}}`, "is not the name of a .safetensors file beside the index"},
+		{"other file", `{"weight_map":{"a":"passwords"}}`, "is not the name of a .safetensors file beside the index"},
+		{"no such shard", `{"weight_map":{"a":"3.safetensors"}}`, "3.safetensors: no such file"},
+		{"tensor in another shard", `{"weight_map":{"a":"2.safetensors"}}`, `tensor "a" is not in 2.safetensors, where the index has it`},
+	} {
+		if _, err := safetensors.OpenShards(write("bad.safetensors.index.json", []byte(c.index))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
+		}
+	}
+}
