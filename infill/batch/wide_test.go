@@ -12,6 +12,9 @@ import (
 
 // TestWideTables: a table of eight times as many columns takes about eight times as long, not 64 times.
 func TestWideTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes its time under the race detector")
+	}
 	const narrow, wide, rows = 500, 4000, 10
 	for _, c := range []struct{ in, out string }{{"in.csv", "out.tsv"}, {"in.csv", "out.parquet"}, {"in.parquet", "out.csv"}, {"in.jsonl", "out.jsonl"}} {
 		t.Run(c.in+" to "+c.out, func(t *testing.T) {
