@@ -93,10 +93,7 @@ func (o *learnImages) register(f *flag.FlagSet) {
 const maxListed = 16
 
 func (o *learnImages) plan(context.Context) (*plan, error) {
-	if err := checkedSpecs(o.samplers); err != nil {
-		return nil, err
-	}
-	if err := o.training.check(); err != nil {
+	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
 	switch {
@@ -137,12 +134,7 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 		curves: []curve{{"difference", "update", "mean U of data less that of chains"}},
 	}
 	for _, spec := range o.samplers {
-		for repeat := range o.repeats {
-			p.cells = append(p.cells, cell{
-				labels: []parameter{{"sampler", spec.Label}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-				run:    func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) },
-			})
-		}
+		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) }, "sampler", spec.Label)
 	}
 	return p, nil
 }
@@ -223,23 +215,12 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test
 	pixels := data.rows * data.columns
 	trainGreys, testGreys := data.pixels, test.pixels
 	if data == test && o.data != "bars-and-stripes" {
-		trainGreys, testGreys = nil, nil
-		for n, i := range b.streams("split", 1)[0].Perm(data.count()) {
-			image := data.pixels[i*pixels : (i+1)*pixels]
-			if n < data.count()/5 {
-				testGreys = append(testGreys, image...)
-			} else {
-				trainGreys = append(trainGreys, image...)
-			}
-		}
+		train, test := dealt(data, data.pixels, b)
+		trainGreys, testGreys = slices.Concat(train...), slices.Concat(test...)
 	}
 	examples := data.binary(trainGreys, o.dynamic, b.streams("pixels", 1)[0])
 	tests := test.binary(testGreys, o.dynamic, b.streams("test pixels", 1)[0])
-	rows := make([][]int, len(examples)/pixels)
-	for i := range rows {
-		rows[i] = examples[i*pixels : (i+1)*pixels]
-	}
-	laws := pixelMeans(rows, pixels)
+	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)), pixels)
 
 	network, err := o.open(ctx, NetworkShape{data.rows, data.columns, o.features, o.blocks, o.downsampling})
 	if err != nil {
