@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -145,7 +144,7 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 type deepEnergy struct {
 	network    Network
 	weights    []float64
-	base       [][]float64 // logarithms, [pixels][2]
+	base       base
 	categories []int
 	scratch    []float64
 }
@@ -156,27 +155,15 @@ var (
 )
 
 func newDeepEnergy(network Network, laws [][]float64) *deepEnergy {
-	d := &deepEnergy{network: network, weights: make([]float64, network.Weights()), categories: slices.Repeat([]int{2}, len(laws))}
-	for _, law := range laws {
-		d.base = append(d.base, []float64{math.Log(law[0]), math.Log(law[1])})
-	}
-	return d
+	return &deepEnergy{network: network, weights: make([]float64, network.Weights()), base: newBase(laws), categories: slices.Repeat([]int{2}, len(laws))}
 }
 
 func (d *deepEnergy) Categories() []int { return d.categories }
 
-// logBase is log base of one image.
-func (d *deepEnergy) logBase(state []int) (sum float64) {
-	for j, v := range state {
-		sum += d.base[j][v]
-	}
-	return sum
-}
-
 func (d *deepEnergy) addBase(states []int, energy []float64) {
 	n := len(d.base)
 	for c := range energy {
-		energy[c] += d.logBase(states[c*n : (c+1)*n])
+		energy[c] += d.base.log(states[c*n : (c+1)*n])
 	}
 }
 
@@ -340,7 +327,7 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	}
 	independent, n := 0.0, len(laws)
 	for c := range len(tests) / n {
-		independent += model.logBase(tests[c*n : (c+1)*n])
+		independent += model.base.log(tests[c*n : (c+1)*n])
 	}
 	b.number("independent", independent/float64(len(tests)/n))
 	b.number("seconds", b.seconds())
