@@ -46,7 +46,7 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 		tokens, empty := 0, 0
 		groups := make(map[string]int)
 		for i, text := range h.Sentences {
-			words := o.Tokenisation.Hypothesis(text)
+			words := o.Tokenisation.hypothesis(text)
 			tokens += len(words)
 			empty += indicator(len(words) == 0)
 			number := i

@@ -211,7 +211,7 @@ func TestTokenisations(t *testing.T) {
 			if err := json.Unmarshal(c[string(tokenisation)], &want); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want.Hypothesis, tokenisation.Hypothesis(text)); diff != "" {
+			if diff := cmp.Diff(want.Hypothesis, tokenisation.hypothesis(text)); diff != "" {
 				t.Errorf("%s hypothesis %q (-want +got):\n%s", tokenisation, text, diff)
 			}
 			if diff := cmp.Diff(want.Reference, tokenisation.Reference(text)); diff != "" {

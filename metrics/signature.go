@@ -13,8 +13,8 @@ type Signature [][2]string // keys and values; neither holds a bar, and the key 
 // String is the long form, "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…".
 func (s Signature) String() string { return s.join(nil) }
 
-// Short is the same with short keys, "m:self-bleu|t:whitespace|n:4|…".
-func (s Signature) Short() string { return s.join(shortKeys()) }
+// short is the same with short keys, "m:self-bleu|t:whitespace|n:4|…".
+func (s Signature) short() string { return s.join(shortKeys()) }
 
 func (s Signature) join(names map[string]string) string {
 	parts := make([]string, len(s))
@@ -24,7 +24,7 @@ func (s Signature) join(names map[string]string) string {
 	return strings.Join(parts, "|")
 }
 
-// shortKeys are the keys of [Signature.Short].
+// shortKeys are the keys of [Signature.short].
 func shortKeys() map[string]string {
 	return map[string]string{
 		"metric": "m", "metrics": "m", "paired": "p", "tokenisation": "t", "bleu-n": "n", "smoothing": "s", "length": "l", "n": "g", "top": "k",
@@ -49,8 +49,8 @@ func (s *Signature) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Get returns the value of a key, empty where there is none.
-func (s Signature) Get(key string) string {
+// get returns the value of a key, empty where there is none.
+func (s Signature) get(key string) string {
 	for _, f := range s {
 		if f[0] == key {
 			return f[1]

@@ -37,8 +37,8 @@ func (t Tokenisation) normal() (Tokenisation, error) {
 	return t, nil
 }
 
-// Hypothesis returns the tokens of a generated sentence.
-func (t Tokenisation) Hypothesis(text string) []string {
+// hypothesis returns the tokens of a generated sentence.
+func (t Tokenisation) hypothesis(text string) []string {
 	switch cmp.Or(t, WhiteSpace) {
 	case BertGen:
 		return t.Reference(text)

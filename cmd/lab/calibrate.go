@@ -41,10 +41,9 @@ the same command goes on where it was ended. The first sentences are the same wh
 --sentences is: a smaller number makes the tables of what there is.`
 
 type calibrateOptions struct {
-	corpora                         []string // NAME=FILE
+	corpusOptions
 	sentences, candidates, drawings int
-	seed                            uint64
-	path, cells                     string
+	cells                           string
 }
 
 // mostBlanks is how many blanks a sentence gets at most.
@@ -57,23 +56,20 @@ const beamed = 4
 const mostTokens = 60
 
 func newCalibrate() *cobra.Command {
-	o := calibrateOptions{sentences: 500, candidates: 30, drawings: 12, seed: 1}
+	o := calibrateOptions{sentences: 500, candidates: 30, drawings: 12}
 	cmd := &cobra.Command{Use: "calibrate [MODEL]", Short: "Compare joint distributions of several blanks on held-out sentences", Long: calibrateLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if o.sentences < 4 || o.candidates < 2 || o.drawings < 2 {
 				return &usageError{errors.New("--sentences is at least 4, --candidates and --draws at least 2")}
 			}
-			return onCorpora(cmd, names, o.corpora, o.path, func(ctx context.Context, out io.Writer, model *language) error { return calibrate(ctx, out, model, o) })
+			return onCorpora(cmd, names, o.corpusOptions, func(ctx context.Context, out io.Writer, model *language) error { return calibrate(ctx, out, model, o) })
 		}}
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
+	o.register(f)
 	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus, drawn from the file")
 	f.IntVar(&o.candidates, "candidates", o.candidates, "likeliest words a blank that these are normalised over")
 	f.IntVar(&o.drawings, "draws", o.drawings, "weighted draws that normalise over three blanks and more")
-	f.Uint64Var(&o.seed, "seed", o.seed, "draws the sentences and words")
 	f.StringVar(&o.cells, "cells", "", "`FILE` that keeps what has been measured; the same command goes on from it")
-	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
 	return cmd
 }
 

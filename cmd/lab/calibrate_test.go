@@ -38,7 +38,7 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 		t.Fatalf("%d maskings, want %d", len(masked), want)
 	}
 	kinds := len(maskingKinds())
-	o := calibrateOptions{candidates: 30, drawings: 16, seed: 1}
+	o := calibrateOptions{candidates: 30, drawings: 16, corpusOptions: corpusOptions{seed: 1}}
 	var all []*cell
 	for at := 0; at < len(masked); at += kinds {
 		cells, err := model.cells(ctx, masked[at:at+kinds], o)

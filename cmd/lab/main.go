@@ -231,12 +231,6 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 	// Seconds are of one thread, so that kernels that spread large batches over
 	// the cores are compared with those that do not.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if e.folder != "" {
-		// Told before anything runs.
-		if err := os.MkdirAll(e.folder, 0o777); err != nil {
-			return fmt.Errorf("write to %s: %w", e.folder, err)
-		}
-	}
 	r, err := report()
 	if bar != nil {
 		_ = bar.Clear()

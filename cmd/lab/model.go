@@ -48,15 +48,13 @@ template, count as dependent. Probes of bias are the log-ratio of the probabilit
 of two sets of words.`
 
 type modelOptions struct {
-	corpora          []string // NAME=FILE
+	corpusOptions
 	sentences, words int
-	seed             uint64
-	path             string
 	list             bool
 }
 
 func newModel() *cobra.Command {
-	o := modelOptions{sentences: 2000, words: 6, seed: 1}
+	o := modelOptions{sentences: 2000, words: 6}
 	cmd := &cobra.Command{Use: "model [MODEL [BASELINE]]", Short: "Compare what language models know", Long: modelLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if len(names) == 0 {
@@ -71,13 +69,10 @@ func newModel() *cobra.Command {
 			return written(cmd, o.path, func(out io.Writer) error { return compareModels(cmd.Context(), out, names, o) })
 		}}
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
+	o.register(f)
 	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus, drawn from the file")
 	f.IntVar(&o.words, "words", o.words, "words masked in each sentence at most, one at a time")
-	f.Uint64Var(&o.seed, "seed", o.seed, "draws the sentences and words")
 	f.BoolVar(&o.list, "list", false, "also list every pair with the models that are right, and every cloze with their answers")
-	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
 	return cmd
 }
 

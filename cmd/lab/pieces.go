@@ -30,29 +30,24 @@ believes of such words; numbers of pieces are weighted as all words of the sente
 have them.`
 
 type piecesOptions struct {
-	corpora []string // NAME=FILE
-	words   int
-	seed    uint64
-	path    string
+	corpusOptions
+	words int
 }
 
 func newPieces() *cobra.Command {
-	o := piecesOptions{words: 60, seed: 1}
+	o := piecesOptions{words: 60}
 	cmd := &cobra.Command{Use: "pieces [MODEL]", Short: "Measure fills that are words of several pieces, and their prior", Long: piecesLong,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if o.words < 2 {
 				return &usageError{errors.New("--words is at least 2")}
 			}
-			return onCorpora(cmd, names, o.corpora, o.path, func(ctx context.Context, out io.Writer, model *language) error {
+			return onCorpora(cmd, names, o.corpusOptions, func(ctx context.Context, out io.Writer, model *language) error {
 				return measurePieces(ctx, out, model, o)
 			})
 		}}
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
+	o.register(f)
 	f.IntVar(&o.words, "words", o.words, "words of each number of pieces and corpus")
-	f.Uint64Var(&o.seed, "seed", o.seed, "draws the sentences and words")
-	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
 	return cmd
 }
 

@@ -120,8 +120,8 @@ type Summary struct {
 // 1. The zero value is the whole run.
 type Shard struct{ Index, Count int }
 
-// MaxShards is the largest number of parts.
-const MaxShards = 10000
+// maxShards is the largest number of parts.
+const maxShards = 10000
 
 // String is what UnmarshalText reads, "2/8", and "" for the whole run.
 func (s Shard) String() string {
@@ -143,8 +143,8 @@ func (s *Shard) UnmarshalText(text []byte) error {
 	switch {
 	case len(text) > 0 && (cmp.Or(err, err2) != nil || count < 1 || index < 1 || index > count):
 		return errors.New("I/N, the number of this part from 1 and that of all")
-	case count > MaxShards:
-		return fmt.Errorf("I/N with at most %d parts: make them larger", MaxShards)
+	case count > maxShards:
+		return fmt.Errorf("I/N with at most %d parts: make them larger", maxShards)
 	}
 	*s = Shard{index, count}
 	return nil

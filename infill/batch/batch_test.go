@@ -109,7 +109,7 @@ func inputs(t testing.TB) map[string]string {
 	jsonl := "\ufeff" + `{"id":1,"text":"the kettle sang"}` + "\n\n" + `{"id":2,"text":"wrong"}` + "\r\n{\n" + `{"id":"x","text":"a <b> & \"c\" é"}` + "\n" +
 		"{\"text\":\"caf\xe9\"}\n" + `{"id":{"page": [1, 2]},"text":"rain\nagain"}` + "\n" + `["text"]` + "\n" + `{"text":7}` + "\n" + `{"text":"last"}`
 	table := "id,text\r\n1,the kettle sang\r\n2,\"two\nlines, and \"\"quotes\"\"\"\r\n3\r\n4,5\" tall\r\n5,\"no end\r\n6,after it\r\n7,wrong\r\n8,\"last\""
-	lines := "the kettle sang\n\nwrong\ncaf\xe9\n" + strings.Repeat("x", MaxRecord+1) + "\nlast"
+	lines := "the kettle sang\n\nwrong\ncaf\xe9\n" + strings.Repeat("x", maxRecord+1) + "\nlast"
 	tabs := "id\ttext\n1\t\"the kettle sang\n2\n3\tlast\n"
 	type row struct {
 		ID   int64   `parquet:"id"`

@@ -148,9 +148,9 @@ func (f File) broken(err error) error {
 
 const bufferSize = 1 << 18
 
-// MaxRecord is the longest record that is read, in bytes, far above what a model
+// maxRecord is the longest record that is read, in bytes, far above what a model
 // takes in. Longer ones are left out without holding them in memory.
-const MaxRecord = 1 << 20
+const maxRecord = 1 << 20
 
 // Record is a record of the input.
 type Record struct {
@@ -226,7 +226,7 @@ func (s *splitter) next() (Record, error) {
 			if err == nil {
 				ahead, total, state = append(ahead, next), total+next.size, quotes(state, next.bytes)
 			}
-			if err == io.EOF || next.bytes == nil || total > MaxRecord || state == wrongCell {
+			if err == io.EOF || next.bytes == nil || total > maxRecord || state == wrongCell {
 				// The quote has no end: the line is wrong alone, and takes none with it.
 				s.pending, ahead = append(ahead, s.pending...), nil
 				break
@@ -240,7 +240,7 @@ func (s *splitter) next() (Record, error) {
 		s.line++
 		s.offset, r.size = s.offset+l.size, r.size+l.size
 		if l.bytes == nil {
-			r.Err = reject("longer than %d bytes: split it", MaxRecord)
+			r.Err = reject("longer than %d bytes: split it", maxRecord)
 		}
 		r.raw = append(r.raw, l.bytes...)
 	}
@@ -261,7 +261,7 @@ func (s *splitter) take() (piece, error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
 		p.size += int64(len(part))
-		if p.size <= MaxRecord {
+		if p.size <= maxRecord {
 			p.bytes = append(p.bytes, part...)
 		} else {
 			p.bytes = nil

@@ -19,7 +19,7 @@ import (
 // because a kernel asks for one of them again when β changes.
 type annealed struct {
 	target samplers.GradientTarget
-	base   [][]float64 // log-probabilities, [slots][categories]
+	base   base
 	beta   float64
 	known  [2]memory
 	turn   int
@@ -38,29 +38,37 @@ var (
 	_ samplers.ConditionalTarget = (*annealed)(nil)
 )
 
-func newAnnealed(target samplers.GradientTarget, base [][]float64) *annealed {
-	a := &annealed{target: target, wide: slices.Max(target.Categories())}
-	for _, law := range base {
+func newAnnealed(target samplers.GradientTarget, laws [][]float64) *annealed {
+	return &annealed{target: target, base: newBase(laws), wide: slices.Max(target.Categories())}
+}
+
+// base is a law of independent slots by its log-probabilities, [slots][categories].
+type base [][]float64
+
+func newBase(laws [][]float64) (b base) {
+	for _, law := range laws {
 		logs := make([]float64, len(law))
 		for v, p := range law {
 			logs[v] = math.Log(p)
 		}
-		a.base = append(a.base, logs)
+		b = append(b, logs)
 	}
-	return a
+	return b
 }
 
-func (a *annealed) Categories() []int { return a.target.Categories() }
-
-// logBase is log base of one state.
-func (a *annealed) logBase(state []int) (sum float64) {
+// log is the log-probability of one state.
+func (b base) log(state []int) (sum float64) {
 	for j, v := range state {
-		sum += a.base[j][v]
+		sum += b[j][v]
 	}
 	return sum
 }
 
-func (a *annealed) mix(state []int, u float64) float64 { return (1-a.beta)*a.logBase(state) + a.beta*u }
+func (a *annealed) Categories() []int { return a.target.Categories() }
+
+func (a *annealed) mix(state []int, u float64) float64 {
+	return (1-a.beta)*a.base.log(state) + a.beta*u
+}
 
 // Energy is of kernels that want no gradient, and remembers nothing.
 func (a *annealed) Energy(ctx context.Context, states []int, energy []float64) error {
@@ -177,8 +185,8 @@ const fewWeights = 0.2
 // log mean w has Z's expectation in w, not in its logarithm, which is on the low side.
 // The sampler's steps must leave π_β as it is, so it must be exact. The interval has
 // 95 %: the mean of the weights ± Student's t times its standard error.
-func annealedImportance(ctx context.Context, target samplers.GradientTarget, base [][]float64, o aisOptions, seed uint64, label string, tick func(step int) error) (*logNormaliser, error) {
-	path := newAnnealed(target, base)
+func annealedImportance(ctx context.Context, target samplers.GradientTarget, laws [][]float64, o aisOptions, seed uint64, label string, tick func(step int) error) (*logNormaliser, error) {
+	path := newAnnealed(target, laws)
 	kernel, err := o.spec.New(path, samplers.Streams(seed, label+" terms", 1)[0])
 	if err != nil {
 		return nil, err
@@ -186,7 +194,7 @@ func annealedImportance(ctx context.Context, target samplers.GradientTarget, bas
 	streams := samplers.Streams(seed, label, o.chains)
 	var starts []int
 	for _, r := range streams {
-		for _, law := range base {
+		for _, law := range laws {
 			starts = append(starts, drawFrom(law, r))
 		}
 	}
@@ -206,8 +214,7 @@ func annealedImportance(ctx context.Context, target samplers.GradientTarget, bas
 			return nil, err
 		}
 		for c, e := range state.Energy {
-			base := path.logBase(state.Position(c))
-			logw[c] += (path.beta - before) * (e - base) / path.beta
+			logw[c] += (path.beta - before) * (e - path.base.log(state.Position(c))) / path.beta
 		}
 		if err := kernel.Step(ctx, state, streams, &info); err != nil {
 			return nil, err

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -72,8 +71,8 @@ func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 }
 
 func (o *armGradients) plan(ctx context.Context) (*plan, error) {
-	if o.draws%6 != 0 {
-		return nil, refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", o.draws)
+	if err := checkEstimators(o.estimators, estimators(), o.draws, 6); err != nil {
+		return nil, err
 	}
 	p := &plan{
 		title: "estimators of the gradient of independent bits",
@@ -93,12 +92,7 @@ func (o *armGradients) plan(ctx context.Context) (*plan, error) {
 			if _, err := newEstimator(kind, target); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"estimator", kind}, {"target", name}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run:    func(ctx context.Context, b *bench) error { return o.measure(ctx, b, kind, target) },
-				})
-			}
+			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.measure(ctx, b, kind, target) }, "estimator", kind, "target", name)
 		}
 	}
 	return p, nil
@@ -181,8 +175,8 @@ func (o *armToy) register(f *flag.FlagSet) {
 }
 
 func (o *armToy) plan(context.Context) (*plan, error) {
-	if o.draws%6 != 0 {
-		return nil, refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", o.draws)
+	if err := checkEstimators(o.estimators, append(names{"exact"}, estimators()...), o.draws, 6); err != nil {
+		return nil, err
 	}
 	p := &plan{
 		title: "ascent of E[(z - p0)²] over one bit",
@@ -194,15 +188,7 @@ func (o *armToy) plan(context.Context) (*plan, error) {
 	}
 	for _, p0 := range o.p0 {
 		for _, kind := range o.estimators {
-			if kind != "exact" && !slices.Contains(estimators(), kind) {
-				return nil, refuse("estimators", "%q is not one of exact, %s", kind, strings.Join(estimators(), ", "))
-			}
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"estimator", kind}, {"p0", decimal(p0)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run:    func(ctx context.Context, b *bench) error { return o.climb(ctx, b, kind, p0) },
-				})
-			}
+			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.climb(ctx, b, kind, p0) }, "estimator", kind, "p0", decimal(p0))
 		}
 	}
 	return p, nil
@@ -279,8 +265,8 @@ func (o *armFills) register(f *flag.FlagSet) {
 }
 
 func (o *armFills) plan(context.Context) (*plan, error) {
-	if o.draws%2 != 0 {
-		return nil, refuse("evaluations", "%d is not even", o.draws)
+	if err := checkEstimators(o.estimators, estimators()[:3], o.draws, 2); err != nil {
+		return nil, err
 	}
 	p := &plan{
 		title: "independent words fitted to fills",
@@ -295,24 +281,14 @@ func (o *armFills) plan(context.Context) (*plan, error) {
 	opened := map[string]samplers.Target{}
 	for _, template := range o.templates {
 		for _, kind := range o.estimators {
-			if kind == "relax" || !slices.Contains(estimators(), kind) {
-				return nil, refuse("estimators", "%q is not one of arm, reinforce, leave-one-out", kind)
-			}
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"estimator", kind}, {"template", template}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run: func(ctx context.Context, b *bench) error {
-						if opened[template] == nil {
-							target, err := o.open(ctx, template)
-							if err != nil {
-								return refuse("templates", "%w", err)
-							}
-							opened[template] = target
-						}
-						return o.fit(ctx, b, kind, opened[template])
-					},
-				})
-			}
+			p.add(o.repeats, func(ctx context.Context, b *bench) (err error) {
+				if opened[template] == nil {
+					if opened[template], err = o.open(ctx, template); err != nil {
+						return refuse("templates", "%w", err)
+					}
+				}
+				return o.fit(ctx, b, kind, opened[template])
+			}, "estimator", kind, "template", template)
 		}
 	}
 	return p, nil

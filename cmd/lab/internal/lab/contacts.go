@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"infill/samplers"
 	"infill/samplers/targets"
 )
@@ -215,12 +213,7 @@ func (o sampledContacts) problem(ctx context.Context, seed uint64) (*Problem, er
 		p.Parameters = slices.DeleteFunc(p.Parameters, func(q parameter) bool { return q.Name == "model" })
 	}
 	for i := range protein.sites { // every site by its own field
-		law := slices.Clone(protein.field[i*protein.states : (i+1)*protein.states])
-		total := floats.LogSumExp(law)
-		for v, h := range law {
-			law[v] = math.Exp(h - total)
-		}
-		p.independent = append(p.independent, law)
+		p.independent = append(p.independent, softmax(protein.field[i*protein.states:(i+1)*protein.states]))
 	}
 	o.truth.seed = seed
 	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {

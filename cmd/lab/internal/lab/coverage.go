@@ -63,15 +63,8 @@ func (o *coverage) plan(context.Context) (*plan, error) {
 		if !samplers.Describe(spec.Name).Exact && spec.Name != "gibbs" {
 			return nil, refuse("samplers", "%s is not exact, and annealed importance sampling needs steps that are", spec.Name)
 		}
-		for _, steps := range o.steps {
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"sampler", spec.Label}, {"steps", strconv.Itoa(steps)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run:    func(ctx context.Context, b *bench) error { return o.count(ctx, b, spec, steps) },
-				})
-			}
-		}
 	}
+	p.trainings(o.samplers, o.steps, o.repeats, o.count)
 	return p, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -25,6 +26,20 @@ type estimator interface {
 // estimators lists them: ARM; the score-function estimator; the same with the mean of
 // the other draws as its baseline; and one with a relaxed control variate.
 func estimators() []string { return []string{"arm", "reinforce", "leave-one-out", "relax"} }
+
+// checkEstimators refuses names that are none of a list, and numbers of evaluations that are no
+// multiple, so that every estimator takes as many.
+func checkEstimators(names, of []string, evaluations, multiple int) error {
+	if evaluations%multiple != 0 {
+		return refuse("evaluations", "%d is not a multiple of %d, so that every estimator takes as many", evaluations, multiple)
+	}
+	for _, name := range names {
+		if !slices.Contains(of, name) {
+			return refuse("estimators", "%q is not one of %s", name, strings.Join(of, ", "))
+		}
+	}
+	return nil
+}
 
 func newEstimator(name string, target samplers.Target) (estimator, error) {
 	switch name {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat"
-
 	"infill/samplers"
 )
 
@@ -101,12 +99,8 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 	for _, m := range p.Truth.Means {
 		p.independent = append(p.independent, []float64{1 - m, m})
 	}
-	exact := &reference{Method: "exact", Samples: o.reference, set: newBinarySet(o.slots)}
-	exact.sample = func(n int, label string) ([]int, error) {
+	p.Reference = &reference{Method: "exact", Samples: o.reference, set: newBinarySet(o.slots), sample: func(n int, label string) ([]int, error) {
 		return target.Draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
-	}
-	exact.set.add(target.Draw(o.reference, samplers.Streams(o.seed, "reference", 1)[0]))
-	exact.self = stat.Mean(exact.set.rowMeans(exact.set), nil)
-	p.Reference = exact
-	return p, nil
+	}}
+	return p, p.Reference.draw()
 }

@@ -103,13 +103,28 @@ func parseIDX(text []byte) (*pictures, error) {
 	return p, nil
 }
 
-// Types of MATLAB's level 5 files (MathWorks, MAT-File Format).
-const (
-	matInt8, matUint8, matInt16, matUint16 = 1, 2, 3, 4
-	matInt32, matUint32, matSingle         = 5, 6, 7
-	matDouble                              = 9
-	matMatrix, matCompressed               = 14, 15
-)
+// Types of elements of MATLAB's level 5 files (MathWorks, MAT-File Format), and of their numbers.
+const matMatrix, matCompressed = 14, 15
+
+var matNumbers = map[uint32]func(data []byte) []float64{
+	1: numbersOf[int8], 2: numbersOf[uint8], 3: numbersOf[int16], 4: numbersOf[uint16],
+	5: numbersOf[int32], 6: numbersOf[uint32], 7: numbersOf[float32], 9: numbersOf[float64],
+}
+
+// numbersOf reads numbers of one type, none where they are more than the pixels that are read.
+func numbersOf[N int8 | uint8 | int16 | uint16 | int32 | uint32 | float32 | float64](data []byte) []float64 {
+	var one N
+	n := len(data) / binary.Size(one)
+	if n > maxPixels {
+		return nil
+	}
+	list := make([]float64, 0, n)
+	for len(list) < cap(list) {
+		n, _ := binary.Decode(data, binary.LittleEndian, &one) // there is as much
+		list, data = append(list, float64(one)), data[n:]
+	}
+	return list
+}
 
 // parseMatlab reads the first of the variables that the file has.
 func parseMatlab(text []byte, variables []string) (*pictures, error) {
@@ -219,31 +234,8 @@ func parseMatArray(data []byte) (a matArray, err error) {
 	if err != nil {
 		return a, err
 	}
-	size := map[uint32]int{matInt8: 1, matUint8: 1, matInt16: 2, matUint16: 2, matInt32: 4, matUint32: 4, matSingle: 4, matDouble: 8}[kind]
-	if size == 0 || len(numbers)/size > maxPixels {
-		return a, nil
-	}
-	for ; len(numbers) >= size; numbers = numbers[size:] {
-		x := 0.0
-		switch kind {
-		case matInt8:
-			x = float64(int8(numbers[0]))
-		case matUint8:
-			x = float64(numbers[0])
-		case matInt16:
-			x = float64(int16(binary.LittleEndian.Uint16(numbers)))
-		case matUint16:
-			x = float64(binary.LittleEndian.Uint16(numbers))
-		case matInt32:
-			x = float64(int32(binary.LittleEndian.Uint32(numbers)))
-		case matUint32:
-			x = float64(binary.LittleEndian.Uint32(numbers))
-		case matSingle:
-			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(numbers)))
-		case matDouble:
-			x = math.Float64frombits(binary.LittleEndian.Uint64(numbers))
-		}
-		a.values = append(a.values, x)
+	if read := matNumbers[kind]; read != nil {
+		a.values = read(numbers)
 	}
 	return a, nil
 }
@@ -284,6 +276,16 @@ func (a matArray) pictures() (*pictures, error) {
 		}
 	}
 	return p, nil
+}
+
+// dealt are the images, cut out of values of all their pixels, in a random order: the first fifth is to test with.
+func dealt[T any](p *pictures, values []T, b *bench) (train, test [][]T) {
+	pixels := p.rows * p.columns
+	var images [][]T
+	for _, i := range b.streams("split", 1)[0].Perm(p.count()) {
+		images = append(images, values[i*pixels:(i+1)*pixels])
+	}
+	return images[p.count()/5:], images[:p.count()/5]
 }
 
 // binary draws each pixel by its grey, or, where dynamic is not set, cuts it at a

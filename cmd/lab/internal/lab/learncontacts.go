@@ -50,10 +50,7 @@ func (o *learnContacts) register(f *flag.FlagSet) {
 }
 
 func (o *learnContacts) plan(context.Context) (*plan, error) {
-	if err := checkedSpecs(o.samplers); err != nil {
-		return nil, err
-	}
-	if err := o.training.check(); err != nil {
+	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
 	truth, sequences, err := o.read()
@@ -91,7 +88,7 @@ func (o *learnContacts) plan(context.Context) (*plan, error) {
 	if o.alignment != "" {
 		p.columns = slices.Delete(p.columns, 1, 2) // the true couplings are not known
 	}
-	p.cells = trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
+	p.trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
 		data, err := data.get(ctx, b)
 		if err != nil {
 			return err
@@ -164,29 +161,17 @@ func (o *learnContacts) train(ctx context.Context, b *bench, spec Spec, steps in
 	if err != nil {
 		return refuse("samplers", "%w", err)
 	}
-	training := &pcd{model: model, kernel: kernel, steps: steps, batch: o.training.batch, rate: o.training.rate, shrink: o.training.shrink, free: model.fields}
-	training.Buffer = samplers.RandomPositions(model, b.streams("buffer", o.training.buffer))
-	examples := &batches{data: data, slots: truth.sites, size: o.training.batch}
 	norms := func(couplings []float64) []float64 { return couplingNorms(couplings, truth.sites, truth.states) }
-	reports := reportsOf(o.training.updates, 50)
-	if err := training.begin(b); err != nil {
+	training := o.training.pcd(model, kernel, steps, b)
+	training.free = model.fields
+	if err := training.run(ctx, b, o.training.updates, data, func(at float64) {
+		b.point("recall", at, recall(norms(model.weights[model.fields:]), truth))
+	}); err != nil {
 		return err
-	}
-	for training.Update < o.training.updates {
-		if err := training.update(ctx, b, examples.at(b, training.Update+1)); err != nil {
-			return err
-		}
-		if reports(training.Update) {
-			b.point("recall", float64(training.Update), recall(norms(model.weights[model.fields:]), truth))
-		}
-		if err := b.tick(ctx, training.Update, o.training.updates, training); err != nil {
-			return err
-		}
 	}
 	learnt := norms(model.weights[model.fields:])
 	b.number("recall", recall(learnt, truth))
 	b.number("log-rmse", logRoot(learnt, norms(truth.couplings)))
-	b.number("acceptance", training.Accepted)
 	b.number("seconds", b.seconds())
 	return b.picture("couplings", matrixImage(learnt, truth.sites, 8))
 }

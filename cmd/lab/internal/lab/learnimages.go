@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -93,10 +92,7 @@ func (o *learnImages) register(f *flag.FlagSet) {
 const maxListed = 16
 
 func (o *learnImages) plan(context.Context) (*plan, error) {
-	if err := checkedSpecs(o.samplers); err != nil {
-		return nil, err
-	}
-	if err := o.training.check(); err != nil {
+	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
 	switch {
@@ -137,12 +133,7 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 		curves: []curve{{"difference", "update", "mean U of data less that of chains"}},
 	}
 	for _, spec := range o.samplers {
-		for repeat := range o.repeats {
-			p.cells = append(p.cells, cell{
-				labels: []parameter{{"sampler", spec.Label}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-				run:    func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) },
-			})
-		}
+		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) }, "sampler", spec.Label)
 	}
 	return p, nil
 }
@@ -153,7 +144,7 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 type deepEnergy struct {
 	network    Network
 	weights    []float64
-	base       [][]float64 // logarithms, [pixels][2]
+	base       base
 	categories []int
 	scratch    []float64
 }
@@ -164,27 +155,15 @@ var (
 )
 
 func newDeepEnergy(network Network, laws [][]float64) *deepEnergy {
-	d := &deepEnergy{network: network, weights: make([]float64, network.Weights()), categories: slices.Repeat([]int{2}, len(laws))}
-	for _, law := range laws {
-		d.base = append(d.base, []float64{math.Log(law[0]), math.Log(law[1])})
-	}
-	return d
+	return &deepEnergy{network: network, weights: make([]float64, network.Weights()), base: newBase(laws), categories: slices.Repeat([]int{2}, len(laws))}
 }
 
 func (d *deepEnergy) Categories() []int { return d.categories }
 
-// logBase is log base of one image.
-func (d *deepEnergy) logBase(state []int) (sum float64) {
-	for j, v := range state {
-		sum += d.base[j][v]
-	}
-	return sum
-}
-
 func (d *deepEnergy) addBase(states []int, energy []float64) {
 	n := len(d.base)
 	for c := range energy {
-		energy[c] += d.logBase(states[c*n : (c+1)*n])
+		energy[c] += d.base.log(states[c*n : (c+1)*n])
 	}
 }
 
@@ -223,23 +202,12 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test
 	pixels := data.rows * data.columns
 	trainGreys, testGreys := data.pixels, test.pixels
 	if data == test && o.data != "bars-and-stripes" {
-		trainGreys, testGreys = nil, nil
-		for n, i := range b.streams("split", 1)[0].Perm(data.count()) {
-			image := data.pixels[i*pixels : (i+1)*pixels]
-			if n < data.count()/5 {
-				testGreys = append(testGreys, image...)
-			} else {
-				trainGreys = append(trainGreys, image...)
-			}
-		}
+		train, test := dealt(data, data.pixels, b)
+		trainGreys, testGreys = slices.Concat(train...), slices.Concat(test...)
 	}
 	examples := data.binary(trainGreys, o.dynamic, b.streams("pixels", 1)[0])
 	tests := test.binary(testGreys, o.dynamic, b.streams("test pixels", 1)[0])
-	rows := make([][]int, len(examples)/pixels)
-	for i := range rows {
-		rows[i] = examples[i*pixels : (i+1)*pixels]
-	}
-	laws := pixelMeans(rows, pixels)
+	laws := pixelMeans(slices.Collect(slices.Chunk(examples, pixels)), pixels)
 
 	network, err := o.open(ctx, NetworkShape{data.rows, data.columns, o.features, o.blocks, o.downsampling})
 	if err != nil {
@@ -359,7 +327,7 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 	}
 	independent, n := 0.0, len(laws)
 	for c := range len(tests) / n {
-		independent += model.logBase(tests[c*n : (c+1)*n])
+		independent += model.base.log(tests[c*n : (c+1)*n])
 	}
 	b.number("independent", independent/float64(len(tests)/n))
 	b.number("seconds", b.seconds())

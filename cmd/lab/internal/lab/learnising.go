@@ -41,8 +41,11 @@ func (o *pcdOptions) register(f *flag.FlagSet) {
 	numberVar(f, &o.shrink, "l1", " of 0 or more", "coefficient of the ℓ1 penalty of the couplings")
 }
 
-// check refuses a buffer without room for a batch.
-func (o *pcdOptions) check() error {
+// check refuses a buffer without room for a batch, and what a list of samplers can say of comparisons alone.
+func (o *pcdOptions) check(list specs) error {
+	if err := checkedSpecs(list); err != nil {
+		return err
+	}
 	if o.buffer < o.batch {
 		return refuse("buffer", "%d chains, and a batch moves %d of them: take at least as many", o.buffer, o.batch)
 	}
@@ -79,10 +82,7 @@ func (o *learnIsing) register(f *flag.FlagSet) {
 const maxLearnt = 1 << 11
 
 func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
-	if err := checkedSpecs(o.samplers); err != nil {
-		return nil, err
-	}
-	if err := o.training.check(); err != nil {
+	if err := o.training.check(o.samplers); err != nil {
 		return nil, err
 	}
 	sites := o.rows * o.columns
@@ -105,7 +105,7 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 	}
 	zero := floats.Norm(truth, 2) / float64(sites)
 	p.notes = append(p.notes, fmt.Sprintf("couplings that are all 0 have a log-rmse of %.3f", math.Log(zero)))
-	p.cells = trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
+	p.trainings(o.samplers, o.steps, o.repeats, func(ctx context.Context, b *bench, spec Spec, steps int) error {
 		data, err := data.get(ctx, b)
 		if err != nil {
 			return err
@@ -115,20 +115,14 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 	return p, nil
 }
 
-// trainings are a cell for each sampler, number of sampling steps an update, and
+// trainings adds a cell for each sampler, number of sampling steps an update, and
 // repetition.
-func trainings(samplers specs, steps []int, repeats int, train func(ctx context.Context, b *bench, spec Spec, steps int) error) (cells []cell) {
-	for _, spec := range samplers {
+func (p *plan) trainings(list specs, steps []int, repeats int, train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
+	for _, spec := range list {
 		for _, n := range steps {
-			for repeat := range repeats {
-				cells = append(cells, cell{
-					labels: []parameter{{"sampler", spec.Label}, {"steps", strconv.Itoa(n)}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run:    func(ctx context.Context, b *bench) error { return train(ctx, b, spec, n) },
-				})
-			}
+			p.add(repeats, func(ctx context.Context, b *bench) error { return train(ctx, b, spec, n) }, "sampler", spec.Label, "steps", strconv.Itoa(n))
 		}
 	}
-	return cells
 }
 
 // truth is the true W: the coupling between neighbours, as [targets.Ising] has it.
@@ -150,12 +144,12 @@ func (o *learnIsing) states(ctx context.Context, b *bench) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	streams := b.streams("data", o.data)
+	plan := samplers.Plan{Streams: streams, Steps: o.sweeps * o.rows * o.columns}
 	kernel, err := samplers.New("gibbs", target)
 	if err != nil {
 		return nil, err
 	}
-	streams := b.streams("data", o.data)
-	plan := samplers.Plan{Streams: streams, Steps: o.sweeps * o.rows * o.columns}
 	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
 		if s.Number%1000 == 0 {
 			b.observe(s.Number, plan.Steps)
@@ -204,27 +198,12 @@ func (o *learnIsing) train(ctx context.Context, b *bench, spec Spec, steps int, 
 	if err != nil {
 		return err
 	}
-	training := &pcd{model: model, kernel: kernel, steps: steps, batch: o.training.batch, rate: o.training.rate, shrink: o.training.shrink}
-	training.Buffer = samplers.RandomPositions(model, b.streams("buffer", o.training.buffer))
-	examples := &batches{data: data, slots: o.rows * o.columns, size: o.training.batch}
 	logRMSE := func() float64 { return logRoot(model.weights, truth) }
-	reports := reportsOf(o.training.updates, 50)
-	if err := training.begin(b); err != nil {
+	training := o.training.pcd(model, kernel, steps, b)
+	if err := training.run(ctx, b, o.training.updates, data, func(at float64) { b.point("log-rmse", at, logRMSE()) }); err != nil {
 		return err
 	}
-	for training.Update < o.training.updates {
-		if err := training.update(ctx, b, examples.at(b, training.Update+1)); err != nil {
-			return err
-		}
-		if reports(training.Update) {
-			b.point("log-rmse", float64(training.Update), logRMSE())
-		}
-		if err := b.tick(ctx, training.Update, o.training.updates, training); err != nil {
-			return err
-		}
-	}
 	b.number("log-rmse", logRMSE())
-	b.number("acceptance", training.Accepted)
 	b.number("seconds", b.seconds())
 	return b.picture("couplings", matrixImage(model.weights, o.rows*o.columns, 4))
 }

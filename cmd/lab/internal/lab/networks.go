@@ -77,12 +77,7 @@ func (o *networks) plan(context.Context) (*plan, error) {
 			return nil, err
 		}
 		for _, spec := range o.samplers {
-			for repeat := range o.repeats {
-				p.cells = append(p.cells, cell{
-					labels: []parameter{{"sampler", spec.Label}, {"data", name}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-					run:    func(ctx context.Context, b *bench) error { return o.sample(ctx, b, spec, table) },
-				})
-			}
+			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.sample(ctx, b, spec, table) }, "sampler", spec.Label, "data", name)
 		}
 	}
 	return p, nil

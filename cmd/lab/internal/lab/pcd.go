@@ -102,6 +102,33 @@ func (p *pcd) negative(ctx context.Context, b *bench) ([]int, error) {
 	return state.Positions, nil
 }
 
+// pcd is a training of a model by a sampler, from chains that start uniformly.
+func (o *pcdOptions) pcd(model learner, kernel samplers.Kernel, steps int, b *bench) *pcd {
+	return &pcd{model: model, kernel: kernel, steps: steps, batch: o.batch, rate: o.rate, shrink: o.shrink,
+		Buffer: samplers.RandomPositions(model, b.streams("buffer", o.buffer))}
+}
+
+// run makes the updates, in batches of the data, and reports after some of them.
+func (p *pcd) run(ctx context.Context, b *bench, updates int, data []int, report func(update float64)) error {
+	if err := p.begin(b); err != nil {
+		return err
+	}
+	examples, reports := &batches{data: data, slots: len(p.model.Categories()), size: p.batch}, reportsOf(updates, 50)
+	for p.Update < updates {
+		if err := p.update(ctx, b, examples.at(b, p.Update+1)); err != nil {
+			return err
+		}
+		if reports(p.Update) {
+			report(float64(p.Update))
+		}
+		if err := b.tick(ctx, p.Update, updates, p); err != nil {
+			return err
+		}
+	}
+	b.number("acceptance", p.Accepted)
+	return nil
+}
+
 // begin readies a training, or takes up one that was stopped.
 func (p *pcd) begin(b *bench) error {
 	resumed, err := b.resume(p)

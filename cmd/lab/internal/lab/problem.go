@@ -289,6 +289,15 @@ func indicators(categories []int) []observable {
 	return list
 }
 
+// softmax are the probabilities that logarithms are in proportion to.
+func softmax(logs []float64) []float64 {
+	law, total := make([]float64, len(logs)), floats.LogSumExp(logs)
+	for v, l := range logs {
+		law[v] = math.Exp(l - total)
+	}
+	return law
+}
+
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -384,10 +393,8 @@ func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error
 	if err != nil {
 		return nil, err
 	}
-	law, edge := make([]float64, len(o.field)), make([][]float64, len(o.field))
-	total := floats.LogSumExp(o.field)
-	for v, h := range o.field {
-		law[v] = math.Exp(h - total)
+	edge := make([][]float64, len(o.field))
+	for v := range edge {
 		edge[v] = make([]float64, len(o.field))
 		edge[v][v] = o.coupling
 	}
@@ -396,7 +403,7 @@ func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error
 		Kind: "potts", Target: target, consistent: true,
 		Parameters:  parameters(&o, "size", "coupling", "field"),
 		observables: indicators(target.Categories()),
-		independent: slices.Repeat([][]float64{law}, sites),
+		independent: slices.Repeat([][]float64{softmax(o.field)}, sites),
 	}
 	o.truth.seed = seed
 	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {

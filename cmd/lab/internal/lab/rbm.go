@@ -267,6 +267,17 @@ type reference struct {
 	sample func(n int, label string) ([]int, error)
 }
 
+// draw makes the set.
+func (r *reference) draw() error {
+	states, err := r.sample(r.Samples, "reference")
+	if err != nil {
+		return err
+	}
+	r.set.add(states)
+	r.self = stat.Mean(r.set.rowMeans(r.set), nil)
+	return nil
+}
+
 // floor is the squared discrepancy that chains would show if they drew from
 // the reference's own law: the mean of several sets of as many draws.
 type floor struct {
@@ -294,7 +305,6 @@ func (r *reference) floor(n int) (*floor, error) {
 
 // refer makes the reference set.
 func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error {
-	slots := len(p.Target.Categories())
 	method := o.reference
 	auto := method == references()[0]
 	switch {
@@ -305,7 +315,7 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 	case method == "exact" && exact == nil:
 		return refuse("reference", "there are no exact draws of this machine: choose block-gibbs")
 	}
-	r := &reference{Method: method, Samples: o.referenceSamples, set: newBinarySet(slots)}
+	r := &reference{Method: method, Samples: o.referenceSamples, set: newBinarySet(len(p.Target.Categories()))}
 	if method == "exact" {
 		r.sample = func(n int, label string) ([]int, error) {
 			return exact.draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
@@ -325,14 +335,11 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 			return run.State.Positions, nil
 		}
 	}
-	states, err := r.sample(o.referenceSamples, "reference")
-	if err != nil {
+	if err := r.draw(); err != nil {
 		return err
 	}
-	r.set.add(states)
-	r.self = stat.Mean(r.set.rowMeans(r.set), nil)
 	if method != "exact" && exact != nil {
-		set := newBinarySet(slots)
+		set := newBinarySet(r.set.slots)
 		set.add(exact.draw(o.referenceSamples, samplers.Streams(o.seed, "against exact", 1)[0]))
 		value, _ := squaredDiscrepancy(set, r.set, r.self)
 		r.AgainstExact = &value

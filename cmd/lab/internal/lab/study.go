@@ -16,6 +16,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +79,17 @@ type cell struct {
 }
 
 const repeatLabel = "repeat"
+
+// add adds a cell for each repetition, with labels that are given as name, value, name, value.
+func (p *plan) add(repeats int, run func(context.Context, *bench) error, labels ...string) {
+	for repeat := range repeats {
+		c := cell{run: run}
+		for pair := range slices.Chunk(append(slices.Clone(labels), repeatLabel, strconv.Itoa(repeat+1)), 2) {
+			c.labels = append(c.labels, parameter{pair[0], pair[1]})
+		}
+		p.cells = append(p.cells, c)
+	}
+}
 
 // StudyOptions say how a study runs.
 type StudyOptions struct {

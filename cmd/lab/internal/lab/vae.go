@@ -50,8 +50,8 @@ func (o *armVAE) register(f *flag.FlagSet) {
 }
 
 func (o *armVAE) plan(context.Context) (*plan, error) {
-	if o.draws%6 != 0 {
-		return nil, refuse("evaluations", "%d is not a multiple of 6, so that every estimator takes as many", o.draws)
+	if err := checkEstimators(o.estimators, estimators(), o.draws, 6); err != nil {
+		return nil, err
 	}
 	data, err := readPictures(o.data, 4, o.variables)
 	if err != nil {
@@ -72,15 +72,7 @@ func (o *armVAE) plan(context.Context) (*plan, error) {
 		curves: []curve{{"test-bound", "update", "minus the evidence lower bound, test"}},
 	}
 	for _, kind := range o.estimators {
-		if !slices.Contains(estimators(), kind) {
-			return nil, refuse("estimators", "%q is not one of %s", kind, strings.Join(estimators(), ", "))
-		}
-		for repeat := range o.repeats {
-			p.cells = append(p.cells, cell{
-				labels: []parameter{{"estimator", kind}, {repeatLabel, strconv.Itoa(repeat + 1)}},
-				run:    func(ctx context.Context, b *bench) error { return o.train(ctx, b, kind, data) },
-			})
-		}
+		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, kind, data) }, "estimator", kind)
 	}
 	return p, nil
 }
@@ -221,15 +213,7 @@ type vaeTraining struct {
 
 func (o *armVAE) train(ctx context.Context, b *bench, kind string, data *pictures) error {
 	pixels := data.rows * data.columns
-	var train, test [][]int
-	all := data.binary(data.pixels, false, nil)
-	for n, i := range b.streams("split", 1)[0].Perm(data.count()) {
-		if image := all[i*pixels : (i+1)*pixels]; n < data.count()/5 {
-			test = append(test, image)
-		} else {
-			train = append(train, image)
-		}
-	}
+	train, test := dealt(data, data.binary(data.pixels, false, nil), b)
 	m := newAutoencoder(pixels, o.codes, pixelMeans(train, pixels), b.streams("weights", 1)[0])
 	e, err := newEstimator(kind, m)
 	if err != nil {
