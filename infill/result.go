@@ -68,7 +68,8 @@ type Fill struct {
 	// chain has none of. nil where there is no such number.
 	Probability      *float64 `json:"probability"`
 	ProbabilityError *float64 `json:"probability_error"`
-	// LogLikelihood is U of the fill, in nats; the temperature does not enter.
+	// LogLikelihood is U of the fill, in nats. The temperature enters where the fills are
+	// proven or drawn from the chain rule, whose conditionals it changes, and nowhere else.
 	LogLikelihood float64 `json:"log_likelihood"`
 	// Pieces is the number of tokens of each blank, [blanks], where the template
 	// has several lengths, or the only blank may take words of several pieces and some
@@ -159,7 +160,7 @@ type Stats struct {
 	DistinctFills int `json:"distinct_fills"`
 	// MeanLogLikelihood is the mean U of the draws, in nats, with its standard
 	// error between chains.
-	MeanLogLikelihood              float64  `json:"mean_log_likelihood"`
+	MeanLogLikelihood              float64  `json:"mean_log_likelihood,omitempty"`
 	MeanLogLikelihoodStandardError *float64 `json:"mean_log_likelihood_standard_error"`
 	// SplitRHat of U is near 1 where the halves of all chains agree; above 1.3 the
 	// result carries a warning. 1000 stands for more. EffectiveDraws is how many

@@ -51,7 +51,7 @@ func (r *run) signature(m Model) string {
 	o := &r.options
 	decode := o.Mode == ModeDecode
 	var s signature
-	if r.places > 1 {
+	if r.places > 1 && !o.searches() && !o.draws() {
 		s.options(o, "length-score")
 	}
 	if o.Mode != ModeSample {
@@ -66,8 +66,15 @@ func (r *run) signature(m Model) string {
 		if t := r.pllTemperature(); t != 1 {
 			s.add("pll-temperature", fmt.Sprint(t))
 		}
-		s.add("candidates", Find("candidates").Get(o))
-		s.options(o, "temperature", "error", "budget", "seed")
+		switch {
+		case o.weighs():
+			s.add("candidates", Find("candidates").Get(o))
+			s.options(o, "temperature", "error", "budget", "seed")
+		case o.draws():
+			s.options(o, "temperature", "samples", "budget", "seed")
+		default: // a proof depends on no random number
+			s.options(o, "temperature", "budget")
+		}
 		r.limits(&s)
 		s.model(m)
 		return s.String()

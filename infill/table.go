@@ -103,7 +103,7 @@ func (t Option) fault(o *Options) string {
 // asking for more memory than there is.
 const (
 	maxChains     = 1 << 16
-	maxTop        = 10000
+	maxTop        = 10000 // fills to prove
 	maxSteps      = 1 << 24
 	maxRungs      = 64
 	maxPieces     = 16 // of a blank that can be written
@@ -206,8 +206,14 @@ func newTable() []Option {
 		numeric(Option{Name: "samples", Kind: "{auto|N}", Unit: "chains", Help: "independent draws from the model; of a named sampler its chains, each of which ends in one sample, 25 by default",
 			Values: strings.Fields("auto 1 5 10 25 50 100"), want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
 			func(o *Options) *int { return &o.Chains }, auto, 0, 1, maxChains),
-		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: fmt.Sprintf("a whole number from 1 to %d", maxTop)},
-			func(o *Options) *int { return &o.Top }, "", 0, 1, maxTop),
+		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: fmt.Sprintf("a whole number from 1 to %d", maxChains),
+			check: func(o *Options) string {
+				if o.searches() && o.Top > maxTop {
+					return fmt.Sprintf("%d are too many to prove: ask for %d at most, or make draws with samples", o.Top, maxTop)
+				}
+				return ""
+			}},
+			func(o *Options) *int { return &o.Top }, "", 0, 1, maxChains),
 		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true, Help: "steps of each chain, the warm-up included",
 			Values: strings.Fields("0 10 20 50 100 200 500 1000"), want: fmt.Sprintf("a whole number from 0 to %d", maxSteps),
 			check: func(o *Options) string {

@@ -16,7 +16,6 @@ type tables struct {
 	rows       map[string][]float32
 	draw       func() float32 // a weight
 	asked      int
-	stream     *rand.Rand
 	missing    float64 // what the categories lack to one
 }
 

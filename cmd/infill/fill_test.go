@@ -94,7 +94,7 @@ func TestFillFlags(t *testing.T) {
 		{line: `--balance 0.4`, want: `--balance: "0.4" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
 		{line: `-n many`, want: `--samples: "many" is not auto, or a whole number from 1 to 65536`},
 		{line: `-n 0`, want: `--samples: "0" is not auto, or a whole number from 1 to 65536`},
-		{line: `-k 0`, want: `--top: "0" is not a whole number from 1 to 10000`},
+		{line: `-k 0`, want: `--top: "0" is not a whole number from 1 to 65536`},
 		{line: `--steps -1`, want: `--steps: "-1" is not a whole number from 0 to 16777216`},
 		{line: `--steps 4 --warm-up 5`, want: `--warm-up: 5 is not a whole number from 0 to the number of steps, 4`},
 		{line: `--warm-up -1`, want: `--warm-up: "-1" is not a whole number of 0 or more, or half`},

@@ -416,7 +416,7 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 // A body that breaks off is the client's fault.
 func TestBrokenBodies(t *testing.T) {
 	address := strings.TrimPrefix(start(t, nil), "http://")
-	for path, more := range map[string]string{"/": "", "/v1/fill": "", "/v1/score": "", "/v2/models/tiny/infer": "Inference-Header-Content-Length: 9\r\n"} {
+	for _, path := range []string{"/", "/v1/fill", "/v1/score", "/v2/models/tiny/infer"} {
 		for name, body := range map[string]string{
 			"truncated":       "Content-Length: 50\r\n\r\n{\"inputs\":",
 			"no end of chunk": "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"inputs\":",
@@ -426,7 +426,7 @@ func TestBrokenBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s%s", path, address, more, body)
+			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", path, address, body)
 			connection.(*net.TCPConn).CloseWrite()
 			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 			if err != nil {
