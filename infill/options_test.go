@@ -157,8 +157,13 @@ func TestSigned(t *testing.T) {
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
 	o.Distinct, o.Together = true, []string{twoSlots}
 	signature := "|" + fill(t, f, twoSlots, o).Signature
-	// Auto has no chains, and chains have no error to reach; energy is joint.
+	// Weighted draws have no chains, and chains have no error to reach; energy is joint.
 	answers := DefaultOptions()
+	proven := "|" + fill(t, f, twoSlots, answers).Signature
+	if !strings.Contains(proven, "|budget:") || strings.Contains(proven, "|seed:") || strings.Contains(proven, "|error:") || strings.Contains(proven, "|candidates:") {
+		t.Errorf("a proof depends on its budget alone: %s", proven)
+	}
+	answers.Joint = JointPLL
 	answered := "|" + fill(t, f, twoSlots, answers).Signature
 	for _, option := range Table() {
 		if option.Name == "energy" {
