@@ -80,9 +80,6 @@ func TestPage(t *testing.T) {
 	ctx := browser(t)
 	o := options(t)
 	o.Limits.Blanks = 6
-	if os.Getenv("INFILL_PICTURES") == "" {
-		o.Fill.Candidates = 40 // seconds less
-	}
 	s, err := serve.New(o)
 	if err != nil {
 		t.Fatal(err)
