@@ -2,7 +2,6 @@ package infill
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,7 +98,7 @@ func (o *Options) MostRows(slots int) int {
 	if o.answers() {
 		return o.Budget.Rows
 	}
-	rows := float64(cmp.Or(o.Chains, defaultChains)) * float64(o.Steps+1) * float64(slots) * float64(max(1, len(o.Ladder))) * float64(1+len(o.Together))
+	rows := float64(o.Chained().Chains) * float64(o.Steps+1) * float64(slots) * float64(max(1, len(o.Ladder))) * float64(1+len(o.Together))
 	return int(min(rows, math.MaxInt32))
 }
 

@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -289,6 +290,13 @@ func (s *Sampling) moves() string {
 	return s.Sampler
 }
 
+// Chained returns the options of chains: with the sampler that moves them in the place of
+// Auto, and with the default number of chains where none is named.
+func (o Options) Chained() Options {
+	o.Sampler, o.Chains = o.moves(), cmp.Or(o.Chains, defaultChains)
+	return o
+}
+
 // Samplers lists the samplers that fill text by chains, the first being the one that
 // moves them where none is named.
 func Samplers() []string {
@@ -369,10 +377,7 @@ func (o Options) settled() (settled Options, adapt bool) {
 	if o.answers() {
 		return o, false // no chains, so nothing of what moves them
 	}
-	o.Sampler = o.moves()
-	if o.Chains == 0 {
-		o.Chains = defaultChains
-	}
+	o = o.Chained()
 	if o.Candidates == AutoCandidates {
 		o.Candidates = defaultCandidates
 	}

@@ -253,7 +253,7 @@ type run struct {
 // prepare asks the model what is likely, and makes a run of a plan.
 func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Options) (*run, error) {
 	if !o.answers() {
-		o.Sampler, o.Chains = o.moves(), cmp.Or(o.Chains, defaultChains)
+		o = o.Chained()
 	}
 	r := &run{filler: f, model: model, plan: *p, label: p.typed.Text}
 	r.options, r.adapt = o.settled()

@@ -385,6 +385,6 @@ func (d *driver) option(name string) {
 // chainOptions are the defaults of chains that move by the papers' energy.
 func chainOptions() infill.Options {
 	o := infill.DefaultOptions()
-	o.Sampler, o.Joint, o.Candidates, o.Chains = "dmala", infill.JointPLL, 250, usualChains
+	o.Sampler, o.Joint, o.Candidates, o.Chains = "dmala", infill.JointPLL, 250, 25
 	return o
 }

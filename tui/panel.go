@@ -157,21 +157,6 @@ func (p *panel) typeText(text string) {
 // kept to be shown. Longer ones are for the command.
 const mostStates = 2_000_000
 
-// usualChains are how many chains a run has where their number is not named.
-const usualChains = 25
-
-// Chained are options of chains, which are what the screen shows: auto, which runs none,
-// gives way to the first sampler.
-func Chained(o infill.Options) infill.Options {
-	if o.Sampler == infill.Auto {
-		o.Sampler = infill.Samplers()[0]
-	}
-	if o.Chains == 0 {
-		o.Chains = usualChains
-	}
-	return o
-}
-
 // CheckOptions is an *infill.OptionError where a run of these options would have more
 // states than the screen keeps.
 func CheckOptions(o infill.Options) error {
@@ -197,7 +182,7 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 			return fail(f.Name, fmt.Sprintf("%q is not %s", f.value, err))
 		}
 	}
-	o = Chained(o)
+	o = o.Chained()
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
 	if err := o.Validate(); err != nil {

@@ -96,7 +96,7 @@ func (o *tuiOptions) take(args []string) error {
 	if err := o.modelOptions.validate(); err != nil {
 		return err
 	}
-	o.Options = tui.Chained(o.Options)
+	o.Options = o.Options.Chained()
 	if err := cmp.Or(o.Options.Validate(), tui.CheckOptions(o.Options)); err != nil {
 		return optionError(err)
 	}

@@ -57,9 +57,6 @@ type Variant struct {
 	Settings infill.Sampling `json:"settings"`
 }
 
-// usualChains is how many samples of each sentence are drawn where none are named.
-const usualChains = 25
-
 // options are those of one fill: every final state is kept, repeats included. What is
 // evaluated are chains, so auto gives way to the first sampler.
 func (c Config) options(v Variant) infill.Options {
@@ -67,10 +64,7 @@ func (c Config) options(v Variant) infill.Options {
 	// The papers let a slot take every token.
 	o.Fill = infill.FillAny
 	o.Sampling, o.Chains, o.Top, o.Rank, o.Seed = v.Settings, c.Chains, c.Chains, infill.RankFinal, c.Seed
-	if o.Sampler == infill.Auto {
-		o.Sampler = infill.Samplers()[0]
-	}
-	return o
+	return o.Chained()
 }
 
 // paper changes settings to what the papers run a sampler with on text: the
@@ -108,7 +102,7 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 	// The protocols compare samplers of the papers' energy.
 	base.Sampler, base.Joint, base.Candidates = infill.Samplers()[0], infill.JointPLL, 250
 	c = Config{
-		Preset: name, Sentences: 20, Chains: usualChains, Top: o.Top, Seed: 1,
+		Preset: name, Sentences: 20, Chains: o.Chained().Chains, Top: o.Top, Seed: 1,
 		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples, Confidence: metrics.DefaultOptions().Confidence},
 	}
 	switch name {
