@@ -62,7 +62,7 @@ func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 				if weights == nil {
 					state[n] = stream.IntN(r.variables[n].categories())
 				} else {
-					state[n] = drawCategory(cumulative[n], stream)
+					state[n] = samplers.DrawCumulative(cumulative[n], stream)
 				}
 			}
 			if r.allowed == nil || r.allowed(r.tokens(state)) {
@@ -71,19 +71,6 @@ func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 		}
 	}
 	return start, nil
-}
-
-// drawCategory draws from cumulative weights.
-func drawCategory(cumulative []float64, stream *rand.Rand) int {
-	u := stream.Float64() * cumulative[len(cumulative)-1]
-	// The first category whose sum is above u: never one of weight 0.
-	category, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
-		if c <= u {
-			return -1
-		}
-		return 1
-	})
-	return min(category, len(cumulative)-1)
 }
 
 // unmasked draws the slots of each chain one by one in a random order, each from
@@ -116,7 +103,7 @@ func (r *run) unmasked(ctx context.Context) ([]int, error) {
 				sum += math.Exp(l)
 				cumulative = append(cumulative, sum)
 			}
-			start[chain*slots+slot] = drawCategory(cumulative, stream)
+			start[chain*slots+slot] = samplers.DrawCumulative(cumulative, stream)
 			open[chain*slots+slot] = false
 		}
 	}

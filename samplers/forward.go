@@ -32,6 +32,7 @@ func (l *Law) Draw(ctx context.Context, order int, streams []*rand.Rand) ([]Draw
 		draws[i].State = slices.Repeat([]int{Open}, l.slots())
 	}
 	var failed error
+	var key []byte
 	for _, slot := range l.Orders[order] {
 		var asked []Partial
 		var of [][]int // the draws that agree so far share a conditional
@@ -40,21 +41,18 @@ func (l *Law) Draw(ctx context.Context, order int, streams []*rand.Rand) ([]Draw
 			if math.IsInf(draws[i].LogWeight, -1) {
 				continue
 			}
-			key := fmt.Sprint(draws[i].State)
-			g, ok := groups[key]
+			key = appendState(key[:0], draws[i].State)
+			g, ok := groups[string(key)]
 			if !ok {
 				g = len(asked)
-				groups[key] = g
+				groups[string(key)] = g
 				asked, of = append(asked, Partial{draws[i].State, slot}), append(of, nil)
 			}
 			of[g] = append(of[g], i)
 		}
 		chosen := make([]int, len(draws))
 		err := l.Target.PartialConditionals(ctx, asked, func(g int, logp []float32) {
-			support := ascending(len(logp))
-			if l.Support != nil {
-				support = l.Support(asked[g].State, slot)
-			}
+			support := l.support(asked[g].State, slot, len(logp))
 			cumulative, sum := make([]float64, len(support)), 0.0
 			for k, v := range support {
 				sum += math.Exp(float64(logp[v]))
@@ -67,7 +65,7 @@ func (l *Law) Draw(ctx context.Context, order int, streams []*rand.Rand) ([]Draw
 			for _, i := range of[g] {
 				draws[i].LogWeight += math.Log(min(sum, 1))
 				if sum > 0 {
-					chosen[i] = support[searchCumulative(cumulative, streams[i].Float64()*sum)]
+					chosen[i] = support[DrawCumulative(cumulative, streams[i])]
 				}
 			}
 		})
@@ -86,12 +84,6 @@ func (l *Law) Draw(ctx context.Context, order int, streams []*rand.Rand) ([]Draw
 		}
 	}
 	return draws, nil
-}
-
-// searchCumulative is the first place whose cumulative sum is above x.
-func searchCumulative(cumulative []float64, x float64) int {
-	at, _ := slices.BinarySearch(cumulative, math.Nextafter(x, math.Inf(1)))
-	return min(at, len(cumulative)-1)
 }
 
 // LogProbability returns log p of whole states, log w included, [states].

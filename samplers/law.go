@@ -10,6 +10,7 @@ package samplers
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -49,7 +50,23 @@ type Law struct {
 	Allows func(state []int) bool
 }
 
+// appendState writes what a state is kept by.
+func appendState(key []byte, state []int) []byte {
+	for _, v := range state {
+		key = binary.AppendUvarint(key, uint64(v-Open))
+	}
+	return key
+}
+
 func (l *Law) slots() int { return len(l.Orders[0]) }
+
+// support is what a slot of so many categories may take beside what a state holds.
+func (l *Law) support(state []int, slot, categories int) []int {
+	if l.Support == nil {
+		return ascending(categories)
+	}
+	return l.Support(state, slot)
+}
 
 func checkLaws(laws []Law) error {
 	if len(laws) == 0 {

@@ -25,6 +25,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -219,10 +220,8 @@ func (s *Search) LeftOut() float64 {
 		least := math.Inf(1)
 		for _, t := range trees {
 			most := math.Inf(-1)
-			for d := range t.order {
-				for _, e := range slices.Concat(t.fresh[d], t.grown[d]) {
-					most = max(most, s.bound(t, e.key, e.node.state))
-				}
+			for e := range t.queued() {
+				most = max(most, s.bound(t, e.key, e.node.state))
 			}
 			least = min(least, most)
 		}
@@ -383,11 +382,9 @@ func (s *Search) gather(width int, dive bool) (asks []*node, more bool) {
 func (s *Search) remains() bool {
 	for _, trees := range s.trees {
 		for _, t := range trees {
-			for d := range t.order {
-				for _, e := range slices.Concat(t.fresh[d], t.grown[d]) {
-					if s.bound(t, e.key, e.node.state) > s.threshold {
-						return true
-					}
+			for e := range t.queued() {
+				if s.bound(t, e.key, e.node.state) > s.threshold {
+					return true
 				}
 			}
 		}
@@ -472,10 +469,7 @@ func (s *Search) follow(n *node) {
 		n.tree.place(n.kid(category, logp))
 		return
 	}
-	s.key = binary.AppendUvarint(s.key[:0], uint64(n.tree.law))
-	for _, v := range s.state {
-		s.key = binary.AppendUvarint(s.key, uint64(v))
-	}
+	s.key = appendState(binary.AppendUvarint(s.key[:0], uint64(n.tree.law)), s.state)
 	if _, seen := s.leaves[string(s.key)]; seen {
 		return
 	}
@@ -555,12 +549,7 @@ func (s *Search) learn(law *Law, n *node, logp []float32) error {
 			}
 		}
 	}
-	var support []int
-	if law.Support != nil {
-		support = law.Support(n.state, slot)
-	} else {
-		support = ascending(len(logp))
-	}
+	support := law.support(n.state, slot, len(logp))
 	n.categories, n.logp = likeliest(support, logp, number)
 	for _, l := range n.logp {
 		if l != l || l > 1e-3 {
@@ -670,6 +659,21 @@ func (n *node) again() {
 	n.next = 0
 	for _, kid := range n.kids {
 		kid.again()
+	}
+}
+
+// queued are all beginnings that are still to be followed.
+func (t *tree) queued() iter.Seq[queued] {
+	return func(yield func(queued) bool) {
+		for _, queues := range [][]queue{t.fresh, t.grown} {
+			for _, q := range queues {
+				for _, e := range q {
+					if !yield(e) {
+						return
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package samplers
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // A source makes the random decisions of one chain. Kernels take every
@@ -58,6 +59,19 @@ func drawLog(src source, logWeight []float64, total float64, weight []float64) i
 		weight[i] = math.Exp(l - total)
 	}
 	return src.categorical(weight)
+}
+
+// DrawCumulative draws a category from the cumulative sums of weights, the last of them
+// above 0: the first whose sum is above a uniform number, so never one of weight 0.
+func DrawCumulative(cumulative []float64, stream *rand.Rand) int {
+	u := stream.Float64() * cumulative[len(cumulative)-1]
+	category, _ := slices.BinarySearchFunc(cumulative, u, func(c, u float64) int {
+		if c <= u {
+			return -1
+		}
+		return 1
+	})
+	return min(category, len(cumulative)-1)
 }
 
 // accept decides a Metropolis–Hastings step. A NaN ratio rejects.
