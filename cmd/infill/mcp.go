@@ -136,13 +136,13 @@ func refuse(line []byte, long error) []byte {
 		answer.Error = jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("the line is not JSON: %v; send one message a line", err)}
 	} else {
 		_, wrong := jsonrpc.DecodeMessage(line)
-		half := batch.HalfPair(line)
-		if wrong == nil && half == "" {
+		halved := batch.CheckPairs("the line", line)
+		if wrong == nil && halved == nil {
 			return nil
 		}
 		answer.Error.Message = `the line is no message of JSON-RPC 2.0: send one object a line, {"jsonrpc": "2.0", "id": ..., "method": "..."}, not a batch`
 		if wrong == nil {
-			answer.Error.Message = fmt.Sprintf("the line has half of a character, %s: write both halves of the pair, or the character itself", half)
+			answer.Error.Message = halved.Error()
 		}
 		var object struct {
 			ID any `json:"id"`

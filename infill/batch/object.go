@@ -32,8 +32,8 @@ func (o Object) Get(key string) json.RawMessage {
 // ErrNoObject is JSON that is another thing than an object.
 var ErrNoObject = errors.New("the line is not a JSON object")
 
-// HalfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; "" where there is none.
-func HalfPair(text []byte) string {
+// halfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; "" where there is none.
+func halfPair(text []byte) string {
 	escape := func(at int) (unit uint64, ok bool) {
 		if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
 			return 0, false
@@ -63,6 +63,14 @@ func HalfPair(text []byte) string {
 	return ""
 }
 
+// CheckPairs is an error where what, valid JSON, has half of a surrogate pair.
+func CheckPairs(what string, text []byte) error {
+	if half := halfPair(text); half != "" {
+		return fmt.Errorf("%s has half of a character, %s: write both halves of the pair, or the character itself", what, half)
+	}
+	return nil
+}
+
 // ParseObject reads an object. Its errors say what is wrong with the line.
 func ParseObject(line []byte) (Object, error) {
 	// The decoder would put U+FFFD for bad bytes, and the text come back changed.
@@ -80,8 +88,8 @@ func ParseObject(line []byte) (Object, error) {
 		var any json.RawMessage
 		return nil, syntax(json.Unmarshal(line, &any))
 	}
-	if half := HalfPair(line); half != "" {
-		return nil, fmt.Errorf("the line has half of a character, %s: write both halves of the pair, or the character itself", half)
+	if err := CheckPairs("the line", line); err != nil {
+		return nil, err
 	}
 	if line = bytes.TrimSpace(line); line[0] != '{' {
 		return nil, ErrNoObject

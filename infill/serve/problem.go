@@ -65,7 +65,7 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
-				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && batch.HalfPair([]byte(text)) == "") {
+				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && batch.CheckPairs("the request", []byte(text)) == nil) {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
@@ -98,8 +98,8 @@ var plainJSON = huma.Format{
 		if !utf8.Valid(text) {
 			return errors.New("the request is not valid UTF-8")
 		}
-		if half := batch.HalfPair(text); half != "" && json.Valid(text) {
-			return fmt.Errorf("the request has half of a character, %s: write both halves of the pair, or the character itself", half)
+		if err := batch.CheckPairs("the request", text); err != nil && json.Valid(text) {
+			return err
 		}
 		return json.Unmarshal(text, v)
 	},
