@@ -91,19 +91,10 @@ func (m *remembering) NewTarget(ids, slots []int, o lm.TargetOptions) (lm.Target
 		}
 		t := &enumerated{support: o.Support}
 		t.modelTarget = made.(modelTarget)
-		for _, term := range o.Terms {
+		for j := range slots { // the pseudo-log-likelihood
 			mask := make([]bool, len(slots))
-			for _, j := range term.Masked {
-				mask[j] = true
-			}
+			mask[j] = true
 			t.masks = append(t.masks, mask)
-		}
-		if o.Terms == nil { // the pseudo-log-likelihood
-			for j := range slots {
-				mask := make([]bool, len(slots))
-				mask[j] = true
-				t.masks = append(t.masks, mask)
-			}
 		}
 		m.target = t
 	}
