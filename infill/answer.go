@@ -39,33 +39,27 @@ type answer struct {
 	// states are fills by probability, the likeliest first, [fills][variables];
 	// energy is their U in nats, by which a probability is exp(U/T - logZ) with the
 	// relative standard error relative.
-	states   [][]int
-	energy   []float64
-	logZ     float64
-	relative float64
-	// probability, where not nil, are the fills' own with their standard errors, for
-	// want of logZ.
-	probability, standardError []float64
-	marginals                  [][]Marginal
-	distinct                   int // fills that were looked at
-	draws                      int
-	effective                  *float64
-	paretoK                    *float64
-	mean, meanError            float64 // of U
-	missed                     bool    // the accuracy within the budget
-	unbelieved                 bool    // its errors do not tell how far off it is
-	few                        bool    // the budget afforded too few draws for it
-	news                       bool    // the last draws still found some of the likeliest fills
-	found                      bool    // by a search: there are no probabilities yet
-	note                       string  // where an interrupted run ended, in words
-	steps                      int     // that chains have made of a run that was interrupted
+	states          [][]int
+	energy          []float64
+	logZ            float64
+	relative        float64
+	marginals       [][]Marginal
+	distinct        int // fills that were looked at
+	draws           int
+	effective       *float64
+	paretoK         *float64
+	mean, meanError float64 // of U
+	missed          bool    // the accuracy within the budget
+	unbelieved      bool    // its errors do not tell how far off it is
+	few             bool    // the budget afforded too few draws for it
+	news            bool    // the last draws still found some of the likeliest fills
+	found           bool    // by a search: there are no probabilities yet
+	note            string  // where an interrupted run ended, in words
+	steps           int     // that chains have made of a run that was interrupted
 }
 
 // of is the probability of a fill, with its standard error.
 func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
-	if a.probability != nil {
-		return a.probability[fill], a.standardError[fill]
-	}
 	p = math.Exp(a.energy[fill]/temperature - a.logZ)
 	return p, p * a.relative
 }
@@ -430,10 +424,8 @@ func (r *run) advance(done, of int, found func() *answer) Progress {
 // state makes a result of an answer.
 func (r *run) state(a *answer) *Result {
 	o := &r.options
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Method: a.method, Marginals: a.marginals}
-	for _, b := range r.typed.Blanks {
-		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
-	}
+	result := r.newResult()
+	result.Method, result.Marginals = a.method, a.marginals
 	if a.method == MethodImportance {
 		result.Seed = &o.Seed
 	}
@@ -446,7 +438,7 @@ func (r *run) state(a *answer) *Result {
 	if a.method != MethodExact && !a.found {
 		s.MeanLogLikelihoodStandardError = &a.meanError
 	}
-	if a.probability == nil && !a.found {
+	if !a.found {
 		s.LogNormaliser, s.NormaliserError = &a.logZ, &a.relative
 	}
 	for i := range r.variables {
@@ -504,7 +496,7 @@ func listedProbability(fills []Fill) *float64 {
 // candidatesShare is what the candidates hold of the probability of all fills over the
 // whole vocabulary; 0 where it is not known: of several slots.
 func (r *run) candidatesShare(a *answer) float64 {
-	if r.others == nil && r.options.Temperature == 1 && a.probability == nil && len(r.template.Slots) == 1 && r.options.Joint != JointFilled {
+	if r.others == nil && r.options.Temperature == 1 && len(r.template.Slots) == 1 && r.options.Joint != JointFilled {
 		return min(math.Exp(a.logZ), 1)
 	}
 	return 0

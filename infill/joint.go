@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"infill/lm"
 )
@@ -142,6 +143,14 @@ func (b *Budget) set(text string) bool {
 	n, err := strconv.Atoi(text)
 	*b = Budget{Rows: n}
 	return err == nil && n > 0
+}
+
+// share is what of the budget is used up.
+func (b Budget) share(rows int64, began time.Time) float64 {
+	if b.Seconds > 0 {
+		return min(1, time.Since(began).Seconds()/b.Seconds)
+	}
+	return min(1, float64(rows)/float64(b.Rows))
 }
 
 // text is for people.

@@ -23,7 +23,6 @@ type textLaw struct {
 	texts       []lawText
 	slots       []lawSlot
 	byVariable  [][]int        // the slots of each variable
-	all         []int          // tokens
 	root        [][]float32    // log-probabilities of each slot while all are masked
 	rows        *int64         // that went through the model
 	remembered  rememberedRows // of several texts, whose orders are combined; nil for one
@@ -77,9 +76,6 @@ func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *plan, tempe
 	}
 	for i := range l.root {
 		l.root[i] = l.tempered(l.root[i])
-	}
-	for token := range l.root[0] {
-		l.all = append(l.all, token)
 	}
 	if len(l.texts) > 1 {
 		var err error
@@ -199,11 +195,17 @@ func (l *textLaw) support(state []int, slot int) []int {
 }
 
 // listedSupport narrows the slots of what the user listed alone.
-func (l *textLaw) listedSupport(state []int, slot int) []int {
-	if l.plan.variables[l.slots[slot].variable].listed {
-		return l.support(state, slot)
+func (l *textLaw) listedSupport() func(state []int, slot int) []int {
+	all := make([]int, len(l.root[0]))
+	for token := range all {
+		all[token] = token
 	}
-	return l.all
+	return func(state []int, slot int) []int {
+		if l.plan.variables[l.slots[slot].variable].listed {
+			return l.support(state, slot)
+		}
+		return all
+	}
 }
 
 // settling are the given slots, and then the others that have to be filled until it is known

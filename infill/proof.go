@@ -3,6 +3,7 @@ package infill
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -77,11 +78,8 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*plan, 
 		return result, err
 	}
 	result := p.result()
-	if len(result.Fills) == 0 {
-		if p.search.Proven() {
-			return nil, misfit("slot", "the constraints forbid every fill: loosen them")
-		}
-		return nil, misfit("budget", "%s found no fill of %d slots: give more", o.Budget.text(), p.texts[0].texts[0].number)
+	if len(result.Fills) == 0 { // the search goes on until there is one
+		return nil, misfit("slot", "the constraints forbid every fill: loosen them")
 	}
 	return result, nil
 }
@@ -136,7 +134,7 @@ func (p *proof) run(ctx context.Context) error {
 	tell := func() {}
 	if p.observe != nil {
 		tell = func() {
-			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.share()), Steps: 100, Pieces: p.runs[0].pieces()}
+			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.options.Budget.share(p.rows, p.began)), Steps: 100, Pieces: p.runs[0].pieces()}
 			if len(p.search.Found()) > 0 {
 				progress.Answer = p.result
 			}
@@ -153,7 +151,8 @@ func (p *proof) run(ctx context.Context) error {
 			return err
 		}
 		// Fills that read alike are listed once.
-		missing := p.options.Top - len(p.result().Fills)
+		fills, _ := p.fills()
+		missing := p.options.Top - len(fills)
 		if missing <= 0 || !p.search.Proven() || len(p.search.Found()) < wanted {
 			break
 		}
@@ -179,7 +178,7 @@ func (p *proof) run(ctx context.Context) error {
 func (p *proof) estimate(ctx context.Context) error {
 	laws := slices.Clone(p.laws)
 	for i := range laws {
-		laws[i].Support, laws[i].Allows = p.texts[i].listedSupport, nil
+		laws[i].Support, laws[i].Allows = p.texts[i].listedSupport(), nil
 	}
 	streams := samplers.Streams(p.options.Seed, p.label()+"\x00lists", listDraws)
 	share, err := samplers.EstimateShare(ctx, laws, listError, streams, func(int) bool { return p.room() > 0 })
@@ -190,15 +189,6 @@ func (p *proof) estimate(ctx context.Context) error {
 // label names the random streams.
 func (p *proof) label() string {
 	return strings.Join(append([]string{p.runs[0].typed.Text}, p.options.Together...), "\x00")
-}
-
-// share is what of the budget is used up.
-func (p *proof) share() float64 {
-	b := p.options.Budget
-	if b.Seconds > 0 {
-		return min(1, time.Since(p.began).Seconds()/b.Seconds)
-	}
-	return min(1, float64(p.rows)/float64(b.Rows))
 }
 
 // listed tells whether a blank has a list, and how many fills the lists make where all have.
@@ -217,24 +207,32 @@ func (p *proof) listed() (any bool, states float64) {
 	return any, states
 }
 
+// fills are the likeliest that read differently, as many as are wanted, and how many of those
+// found were gone through for them.
+func (p *proof) fills() (fills []Fill, through int) {
+	seen := map[string]bool{}
+	for _, found := range p.search.Found() {
+		if len(fills) == p.options.Top {
+			break
+		}
+		through++
+		if fill := p.fill(found); !seen[fill.Text] {
+			seen[fill.Text] = true
+			fill.Rank = len(fills) + 1
+			fills = append(fills, fill)
+		}
+	}
+	return fills, through
+}
+
 // result is what is known so far.
 func (p *proof) result() *Result {
-	o := &p.options
 	r := p.newResult(MethodSearch)
 	proven := p.search.Proven()
 	r.Proven = &proven
-	seen := map[string]bool{}
 	found := p.search.Found()
-	at := 0
-	for ; at < len(found) && len(r.Fills) < o.Top; at++ {
-		fill, text := p.fill(found[at])
-		if seen[text] {
-			continue
-		}
-		seen[text] = true
-		fill.Rank = len(r.Fills) + 1
-		r.Fills = append(r.Fills, fill)
-	}
+	var at int
+	r.Fills, at = p.fills()
 	if !p.complete || at < len(found) {
 		bound := p.search.LeftOut()
 		if at < len(found) {
@@ -249,8 +247,7 @@ func (p *proof) result() *Result {
 	r.Stats.ListedProbability = listedProbability(r.Fills)
 	r.Marginals = p.marginals(r)
 	if p.shareError > 0 {
-		seed := o.Seed
-		r.Seed = &seed
+		r.Seed = &p.options.Seed
 	}
 	p.finish(r)
 	return r
@@ -258,11 +255,9 @@ func (p *proof) result() *Result {
 
 // newResult is a result without fills.
 func (p *proof) newResult(method string) *Result {
-	first, o := p.runs[0], &p.options
-	r := &Result{Format: resultFormat, Template: first.typed.Text, Together: o.Together, Model: p.filler.Model(), Method: method}
-	for _, b := range first.typed.Blanks {
-		r.Blanks = append(r.Blanks, [2]int{b.Start, b.End})
-	}
+	o := &p.options
+	r := p.runs[0].newResult()
+	r.Method = method
 	r.Stats = Stats{Mode: o.Mode, Sampler: Auto, Joint: JointChain, Order: o.Order, Device: r.Model.Device}
 	for _, run := range p.runs {
 		r.Stats.Slots = max(r.Stats.Slots, len(run.variables))
@@ -285,11 +280,11 @@ func (p *proof) finish(r *Result) {
 }
 
 // fill writes a state that was found.
-func (p *proof) fill(found samplers.Found) (fill Fill, text string) {
+func (p *proof) fill(found samplers.Found) Fill {
 	run := p.runs[found.Law]
 	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
 	filled := run.template.Fill(tokens)
-	fill = Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens,
+	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens,
 		LogLikelihood: found.LogProbability - p.laws[found.Law].LogWeight}
 	probability := min(1, math.Exp(found.LogProbability-p.logShare))
 	e := probability * p.shareError
@@ -297,7 +292,7 @@ func (p *proof) fill(found samplers.Found) (fill Fill, text string) {
 	if len(p.runs) > 1 {
 		fill.Pieces = run.pieces()
 	}
-	return fill, filled.Text
+	return fill
 }
 
 // leftOut says what of other fills is known.
@@ -321,13 +316,16 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 			// The other slots of its variable decide with it, and so do lists.
 			all := p.texts[law].settling(slots)
 			byTokens := map[string]*Marginal{}
+			var key []byte
 			open += p.search.Hold(law, all, func(tokens []int, probability float64) {
-				tokens = tokens[:b.Slots]
-				key := fmt.Sprint(tokens)
-				m := byTokens[key]
+				tokens, key = tokens[:b.Slots], key[:0]
+				for _, token := range tokens {
+					key = binary.AppendUvarint(key, uint64(token))
+				}
+				m := byTokens[string(key)]
 				if m == nil {
 					m = &Marginal{TokenIDs: slices.Clone(tokens)}
-					byTokens[key] = m
+					byTokens[string(key)] = m
 				}
 				m.Probability += probability
 			})
@@ -451,15 +449,14 @@ func (p *proof) draw(ctx context.Context) (*Result, error) {
 func (p *proof) drawnResult(drawn []samplers.Found) *Result {
 	o := &p.options
 	r := p.newResult(MethodDraws)
-	seed := o.Seed
-	r.Seed = &seed
+	r.Seed = &o.Seed
 	index := map[string]int{}
 	for _, d := range drawn {
-		fill, text := p.fill(d)
-		at, seen := index[text]
+		fill := p.fill(d)
+		at, seen := index[fill.Text]
 		if !seen || o.Rank == RankFinal {
 			at = len(r.Fills)
-			index[text] = at
+			index[fill.Text] = at
 			r.Fills = append(r.Fills, fill)
 		}
 		r.Fills[at].Count++

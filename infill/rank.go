@@ -20,10 +20,8 @@ func (r *run) rank(ctx context.Context, s *sampled) (*Result, error) {
 		return nil, err
 	}
 	o := r.options
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: o.Together, Model: r.filler.Model(), Seed: &o.Seed, Stats: r.stats(s)}
-	for _, b := range r.typed.Blanks {
-		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
-	}
+	result := r.newResult()
+	result.Seed, result.Stats = &o.Seed, r.stats(s)
 	if u := result.Stats.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
 		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", result.Model.Name, u)
 	}

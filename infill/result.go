@@ -40,6 +40,15 @@ type Result struct {
 // resultFormat is Result.Format.
 const resultFormat = 3
 
+// newResult is a result that has no fills yet.
+func (r *run) newResult() *Result {
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: r.options.Together, Model: r.filler.Model()}
+	for _, b := range r.typed.Blanks {
+		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
+	}
+	return result
+}
+
 // Marginal is a value of one blank with its probability.
 type Marginal struct {
 	Text     string `json:"text"`

@@ -45,12 +45,8 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		return r.searched(known)
 	}
-	watched := func(target samplers.Target) samplers.Target {
-		masked, ok := target.(samplers.MaskedConditionalTarget)
-		if !ok || observe == nil {
-			return target
-		}
-		return heard{masked, func() {
+	if masked, ok := target.(samplers.MaskedConditionalTarget); ok && observe != nil {
+		target = heard{masked, func() {
 			progress := r.advance(int(r.share()*100), 100, nil)
 			if len(known.energy) > 0 {
 				progress.Answer = func() *Result { return r.state(r.sofar()) }
@@ -58,7 +54,6 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			observe(progress)
 		}}
 	}
-	target = watched(target)
 	if err := r.search(ctx, target, orders, known); err != nil {
 		return nil, err
 	}
@@ -143,13 +138,7 @@ func (r *run) left() float64 {
 }
 
 // share is what of the budget is used up.
-func (r *run) share() float64 {
-	b := r.options.Budget
-	if b.Seconds > 0 {
-		return min(1, time.Since(r.began).Seconds()/b.Seconds)
-	}
-	return min(1, float64(r.target.Counts().Rows+r.rows)/float64(b.Rows))
-}
+func (r *run) share() float64 { return r.options.Budget.share(r.target.Counts().Rows+r.rows, r.began) }
 
 // weighed is what weighted draws say.
 func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *found) *answer {
