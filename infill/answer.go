@@ -361,25 +361,6 @@ func (r *run) variableOrders() [][]int {
 	return [][]int{forth, back, nil}
 }
 
-// Rows bounds the model rows that an answer takes; 0 where a sampler is named, where
-// seconds bound it, and for a template that cannot be filled.
-func (f *Filler) Rows(template string, o Options) int {
-	if !o.answers() || o.Budget.Rows == 0 {
-		return 0
-	}
-	if _, _, long := f.long(template, &o); long {
-		return 0
-	}
-	plans, err := f.plans(template, o)
-	if err != nil {
-		return 0
-	}
-	if o.Joint == JointChain {
-		return o.Budget.Rows
-	}
-	return len(plans) * o.Budget.Rows
-}
-
 // heard is a target whose conditionals tell when they have been asked for.
 type heard struct {
 	samplers.MaskedConditionalTarget

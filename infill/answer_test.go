@@ -60,15 +60,16 @@ func TestManyBlanks(t *testing.T) {
 	o := DefaultOptions()
 	o.Fill, o.Order, o.Budget = FillAny, OrderLeftToRight, Budget{Rows: 100}
 	const template = "the [MASK] sat [MASK] on [MASK] the [MASK]"
-	if err := f.Check(template, o); err != nil {
+	plan, err := f.Plan(Request{Template: template, Options: o})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := f.Rows(template, o); rows != o.Budget.Rows {
-		t.Fatalf("before: %d rows", rows)
+	if rows := plan.MaxRows(); rows != o.Budget.Rows || plan.Slots() != 4 {
+		t.Fatalf("before: %d rows, %d slots", rows, plan.Slots())
 	}
 	var steps, answers int
 	var on *Result
-	result, err := f.Fill(t.Context(), template, o, func(p Progress) {
+	result, err := plan.Fill(t.Context(), func(p Progress) {
 		steps++
 		if p.Answer != nil {
 			answers++

@@ -35,6 +35,12 @@ func fill(t testing.TB, f *Filler, template string, o Options) *Result {
 	return result
 }
 
+// check tells what is wrong with a template and its options.
+func check(f *Filler, template string, o Options) error {
+	_, err := f.Plan(Request{Template: template, Options: o})
+	return err
+}
+
 // TestDistribution compares how often each fill is drawn with the exact
 // distribution over all fills, for every sampler that targets it, at two
 // temperatures. The oracle enumerates; it shares only the energy of a fill.

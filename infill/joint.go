@@ -63,6 +63,11 @@ func (o Order) numbers() []int {
 	return list
 }
 
+// valid tells whether it is one of the three, or a permutation.
+func (o Order) valid() bool {
+	return o == OrderBoth || o == OrderLeftToRight || o == OrderRightToLeft || o.numbers() != nil
+}
+
 // slots are the orders of a plan's slots that the chain rule takes, [orders][slots].
 func (o Order) slots(p *plan) ([][]int, error) {
 	left := make([]int, len(p.template.Slots))
@@ -138,11 +143,16 @@ func (b *Budget) set(text string) bool {
 	if seconds, timed := strings.CutSuffix(text, "s"); timed {
 		x, err := strconv.ParseFloat(seconds, 64)
 		*b = Budget{Seconds: x}
-		return err == nil && x > 0 && !math.IsInf(x, 1)
+		return err == nil && b.bounds()
 	}
 	n, err := strconv.Atoi(text)
 	*b = Budget{Rows: n}
-	return err == nil && n > 0
+	return err == nil && b.bounds()
+}
+
+// bounds tells whether it is a bound.
+func (b Budget) bounds() bool {
+	return b.Seconds > 0 && !math.IsInf(b.Seconds, 1) || b.Seconds == 0 && b.Rows > 0
 }
 
 // share is what of the budget is used up.

@@ -123,12 +123,12 @@ func TestPatterns(t *testing.T) {
 		"the [MASK~[]a] .":             "the closing ] is missing",
 		"a [MASK=a~u.*] [MASK=a~un.*]": "one name",
 	} {
-		if err := f.Check(template, o); err == nil || !strings.Contains(err.Error(), want) {
+		if err := check(f, template, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", template, err, want)
 		}
 	}
 	o.Words = map[int][]string{1: {"cat"}}
-	if err := f.Check("the [MASK~.at] .", o); err == nil || !strings.Contains(err.Error(), "give it a list or a pattern") {
+	if err := check(f, "the [MASK~.at] .", o); err == nil || !strings.Contains(err.Error(), "give it a list or a pattern") {
 		t.Errorf("a list beside a pattern: %v", err)
 	}
 }

@@ -69,22 +69,14 @@ func (p *plan) together() string {
 	return ""
 }
 
-// plans reads a template as the options want it: one plan for each combination
-// of the lengths its blanks may have.
-func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
-	typed, err := f.tokenizer.Shortest(template)
-	if err != nil {
-		return nil, err
-	}
+// combinations makes a plan for each combination of the lengths that the blanks of a
+// template may have, once its further texts are read.
+func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, escaped bool) (plans []*plan, err error) {
 	others, err := f.otherPlans(typed, o)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := f.rules(typed, o.Constraints, o.Fill)
-	if err != nil {
-		return nil, err
-	}
-	templates, err := typed.Expand(rules.lengths(typed.Blanks))
+	templates, err := typed.Expand(lengths)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +108,7 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 		if err := f.checkLength(len(t.IDs)); err != nil {
 			return nil, err
 		}
-		t.KeepCase = o.Case == CaseKeep
+		t.KeepCase, t.KeepEscapes = o.Case == CaseKeep, escaped
 		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
@@ -127,13 +119,13 @@ func (f *Filler) plans(template string, o Options) (plans []*plan, err error) {
 			}
 			return nil, err
 		}
-		if err := f.alignTogether(p, o, others); err != nil {
+		if err := f.alignTogether(p, others); err != nil {
 			return nil, err
 		}
 		if err := checkTogether(p, o); err != nil {
 			return nil, err
 		}
-		if rules.oneWord(t, &o) {
+		if rules.oneWord(t, o) {
 			p.rules = rules
 		}
 		plans = append(plans, p)
@@ -167,21 +159,8 @@ func (f *Filler) goOn(t *tokenize.Template) {
 	}
 }
 
-// Check reads a template with the options without running the model: what Fill
-// would say of them.
-func (f *Filler) Check(template string, o Options) error {
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if _, _, long := f.long(template, &o); long {
-		return nil
-	}
-	_, err := f.plans(template, o)
-	return err
-}
-
 // checkTogether refuses what needs slots that move one by one.
-func checkTogether(p *plan, o Options) error {
+func checkTogether(p *plan, o *Options) error {
 	why := p.together()
 	if why == "" {
 		return nil

@@ -29,6 +29,10 @@ func togetherOption() Option {
 			}
 			return true
 		},
+		list: func(o *Options, values []string) bool {
+			o.Together = values
+			return true
+		},
 		check: func(o *Options) string {
 			switch {
 			case o.Together == nil:
@@ -48,7 +52,7 @@ func togetherOption() Option {
 
 // alignTogether finds the plans of the further texts whose blanks have the lengths of a
 // plan, their variables in its order.
-func (f *Filler) alignTogether(p *plan, o Options, others [][]*plan) error {
+func (f *Filler) alignTogether(p *plan, others [][]*plan) error {
 	keys := p.keys()
 	for number, list := range others {
 		// A plan that is aligned belongs to p alone.
@@ -468,20 +472,20 @@ func energies(ctx context.Context, target lm.Target, energy []float64) error {
 }
 
 // otherPlans are the plans of the further texts, [texts][lengths].
-func (f *Filler) otherPlans(first *tokenize.Template, o Options) ([][]*plan, error) {
+func (f *Filler) otherPlans(first *tokenize.Template, o *Options) ([][]*plan, error) {
 	var others [][]*plan
 	for i, text := range o.Together {
-		one := o
+		one := *o
 		one.Together = nil
-		typed, err := f.tokenizer.Shortest(text)
+		typed, err := f.read(text)
 		if err == nil {
 			one.Words = renumbered(o.Words, first, typed)
-			if _, _, long := f.long(text, &one); long {
-				return nil, misfit("together", "text %d has more tokens than the window of %d: shorten it, or give a larger window", i+2, f.windowTokens(&o))
+			var p *Plan
+			if p, err = f.plan(typed, Request{Options: one}, false); err == nil && p.windows != nil {
+				return nil, misfit("together", "text %d has more tokens than the window of %d: shorten it, or give a larger window", i+2, f.windowTokens(o))
 			}
-			var plans []*plan
-			if plans, err = f.plans(text, one); err == nil {
-				others = append(others, plans)
+			if err == nil {
+				others = append(others, p.plans)
 				continue
 			}
 		}

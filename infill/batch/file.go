@@ -172,7 +172,7 @@ func (r *Record) excerpt() string {
 	const most = 1 << 14
 	raw := r.raw
 	if raw == nil && r.Object != nil {
-		raw = r.Object.append(nil)
+		raw = r.Object.Append(nil)
 	}
 	if len(raw) > most {
 		return strings.ToValidUTF8(string(raw[:most]), "\uFFFD") + "…"

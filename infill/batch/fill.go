@@ -3,15 +3,14 @@ package batch
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -85,24 +84,19 @@ func environment(f *infill.Filler) map[string]string {
 // Do implements Work: one row, the result of the template behind the columns that are
 // no options.
 func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
-	o := f.Options
-	var kept Object
-	for _, field := range r.Object {
-		switch option := f.option(field.Key); {
-		case field.Key == f.Key:
-		case option.Name != "":
-			if err := setOption(&o, field); err != nil {
-				return nil, err
-			}
-		default:
-			kept = append(kept, field)
-		}
+	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, append(f.Keep, "id")...)
+	var option *infill.OptionError
+	switch {
+	case errors.As(err, &option):
+		return nil, reject("%q: %s; --keep %[1]s passes the column on as it is", option.Option, option.Reason)
+	case err != nil:
+		return nil, reject("%w, or name the column", err)
 	}
-	template, err := textOf(r, f.Key)
+	plan, err := f.Filler.Plan(q)
 	if err != nil {
-		return nil, err
+		return nil, rejected(err)
 	}
-	result, err := f.Filler.Fill(ctx, template, o, nil)
+	result, err := plan.Fill(ctx, nil)
 	if err != nil {
 		return nil, rejected(err)
 	}
@@ -110,49 +104,21 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, field := range kept {
+	for _, field := range q.Extra {
 		if row.Get(field.Key) != nil {
 			return nil, reject("the key %q is one of the result: rename it", field.Key)
 		}
 	}
-	return []Object{append(kept, row...)}, nil
-}
-
-// option is the option of a column's name, spelt with - or _, the zero value where the
-// column is none.
-func (f *Fill) option(key string) infill.Option {
-	if slices.Contains(f.Keep, key) {
-		return infill.Option{}
-	}
-	if key == "slots" {
-		key = "slot"
-	}
-	return infill.Find(strings.ReplaceAll(key, "_", "-"))
-}
-
-// setOption reads the value of an option from a column; an empty cell leaves it.
-func setOption(o *infill.Options, field Field) error {
-	if _, err := o.SetJSON(field.Key, field.Value); err != nil {
-		var option *infill.OptionError
-		if errors.As(err, &option) {
-			err = errors.New(option.Reason)
-		}
-		return reject("%q: %w; --keep %[1]s passes the column on as it is", field.Key, err)
-	}
-	return nil
+	return []Object{append(Object(q.Extra), row...)}, nil
 }
 
 // textOf is the text of a record.
 func textOf(r Record, key string) (string, error) {
-	value := r.Object.Get(key)
-	if value == nil {
-		return "", reject(`no %q: write {%[1]q: "..."}, or name the column`, key)
+	text, err := r.Object.Text(key)
+	if err != nil {
+		return "", reject("%w, or name the column", err)
 	}
-	var text *string
-	if err := json.Unmarshal(value, &text); err != nil || text == nil {
-		return "", reject("%q is not a string", key)
-	}
-	return *text, nil
+	return text, nil
 }
 
 // rejected marks the errors that lie in a record.
@@ -172,7 +138,7 @@ func resultRow(result *infill.Result) (Object, error) {
 		infill.Stats
 		Seconds *float64 `json:"seconds,omitempty"`
 	}
-	value, err := encoded(struct {
+	value, err := object.Encode(struct {
 		*infill.Result
 		Model *infill.Model `json:"model,omitempty"`
 		Stats stats         `json:"stats"`
@@ -180,7 +146,7 @@ func resultRow(result *infill.Result) (Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
 	}
-	row, err := ParseObject(bytes.TrimSpace(value))
+	row, err := object.Parse(bytes.TrimSpace(value))
 	if err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
 	}

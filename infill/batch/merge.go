@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 
+	"infill/internal/object"
+
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -221,11 +223,11 @@ func (p *plan) write(ctx context.Context, out File, dir string, paths []string, 
 			if e.Error != "" {
 				var place Object
 				if e.Line > 0 {
-					place = Object{{"line", json.RawMessage(strconv.FormatInt(e.Line, 10))}}
+					place = Object{{Key: "line", Value: json.RawMessage(strconv.FormatInt(e.Line, 10))}}
 				} else {
-					place = Object{{"row", json.RawMessage(strconv.FormatInt(e.Number, 10))}}
+					place = Object{{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}}
 				}
-				err := rejects.add(append(place, Field{"error", quoted(e.Error)}, Field{"input", quoted(e.Input)}))
+				err := rejects.add(append(place, Field{Key: "error", Value: object.Quote(e.Error)}, Field{Key: "input", Value: object.Quote(e.Input)}))
 				return errors.Join(err, w.blank())
 			}
 			for _, row := range e.Rows {
@@ -319,7 +321,7 @@ func (l Layout) flat(row Object, do func(Object) error) error {
 		for slices.Contains(l.Fields, name) || name != f.Key && row.Get(name) != nil {
 			name = "input_" + name
 		}
-		base = append(base, Field{name, f.Value})
+		base = append(base, Field{Key: name, Value: f.Value})
 	}
 	for _, one := range list {
 		if err := do(append(slices.Clip(base), one...)); err != nil {
@@ -423,7 +425,7 @@ func (w *writer) add(row Object) error {
 	switch w.form {
 	case JSONL:
 		w.rows++
-		w.line = append(row.append(w.line[:0]), '\n')
+		w.line = append(row.Append(w.line[:0]), '\n')
 		_, err := w.out().Write(w.line)
 		return err
 	case Text:

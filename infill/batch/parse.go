@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"infill/internal/object"
 )
 
 // parse reads what a record holds.
@@ -22,7 +24,7 @@ func (s *streamed) parse(r *Record) {
 	var err error
 	switch s.of.Form {
 	case JSONL:
-		if r.Object, err = ParseObject(raw); err != nil {
+		if r.Object, err = object.Parse(raw); err != nil {
 			r.Err = &RejectError{err}
 		}
 	case Text:
@@ -34,7 +36,7 @@ func (s *streamed) parse(r *Record) {
 			r.Err = &RejectError{ErrReturn}
 			return
 		}
-		r.Object = Object{{s.column, quoted(string(raw))}}
+		r.Object = Object{{Key: s.column, Value: object.Quote(string(raw))}}
 	case CSV, TSV:
 		cells, err := cells(s.of.Form, raw)
 		switch {
@@ -44,7 +46,7 @@ func (s *streamed) parse(r *Record) {
 			r.Err = reject("%d cells, the header has %d", len(cells), len(s.columns))
 		default:
 			for i, cell := range cells {
-				r.Object = append(r.Object, Field{s.columns[i], quoted(cell)})
+				r.Object = append(r.Object, Field{Key: s.columns[i], Value: object.Quote(cell)})
 			}
 		}
 	}
