@@ -72,18 +72,6 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 	return r.weigh(ctx, observe)
 }
 
-// temperature is T of exp(U/T), of which the answer is: that of the options, times the
-// model's own where U is the pseudo-log-likelihood of several slots.
-func (r *run) temperature() float64 { return r.options.Temperature * r.pllTemperature() }
-
-// pllTemperature is what was fitted to the model, 1 where that does not enter.
-func (r *run) pllTemperature() float64 {
-	if r.options.answers() && r.options.Joint == JointPLL && len(r.template.Slots) > 1 {
-		return cmp.Or(r.filler.Model().PLLTemperature, 1)
-	}
-	return 1
-}
-
 // states is the number of all fills of the candidates.
 func (r *run) states() float64 {
 	n := 1.0
@@ -462,18 +450,6 @@ func (r *run) state(a *answer) *Result {
 	return result
 }
 
-func listedProbability(fills []Fill) *float64 {
-	sum := 0.0
-	for _, f := range fills {
-		if f.Probability == nil {
-			return nil
-		}
-		sum += *f.Probability
-	}
-	sum = min(sum, 1) // estimates may add up to a little more
-	return &sum
-}
-
 // candidatesShare is what the candidates hold of the probability of all fills over the
 // whole vocabulary; 0 where it is not known: of several slots.
 func (r *run) candidatesShare(a *answer) float64 {
@@ -526,4 +502,49 @@ func (r *run) missedAccuracy(a *answer) string {
 		}
 	}
 	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())
+}
+
+// unfinished is what a run has found that was called off; nil where it was not.
+func (r *run) unfinished(ctx context.Context) *Result {
+	if ctx.Err() == nil {
+		return nil
+	}
+	var a *answer
+	if r.sofar != nil {
+		a = r.sofar()
+	}
+	if a == nil || len(a.states) == 0 {
+		return nil
+	}
+	result := r.state(a)
+	if len(result.Fills) == 0 {
+		return nil
+	}
+	result.Unfinished = true
+	result.Warnings = []string{"unfinished: interrupted " + cmp.Or(a.note, "before the end")}
+	if s := &result.Stats; s.Sampler != Auto { // finds, not draws
+		s.Law, s.Chains, s.Steps = NoLaw, r.options.Chains, a.steps
+	}
+	return result
+}
+
+// enumerated is what an enumeration knows that broke off: energy holds NaN where it does not.
+func (r *run) enumerated(energy []float64) *answer {
+	a := &answer{found: true, note: "before the end: log-likelihoods are what the model rows give that have run"}
+	known := make([]float64, len(energy))
+	for i, u := range energy {
+		if known[i] = u; math.IsNaN(u) {
+			known[i] = math.Inf(-1)
+		}
+		if known[i] > math.Inf(-1) {
+			a.distinct++
+		}
+	}
+	if a.distinct == 0 {
+		return a
+	}
+	for _, i := range largest(known, min(r.kept(), a.distinct)) {
+		a.states, a.energy = append(a.states, r.combination(i)), append(a.energy, energy[i])
+	}
+	return a
 }

@@ -1,63 +1,13 @@
 package infill
 
 import (
-	"errors"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"infill/tokenize"
 )
-
-// Constraints narrow what blanks may take. They restrict the support: the chains
-// draw from the same distribution, conditional on the fills that are left, and
-// log-likelihoods compare with those of a run without them.
-type Constraints struct {
-	// Words lists, by the number of a blank from 1, the fills it may take. A fill
-	// is one word or several, of one piece or several; a blank without a length
-	// of its own takes each at the number of its pieces.
-	Words map[int][]string
-	// Ban lists words that no blank may hold: their pieces side by side.
-	Ban []string
-	// Distinct keeps blanks from holding the same, but for those of one name.
-	Distinct bool
-	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
-	// between its words not counted; 0 is no bound.
-	MinCharacters, MaxCharacters int
-	// MinPieces and MaxPieces are the number of pieces of blanks without a length
-	// of their own and without a list; 0 is one piece, and up to three for the word
-	// of an only blank, which a MinPieces of 1 alone turns off. They also bound lists.
-	MinPieces, MaxPieces int
-}
-
-// Any tells whether there is a constraint.
-func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
-}
-
-// A tokenClass is what blanks ask of a token.
-type tokenClass uint8
-
-const (
-	wordToken       tokenClass = 1 << iota // letters and digits alone
-	continuingToken                        // it goes on with the word on its left
-)
-
-func classify(t *tokenize.Tokenizer) []tokenClass {
-	classes := make([]tokenClass, t.VocabularySize())
-	for id := range classes {
-		if t.Word(id) {
-			classes[id] |= wordToken
-		}
-		if t.Continues(id) {
-			classes[id] |= continuingToken
-		}
-	}
-	return classes
-}
 
 // rules are constraints in terms of one vocabulary.
 type rules struct {
@@ -173,13 +123,6 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 		fills[n] = slices.CompactFunc(fills[n], slices.Equal)
 	}
 	return fills, nil
-}
-
-func countPieces(n int) string {
-	if n == 1 {
-		return "1 piece"
-	}
-	return strconv.Itoa(n) + " pieces"
 }
 
 // named gives the blanks of one name one list, and refuses those that cannot
@@ -515,55 +458,4 @@ func (v variable) pinned(pins []int) variable {
 		return false
 	})
 	return v
-}
-
-// pieceText is a token as it reads, without the mark of a piece or the blank of
-// a word.
-func (f *Filler) pieceText(id int) string {
-	text := strings.TrimSpace(f.tokenizer.Decode([]int{id}))
-	if f.tokenizer.Continues(id) {
-		return strings.TrimPrefix(text, "##")
-	}
-	return text
-}
-
-// continuations are the tokens that continue a word, by how they read.
-func (f *Filler) continuations() map[string]int {
-	tokens := map[string]int{}
-	for _, id := range f.fillable {
-		if f.tokenizer.Continues(id) {
-			tokens[f.pieceText(id)] = id
-		}
-	}
-	return tokens
-}
-
-// candidate reads a fill of a blank: where the blank touches a word, as pieces that
-// continue it. Its first word is then cut into such pieces, the longest first, as
-// WordPiece does. continuing is continuations(), not needed for other blanks.
-func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
-	if id, ok := continuing[text]; ok && b.TouchesLeft {
-		return []int{id}, nil
-	}
-	ids, err := f.tokenizer.Candidate(text)
-	if err != nil || !b.TouchesLeft || f.tokenizer.Continues(ids[0]) {
-		return ids, err
-	}
-	word, end := f.pieceText(ids[0]), 1
-	for ; end < len(ids) && f.tokenizer.Continues(ids[end]); end++ {
-		word += f.pieceText(ids[end])
-	}
-	var joined []int
-	for word != "" {
-		length := len(word)
-		for length > 0 && continuing[word[:length]] == 0 {
-			length--
-		}
-		if length == 0 {
-			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
-		}
-		joined = append(joined, continuing[word[:length]])
-		word = word[length:]
-	}
-	return append(joined, ids[end:]...), nil
 }

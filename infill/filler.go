@@ -142,15 +142,6 @@ func (f *Filler) Close() error {
 	return nil
 }
 
-// cancelled gives the plain reason of a run that was called off, without the
-// place it happened to be at.
-func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
 // Template reads a template without running the model. Errors are
 // *tokenize.InputError: what Fill would say of it.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {

@@ -335,38 +335,3 @@ func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) 
 	}
 	return found, nil
 }
-
-// cutSo tells whether the tokenizer cuts the word that the pieces make into them.
-func (f *Filler) cutSo(b tokenize.Blank, ids []int) bool {
-	if len(ids) == 1 || b.TouchesLeft {
-		return true
-	}
-	text := ""
-	for _, id := range ids {
-		text += f.reads()[id]
-	}
-	cut, err := f.tokenizer.Candidate(text)
-	return err == nil && slices.Equal(cut, ids)
-}
-
-// reads are the letters of each token that is a word or a piece of one, [vocabulary].
-func (f *Filler) readTokens() []string {
-	reads := make([]string, f.tokenizer.VocabularySize())
-	for _, id := range f.fillable {
-		if f.classes()[id]&wordToken != 0 {
-			reads[id] = f.pieceText(id)
-		}
-	}
-	return reads
-}
-
-// goingTokens are the pieces that go on with a word.
-func (f *Filler) goingTokens() []int {
-	var list []int
-	for _, id := range f.fillable {
-		if f.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
-			list = append(list, id)
-		}
-	}
-	return list
-}

@@ -31,16 +31,6 @@ const (
 	listError, listDraws = 0.02, 64
 )
 
-// searches tells whether the likeliest fills are searched for, and proven.
-func (o *Options) searches() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
-}
-
-// draws tells whether independent draws are made.
-func (o *Options) draws() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains > 0 && !o.moved()
-}
-
 // proof is a search for the likeliest fills of a template, of all lengths that its blanks
 // may have.
 type proof struct {

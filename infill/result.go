@@ -37,18 +37,6 @@ type Result struct {
 	Blanks [][2]int `json:"-"`
 }
 
-// resultFormat is Result.Format.
-const resultFormat = 3
-
-// newResult is a result that has no fills yet.
-func (r *run) newResult() *Result {
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: r.options.Together, Model: r.filler.Model()}
-	for _, b := range r.typed.Blanks {
-		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
-	}
-	return result
-}
-
 // Marginal is a value of one blank with its probability.
 type Marginal struct {
 	Text     string `json:"text"`
@@ -214,4 +202,39 @@ type WarmUp struct {
 	Steps               int      `json:"steps"`
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
+}
+
+// Window tells which part of a long text the model saw when it filled some blanks.
+type Window struct {
+	Blanks [2]int `json:"blanks"` // the first and the last, from 1
+	Tokens int    `json:"tokens"` // of the part, [CLS] and [SEP] included
+}
+
+// Progress is a moment of a run. It is the receiver's own: nothing in it
+// changes afterwards.
+//
+// Where the sampler is Auto there are no chains to hear of: Step and Steps tell how far
+// the answer is, and Answer makes what is known so far, while the observer runs; nil
+// where nothing is.
+type Progress struct {
+	Template string
+	Answer   func() *Result
+	Step     int // 0 is the initial states
+	Steps    int // of the whole run
+	// Pieces is the number of slots of each blank, [blanks]. Where the template has
+	// several lengths, their runs follow each other, and a run's initial states
+	// come with the number of the step before them.
+	Pieces []int
+	WarmUp bool
+	// TokenIDs holds the tokens of the slots, [chains × slots].
+	TokenIDs []int
+	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the
+	// sampler does not need it.
+	LogLikelihoods []float64
+	// Accepted tells which chains took their proposal, and Changed how many of
+	// their slots changed, [chains]; nil at step 0.
+	Accepted []bool
+	Changed  []int
+	// StepSize is α at this step, 0 for samplers that have none.
+	StepSize float64
 }

@@ -666,15 +666,78 @@ func bounds(t Option, largest int, field func(*Options) (low, high *int)) Option
 	return t
 }
 
-// span writes a range; an end of 0 is none.
-func span(low, high int) string {
-	switch {
-	case high == 0:
-		return strconv.Itoa(low) + "-"
-	case low == 0:
-		return "-" + strconv.Itoa(high)
-	case low == high:
-		return strconv.Itoa(low)
+// read takes a sampler with settings: those that are options of their own, and
+// others of its own. An error completes the sentence `"x" is not …`.
+func (s *Sampling) read(text string) error {
+	if text == Auto {
+		s.Sampler, s.Settings = Auto, nil
+		return nil
 	}
-	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
+	spec, err := samplers.ParseList(text)
+	switch {
+	case err != nil || len(spec) != 1:
+		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
+	case !slices.Contains(Samplers(), spec[0].Name):
+		return errors.New("one of " + strings.Join(samplerNames(), ", "))
+	}
+	o := Options{Sampling: *s}
+	o.Sampler, o.Settings = spec[0].Name, nil
+	for _, a := range spec[0].Settings {
+		option := Find(a.Setting)
+		if !option.Sampling {
+			o.Settings = append(o.Settings, a)
+		} else if err := option.Set(&o, a.Value); err != nil {
+			return fmt.Errorf("a sampler with its settings: %s: %q is not %w", a.Setting, a.Value, err)
+		}
+	}
+	if err := o.own().Check(); err != nil {
+		return fmt.Errorf("a sampler with its settings: %w", err)
+	}
+	*s = o.Sampling
+	return nil
 }
+
+// Validate returns an *OptionError for the first value that cannot be used.
+func (o *Options) Validate() error {
+	for _, option := range table() {
+		if reason := option.fault(o); reason != "" {
+			return &OptionError{Option: option.Name, Reason: reason}
+		}
+	}
+	return nil
+}
+
+func togetherOption() Option {
+	return Option{
+		Name: "together", Kind: "TEMPLATE", Help: "a further text whose blanks take the same fills; once for each, see infill help templates", Join: togetherEnd,
+		want: "a template",
+		get:  func(o *Options) string { return strings.Join(o.Together, togetherEnd) },
+		set: func(o *Options, text string) bool {
+			if o.Together = nil; text != "" {
+				o.Together = strings.Split(text, togetherEnd)
+			}
+			return true
+		},
+		list: func(o *Options, values []string) bool {
+			o.Together = values
+			return true
+		},
+		check: func(o *Options) string {
+			switch {
+			case o.Together == nil:
+			case o.Joint == JointAG:
+				return "joint ag is of one text: take chain"
+			case !o.answers() && o.onText().Gradient != "" && o.Gradient == lm.Stochastic:
+				return "a stochastic gradient is of one text: take local or full"
+			case !o.answers() && samplers.Describe(o.moves()).Distances:
+				return o.moves() + " fills one text: take " + defaultSampler
+			case o.Pins != nil:
+				return "slots are pinned in one text alone"
+			}
+			return ""
+		},
+	}
+}
+
+// togetherEnd stands between texts in an option; no text may hold it.
+const togetherEnd = "\x1e"

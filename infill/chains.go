@@ -1,41 +1,15 @@
 package infill
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"infill/samplers"
 )
-
-// Progress is a moment of a run. It is the receiver's own: nothing in it
-// changes afterwards.
-//
-// Where the sampler is Auto there are no chains to hear of: Step and Steps tell how far
-// the answer is, and Answer makes what is known so far, while the observer runs; nil
-// where nothing is.
-type Progress struct {
-	Template string
-	Answer   func() *Result
-	Step     int // 0 is the initial states
-	Steps    int // of the whole run
-	// Pieces is the number of slots of each blank, [blanks]. Where the template has
-	// several lengths, their runs follow each other, and a run's initial states
-	// come with the number of the step before them.
-	Pieces []int
-	WarmUp bool
-	// TokenIDs holds the tokens of the slots, [chains × slots].
-	TokenIDs []int
-	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the
-	// sampler does not need it.
-	LogLikelihoods []float64
-	// Accepted tells which chains took their proposal, and Changed how many of
-	// their slots changed, [chains]; nil at step 0.
-	Accepted []bool
-	Changed  []int
-	// StepSize is α at this step, 0 for samplers that have none.
-	StepSize float64
-}
 
 // sampled is what the chains of a run visited, and the books of their steps.
 type sampled struct {
@@ -175,11 +149,6 @@ func (s *sampled) count(at samplers.Step) {
 	}
 }
 
-// tokens are the ids that a state puts into the slots, [slots].
-func (r *run) tokens(state []int) []int {
-	return fillSlots(make([]int, len(r.template.Slots)), r.variables, state)
-}
-
 // progress is a step as the observer hears of it; stepSize is NaN for samplers
 // without.
 func (r *run) progress(at samplers.Step, stepSize float64) Progress {
@@ -203,4 +172,59 @@ func (r *run) progress(at samplers.Step, stepSize float64) Progress {
 		p.Accepted, p.Changed = slices.Clone(at.Info.Accepted), slices.Clone(at.Info.Changed)
 	}
 	return p
+}
+
+// met is what chains have met by now.
+type met struct {
+	r      *run
+	step   int
+	last   []int // the chains' states, where their energies are not known, [chains × variables]
+	states [][]int
+	energy []float64 // in nats, the largest first
+}
+
+// mostMet bounds what is kept of one run.
+const mostMet = 100
+
+// observe hears of every step.
+func (m *met) observe(at samplers.Step) {
+	m.step, m.last = at.Number, nil
+	for c, u := range at.State.Energy {
+		state := at.State.Position(c)
+		if u *= at.Temperature; math.IsNaN(u) {
+			m.last = append(m.last, state...)
+			continue
+		}
+		m.add(state, u)
+	}
+}
+
+// add keeps a state if it is among the likeliest.
+func (m *met) add(state []int, u float64) {
+	if full := len(m.states) == mostMet; full && u <= m.energy[mostMet-1] || slices.ContainsFunc(m.states, func(s []int) bool { return slices.Equal(s, state) }) {
+		return
+	}
+	place, _ := slices.BinarySearchFunc(m.energy, u, func(a, b float64) int { return cmp.Compare(b, a) })
+	m.states, m.energy = slices.Insert(m.states, place, slices.Clone(state)), slices.Insert(m.energy, place, u)
+	m.states, m.energy = m.states[:min(mostMet, len(m.states))], m.energy[:min(mostMet, len(m.energy))]
+}
+
+// patience is how long an interrupted run asks the model for the energies of its last states.
+const patience = 2 * time.Second
+
+// answer lists what was met.
+func (m *met) answer() *answer {
+	if m.last != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		n := len(m.r.variables)
+		energy := make([]float64, len(m.last)/n)
+		if m.r.target.Energy(ctx, m.last, energy) == nil {
+			for c, u := range energy {
+				m.add(m.last[c*n:(c+1)*n], u)
+			}
+		}
+	}
+	return &answer{found: true, states: m.states, energy: m.energy, distinct: len(m.states), steps: m.step,
+		note: fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then, not draws", m.step, m.r.options.Steps)}
 }

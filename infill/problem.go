@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,190 +17,6 @@ import (
 	"infill/samplers"
 	"infill/tokenize"
 )
-
-// plan is a template of known lengths with what its slots may take: all that is
-// known before the model runs.
-type plan struct {
-	typed     *tokenize.Template // as the user wrote it, each blank at its shortest
-	template  *tokenize.Template
-	variables []variable
-	// allowed judges the tokens of all slots where the variables' supports cannot
-	// say it all; nil: everything is allowed.
-	allowed func(tokens []int) bool
-	// cut judges words that are spelled piece by piece: whether the tokenizer would cut
-	// them so; nil: there are none.
-	cut func(tokens []int) bool
-	// others are those of the further texts, their variables in the order of these.
-	others []*plan
-	// rules are not nil where the only blank may take a word of several pieces, too.
-	rules *rules
-	// place is the number of this plan among those of the template's lengths.
-	place, places int
-}
-
-// pieces are the numbers of pieces of the blanks.
-func (p *plan) pieces() []int {
-	pieces := make([]int, len(p.template.Blanks))
-	for i, b := range p.template.Blanks {
-		pieces[i] = b.Slots
-	}
-	return pieces
-}
-
-// together gives the reason why slots do not move one by one, or "".
-func (p *plan) together() string {
-	for _, v := range p.variables {
-		switch {
-		case v.words != nil || v.find != nil:
-			return "words of several pieces"
-		case len(v.slots) > 1:
-			return "blanks of one name"
-		}
-	}
-	if p.allowed != nil {
-		return "limits on several slots together"
-	}
-	for _, other := range p.others {
-		if why := other.together(); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// combinations makes a plan for each combination of the lengths that the blanks of a
-// template may have, once its further texts are read.
-func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, escaped bool) (plans []*plan, err error) {
-	others, err := f.otherPlans(typed, o)
-	if err != nil {
-		return nil, err
-	}
-	templates, err := typed.Expand(lengths)
-	if err != nil {
-		return nil, err
-	}
-	possible := templates[:0]
-	for _, t := range templates {
-		missing, err := rules.misses(t)
-		if err != nil {
-			return nil, err
-		}
-		if !missing {
-			possible = append(possible, t)
-		}
-	}
-	if templates = possible; len(templates) == 0 {
-		return nil, misfit("pattern", "no word that the model can write fits: loosen the patterns, or allow more pieces, as in [MASK:1-4~...]")
-	}
-	if o.Pins != nil {
-		if len(templates) != 1 {
-			return nil, misfit("pins", "the template has %d combinations of lengths: name one", len(templates))
-		}
-		if err := f.checkPins(templates[0], o.Pins); err != nil {
-			return nil, err
-		}
-	}
-	for i, t := range templates {
-		if o.Fill == FillWords {
-			f.goOn(t)
-		}
-		if err := f.checkLength(len(t.IDs)); err != nil {
-			return nil, err
-		}
-		t.KeepCase, t.KeepEscapes = o.Case == CaseKeep, escaped
-		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
-		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
-			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
-				var option *OptionError
-				if errors.As(err, &option) { // nothing constrains it but the model
-					err = misfit(option.Option, "model %s: its vocabulary (vocab.txt or tokenizer.json) lacks what to fill with: %s", f.Model().Name, option.Reason)
-				}
-			}
-			return nil, err
-		}
-		if err := f.alignTogether(p, others); err != nil {
-			return nil, err
-		}
-		if err := checkTogether(p, o); err != nil {
-			return nil, err
-		}
-		if rules.oneWord(t, o) {
-			p.rules = rules
-		}
-		plans = append(plans, p)
-	}
-	return plans, nil
-}
-
-// goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the
-// word that fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any
-// other. Only IDs and Slots change, which the model is asked by.
-func (f *Filler) goOn(t *tokenize.Template) {
-	for _, b := range t.Blanks {
-		if !b.TouchesRight {
-			continue
-		}
-		from := t.Slots[b.First+b.Slots-1] + 1
-		to := from + 1
-		for f.tokenizer.Continues(t.IDs[to]) {
-			to++
-		}
-		word := ""
-		for _, id := range t.IDs[from:to] {
-			word += f.pieceText(id)
-		}
-		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, f.continuations()); err == nil {
-			t.IDs, t.Slots = slices.Concat(t.IDs[:from], ids, t.IDs[to:]), slices.Clone(t.Slots)
-			for i := b.First + b.Slots; i < len(t.Slots); i++ {
-				t.Slots[i] += len(ids) - (to - from)
-			}
-		}
-	}
-}
-
-// checkTogether refuses what needs slots that move one by one.
-func checkTogether(p *plan, o *Options) error {
-	why := p.together()
-	if why == "" {
-		return nil
-	}
-	kind := samplers.Describe(o.moves())
-	switch {
-	case o.Mode == ModeDecode:
-		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
-	case !o.answers() && (kind.Conditionals || kind.Distances):
-		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
-	case o.Initial.Kind == StartMask:
-		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
-	}
-	return nil
-}
-
-// checkPins returns an *OptionError for pins that do not fit the template.
-func (f *Filler) checkPins(template *tokenize.Template, pins []int) error {
-	if len(pins) != len(template.Slots) {
-		return misfit("pins", "%d given, the template has %d slots", len(pins), len(template.Slots))
-	}
-	for _, tie := range template.Ties {
-		for _, slot := range tie {
-			if pins[slot] != pins[tie[0]] {
-				return misfit("pins", "slots %d and %d have one name and different pins", tie[0]+1, slot+1)
-			}
-		}
-	}
-	free := false
-	for slot, pin := range pins {
-		if pin == Free {
-			free = true
-		} else if _, ok := slices.BinarySearch(f.fillable, pin); !ok {
-			return misfit("pins", "slot %d cannot take token %d", slot+1, pin)
-		}
-	}
-	if !free {
-		return misfit("pins", "every slot is pinned: leave one to the sampler")
-	}
-	return nil
-}
 
 // run is a plan that the model knows of: a target, a kernel over it, and the starts
 // of its chains.
@@ -471,4 +286,70 @@ func (h *leastOnTop) Pop() any {
 	last := h.tokens[len(h.tokens)-1]
 	h.tokens = h.tokens[:len(h.tokens)-1]
 	return last
+}
+
+// withTogether asks the model for the further texts too, and adds their log-probabilities to
+// those of the first: r.logp of a variable's first slots is then that of all texts.
+func (r *run) withTogether(ctx context.Context) error {
+	if len(r.others) == 0 {
+		return nil
+	}
+	for i := range r.logp {
+		r.logp[i] = slices.Clone(r.logp[i])
+	}
+	for _, other := range r.others {
+		logp, err := r.model.MaskedLogProbabilities(ctx, other.template.IDs, other.template.Slots)
+		if err != nil {
+			return err
+		}
+		r.rows++
+		for n := range r.variables {
+			own := r.variables[n].slots
+			pieces := r.piecesOf(n)
+			for i, slot := range other.variables[n].slots {
+				sum := r.logp[own[i%pieces]]
+				for token, l := range logp[slot] {
+					sum[token] += l
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// otherTokens are the ids in the slots of a further text, where the first has the given ones.
+func (r *run) otherTokens(other *plan, tokens []int) []int {
+	list := make([]int, len(other.template.Slots))
+	for n := range r.variables {
+		pieces := r.piecesOf(n)
+		for i, slot := range other.variables[n].slots {
+			list[slot] = tokens[r.variables[n].slots[i%pieces]]
+		}
+	}
+	return list
+}
+
+// togetherTexts are the further texts, filled as the first.
+func (r *run) togetherTexts(tokens []int) (texts []string) {
+	for _, other := range r.others {
+		texts = append(texts, other.template.Fill(r.otherTokens(other, tokens)).Text)
+	}
+	return texts
+}
+
+// tokens are the ids that a state puts into the slots, [slots].
+func (r *run) tokens(state []int) []int {
+	return fillSlots(make([]int, len(r.template.Slots)), r.variables, state)
+}
+
+// temperature is T of exp(U/T), of which the answer is: that of the options, times the
+// model's own where U is the pseudo-log-likelihood of several slots.
+func (r *run) temperature() float64 { return r.options.Temperature * r.pllTemperature() }
+
+// pllTemperature is what was fitted to the model, 1 where that does not enter.
+func (r *run) pllTemperature() float64 {
+	if r.options.answers() && r.options.Joint == JointPLL && len(r.template.Slots) > 1 {
+		return cmp.Or(r.filler.Model().PLLTemperature, 1)
+	}
+	return 1
 }

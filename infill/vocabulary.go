@@ -1,0 +1,137 @@
+package infill
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"infill/tokenize"
+)
+
+// A tokenClass is what blanks ask of a token.
+type tokenClass uint8
+
+const (
+	wordToken       tokenClass = 1 << iota // letters and digits alone
+	continuingToken                        // it goes on with the word on its left
+)
+
+func classify(t *tokenize.Tokenizer) []tokenClass {
+	classes := make([]tokenClass, t.VocabularySize())
+	for id := range classes {
+		if t.Word(id) {
+			classes[id] |= wordToken
+		}
+		if t.Continues(id) {
+			classes[id] |= continuingToken
+		}
+	}
+	return classes
+}
+
+// reads are the letters of each token that is a word or a piece of one, [vocabulary].
+func (f *Filler) readTokens() []string {
+	reads := make([]string, f.tokenizer.VocabularySize())
+	for _, id := range f.fillable {
+		if f.classes()[id]&wordToken != 0 {
+			reads[id] = f.pieceText(id)
+		}
+	}
+	return reads
+}
+
+// goingTokens are the pieces that go on with a word.
+func (f *Filler) goingTokens() []int {
+	var list []int
+	for _, id := range f.fillable {
+		if f.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// pieceText is a token as it reads, without the mark of a piece or the blank of
+// a word.
+func (f *Filler) pieceText(id int) string {
+	text := strings.TrimSpace(f.tokenizer.Decode([]int{id}))
+	if f.tokenizer.Continues(id) {
+		return strings.TrimPrefix(text, "##")
+	}
+	return text
+}
+
+// continuations are the tokens that continue a word, by how they read.
+func (f *Filler) continuations() map[string]int {
+	tokens := map[string]int{}
+	for _, id := range f.fillable {
+		if f.tokenizer.Continues(id) {
+			tokens[f.pieceText(id)] = id
+		}
+	}
+	return tokens
+}
+
+// candidate reads a fill of a blank: where the blank touches a word, as pieces that
+// continue it. Its first word is then cut into such pieces, the longest first, as
+// WordPiece does. continuing is continuations(), not needed for other blanks.
+func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
+	if id, ok := continuing[text]; ok && b.TouchesLeft {
+		return []int{id}, nil
+	}
+	ids, err := f.tokenizer.Candidate(text)
+	if err != nil || !b.TouchesLeft || f.tokenizer.Continues(ids[0]) {
+		return ids, err
+	}
+	word, end := f.pieceText(ids[0]), 1
+	for ; end < len(ids) && f.tokenizer.Continues(ids[end]); end++ {
+		word += f.pieceText(ids[end])
+	}
+	var joined []int
+	for word != "" {
+		length := len(word)
+		for length > 0 && continuing[word[:length]] == 0 {
+			length--
+		}
+		if length == 0 {
+			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
+		}
+		joined = append(joined, continuing[word[:length]])
+		word = word[length:]
+	}
+	return append(joined, ids[end:]...), nil
+}
+
+// cutSo tells whether the tokenizer cuts the word that the pieces make into them.
+func (f *Filler) cutSo(b tokenize.Blank, ids []int) bool {
+	if len(ids) == 1 || b.TouchesLeft {
+		return true
+	}
+	text := ""
+	for _, id := range ids {
+		text += f.reads()[id]
+	}
+	cut, err := f.tokenizer.Candidate(text)
+	return err == nil && slices.Equal(cut, ids)
+}
+
+func countPieces(n int) string {
+	if n == 1 {
+		return "1 piece"
+	}
+	return strconv.Itoa(n) + " pieces"
+}
+
+// span writes a range; an end of 0 is none.
+func span(low, high int) string {
+	switch {
+	case high == 0:
+		return strconv.Itoa(low) + "-"
+	case low == 0:
+		return "-" + strconv.Itoa(high)
+	case low == high:
+		return strconv.Itoa(low)
+	}
+	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
+}
