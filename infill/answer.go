@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"infill/lm"
 	"infill/samplers"
@@ -62,6 +63,16 @@ type answer struct {
 func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
 	p = math.Exp(a.energy[fill]/temperature - a.logZ)
 	return p, p * a.relative
+}
+
+// run is a problem on its way to an answer.
+type run struct {
+	*problem
+	// sofar is what is known where the run ends here; nil where nothing is.
+	sofar func() *answer
+	// pricedFrom is since when, and since how many rows, the time of a row is taken.
+	pricedFrom time.Time
+	pricedRows int64
 }
 
 // answer finds probabilities by the cheapest method that is accurate enough.
@@ -385,7 +396,7 @@ func finiteOrNil(x float64) *float64 {
 func (r *run) advance(done, of int, found func() *answer) Progress {
 	p := Progress{Template: r.typed.Text, Step: r.place*of + done, Steps: r.places * of, Pieces: r.pieces()}
 	if found != nil {
-		p.Answer = func() *Result { return r.state(found()) }
+		p.Result = func() *Result { return r.state(found()) }
 	}
 	return p
 }
@@ -504,16 +515,13 @@ func (r *run) missedAccuracy(a *answer) string {
 	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())
 }
 
-// unfinished is what a run has found that was called off; nil where it was not.
+// unfinished is what was found of a run that was called off; nil where it was not, or nothing was.
 func (r *run) unfinished(ctx context.Context) *Result {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil || r.sofar == nil {
 		return nil
 	}
-	var a *answer
-	if r.sofar != nil {
-		a = r.sofar()
-	}
-	if a == nil || len(a.states) == 0 {
+	a := r.sofar()
+	if len(a.states) == 0 {
 		return nil
 	}
 	result := r.state(a)

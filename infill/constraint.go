@@ -12,8 +12,8 @@ import (
 // rules are constraints in terms of one vocabulary.
 type rules struct {
 	Constraints
-	fill   FillKind
-	filler *Filler
+	fill       FillKind
+	vocabulary *vocabulary
 	// lists are the token ids of the fills that a blank may take, by their number of
 	// pieces, [blanks]; nil without a list.
 	lists []map[int][][]int
@@ -33,24 +33,24 @@ func (b bans) begin(ids []int) bool {
 }
 
 // rules reads the constraints for the blanks of a template.
-func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
-	r := &rules{Constraints: c, fill: fill, filler: f, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
+func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
+	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
-		r.length = make([]int, f.tokenizer.VocabularySize())
-		for _, id := range f.fillable {
-			r.length[id] = utf8.RuneCountInString(f.pieceText(id))
+		r.length = make([]int, v.tokenizer.VocabularySize())
+		for _, id := range v.fillable {
+			r.length[id] = utf8.RuneCountInString(v.pieceText(id))
 		}
 	}
 	var continuing map[string]int
 	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) && (len(c.Words) > 0 || len(c.Ban) > 0) {
-		continuing = f.continuations()
+		continuing = v.continuations()
 	}
 	for _, word := range c.Ban {
 		// A word that the model cannot write comes in no fill.
-		if ids, err := f.candidate(word, tokenize.Blank{}, nil); err == nil {
+		if ids, err := v.candidate(word, tokenize.Blank{}, nil); err == nil {
 			r.plain[ids[0]] = append(r.plain[ids[0]], ids)
 		}
-		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
+		if ids, err := v.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
 			r.joined[ids[0]] = append(r.joined[ids[0]], ids)
 		}
 	}
@@ -69,7 +69,7 @@ func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rul
 			continue
 		}
 		var err error
-		if r.patterns[i], err = f.newPattern(b.Pattern, r.openings(b)); err != nil {
+		if r.patterns[i], err = v.newPattern(b.Pattern, r.openings(b)); err != nil {
 			return nil, misfit("pattern", "blank %d: %v", i+1, err)
 		}
 	}
@@ -79,8 +79,8 @@ func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rul
 // openings are the pieces that may begin the word of a blank, ascending.
 func (r *rules) openings(b tokenize.Blank) []int {
 	var list []int
-	for _, id := range r.filler.fillable {
-		if class := r.filler.classes()[id]; class&wordToken != 0 && (b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
+	for _, id := range r.vocabulary.fillable {
+		if class := r.vocabulary.classes()[id]; class&wordToken != 0 && (b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
 			list = append(list, id)
 		}
 	}
@@ -100,13 +100,13 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 	}
 	fills := map[int][][]int{}
 	for _, word := range words {
-		ids, err := r.filler.candidate(word, b, continuing)
+		ids, err := r.vocabulary.candidate(word, b, continuing)
 		if err != nil {
 			return nil, misfit("slot", "blank %d cannot take %q: %v", number, word, err)
 		}
 		for _, id := range ids {
-			if _, ok := slices.BinarySearch(r.filler.fillable, id); !ok {
-				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word, r.filler.tokenizer.Token(id))
+			if _, ok := slices.BinarySearch(r.vocabulary.fillable, id); !ok {
+				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word, r.vocabulary.tokenizer.Token(id))
 			}
 		}
 		if n := len(ids); n < low || n > high {
@@ -228,7 +228,7 @@ func (r *rules) matching(blank int, b tokenize.Blank, logp [][]float32) ([][]int
 
 // begins tells whether a token may be the first of a blank.
 func (r *rules) begins(b tokenize.Blank, token int) bool {
-	class := r.filler.classes()[token]
+	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
 		return class&continuingToken != 0
@@ -240,7 +240,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 
 // takes tells whether a blank without a list may hold a token.
 func (r *rules) takes(token int) bool {
-	return r.fill != FillWords || r.filler.classes()[token]&wordToken != 0
+	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
 // allows tells whether a blank's tokens hold no banned word, and have as many
@@ -336,7 +336,7 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 		cut = func(tokens []int) bool {
 			for _, b := range spelled {
 				word := tokens[b.First : b.First+b.Slots]
-				if !r.allows(b, word) || !r.filler.cutSo(b, word) {
+				if !r.allows(b, word) || !r.vocabulary.cutSo(b, word) {
 					return false
 				}
 			}
@@ -397,7 +397,7 @@ func together(first []int, fills [][]int) (slots []int, words [][]int) {
 // support is what a slot without a list may take: a blank's given piece.
 func (r *rules) support(b tokenize.Blank, piece int) []int {
 	if !b.TouchesLeft && !r.Any() && r.fill == FillAny {
-		return r.filler.fillable
+		return r.vocabulary.fillable
 	}
 	list := r.kinds(b, piece == 0)
 	if !r.Any() {
@@ -426,7 +426,7 @@ func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 	}
 	find := func() []int {
 		var list []int
-		for _, id := range r.filler.fillable {
+		for _, id := range r.vocabulary.fillable {
 			if r.takes(id) && (!first || r.begins(b, id)) {
 				list = append(list, id)
 			}
@@ -434,10 +434,10 @@ func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 		return slices.Clip(list)
 	}
 	key := kind{r.fill, first, first && b.TouchesLeft, first && b.Opens}
-	if list, ok := r.filler.kinds.Load(key); ok {
+	if list, ok := r.vocabulary.kinds.Load(key); ok {
 		return list.([]int)
 	}
-	list, _ := r.filler.kinds.LoadOrStore(key, find())
+	list, _ := r.vocabulary.kinds.LoadOrStore(key, find())
 	return list.([]int)
 }
 

@@ -81,32 +81,34 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 
 // fill takes a combination of lengths through the three steps.
 func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
-	r, err := f.prepare(ctx, model, p, o)
+	r, weights, err := f.prepare(ctx, model, p, o, start)
 	if err != nil {
 		return nil, err
 	}
-	r.began = start
-	result, err := r.result(ctx, observe)
+	if o.answers() {
+		r := &run{problem: r}
+		a, err := r.answer(ctx, observe)
+		var result *Result
+		if err == nil {
+			result, err = r.answered(ctx, a)
+		}
+		if err != nil {
+			return r.unfinished(ctx), err
+		}
+		return result, nil
+	}
+	c, err := newChains(ctx, r, o, weights)
 	if err != nil {
-		return r.unfinished(ctx), err
+		return nil, err
+	}
+	var result *Result
+	if err = c.sample(ctx, observe); err == nil {
+		result, err = c.rank(ctx)
+	}
+	if err != nil {
+		return (&run{problem: r, sofar: c.finds.answer}).unfinished(ctx), err
 	}
 	return result, nil
-}
-
-// result answers or samples, and ranks.
-func (r *run) result(ctx context.Context, observe func(Progress)) (*Result, error) {
-	if r.options.answers() {
-		a, err := r.answer(ctx, observe)
-		if err != nil {
-			return nil, err
-		}
-		return r.answered(ctx, a)
-	}
-	s, err := r.sample(ctx, observe)
-	if err != nil {
-		return nil, err
-	}
-	return r.rank(ctx, s)
 }
 
 // fillWindows fills the blanks of a long text in groups that have room in one window, from

@@ -66,13 +66,8 @@ type Model struct {
 
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
-	tokenizer    *tokenize.Tokenizer
+	*vocabulary
 	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	fillable     []int
-	classes      func() []tokenClass // of each token, [vocabulary]
-	reads        func() []string     // the letters of each that is a word or a piece of one
-	going        func() []int        // the pieces that go on with a word
-	kinds        sync.Map            // the tokens of each kind of blank, see rules.kinds
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -90,10 +85,8 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
-	f := &Filler{tokenizer: tokenizer, read: tokenizer.Shortest, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load,
+	f := &Filler{vocabulary: newVocabulary(tokenizer), read: tokenizer.Shortest, maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
-	f.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
-	f.reads, f.going = sync.OnceValue(f.readTokens), sync.OnceValue(f.goingTokens)
 	return f
 }
 

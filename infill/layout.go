@@ -120,9 +120,9 @@ func (r *rules) longWord(p *plan, n int) (*plan, error) {
 	t := templates[0]
 	t.KeepCase, t.KeepEscapes = p.template.KeepCase, p.template.KeepEscapes
 	b := t.Blanks[0]
-	longer := &plan{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.filler.cutSo(b, tokens) }}
+	longer := &plan{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
 	for slot := range n {
-		support := r.filler.going()
+		support := r.vocabulary.going()
 		if slot == 0 {
 			support = r.openings(b)
 		}

@@ -12,7 +12,7 @@ import (
 
 // score rates the fills of a template of several lengths, see Fill.Score; of several texts
 // it is their mean.
-func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
+func (r *problem) score(ctx context.Context, tokens []int) (float64, error) {
 	sum, err := r.scoreIn(ctx, r.template, tokens)
 	for _, other := range r.others {
 		one, err := r.scoreIn(ctx, other.template, r.otherTokens(other, tokens))
@@ -24,7 +24,7 @@ func (r *run) score(ctx context.Context, tokens []int) (float64, error) {
 	return sum / float64(1+len(r.others)), err
 }
 
-func (r *run) scoreIn(ctx context.Context, t *tokenize.Template, tokens []int) (float64, error) {
+func (r *problem) scoreIn(ctx context.Context, t *tokenize.Template, tokens []int) (float64, error) {
 	ids := slices.Clone(t.IDs)
 	for slot, position := range t.Slots {
 		ids[position] = tokens[slot]

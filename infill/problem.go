@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -14,43 +13,34 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"infill/lm"
-	"infill/samplers"
 	"infill/tokenize"
 )
 
-// run is a plan that the model knows of: a target, a kernel over it, and the starts
-// of its chains.
-type run struct {
+// problem is a layout that the model was asked about: what may be filled, and how likely it is.
+type problem struct {
 	filler  *Filler
 	model   LanguageModel
 	options Options // settled
-	adapt   bool    // tune the kernel in the warm-up
+	adapts  bool    // the kernel is tuned in the warm-up
 	plan
-	label   string          // of the random streams
-	target  lm.Target       // nil in the answer for a single slot
-	kernel  samplers.Kernel // nil in a decoding, and in an answer
-	streams []*rand.Rand
-	start   []int // initial states, [chains × variables]
-	rows    int64 // model rows beside the target's
-	hints   []string
+	label  string    // of the random streams
+	target lm.Target // nil in the answer for a single slot
+	rows   int64     // model rows beside the target's
+	hints  []string
 	// logp are the log-probabilities of all tokens with every slot masked,
 	// [slots][vocabulary].
 	logp  [][]float32
 	began time.Time // the fill
-	// sofar is what is known where the run ends here; nil where nothing is.
-	sofar func() *answer
-	// pricedFrom is since when, and since how many rows, the time of a row is taken.
-	pricedFrom time.Time
-	pricedRows int64
 }
 
-// prepare asks the model what is likely, and makes a run of a plan.
-func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Options) (*run, error) {
+// prepare asks the model what is likely. weights are its log-probabilities of each variable's
+// categories with all slots masked.
+func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Options, start time.Time) (r *problem, weights [][]float32, err error) {
 	if !o.answers() {
 		o = o.Chained()
 	}
-	r := &run{filler: f, model: model, plan: *p, label: p.typed.Text}
-	r.options, r.adapt = o.settled()
+	r = &problem{filler: f, model: model, plan: *p, label: p.typed.Text, began: start}
+	r.options, r.adapts = o.settled()
 	if p.places > 1 {
 		// No template holds a NUL, so no other run's streams are these.
 		r.label += "\x00" + fmt.Sprint(r.pieces())
@@ -58,25 +48,23 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	for _, text := range o.Together {
 		r.label += "\x00" + text
 	}
-	r.streams = samplers.Streams(o.Seed, r.label, o.Chains)
-
 	logp, err := model.MaskedLogProbabilities(ctx, r.template.IDs, r.template.Slots)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.rows, r.logp = 1, logp
 	if err := r.withTogether(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	logp = r.logp
-	weights := make([][]float32, len(r.variables))
+	weights = make([][]float32, len(r.variables))
 	r.variables = slices.Clone(r.variables)
 	r.foreign()
 	for n := range r.variables {
 		v := &r.variables[n]
 		if v.find != nil {
 			if v.words, err = v.find(logp); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		r.hint(v, logp)
@@ -87,31 +75,15 @@ func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Op
 	}
 	if o.answers() && len(r.template.Slots) == 1 && r.together() == "" && o.Joint != JointFilled {
 		_, err := o.energy(p) // an order that does not fit
-		return r, err         // the row that has run says it all
+		return r, nil, err    // the row that has run says it all
 	}
-	if r.target, err = r.targets(o); err != nil {
-		return nil, err
-	}
-	if o.Mode == ModeDecode || o.answers() {
-		return r, nil
-	}
-	if r.start, err = r.initial(ctx, weights); err != nil {
-		return nil, err
-	}
-	spec := o.spec()
-	if o.Gradient == lm.Stochastic {
-		spec = spec.With("terms", (len(r.template.Slots)+1)/2)
-	}
-	r.kernel, err = spec.New(r.target, samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0])
-	if err != nil && o.Settings != nil {
-		return nil, misfit("sampler", "%v", err)
-	}
-	return r, err
+	r.target, err = r.targets(o)
+	return r, weights, err
 }
 
 // foreign says so where the words of a template are mostly unknown to the model, or cut into
 // so many pieces that it can hardly have learned their language.
-func (r *run) foreign() {
+func (r *problem) foreign() {
 	words, cut, unknown := 0, 0, 0
 	for position, id := range r.template.IDs {
 		switch class := r.filler.classes()[id]; {
@@ -137,7 +109,7 @@ func (r *run) foreign() {
 
 // hint says so where the tokens that a blank may not take hold most of the probability of
 // its first slot, and one of them a tenth at least.
-func (r *run) hint(v *variable, logp [][]float32) {
+func (r *problem) hint(v *variable, logp [][]float32) {
 	if r.others != nil || r.options.Fill == FillAny || r.options.Pins != nil || v.listed || v.words != nil {
 		return
 	}
@@ -178,7 +150,7 @@ func (r *run) hint(v *variable, logp [][]float32) {
 	if taken >= sum/2 || float64(row[best]-highest) < least+math.Log(sum) {
 		return
 	}
-	if kind := (&rules{fill: r.options.Fill, filler: r.filler}); kind.takes(best) && kind.begins(b, best) {
+	if kind := (&rules{fill: r.options.Fill, vocabulary: r.filler.vocabulary}); kind.takes(best) && kind.begins(b, best) {
 		return // another constraint leaves it out
 	}
 	where := "here"
@@ -204,7 +176,7 @@ func (r *run) hint(v *variable, logp [][]float32) {
 // narrowed are the candidates of a slot: as many of the likeliest tokens as the options
 // say. Where they leave it to us, a single slot keeps all, since one row knows them, and
 // others keep no more than hold nearly all of the probability.
-func (r *run) narrowed(support []int, logp []float32) []int {
+func (r *problem) narrowed(support []int, logp []float32) []int {
 	number := r.options.Candidates
 	if number != AutoCandidates {
 		return Candidates(support, logp, number)
@@ -290,7 +262,7 @@ func (h *leastOnTop) Pop() any {
 
 // withTogether asks the model for the further texts too, and adds their log-probabilities to
 // those of the first: r.logp of a variable's first slots is then that of all texts.
-func (r *run) withTogether(ctx context.Context) error {
+func (r *problem) withTogether(ctx context.Context) error {
 	if len(r.others) == 0 {
 		return nil
 	}
@@ -318,7 +290,7 @@ func (r *run) withTogether(ctx context.Context) error {
 }
 
 // otherTokens are the ids in the slots of a further text, where the first has the given ones.
-func (r *run) otherTokens(other *plan, tokens []int) []int {
+func (r *problem) otherTokens(other *plan, tokens []int) []int {
 	list := make([]int, len(other.template.Slots))
 	for n := range r.variables {
 		pieces := r.piecesOf(n)
@@ -330,7 +302,7 @@ func (r *run) otherTokens(other *plan, tokens []int) []int {
 }
 
 // togetherTexts are the further texts, filled as the first.
-func (r *run) togetherTexts(tokens []int) (texts []string) {
+func (r *problem) togetherTexts(tokens []int) (texts []string) {
 	for _, other := range r.others {
 		texts = append(texts, other.template.Fill(r.otherTokens(other, tokens)).Text)
 	}
@@ -338,18 +310,21 @@ func (r *run) togetherTexts(tokens []int) (texts []string) {
 }
 
 // tokens are the ids that a state puts into the slots, [slots].
-func (r *run) tokens(state []int) []int {
+func (r *problem) tokens(state []int) []int {
 	return fillSlots(make([]int, len(r.template.Slots)), r.variables, state)
 }
 
 // temperature is T of exp(U/T), of which the answer is: that of the options, times the
 // model's own where U is the pseudo-log-likelihood of several slots.
-func (r *run) temperature() float64 { return r.options.Temperature * r.pllTemperature() }
+func (r *problem) temperature() float64 { return r.options.Temperature * r.pllTemperature() }
 
 // pllTemperature is what was fitted to the model, 1 where that does not enter.
-func (r *run) pllTemperature() float64 {
+func (r *problem) pllTemperature() float64 {
 	if r.options.answers() && r.options.Joint == JointPLL && len(r.template.Slots) > 1 {
 		return cmp.Or(r.filler.Model().PLLTemperature, 1)
 	}
 	return 1
 }
+
+// rounds is how often a decoding predicts.
+func (r *problem) rounds() int { return min(r.options.Steps, len(r.variables)) }

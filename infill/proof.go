@@ -37,7 +37,7 @@ type proof struct {
 	filler  *Filler
 	options Options
 	began   time.Time
-	runs    []*run // of each length, for what is said of it
+	runs    []*problem // of each length, for what is said of it
 	texts   []*textLaw
 	laws    []samplers.Law
 	search  *samplers.Search
@@ -95,7 +95,7 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*plan)
 		if err != nil {
 			return err
 		}
-		r := &run{filler: p.filler, model: model, options: p.options, plan: *plan, logp: text.root}
+		r := &problem{filler: p.filler, model: model, options: p.options, plan: *plan, logp: text.root}
 		r.foreign()
 		for n := range r.variables {
 			r.hint(&r.variables[n], text.root)
@@ -126,7 +126,7 @@ func (p *proof) run(ctx context.Context) error {
 		tell = func() {
 			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.options.Budget.share(p.rows, p.began)), Steps: 100, Pieces: p.runs[0].pieces()}
 			if len(p.search.Found()) > 0 {
-				progress.Answer = p.result
+				progress.Result = p.result
 			}
 			p.observe(progress)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // newResult is a result that has no fills yet.
-func (r *run) newResult() *Result {
+func (r *problem) newResult() *Result {
 	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: r.options.Together, Model: r.filler.Model()}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
@@ -32,7 +32,7 @@ func listedProbability(fills []Fill) *float64 {
 }
 
 // warnings are what the numbers of a result ask the user to know.
-func (r *run) warnings(result *Result) []string {
+func (r *problem) warnings(result *Result) []string {
 	warnings := []string{}
 	s := result.Stats
 	unknown := 0

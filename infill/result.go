@@ -35,6 +35,8 @@ type Result struct {
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
+	// Draws are U of the draws of each chain in nats, [chains][draws]; of Progress.Result alone.
+	Draws [][]float64 `json:"-"`
 }
 
 // Marginal is a value of one blank with its probability.
@@ -214,13 +216,16 @@ type Window struct {
 // changes afterwards.
 //
 // Where the sampler is Auto there are no chains to hear of: Step and Steps tell how far
-// the answer is, and Answer makes what is known so far, while the observer runs; nil
-// where nothing is.
+// the answer is.
 type Progress struct {
 	Template string
-	Answer   func() *Result
-	Step     int // 0 is the initial states
-	Steps    int // of the whole run
+	// Result makes what is known so far, while the observer runs, and once more, of the last
+	// step, when Fill has returned; nil where nothing is known. Of chains it lists the best
+	// fills, up to 2,000, whatever Options.Top is, with the values of blanks as Marginals;
+	// a log-likelihood that the sampler did not need is NaN until Fill has returned.
+	Result func() *Result
+	Step   int // 0 is the initial states
+	Steps  int // of the whole run
 	// Pieces is the number of slots of each blank, [blanks]. Where the template has
 	// several lengths, their runs follow each other, and a run's initial states
 	// come with the number of the step before them.

@@ -13,7 +13,7 @@ import (
 )
 
 // targets are those of all texts, as one.
-func (r *run) targets(o Options) (lm.Target, error) {
+func (r *problem) targets(o Options) (lm.Target, error) {
 	all := &sumTarget{}
 	for _, p := range append([]*plan{&r.plan}, r.others...) {
 		energy, err := o.energy(p)

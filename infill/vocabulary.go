@@ -5,9 +5,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"infill/tokenize"
 )
+
+// vocabulary is a tokenizer with what blanks ask of its tokens.
+type vocabulary struct {
+	tokenizer *tokenize.Tokenizer
+	fillable  []int
+	classes   func() []tokenClass // of each token, [vocabulary]
+	reads     func() []string     // the letters of each that is a word or a piece of one
+	going     func() []int        // the pieces that go on with a word
+	kinds     sync.Map            // the tokens of each kind of blank, see rules.kinds
+}
+
+func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
+	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
+	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
+	v.reads, v.going = sync.OnceValue(v.readTokens), sync.OnceValue(v.goingTokens)
+	return v
+}
 
 // A tokenClass is what blanks ask of a token.
 type tokenClass uint8
@@ -31,21 +49,21 @@ func classify(t *tokenize.Tokenizer) []tokenClass {
 }
 
 // reads are the letters of each token that is a word or a piece of one, [vocabulary].
-func (f *Filler) readTokens() []string {
-	reads := make([]string, f.tokenizer.VocabularySize())
-	for _, id := range f.fillable {
-		if f.classes()[id]&wordToken != 0 {
-			reads[id] = f.pieceText(id)
+func (v *vocabulary) readTokens() []string {
+	reads := make([]string, v.tokenizer.VocabularySize())
+	for _, id := range v.fillable {
+		if v.classes()[id]&wordToken != 0 {
+			reads[id] = v.pieceText(id)
 		}
 	}
 	return reads
 }
 
 // goingTokens are the pieces that go on with a word.
-func (f *Filler) goingTokens() []int {
+func (v *vocabulary) goingTokens() []int {
 	var list []int
-	for _, id := range f.fillable {
-		if f.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
+	for _, id := range v.fillable {
+		if v.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
 			list = append(list, id)
 		}
 	}
@@ -54,20 +72,20 @@ func (f *Filler) goingTokens() []int {
 
 // pieceText is a token as it reads, without the mark of a piece or the blank of
 // a word.
-func (f *Filler) pieceText(id int) string {
-	text := strings.TrimSpace(f.tokenizer.Decode([]int{id}))
-	if f.tokenizer.Continues(id) {
+func (v *vocabulary) pieceText(id int) string {
+	text := strings.TrimSpace(v.tokenizer.Decode([]int{id}))
+	if v.tokenizer.Continues(id) {
 		return strings.TrimPrefix(text, "##")
 	}
 	return text
 }
 
 // continuations are the tokens that continue a word, by how they read.
-func (f *Filler) continuations() map[string]int {
+func (v *vocabulary) continuations() map[string]int {
 	tokens := map[string]int{}
-	for _, id := range f.fillable {
-		if f.tokenizer.Continues(id) {
-			tokens[f.pieceText(id)] = id
+	for _, id := range v.fillable {
+		if v.tokenizer.Continues(id) {
+			tokens[v.pieceText(id)] = id
 		}
 	}
 	return tokens
@@ -76,17 +94,17 @@ func (f *Filler) continuations() map[string]int {
 // candidate reads a fill of a blank: where the blank touches a word, as pieces that
 // continue it. Its first word is then cut into such pieces, the longest first, as
 // WordPiece does. continuing is continuations(), not needed for other blanks.
-func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
+func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
 	if id, ok := continuing[text]; ok && b.TouchesLeft {
 		return []int{id}, nil
 	}
-	ids, err := f.tokenizer.Candidate(text)
-	if err != nil || !b.TouchesLeft || f.tokenizer.Continues(ids[0]) {
+	ids, err := v.tokenizer.Candidate(text)
+	if err != nil || !b.TouchesLeft || v.tokenizer.Continues(ids[0]) {
 		return ids, err
 	}
-	word, end := f.pieceText(ids[0]), 1
-	for ; end < len(ids) && f.tokenizer.Continues(ids[end]); end++ {
-		word += f.pieceText(ids[end])
+	word, end := v.pieceText(ids[0]), 1
+	for ; end < len(ids) && v.tokenizer.Continues(ids[end]); end++ {
+		word += v.pieceText(ids[end])
 	}
 	var joined []int
 	for word != "" {
@@ -104,15 +122,15 @@ func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]
 }
 
 // cutSo tells whether the tokenizer cuts the word that the pieces make into them.
-func (f *Filler) cutSo(b tokenize.Blank, ids []int) bool {
+func (v *vocabulary) cutSo(b tokenize.Blank, ids []int) bool {
 	if len(ids) == 1 || b.TouchesLeft {
 		return true
 	}
 	text := ""
 	for _, id := range ids {
-		text += f.reads()[id]
+		text += v.reads()[id]
 	}
-	cut, err := f.tokenizer.Candidate(text)
+	cut, err := v.tokenizer.Candidate(text)
 	return err == nil && slices.Equal(cut, ids)
 }
 

@@ -350,8 +350,8 @@ func (s *Server) stream(c huma.Context, p *infill.Plan) {
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Answer != nil {
-		answer.Result = p.Answer()
+	if p.Result != nil && p.TokenIDs == nil { // of chains the numbers are enough
+		answer.Result = p.Result()
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {
