@@ -8,10 +8,10 @@ import (
 	"infill/tokenize"
 )
 
-// combinations makes a plan for each combination of the lengths that the blanks of a
+// combinations makes a layout for each combination of the lengths that the blanks of a
 // template may have, once its further texts are read.
-func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, escaped bool) (plans []*plan, err error) {
-	others, err := f.otherPlans(typed, o)
+func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, escaped bool) (layouts []*layout, err error) {
+	others, err := f.otherLayouts(typed, o)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 			return nil, err
 		}
 		t.KeepCase, t.KeepEscapes = o.Case == CaseKeep, escaped
-		p := &plan{typed: typed, template: t, place: i, places: len(templates)}
+		p := &layout{typed: typed, template: t, place: i, places: len(templates)}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
 				var option *OptionError
@@ -67,9 +67,9 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		if rules.oneWord(t, o) {
 			p.rules = rules
 		}
-		plans = append(plans, p)
+		layouts = append(layouts, p)
 	}
-	return plans, nil
+	return layouts, nil
 }
 
 // goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the
@@ -99,7 +99,7 @@ func (f *Filler) goOn(t *tokenize.Template) {
 }
 
 // checkTogether refuses what needs slots that move one by one.
-func checkTogether(p *plan, o *Options) error {
+func checkTogether(p *layout, o *Options) error {
 	why := p.together()
 	if why == "" {
 		return nil

@@ -36,11 +36,11 @@ func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error
 	}
 	f, o := p.filler, p.Options
 	if o.searches() || o.draws() {
-		result, err := f.prove(ctx, model, p.plans, o, start, observe)
+		result, err := f.prove(ctx, model, p.layouts, o, start, observe)
 		return result, cancelled(ctx, err)
 	}
-	results := make([]*Result, len(p.plans))
-	for i, one := range p.plans {
+	results := make([]*Result, len(p.layouts))
+	for i, one := range p.layouts {
 		if results[i], err = f.fill(ctx, model, one, o, start, observe); err != nil {
 			return p.interrupted(ctx, results, i, start), cancelled(ctx, err)
 		}
@@ -80,7 +80,7 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 }
 
 // fill takes a combination of lengths through the three steps.
-func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
+func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Options, start time.Time, observe func(Progress)) (*Result, error) {
 	r, weights, err := f.prepare(ctx, model, p, o, start)
 	if err != nil {
 		return nil, err
@@ -184,13 +184,4 @@ func (w *window) fill(ctx context.Context, blanks [2]int, several bool, observe 
 		}
 	}
 	return result, err
-}
-
-// cancelled gives the plain reason of a run that was called off, without the
-// place it happened to be at.
-func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }

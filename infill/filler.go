@@ -170,3 +170,12 @@ func (f *Filler) Calls() (calls, rows int64) {
 	}
 	return 0, 0
 }
+
+// cancelled gives the plain reason of a run that was called off, without the
+// place it happened to be at.
+func cancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

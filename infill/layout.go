@@ -6,9 +6,9 @@ import (
 	"infill/tokenize"
 )
 
-// plan is a template of known lengths with what its slots may take: all that is
+// layout is a template of known lengths with what its slots may take: all that is
 // known before the model runs.
-type plan struct {
+type layout struct {
 	typed     *tokenize.Template // as the user wrote it, each blank at its shortest
 	template  *tokenize.Template
 	variables []variable
@@ -19,15 +19,15 @@ type plan struct {
 	// them so; nil: there are none.
 	cut func(tokens []int) bool
 	// others are those of the further texts, their variables in the order of these.
-	others []*plan
+	others []*layout
 	// rules are not nil where the only blank may take a word of several pieces, too.
 	rules *rules
-	// place is the number of this plan among those of the template's lengths.
+	// place is the number of this layout among those of the template's lengths.
 	place, places int
 }
 
 // pieces are the numbers of pieces of the blanks.
-func (p *plan) pieces() []int {
+func (p *layout) pieces() []int {
 	pieces := make([]int, len(p.template.Blanks))
 	for i, b := range p.template.Blanks {
 		pieces[i] = b.Slots
@@ -36,7 +36,7 @@ func (p *plan) pieces() []int {
 }
 
 // together gives the reason why slots do not move one by one, or "".
-func (p *plan) together() string {
+func (p *layout) together() string {
 	for _, v := range p.variables {
 		switch {
 		case v.words != nil || v.find != nil:
@@ -58,7 +58,7 @@ func (p *plan) together() string {
 
 // keys name the variables: by the blank's name, or its number among those without one, and
 // by the piece and the number of pieces.
-func (p *plan) keys() []string {
+func (p *layout) keys() []string {
 	keys := make([]string, len(p.variables))
 	for n, v := range p.variables {
 		unnamed := 0
@@ -82,7 +82,7 @@ func (p *plan) keys() []string {
 }
 
 // piecesOf is how many slots of a variable are one blank's: a word's pieces, or one.
-func (p *plan) piecesOf(n int) int {
+func (p *layout) piecesOf(n int) int {
 	v := &p.variables[n]
 	if v.words == nil && v.find == nil {
 		return 1
@@ -111,8 +111,8 @@ func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil
 }
 
-// longWord is the plan whose only blank holds a word of n pieces.
-func (r *rules) longWord(p *plan, n int) (*plan, error) {
+// longWord is the layout whose only blank holds a word of n pieces.
+func (r *rules) longWord(p *layout, n int) (*layout, error) {
 	templates, err := p.typed.Expand([][2]int{{n, n}})
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (r *rules) longWord(p *plan, n int) (*plan, error) {
 	t := templates[0]
 	t.KeepCase, t.KeepEscapes = p.template.KeepCase, p.template.KeepEscapes
 	b := t.Blanks[0]
-	longer := &plan{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
+	longer := &layout{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
 	for slot := range n {
 		support := r.vocabulary.going()
 		if slot == 0 {

@@ -13,7 +13,7 @@ type Plan struct {
 	filler  *Filler
 	typed   *tokenize.Template // each blank at its shortest
 	lengths [][2]int           // the fewest and the most slots of each blank
-	plans   []*plan            // for each combination of lengths; nil where there are windows
+	layouts []*layout          // of each combination of lengths; nil where there are windows
 	windows [][2]int           // of a long text: the first and the last blank of each
 	first   *window            // what the first of them sees
 }
@@ -43,7 +43,7 @@ func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan,
 	if p.tokens() > f.windowTokens(&r.Options) {
 		err = p.divide()
 	} else {
-		p.plans, err = f.combinations(typed, rules, p.lengths, &p.Options, escaped)
+		p.layouts, err = f.combinations(typed, rules, p.lengths, &p.Options, escaped)
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (p *Plan) MaxRows() int {
 	times := float64(max(1, len(p.windows)))
 	if o.answers() {
 		if o.Joint != JointChain { // each combination of lengths has the whole budget
-			times *= float64(max(1, len(p.plans)))
+			times *= float64(max(1, len(p.layouts)))
 		}
 		return int(min(times*float64(o.Budget.Rows), math.MaxInt32))
 	}

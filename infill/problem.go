@@ -22,7 +22,7 @@ type problem struct {
 	model   LanguageModel
 	options Options // settled
 	adapts  bool    // the kernel is tuned in the warm-up
-	plan
+	layout
 	label  string    // of the random streams
 	target lm.Target // nil in the answer for a single slot
 	rows   int64     // model rows beside the target's
@@ -35,11 +35,11 @@ type problem struct {
 
 // prepare asks the model what is likely. weights are its log-probabilities of each variable's
 // categories with all slots masked.
-func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *plan, o Options, start time.Time) (r *problem, weights [][]float32, err error) {
+func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *layout, o Options, start time.Time) (r *problem, weights [][]float32, err error) {
 	if !o.answers() {
 		o = o.Chained()
 	}
-	r = &problem{filler: f, model: model, plan: *p, label: p.typed.Text, began: start}
+	r = &problem{filler: f, model: model, layout: *p, label: p.typed.Text, began: start}
 	r.options, r.adapts = o.settled()
 	if p.places > 1 {
 		// No template holds a NUL, so no other run's streams are these.
@@ -290,7 +290,7 @@ func (r *problem) withTogether(ctx context.Context) error {
 }
 
 // otherTokens are the ids in the slots of a further text, where the first has the given ones.
-func (r *problem) otherTokens(other *plan, tokens []int) []int {
+func (r *problem) otherTokens(other *layout, tokens []int) []int {
 	list := make([]int, len(other.template.Slots))
 	for n := range r.variables {
 		pieces := r.piecesOf(n)

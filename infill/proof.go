@@ -50,7 +50,7 @@ type proof struct {
 }
 
 // prove fills a template by search, or by draws.
-func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
+func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout, o Options, start time.Time, observe func(Progress)) (*Result, error) {
 	p := &proof{filler: f, options: o, began: start, observe: observe}
 	if err := p.prepare(ctx, model, plans); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*plan, 
 }
 
 // prepare makes a law of each length.
-func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*plan) error {
+func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layout) error {
 	weights := slices.Repeat([]float64{-math.Log(float64(len(plans)))}, len(plans))
 	if rules := plans[0].rules; rules != nil && p.options.searches() {
 		for n := 2; n <= wordPieces && len(plans[0].template.IDs)+n-1 <= p.filler.maxPositions; n++ {
@@ -95,7 +95,7 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*plan)
 		if err != nil {
 			return err
 		}
-		r := &problem{filler: p.filler, model: model, options: p.options, plan: *plan, logp: text.root}
+		r := &problem{filler: p.filler, model: model, options: p.options, layout: *plan, logp: text.root}
 		r.foreign()
 		for n := range r.variables {
 			r.hint(&r.variables[n], text.root)

@@ -741,3 +741,16 @@ func togetherOption() Option {
 
 // togetherEnd stands between texts in an option; no text may hold it.
 const togetherEnd = "\x1e"
+
+// span writes a range; an end of 0 is none.
+func span(low, high int) string {
+	switch {
+	case high == 0:
+		return strconv.Itoa(low) + "-"
+	case low == 0:
+		return "-" + strconv.Itoa(high)
+	case low == high:
+		return strconv.Itoa(low)
+	}
+	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
+}

@@ -15,14 +15,14 @@ import (
 // targets are those of all texts, as one.
 func (r *problem) targets(o Options) (lm.Target, error) {
 	all := &sumTarget{}
-	for _, p := range append([]*plan{&r.plan}, r.others...) {
+	for _, p := range append([]*layout{&r.layout}, r.others...) {
 		energy, err := o.energy(p)
 		if err != nil {
 			return nil, err
 		}
 		energy.Gradient, energy.Distances = r.options.Gradient, samplers.Describe(o.Sampler).Distances
 		slots := p.template.Slots
-		if p != &r.plan {
+		if p != &r.layout {
 			for n := range p.variables {
 				v, first := &p.variables[n], &r.variables[n]
 				if v.support = first.support; first.words != nil {
@@ -120,8 +120,8 @@ func add[T any](targets []lm.Target, sum []float64, scratch *[]float64, write fu
 	return nil
 }
 
-// energy are the target's options for a joint over the slots of a plan.
-func (o *Options) energy(p *plan) (lm.TargetOptions, error) {
+// energy are the target's options for a joint over the slots of a layout.
+func (o *Options) energy(p *layout) (lm.TargetOptions, error) {
 	switch o.Joint {
 	case JointFilled:
 		return lm.TargetOptions{Energy: lm.Filled}, nil
@@ -146,8 +146,8 @@ func (o *Options) energy(p *plan) (lm.TargetOptions, error) {
 	return lm.TargetOptions{Energy: lm.PLL}, nil
 }
 
-// slots are the orders of a plan's slots that the chain rule takes, [orders][slots].
-func (o Order) slots(p *plan) ([][]int, error) {
+// slots are the orders of a layout's slots that the chain rule takes, [orders][slots].
+func (o Order) slots(p *layout) ([][]int, error) {
 	left := make([]int, len(p.template.Slots))
 	for i := range left {
 		left[i] = i

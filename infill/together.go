@@ -7,13 +7,13 @@ import (
 	"infill/tokenize"
 )
 
-// alignTogether finds the plans of the further texts whose blanks have the lengths of a
-// plan, their variables in its order.
-func (f *Filler) alignTogether(p *plan, others [][]*plan) error {
+// alignTogether finds the layouts of the further texts whose blanks have the lengths of
+// one, their variables in its order.
+func (f *Filler) alignTogether(p *layout, others [][]*layout) error {
 	keys := p.keys()
 	for number, list := range others {
-		// A plan that is aligned belongs to p alone.
-		at := slices.IndexFunc(list, func(other *plan) bool {
+		// A layout that is aligned belongs to p alone.
+		at := slices.IndexFunc(list, func(other *layout) bool {
 			have := other.keys()
 			return len(have) == len(keys) && !slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(have, k) })
 		})
@@ -101,9 +101,9 @@ func renumbered(words map[int][]string, first, other *tokenize.Template) map[int
 	return list
 }
 
-// otherPlans are the plans of the further texts, [texts][lengths].
-func (f *Filler) otherPlans(first *tokenize.Template, o *Options) ([][]*plan, error) {
-	var others [][]*plan
+// otherLayouts are those of the further texts, [texts][lengths].
+func (f *Filler) otherLayouts(first *tokenize.Template, o *Options) ([][]*layout, error) {
+	var others [][]*layout
 	for i, text := range o.Together {
 		one := *o
 		one.Together = nil
@@ -115,7 +115,7 @@ func (f *Filler) otherPlans(first *tokenize.Template, o *Options) ([][]*plan, er
 				return nil, misfit("together", "text %d has more tokens than the window of %d: shorten it, or give a larger window", i+2, f.windowTokens(o))
 			}
 			if err == nil {
-				others = append(others, p.plans)
+				others = append(others, p.layouts)
 				continue
 			}
 		}

@@ -140,16 +140,3 @@ func countPieces(n int) string {
 	}
 	return strconv.Itoa(n) + " pieces"
 }
-
-// span writes a range; an end of 0 is none.
-func span(low, high int) string {
-	switch {
-	case high == 0:
-		return strconv.Itoa(low) + "-"
-	case low == 0:
-		return "-" + strconv.Itoa(high)
-	case low == high:
-		return strconv.Itoa(low)
-	}
-	return strconv.Itoa(low) + "-" + strconv.Itoa(high)
-}
