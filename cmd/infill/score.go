@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/metrics"
 )
 
 // scoreOptions are the flags and arguments of scoring.
@@ -122,20 +122,10 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}, nil
 	}))
 	if all > 0 && !o.quiet {
-		low, high := shareInterval(right, all)
+		low, high := metrics.Wilson(float64(right)/float64(all), float64(all), 0.95)
 		fmt.Fprintf(o.streams.Err, "infill: the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%\n", right, counted(all, "pair"), 100*float64(right)/float64(all), 100*low, 100*high)
 	}
 	return err
-}
-
-// shareInterval is the 95 % interval of a share, which has a width also at none and all
-// (Wilson, 1927, "Probable inference, the law of succession, and statistical inference").
-func shareInterval(right, all int) (low, high float64) {
-	const z = 1.959964
-	n := float64(all)
-	share := float64(right) / n
-	middle, half := share+z*z/(2*n), z*math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
-	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
 }
 
 func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
