@@ -49,5 +49,3 @@ func TestDoctorTellsErrors(t *testing.T) {
 		}
 	}
 }
-
-func TestDoctorScripts(t *testing.T) { scripts(t, "doctor") }

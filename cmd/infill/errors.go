@@ -241,7 +241,10 @@ func lineError(line object.Object, err error) error {
 }
 
 // misfitError is an option that one template cannot be filled with.
-type misfitError struct{ error }
+type misfitError struct{ err error }
+
+func (e *misfitError) Error() string { return e.err.Error() }
+func (e *misfitError) Unwrap() error { return e.err }
 
 // isInput tells whether an error lies in a text that the user gave, so that
 // other texts may do.
@@ -260,3 +263,6 @@ func shortened(text string) string {
 	}
 	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 }
+
+// errRejects ends a command whose result leaves lines out, which it has told.
+var errRejects = errors.New("lines were left out")

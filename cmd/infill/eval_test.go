@@ -108,5 +108,3 @@ func TestInterruptedEval(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestEvalScripts(t *testing.T) { scripts(t, "eval") }

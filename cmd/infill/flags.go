@@ -281,3 +281,59 @@ func addOptions(cmd *cobra.Command, o *infill.Options, names ...string) {
 		}
 	}
 }
+
+// texts turns a list of named strings into strings.
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
+// namedFile is NAME=FILE.
+type namedFile struct{ name, file string }
+
+// named gathers them, in the order given.
+type named struct{ list []namedFile }
+
+func (n *named) Set(text string) error {
+	name, file, ok := strings.Cut(text, "=")
+	if !ok || name == "" || file == "" {
+		return errors.New("NAME=FILE")
+	}
+	if slices.ContainsFunc(n.list, func(f namedFile) bool { return f.name == name }) {
+		return fmt.Errorf("a new name: %q is given already", name)
+	}
+	n.list = append(n.list, namedFile{name, file})
+	return nil
+}
+
+// String is empty: there is no default.
+func (n *named) String() string { return "" }
+
+func (n *named) Type() string { return "NAME=FILE" }
+
+// noArguments is cobra.NoArgs with an error of the program's own form.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("unexpected argument %q", args[0]), "see " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// group puts flags into groups of the help, which come in the order given. A group is
+// its title and the names of its flags.
+func group(cmd *cobra.Command, groups ...[]string) {
+	for i, group := range groups {
+		for _, name := range group[1:] {
+			// An error is a flag that does not exist: a slip in the program, as in complete.
+			if err := cmd.Flags().SetAnnotation(name, groupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+// groupOf is the annotation of a flag that names its group in the help.
+const groupOf = "infill_group"

@@ -50,7 +50,7 @@ configuration names the command:
 }
 
 func mcpRun(ctx context.Context, o *mcpOptions) (err error) {
-	opened, name, err := o.openAll(ctx, o.streams, nil)
+	opened, name, err := openAll(ctx, &o.modelOptions, o.streams, nil)
 	if err != nil {
 		return err
 	}

@@ -479,39 +479,6 @@ func (r metricsResult) text(o *metricsOptions) error {
 	return err
 }
 
-// texts turns a list of named strings into strings.
-func texts[T ~string](values []T) []string {
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = string(v)
-	}
-	return list
-}
-
-// namedFile is NAME=FILE.
-type namedFile struct{ name, file string }
-
-// named gathers them, in the order given.
-type named struct{ list []namedFile }
-
-var _ pflag.Value = (*named)(nil)
-
-func (n *named) Set(text string) error {
-	name, file, ok := strings.Cut(text, "=")
-	if !ok || name == "" || file == "" {
-		return errors.New("NAME=FILE")
-	}
-	if slices.ContainsFunc(n.list, func(f namedFile) bool { return f.name == name }) {
-		return fmt.Errorf("a new name: %q is given already", name)
-	}
-	n.list = append(n.list, namedFile{name, file})
-	return nil
-}
-
-// String is empty: there is no default.
-func (n *named) String() string { return "" }
-func (n *named) Type() string   { return "NAME=FILE" }
-
 // wholes is a list of whole numbers of 1 or more.
 type wholes struct{ values *[]int }
 

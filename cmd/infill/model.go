@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -96,4 +99,27 @@ func (o *modelOptions) note(s *terminal.Streams, format string, args ...any) {
 // warn prints a line for those who did not ask for silence.
 func (o *modelOptions) warn(s *terminal.Streams, format string, args ...any) {
 	warn(s, o.quiet, format, args...)
+}
+
+// fetchProgress is where fetching the library tells of itself; nil: nowhere.
+func fetchProgress(s *terminal.Streams, quiet bool) io.Writer {
+	if quiet {
+		return nil
+	}
+	return s.Err
+}
+
+// versionOf is a library's version in words.
+func versionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }
+
+// completeModels offers the names of the models that are here.
+func completeModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if store, err := models.DefaultStore(); err == nil {
+		entries, _ := store.List() // a store that cannot be read has nothing to offer
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+	}
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }

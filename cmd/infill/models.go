@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -162,19 +161,6 @@ func printColumns(s *terminal.Streams, rows [][]string) error {
 	return err
 }
 
-// bytesText is a size for people.
-func bytesText(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d B", n)
-}
-
 func newCmdModelsPull(s *terminal.Streams) *cobra.Command {
 	quiet, maxTime := false, models.DefaultTotal
 	cmd := &cobra.Command{
@@ -215,21 +201,6 @@ forbids the network: see infill help environment.`,
 	addMaxTime(cmd, &maxTime)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
 	return cmd
-}
-
-// addMaxTime adds the flag that bounds a fetch.
-func addMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
-	cmd.Flags().DurationVar(maxTime, "max-time", *maxTime, "how long one fetch may take in all; 0: as long as it likes")
-}
-
-// fetchOptions say where from to fetch, with progress on the terminal.
-func fetchOptions(bar *transfer, maxTime time.Duration) models.HubOptions {
-	o := models.HubOptionsFromEnvironment()
-	o.Progress, o.Total = bar, maxTime
-	if maxTime <= 0 {
-		o.Total = -1
-	}
-	return o
 }
 
 func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, maxTime time.Duration, quiet bool) error {
@@ -632,16 +603,4 @@ func someNames(cmd *cobra.Command, args []string) error {
 		return &usageError{fmt.Errorf("%s: no model is named", cmd.CommandPath()), "see " + cmd.CommandPath() + " --help"}
 	}
 	return nil
-}
-
-// completeModels offers the names of the models that are here.
-func completeModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	if store, err := models.DefaultStore(); err == nil {
-		entries, _ := store.List() // a store that cannot be read has nothing to offer
-		for _, e := range entries {
-			names = append(names, e.Name)
-		}
-	}
-	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/terminal"
@@ -217,4 +218,32 @@ func roundDuration(d time.Duration) string {
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// addMaxTime adds the flag that bounds a fetch.
+func addMaxTime(cmd *cobra.Command, maxTime *time.Duration) {
+	cmd.Flags().DurationVar(maxTime, "max-time", *maxTime, "how long one fetch may take in all; 0: as long as it likes")
+}
+
+// fetchOptions say where from to fetch, with progress on the terminal.
+func fetchOptions(bar *transfer, maxTime time.Duration) models.HubOptions {
+	o := models.HubOptionsFromEnvironment()
+	o.Progress, o.Total = bar, maxTime
+	if maxTime <= 0 {
+		o.Total = -1
+	}
+	return o
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestProgress(t *testing.T) {
 func TestEvalProgress(t *testing.T) {
 	step := eval.Progress{
 		Model: "small-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20, Step: 25, Steps: 50,
-		Done: 30, Kept: 10, Total: 220, Chains: 25, ChainsPerSecond: 123.4, SecondsLeft: pointer(7500.),
+		Done: 30, Kept: 10, Total: 220, Chains: 25, ChainsPerSecond: 123.4, SecondsLeft: number(7500.),
 	}
 	said := "sentence 3 of 20, 750 of 5500 chains (123/s), 2h05m left, dmala:balance=sqrt,step-size=0.3,candidates=500"
 	t.Run("terminal", func(t *testing.T) {
@@ -119,3 +120,40 @@ func TestEvalProgress(t *testing.T) {
 		}
 	})
 }
+
+// Waits and conversions are told in lines of their own, on a terminal.
+func TestTransferTellsOfWaits(t *testing.T) {
+	var out bytes.Buffer
+	for _, onTerminal := range []bool{true, false} {
+		out.Reset()
+		bar := newTransfer(&terminal.Streams{Err: &out, ErrTerminal: onTerminal}, false)
+		bar.Waiting(fmt.Errorf("the hub answers 429\nToo Many Requests"), 2*time.Second)
+		bar.Begin(1, 0, 1000)
+		bar.File("vocab.txt")
+		bar.Waiting(fmt.Errorf("the connection went silent"), 1500*time.Millisecond)
+		bar.Converting()
+		bar.clear()
+		if !onTerminal {
+			if out.Len() != 0 {
+				t.Errorf("in a pipe: %q", out.String())
+			}
+			continue
+		}
+		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n", "\rinfill: the connection went silent; next try in 1.5s\n",
+			"\rinfill: converting the weights of torch.save to safetensors\n"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in %q", want, out.String())
+			}
+		}
+	}
+}
+
+func TestBytesText(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 22_970_996: "23.0 MB", 1_340_000_000: "1.34 GB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func number(x float64) *float64 { return &x }

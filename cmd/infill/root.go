@@ -93,23 +93,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	return root
 }
 
-// groupOf is the annotation of a flag that names its group in the help.
-const groupOf = "infill_group"
-
 func init() { cobra.AddTemplateFunc("groupedFlags", groupedFlags) }
-
-// group puts flags into groups of the help, which come in the order given. A group is
-// its title and the names of its flags.
-func group(cmd *cobra.Command, groups ...[]string) {
-	for i, group := range groups {
-		for _, name := range group[1:] {
-			// An error is a flag that does not exist: a slip in the program, as in complete.
-			if err := cmd.Flags().SetAnnotation(name, groupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
-				panic(err)
-			}
-		}
-	}
-}
 
 // groupedFlags writes the flags below the titles of their groups; those of none, and
 // commands without groups, come as "Flags".

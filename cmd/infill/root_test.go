@@ -17,14 +17,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/term"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/models"
+	"infill/tokenize"
 )
 
 // process is a running `infill`: signals and pipes need a real one.
@@ -322,5 +325,76 @@ func TestUnknownCommands(t *testing.T) {
 	var out strings.Builder
 	if code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, []string{"__complete", "help", ""}); code != 0 || strings.Contains(out.String(), "__complete") || !strings.Contains(out.String(), "templates") {
 		t.Errorf("exit code %d, %s", code, out.String())
+	}
+}
+
+// TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
+// code 2, nothing on standard output, and onnxruntime never looked for.
+func TestBadInput(t *testing.T) {
+	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
+	tests := []struct{ name, template, want string }{
+		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] where a word is wanted\n"},
+		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},
+		{"only slots", "[MASK] [MASK]", "infill: nothing but blanks in the template: add at least one word around them\n"},
+		{"empty", "", "infill: no text: the text is empty or only white space\n"},
+		{"blank", " \t\n", "infill: no text: the text is empty or only white space\n"},
+		{"too long", strings.Repeat("the ", 300000) + "[MASK]", "infill: text too long: 1200006 bytes, at most 1048576 are taken; give one chapter at a time\n"},
+		{"a megabyte", strings.Repeat("a", 1<<20) + " [MASK]", fmt.Sprintf("infill: text too long: 1048583 bytes, at most %d are taken; give one chapter at a time\n", tokenize.MaxText)},
+		{"invalid UTF-8", "he \xff [MASK]", "infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
+		{"control character", "he \x1b[2J [MASK]", "infill: control character in the text at byte offset 3: U+001B; take it out\n"},
+		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000; take it out\n"},
+		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by the program where the model needs it; take it out\n"},
+		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by the program where the model needs it; take it out\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := call(t, strings.NewReader(""), test.template)
+			if code != exitUsage || stdout != "" {
+				t.Errorf("exit code %d, want 2; standard output %q", code, stdout)
+			}
+			if diff := cmp.Diff(test.want, stderr); diff != "" {
+				t.Error(diff)
+			}
+			// With another one: nothing is printed although the first is fine.
+			code, stdout, stderr = call(t, strings.NewReader(""), "he had [MASK] me", test.template)
+			if code != exitUsage || stdout != "" || stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
+				t.Errorf("as the second: exit code %d, standard output %q, error %q", code, stdout, stderr)
+			}
+			// On standard input, where a line cannot hold a line end: reported with its number.
+			if strings.Contains(test.template, "\n") || test.template == "" {
+				return
+			}
+			code, stdout, stderr = call(t, strings.NewReader(test.template+"\n"))
+			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("on standard input: exit code %d, standard output %q, error %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestNoTemplate: a terminal is not waited for.
+func TestNoTemplate(t *testing.T) {
+	for _, args := range [][]string{{}, {"score"}} {
+		var out, err bytes.Buffer
+		streams := &terminal.Streams{In: iotest.ErrReader(errors.New("must not be read")), Out: &out, Err: &err, InTerminal: true}
+		if code := Main(t.Context(), streams, args); code != exitUsage || out.Len() > 0 || strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
+			t.Errorf("%v: exit code %d, standard output %q, error %q", args, code, &out, &err)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if code, out, errs := call(t, nil, "version"); code != exitDone || out != versionLine()+"\n" || errs != "" {
+		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
+	}
+}
+
+// What would have a terminal write in another order is shown as an escape to people alone.
+func TestReorderingPrinted(t *testing.T) {
+	for format, want := range map[string]string{"text": `\u202e`, "json": "\u202e", "csv": "\u202e"} {
+		code, stdout, stderr := call(t, strings.NewReader(""), "--seed", "1", "-k", "1", "--format", format, "he had \u202e [MASK] me")
+		if code != 0 || !strings.Contains(stdout, want) || format == "text" && strings.Contains(stdout, "\u202e") {
+			t.Errorf("%s: exit code %d, %q, %q", format, code, stdout, stderr)
+		}
 	}
 }

@@ -113,9 +113,6 @@ func batchError(ctx context.Context, err error) error {
 	return optionError(err)
 }
 
-// errRejects ends a command whose result leaves lines out, which it has told.
-var errRejects = errors.New("lines were left out")
-
 // tellSummary says what a run came to.
 func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
 	what := b.Output

@@ -51,5 +51,3 @@ func scores() []*infill.Score {
 func TestScoreGoldens(t *testing.T) {
 	goldens(t, "score", scoreForm(true), scores(), func(int) json.RawMessage { return json.RawMessage(`7`) })
 }
-
-func TestScoreScripts(t *testing.T) { scripts(t, "score") }

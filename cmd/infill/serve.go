@@ -152,7 +152,7 @@ func (o modelOptions) openTried(ctx context.Context, s *terminal.Streams, model 
 }
 
 // openAll opens the models.
-func (o *modelOptions) openAll(ctx context.Context, s *terminal.Streams, also []string) (opened map[string]*infill.Filler, name string, err error) {
+func openAll(ctx context.Context, o *modelOptions, s *terminal.Streams, also []string) (opened map[string]*infill.Filler, name string, err error) {
 	opened = map[string]*infill.Filler{}
 	for i, wanted := range append([]string{o.model}, also...) {
 		f, err := o.openTried(ctx, s, wanted)
@@ -195,7 +195,7 @@ func closeAll(opened map[string]*infill.Filler) (err error) {
 }
 
 func serveRun(ctx context.Context, o *serveOptions) (err error) {
-	opened, name, err := o.openAll(ctx, o.streams, o.also)
+	opened, name, err := openAll(ctx, &o.modelOptions, o.streams, o.also)
 	if err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func TestServeRefuses(t *testing.T) {
 		"serve --max-time 0s":                          "0 or less",
 		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
 	} {
-		if code, out, err := run(t, strings.NewReader(""), strings.Fields(line)...); code != exitUsage || out != "" || !strings.Contains(err, want) {
+		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != exitUsage || out != "" || !strings.Contains(err, want) {
 			t.Errorf("%s: %d %s %s", line, code, out, err)
 		}
 	}

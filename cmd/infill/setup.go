@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -106,15 +104,4 @@ func measureOpenVINO(ctx context.Context, found lm.Library, bundle *models.Bundl
 		taken = "OpenVINO"
 	}
 	return fmt.Sprintf("OpenVINO %s: %.0f rows/s, without it %.0f rows/s (medians of 5): the device auto takes %s\n", lm.OpenVINOVersion, openVINO, cpu, taken), nil
-}
-
-// versionOf is a library's version in words.
-func versionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }
-
-// fetchProgress is where fetching the library tells of itself; nil: nowhere.
-func fetchProgress(s *terminal.Streams, quiet bool) io.Writer {
-	if quiet {
-		return nil
-	}
-	return s.Err
 }

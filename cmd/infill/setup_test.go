@@ -31,5 +31,3 @@ func TestSetupFlags(t *testing.T) {
 	}
 	checkUsage(t, parse(t, newCmdSetup(&terminal.Streams{}, keep), "now"), `unexpected argument "now"`)
 }
-
-func TestSetupScripts(t *testing.T) { scripts(t, "library") }

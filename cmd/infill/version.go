@@ -44,11 +44,3 @@ func versionRun(_ context.Context, o *versionOptions) error {
 func versionLine() string {
 	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
-
-// noArguments is cobra.NoArgs with an error of the program's own form.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{fmt.Errorf("unexpected argument %q", args[0]), "see " + cmd.CommandPath() + " --help"}
-	}
-	return nil
-}

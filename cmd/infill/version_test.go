@@ -15,9 +15,3 @@ func TestVersionFlags(t *testing.T) {
 	}
 	compareOptions(t, versionOptions{format: "json"}, *got)
 }
-
-func TestVersion(t *testing.T) {
-	if code, out, errs := run(t, nil, "version"); code != exitDone || out != versionLine()+"\n" || errs != "" {
-		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
-	}
-}
