@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
 	"infill/models"
@@ -64,7 +65,7 @@ func scripts(t *testing.T, names ...string) {
 	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,
-		UpdateScripts:       *update,
+		UpdateScripts:       *clitest.Update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/internal/modelstest"
 	"infill/lm"
@@ -32,7 +34,7 @@ func TestModelScripts(t *testing.T) {
 	type serverKey struct{}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "models"),
-		UpdateScripts:       *update,
+		UpdateScripts:       *clitest.Update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
@@ -119,7 +121,7 @@ func TestPullProgress(t *testing.T) {
 			t.Setenv("HF_TOKEN", s.Token)
 			t.Setenv(models.CacheVariable, t.TempDir())
 			code, stdout, stderr := runModels(t, c.terminal, append([]string{"models", "pull", "org/tiny"}, c.args...)...)
-			if code != exitDone {
+			if code != cli.ExitDone {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			if shown := strings.Contains(stderr, "model.safetensors") && strings.Contains(stderr, "%"); shown != c.shown {
@@ -142,7 +144,7 @@ func TestModelsJSON(t *testing.T) {
 	t.Setenv(models.CacheVariable, t.TempDir())
 	code, stdout, stderr := runModels(t, false, "models", "list", "--format", "json")
 	var list []map[string]any
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitDone || stderr != "" {
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != cli.ExitDone || stderr != "" {
 		t.Fatalf("%v, exit code %d: %q %q", err, code, stdout, stderr)
 	}
 	if len(list) != 1 || list[0]["name"] != "small-uncased" || list[0]["built_in"] != true || list[0]["size"].(float64) < 1e7 {

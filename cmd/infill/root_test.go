@@ -25,7 +25,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/term"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
+	"infill/cmd/infill/internal/version"
 	"infill/models"
 	"infill/tokenize"
 )
@@ -123,7 +125,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, stderr := p.end(t)
-			if code != exitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") || strings.Contains(stderr, "goroutine") {
+			if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") || strings.Contains(stderr, "goroutine") {
 				t.Errorf("exit code %d, standard error %q", code, stderr)
 			}
 		})
@@ -140,7 +142,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stderr := p.end(t)
-		if code != exitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") || len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
+		if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") || len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
 			t.Errorf("exit code %d, standard error %q, output %s", code, stderr, out)
 		}
 	})
@@ -158,7 +160,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stderr := p.end(t)
-		if code != exitInterrupted || stderr != "infill: interrupted\n" {
+		if code != cli.ExitInterrupted || stderr != "infill: interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", code, stderr)
 		}
 	})
@@ -182,7 +184,7 @@ func TestClosedOutput(t *testing.T) {
 	if err := p.stdout.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, stderr := p.end(t); code != exitDone || stderr != "" {
+	if code, stderr := p.end(t); code != cli.ExitDone || stderr != "" {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 }
@@ -204,10 +206,10 @@ func TestNoOutput(t *testing.T) {
 	}
 	const want = "infill: write the result: standard output is closed; send the result to a file or a pipe\n"
 	for _, line := range []string{"infill -q --seed 1 'he had [MASK] me'", "infill -q --seed 1 --format json 'he had [MASK] me'", "infill score 'he had told me'", "infill version", "infill --help", "infill models list"} {
-		if code, stderr := shell(line + " >&-"); code != exitFailed || !strings.HasSuffix(stderr, want) {
+		if code, stderr := shell(line + " >&-"); code != cli.ExitFailed || !strings.HasSuffix(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
-		if code, stderr := shell(line + " >/dev/null"); code != exitDone {
+		if code, stderr := shell(line + " >/dev/null"); code != cli.ExitDone {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}
@@ -215,7 +217,7 @@ func TestNoOutput(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in.txt"), []byte("he had [MASK] me\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, stderr := shell("cd " + dir + " && infill run in.txt -o out.txt >&-"); code != exitDone {
+	if code, stderr := shell("cd " + dir + " && infill run in.txt -o out.txt >&-"); code != cli.ExitDone {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
@@ -281,8 +283,8 @@ func until(r io.Reader, mark string) string {
 func TestSilentTerminal(t *testing.T) {
 	const typed = "echo done\n"
 	for want, args := range map[string][]string{
-		versionLine() + "\n": {"version"},
-		"he had ":            {"--seed", "7", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
+		version.Line() + "\n": {"version"},
+		"he had ":             {"--seed", "7", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			shown, left := silent(t, typed, args...)
@@ -318,7 +320,7 @@ func TestUnknownCommands(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, strings.Fields(line))
-		if code != exitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
+		if code != cli.ExitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
 			t.Errorf("%s: exit code %d, %q, %q", line, code, out.String(), errs.String())
 		}
 	}
@@ -349,7 +351,7 @@ func TestBadInput(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := call(t, strings.NewReader(""), test.template)
-			if code != exitUsage || stdout != "" {
+			if code != cli.ExitUsage || stdout != "" {
 				t.Errorf("exit code %d, want 2; standard output %q", code, stdout)
 			}
 			if diff := cmp.Diff(test.want, stderr); diff != "" {
@@ -357,7 +359,7 @@ func TestBadInput(t *testing.T) {
 			}
 			// With another one: nothing is printed although the first is fine.
 			code, stdout, stderr = call(t, strings.NewReader(""), "he had [MASK] me", test.template)
-			if code != exitUsage || stdout != "" || stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
+			if code != cli.ExitUsage || stdout != "" || stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
 				t.Errorf("as the second: exit code %d, standard output %q, error %q", code, stdout, stderr)
 			}
 			// On standard input, where a line cannot hold a line end: reported with its number.
@@ -365,7 +367,7 @@ func TestBadInput(t *testing.T) {
 				return
 			}
 			code, stdout, stderr = call(t, strings.NewReader(test.template+"\n"))
-			if code != exitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") || strings.Count(stderr, "\n") != 1 {
+			if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("on standard input: exit code %d, standard output %q, error %q", code, stdout, stderr)
 			}
 		})
@@ -377,14 +379,14 @@ func TestNoTemplate(t *testing.T) {
 	for _, args := range [][]string{{}, {"score"}} {
 		var out, err bytes.Buffer
 		streams := &terminal.Streams{In: iotest.ErrReader(errors.New("must not be read")), Out: &out, Err: &err, InTerminal: true}
-		if code := Main(t.Context(), streams, args); code != exitUsage || out.Len() > 0 || strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
+		if code := Main(t.Context(), streams, args); code != cli.ExitUsage || out.Len() > 0 || strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
 			t.Errorf("%v: exit code %d, standard output %q, error %q", args, code, &out, &err)
 		}
 	}
 }
 
 func TestVersion(t *testing.T) {
-	if code, out, errs := call(t, nil, "version"); code != exitDone || out != versionLine()+"\n" || errs != "" {
+	if code, out, errs := call(t, nil, "version"); code != cli.ExitDone || out != version.Line()+"\n" || errs != "" {
 		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
 	}
 }

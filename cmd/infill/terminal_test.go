@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -236,5 +238,21 @@ func TestTerminalGone(t *testing.T) {
 			t.Fatal("the process lives on without its terminal")
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestTUIWithoutTerminal runs it in a session of its own, which has no terminal.
+func TestTUIWithoutTerminal(t *testing.T) {
+	cmd := exec.Command("infill", "tui")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || out.Len() > 0 {
+		t.Errorf("it ended with %v and printed %q", err, out.String())
+	}
+	if want := "infill: no terminal to draw on\nhint: infill \"he had [MASK] me\" needs none\n"; errs.String() != want {
+		t.Errorf("it said %q, want %q", errs.String(), want)
 	}
 }
