@@ -237,7 +237,11 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	}
 	fill := &result.Fills[0]
 	if a.MinProbability > 0 {
-		logp, err := a.Filler.LogConditionals(ctx, template.String(), fill.TokenIDs)
+		read, err := a.Filler.Template(template.String())
+		if err != nil {
+			return nil, nil, err
+		}
+		logp, err := a.Filler.LogConditionals(ctx, read, fill.TokenIDs)
 		if err != nil {
 			return nil, nil, err
 		}

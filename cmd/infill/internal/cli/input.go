@@ -24,7 +24,7 @@ import (
 // Entry is one template or text of the user.
 type Entry struct {
 	Text string
-	Id   json.RawMessage // the user's own, nil without one
+	ID   json.RawMessage // the user's own, nil without one
 	more []string        // keys of its object that are not read
 	Of   object.Object   // of a line of JSON; nil else
 	Line int             // of standard input, from 1; 0 for an argument
@@ -201,7 +201,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 			tellBlank()
 			return err
 		case o.answerErrors:
-			if err := WriteLine(o.Streams.Out, wrongLine{t.Id, t.Line, OneLine(err.Error())}); err != nil {
+			if err := object.WriteLine(o.Streams.Out, wrongLine{t.ID, t.Line, OneLine(err.Error())}); err != nil {
 				return err
 			}
 		default:
@@ -356,7 +356,7 @@ func (e *Entry) parse(line []byte, key string) (err error) {
 	} else if err != nil {
 		return err
 	}
-	e.Id = e.Of.Get("id")
+	e.ID = e.Of.Get("id")
 	if e.Text, err = e.Of.Text(key); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func TestReadEntries(t *testing.T) {
 			if e.Err != nil {
 				list = append(list, "error: "+e.Err.Error())
 			} else {
-				list = append(list, e.Text+"/"+string(e.Id))
+				list = append(list, e.Text+"/"+string(e.ID))
 			}
 		}
 		return list
@@ -111,11 +111,11 @@ func FuzzParseObject(f *testing.F) {
 			return
 		}
 		// What was taken can be written back.
-		if _, err := Encode(object.Identified{ID: e.Id, Value: map[string]string{"template": e.Text}}, "", ""); err != nil {
+		if _, err := object.Encode(object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
 			t.Error(err)
 		}
-		if e.Id != nil && !json.Valid(e.Id) {
-			t.Errorf("id %q is not JSON", e.Id)
+		if e.ID != nil && !json.Valid(e.ID) {
+			t.Errorf("id %q is not JSON", e.ID)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	first := p.Results == 1
 	switch p.Format {
 	case "json":
-		text, err := Encode(object.Identified{ID: id, Value: v}, "  ", "  ")
+		text, err := object.EncodeIndent(object.Identified{ID: id, Value: v}, "  ", "  ")
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 		_, err = p.Streams.Out.Write(append([]byte(separator), text...))
 		return err
 	case "jsonl":
-		return WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
+		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
 	case "csv":
 		rows := p.Rows(plainID(id), v)
 		if first {
@@ -106,23 +106,9 @@ func plainID(id json.RawMessage) string {
 	return string(id)
 }
 
-// Encode is JSON without the escapes that are for HTML, and without a last
-// line end.
-func Encode(v any, prefix, indent string) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, indent)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-// WriteJSON writes a value on lines of its own, and writeLine on one line.
-func WriteJSON(w io.Writer, v any) error { return writeEncoded(w, v, "  ") }
-func WriteLine(w io.Writer, v any) error { return writeEncoded(w, v, "") }
-
-func writeEncoded(w io.Writer, v any, indent string) error {
-	text, err := Encode(v, "", indent)
+// WriteJSON writes a value on lines of its own.
+func WriteJSON(w io.Writer, v any) error {
+	text, err := object.EncodeIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/internal/object"
 )
 
 // fillOptions are the flags and arguments of filling.
@@ -148,7 +149,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 			case result == nil:
 				return cli.OptionError(err)
 			case err != nil: // what was found by then
-				return errors.Join(err, p.room(result, o.Format), p.Print(e.Id, result), p.End())
+				return errors.Join(err, p.room(result, o.Format), p.Print(e.ID, result), p.End())
 			}
 			for _, w := range result.Warnings {
 				o.Warn(o.Streams, "%s%s", e.Place(), w)
@@ -157,7 +158,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 			if err := p.room(result, o.Format); err != nil {
 				return err
 			}
-			return p.Print(e.Id, result)
+			return p.Print(e.ID, result)
 		}, err
 	}))
 }
@@ -321,7 +322,7 @@ func digitsOrNone(x *float64) string {
 
 // list is a cell of CSV with several values, which may hold any character: JSON.
 func list[T int | string](values []T) string {
-	text, err := cli.Encode(values, "", "")
+	text, err := object.Encode(values)
 	if err != nil {
 		panic(err) // there is JSON for every number and every text
 	}

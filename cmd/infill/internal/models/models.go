@@ -17,6 +17,7 @@ import (
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
+	"infill/internal/object"
 	"infill/lm"
 	"infill/models"
 	"infill/tokenize"
@@ -240,7 +241,7 @@ that of a model that is here, with @REVISION where several are, or a folder.`,
 				return err
 			}
 			if format == "json" {
-				return cli.WriteLine(s.Out, m)
+				return object.WriteLine(s.Out, m)
 			}
 			return printModel(s, m)
 		},

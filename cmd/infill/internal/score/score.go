@@ -120,7 +120,7 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 			if all++; v.Right {
 				right++
 			}
-			return p.Print(e.Id, v)
+			return p.Print(e.ID, v)
 		}, nil
 	}))
 	if all > 0 && !o.Quiet {
@@ -153,7 +153,7 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return func() error {
 			o.Note(o.Streams, "signature %s", score.Signature)
-			return p.Print(e.Id, score)
+			return p.Print(e.ID, score)
 		}, nil
 	}))
 }

@@ -147,7 +147,11 @@ func openTried(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, mod
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.LogConditionals(ctx, "a [MASK]", nil); err != nil {
+	t, err := f.Template("a [MASK]")
+	if err == nil {
+		_, err = f.LogConditionals(ctx, t, nil)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -19,6 +19,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/internal/object"
 	"infill/lm"
 	"infill/tui"
 )
@@ -166,7 +167,7 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 		return err
 	}
 	if o.format == "jsonl" {
-		if err := cli.WriteLine(o.streams.Out, picked.Result); err != nil {
+		if err := object.WriteLine(o.streams.Out, picked.Result); err != nil {
 			var written *cli.OutputError
 			if errors.As(err, &written) {
 				return err

@@ -11,6 +11,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/internal/object"
 )
 
 type versionOptions struct {
@@ -34,7 +35,7 @@ The versions of onnxruntime and of the models are infill doctor's to tell.`,
 
 func Run(_ context.Context, o *versionOptions) error {
 	if o.format == "json" {
-		return cli.WriteLine(o.streams.Out, map[string]string{
+		return object.WriteLine(o.streams.Out, map[string]string{
 			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}
