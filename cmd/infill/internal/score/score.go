@@ -53,7 +53,7 @@ a line with --input jsonl.`,
 				return err
 			}
 			if o.pairs && o.tokens {
-				return &cli.UsageError{Err: errors.New("--pairs and --tokens exclude each other: a pair has one row"), Hint: ""}
+				return &cli.UsageError{Err: errors.New("--pairs and --tokens exclude each other: a pair has one row")}
 			}
 			return run(cmd.Context(), o)
 		},

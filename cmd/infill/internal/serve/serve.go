@@ -102,23 +102,23 @@ func (o *serveOptions) validate(ctx context.Context) error {
 	}
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--listen: %q is not HOST:PORT", o.listen), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--listen: %q is not HOST:PORT", o.listen)}
 	}
 	if (o.certificate == "") != (o.key == "") {
-		return &cli.UsageError{Err: errors.New("--tls-cert and --tls-key go together: give both or none"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--tls-cert and --tls-key go together: give both or none")}
 	}
 	o.token = o.streams.Getenv("INFILL_TOKEN")
 	if o.tokenFile != "" {
 		text, err := cli.ReadFile(ctx, o.tokenFile)
 		if err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err)}
 		}
 		if o.token = oneToken(string(text)); o.token == "" {
-			return &cli.UsageError{Err: fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)}
 		}
 	}
 	if o.token != "" && o.noAuth {
-		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them")}
 	}
 	if !loopback(host) && o.token == "" && !o.noAuth {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
@@ -169,7 +169,7 @@ func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams, also
 			name = wanted
 		}
 		if opened[wanted] != nil {
-			return nil, "", errors.Join(&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted), Hint: ""}, f.Close(), closeAll(opened))
+			return nil, "", errors.Join(&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted)}, f.Close(), closeAll(opened))
 		}
 		opened[wanted] = f
 	}
@@ -232,7 +232,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		// Read before anyone is told where to ask.
 		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
-			return errors.Join(&cli.UsageError{Err: fmt.Errorf("--tls-cert: %w", err), Hint: ""}, listener.Close())
+			return errors.Join(&cli.UsageError{Err: fmt.Errorf("--tls-cert: %w", err)}, listener.Close())
 		}
 	}
 	if !o.Quiet {

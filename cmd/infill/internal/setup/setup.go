@@ -55,7 +55,7 @@ with the other: the device auto takes the faster.`,
 
 func Run(ctx context.Context, o *setupOptions) error {
 	if o.force && !o.cuda {
-		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda")}
 	}
 	if o.cuda && !o.force {
 		if err := lm.FindGPU(); err != nil {

@@ -68,7 +68,7 @@ evaluation.`,
   $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder", len(args)), Hint: ""}
+				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder", len(args))}
 			}
 			return nil
 		},
@@ -125,7 +125,7 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	return cli.EachLine(ctx, o.streams.In, cli.Inputs()[0], "template", func(e cli.Entry) error {
 		switch {
 		case e.Err != nil:
-			return &cli.Failure{Err: fmt.Errorf("line %d: %w", e.Line, e.Err), Hint: ""}
+			return &cli.Failure{Err: fmt.Errorf("line %d: %w", e.Line, e.Err)}
 		case e.Blank:
 		case o.template != "":
 			return &cli.UsageError{Err: fmt.Errorf("line %d: the screen takes one template", e.Line), Hint: "infill without tui fills one a line"}
