@@ -1,0 +1,60 @@
+package journal
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+)
+
+// Reader reads the lines of a journal and sums them up.
+type Reader struct {
+	// Bytes is where the lines end that were read.
+	Bytes int64
+
+	lines int64
+	hash  hash.Hash
+	r     *bufio.Reader
+}
+
+// NewReader reads from a file, from where it stands.
+func NewReader(file io.Reader) *Reader { return NewReaderSize(file, 1<<18) }
+
+// NewReaderSize holds that many bytes.
+func NewReaderSize(file io.Reader, size int) *Reader {
+	return &Reader{r: bufio.NewReaderSize(file, size), hash: sha256.New()}
+}
+
+// Next returns a line with its end, and io.EOF after the last: what has no end is torn, or being written.
+func (r *Reader) Next() ([]byte, error) {
+	line, err := r.r.ReadBytes('\n')
+	if err != nil {
+		return nil, err
+	}
+	r.Bytes, r.lines = r.Bytes+int64(len(line)), r.lines+1
+	r.hash.Write(line)
+	return line, nil
+}
+
+// Lines goes through the lines that are left.
+func (r *Reader) Lines(yield func(line []byte, err error) bool) {
+	for {
+		line, err := r.Next()
+		if err == io.EOF || !yield(line, err) || err != nil {
+			return
+		}
+	}
+}
+
+// End sums up what was read.
+func (r *Reader) End() End { return End{r.lines, fmt.Sprintf("%x", r.hash.Sum(nil))} }
+
+// last tells whether nothing follows.
+func (r *Reader) last() bool {
+	_, err := r.r.Peek(1)
+	return err == io.EOF
+}
+
+// drop gives the last line back.
+func (r *Reader) drop(line []byte) { r.Bytes -= int64(len(line)) }
