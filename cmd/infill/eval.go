@@ -18,8 +18,8 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
 	"infill/infill/eval"
+	"infill/internal/journal"
 	"infill/lm"
 	"infill/metrics"
 )
@@ -327,7 +327,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	defer bar.clear()
 	dir := o.out
 	if o.shard.Count > 0 {
-		dir = batch.PartFolder(o.out, o.shard)
+		dir = journal.PartOf(o.out, o.shard)
 	}
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.device, Precision: lm.Precision(o.precision), Jobs: o.jobs,
@@ -399,7 +399,7 @@ NAME=FILE says where they are now.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := batch.PartFolders(args[0])
+			dirs, err := journal.Finished(args[0], "", func(string) bool { return true })
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/journal"
 	"infill/lm"
 )
 
@@ -103,7 +104,7 @@ func (o *batchOptions) run(ctx context.Context) error {
 // batchError sorts the errors of a run by what they say of the call.
 func batchError(ctx context.Context, err error) error {
 	var exists *batch.ExistsError
-	var changed *batch.ChangedError
+	var changed *journal.ChangedError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -365,10 +366,13 @@ func (p *batchProgress) observe(at batch.Progress) {
 
 // describeBatch says in one line where a run is.
 func describeBatch(at batch.Progress) string {
-	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
+	about := ""
+	if !at.Exact {
+		about = "about "
+	}
+	text := fmt.Sprintf("%d of %s%d", at.Done, about, at.Total)
 	if at.PerSecond > 0 {
-		text += fmt.Sprintf(" (%.3g/s)", at.PerSecond)
-		text += ", " + roundDuration(at.Left) + " left"
+		text += fmt.Sprintf(" (%.3g/s), %s%s left", at.PerSecond, about, roundDuration(at.Left))
 	}
 	if at.Rejected > 0 {
 		text += fmt.Sprintf(", %d left out", at.Rejected)

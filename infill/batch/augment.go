@@ -171,7 +171,7 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	seen := map[string]bool{text: a.Distinct}
 	made := 0
 	for v := 1; v <= a.Variants; v++ {
-		random := stream(a.Options.Seed, r.Number, v)
+		random := variantRandom(a.Options.Seed, r.Number, v)
 		for range attempts {
 			fill, masked, err := a.draw(ctx, random, text, words, eligible)
 			if err != nil {
@@ -194,8 +194,8 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	return rows, nil
 }
 
-// stream is the random stream of a variant.
-func stream(seed uint64, record int64, variant int) *rand.Rand {
+// variantRandom is the random stream of a variant.
+func variantRandom(seed uint64, record int64, variant int) *rand.Rand {
 	var b bytes.Buffer
 	for _, n := range []uint64{seed, uint64(record), uint64(variant)} {
 		b.Write(binary.LittleEndian.AppendUint64(nil, n))

@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"infill/infill"
+	"infill/internal/journal"
 	"infill/internal/modelstest"
 )
 
@@ -152,7 +153,7 @@ func TestSameBytes(t *testing.T) {
 						}
 					}
 					for i := range parts {
-						job.Shard = Shard{parts - i, parts}
+						job.Shard = Shard{Index: parts - i, Count: parts}
 						if _, err := Run(t.Context(), job); err != nil {
 							t.Fatal(err)
 						}
@@ -283,14 +284,16 @@ func TestParquetKeepsKinds(t *testing.T) {
 		t.Error(diff, file.NumRows())
 	}
 	path := put(t, t.TempDir(), "o.parquet", got)
-	table, err := openTable(path, 2)
+	table, err := openTable(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer table.close()
-	r, err := table.next()
-	if err != nil {
-		t.Fatal(err)
+	var r Record
+	for i := range 3 {
+		if r, err = table.next(i == 2); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := string(r.Object.append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
 		t.Error(got)
@@ -342,7 +345,6 @@ func TestSplitting(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSplitter(bytes.NewReader(b.Bytes()), CSV)
-		var size int64
 		for i, want := range records {
 			r, err := s.next()
 			if err != nil {
@@ -352,10 +354,9 @@ func TestSplitting(t *testing.T) {
 			if err != nil || !cmp.Equal(got, want) {
 				t.Fatalf("record %d: %q, %v; want %q", i, got, err, want)
 			}
-			size += r.size
 		}
-		if size != int64(b.Len()) {
-			t.Fatalf("%d bytes of %d", size, b.Len())
+		if s.offset != int64(b.Len()) {
+			t.Fatalf("%d bytes of %d", s.offset, b.Len())
 		}
 	})
 }
@@ -399,7 +400,7 @@ func TestKilled(t *testing.T) {
 			}
 			kills, torn := 0, 0
 			for part := range max(1, parts) {
-				shard, err := json.Marshal(Shard{part + min(1, parts), parts})
+				shard, err := json.Marshal(Shard{Index: part + min(1, parts), Count: parts})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -424,7 +425,7 @@ func TestKilled(t *testing.T) {
 						kills++
 						<-done
 						// Half a line, as a machine that fails leaves it.
-						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*.journal")); len(journals) > 0 && random.IntN(2) == 0 {
+						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*", recordsFile)); len(journals) > 0 && random.IntN(2) == 0 {
 							content := get(t, journals[0])
 							put(t, filepath.Dir(journals[0]), filepath.Base(journals[0]), content+`{"n":7,"rows":[{"te`)
 							torn++
@@ -525,12 +526,12 @@ func interrupted(t *testing.T) (dir string, job Job) {
 	dir = t.TempDir()
 	put(t, dir, "many.jsonl", inputs(t)["many.jsonl"])
 	job = killedJob(dir)
-	job.Shard = Shard{1, 2}
+	job.Shard = Shard{Index: 1, Count: 2}
 	if _, err := Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	job.Shard = Shard{2, 2}
+	job.Shard = Shard{Index: 2, Count: 2}
 	job.Observe = func(p Progress) {
 		if p.Done > 20 {
 			cancel()
@@ -552,7 +553,7 @@ func TestRefusesOthers(t *testing.T) {
 	}{
 		"no --resume":    {func(t *testing.T, _ string, j *Job) { j.Resume = false }, "is a run that was not finished: --resume goes on with it"},
 		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).settings = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
-		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{2, 3} }, "number of parts: 2 there, 3 now"},
+		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} }, "number of parts: 2 there, 3 now"},
 		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).environment = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
 		"longer input": {func(t *testing.T, dir string, j *Job) {
 			put(t, dir, "many.jsonl", get(t, j.Input.Path)+"{}\n")
@@ -561,16 +562,16 @@ func TestRefusesOthers(t *testing.T) {
 			put(t, dir, "many.jsonl", strings.Replace(get(t, j.Input.Path), `"w w w`, `"w x w`, -1))
 		}, "has changed since the run began"},
 		"changed journal": {func(t *testing.T, dir string, j *Job) {
-			path := filepath.Join(parts(dir), "00002-of-00002.journal")
+			path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
 			content := get(t, path)
-			put(t, parts(dir), filepath.Base(path), strings.Replace(content, "\n", "\nx\n", 1))
+			put(t, filepath.Dir(path), recordsFile, strings.Replace(content, "\n", "\nx\n", 1))
 		}, "is no line of a run: the file was changed by something else"},
 		"at work": {func(t *testing.T, dir string, j *Job) {
-			p, err := openPart(parts(dir), j.Shard)
+			lock, err := journal.Lock(journal.PartOf(j.Output.Path, j.Shard), "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { p.close() })
+			t.Cleanup(func() { lock.Unlock() })
 		}, "another process is at work at part 2/2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -594,13 +595,18 @@ func TestRefusesOthers(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(parts(dir), "00002-of-00002.jsonl")
+		path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
 		whole := get(t, path)
-		put(t, parts(dir), filepath.Base(path), strings.Replace(whole, "W W", "W V", 1))
-		merge("00002-of-00002.jsonl is damaged (its SHA-256 is not what its last line says): remove it, and run the part again")
-		put(t, parts(dir), filepath.Base(path), whole[:len(whole)-9])
-		merge("is damaged (it has no end)")
-		put(t, parts(dir), filepath.Base(path), whole)
+		for wrong, changed := range map[string]string{
+			"its SHA-256 is not what end.json says": strings.Replace(whole, "W W", "W V", 1),
+			"it has no record 300":                  whole[:len(whole)-9],
+			"line 2 is not that of record 2":        strings.Replace(whole, "\n", "\n{\n", 1),
+			"lines after its end":                   whole + "{}\n",
+		} {
+			put(t, filepath.Dir(path), recordsFile, changed)
+			merge("00002-of-00002 is damaged (" + wrong + "): remove it, and run the part again")
+		}
+		put(t, filepath.Dir(path), recordsFile, whole)
 		// Doing a finished part again is free.
 		if s, err := Run(t.Context(), job); err != nil || !s.Already {
 			t.Error(s, err)
@@ -660,11 +666,11 @@ func TestDone(t *testing.T) {
 		// output is the old one.
 		whole := job
 		whole.Output.Path = filepath.Join(dir, "other.csv")
-		whole.Shard = Shard{1, 1}
+		whole.Shard = Shard{Index: 1, Count: 1}
 		if _, err := Run(t.Context(), whole); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(partsDir(whole.Output.Path), partsDir(job.Output.Path)); err != nil {
+		if err := os.Rename(journal.PartsOf(whole.Output.Path), journal.PartsOf(job.Output.Path)); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
@@ -674,7 +680,7 @@ func TestDone(t *testing.T) {
 		if get(t, job.Output.Path) != want {
 			t.Error("the old output is still there")
 		}
-		if _, err := os.Stat(partsDir(job.Output.Path)); err == nil {
+		if _, err := os.Stat(journal.PartsOf(job.Output.Path)); err == nil {
 			t.Error("the parts are still there")
 		}
 	})
@@ -683,12 +689,12 @@ func TestDone(t *testing.T) {
 			Text string `parquet:"text"`
 		}
 		dir := t.TempDir()
-		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{1, 2}, Resume: true}
+		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{Index: 1, Count: 2}, Resume: true}
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, "in.parquet", parquetOf(t, row{"c"}, row{"d"}))
-		job.Shard = Shard{2, 2}
+		job.Shard = Shard{Index: 2, Count: 2}
 		refused(t, job, "SHA-256 of the input")
 	})
 	t.Run("merged twice at once", func(t *testing.T) {
@@ -696,7 +702,7 @@ func TestDone(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := lockFile(filepath.Join(partsDir(filepath.Join(dir, "out.csv")), "merge.lock"), nil)
+		lock, err := journal.Lock(journal.PartsOf(filepath.Join(dir, "out.csv")), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -765,7 +771,7 @@ func TestWords(t *testing.T) {
 		a := Augment{MinSpan: rapid.IntRange(1, 3).Draw(t, "low"), MaxSpan: 3}
 		count := rapid.IntRange(0, eligible).Draw(t, "count")
 		taken := 0
-		for i, chosen := range a.choose(stream(1, 2, 3), words, count) {
+		for i, chosen := range a.choose(variantRandom(1, 2, 3), words, count) {
 			if chosen {
 				taken++
 			}

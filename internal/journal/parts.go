@@ -74,8 +74,8 @@ func Parts(output string) (list []Shard, err error) {
 }
 
 // Finished lists the folders of all parts of a run, in their order. It is an error where one is missing, or is not
-// finished as done tells.
-func Finished(output string, done func(dir string) bool) (folders []string, err error) {
+// finished as done tells; how says how to run it.
+func Finished(output, how string, done func(dir string) bool) (folders []string, err error) {
 	list, err := Parts(output)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func Finished(output string, done func(dir string) bool) (folders []string, err 
 		if n > 8 {
 			missing = append(missing[:8:8], "…")
 		}
-		return nil, fmt.Errorf("%d of %d parts are not finished: run %s", n, count, strings.Join(missing, ", "))
+		return nil, fmt.Errorf("%d of %d parts are not finished: run %s%s", n, count, strings.Join(missing, ", "), how)
 	}
 	return folders, nil
 }
