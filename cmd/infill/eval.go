@@ -335,7 +335,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 		Note:    func(text string) { bar.clear(); o.warn(o.streams, "%s", text) },
 	})
 	bar.clear()
-	var changed *eval.ChangedError
+	var changed *journal.ChangedError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		if !o.quiet {
@@ -399,7 +399,7 @@ NAME=FILE says where they are now.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := journal.Finished(args[0], "", func(string) bool { return true })
+			dirs, err := journal.Finished(args[0], "")
 			if err != nil {
 				return err
 			}

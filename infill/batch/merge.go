@@ -177,10 +177,7 @@ func (f *finished) end() error {
 
 // merge writes the output of a run whose parts are all finished.
 func merge(ctx context.Context, out File) (_ *Summary, err error) {
-	dirs, err := journal.Finished(out.Path, " again with --resume", func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, journal.Tail))
-		return err == nil
-	})
+	dirs, err := journal.Finished(out.Path, " again with --resume")
 	if err != nil {
 		return nil, err
 	}

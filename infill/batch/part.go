@@ -202,8 +202,7 @@ func (p *part) begin(output string) error {
 			return err
 		}
 	}
-	_, err = os.Stat(filepath.Join(p.dir, journal.Tail))
-	if begun != nil && err != nil && !p.job.Resume {
+	if begun != nil && !journal.Ended(p.dir) && !p.job.Resume {
 		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins anew"}
 	}
 	if other != nil {

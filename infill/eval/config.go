@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"infill/infill"
-	"infill/infill/batch"
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/journal"
 	"infill/metrics"
 	"infill/samplers"
 )
@@ -242,9 +242,6 @@ func (c Config) share(number, corpora int) int {
 	return n
 }
 
-// Shard is one of several parts of a run, as a run over a file has them.
-type Shard = batch.Shard
-
-// has tells whether the sentence of that number, from 0, is of a part. All
-// methods meet a sentence on the same machine, so that their times compare.
-func has(s Shard, sentence int) bool { return s.Count == 0 || sentence%s.Count == s.Index-1 }
+// Shard is one of several parts of a run, in which whole sentences are: all methods meet a
+// sentence on the same machine, so that their times compare.
+type Shard = journal.Shard

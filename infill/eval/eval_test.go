@@ -21,6 +21,7 @@ import (
 
 	"infill/infill"
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/journal"
 	"infill/lm"
 	"infill/metrics"
 	"infill/samplers"
@@ -169,7 +170,7 @@ func TestNothingOfTime(t *testing.T) {
 // from the last whole line and comes to the same end.
 func TestTorn(t *testing.T) {
 	dir, want := reference(t)
-	samples, header := read(t, dir, samplesFile), read(t, dir, runFile)
+	samples, header := read(t, dir, samplesFile), read(t, dir, journal.Head)
 	random := rand.New(rand.NewPCG(5, 0))
 	lengths := []int{0, 1, len(samples) - 1, bytes.IndexByte(samples, '\n'), bytes.IndexByte(samples, '\n') + 1}
 	for range 12 {
@@ -177,7 +178,7 @@ func TestTorn(t *testing.T) {
 	}
 	for _, length := range lengths {
 		o, model := small(t)
-		write(t, o.Dir, runFile, header)
+		write(t, o.Dir, journal.Head, header)
 		write(t, o.Dir, samplesFile, samples[:length])
 		// What atomic writing leaves behind.
 		write(t, o.Dir, "."+metricsFile+"123456", []byte("{"))
@@ -202,7 +203,7 @@ func TestTorn(t *testing.T) {
 	}
 	t.Run("zeroes at the end, as after a power cut", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, runFile, header)
+		write(t, o.Dir, journal.Head, header)
 		write(t, o.Dir, samplesFile, append(slices.Clone(samples[:len(samples)/2]), append(make([]byte, 100), '\n')...))
 		run(t, o)
 		if !bytes.Equal(read(t, o.Dir, metricsFile), want) {
@@ -211,7 +212,7 @@ func TestTorn(t *testing.T) {
 	})
 	t.Run("damage in the middle", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, runFile, header)
+		write(t, o.Dir, journal.Head, header)
 		bad := slices.Clone(samples)
 		bad[10] = 0
 		write(t, o.Dir, samplesFile, bad)
@@ -280,7 +281,7 @@ func TestChangedConfiguration(t *testing.T) {
 			o.Dir = dir
 			test.change(&o)
 			_, err := Run(t.Context(), o)
-			var changed *ChangedError
+			var changed *journal.ChangedError
 			if !errors.As(err, &changed) || !slices.ContainsFunc(changed.Differences, func(d string) bool { return strings.Contains(d, test.want) }) {
 				t.Errorf("error %v, want one that holds %q", err, test.want)
 			}
@@ -294,7 +295,7 @@ func TestChangedConfiguration(t *testing.T) {
 	}
 	t.Run("another device", func(t *testing.T) {
 		o, model := small(t)
-		write(t, o.Dir, runFile, read(t, dir, runFile))
+		write(t, o.Dir, journal.Head, read(t, dir, journal.Head))
 		write(t, o.Dir, samplesFile, before[:bytes.IndexByte(before, '\n')+1])
 		model.device = "cuda:0"
 		_, err := Run(t.Context(), o)
@@ -335,14 +336,14 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("damaged header", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, runFile, []byte("{"))
+		write(t, o.Dir, journal.Head, []byte("{"))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run.json is damaged") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("of the future", func(t *testing.T) {
 		o, _ := small(t)
-		write(t, o.Dir, runFile, []byte(`{"format": 99}`))
+		write(t, o.Dir, journal.Head, []byte(`{"format": 99}`))
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "format 99") {
 			t.Errorf("error %v", err)
 		}
@@ -419,7 +420,7 @@ func TestMerge(t *testing.T) {
 	}
 	// A part that says something else of a sentence that another has too.
 	twin := t.TempDir()
-	write(t, twin, runFile, read(t, parts[0], runFile))
+	write(t, twin, journal.Head, read(t, parts[0], journal.Head))
 	samples := read(t, parts[0], samplesFile)
 	write(t, twin, samplesFile, regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
 	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil || !strings.Contains(err.Error(), "disagree on sentence") {
@@ -680,7 +681,7 @@ func TestShard(t *testing.T) {
 				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil {
 					t.Fatal(err)
 				}
-				in += indicator(has(s, sentence))
+				in += indicator(s.Has(int64(sentence)))
 			}
 			if in != 1 {
 				t.Errorf("sentence %d is in %d of %d parts", sentence, in, count)

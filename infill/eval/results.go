@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
+	"infill/internal/journal"
 	"infill/metrics"
 )
 
@@ -103,11 +105,7 @@ func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, erro
 	if err != nil {
 		return nil, err
 	}
-	text, err := indented(results)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.write(metricsFile, text); err != nil {
+	if err := journal.WriteJSON(filepath.Join(f.dir, metricsFile), results); err != nil {
 		return nil, err
 	}
 	page, err := report(f.header, results, f.records)
@@ -181,7 +179,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 
 // ofMethod are the records of a method, by sentence.
 func (h *header) ofMethod(records map[key]*Record, model, method string) (list []*Record, err error) {
-	for sentence := range h.Prompts() {
+	for sentence := range h.sentences() {
 		record := records[key{model, method, sentence}]
 		if record == nil {
 			return nil, fmt.Errorf("sentence %d is missing for %s with model %s", sentence+1, method, model)

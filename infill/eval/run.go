@@ -14,11 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/journal"
+	"infill/internal/parallel"
 	"infill/lm"
 	"infill/tokenize"
 )
@@ -65,7 +66,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		return nil, err
 	}
 	results, err := f.run(ctx, o, header)
-	return results, errors.Join(err, f.close())
+	return results, errors.Join(err, f.Close())
 }
 
 // newHeader selects the sentences and describes the run.
@@ -227,7 +228,7 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	work := map[string][]key{} // by model
 	total, left := 0, []key(nil)
 	for k := range h.fills {
-		if has(o.Shard, k.sentence) {
+		if o.Shard.Has(int64(k.sentence)) {
 			if total++; f.records[k] == nil {
 				work[k.model], left = append(work[k.model], k), append(left, k)
 			}
@@ -254,6 +255,9 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 			return nil, err
 		}
 	}
+	if err := f.Finish(f.End()); err != nil {
+		return nil, err
+	}
 	if o.Shard.Count > 0 {
 		return nil, nil
 	}
@@ -276,37 +280,21 @@ type runner struct {
 }
 
 func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error {
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, r.options.Jobs))
-	for _, k := range work {
-		if inner.Err() != nil {
-			break
+	return parallel.Each(ctx, r.options.Jobs, parallel.Of(work), func(ctx context.Context, k key) (struct{}, error) {
+		record, err := r.fill(ctx, m, k)
+		if err != nil {
+			return struct{}{}, fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
 		}
-		group.Go(func() error {
-			if inner.Err() != nil {
-				return inner.Err()
-			}
-			record, err := r.fill(inner, m, k)
-			if err != nil {
-				if inner.Err() != nil {
-					return inner.Err()
-				}
-				return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
-			}
-			r.mutex.Lock()
-			defer r.mutex.Unlock()
-			if err := r.folder.sameEnvironment(record); err != nil {
-				return err
-			}
-			r.done++
-			r.pace.ended(record, time.Now())
-			return r.folder.append(record)
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+		// At once, and not in order: what is done is kept, whatever those before it take.
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		if err := r.folder.sameEnvironment(record); err != nil {
+			return struct{}{}, err
+		}
+		r.done++
+		r.pace.ended(record, time.Now())
+		return struct{}{}, r.folder.append(record)
+	}, func(struct{}) error { return nil })
 }
 
 // sameEnvironment refuses a record that was computed with another onnxruntime,
@@ -314,7 +302,7 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
-			return f.changed(other.differences(r.environment)) // all before it agree
+			return journal.Changed(f.dir, other.differences(r.environment)) // all before it agree
 		}
 	}
 	return nil
@@ -328,7 +316,7 @@ func (f *folder) sameDemands(o Options) error {
 		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
 			asked.Device = ""
 		}
-		if err := f.changed(r.differences(asked)); err != nil {
+		if err := journal.Changed(f.dir, r.differences(asked)); err != nil {
 			return err
 		}
 	}
@@ -398,17 +386,14 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		}
 		record.Trace[m.point].LogLikelihood = finite(stat.Mean(u, nil))
 	}
-	fills := map[string]infill.Fill{}
-	for _, s := range result.Fills {
-		fills[fmt.Sprint(s.TokenIDs)] = s
-	}
 	slots := len(last.TokenIDs) / chains
 	for c := range chains {
 		ids := last.TokenIDs[c*slots : (c+1)*slots]
-		s, ok := fills[fmt.Sprint(ids)]
-		if !ok {
+		at := slices.IndexFunc(result.Fills, func(f infill.Fill) bool { return slices.Equal(f.TokenIDs, ids) })
+		if at < 0 {
 			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
 		}
+		s := result.Fills[at]
 		record.Chains[c] = chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
 		if steps > 0 {
 			if result.Stats.AcceptanceRate != nil {

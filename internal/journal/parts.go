@@ -73,9 +73,15 @@ func Parts(output string) (list []Shard, err error) {
 	return list, nil
 }
 
-// Finished lists the folders of all parts of a run, in their order. It is an error where one is missing, or is not
-// finished as done tells; how says how to run it.
-func Finished(output, how string, done func(dir string) bool) (folders []string, err error) {
+// Ended tells whether the journal in a folder is finished.
+func Ended(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, Tail))
+	return err == nil
+}
+
+// Finished lists the folders of all parts of a run, in their order. It is an error where one is missing or not
+// finished; how says how to run it.
+func Finished(output, how string) (folders []string, err error) {
 	list, err := Parts(output)
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func Finished(output, how string, done func(dir string) bool) (folders []string,
 	}
 	there, count := map[Shard]bool{}, list[0].Count
 	for _, s := range list {
-		if there[s] = done(PartOf(output, s)); s.Count != count {
+		if there[s] = Ended(PartOf(output, s)); s.Count != count {
 			return nil, fmt.Errorf("%s holds parts of %d and of %d: remove those that are of another run",
 				PartsOf(output), min(count, s.Count), max(count, s.Count))
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 )
 
 // Reader reads the lines of a journal and sums them up.
@@ -58,3 +59,30 @@ func (r *Reader) last() bool {
 
 // drop gives the last line back.
 func (r *Reader) drop(line []byte) { r.Bytes -= int64(len(line)) }
+
+// Follow gives the whole lines of a file from a byte on, also while they are written. It opens no pipe or device, which
+// could be waited for without end.
+func Follow(path string, from int64, do func(line []byte)) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: it is no file", path)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	for line, err := range NewReader(file).Lines {
+		if err != nil {
+			return err
+		}
+		do(line)
+	}
+	return nil
+}
