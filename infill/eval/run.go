@@ -280,21 +280,22 @@ type runner struct {
 }
 
 func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error {
-	return parallel.Each(ctx, r.options.Jobs, parallel.Of(work), func(ctx context.Context, k key) (struct{}, error) {
+	return parallel.All(ctx, r.options.Jobs, len(work), func(ctx context.Context, i int) error {
+		k := work[i]
 		record, err := r.fill(ctx, m, k)
 		if err != nil {
-			return struct{}{}, fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
+			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
 		}
 		// At once, and not in order: what is done is kept, whatever those before it take.
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if err := r.folder.sameEnvironment(record); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		r.done++
 		r.pace.ended(record, time.Now())
-		return struct{}{}, r.folder.append(record)
-	}, func(struct{}) error { return nil })
+		return r.folder.append(record)
+	})
 }
 
 // sameEnvironment refuses a record that was computed with another onnxruntime,

@@ -86,13 +86,13 @@ func Each[T, R any](ctx context.Context, width int, next func(context.Context) (
 	return err
 }
 
-// Of is a next that gives the items of a list.
-func Of[T any](list []T) func(context.Context) (T, error) {
-	return func(context.Context) (item T, err error) {
-		if len(list) == 0 {
-			return item, io.EOF
+// All does the numbers below n, width of them at once. It ends at the first error in their order.
+func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) error) error {
+	i := -1
+	return Each(ctx, width, func(context.Context) (int, error) {
+		if i++; i == n {
+			return 0, io.EOF
 		}
-		item, list = list[0], list[1:]
-		return item, nil
-	}
+		return i, nil
+	}, func(ctx context.Context, i int) (struct{}, error) { return struct{}{}, do(ctx, i) }, func(struct{}) error { return nil })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -16,9 +17,15 @@ func TestEach(t *testing.T) {
 	for i := range list {
 		list[i] = i
 	}
+	number := -1
 	var working, most atomic.Int64
 	var got []int
-	err := Each(t.Context(), 8, Of(list), func(_ context.Context, i int) (int, error) {
+	err := Each(t.Context(), 8, func(context.Context) (int, error) {
+		if number++; number == len(list) {
+			return 0, io.EOF
+		}
+		return list[number], nil
+	}, func(_ context.Context, i int) (int, error) {
 		if n := working.Add(1); n > most.Load() {
 			most.Store(n)
 		}
