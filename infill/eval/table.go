@@ -86,7 +86,20 @@ func scoreCell(r *metrics.Report, name string) cell {
 			c.Low, c.High = s.Interval.Low, s.Interval.High
 		}
 	}
+	if strings.Contains(name, "bleu") {
+		c.Value, c.Low, c.High = matched(c.Value), matched(c.Low), matched(c.High)
+	}
 	return c
+}
+
+// matched is a BLEU, 0 where there is no n-gram of some length in common, as it is defined: NLTK, which package
+// metrics follows, puts the smallest float in the place of such a 0, and comes to 1e-76.
+func matched(bleu metrics.Value) metrics.Value {
+	const least = 1e-9 // far below what one match of each length in all texts of the world comes to
+	if math.Abs(float64(bleu)) < least {
+		return 0
+	}
+	return bleu
 }
 
 // columnsOf are those of a set.
@@ -102,14 +115,14 @@ func (r *Results) columnsOf(set string, reach float64) []column {
 		list = append(list, column{key, title, 2, true, func(m *MethodResult) cell { return scoreCell(report(m), key) }})
 	}
 	score(metrics.MetricSelfBLEU, "self-BLEU ↓")
-	names := []string{metrics.Self}
-	for _, c := range r.Corpora {
-		names = append(names, c.Name)
-	}
-	for _, name := range names {
+	unique := func(reference, title string) {
 		for _, n := range comparedOrders() {
-			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, name, n), fmt.Sprintf("%s %d ↑", name, n))
+			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, reference, n), fmt.Sprintf(title, n))
 		}
+	}
+	unique(metrics.Self, "unique %d-grams ↑")
+	for _, c := range r.Corpora {
+		unique(c.Name, strings.ReplaceAll(c.Name, "%", "%%")+" %d ↑")
 	}
 	score(metrics.MetricCorpusBLEU+"/"+metrics.Union, "BLEU ↑")
 	// What cannot be below 0 has no interval that reaches there.
@@ -151,7 +164,8 @@ func (r *Results) Table(set string) *Table {
 		which = fmt.Sprintf("all %d samples of each of %d sentences", c.Chains, c.Sentences)
 	}
 	t.Notes = append(t.Notes,
-		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
+		"of "+which+"; all scores in percent: unique n-grams are those that the samples have once, and under the name of a corpus those that it has not",
+		"a BLEU, of all corpora together, is 0 where no 4-gram is in common",
 		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
 		r.referenceNote())
 	if set == "top" {
