@@ -144,7 +144,7 @@ func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Su
 		warn(s, quiet, "%s left out; the merge tells which", counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
-	warn(s, false, "%s left out, each with its reason in %s", counted(int(b.Rejected), "wrong line"), b.Rejects)
+	warn(s, quiet, "%s left out, each with its reason in %s", counted(int(b.Rejected), "wrong line"), b.Rejects)
 	return errRejects
 }
 
@@ -170,9 +170,12 @@ The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
 it; --keep NAME passes such a column on as it is. All other columns come out
 again as they went in; of Parquet, dates and times come as text, bytes in base64,
-and NaN as null; its lists and groups are not read. JSON lines get the result's keys (infill help formats); a table has a line for each fill, without stats and
-marginals, in which a column of the input named like a field of a fill (text,
-count, ...) is called input_NAME; plain text has the best fill of each line.
+and NaN as null; its lists and groups are not read. JSON lines get the result's
+keys (infill help formats); a table has a line for each fill: rank, text, blank_1,
+..., probability, log-likelihood and the rest, then the columns of the input in
+their order; plain text has the best fill of each line. A column that is called
+like one of the result is called input_NAME, so the output can be an input again.
+What computed it, and its signature, stand in OUTPUT.manifest.json.
 An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.
 
 A wrong line is left out, and told with its number and its reason in

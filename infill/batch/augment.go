@@ -61,7 +61,7 @@ type Augment struct {
 	Computing map[string]string // as in Fill
 }
 
-var _ Work = (*Augment)(nil)
+var _ work = (*Augment)(nil)
 
 // AugmentOptions returns how a variant is drawn: word by word in a random order, each from
 // the model with those drawn before it in their places, at a cost of about two rows a word.
@@ -76,14 +76,12 @@ func AugmentOptions() infill.Options {
 // attempts is how many draws a variant may take until it keeps the rules.
 const attempts = 8
 
-// Column implements Work.
-func (a *Augment) Column() string { return a.Key }
+func (a *Augment) column() string                     { return a.Key }
+func (a *Augment) aligned() bool                      { return false }
+func (a *Augment) lines(row Object) ([]Object, error) { return []Object{row}, nil }
+func (a *Augment) plain(row Object) string            { return oneLine(text(row.Get(a.Key))) }
 
-// Layout implements Work.
-func (a *Augment) Layout() Layout { return Layout{Text: a.Key} }
-
-// Settings implements Work.
-func (a *Augment) Settings() map[string]string {
+func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)
 	s["work"], s["column"] = "augment", a.Key
 	s["variants"], s["rate"], s["blanks"] = strconv.Itoa(a.Variants), fmt.Sprint(a.Rate), strconv.Itoa(a.Blanks)
@@ -98,8 +96,7 @@ func (a *Augment) Settings() map[string]string {
 	return s
 }
 
-// Environment implements Work.
-func (a *Augment) Environment() map[string]string { return environment(a.Filler) }
+func (a *Augment) environment() map[string]string { return environment(a.Filler) }
 
 // Check says in one line what is wrong with the settings, as an *infill.OptionError.
 func (a *Augment) Check() error {
@@ -121,7 +118,7 @@ func (a *Augment) Check() error {
 	return a.Options.Validate()
 }
 
-// Do implements Work: a row for each variant, with its text in the place of the record's,
+// Do makes a row for each variant, with its text in the place of the record's,
 // and behind all columns variant, original, masked, fills and log_likelihood.
 func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	text, err := textOf(r, a.Key)

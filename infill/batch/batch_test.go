@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,18 +30,36 @@ import (
 
 // shout is a work that needs no model: two lines in capitals for each text.
 type shout struct {
-	settings    map[string]string
-	environment map[string]string
-	pause       time.Duration // at most, of each record
+	set       map[string]string
+	computing map[string]string
+	pause     time.Duration // at most, of each record
 }
 
-var _ Work = (*shout)(nil)
+var _ work = (*shout)(nil)
 
-func (w *shout) Settings() map[string]string    { return w.settings }
-func (w *shout) Environment() map[string]string { return w.environment }
-func (w *shout) Column() string                 { return "text" }
-func (w *shout) Layout() Layout {
-	return Layout{Explode: "samples", Fields: []string{"rank", "loud", "share"}, Text: "loud", Aligned: true}
+func (w *shout) settings() map[string]string    { return w.set }
+func (w *shout) environment() map[string]string { return w.computing }
+func (w *shout) column() string                 { return "text" }
+func (w *shout) aligned() bool                  { return true }
+
+func (w *shout) lines(row Object) (lines []Object, err error) {
+	if err := json.Unmarshal(row.Get("samples"), &lines); err != nil {
+		return nil, err
+	}
+	base := beside(row, func(name string) bool { return slices.Contains([]string{"rank", "loud", "share"}, name) })
+	base = slices.DeleteFunc(base, func(f Field) bool { return f.Key == "samples" })
+	for i, line := range lines {
+		lines[i] = append(slices.Clip(base), line...)
+	}
+	return lines, nil
+}
+
+func (w *shout) plain(row Object) string {
+	lines, err := w.lines(row)
+	if err != nil {
+		return err.Error()
+	}
+	return oneLine(text(lines[0].Get("loud")))
 }
 
 func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
@@ -146,7 +165,7 @@ func TestSameBytes(t *testing.T) {
 				var want [3]string
 				for _, parts := range []int{0, 1, 3, 11} {
 					out := filepath.Join(dir, fmt.Sprint("out", parts, ".", form))
-					job := Job{Input: in, Output: File{Path: out}, Work: &shout{settings: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
+					job := Job{Input: in, Output: File{Path: out}, Work: &shout{set: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
 					if parts == 0 {
 						if _, err := Run(t.Context(), job); err != nil {
 							t.Fatal(err)
@@ -329,7 +348,51 @@ func TestFillKeys(t *testing.T) {
 	for _, f := range fill {
 		keys = append(keys, f.Key)
 	}
-	if diff := cmp.Diff(keys, fillKeys()); diff != "" {
+	if diff := cmp.Diff(keys, fillKeys); diff != "" {
+		t.Error(diff)
+	}
+	for _, key := range ofChains {
+		if !slices.Contains(keys, key) {
+			t.Errorf("a fill has no %q", key)
+		}
+	}
+}
+
+// TestFillLines: the columns of a table, and that one of the user has another name only where it clashes.
+func TestFillLines(t *testing.T) {
+	row, err := ParseObject([]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
+		`{"rank":1,"text":"a b c","fills":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sampler, want := range map[string]string{
+		infill.Auto: `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","count":5,"input_text":"mine","id":1}`,
+		"gibbs":     `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","input_count":5,"input_text":"mine","id":1}`,
+	} {
+		f := &Fill{Options: infill.DefaultOptions()}
+		f.Options.Sampler = sampler
+		lines, err := f.lines(row)
+		if err != nil || len(lines) != 1 {
+			t.Fatal(lines, err)
+		}
+		if diff := cmp.Diff(want, string(lines[0].append(nil))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestBlankColumns: the columns of blanks stand together, also those that come late.
+func TestBlankColumns(t *testing.T) {
+	parts := []finished{{state: state{Columns: []column{{Name: "text", First: 1}, {Name: "blank_1", First: 1}, {Name: "id", First: 1}, {Name: "blank_3", First: 5}}}},
+		{state: state{Columns: []column{{Name: "text", First: 2}, {Name: "blank_1", First: 2}, {Name: "blank_2", First: 2}, {Name: "id", First: 2}}}}}
+	var names []string
+	for _, c := range columnsOf(parts) {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]int{{0, 1, 4, 3}, {0, 1, 2, 4}}, [][]int{parts[0].columns, parts[1].columns}); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -381,7 +444,7 @@ func TestMain(m *testing.M) {
 
 func killedJob(dir string) Job {
 	return Job{Input: File{Path: filepath.Join(dir, "many.jsonl")}, Output: File{Path: filepath.Join(dir, "out.csv")},
-		Work: &shout{environment: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4, Resume: true}
+		Work: &shout{computing: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4, Resume: true}
 }
 
 // TestKilled: processes that end by SIGKILL at any moment, over and over, come to the
@@ -552,9 +615,9 @@ func TestRefusesOthers(t *testing.T) {
 		want   string
 	}{
 		"no --resume":    {func(t *testing.T, _ string, j *Job) { j.Resume = false }, "is a run that was not finished: --resume goes on with it"},
-		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).settings = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
+		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).set = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
 		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} }, "number of parts: 2 there, 3 now"},
-		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).environment = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
+		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).computing = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
 		"longer input": {func(t *testing.T, dir string, j *Job) {
 			put(t, dir, "many.jsonl", get(t, j.Input.Path)+"{}\n")
 		}, "bytes of the input"},

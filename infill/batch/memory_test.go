@@ -33,7 +33,7 @@ func TestMemory(t *testing.T) {
 	runtime.GC() // what other tests have left
 	var m runtime.MemStats
 	most, looked := uint64(0), int64(0)
-	work := &shout{environment: map[string]string{"device": "none"}}
+	work := &shout{computing: map[string]string{"device": "none"}}
 	s, err := Run(t.Context(), Job{Input: File{Path: path}, Output: File{Path: filepath.Join(dir, "out.jsonl")}, Work: work, InFlight: 64,
 		Observe: func(p Progress) {
 			if p.Done-looked > int64(*lineCount)/50 {

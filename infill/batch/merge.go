@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,8 @@ type manifest struct {
 	Blank       int64             `json:"blank"`
 	Settings    map[string]string `json:"settings"`
 	Environment map[string]string `json:"environment"`
+	// Signature is all of both in a line, for people to quote.
+	Signature string `json:"signature"`
 }
 
 // result is the file that a run made.
@@ -228,6 +231,15 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 	if m.Records != m.Input.Records {
 		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: begin anew with --overwrite", folder, m.Records, m.Input.Records)
 	}
+	all := map[string]string{}
+	maps.Copy(all, m.Settings)
+	maps.Copy(all, m.Environment)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name] != "" {
+			m.Signature += "|" + name + ":" + strings.ReplaceAll(all[name], "|", "/")
+		}
+	}
+	m.Signature = strings.TrimPrefix(m.Signature, "|")
 	if err := m.write(ctx, out, parts); err != nil {
 		return nil, err
 	}
@@ -249,6 +261,23 @@ func columnsOf(parts []finished) (all []column) {
 	}
 	// Those that came with one record are of one part, and stay in its order.
 	slices.SortStableFunc(all, func(a, b column) int { return cmp.Compare(a.First, b.First) })
+	// Columns of blanks that only later records have stand with the others.
+	blank := func(c column) int {
+		number, _ := strconv.Atoi(blankColumn.ReplaceAllString(c.Name, "$1"))
+		return number
+	}
+	if first := slices.IndexFunc(all, func(c column) bool { return blank(c) > 0 }); first >= 0 {
+		var blanks, others []column
+		for _, c := range all[first:] {
+			if blank(c) > 0 {
+				blanks = append(blanks, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+		slices.SortFunc(blanks, func(a, b column) int { return cmp.Compare(blank(a), blank(b)) })
+		all = append(append(all[:first:first], blanks...), others...)
+	}
 	for i, c := range all {
 		at[c.Name] = i
 	}
@@ -272,7 +301,7 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 	if err != nil {
 		return errors.Join(err, w.abandon())
 	}
-	aligned := out.Form == Text && parts[0].head.Layout.Aligned
+	aligned := out.Form == Text && parts[0].head.Aligned
 	for number := int64(1); number <= m.Records && err == nil; number++ {
 		p := &parts[(number-1)%int64(len(parts))]
 		e, wrong := p.next(number)

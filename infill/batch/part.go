@@ -27,7 +27,7 @@ type head struct {
 	Input    input             `json:"input"`
 	Output   Form              `json:"output"`
 	Settings map[string]string `json:"settings"`
-	Layout   Layout            `json:"layout"`
+	Aligned  bool              `json:"aligned"` // of plain text: a line for each record
 	Part     Shard             `json:"part"`
 }
 
@@ -143,7 +143,7 @@ func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err e
 		shard = Shard{Index: 1, Count: 1}
 	}
 	p := part{job: j, dir: journal.PartOf(out.Path, shard), state: state{at: map[string]int{}}}
-	p.head = &head{partFormat, from.about(), out.Form, j.Work.Settings(), j.Work.Layout(), shard}
+	p.head = &head{partFormat, from.about(), out.Form, j.Work.settings(), j.Work.aligned(), shard}
 	p.Journal, err = journal.Open(p.dir, recordsFile, fmt.Sprintf("another process is at work at part %s in %s", shard, journal.PartsOf(out.Path)))
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (p *part) work(ctx context.Context, from source) error {
 		if p.job.Strict && e.Error != "" {
 			return fmt.Errorf("%s: %s", e.place(), e.Error)
 		}
-		err := p.environment(p.job.Work.Environment())
+		err := p.environment(p.job.Work.environment())
 		if err == nil {
 			err = p.append(e)
 		}
@@ -301,7 +301,7 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 		rows, err = p.job.Work.Do(ctx, r)
 	}
 	if err == nil {
-		err = e.render(rows, p.head.Output, p.head.Layout)
+		err = e.render(rows, p.head.Output, p.job.Work)
 	}
 	var wrong *RejectError
 	if errors.As(err, &wrong) {
@@ -315,15 +315,15 @@ func (p *part) do(ctx context.Context, r Record) (*entry, error) {
 }
 
 // render writes rows as the output has them.
-func (e *entry) render(rows []Object, form Form, l Layout) error {
+func (e *entry) render(rows []Object, form Form, w work) error {
 	for _, row := range rows {
 		switch form {
 		case JSONL:
 			e.Rows = append(e.Rows, row.append(nil))
 		case Text:
-			e.Rows = append(e.Rows, quoted(l.plain(row)))
+			e.Rows = append(e.Rows, quoted(w.plain(row)))
 		default:
-			lines, err := l.flat(row)
+			lines, err := w.lines(row)
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ import (
 type Job struct {
 	Input  File
 	Output File
-	Work   Work
+	Work   work
 	// Shard is the part that is done; the zero value is the whole, with its output.
 	Shard Shard
 	// Resume goes on with what is there, and takes what is finished as done.
@@ -92,7 +92,7 @@ func (j Job) run(ctx context.Context) (*Summary, error) {
 	if done, err := j.already(out.Path); err != nil || done != nil {
 		return done, err
 	}
-	source, err := openSource(j.Input, j.Work.Column())
+	source, err := openSource(j.Input, j.Work.column())
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (j Job) already(output string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	same := m != nil && len(journal.Differences(m.Settings, j.Work.Settings())) == 0 && m.Input.Bytes == info.Size()
+	same := m != nil && len(journal.Differences(m.Settings, j.Work.settings())) == 0 && m.Input.Bytes == info.Size()
 	whole := false
 	if same && !(j.Overwrite && !j.Resume) {
 		sum, err := sumOf(j.Input.Path)
