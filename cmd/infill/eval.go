@@ -38,7 +38,7 @@ type evalOptions struct {
 	slots        int
 	fraction     float64
 	tokenisation string
-	shard        eval.Shard
+	shard        journal.Shard
 	jobs         int
 	out          string
 	seedGiven    bool

@@ -110,7 +110,7 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 // finished is a part that is read.
 type finished struct {
 	dir  string
-	head head
+	head *head
 	state
 	file   *os.File
 	reader *journal.Reader
@@ -118,24 +118,18 @@ type finished struct {
 	columns []int
 }
 
-// open verifies what a part says of itself, against the first, and opens its lines.
-func (f *finished) open(first *finished, buffer int) error {
-	h, err := readHead(f.dir)
-	if err == nil && h == nil {
+// open reads what a part says of itself, and opens its lines.
+func (f *finished) open(buffer int) (err error) {
+	if f.head, err = readHead(f.dir); err == nil && f.head == nil {
 		err = f.damaged(journal.Head + " is missing")
 	}
 	if err != nil {
 		return err
 	}
-	f.head = *h
 	if _, err := journal.ReadJSON(filepath.Join(f.dir, journal.Tail), &f.state); err != nil {
 		return err
 	}
-	there, now := first.head.facts(), f.head.facts()
-	there["SHA-256 of the input"], now["SHA-256 of the input"] = first.state.Input.SHA256, f.state.Input.SHA256
-	if err := journal.Changed(f.dir, journal.Differences(there, now)); err != nil {
-		return err
-	}
+	f.head.Input = f.state.Input
 	if f.file, err = os.Open(filepath.Join(f.dir, recordsFile)); err != nil {
 		return err
 	}
@@ -196,21 +190,12 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 	m := &manifest{Format: manifestFormat}
 	for i, dir := range dirs {
 		p := &parts[i]
-		if p.dir = dir; i == 0 {
-			h, err := readHead(dir)
-			if err == nil && h != nil {
-				p.head = *h
-				_, err = journal.ReadJSON(filepath.Join(dir, journal.Tail), &p.state)
-			}
-			if err != nil {
-				return nil, err
-			}
+		p.dir = dir
+		if err := p.open(buffer); err != nil {
+			return nil, err
 		}
-		err := p.open(&parts[0], buffer)
-		if p.file != nil {
-			defer p.file.Close()
-		}
-		if err != nil {
+		defer p.file.Close()
+		if err := journal.Changed(dir, journal.Differences(parts[0].head.facts(), p.head.facts())); err != nil {
 			return nil, err
 		}
 		if m.Environment != nil && p.Environment != nil {

@@ -270,7 +270,7 @@ func TestChangedConfiguration(t *testing.T) {
 		"corpus":    {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") }, "corpora[1].sha256: "},
 		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true }, "metrics.keep_sources: false there, true now"},
 		"threads":   {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
-		"part":      {func(o *Options) { o.Shard = Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
+		"part":      {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
 		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
@@ -361,7 +361,7 @@ func TestMerge(t *testing.T) {
 	parts := make([]string, 4)
 	for i := range parts {
 		o, _ := small(t)
-		o.Shard = Shard{Index: i + 1, Count: 4}
+		o.Shard = journal.Shard{Index: i + 1, Count: 4}
 		if results, err := Run(t.Context(), o); err != nil || results != nil {
 			t.Fatalf("part: %v, %v", results, err)
 		}
@@ -411,7 +411,7 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	other, _ := small(t)
-	other.Config.Seed, other.Shard = 2, Shard{Index: 1, Count: 4}
+	other.Config.Seed, other.Shard = 2, journal.Shard{Index: 1, Count: 4}
 	if _, err := Run(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func TestBadInput(t *testing.T) {
 		"same model":           {func(o *Options) { o.Models = append(o.Models, o.Models[0]) }, `two models are called "fake"`},
 		"top above samples":    {func(o *Options) { o.Config.Top = 5 }, "top 5"},
 		"unknown baseline":     {func(o *Options) { o.Config.Baselines = []string{"gibs"} }, `baseline "gibs" is none of`},
-		"more parts than work": {func(o *Options) { o.Shard = Shard{Index: 1, Count: 7} }, "7 parts of 6 sentences"},
+		"more parts than work": {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 7} }, "7 parts of 6 sentences"},
 		"too many slots":       {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
 		"a model that fails":   {nil, "closing fails"},
 	}
@@ -503,18 +503,18 @@ func TestParseVariants(t *testing.T) {
 	none := func(*infill.Sampling) {}
 	tests := []struct {
 		text string
-		want []Variant
+		want []variant
 		err  string
 	}{
-		{"gibbs", []Variant{{"gibbs", with("gibbs", none)}}, ""},
-		{"gibbs, dmala", []Variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
-		{"dmala:paper,gwg", []Variant{
+		{"gibbs", []variant{{"gibbs", with("gibbs", none)}}, ""},
+		{"gibbs, dmala", []variant{{"gibbs", with("gibbs", none)}, {"dmala", with("dmala", none)}}, ""},
+		{"dmala:paper,gwg", []variant{
 			{"dmala:paper", with("dmala", func(s *infill.Sampling) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.2
 			})},
 			{"gwg", with("gwg", none)},
 		}, ""},
-		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []Variant{
+		{"dmala:paper,step-size=0.4,name=big,dmala:candidates=50,steps=9,warm-up=3", []variant{
 			{"big", with("dmala", func(s *infill.Sampling) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
 			})},
@@ -535,7 +535,7 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs:name=a|b", nil, "name"},
 		{"dmala:warm-up=99", nil, "warm-up"},
 		{"dmala:steps=few", nil, `"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
-		{"hamming-ball:radius=1", []Variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Sampling) {
+		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Sampling) {
 			s.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
 		})}}, ""},
 	}
@@ -669,7 +669,7 @@ func TestGrid(t *testing.T) {
 
 func TestShard(t *testing.T) {
 	for _, text := range []string{"0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"} {
-		if err := new(Shard).UnmarshalText([]byte(text)); err == nil {
+		if err := new(journal.Shard).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
@@ -677,7 +677,7 @@ func TestShard(t *testing.T) {
 		for sentence := range 20 {
 			in := 0
 			for index := 1; index <= count; index++ {
-				var s Shard
+				var s journal.Shard
 				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil {
 					t.Fatal(err)
 				}

@@ -42,7 +42,7 @@ type header struct {
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
 	// Shard is "" for a whole run, or one that was merged.
-	Shard Shard `json:"shard"`
+	Shard journal.Shard `json:"shard"`
 	// Paths says where the corpora were read from, by name. They may move.
 	Paths map[string]string `json:"paths"`
 }
@@ -95,7 +95,7 @@ func (h *header) sentences() (n int) {
 // Record is a line of samples.jsonl: one sentence infilled by one method.
 type Record struct {
 	Model     string       `json:"model"`
-	Method    string       `json:"method"`   // name of a Variant
+	Method    string       `json:"method"`   // name of a variant
 	Sentence  int          `json:"sentence"` // number of the prompt, from 0
 	Template  string       `json:"template"`
 	Chains    []chain      `json:"chains"`

@@ -31,7 +31,7 @@ func ReadResults(dir string) (*Results, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s is not that of %s: %w", filepath.Join(dir, samplesFile), metricsFile, err)
 		}
-		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, Variant{}, w.Header.Configuration, of).SecondsPerSample
+		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration, of).SecondsPerSample
 	}
 	return w.Results, nil
 }
@@ -122,7 +122,7 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	whole.Shard = Shard{}
+	whole.Shard = journal.Shard{}
 	for _, c := range corpora {
 		whole.Paths[c.Name] = c.Path
 	}

@@ -21,7 +21,7 @@ type page struct {
 	Header    *header
 	Title     string
 	Facts     []string
-	Top, All  *Table
+	Top, All  *table
 	Series    []series // of the methods
 	Charts    []pageChart
 	Sentences []pageSentence

@@ -24,13 +24,13 @@ type Results struct {
 	Configuration Config         `json:"configuration"`
 	Models        []modelVersion `json:"models"`
 	Corpora       []corpusInfo   `json:"corpora"`
-	Methods       []MethodResult `json:"methods"`
+	Methods       []methodResult `json:"methods"`
 	Comparisons   []comparison   `json:"comparisons"`
 	Warnings      []string       `json:"warnings"`
 }
 
-// MethodResult is one sampler with one model, over all sentences.
-type MethodResult struct {
+// methodResult is one sampler with one model, over all sentences.
+type methodResult struct {
 	Model     string          `json:"model"`
 	Method    string          `json:"method"`
 	Settings  infill.Sampling `json:"settings"`
@@ -120,7 +120,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	c := h.Configuration
 	r := &Results{
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
-		Methods: []MethodResult{}, Comparisons: []comparison{}, Warnings: []string{},
+		Methods: []methodResult{}, Comparisons: []comparison{}, Warnings: []string{},
 	}
 	var references []metrics.Reference
 	for _, k := range corpora {
@@ -219,7 +219,7 @@ func (r *Record) Likeliest(number int) []chain {
 }
 
 // summarise takes what is no score of text from the records.
-func summarise(m modelVersion, v Variant, c Config, records []*Record) MethodResult {
+func summarise(m modelVersion, v variant, c Config, records []*Record) methodResult {
 	over := func(of func(*Record) *float64) *Estimate {
 		var values []float64
 		for _, r := range records {
@@ -232,7 +232,7 @@ func summarise(m modelVersion, v Variant, c Config, records []*Record) MethodRes
 	perSample := func(of func(*Record) float64) Estimate {
 		return *over(func(r *Record) *float64 { x := of(r) / float64(c.Chains); return &x })
 	}
-	return MethodResult{
+	return methodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Chains,
 		AcceptanceRate:      over(func(r *Record) *float64 { return r.AcceptanceRate }),
 		StepSize:            over(func(r *Record) *float64 { return r.StepSize }),

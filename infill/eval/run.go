@@ -30,7 +30,8 @@ type Options struct {
 	Config  Config
 	Models  []*infill.Filler // a run closes each when it is done with it
 	Corpora []Corpus
-	Shard   Shard
+	// Shard has whole sentences: all methods meet one on the same machine, so that their times compare.
+	Shard journal.Shard
 	// Threads is that of the models' calls, for the record.
 	Threads int
 	// Device and Precision are what was asked of the models' calls, such as "cpu"
@@ -343,7 +344,7 @@ func kept(step, steps, points int) bool {
 // fill makes one record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
 	methods := r.options.Config.Samplers
-	options := r.options.Config.options(methods[slices.IndexFunc(methods, func(v Variant) bool { return v.Name == k.method })])
+	options := r.options.Config.options(methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
 	chains, template := options.Chains, r.prompts[k.sentence].Template
 	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template, Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)

@@ -169,5 +169,5 @@ func (l *log) read(path string, h *header) error {
 // has tells whether the run is by a method with a model.
 func (h *header) has(model, method string) bool {
 	return slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == model }) &&
-		slices.ContainsFunc(h.Configuration.Samplers, func(v Variant) bool { return v.Name == method })
+		slices.ContainsFunc(h.Configuration.Samplers, func(v variant) bool { return v.Name == method })
 }
