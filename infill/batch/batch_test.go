@@ -548,6 +548,13 @@ func TestRefuses(t *testing.T) {
 		"no parquet":           {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
 		"strict":               {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
 		"packed twice":         {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
+		"earlier version": {"in.txt", "a\n", "o.txt", func(j *Job) {
+			dir := journal.PartsOf(j.Output.Path)
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			put(t, dir, "plan.json", "{}")
+		}, "is a run of an earlier version of this program: go on with that, or remove the folder"},
 		"output there": {"in.txt", "a\n", "o.txt", func(j *Job) { put(t, filepath.Dir(j.Output.Path), "o.txt", "b\n") },
 			"is there already, of something else: choose another name, or --overwrite"},
 		"input as output":           {"in.txt", "a\n", "in.txt", nil, "in.txt would be replaced, and is the input: choose another output"},

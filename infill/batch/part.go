@@ -191,6 +191,9 @@ func (p *part) begin(output string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(journal.PartsOf(output), "plan.json")); err == nil {
+		return &ExistsError{journal.PartsOf(output), "is a run of an earlier version of this program: go on with that, or remove the folder"}
+	}
 	parts, err := journal.Parts(output)
 	if err != nil {
 		return err

@@ -667,29 +667,6 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-func TestShard(t *testing.T) {
-	for _, text := range []string{"0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"} {
-		if err := new(journal.Shard).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
-	for count := 1; count < 9; count++ {
-		for sentence := range 20 {
-			in := 0
-			for index := 1; index <= count; index++ {
-				var s journal.Shard
-				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil {
-					t.Fatal(err)
-				}
-				in += indicator(s.Has(int64(sentence)))
-			}
-			if in != 1 {
-				t.Errorf("sentence %d is in %d of %d parts", sentence, in, count)
-			}
-		}
-	}
-}
-
 func TestTable(t *testing.T) {
 	o, _ := small(t)
 	results := run(t, o)
