@@ -49,70 +49,64 @@ type tick struct {
 }
 
 // scatter draws the methods by two columns, with crosses for the intervals.
-func (p *page) scatter(title string, x, y tick) (*plot.Plot, error) {
-	c := chart.New(title, x.title, y.title)
+func (p *page) scatter(x, y tick) (*plot.Plot, error) {
+	c := chart.New("", x.title, y.title)
 	xs, ys := p.column(x.key), p.column(y.key)
 	for i, s := range p.Series {
 		if !xs[i].Value.Defined() || !ys[i].Value.Defined() {
 			continue
 		}
-		at := plotter.XYs{{X: float64(xs[i].Value), Y: float64(ys[i].Value)}}
-		points, err := plotter.NewScatter(at)
+		at := plotter.XY{X: float64(xs[i].Value), Y: float64(ys[i].Value)}
+		left, right := xs[i].interval()
+		bottom, top := ys[i].interval()
+		for _, reach := range []plotter.XYs{{{X: left, Y: at.Y}, {X: right, Y: at.Y}}, {{X: at.X, Y: bottom}, {X: at.X, Y: top}}} {
+			line, err := plotter.NewLine(reach)
+			if err != nil {
+				return nil, err
+			}
+			line.Color = chart.Style(i).Color
+			c.Add(line)
+		}
+		point, err := plotter.NewScatter(plotter.XYs{at})
 		if err != nil {
 			return nil, err
 		}
-		points.GlyphStyle = draw.GlyphStyle{Color: chart.Style(i).Color, Radius: 4, Shape: shapes[s.Dash]}
-		across, err := plotter.NewXErrorBars(struct {
-			plotter.XYer
-			plotter.XErrorer
-		}{at, plotter.XErrors{whiskers(xs[i])}})
-		if err != nil {
-			return nil, err
-		}
-		up, err := plotter.NewYErrorBars(struct {
-			plotter.XYer
-			plotter.YErrorer
-		}{at, plotter.YErrors{whiskers(ys[i])}})
-		if err != nil {
-			return nil, err
-		}
-		across.LineStyle.Color, up.LineStyle.Color = chart.Style(i).Color, chart.Style(i).Color
-		c.Add(across, up, points)
-		c.Legend.Add(s.label(), points)
+		point.GlyphStyle = draw.GlyphStyle{Color: chart.Style(i).Color, Radius: 4, Shape: shapes[s.Dash]}
+		c.Add(point)
+		c.Legend.Add(s.label(), point)
 	}
 	chart.Digits(&c.X, p.digits(x.key))
 	chart.Digits(&c.Y, p.digits(y.key))
 	return c, nil
 }
 
-// whiskers are how far an interval reaches to both sides, nowhere where there is none.
-func whiskers(c cell) struct{ Low, High float64 } {
+// interval is that of a number, the number itself where there is none.
+func (c cell) interval() (low, high float64) {
 	if !c.Low.Defined() || !c.High.Defined() {
-		return struct{ Low, High float64 }{}
+		return float64(c.Value), float64(c.Value)
 	}
-	return struct{ Low, High float64 }{float64(c.Low - c.Value), float64(c.High - c.Value)}
+	return float64(c.Low), float64(c.High)
 }
 
 // bars draws a column.
-func (p *page) bars(title string, x tick) (*plot.Plot, error) {
+func (p *page) bars(x tick) (*plot.Plot, error) {
 	var list []chart.Bar
 	for i, c := range p.column(x.key) {
 		if c.Value.Defined() {
-			w := whiskers(c)
-			value := float64(c.Value)
-			list = append(list, chart.Bar{Name: p.Series[i].label(), Value: value, Low: value + w.Low, High: value + w.High})
+			low, high := c.interval()
+			list = append(list, chart.Bar{Name: p.Series[i].label(), Value: float64(c.Value), Low: low, High: high})
 		}
 	}
-	c, err := chart.Bars(title, x.title, list)
+	c, err := chart.Bars("", x.title, list)
 	if c == nil {
-		return chart.New(title, "all accept always", ""), err
+		return chart.New("", "all accept always", ""), err
 	}
 	chart.Digits(&c.X, p.digits(x.key))
 	return c, err
 }
 
 // lines draws the mean U by step.
-func (p *page) lines(title string) (*plot.Plot, error) {
+func (p *page) lines() (*plot.Plot, error) {
 	var list []chart.Line
 	for i, m := range p.Methods {
 		l := chart.Line{Look: i, Name: p.Series[i].label()}
@@ -123,9 +117,9 @@ func (p *page) lines(title string) (*plot.Plot, error) {
 		}
 		list = append(list, l)
 	}
-	c, err := chart.Lines(title, "step", "mean U, nats", list, false)
+	c, err := chart.Lines("", "step", "mean U, nats", list, false)
 	if c == nil {
-		return chart.New(title, "no steps", ""), err
+		return chart.New("", "no steps", ""), err
 	}
 	chart.Digits(&c.Y, p.digits("log_likelihood"))
 	return c, err
@@ -154,9 +148,7 @@ func (p *page) digits(key string) int {
 var outside = regexp.MustCompile(`(?s)^.*?<svg |xmlns(:xlink)?="[^"]*"`)
 
 // drawing is a plot within a page.
-func drawing(p *plot.Plot) (template.HTML, error) {
-	title := p.Title.Text
-	p.Title.Text = "" // it stands above
+func drawing(title string, p *plot.Plot) (template.HTML, error) {
 	svg, err := chart.Figure{Plot: p}.Encode("svg")
 	svg = outside.ReplaceAllFunc(svg, func(part []byte) []byte {
 		if bytes.HasSuffix(part, []byte("<svg ")) {
@@ -168,41 +160,29 @@ func drawing(p *plot.Plot) (template.HTML, error) {
 }
 
 // charts draws all.
-func (p *page) charts() error {
-	quality := tick{metrics.MetricCorpusBLEU + "/" + metrics.Union, "corpus BLEU, %"}
-	for _, c := range []struct {
-		title, caption string
-		draw           func(title string) (*plot.Plot, error)
-	}{
-		{"Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the scores’ intervals over sentences. What sets methods apart is in the paired tests above.",
-			func(title string) (*plot.Plot, error) {
-				return p.scatter(title, quality, tick{metrics.MetricSelfBLEU, "self-BLEU, %"})
-			}},
-		{"Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that is diverse because it left the model’s distribution stands to the left.",
-			func(title string) (*plot.Plot, error) {
-				return p.scatter(title, tick{"log_likelihood", "mean log-likelihood U, nats"}, tick{metrics.MetricUniqueNGrams + "/self/2", "unique 2-grams among the samples, %"})
-			}},
-		{"Log-likelihood by step", "Mean U over the chains of all sentences.", p.lines},
-		{"Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences; methods that accept always are left out.", 100*p.Configuration.Metrics.Confidence),
-			func(title string) (*plot.Plot, error) { return p.bars(title, tick{"acceptance_rate", "acceptance"}) }},
-		{"Cost in model rows", "Token sequences that went through the model for one sample.",
-			func(title string) (*plot.Plot, error) {
-				return p.bars(title, tick{"model_rows_per_sample", "rows per sample"})
-			}},
-		{"Cost in seconds", "On the machine of this run, for one sample.",
-			func(title string) (*plot.Plot, error) {
-				return p.bars(title, tick{"seconds_per_sample", "seconds per sample"})
-			}},
-	} {
-		drawn, err := c.draw(c.title)
-		if err != nil {
-			return fmt.Errorf("chart %q: %w", c.title, err)
+func (p *page) charts() (err error) {
+	add := func(title, caption string, drawn *plot.Plot, failed error) {
+		c := pageChart{Title: title, Caption: caption}
+		if failed == nil {
+			c.Drawing, failed = drawing(title, drawn)
 		}
-		of := pageChart{Title: c.title, Caption: c.caption}
-		if of.Drawing, err = drawing(drawn); err != nil {
-			return fmt.Errorf("chart %q: %w", c.title, err)
+		if p.Charts = append(p.Charts, c); failed != nil && err == nil {
+			err = fmt.Errorf("chart %q: %w", title, failed)
 		}
-		p.Charts = append(p.Charts, of)
 	}
-	return nil
+	bars := func(title, caption string, x tick) {
+		drawn, err := p.bars(x)
+		add(title, caption, drawn, err)
+	}
+	drawn, failed := p.scatter(tick{metrics.MetricCorpusBLEU + "/" + metrics.Union, "corpus BLEU, %"}, tick{metrics.MetricSelfBLEU, "self-BLEU, %"})
+	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the scores’ intervals over sentences. What sets methods apart is in the paired tests above.", drawn, failed)
+	drawn, failed = p.scatter(tick{"log_likelihood", "mean log-likelihood U, nats"}, tick{metrics.MetricUniqueNGrams + "/self/2", "unique 2-grams among the samples, %"})
+	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that is diverse because it left the model’s distribution stands to the left.", drawn, failed)
+	drawn, failed = p.lines()
+	add("Log-likelihood by step", "Mean U over the chains of all sentences.", drawn, failed)
+	bars("Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences; methods that accept always are left out.", 100*p.Configuration.Metrics.Confidence),
+		tick{"acceptance_rate", "acceptance"})
+	bars("Cost in model rows", "Token sequences that went through the model for one sample.", tick{"model_rows_per_sample", "rows per sample"})
+	bars("Cost in seconds", "On the machine of this run, for one sample.", tick{"seconds_per_sample", "seconds per sample"})
+	return err
 }

@@ -90,6 +90,9 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 			return nil, fmt.Errorf("%s is one of the parts: choose another folder for the whole", out)
 		}
 		w, err := readRun(dir)
+		if err == nil {
+			err = journal.Check(dir, samplesFile)
+		}
 		if err != nil {
 			return nil, err
 		}

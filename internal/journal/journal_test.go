@@ -77,8 +77,17 @@ func TestResume(t *testing.T) {
 		for range r.Lines {
 		}
 		file.Close()
+		if err := Check(dir, linesFile); err != nil {
+			t.Error(err)
+		}
 		if r.End() != end || end.Lines != int64(len(numbers)+1) {
 			t.Errorf("%q: %v, %v", c.content, r.End(), end)
+		}
+		if err := WriteJSON(filepath.Join(dir, Tail), End{Lines: end.Lines, SHA256: "0"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(dir, linesFile); err == nil || !strings.Contains(err.Error(), "is damaged (its SHA-256 is not what end.json says)") {
+			t.Error(err)
 		}
 		if _, again, _, err := open(t, dir); err != nil || fmt.Sprint(again) != fmt.Sprint(append(numbers, 7)) {
 			t.Errorf("%q: %v, %v", c.content, again, err)

@@ -7,6 +7,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // Reader reads the lines of a journal and sums them up.
@@ -50,6 +51,29 @@ func (r *Reader) Lines(yield func(line []byte, err error) bool) {
 
 // End sums up what was read.
 func (r *Reader) End() End { return End{r.lines, fmt.Sprintf("%x", r.hash.Sum(nil))} }
+
+// Check is an error where the lines of a finished journal are not what it ended with.
+func Check(dir, lines string) error {
+	var end End
+	if ended, err := ReadJSON(filepath.Join(dir, Tail), &end); err != nil || !ended {
+		return err
+	}
+	file, err := os.Open(filepath.Join(dir, lines))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := NewReader(file)
+	for _, err := range r.Lines {
+		if err != nil {
+			return err
+		}
+	}
+	if r.End() != end {
+		return fmt.Errorf("%s is damaged (its SHA-256 is not what %s says): remove it, and run the part again", dir, Tail)
+	}
+	return nil
+}
 
 // last tells whether nothing follows.
 func (r *Reader) last() bool {
