@@ -62,7 +62,7 @@ func TestIntervalsCover(t *testing.T) {
 
 // Chains in modes that they do not leave are told of, and their shares have no small errors.
 func TestUnconverged(t *testing.T) {
-	s := &sampled{pool: newPool(10, 1)}
+	s := newPool(10, 1)
 	for range 25 {
 		state := &samplers.State{}
 		for chain := range 10 {
@@ -78,6 +78,7 @@ func TestUnconverged(t *testing.T) {
 	e := 0.1
 	result.Fills[1].FrequencyStandardError = &e
 	s.diagnose(result, []int{0, 1})
+	s.believe(result, []int{0, 1})
 	second := result.Fills[1]
 	if r := result.Stats.SplitRHat; r == nil || *r != largestRHat {
 		t.Errorf("split R-hat %v of chains that never move", r)

@@ -35,6 +35,12 @@ func fill(t testing.TB, f *Filler, template string, o Options) *Result {
 	return result
 }
 
+// check tells what is wrong with a template and its options.
+func check(f *Filler, template string, o Options) error {
+	_, err := f.Plan(Request{Template: template, Options: o})
+	return err
+}
+
 // TestDistribution compares how often each fill is drawn with the exact
 // distribution over all fills, for every sampler that targets it, at two
 // temperatures. The oracle enumerates; it shares only the energy of a fill.
@@ -147,7 +153,7 @@ func TestRanking(t *testing.T) {
 // TestAlike: tokens that make one text are one entry, that of the likelier.
 func TestAlike(t *testing.T) {
 	model := &fakeModel{positions: 16, bond: 1}
-	tokenizer, err := tokenize.New(append(vocabulary(), "uns", "##een"), tokenize.Options{})
+	tokenizer, err := tokenize.New(append(fakeWords(), "uns", "##een"), tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,12 +447,12 @@ func TestInitial(t *testing.T) {
 	support := [][]int{{0, 2, 3}, {1, 2, 4}}
 	// exp of these underflows in float64 unless it is shifted.
 	logp := [][]float32{{-1000, 5, -1001, -1002, 9}, {9, -1, -2, 9, float32(math.Inf(-1))}}
-	const chains = 20000
+	const count = 20000
 	for how, want := range map[StartKind][2][3]float64{
 		"model":  {softmax(-1000, -1001, -1002), softmax(-1, -2, math.Inf(-1))},
 		"random": {{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}},
 	} {
-		r := &run{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: chains}, streams: samplers.Streams(1, "initial", chains)}
+		r := &chains{problem: &problem{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: count}}, streams: samplers.Streams(1, "initial", count)}
 		var weights [][]float32
 		for slot := range support {
 			v := variable{slots: []int{slot}, support: support[slot]}
@@ -458,7 +464,7 @@ func TestInitial(t *testing.T) {
 		}
 		for slot := range support {
 			var counts [3]float64
-			for chain := range chains {
+			for chain := range count {
 				counts[start[chain*2+slot]]++
 			}
 			chiSquare := 0.0
@@ -469,11 +475,11 @@ func TestInitial(t *testing.T) {
 					}
 					continue
 				}
-				chiSquare += (counts[v] - chains*p) * (counts[v] - chains*p) / (chains * p)
+				chiSquare += (counts[v] - count*p) * (counts[v] - count*p) / (count * p)
 			}
 			// The 99.9 % point at 2 degrees of freedom is 13.8.
 			if chiSquare > 13.8 {
-				t.Errorf("%s, slot %d: %v of %d, want shares %v", how, slot, counts, chains, want[slot])
+				t.Errorf("%s, slot %d: %v of %d, want shares %v", how, slot, counts, count, want[slot])
 			}
 		}
 	}

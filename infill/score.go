@@ -202,7 +202,7 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options,
 	if err != nil || len(fills) == 0 {
 		return nil, err
 	}
-	energy, err := o.energy(&plan{template: parsed})
+	energy, err := o.energy(&layout{template: parsed})
 	if err != nil {
 		return nil, err
 	}

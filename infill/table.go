@@ -1,6 +1,7 @@
 package infill
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,8 +39,13 @@ type Option struct {
 	want string // what every value is: the end of the sentence `"x" is not …`
 	get  func(o *Options) string
 	set  func(o *Options, text string) bool
+	// list sets several values that stand apart, as in a list of JSON, and lists those that belong
+	// to keys; nil where the option has no such values.
+	list  func(o *Options, values []string) bool
+	lists func(o *Options, values map[string][]string) bool
 	// explain says more than want does of a text that set does not take; nil: nothing.
 	explain func(text string) error
+	valid   func(o *Options) bool   // whether the value is what want says; nil: it always is
 	check   func(o *Options) string // what else is wrong with the value, "" for nothing; nil: nothing
 	// useless says of what the option is none: a sampler's or a mode's name is put before it.
 	useless []useless
@@ -68,6 +74,67 @@ func (t Option) Set(o *Options, text string) error {
 	return nil
 }
 
+// decode reads a value as JSON has it: a string as the flag takes it, a number, true or
+// false, a list of these, or an object for values that belong to keys; null and "" leave
+// the option. An error completes the sentence `… is not …`.
+func (t Option) decode(o *Options, value json.RawMessage) error {
+	text, scalar := scalarText(value)
+	if scalar && text == "" {
+		return nil
+	}
+	if scalar {
+		return t.Set(o, text)
+	}
+	changed := *o
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case t.list != nil && json.Unmarshal(value, &list) == nil:
+		if texts, ok := scalarTexts(list); ok && t.list(&changed, texts) {
+			*o = changed
+			return nil
+		}
+	case t.lists != nil && json.Unmarshal(value, &object) == nil:
+		lists := map[string][]string{}
+		for key, value := range object {
+			var list []json.RawMessage
+			if text, scalar := scalarText(value); scalar {
+				lists[key] = strings.Split(text, ",")
+			} else if json.Unmarshal(value, &list) == nil {
+				lists[key], _ = scalarTexts(list) // nil is no list of words
+			}
+		}
+		if t.lists(&changed, lists) {
+			*o = changed
+			return nil
+		}
+	}
+	return errors.New(t.want)
+}
+
+// scalarText is a value of JSON that is neither a list nor an object as a flag has it,
+// "" for null.
+func scalarText(value json.RawMessage) (text string, ok bool) {
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return "", true
+	case value[0] == '"':
+		return text, json.Unmarshal(value, &text) == nil
+	}
+	return string(value), value[0] != '[' && value[0] != '{'
+}
+
+func scalarTexts(values []json.RawMessage) (texts []string, ok bool) {
+	for _, value := range values {
+		text, ok := scalarText(value)
+		if !ok {
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	return texts, true
+}
+
 // Unfit says why the sampler or the mode has no use for the option, "" where it has.
 func (t Option) Unfit(o *Options) string {
 	for _, u := range t.useless {
@@ -89,12 +156,12 @@ func (t Option) fault(o *Options) string {
 			return reason
 		}
 	}
-	again, defaults := *o, DefaultOptions()
+	defaults := DefaultOptions()
 	switch value := t.get(o); {
 	case value == t.get(&defaults):
 		return ""
-	case t.Set(&again, value) != nil:
-		return fmt.Sprintf("%q is not %v", value, t.Set(&again, value))
+	case t.valid != nil && !t.valid(o):
+		return fmt.Sprintf("%q is not %s", value, t.want)
 	}
 	return t.Unfit(o)
 }
@@ -112,8 +179,12 @@ const (
 
 const auto = "auto"
 
-// Find is the row of an option, the zero value where there is none.
+// Find is the row of an option, the zero value where there is none. Its name may be spelt
+// as keys of JSON have it, with _ for -; "slots" is "slot".
 func Find(name string) Option {
+	if name = strings.ReplaceAll(name, "_", "-"); name == "slots" {
+		name = "slot"
+	}
 	for _, option := range table() {
 		if option.Name == name {
 			return option
@@ -169,10 +240,10 @@ func newTable() []Option {
 			},
 		},
 		bounds(Option{Name: "characters", Unit: "characters", Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
-			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)}, maxCharacters, true,
+			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)}, maxCharacters,
 			func(o *Options) (low, high *int) { return &o.MinCharacters, &o.MaxCharacters }),
 		bounds(Option{Name: "pieces", Unit: "pieces", Help: "number of pieces of every blank without a length of its own: 2 or 1-3; bounds --slot as well; otherwise one, and up to three for the word of an only blank, which 1- turns off",
-			want: fmt.Sprintf("a number or a range from 1 to %d, as in 2 or 1-3", maxPieces)}, maxPieces, true,
+			want: fmt.Sprintf("a number or a range from 1 to %d, as in 2 or 1-3", maxPieces)}, maxPieces,
 			func(o *Options) (low, high *int) { return &o.MinPieces, &o.MaxPieces }),
 		numeric(Option{Name: "window", Kind: "{auto|N}", Unit: "tokens", Help: "tokens that the model sees of a long text at most, around the blanks",
 			Values: strings.Fields("auto 64 128 256 512"), want: "a whole number of 16 or more, or auto"},
@@ -191,6 +262,15 @@ func newTable() []Option {
 			},
 			set:     func(o *Options, text string) bool { return o.read(text) == nil },
 			explain: func(text string) error { return new(Sampling).read(text) },
+			check: func(o *Options) string {
+				if !slices.Contains(samplerNames(), o.Sampler) {
+					return fmt.Sprintf("%q is not one of %s", o.Sampler, strings.Join(samplerNames(), ", "))
+				}
+				if err := o.own().Check(); err != nil {
+					return fmt.Sprintf("%q is not a sampler with its settings: %v", o.own(), err)
+				}
+				return ""
+			},
 		},
 		numeric(Option{Name: "error", Kind: "E", Help: "of joint pll: relative standard error wanted of the first fill's probability", Values: strings.Fields("0.01 0.02 0.05 0.1 0.2"),
 			want: "a number above 0, at most 1, as in 0.05", useless: []useless{{named, "runs the steps that it is given: leave it out"}},
@@ -202,6 +282,7 @@ func newTable() []Option {
 			useless: []useless{{named, "runs the steps that it is given: leave it out"}},
 			get:     func(o *Options) string { return o.Budget.String() },
 			set:     func(o *Options, text string) bool { return o.Budget.set(text) },
+			valid:   func(o *Options) bool { return o.Budget.bounds() },
 		},
 		numeric(Option{Name: "samples", Kind: "{auto|N}", Unit: "chains", Help: "independent draws from the model; of a named sampler its chains, each of which ends in one sample, 25 by default",
 			Values: strings.Fields("auto 1 5 10 25 50 100"), want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
@@ -247,6 +328,7 @@ func newTable() []Option {
 				o.Balance = orEmpty(text)
 				return o.Balance == "" || new(samplers.Balance).Set(text) == nil
 			},
+			valid: func(o *Options) bool { return new(samplers.Balance).Set(o.Balance) == nil },
 		},
 		numeric(Option{Name: "candidates", Kind: "{auto|N}", Unit: "tokens", Sampling: true, Help: "of samplers and joint pll: keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
 			Values: strings.Fields("auto 10 50 100 250 500 1000 0"), want: "auto, or a whole number of 0 (the whole vocabulary) or more",
@@ -273,8 +355,13 @@ func newTable() []Option {
 			get: func(o *Options) string { return string(o.Order) },
 			set: func(o *Options, text string) bool {
 				o.Order = Order(text)
-				return slices.Contains([]Order{OrderBoth, OrderLeftToRight, OrderRightToLeft}, o.Order) || o.Order.numbers() != nil
+				return o.Order.valid()
 			},
+			list: func(o *Options, values []string) bool {
+				o.Order = Order(strings.Join(values, ","))
+				return o.Order.numbers() != nil
+			},
+			valid: func(o *Options) bool { return o.Order.valid() },
 		},
 		choice(Option{Name: "gradient", Sampling: true, Values: []string{auto}, Help: "what proposals look at; auto is the sampler's own choice",
 			useless: []useless{{func(o *Options) bool { return decodes(o) || o.onText().Gradient == "" }, "uses none: leave it out"}},
@@ -293,17 +380,8 @@ func newTable() []Option {
 			get: func(o *Options) string {
 				return strings.ReplaceAll(strings.Trim(fmt.Sprint(o.Ladder), "[]"), " ", ",")
 			},
-			set: func(o *Options, text string) bool {
-				o.Ladder = nil
-				for field := range strings.SplitSeq(text, ",") {
-					t, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-					if err != nil {
-						return false
-					}
-					o.Ladder = append(o.Ladder, t)
-				}
-				return true
-			},
+			set:   func(o *Options, text string) bool { return o.setLadder(strings.Split(text, ",")) },
+			list:  (*Options).setLadder,
 			check: ladderFault,
 		},
 		{
@@ -314,7 +392,11 @@ func newTable() []Option {
 			useless: []useless{{decodes, "always starts from slots that are all masked: leave it out"}},
 			get:     func(o *Options) string { return o.Initial.String() },
 			set: func(o *Options, text string) bool {
-				return o.Initial.UnmarshalText([]byte(text)) == nil && (o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind))
+				_ = o.Initial.UnmarshalText([]byte(text)) // it reads every text
+				return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind)
+			},
+			valid: func(o *Options) bool {
+				return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind)
 			},
 		},
 		choice(Option{Name: "rank", Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
@@ -379,6 +461,7 @@ func choice[T ~string](t Option, field func(*Options) *T, values ...T) Option {
 		*field(o) = T(orEmpty(text))
 		return slices.Contains(t.Values, text)
 	}
+	t.valid = func(o *Options) bool { return slices.Contains(values, *field(o)) }
 	return t
 }
 
@@ -404,10 +487,26 @@ func numeric[T int | uint64 | float64](t Option, field func(*Options) *T, word s
 		case *float64:
 			*x, err = strconv.ParseFloat(text, 64)
 		}
-		x := *field(o) // NaN is within no bounds
-		return err == nil && x >= low && x <= high
+		return err == nil && within(*field(o), low, high)
 	}
+	t.valid = func(o *Options) bool { return within(*field(o), low, high) }
 	return t
+}
+
+// within tells whether a number is within bounds; NaN is within none.
+func within[T int | uint64 | float64](x, low, high T) bool { return x >= low && x <= high }
+
+// setLadder reads the temperatures of parallel tempering.
+func (o *Options) setLadder(values []string) bool {
+	o.Ladder = nil
+	for _, value := range values {
+		t, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil {
+			return false
+		}
+		o.Ladder = append(o.Ladder, t)
+	}
+	return true
 }
 
 // ladderFault says what is wrong with the temperatures of parallel tempering.
@@ -439,12 +538,12 @@ func ladderFault(o *Options) string {
 	return ""
 }
 
-// words cuts a list at commas; an empty word is none.
-func words(text string) (list []string, ok bool) {
-	for word := range strings.SplitSeq(text, ",") {
+// words are the values of a list without the space around them; an empty word is none.
+func words(values []string) (list []string, ok bool) {
+	for _, word := range values {
 		list = append(list, strings.TrimSpace(word))
 	}
-	return list, !slices.Contains(list, "")
+	return list, list != nil && !slices.Contains(list, "")
 }
 
 var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
@@ -468,39 +567,76 @@ func listsOption() Option {
 				return false
 			}
 			for i, at := range starts[:len(starts)-1] {
-				n, err := strconv.Atoi(text[at[2]:at[3]])
-				list, ok := words(text[at[1]:starts[i+1][0]])
-				if err != nil || n < 1 || !ok || o.Words[n] != nil {
+				if !o.setWords(text[at[2]:at[3]], strings.Split(text[at[1]:starts[i+1][0]], ",")) {
 					return false
 				}
-				o.Words[n] = list
+			}
+			return true
+		},
+		list: func(o *Options, values []string) bool {
+			o.Words = map[int][]string{}
+			return !slices.ContainsFunc(values, func(text string) bool {
+				number, list, _ := strings.Cut(text, "=")
+				return !o.setWords(number, strings.Split(list, ","))
+			})
+		},
+		lists: func(o *Options, values map[string][]string) bool {
+			o.Words = map[int][]string{}
+			for number, list := range values {
+				if !o.setWords(number, list) {
+					return false
+				}
+			}
+			return true
+		},
+		valid: func(o *Options) bool {
+			for n, list := range o.Words {
+				if _, ok := words(list); n < 1 || !ok {
+					return false
+				}
 			}
 			return true
 		},
 	}
 }
 
+// setWords lists what a blank may take that has no list yet.
+func (o *Options) setWords(number string, values []string) bool {
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	list, ok := words(values)
+	if err != nil || n < 1 || !ok || o.Words[n] != nil {
+		return false
+	}
+	o.Words[n] = list
+	return true
+}
+
 func bannedOption() Option {
+	set := func(o *Options, values []string) (ok bool) {
+		o.Ban, ok = words(values)
+		return ok
+	}
 	return Option{
 		Name: "ban", Kind: "WORD,...", Help: "words that no blank may hold", Join: ",",
 		want: "a list of words, as in red,blue",
 		get:  func(o *Options) string { return strings.Join(o.Ban, ",") },
-		set: func(o *Options, text string) (ok bool) {
+		set: func(o *Options, text string) bool {
 			if o.Ban = nil; strings.TrimSpace(text) == "" {
 				return true
 			}
-			o.Ban, ok = words(text)
-			return ok
+			return set(o, strings.Split(text, ","))
 		},
+		list:  set,
+		valid: func(o *Options) bool { return !slices.Contains(o.Ban, "") },
 	}
 }
 
-// bounds is a range of whole numbers from 1 to largest, both ends in it; 0 and 0 are
-// none. An open one may lack an end, which is then 0.
-func bounds(t Option, largest int, open bool, field func(*Options) (low, high *int)) Option {
+// bounds is a range of whole numbers from 1 to largest, both ends in it; one that lacks an
+// end has 0 there, and 0 and 0 are none.
+func bounds(t Option, largest int, field func(*Options) (low, high *int)) Option {
 	end := func(text string) (n int, ok bool) {
 		if text == "" {
-			return 0, open
+			return 0, true
 		}
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= 1 && n <= largest
@@ -511,6 +647,10 @@ func bounds(t Option, largest int, open bool, field func(*Options) (low, high *i
 			return span(*low, *high)
 		}
 		return ""
+	}
+	t.valid = func(o *Options) bool {
+		low, high := field(o)
+		return within(*low, 0, largest) && within(*high, 0, largest) && (*high == 0 || *high >= *low)
 	}
 	t.set = func(o *Options, text string) bool {
 		first, last, ranged := strings.Cut(text, "-")
@@ -525,6 +665,82 @@ func bounds(t Option, largest int, open bool, field func(*Options) (low, high *i
 	}
 	return t
 }
+
+// read takes a sampler with settings: those that are options of their own, and
+// others of its own. An error completes the sentence `"x" is not …`.
+func (s *Sampling) read(text string) error {
+	if text == Auto {
+		s.Sampler, s.Settings = Auto, nil
+		return nil
+	}
+	spec, err := samplers.ParseList(text)
+	switch {
+	case err != nil || len(spec) != 1:
+		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
+	case !slices.Contains(Samplers(), spec[0].Name):
+		return errors.New("one of " + strings.Join(samplerNames(), ", "))
+	}
+	o := Options{Sampling: *s}
+	o.Sampler, o.Settings = spec[0].Name, nil
+	for _, a := range spec[0].Settings {
+		option := Find(a.Setting)
+		if !option.Sampling {
+			o.Settings = append(o.Settings, a)
+		} else if err := option.Set(&o, a.Value); err != nil {
+			return fmt.Errorf("a sampler with its settings: %s: %q is not %w", a.Setting, a.Value, err)
+		}
+	}
+	if err := o.own().Check(); err != nil {
+		return fmt.Errorf("a sampler with its settings: %w", err)
+	}
+	*s = o.Sampling
+	return nil
+}
+
+// Validate returns an *OptionError for the first value that cannot be used.
+func (o *Options) Validate() error {
+	for _, option := range table() {
+		if reason := option.fault(o); reason != "" {
+			return &OptionError{Option: option.Name, Reason: reason}
+		}
+	}
+	return nil
+}
+
+func togetherOption() Option {
+	return Option{
+		Name: "together", Kind: "TEMPLATE", Help: "a further text whose blanks take the same fills; once for each, see infill help templates", Join: togetherEnd,
+		want: "a template",
+		get:  func(o *Options) string { return strings.Join(o.Together, togetherEnd) },
+		set: func(o *Options, text string) bool {
+			if o.Together = nil; text != "" {
+				o.Together = strings.Split(text, togetherEnd)
+			}
+			return true
+		},
+		list: func(o *Options, values []string) bool {
+			o.Together = values
+			return true
+		},
+		check: func(o *Options) string {
+			switch {
+			case o.Together == nil:
+			case o.Joint == JointAG:
+				return "joint ag is of one text: take chain"
+			case !o.answers() && o.onText().Gradient != "" && o.Gradient == lm.Stochastic:
+				return "a stochastic gradient is of one text: take local or full"
+			case !o.answers() && samplers.Describe(o.moves()).Distances:
+				return o.moves() + " fills one text: take " + defaultSampler
+			case o.Pins != nil:
+				return "slots are pinned in one text alone"
+			}
+			return ""
+		},
+	}
+}
+
+// togetherEnd stands between texts in an option; no text may hold it.
+const togetherEnd = "\x1e"
 
 // span writes a range; an end of 0 is none.
 func span(low, high int) string {

@@ -55,7 +55,6 @@ type Filler interface {
 	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
 	LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error)
-	LogLikelihoods(ctx context.Context, template string, o infill.Options, fills [][]int) ([]float64, error)
 	Close() error
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -222,6 +223,21 @@ func flagged(err error) error {
 		return fmt.Errorf("--%s", option.Error())
 	}
 	return err
+}
+
+// lineError marks what is wrong with the options of a line of JSON, so that other lines may do,
+// and calls an option as the line does.
+func lineError(line object.Object, err error) error {
+	var option *infill.OptionError
+	if !errors.As(err, &option) {
+		return err
+	}
+	for _, f := range line {
+		if infill.Find(f.Key).Name == option.Option {
+			return &misfitError{fmt.Errorf("%s: %s", f.Key, option.Reason)}
+		}
+	}
+	return &misfitError{flagged(err)}
 }
 
 // misfitError is an option that one template cannot be filled with.

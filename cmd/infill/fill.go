@@ -30,7 +30,7 @@ type fillOptions struct {
 
 // newCmdFill makes the root command.
 func newCmdFill(s *terminal.Streams, run func(context.Context, *fillOptions) error) *cobra.Command {
-	o := &fillOptions{inputOptions: inputOptions{streams: s, key: "template"}, Options: infill.DefaultOptions()}
+	o := &fillOptions{inputOptions: inputOptions{streams: s, key: "template", reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions()}
 	cmd := &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
@@ -47,7 +47,8 @@ the blanks may take is more probable. --samples makes independent draws instead,
 and --sampler moves Markov chains, as the papers do.
 
 Without a TEMPLATE, templates are read from standard input, one a line, or one
-JSON object a line with --input jsonl.`,
+JSON object a line with --input jsonl, whose keys may be options, too:
+{"id": 1, "template": "he had [MASK] me", "top": 3}.`,
 		Example: `  # the best five fills
   $ infill "he had [MASK] me"
 
@@ -89,7 +90,7 @@ JSON object a line with --input jsonl.`,
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
 		[]string{"Which model", "device", "threads", "precision"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
-		[]string{"Output", "quiet", "verbose"})
+		[]string{"Output", "quiet", "verbose", "answer-errors"})
 	return cmd
 }
 
@@ -115,42 +116,24 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	for i, text := range o.Together {
-		o.Together[i] = o.blanks(text)
-	}
 	p := &resultPrinter{printer[*infill.Result]{form: resultForm(o.columns(), o.verbose), format: o.format, streams: o.streams}}
 	bar := newProgress(o.streams, o.quiet)
 	defer bar.clear()
-	check := func(template string) *usageError {
-		if isObject(template) {
-			return &usageError{errors.New("the template is a JSON object"), misspelt(o.root, template)}
-		}
-		template = o.blanks(template)
-		if err := f.Check(template, o.Options); err != nil {
-			return &usageError{flagged(err), misspelt(o.root, template)}
-		}
-		return nil
-	}
-	return p.whole(o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
-		if e.line > 0 && o.input == "lines" && isObject(e.text) {
-			return nil, &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
-		}
-		e.text = o.blanks(e.text)
-		t, err := f.Template(e.text)
+	return p.whole(each(ctx, &o.inputOptions, o.quiet, func(e entry) (*infill.Plan, error) { return o.plan(f, e) }, p.end, func(ctx context.Context, e entry, plan *infill.Plan) (func() error, error) {
 		switch {
-		case o.Mode == infill.ModeDecode || err == nil && len(t.Slots) == 1 && o.Answers():
+		case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():
 			// Its few rows share calls; others would only keep those before from coming.
-		case err == nil && len(t.Slots) > manySlots:
+		case plan.Slots() > manySlots:
 			if err := await(ctx, e.turn); err != nil {
 				return nil, err
 			}
-			o.warn(o.streams, "%s%s", e.place(), before(f, e.text, len(t.Slots), o.Options))
+			o.warn(o.streams, "%s%s", e.place(), before(plan))
 		default:
 			if err := await(ctx, e.next); err != nil {
 				return nil, err
 			}
 		}
-		result, err := f.Fill(ctx, e.text, o.Options, func(step infill.Progress) {
+		result, err := plan.Fill(ctx, func(step infill.Progress) {
 			select {
 			case <-e.turn:
 				bar.observe(step)
@@ -177,11 +160,43 @@ func fillRun(ctx context.Context, o *fillOptions) (err error) {
 	}))
 }
 
+// plan reads a template of the user.
+func (o *fillOptions) plan(f *infill.Filler, e entry) (*infill.Plan, error) {
+	r := infill.Request{Template: e.text, Options: o.Options}
+	var err error
+	switch {
+	case e.of != nil:
+		if r, err = infill.ParseRequest(e.of, o.key, o.Options); err != nil {
+			return nil, &misfitError{err}
+		}
+	case !isObject(e.text):
+	case e.line > 0:
+		return nil, &misfitError{errors.New("the line is a JSON object: take --input jsonl")}
+	default:
+		return nil, &usageError{errors.New("the template is a JSON object"), misspelt(o.root, e.text)}
+	}
+	r.Template = o.blanks(r.Template)
+	r.Options.Together = slices.Clone(r.Options.Together)
+	for i, text := range r.Options.Together {
+		r.Options.Together[i] = o.blanks(text)
+	}
+	plan, err := f.Plan(r)
+	switch {
+	case err == nil:
+		return plan, nil
+	case e.line == 0:
+		return nil, &usageError{flagged(err), misspelt(o.root, r.Template)}
+	case e.of != nil: // its own options may be what is wrong
+		return nil, lineError(e.of, err)
+	}
+	return nil, optionError(err)
+}
+
 // before says what a fill of many slots will take.
-func before(f *infill.Filler, template string, slots int, o infill.Options) string {
-	what := fmt.Sprintf("%d slots: the time grows with the square of their number", slots)
-	if rows := f.Rows(template, o); rows > 0 {
-		what = fmt.Sprintf("%d slots: up to %s", slots, counted(rows, "model row"))
+func before(p *infill.Plan) string {
+	what := fmt.Sprintf("%d slots: the time grows with the square of their number", p.Slots())
+	if rows := p.MaxRows(); rows > 0 && p.Options.Answers() {
+		what = fmt.Sprintf("%d slots: up to %s", p.Slots(), counted(rows, "model row"))
 	}
 	return what + "; Ctrl-C prints the best so far, and --mode decode ends after a few passes"
 }

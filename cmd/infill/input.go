@@ -17,6 +17,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
+	"infill/internal/object"
 	"infill/lm"
 )
 
@@ -25,8 +26,11 @@ type entry struct {
 	text string
 	id   json.RawMessage // the user's own, nil without one
 	more []string        // keys of its object that are not read
+	of   object.Object   // of a line of JSON; nil else
 	line int             // of standard input, from 1; 0 for an argument
-	err  error           // why the line holds no text
+	// number is that of an argument, from 0.
+	number int
+	err    error // why the line holds no text
 	// blank: the line holds nothing but white space.
 	blank bool
 	// turn is closed when all is told of the texts before: what is told of a text while
@@ -60,6 +64,11 @@ type inputOptions struct {
 	texts   []string // the arguments
 	input   string
 	format  string
+	// answerErrors has wrong lines answered in their place, as JSON, for programs that ask
+	// line by line.
+	answerErrors bool
+	// reads tells whether a key of an object is read beside the text and "id"; nil: none is.
+	reads func(key string) bool
 	// flag is what a key of an object may have been meant for, "" for nothing.
 	flag func(key string) string
 }
@@ -68,6 +77,7 @@ func (o *inputOptions) register(cmd *cobra.Command) {
 	o.input, o.format = inputs()[0], formats()[0]
 	addChoice(cmd, &o.input, "input", "", inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.key))
 	addChoice(cmd, &o.format, "format", "", formats(), "form of the result")
+	cmd.Flags().BoolVar(&o.answerErrors, "answer-errors", false, `answer a wrong line with {"id": ..., "line": ..., "error": ...}, for a program that sends JSON lines and reads an answer to each`)
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
 
@@ -75,6 +85,9 @@ func (o *inputOptions) register(cmd *cobra.Command) {
 func (o *inputOptions) validate(hint string) error {
 	if len(o.texts) == 0 && o.streams.InTerminal {
 		return &usageError{fmt.Errorf("no %s: give one, or pipe %[1]ss to standard input", o.key), hint}
+	}
+	if o.answerErrors && (len(o.texts) > 0 || o.input != "jsonl" || o.format != "jsonl") {
+		return &usageError{errors.New("--answer-errors: lines are answered where they are JSON and the answers too: take --input jsonl --format jsonl"), ""}
 	}
 	return nil
 }
@@ -87,19 +100,25 @@ type task struct {
 	wrong error
 }
 
-// each works at every text, many at once, so that they share the model's calls, and
-// tells of them one after the other, as they came; end comes after the last. tell, which
+// each reads every text and works at it, many at once, so that they share the model's calls,
+// and tells of them one after the other, as they came; end comes after the last. tell, which
 // may be nil, returns an error of work as well.
 // A wrong text among the arguments ends the command before anything is done; one on
 // standard input, where the lines before it may be answered already, is reported with its
 // line, and the others are done. Blank lines are passed over and counted. A key that is
 // not read is told of where it comes first.
-func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text string) *usageError, end func() error,
-	work func(context.Context, entry) (tell func() error, err error)) error {
+func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(entry) (T, error), end func() error,
+	work func(context.Context, entry, T) (tell func() error, err error)) error {
+	arguments := make([]T, len(o.texts))
 	for i, text := range o.texts {
-		if wrong := check(text); wrong != nil {
+		var err error
+		if arguments[i], err = read(entry{text: text}); err != nil {
+			var wrong *usageError
+			if !errors.As(err, &wrong) {
+				wrong = &usageError{err, ""}
+			}
 			if len(o.texts) > 1 {
-				wrong.err = fmt.Errorf("%s %d: %w", o.key, i+1, wrong.err)
+				wrong = &usageError{fmt.Errorf("%s %d: %w", o.key, i+1, wrong.err), wrong.hint}
 			}
 			return wrong
 		}
@@ -131,7 +150,13 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 			before = e.turn
 			group.Go(func() error {
 				defer close(t.done)
-				t.tell, t.wrong = work(ctx, t.entry)
+				var value T
+				if t.line == 0 {
+					value = arguments[t.number]
+				} else if value, t.wrong = read(t.entry); t.wrong != nil {
+					return nil
+				}
+				t.tell, t.wrong = work(ctx, t.entry, value)
 				return nil
 			})
 			if alone {
@@ -159,7 +184,7 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 		}
 		seen = true
 		for _, key := range t.more {
-			if !told[key] {
+			if !told[key] && (o.reads == nil || !o.reads(key)) {
 				told[key] = true
 				warn(o.streams, quiet, "line %d: %s", t.line, o.unread(key))
 			}
@@ -175,6 +200,10 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 		case t.line == 0 || errors.Is(err, context.Canceled) || t.err == nil && !isInput(err):
 			tellBlank()
 			return err
+		case o.answerErrors:
+			if err := writeLine(o.streams.Out, wrongLine{t.id, t.line, oneLine(err.Error())}); err != nil {
+				return err
+			}
 		default:
 			failed = true
 			printError(o.streams.Err, fmt.Errorf("line %d: %w", t.line, err), "")
@@ -195,18 +224,25 @@ func (o *inputOptions) each(ctx context.Context, quiet bool, check func(text str
 // entries calls do for every argument, or, without one, for every line of standard input.
 func (o *inputOptions) entries(ctx context.Context, do func(entry) error) error {
 	if len(o.texts) == 0 {
-		return each(ctx, o.streams.In, o.input, o.key, do)
+		return eachLine(ctx, o.streams.In, o.input, o.key, do)
 	}
-	for _, text := range o.texts {
-		if err := do(entry{text: text}); err != nil {
+	for i, text := range o.texts {
+		if err := do(entry{text: text, number: i}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each calls do for every line of a reader, see readEntries, until one fails.
-func each(ctx context.Context, in io.Reader, format, key string, do func(entry) error) error {
+// wrongLine is the answer to a line that is wrong.
+type wrongLine struct {
+	ID    json.RawMessage `json:"id"` // null where the line has none
+	Line  int             `json:"line"`
+	Error string          `json:"error"`
+}
+
+// eachLine calls do for every line of a reader, see readEntries, until one fails.
+func eachLine(ctx context.Context, in io.Reader, format, key string, do func(entry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	entries := make(chan entry)
@@ -228,12 +264,18 @@ func each(ctx context.Context, in io.Reader, format, key string, do func(entry) 
 
 // unread says that a key of an object has no effect.
 func (o *inputOptions) unread(key string) string {
-	text := fmt.Sprintf("the key %q is not read", key)
-	switch distance := distance(strings.ToLower(key), o.key); {
-	case distance <= 2:
+	text, flag := fmt.Sprintf("the key %q is not read", key), ""
+	if o.flag != nil {
+		flag = o.flag(key)
+	}
+	_, name, _ := strings.Cut(flag, "--")
+	switch {
+	case distance(strings.ToLower(key), o.key) <= 2:
 		return text + fmt.Sprintf("; did you mean %q?", o.key)
-	case o.flag != nil && o.flag(key) != "":
-		return text + "; for all lines there is " + o.flag(key)
+	case flag != "" && o.reads != nil && o.reads(name):
+		return text + fmt.Sprintf("; did you mean %q?", strings.ReplaceAll(name, "-", "_"))
+	case flag != "":
+		return text + "; for all lines there is " + flag
 	}
 	return text + fmt.Sprintf("; %q and \"id\" are", o.key)
 }
@@ -264,7 +306,7 @@ func readEntries(ctx context.Context, r io.Reader, format, key string, entries c
 			if e.blank = utf8.Valid(line) && len(bytes.TrimSpace(line)) == 0; e.blank {
 				e.text = string(line)
 			} else if format == "jsonl" {
-				e.text, e.id, e.more, e.err = parseObject(line, key)
+				e.err = e.parse(line, key)
 			} else if e.text = string(line); bytes.ContainsRune(bytes.TrimRight(line, "\r"), '\r') {
 				e.err = batch.ErrReturn
 			}
@@ -307,28 +349,22 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// parseObject reads one line of JSONL. more are the keys other than the two, sorted.
-func parseObject(line []byte, key string) (text string, id json.RawMessage, more []string, err error) {
-	help := fmt.Sprintf(`: write {%q: "..."}`, key)
-	object, err := batch.ParseObject(line)
-	if errors.Is(err, batch.ErrNoObject) {
-		return "", nil, nil, fmt.Errorf("%w%s", err, help)
+// parse reads one line of JSONL.
+func (e *entry) parse(line []byte, key string) (err error) {
+	if e.of, err = object.Parse(line); errors.Is(err, object.ErrNone) {
+		return fmt.Errorf("%w: write {%q: \"...\"}", err, key)
 	} else if err != nil {
-		return "", nil, nil, err
+		return err
 	}
-	value := object.Get(key)
-	if value == nil {
-		return "", nil, nil, fmt.Errorf("the object has no %q%s", key, help)
+	e.id = e.of.Get("id")
+	if e.text, err = e.of.Text(key); err != nil {
+		return err
 	}
-	var pointer *string
-	if err := json.Unmarshal(value, &pointer); err != nil || pointer == nil {
-		return "", nil, nil, fmt.Errorf("%q is not a string%s", key, help)
-	}
-	for _, f := range object {
+	for _, f := range e.of {
 		if f.Key != key && f.Key != "id" {
-			more = append(more, f.Key)
+			e.more = append(e.more, f.Key)
 		}
 	}
-	slices.Sort(more)
-	return *pointer, object.Get("id"), more, nil
+	slices.Sort(e.more)
+	return nil
 }

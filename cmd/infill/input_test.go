@@ -19,6 +19,7 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
+	"infill/internal/object"
 	"infill/lm"
 	"infill/tokenize"
 )
@@ -158,19 +159,19 @@ func FuzzParseObject(f *testing.F) {
 	f.Add([]byte(`[{}]`))
 	f.Add([]byte("{\"template\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		text, id, _, err := parseObject(line, "template")
-		if err != nil {
+		var e entry
+		if err := e.parse(line, "template"); err != nil {
 			if strings.ContainsAny(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %q", err)
 			}
 			return
 		}
 		// What was taken can be written back.
-		if _, err := encode(identified{id, map[string]string{"template": text}}, "", ""); err != nil {
+		if _, err := encode(object.Identified{ID: e.id, Value: map[string]string{"template": e.text}}, "", ""); err != nil {
 			t.Error(err)
 		}
-		if id != nil && !json.Valid(id) {
-			t.Errorf("id %q is not JSON", id)
+		if e.id != nil && !json.Valid(e.id) {
+			t.Errorf("id %q is not JSON", e.id)
 		}
 	})
 }
@@ -209,7 +210,8 @@ func TestEach(t *testing.T) {
 				most = max(most, now)
 			}
 			var told []int
-			err := o.each(ctx, false, nil, func() error { ended++; return nil }, func(ctx context.Context, e entry) (func() error, error) {
+			read := func(entry) (struct{}, error) { return struct{}{}, nil }
+			err := each(ctx, o, false, read, func() error { ended++; return nil }, func(ctx context.Context, e entry, _ struct{}) (func() error, error) {
 				count(1)
 				defer count(-1)
 				if e.line%9 == 0 {

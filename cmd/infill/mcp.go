@@ -16,8 +16,8 @@ import (
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
 	"infill/infill/serve"
+	"infill/internal/object"
 )
 
 type mcpOptions struct {
@@ -136,7 +136,7 @@ func refuse(line []byte, long error) []byte {
 		answer.Error = jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("the line is not JSON: %v; send one message a line", err)}
 	} else {
 		_, wrong := jsonrpc.DecodeMessage(line)
-		halved := batch.CheckPairs("the line", line)
+		halved := object.CheckPairs("the line", line)
 		if wrong == nil && halved == nil {
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"infill/cmd/infill/internal/terminal"
+	"infill/internal/object"
 )
 
 // formats lists the forms of a result.
@@ -44,7 +45,7 @@ func (p *printer[T]) print(id json.RawMessage, v T) error {
 	first := p.results == 1
 	switch p.format {
 	case "json":
-		text, err := encode(identified{id, v}, "  ", "  ")
+		text, err := encode(object.Identified{ID: id, Value: v}, "  ", "  ")
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ func (p *printer[T]) print(id json.RawMessage, v T) error {
 		_, err = p.streams.Out.Write(append([]byte(separator), text...))
 		return err
 	case "jsonl":
-		return writeLine(p.streams.Out, identified{id, v})
+		return writeLine(p.streams.Out, object.Identified{ID: id, Value: v})
 	case "csv":
 		rows := p.rows(plainID(id), v)
 		if first {
@@ -94,20 +95,6 @@ func (p *printer[T]) end() error {
 	}
 	_, err := io.WriteString(p.streams.Out, text)
 	return err
-}
-
-// identified is a value whose JSON has the user's own id before its fields.
-type identified struct {
-	ID    json.RawMessage
-	Value any
-}
-
-func (i identified) MarshalJSON() ([]byte, error) {
-	value, err := encode(i.Value, "", "")
-	if err != nil || i.ID == nil {
-		return value, err
-	}
-	return bytes.Join([][]byte{[]byte(`{"id":`), i.ID, []byte(","), value[1:]}, nil), nil
 }
 
 // plainID is a string id without its quotes, and any other as it is.

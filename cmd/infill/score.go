@@ -94,28 +94,23 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return first, second, err
 	}
-	check := func(text string) *usageError {
-		first, second, err := split(text)
-		for _, one := range []string{first, second} {
-			if err == nil {
-				_, err = f.Plain(one)
+	read := func(e entry) (texts [2]string, err error) {
+		if texts[0], texts[1], err = split(e.text); err != nil {
+			return texts, err
+		}
+		for _, text := range texts {
+			if _, err := f.Plain(text); err != nil {
+				return texts, err
 			}
 		}
-		if err != nil {
-			return &usageError{err, ""}
-		}
-		return nil
+		return texts, nil
 	}
-	err := p.whole(o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
-		first, second, err := split(e.text)
-		if err != nil {
-			return nil, err
-		}
+	err := p.whole(each(ctx, &o.inputOptions, o.quiet, read, p.end, func(ctx context.Context, e entry, texts [2]string) (_ func() error, err error) {
 		var v pair
-		if v.First, err = f.Score(ctx, first, o.method); err != nil {
+		if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
 			return nil, err
 		}
-		if v.Second, err = f.Score(ctx, second, o.method); err != nil {
+		if v.Second, err = f.Score(ctx, texts[1], o.method); err != nil {
 			return nil, err
 		}
 		v.Right = v.First.LogLikelihood > v.Second.LogLikelihood
@@ -153,14 +148,14 @@ func scoreRun(ctx context.Context, o *scoreOptions) (err error) {
 		return scorePairs(ctx, o, f)
 	}
 	p := &printer[*infill.Score]{form: scoreForm(o.tokens), format: o.format, streams: o.streams}
-	check := func(text string) *usageError {
-		if _, err := f.Plain(text); err != nil {
-			return &usageError{err, ""}
+	read := func(e entry) (text string, err error) {
+		if e.line == 0 { // a line is told of in its turn
+			_, err = f.Plain(e.text)
 		}
-		return nil
+		return e.text, err
 	}
-	return p.whole(o.each(ctx, o.quiet, check, p.end, func(ctx context.Context, e entry) (func() error, error) {
-		score, err := f.Score(ctx, e.text, o.method)
+	return p.whole(each(ctx, &o.inputOptions, o.quiet, read, p.end, func(ctx context.Context, e entry, text string) (func() error, error) {
+		score, err := f.Score(ctx, text, o.method)
 		if err != nil {
 			return nil, err
 		}

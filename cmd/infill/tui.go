@@ -119,7 +119,7 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	if o.streams.In == nil || o.streams.InTerminal {
 		return nil
 	}
-	return each(ctx, o.streams.In, inputs()[0], "template", func(e entry) error {
+	return eachLine(ctx, o.streams.In, inputs()[0], "template", func(e entry) error {
 		switch {
 		case e.err != nil:
 			return &failure{fmt.Errorf("line %d: %w", e.line, e.err), ""}

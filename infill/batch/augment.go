@@ -19,6 +19,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -146,16 +147,16 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	var rows []Object
 	row := func(number int, variant string, masked, fills []string, u *float64) error {
 		o := slices.Clone(r.Object)
-		o[slices.IndexFunc(o, func(f Field) bool { return f.Key == a.Key })].Value = quoted(variant)
+		o[slices.IndexFunc(o, func(f Field) bool { return f.Key == a.Key })].Value = object.Quote(variant)
 		for _, field := range []struct {
 			key   string
 			value any
 		}{{"variant", number}, {"original", text}, {"masked", masked}, {"fills", fills}, {"log_likelihood", u}} {
-			value, err := encoded(field.value)
+			value, err := object.Encode(field.value)
 			if err != nil {
 				return err
 			}
-			o = append(o, Field{field.key, value})
+			o = append(o, Field{Key: field.key, Value: value})
 		}
 		rows = append(rows, o)
 		return nil

@@ -26,6 +26,7 @@ import (
 	"infill/infill"
 	"infill/internal/journal"
 	"infill/internal/modelstest"
+	"infill/internal/object"
 )
 
 // shout is a work that needs no model: two lines in capitals for each text.
@@ -78,11 +79,11 @@ func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 		}
 	}
 	loud := strings.ToUpper(text)
-	samples, err := encoded([]Object{
-		{{"rank", json.RawMessage("1")}, {"loud", quoted(loud)}, {"share", json.RawMessage("0.5")}},
-		{{"rank", json.RawMessage("2")}, {"loud", quoted(loud + "!")}, {"share", json.RawMessage("1")}},
+	samples, err := object.Encode([]Object{
+		{{Key: "rank", Value: json.RawMessage("1")}, {Key: "loud", Value: object.Quote(loud)}, {Key: "share", Value: json.RawMessage("0.5")}},
+		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")}, {Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []Object{append(r.Object, Field{"n", json.RawMessage(strconv.FormatInt(r.Number, 10))}, Field{"samples", samples})}, err
+	return []Object{append(r.Object, Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))}, Field{Key: "samples", Value: samples})}, err
 }
 
 func put(t testing.TB, dir, name, content string) string {
@@ -230,7 +231,7 @@ func TestForms(t *testing.T) {
 {"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1","input":"{"}
 {"line":6,"error":"the line is not valid UTF-8","input":"{\"text\":\"caf` + "\ufffd" + `\"}"}
 {"line":8,"error":"the line is not a JSON object","input":"[\"text\"]"}
-{"line":9,"error":"\"text\" is not a string","input":"{\"text\":7}"}
+{"line":9,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"text\":7}"}
 `},
 		"csv": {"in.csv", "o.csv", `id,text,n,rank,loud,share
 1,the kettle sang,1,1,THE KETTLE SANG,0.5
@@ -261,7 +262,7 @@ LINES, AND ""QUOTES""!",1
 `},
 		"parquet": {"in.parquet", "o.jsonl", `{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
 `, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
-{"row":4,"error":"\"text\" is not a string","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
+{"row":4,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
 {"row":6,"error":"the text is wrong","input":"{\"id\":5,\"text\":\"row 5 wrong\",\"mark\":1.25}"}
 `},
 	} {
@@ -314,7 +315,7 @@ func TestParquetKeepsKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := string(r.Object.append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
+	if got := string(r.Object.Append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
 		t.Error(got)
 	}
 }
@@ -335,12 +336,12 @@ mine,7,8,a,"{""page"":1}",1,2,A!,1
 // TestFillKeys: every key that a fill can have is known.
 func TestFillKeys(t *testing.T) {
 	number, rate := 1.0, [2]float64{}
-	text, err := encoded(infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1, FrequencyStandardError: &number, FrequencyInterval: &rate,
+	text, err := object.Encode(infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1, FrequencyStandardError: &number, FrequencyInterval: &rate,
 		SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill, err := ParseObject(text)
+	fill, err := object.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +361,7 @@ func TestFillKeys(t *testing.T) {
 
 // TestFillLines: the columns of a table, and that one of the user has another name only where it clashes.
 func TestFillLines(t *testing.T) {
-	row, err := ParseObject([]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
+	row, err := object.Parse([]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
 		`{"rank":1,"text":"a b c","fills":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +376,7 @@ func TestFillLines(t *testing.T) {
 		if err != nil || len(lines) != 1 {
 			t.Fatal(lines, err)
 		}
-		if diff := cmp.Diff(want, string(lines[0].append(nil))); diff != "" {
+		if diff := cmp.Diff(want, string(lines[0].Append(nil))); diff != "" {
 			t.Error(diff)
 		}
 	}

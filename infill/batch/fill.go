@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -99,7 +100,7 @@ func (f *Fill) lines(row Object) ([]Object, error) {
 					return nil, err
 				}
 				for blank, word := range words {
-					line = append(line, Field{fmt.Sprintf("blank_%d", blank+1), word})
+					line = append(line, Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
 				}
 			case "spans":
 			case "token_ids":
@@ -157,24 +158,25 @@ func environment(f *infill.Filler) map[string]string {
 
 // Do makes one row, the result of the template behind the columns that are no options.
 func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
-	o := f.Options
-	var kept Object
+	keep := slices.Concat(f.Keep, []string{"id"})
 	for _, field := range r.Object {
-		switch option := f.option(field); {
-		case field.Key == f.Key:
-		case option.Name != "":
-			if err := setOption(&o, field); err != nil {
-				return nil, err
-			}
-		default:
-			kept = append(kept, field)
+		if earlier(field) {
+			keep = append(keep, field.Key)
 		}
 	}
-	template, err := textOf(r, f.Key)
-	if err != nil {
-		return nil, err
+	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, keep...)
+	var option *infill.OptionError
+	switch {
+	case errors.As(err, &option):
+		return nil, reject("%q: %s; --keep %[1]s passes the column on as it is", option.Option, option.Reason)
+	case err != nil:
+		return nil, reject("%w, or name the column", err)
 	}
-	result, err := f.Filler.Fill(ctx, template, o, nil)
+	plan, err := f.Filler.Plan(q)
+	if err != nil {
+		return nil, rejected(err)
+	}
+	result, err := plan.Fill(ctx, nil)
 	if err != nil {
 		return nil, rejected(err)
 	}
@@ -182,7 +184,7 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept = beside(kept, func(name string) bool { return slices.Contains(resultKeys, name) })
+	kept := beside(q.Extra, func(name string) bool { return slices.Contains(resultKeys, name) })
 	return []Object{append(kept, row...)}, nil
 }
 
@@ -193,42 +195,13 @@ func earlier(field Field) bool {
 	return field.Key == "rank" && err == nil || field.Key == "samples" && field.Value[0] == '['
 }
 
-// option is the option of a column's name, spelt with - or _, the zero value where the
-// column is none.
-func (f *Fill) option(field Field) infill.Option {
-	if slices.Contains(f.Keep, field.Key) || earlier(field) {
-		return infill.Option{}
-	}
-	key := field.Key
-	if key == "slots" {
-		key = "slot"
-	}
-	return infill.Find(strings.ReplaceAll(key, "_", "-"))
-}
-
-// setOption reads the value of an option from a column; an empty cell leaves it.
-func setOption(o *infill.Options, field Field) error {
-	if _, err := o.SetJSON(field.Key, field.Value); err != nil {
-		var option *infill.OptionError
-		if errors.As(err, &option) {
-			err = errors.New(option.Reason)
-		}
-		return reject("%q: %w; --keep %[1]s passes the column on as it is", field.Key, err)
-	}
-	return nil
-}
-
 // textOf is the text of a record.
 func textOf(r Record, key string) (string, error) {
-	value := r.Object.Get(key)
-	if value == nil {
-		return "", reject(`no %q: write {%[1]q: "..."}, or name the column`, key)
+	text, err := r.Object.Text(key)
+	if err != nil {
+		return "", reject("%w, or name the column", err)
 	}
-	var text *string
-	if err := json.Unmarshal(value, &text); err != nil || text == nil {
-		return "", reject("%q is not a string", key)
-	}
-	return *text, nil
+	return text, nil
 }
 
 // rejected marks the errors that lie in a record.
@@ -248,7 +221,7 @@ func resultRow(result *infill.Result) (Object, error) {
 		infill.Stats
 		Seconds *float64 `json:"seconds,omitempty"`
 	}
-	value, err := encoded(struct {
+	value, err := object.Encode(struct {
 		*infill.Result
 		Model     *infill.Model `json:"model,omitempty"`
 		Signature string        `json:"signature,omitempty"`
@@ -257,7 +230,7 @@ func resultRow(result *infill.Result) (Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
 	}
-	row, err := ParseObject(bytes.TrimSpace(value))
+	row, err := object.Parse(bytes.TrimSpace(value))
 	if err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
 	}

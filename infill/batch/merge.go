@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"infill/internal/journal"
+	"infill/internal/object"
 )
 
 // What a merge writes before it is renamed.
@@ -294,11 +295,11 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 			break
 		}
 		if e.Error != "" {
-			place := Field{"line", json.RawMessage(strconv.FormatInt(e.Line, 10))}
+			place := Field{Key: "line", Value: json.RawMessage(strconv.FormatInt(e.Line, 10))}
 			if e.Line == 0 {
-				place = Field{"row", json.RawMessage(strconv.FormatInt(e.Number, 10))}
+				place = Field{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}
 			}
-			err = rejects.line(Object{place, {"error", quoted(e.Error)}, {"input", quoted(e.Input)}}.append(nil))
+			err = rejects.line(Object{place, {Key: "error", Value: object.Quote(e.Error)}, {Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
 		}
 		for _, row := range e.Rows {
 			err = errors.Join(err, w.line(row))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 
+	"infill/internal/object"
+
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -110,11 +112,11 @@ func (t *table) next(wanted bool) (r Record, err error) {
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			raw, err := encoded(value)
+			raw, err := object.Encode(value)
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			r.Object = append(r.Object, Field{f.name, raw})
+			r.Object = append(r.Object, Field{Key: f.name, Value: raw})
 		}
 		return nil
 	})

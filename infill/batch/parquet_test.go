@@ -117,7 +117,7 @@ func TestParquetNumbers(t *testing.T) {
 		`{"text":"b","seed":"1","id":2,"mixed":"0.5","huge":"1","long":"0.5","plain":-0.0025,`,
 	} {
 		r, err := table.next(true)
-		if got := string(r.Object.append(nil)); err != nil || !strings.HasPrefix(got, want) {
+		if got := string(r.Object.Append(nil)); err != nil || !strings.HasPrefix(got, want) {
 			t.Errorf("row %d: %s, %v", i, got, err)
 		}
 	}

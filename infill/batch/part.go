@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"infill/internal/journal"
+	"infill/internal/object"
 	"infill/internal/parallel"
 )
 
@@ -322,9 +323,9 @@ func (e *entry) render(rows []Object, form Form, w work) error {
 	for _, row := range rows {
 		switch form {
 		case JSONL:
-			e.Rows = append(e.Rows, row.append(nil))
+			e.Rows = append(e.Rows, row.Append(nil))
 		case Text:
-			e.Rows = append(e.Rows, quoted(w.plain(row)))
+			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
 		default:
 			lines, err := w.lines(row)
 			if err != nil {

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"infill/internal/object"
 )
 
 // input says which file is read.
@@ -45,7 +47,7 @@ func (r *Record) excerpt() string {
 	const most = 1 << 14
 	raw := r.raw
 	if raw == nil && r.Object != nil {
-		raw = r.Object.append(nil)
+		raw = r.Object.Append(nil)
 	}
 	if len(raw) > most {
 		return strings.ToValidUTF8(string(raw[:most]), "\uFFFD") + "…"
@@ -207,7 +209,7 @@ func (s *stream) parse(r *Record) {
 	var err error
 	switch s.of.Form {
 	case JSONL:
-		if r.Object, err = ParseObject(raw); err != nil {
+		if r.Object, err = object.Parse(raw); err != nil {
 			r.Err = &RejectError{err}
 		}
 	case Text:
@@ -219,7 +221,7 @@ func (s *stream) parse(r *Record) {
 			r.Err = &RejectError{ErrReturn}
 			return
 		}
-		r.Object = Object{{s.column, quoted(string(raw))}}
+		r.Object = Object{{Key: s.column, Value: object.Quote(string(raw))}}
 	case CSV, TSV:
 		cells, err := cells(s.of.Form, raw)
 		switch {
@@ -229,7 +231,7 @@ func (s *stream) parse(r *Record) {
 			r.Err = reject("%d cells, the header has %d", len(cells), len(s.Columns))
 		default:
 			for i, cell := range cells {
-				r.Object = append(r.Object, Field{s.Columns[i], quoted(cell)})
+				r.Object = append(r.Object, Field{Key: s.Columns[i], Value: object.Quote(cell)})
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func beside(columns Object, taken func(name string) bool) Object {
 		for taken(name) || name != f.Key && columns.Get(name) != nil {
 			name = "input_" + name
 		}
-		list = append(list, Field{name, f.Value})
+		list = append(list, Field{Key: name, Value: f.Value})
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"infill/infill"
 	"infill/internal/parallel"
+	"infill/internal/object"
 )
 
 // one or several of a thing: a client that sends a list gets a list.
@@ -38,68 +40,55 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
 }
 
-// fillRequest is a template with its options, by the names of the command's flags, with
-// - or _.
+// fillRequest is what infill.ParseRequest reads, and the name of a model.
 type fillRequest struct {
-	model    string
-	template string
-	options  map[string]json.RawMessage
+	model  string
+	fields object.Object
 }
 
-func (q *fillRequest) UnmarshalJSON(text []byte) error {
-	if err := json.Unmarshal(text, &q.options); err != nil || q.options == nil {
+func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
+	if q.fields, err = object.Parse(text); errors.Is(err, object.ErrNone) {
 		return errors.New(`a request is an object, {"template": "..."}, or a list of them`)
+	} else if err != nil {
+		return err
 	}
-	for key, value := range map[string]*string{"template": &q.template, "model": &q.model} {
-		if err := json.Unmarshal(orEmpty(q.options[key]), value); err != nil {
-			return fmt.Errorf("%q is not a string", key)
+	if q.fields.Get("model") != nil {
+		if q.model, err = q.fields.Text("model"); err != nil {
+			return err
 		}
-		delete(q.options, key)
+		q.fields = slices.DeleteFunc(q.fields, func(f object.Field) bool { return f.Key == "model" })
 	}
 	return nil
 }
 
-func orEmpty(value json.RawMessage) json.RawMessage {
-	if value == nil {
-		return json.RawMessage(`""`)
-	}
-	return value
-}
-
-// Schema implements huma.SchemaProvider: the table of options.
-func (fillRequest) Schema(r huma.Registry) *huma.Schema {
-	properties := map[string]*huma.Schema{
-		"template": {Type: huma.TypeString, Description: "The text; each [MASK] is a blank.", Examples: []any{"he had [MASK] me"}},
-		"model":    {Type: huma.TypeString, Description: "The name of a model that is served; the default model where none is named."},
+// fillKeys describes the keys of a request: those of its own, and the table of options.
+func fillKeys() map[string]string {
+	keys := map[string]string{
+		"template": "The text; each [MASK] is a blank.",
+		"id":       "A name of the request, which comes again in its answer.",
+		"model":    "The name of a model that is served; the default model where none is named.",
 	}
 	for _, option := range infill.Table() {
-		s := &huma.Schema{Description: option.Help}
+		key := strings.ReplaceAll(option.Name, "-", "_")
+		keys[key] = option.Help
 		if option.Closed && len(option.Values) > 0 && option.Kind != "" {
-			s.Description += "; one of " + strings.Join(option.Values, ", ")
+			keys[key] += "; one of " + strings.Join(option.Values, ", ")
 		}
-		properties[strings.ReplaceAll(option.Name, "-", "_")] = s
 	}
+	return keys
+}
+
+// Schema implements huma.SchemaProvider.
+func (fillRequest) Schema(r huma.Registry) *huma.Schema {
+	properties := map[string]*huma.Schema{}
+	for key, help := range fillKeys() {
+		properties[key] = &huma.Schema{Description: help}
+	}
+	properties["template"].Type, properties["template"].Examples = huma.TypeString, []any{"he had [MASK] me"}
+	properties["model"].Type = huma.TypeString
 	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"}, AdditionalProperties: false}
 	s.PrecomputeMessages()
 	return s
-}
-
-// read gives the options of the request.
-func (q *fillRequest) read(o infill.Options) (infill.Options, error) {
-	var err error
-	if o.Seed, err = infill.NewSeed(); err != nil {
-		return o, err
-	}
-	for key, value := range q.options {
-		known, err := o.SetJSON(key, value)
-		if err != nil {
-			return o, err
-		}
-		if !known {
-			return o, &infill.OptionError{Option: key, Reason: "there is no such option"}
-		}
-	}
-	return o, o.Validate()
 }
 
 type fillInput struct {
@@ -152,38 +141,47 @@ func (s *Server) registerNative(api huma.API) {
 	}), s.score)
 }
 
-// job is a fill that can be worked at.
-type job struct {
-	filler   *infill.Filler
-	template string
-	options  infill.Options
-}
-
-// jobs reads and checks requests without running a model.
-func (s *Server) jobs(requests []fillRequest) ([]job, error) {
+// plans reads and checks requests without running a model.
+func (s *Server) plans(requests []fillRequest) ([]*infill.Plan, error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, err
 	}
-	jobs, size := make([]job, len(requests)), 0.0
+	plans, size := make([]*infill.Plan, len(requests)), 0.0
 	for i, q := range requests {
-		f, _, err := s.model(q.model)
-		if err != nil {
-			return nil, err
-		}
-		o, err := q.read(s.Fill)
-		if err == nil {
-			err = s.check(f, q.template, o)
-		}
+		p, err := s.plan(q)
 		if err != nil {
 			if len(requests) > 1 {
 				err = fmt.Errorf("text %d: %w", i+1, err)
 			}
 			return nil, err
 		}
-		jobs[i] = job{f, q.template, o}
-		size += float64(o.Top) * sizeOfFill(q.template)
+		plans[i] = p
+		size += float64(p.Options.Top) * sizeOfFill(p.Template)
 	}
-	return jobs, s.checkAnswer(size)
+	return plans, s.checkAnswer(size)
+}
+
+// plan reads and checks a request.
+func (s *Server) plan(q fillRequest) (*infill.Plan, error) {
+	f, _, err := s.model(q.model)
+	if err != nil {
+		return nil, err
+	}
+	defaults := s.Fill
+	if defaults.Seed, err = infill.NewSeed(); err != nil {
+		return nil, err
+	}
+	r, err := infill.ParseRequest(q.fields, "template", defaults)
+	var option *infill.OptionError
+	switch {
+	case errors.As(err, &option):
+		return nil, err
+	case err != nil:
+		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
+	case r.Extra != nil:
+		return nil, &infill.OptionError{Option: r.Extra[0].Key, Reason: "there is no such option"}
+	}
+	return s.check(f, r)
 }
 
 // sizeOfFill is about how many bytes a fill of a template has in an answer.
@@ -208,50 +206,43 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check holds a fill against the limits, and reads its template.
-func (s *Server) check(f *infill.Filler, template string, o infill.Options) error {
-	if err := f.Check(template, o); err != nil {
-		return err
-	}
-	t, err := f.Tokenizer().Shortest(template)
+// check holds a fill against the limits, and plans it.
+func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, error) {
+	p, err := f.Plan(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	slots := 0
-	for _, b := range t.Blanks {
-		most := max(b.Slots, b.High)
-		if b.High == 0 { // it has no length of its own
-			most = max(most, o.MaxPieces)
-		}
-		slots += most
+	wrong := func(format string, args ...any) (*infill.Plan, error) {
+		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 	}
-	if slots > s.Limits.Blanks {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", slots, s.Limits.Blanks)}
+	if slots := p.Slots(); slots > s.Limits.Blanks {
+		return wrong("%d slots in one text, this server takes %d: split the text", slots, s.Limits.Blanks)
 	}
-	if o.Budget.Seconds > s.Limits.Time.Seconds() {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds, s.Limits.Time.Seconds())}
+	if seconds, most := r.Options.Budget.Seconds, s.Limits.Time.Seconds(); seconds > most {
+		return wrong("a budget of %gs, this server works %gs at a request: ask for a smaller budget", seconds, most)
 	}
-	if rows := o.MostRows(slots); rows > s.Limits.Rows {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("up to %d model rows would be needed, this server takes %d a text: ask for fewer chains or steps, or a smaller budget", rows, s.Limits.Rows)}
+	if rows := p.MaxRows(); rows > s.Limits.Rows {
+		return wrong("up to %d model rows would be needed, this server takes %d a text: ask for fewer chains or steps, or a smaller budget", rows, s.Limits.Rows)
 	}
-	return nil
+	return p, nil
 }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
-	jobs, err := s.jobs(in.Body.items)
+	plans, err := s.plans(in.Body.items)
 	if err != nil {
 		return nil, problem(ctx, err)
 	}
 	if strings.Contains(in.Accept, "text/event-stream") {
-		if len(jobs) > 1 || in.Body.list {
+		if len(plans) > 1 || in.Body.list {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: "events are of one text: send an object, not a list"}
 		}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, jobs[0]) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0]) }}, nil
 	}
-	results := make([]*infill.Result, len(jobs))
+	results := make([]object.Identified, len(plans))
 	err = s.work(ctx, func(ctx context.Context) error {
-		return each(ctx, len(jobs), func(ctx context.Context, i int) (err error) {
-			results[i], err = jobs[i].filler.Fill(ctx, jobs[i].template, jobs[i].options, nil)
+		return each(ctx, len(plans), func(ctx context.Context, i int) (err error) {
+			results[i].ID = plans[i].ID
+			results[i].Value, err = plans[i].Fill(ctx, nil)
 			return err
 		})
 	})
@@ -299,7 +290,7 @@ const heartbeat = 200 * time.Millisecond
 const unread = 10 * time.Second
 
 // stream answers with server-sent events.
-func (s *Server) stream(c huma.Context, j job) {
+func (s *Server) stream(c huma.Context, p *infill.Plan) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
@@ -330,32 +321,32 @@ func (s *Server) stream(c huma.Context, j job) {
 	var result *infill.Result
 	var last time.Time
 	err := s.work(ctx, func(ctx context.Context) (err error) {
-		result, err = j.filler.Fill(ctx, j.template, j.options, func(p infill.Progress) {
+		result, err = p.Fill(ctx, func(at infill.Progress) {
 			if time.Since(last) < heartbeat {
 				return
 			}
 			last = time.Now()
-			send("progress", progressOf(p))
+			send("progress", progressOf(at))
 		})
 		return err
 	})
 	if err != nil {
-		var p *Problem
-		if errors.As(s.told(err), &p); begun {
-			send("error", p)
+		var wrong *Problem
+		if errors.As(s.told(err), &wrong); begun {
+			send("error", wrong)
 		} else {
-			writeProblem(w, p)
+			writeProblem(w, wrong)
 		}
 		return
 	}
 	s.numbers.texts.Inc()
-	send("result", result)
+	send("result", object.Identified{ID: p.ID, Value: result})
 }
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Answer != nil {
-		answer.Result = p.Answer()
+	if p.Result != nil && p.TokenIDs == nil { // of chains the numbers are enough
+		answer.Result = p.Result()
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {

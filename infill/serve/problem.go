@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
+	"infill/internal/object"
 
-	"infill/infill/batch"
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // Problem is the one form of an error, that of Hugging Face's and of the Open Inference
@@ -65,7 +65,7 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
-				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && batch.CheckPairs("the request", []byte(text)) == nil) {
+				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && object.CheckPairs("the request", []byte(text)) == nil) {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
@@ -98,7 +98,7 @@ var plainJSON = huma.Format{
 		if !utf8.Valid(text) {
 			return errors.New("the request is not valid UTF-8")
 		}
-		if err := batch.CheckPairs("the request", text); err != nil && json.Valid(text) {
+		if err := object.CheckPairs("the request", text); err != nil && json.Valid(text) {
 			return err
 		}
 		return json.Unmarshal(text, v)

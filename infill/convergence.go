@@ -39,52 +39,54 @@ func convergence(draws [][]float64) (splitRHat, effective *float64) {
 	return splitRHat, effective
 }
 
-// diagnose fills in how far the shares of draws are to be believed.
-func (s *sampled) diagnose(result *Result, order []int) {
+// diagnose tells whether the chains agree, and takes the errors of fills that one or two
+// chains alone have met.
+func (p *pool) diagnose(result *Result, order []int) {
 	stats := &result.Stats
-	stats.SplitRHat, stats.EffectiveDraws = convergence(s.series(func(fill int32) float64 { return s.energy[fill] }))
-	met := map[int]int{} // chains that met a fill
-	for _, chain := range s.series(func(fill int32) float64 { return float64(fill) }) {
-		seen := map[int]bool{}
-		for _, at := range chain {
-			if !seen[int(at)] {
-				seen[int(at)] = true
-				met[int(at)]++
+	stats.SplitRHat, stats.EffectiveDraws = convergence(p.series(func(fill int32) float64 { return p.energy[fill] }))
+	if p.chains <= fewChains {
+		return
+	}
+	met := make([]int, len(p.energy)) // chains that met a fill
+	last := make([]int, len(p.energy))
+	for chain := range p.chains {
+		for i := chain; i < len(p.draws); i += p.chains {
+			if fill := p.draws[i]; last[fill] != chain+1 {
+				last[fill] = chain + 1
+				met[fill]++
 			}
 		}
 	}
 	for i, at := range order {
-		fill := &result.Fills[i]
-		if met[at] <= fewChains && s.chains > fewChains {
-			fill.FrequencyStandardError = nil
+		if met[at] <= fewChains {
+			result.Fills[i].FrequencyStandardError = nil
 		}
-		if i >= diagnosed {
-			s.believe(fill, stats.EffectiveDraws)
-			continue
-		}
-		draws := s.series(func(other int32) float64 {
-			if int(other) == at {
-				return 1
-			}
-			return 0
-		})
-		// The chains that met a fill once look like chains that mix well: what the draws
-		// are worth for U bounds what they are worth for the fill.
-		var effective *float64
-		fill.SplitRHat, effective = convergence(draws)
-		s.believe(fill, worse(effective, stats.EffectiveDraws, math.Min))
 	}
 }
 
-// believe gives a fill its interval, over as many independent draws; nil where that
-// is not known: the chains are independent.
-func (s *sampled) believe(fill *Fill, effective *float64) {
-	n := float64(s.chains)
-	if effective != nil {
-		n = min(max(*effective, 1), float64(len(s.draws)))
+// believe fills in how far the shares of draws are to be believed.
+func (p *pool) believe(result *Result, order []int) {
+	for i, at := range order {
+		fill, effective := &result.Fills[i], result.Stats.EffectiveDraws
+		if i < diagnosed {
+			// The chains that met a fill once look like chains that mix well: what the draws
+			// are worth for U bounds what they are worth for the fill.
+			fill.SplitRHat, effective = convergence(p.series(func(other int32) float64 {
+				if int(other) == at {
+					return 1
+				}
+				return 0
+			}))
+			effective = worse(effective, result.Stats.EffectiveDraws, math.Min)
+		}
+		// Where it is not known what the draws are worth, the chains are independent.
+		n := float64(p.chains)
+		if effective != nil {
+			n = min(max(*effective, 1), float64(len(p.draws)))
+		}
+		low, high := wilsonInterval(fill.Frequency, n, 0.95)
+		fill.EffectiveDraws, fill.FrequencyInterval = &n, &[2]float64{low, high}
 	}
-	low, high := wilsonInterval(fill.Frequency, n, 0.95)
-	fill.EffectiveDraws, fill.FrequencyInterval = &n, &[2]float64{low, high}
 }
 
 // wilsonInterval is the score interval (Wilson, Journal of the American Statistical

@@ -16,28 +16,28 @@ const maxTries = 1000
 
 // initial gives where the chains start, [chains × variables]. weights are the
 // model's log-probabilities of each variable's categories with all slots masked.
-func (r *run) initial(ctx context.Context, weights [][]float32) ([]int, error) {
-	o := r.options
+func (c *chains) initial(ctx context.Context, weights [][]float32) ([]int, error) {
+	o := c.options
 	switch o.Initial.Kind {
 	case StartGiven:
-		start, err := r.given(o.Initial.Fill)
+		start, err := c.given(o.Initial.Fill)
 		return slices.Repeat(start, o.Chains), err
 	case StartRandom:
-		return r.drawn(nil, r.streams)
+		return c.drawn(nil, c.streams)
 	case StartShared:
 		// Its own stream: the chains' are for their steps alone.
-		start, err := r.drawn(weights, samplers.Streams(o.Seed, r.label+"\x00start", 1))
+		start, err := c.drawn(weights, samplers.Streams(o.Seed, c.label+"\x00start", 1))
 		return slices.Repeat(start, o.Chains), err
 	case StartMask:
-		return r.unmasked(ctx)
+		return c.unmasked(ctx)
 	}
-	return r.drawn(weights, r.streams)
+	return c.drawn(weights, c.streams)
 }
 
 // drawn draws the variables independently, each chain with its own stream: by
 // their weights, or uniformly where there are none. What the constraints forbid
 // is drawn anew.
-func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
+func (c *chains) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 	cumulative := make([][]float64, len(weights))
 	for n, row := range weights {
 		// Shifted by the largest value, so that no variable underflows to nothing.
@@ -51,21 +51,21 @@ func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 			cumulative[n] = append(cumulative[n], sum)
 		}
 	}
-	start := make([]int, len(streams)*len(r.variables))
+	start := make([]int, len(streams)*len(c.variables))
 	for chain, stream := range streams {
-		state := start[chain*len(r.variables):][:len(r.variables)]
+		state := start[chain*len(c.variables):][:len(c.variables)]
 		for try := 0; ; try++ {
 			if try == maxTries {
-				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen them, or give a fill as fill:WORD,...", maxTries, r.options.Initial)
+				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen them, or give a fill as fill:WORD,...", maxTries, c.options.Initial)
 			}
 			for n := range state {
 				if weights == nil {
-					state[n] = stream.IntN(r.variables[n].categories())
+					state[n] = stream.IntN(c.variables[n].categories())
 				} else {
 					state[n] = samplers.DrawCumulative(cumulative[n], stream)
 				}
 			}
-			if r.allowed == nil || r.allowed(r.tokens(state)) {
+			if c.allowed == nil || c.allowed(c.tokens(state)) {
 				break
 			}
 		}
@@ -76,15 +76,15 @@ func (r *run) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error) {
 // unmasked draws the slots of each chain one by one in a random order, each from
 // the model with those before it filled and the others masked: what the first
 // sweep of a Gibbs sampler that starts from masks does.
-func (r *run) unmasked(ctx context.Context) ([]int, error) {
-	target, ok := r.target.(samplers.MaskedConditionalTarget)
+func (c *chains) unmasked(ctx context.Context) ([]int, error) {
+	target, ok := c.target.(samplers.MaskedConditionalTarget)
 	if !ok {
-		return nil, fmt.Errorf("%T has no conditionals of several masked slots", r.target)
+		return nil, fmt.Errorf("%T has no conditionals of several masked slots", c.target)
 	}
 	categories := target.Categories()
-	slots, width, chains := len(categories), slices.Max(categories), len(r.streams)
+	slots, width, chains := len(categories), slices.Max(categories), len(c.streams)
 	order := make([][]int, chains)
-	for chain, stream := range r.streams {
+	for chain, stream := range c.streams {
 		order[chain] = stream.Perm(slots)
 	}
 	start := make([]int, chains*slots)
@@ -95,7 +95,7 @@ func (r *run) unmasked(ctx context.Context) ([]int, error) {
 		if err := target.LogMaskedConditionals(ctx, start, open, logp); err != nil {
 			return nil, err
 		}
-		for chain, stream := range r.streams {
+		for chain, stream := range c.streams {
 			slot := order[chain][round]
 			sum := 0.0
 			cumulative = cumulative[:0]
@@ -111,20 +111,20 @@ func (r *run) unmasked(ctx context.Context) ([]int, error) {
 }
 
 // given reads a fill, what each blank holds.
-func (r *run) given(fills []string) ([]int, error) {
-	if len(fills) != len(r.template.Blanks) {
-		return nil, misfit("initial", "%d fills given, the template has %d blanks", len(fills), len(r.template.Blanks))
+func (c *chains) given(fills []string) ([]int, error) {
+	if len(fills) != len(c.template.Blanks) {
+		return nil, misfit("initial", "%d fills given, the template has %d blanks", len(fills), len(c.template.Blanks))
 	}
-	if r.places > 1 {
+	if c.places > 1 {
 		return nil, misfit("initial", "a given fill has one length, and the template several: name one")
 	}
-	tokens := make([]int, len(r.template.Slots))
-	for i, b := range r.template.Blanks {
+	tokens := make([]int, len(c.template.Slots))
+	for i, b := range c.template.Blanks {
 		var continuing map[string]int
 		if b.TouchesLeft {
-			continuing = r.filler.continuations()
+			continuing = c.filler.continuations()
 		}
-		ids, err := r.filler.candidate(fills[i], b, continuing)
+		ids, err := c.filler.candidate(fills[i], b, continuing)
 		if err != nil {
 			return nil, misfit("initial", "blank %d cannot take %q: %v", i+1, fills[i], err)
 		}
@@ -133,8 +133,8 @@ func (r *run) given(fills []string) ([]int, error) {
 		}
 		copy(tokens[b.First:], ids)
 	}
-	state := make([]int, len(r.variables))
-	for n, v := range r.variables {
+	state := make([]int, len(c.variables))
+	for n, v := range c.variables {
 		fits := func() bool {
 			for i, slot := range v.slots {
 				if v.token(state[n], i) != tokens[slot] {
@@ -147,10 +147,10 @@ func (r *run) given(fills []string) ([]int, error) {
 			state[n]++
 		}
 		if state[n] == v.categories() {
-			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being the whole vocabulary, or change the constraints", r.filler.pieceText(tokens[v.slots[0]]), v.categories())
+			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being the whole vocabulary, or change the constraints", c.filler.pieceText(tokens[v.slots[0]]), v.categories())
 		}
 	}
-	if r.allowed != nil && !r.allowed(tokens) {
+	if c.allowed != nil && !c.allowed(tokens) {
 		return nil, misfit("initial", "the constraints forbid %q", strings.Join(fills, ","))
 	}
 	return state, nil
