@@ -18,8 +18,8 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
-	"infill/infill/batch"
 	"infill/infill/eval"
+	"infill/internal/journal"
 	"infill/lm"
 	"infill/metrics"
 )
@@ -38,7 +38,7 @@ type evalOptions struct {
 	slots        int
 	fraction     float64
 	tokenisation string
-	shard        eval.Shard
+	shard        journal.Shard
 	jobs         int
 	out          string
 	seedGiven    bool
@@ -327,7 +327,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	defer bar.Clear()
 	dir := o.out
 	if o.shard.Count > 0 {
-		dir = batch.PartFolder(o.out, o.shard)
+		dir = journal.PartOf(o.out, o.shard)
 	}
 	results, err := eval.Run(ctx, eval.Options{
 		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.Device, Precision: lm.Precision(o.Precision), Jobs: o.jobs,
@@ -335,7 +335,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})
 	bar.Clear()
-	var changed *eval.ChangedError
+	var changed *journal.ChangedError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		if !o.Quiet {
@@ -399,7 +399,7 @@ NAME=FILE says where they are now.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := batch.PartFolders(args[0])
+			dirs, err := journal.Finished(args[0], "")
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/journal"
 	"infill/lm"
 )
 
@@ -105,7 +106,7 @@ func (o *batchOptions) run(ctx context.Context) error {
 // batchError sorts the errors of a run by what they say of the call.
 func batchError(ctx context.Context, err error) error {
 	var exists *batch.ExistsError
-	var changed *batch.ChangedError
+	var changed *journal.ChangedError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -142,7 +143,7 @@ func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Su
 		cli.Warn(s, quiet, "%s left out; the merge tells which", cli.Counted(int(b.Rejected), "wrong line"))
 		return nil
 	}
-	cli.Warn(s, false, "%s left out, each with its reason in %s", cli.Counted(int(b.Rejected), "wrong line"), b.Rejects)
+	cli.Warn(s, quiet, "%s left out, each with its reason in %s", cli.Counted(int(b.Rejected), "wrong line"), b.Rejects)
 	return cli.ErrRejects
 }
 
@@ -168,9 +169,12 @@ The template stands in the column --column. Columns with the name of an option
 (seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
 it; --keep NAME passes such a column on as it is. All other columns come out
 again as they went in; of Parquet, dates and times come as text, bytes in base64,
-and NaN as null; its lists and groups are not read. JSON lines get the result's keys (infill help formats); a table has a line for each fill, without stats and
-marginals, in which a column of the input named like a field of a fill (text,
-count, ...) is called input_NAME; plain text has the best fill of each line.
+and NaN as null; its lists and groups are not read. JSON lines get the result's
+keys (infill help formats); a table has a line for each fill: rank, text, blank_1,
+..., probability, log-likelihood and the rest, then the columns of the input in
+their order; plain text has the best fill of each line. A column that is called
+like one of the result is called input_NAME, so the output can be an input again.
+What computed it, and its signature, stand in OUTPUT.manifest.json.
 An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.
 
 A wrong line is left out, and told with its number and its reason in
@@ -364,10 +368,13 @@ func (p *batchProgress) observe(at batch.Progress) {
 
 // describeBatch says in one line where a run is.
 func describeBatch(at batch.Progress) string {
-	text := fmt.Sprintf("%d of %d", at.Done, at.Total)
+	about := ""
+	if !at.Exact {
+		about = "about "
+	}
+	text := fmt.Sprintf("%d of %s%d", at.Done, about, at.Total)
 	if at.PerSecond > 0 {
-		text += fmt.Sprintf(" (%.3g/s)", at.PerSecond)
-		text += ", " + cli.RoundDuration(at.Left) + " left"
+		text += fmt.Sprintf(" (%.3g/s), %s%s left", at.PerSecond, about, cli.RoundDuration(at.Left))
 	}
 	if at.Rejected > 0 {
 		text += fmt.Sprintf(", %d left out", at.Rejected)
