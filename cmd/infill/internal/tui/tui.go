@@ -122,8 +122,15 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	if o.streams.In == nil || o.streams.InTerminal {
 		return nil
 	}
-	return cli.EachLine(ctx, o.streams.In, cli.Inputs()[0], "template", func(e cli.Entry) error {
-		switch {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next := cli.Entries(ctx, o.streams.In, cli.Inputs()[0], "template")
+	for {
+		switch e, err := next(); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
 		case e.Err != nil:
 			return &cli.Failure{Err: fmt.Errorf("line %d: %w", e.Line, e.Err)}
 		case e.Blank:
@@ -132,8 +139,7 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 		default:
 			o.template = e.Text
 		}
-		return nil
-	})
+	}
 }
 
 func Run(ctx context.Context, o *tuiOptions) (err error) {
