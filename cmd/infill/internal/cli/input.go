@@ -73,6 +73,7 @@ type InputOptions struct {
 	flag func(key string) string
 }
 
+// Register defines the flags.
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))

@@ -63,6 +63,7 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 	cli.AddChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
+// NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &evalOptions{streams: s, preset: eval.Presets()[0],
 		form: cli.ByCorpus{Choices: eval.Forms(), What: "FORM"}, encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"}}

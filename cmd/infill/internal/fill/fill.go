@@ -105,6 +105,7 @@ func (o *fillOptions) validate() error {
 	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
 }
 
+// Run fills the templates.
 func Run(ctx context.Context, o *fillOptions) (err error) {
 	if !o.seedGiven {
 		if o.Seed, err = infill.NewSeed(); err != nil {

@@ -47,6 +47,7 @@ func metricsPresets() []string { return []string{"none", "bert-gen"} }
 // metricsFormats lists the forms of the result.
 func metricsFormats() []string { return []string{"text", "json", "csv"} }
 
+// NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],

@@ -154,6 +154,7 @@ type runOptions struct {
 	infill.Options
 }
 
+// NewCmd makes infill run.
 func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
 	// Words of several pieces hardly ever come first, and take twice the time.
@@ -210,6 +211,7 @@ together. docs/scale.md has examples for Slurm and Kubernetes.`,
 	return cmd
 }
 
+// Run fills the templates of a file.
 func Run(ctx context.Context, o *runOptions) (err error) {
 	f, err := o.Open(o.streams)
 	if err != nil {
@@ -228,6 +230,7 @@ type augmentOptions struct {
 	pattern string
 }
 
+// NewCmdAugment makes infill augment.
 func NewCmdAugment(s *terminal.Streams, run func(context.Context, *augmentOptions) error) *cobra.Command {
 	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}, span: "1",
 		Augment: batch.Augment{Options: batch.AugmentOptions(), Variants: 4, Rate: 0.15}}
@@ -296,6 +299,7 @@ func (o *augmentOptions) settle() error {
 	return cli.OptionError(o.Check())
 }
 
+// RunAugment makes variants of the texts of a file.
 func RunAugment(ctx context.Context, o *augmentOptions) (err error) {
 	f, err := o.Open(o.streams)
 	if err != nil {

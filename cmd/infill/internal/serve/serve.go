@@ -33,6 +33,7 @@ type serveOptions struct {
 	limits           serve.Limits
 }
 
+// NewCmd makes infill serve.
 func NewCmd(s *terminal.Streams, run func(context.Context, *serveOptions) error) *cobra.Command {
 	o := &serveOptions{streams: s, limits: serve.DefaultLimits()}
 	cmd := &cobra.Command{
@@ -200,6 +201,7 @@ func closeAll(opened map[string]*infill.Filler) (err error) {
 	return err
 }
 
+// Run serves until it is stopped.
 func Run(ctx context.Context, o *serveOptions) (err error) {
 	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.also)
 	if err != nil {

@@ -24,6 +24,7 @@ type setupOptions struct {
 	quiet    bool
 }
 
+// NewCmd makes infill setup.
 func NewCmd(s *terminal.Streams, run func(context.Context, *setupOptions) error) *cobra.Command {
 	o := &setupOptions{streams: s}
 	cmd := &cobra.Command{
@@ -53,6 +54,7 @@ with the other: the device auto takes the faster.`,
 	return cmd
 }
 
+// Run fetches the onnxruntime library.
 func Run(ctx context.Context, o *setupOptions) error {
 	if o.force && !o.cuda {
 		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda")}

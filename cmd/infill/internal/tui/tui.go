@@ -46,6 +46,7 @@ type tuiOptions struct {
 // themes lists the backgrounds that colours are chosen for.
 func themes() []string { return []string{"auto", "dark", "light"} }
 
+// NewCmd makes infill tui.
 func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
@@ -142,6 +143,7 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	}
 }
 
+// Run shows the screen.
 func Run(ctx context.Context, o *tuiOptions) (err error) {
 	if !o.seedGiven {
 		if o.Seed, err = infill.NewSeed(); err != nil {
