@@ -50,9 +50,9 @@ const mostKnown = 2000
 // have to be asked for: where the sampler moves without knowing U, it is NaN.
 func (c *chains) known() *Result {
 	p, b := c.pool, c.books[1]
-	if c.seen != nil {
-		p = c.seen
-		if c.warmed {
+	if c.preview != nil {
+		p = c.preview
+		if c.warming {
 			b = c.books[0]
 		}
 	}
@@ -68,7 +68,7 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 	result = c.newResult()
 	result.Seed, result.Stats = &o.Seed, c.stats(p, b)
 	order = p.finals(top)
-	if o.Rank == RankDistinct || c.seen != nil {
+	if o.Rank == RankDistinct || c.preview != nil {
 		order = c.legible(p, top)
 	}
 	counts := p.counts()

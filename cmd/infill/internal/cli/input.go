@@ -165,7 +165,7 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		t.tell, t.wrong = work(ctx, t.Entry, value)
 		return t, nil
 	}
-	all := &tellings{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
+	all := &reporter{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
 	// What was found by the time of an interrupt is told of, so the executor hears of it from here.
 	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task) error {
 		err := all.tell(t)
@@ -186,8 +186,8 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 	return end()
 }
 
-// tellings are what was told of texts so far.
-type tellings struct {
+// reporter tells of texts, and counts what it told.
+type reporter struct {
 	*InputOptions
 	quiet             bool
 	keys              map[string]bool // that are not read
@@ -196,7 +196,7 @@ type tellings struct {
 }
 
 // tell tells of a text in its turn.
-func (o *tellings) tell(t *task) error {
+func (o *reporter) tell(t *task) error {
 	defer close(t.after)
 	if t.Blank {
 		if o.blank++; o.blank == 1 {
@@ -228,7 +228,7 @@ func (o *tellings) tell(t *task) error {
 	return nil
 }
 
-func (o *tellings) tellBlank() {
+func (o *reporter) tellBlank() {
 	if o.blank > 0 {
 		Warn(o.Streams, o.quiet, "%s of standard input passed over, the first is line %d", Counted(o.blank, "blank line"), o.firstBlank)
 	}
