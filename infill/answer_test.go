@@ -71,10 +71,10 @@ func TestManyBlanks(t *testing.T) {
 	var on *Result
 	result, err := plan.Fill(t.Context(), func(p Progress) {
 		steps++
-		if p.Answer != nil {
+		if p.Result != nil {
 			answers++
 			if on == nil {
-				on = p.Answer()
+				on = p.Result()
 			}
 		}
 		if p.Step > p.Steps {
@@ -130,7 +130,7 @@ func TestSmallBudgets(t *testing.T) {
 
 // A model's table may be longer than the vocabulary: what it holds there is no hint.
 func TestTableLongerThanVocabulary(t *testing.T) {
-	model := longTable{&fakeModel{positions: 16, bond: 1, tokens: len(vocabulary()) + 13}}
+	model := longTable{&fakeModel{positions: 16, bond: 1, tokens: len(fakeWords()) + 13}}
 	result, err := New(model, newTokenizer(t)).Fill(t.Context(), "the [MASK] sat on the mat", DefaultOptions(), nil)
 	if err != nil || len(result.Fills) == 0 {
 		t.Fatalf("%v, %v", result, err)

@@ -3,14 +3,13 @@
 // draws of the chain rule where they cannot, and by discrete Markov chain Monte Carlo
 // where a sampler is named.
 //
-// The pipeline has three steps, a file for each. Prepare: a template becomes token
-// ids and slots (package tokenize), one plan for each combination of lengths; the
-// model's log-probabilities with every slot masked narrow each slot to its
-// candidates and give chains their starts; the model's energy over the slots is the
-// target (package lm). Answer: all fills are enumerated, or draws of the chain rule
-// weighed; or, where a sampler is named, a kernel of package samplers moves chains,
-// adapting its step size during a warm-up, and what they visit is pooled. Rank: the
-// likeliest fills are put in order, and the texts are written.
+// A [Request] becomes a [Plan]: token ids and slots (package tokenize), what each slot may
+// take, a layout for each combination of lengths. To fill it, the model is asked what is
+// likely with every slot masked. Then the likeliest fills are searched for and proven, or
+// drawn, under the chain rule; under other joints all fills are enumerated, or draws are
+// weighed; and where a sampler is named, a kernel of package samplers moves chains over the
+// model's energy (package lm), adapting its step size during a warm-up. Last the fills are
+// put in order, and their texts are written. docs/architecture.md lists the files.
 package infill
 
 import (
@@ -66,13 +65,8 @@ type Model struct {
 
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
-	tokenizer    *tokenize.Tokenizer
+	*vocabulary
 	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	fillable     []int
-	classes      func() []tokenClass // of each token, [vocabulary]
-	reads        func() []string     // the letters of each that is a word or a piece of one
-	going        func() []int        // the pieces that go on with a word
-	kinds        sync.Map            // the tokens of each kind of blank, see rules.kinds
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -90,10 +84,8 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
-	f := &Filler{tokenizer: tokenizer, read: tokenizer.Shortest, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load,
+	f := &Filler{vocabulary: newVocabulary(tokenizer), read: tokenizer.Shortest, maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
-	f.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
-	f.reads, f.going = sync.OnceValue(f.readTokens), sync.OnceValue(f.goingTokens)
 	return f
 }
 
@@ -142,15 +134,6 @@ func (f *Filler) Close() error {
 	return nil
 }
 
-// cancelled gives the plain reason of a run that was called off, without the
-// place it happened to be at.
-func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
 // Template reads a template without running the model. Errors are
 // *tokenize.InputError: what Fill would say of it.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {
@@ -185,4 +168,13 @@ func (f *Filler) Calls() (calls, rows int64) {
 		return m.Calls()
 	}
 	return 0, 0
+}
+
+// cancelled gives the plain reason of a run that was called off, without the
+// place it happened to be at.
+func cancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }

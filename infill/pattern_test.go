@@ -64,8 +64,8 @@ func TestPatternOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logp := [][]float32{make([]float32, len(vocabulary())), make([]float32, len(vocabulary()))}
-	for token := range vocabulary() {
+	logp := [][]float32{make([]float32, len(fakeWords())), make([]float32, len(fakeWords()))}
+	for token := range fakeWords() {
 		logp[0][token], logp[1][token] = float32(weight(token)), float32(-weight(2*token))
 	}
 	all, err := r.patterns[0].words(template.Blanks[0], 2, 1000, logp)

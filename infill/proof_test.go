@@ -35,7 +35,7 @@ func TestProofByBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plans := plan.plans
+		plans := plan.layouts
 		var rows int64
 		text, err := f.newLaw(t.Context(), model, plans[0], o.Temperature, &rows)
 		if err != nil {

@@ -2,22 +2,14 @@ package infill
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"infill/tokenize"
 )
-
-// Window tells which part of a long text the model saw when it filled some blanks.
-type Window struct {
-	Blanks [2]int `json:"blanks"` // the first and the last, from 1
-	Tokens int    `json:"tokens"` // of the part, [CLS] and [SEP] included
-}
 
 // windowTokens is how much of a text the model sees at most.
 func (f *Filler) windowTokens(o *Options) int {
@@ -72,81 +64,6 @@ func (p *Plan) window(number int, rest *tokenize.Template) (*window, error) {
 	o.Window = f.maxPositions
 	w.plan, err = f.plan(part, Request{Options: o}, true)
 	return w, err
-}
-
-// fill fills the blanks of a window; the result is that of the whole text.
-func (w *window) fill(ctx context.Context, blanks [2]int, several bool, observe func(Progress)) (*Result, error) {
-	result, err := w.plan.Fill(ctx, observe)
-	if result == nil {
-		return nil, err
-	}
-	result.Windows = []Window{{Blanks: [2]int{blanks[0] + 1, blanks[1] + 1}, Tokens: len(w.plan.typed.IDs)}}
-	text := w.rest.Text
-	for i := range result.Fills {
-		fill := &result.Fills[i]
-		fill.Text = text[:w.span[0]] + fill.Text + text[w.span[1]:]
-		if several && fill.Pieces == nil {
-			for _, b := range w.rest.Blanks[:blanks[1]-blanks[0]+1] {
-				fill.Pieces = append(fill.Pieces, b.Slots)
-			}
-		}
-		for k := range fill.Spans {
-			fill.Spans[k][0] += w.span[0]
-			fill.Spans[k][1] += w.span[0]
-		}
-	}
-	return result, err
-}
-
-// fillWindows fills the blanks of a long text in groups that have room in one window, from
-// left to right. Each group is filled jointly, in the part of the text around it, with the
-// likeliest fills of the groups before it in their places.
-func (p *Plan) fillWindows(ctx context.Context, start time.Time, observe func(Progress)) (*Result, error) {
-	var whole *Result
-	var interrupted error // beside what was found by then
-	end := 0              // of the last blank that was filled, in the text
-	w := p.first
-	for number, blanks := range p.windows {
-		var result *Result
-		if result, interrupted = w.fill(ctx, blanks, len(p.windows) > 1, observe); result == nil {
-			break
-		}
-		if whole == nil {
-			whole = result
-		} else {
-			whole = join(whole, result, end, p.Options.Top)
-		}
-		if interrupted != nil || number == len(p.windows)-1 {
-			break
-		}
-		best := &result.Fills[0]
-		end = best.Spans[blanks[1]-blanks[0]][1]
-		rest, err := p.filler.read(best.Text)
-		if err == nil {
-			w, err = p.window(number+1, rest)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if whole == nil || interrupted != nil && ctx.Err() == nil {
-		return nil, interrupted
-	}
-	if interrupted != nil && !whole.Unfinished {
-		whole.Unfinished, whole.Warnings = true, slices.Insert(whole.Warnings, 0, "unfinished: interrupted before the last blanks")
-	}
-	// Until here the backslashes kept what is text from becoming a blank.
-	for i := range whole.Fills {
-		fill := &whole.Fills[i]
-		fill.Text = tokenize.Unescape(fill.Text, fill.Spans)
-	}
-	whole.Template, whole.Blanks = p.typed.Text, nil
-	for _, b := range p.typed.Blanks {
-		whole.Blanks = append(whole.Blanks, [2]int{b.Start, b.End})
-	}
-	whole.Stats.Seconds = time.Since(start).Seconds()
-	whole.Warnings = append([]string{windowed(len(p.typed.IDs), whole.Windows)}, whole.Warnings...)
-	return whole, interrupted
 }
 
 // windowed says what of a long text the model saw.

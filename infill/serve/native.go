@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/sync/errgroup"
 
 	"infill/infill"
 	"infill/internal/object"
+	"infill/internal/parallel"
 )
 
 // one or several of a thing: a client that sends a list gets a list.
@@ -271,12 +271,7 @@ func (s *Server) told(err error) error {
 
 // each works at n texts at once, as many as fill the model's calls.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
-	for i := range n {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	return group.Wait()
+	return parallel.All(ctx, 16, n, do)
 }
 
 // progress is what an event tells before the result, with what is known so far where
@@ -350,8 +345,8 @@ func (s *Server) stream(c huma.Context, p *infill.Plan) {
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Answer != nil {
-		answer.Result = p.Answer()
+	if p.Result != nil && p.TokenIDs == nil { // of chains the numbers are enough
+		answer.Result = p.Result()
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {
