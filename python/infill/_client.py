@@ -149,12 +149,14 @@ class _Bar:
     """Progress of a list that takes more than two seconds, on standard error."""
 
     def __init__(self, number: int, wanted: bool | None):
+        if wanted is None:
+            wanted = number > 1 and (sys.stderr.isatty() or "ipykernel" in sys.modules)
         self._number, self._wanted, self._shown = number, wanted, False
         self._began = self._told = time.monotonic()
 
     def tell(self, done: int) -> None:
         now = time.monotonic()
-        if self._wanted is False or now - self._told < 0.5 or self._wanted is None and now - self._began < 2:
+        if not self._wanted or now - self._told < 0.5 or now - self._began < 2:
             return
         self._told, self._shown = now, True
         left = (now - self._began) / done * (self._number - done)

@@ -125,7 +125,7 @@ def test_ends_with_the_interpreter():
 def test_command():
     for command in (["infill"], [sys.executable, "-m", "infill"]):
         done = subprocess.run([*command, "--format", "json", "a [MASK] house"], capture_output=True, text=True, check=True)
-        assert json.loads(done.stdout)["proven"]
+        assert json.loads(done.stdout)[0]["proven"]
 
 
 def expected():
@@ -147,4 +147,6 @@ def compare(got, want):
         return
     assert got["token"] == want["token"] and got["token_str"] == want["token_str"]
     assert abs(got["score"] - want["score"]) < 1e-4
-    assert got["sequence"].lower().replace(" ", "") == want["sequence"].lower().replace(" ", "")
+    # With several blanks the pipeline leaves the marks of begin and end in.
+    sequence = want["sequence"].removeprefix("[CLS] ").removesuffix(" [SEP]")
+    assert got["sequence"].lower().replace(" ", "") == sequence.lower().replace(" ", "")
