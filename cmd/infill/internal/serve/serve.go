@@ -30,6 +30,7 @@ type serveOptions struct {
 	certificate, key string
 	origin           string
 	allowPull        bool
+	pipe             bool
 	limits           serve.Limits
 }
 
@@ -72,6 +73,7 @@ request must bring, or say --no-auth.`,
 	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
 	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
+	flags.BoolVar(&o.pipe, "pipe", false, `listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output`)
 	l := &o.limits
 	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
 	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
@@ -212,6 +214,14 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
 	if o.allowPull {
 		options.Pull = o.pull
+	}
+	if o.pipe {
+		server, err := serve.New(options)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		return server.Pipe(ctx, o.streams.In, o.streams.Out)
 	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
