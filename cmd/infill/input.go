@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
 	"infill/internal/object"
+	"infill/internal/parallel"
 	"infill/lm"
 )
 
@@ -92,10 +92,11 @@ func (o *inputOptions) validate(hint string) error {
 	return nil
 }
 
-// task is a text on its way; tell and wrong are what its work returned when done is closed.
+// task is a text on its way.
 type task struct {
 	entry
-	done  chan struct{}
+	ended chan struct{} // closed when its work is: tell and wrong are what that returned
+	told  chan struct{} // closed when all is told of it
 	tell  func() error
 	wrong error
 }
@@ -123,50 +124,48 @@ func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(ent
 			return wrong
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	// A slow text lets this many be done behind it.
-	tasks := make(chan *task, 4*lm.InFlight)
-	var group errgroup.Group
-	group.SetLimit(1 + lm.InFlight) // one reads
-	defer group.Wait()
-	defer cancel()
-	group.Go(func() error {
-		defer close(tasks)
-		alone := true
-		before := make(chan struct{})
-		close(before)
-		return o.entries(ctx, func(e entry) error {
-			e.turn, e.next = make(chan struct{}), before
-			t := &task{entry: e, wrong: e.err, done: make(chan struct{})}
-			select {
-			case tasks <- t:
-			case <-ctx.Done():
-				return ctx.Err()
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	entries := o.entries(reading)
+	last := &task{told: make(chan struct{})} // of all
+	close(last.told)
+	next, first, alone := last.told, true, (*task)(nil)
+	take := func(context.Context) (*task, error) {
+		if alone != nil {
+			// The first loads the model, and tells of it.
+			<-alone.ended
+			first, alone = alone.wrong != nil, nil
+		}
+		e, err := entries()
+		if err != nil {
+			return nil, err
+		}
+		t := &task{entry: e, wrong: e.err, ended: make(chan struct{}), told: make(chan struct{})}
+		if t.turn, t.next = last.told, next; !e.blank && e.err == nil {
+			if next = t.turn; first {
+				alone = t
 			}
-			if e.blank || e.err != nil {
-				close(t.done)
-				return nil
-			}
-			before = e.turn
-			group.Go(func() error {
-				defer close(t.done)
-				var value T
-				if t.line == 0 {
-					value = arguments[t.number]
-				} else if value, t.wrong = read(t.entry); t.wrong != nil {
-					return nil
-				}
-				t.tell, t.wrong = work(ctx, t.entry, value)
-				return nil
-			})
-			if alone {
-				// The first loads the model, and tells of it.
-				<-t.done
-				alone = t.wrong != nil
-			}
-			return nil
-		})
-	})
+		}
+		last = t
+		return t, nil
+	}
+	do := func(inner context.Context, t *task) (*task, error) {
+		defer close(t.ended)
+		if t.blank || t.err != nil {
+			return t, nil
+		}
+		inner, stop := context.WithCancel(inner)
+		defer stop()
+		defer context.AfterFunc(ctx, stop)()
+		var value T
+		if t.line == 0 {
+			value = arguments[t.number]
+		} else if value, t.wrong = read(t.entry); t.wrong != nil {
+			return t, nil
+		}
+		t.tell, t.wrong = work(inner, t.entry, value)
+		return t, nil
+	}
 	seen, failed := false, false
 	blank, firstBlank := 0, 0
 	tellBlank := func() {
@@ -175,12 +174,13 @@ func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(ent
 		}
 	}
 	told := map[string]bool{}
-	for t := range tasks {
+	emit := func(t *task) error {
+		defer close(t.told)
 		if t.blank {
 			if blank++; blank == 1 {
 				firstBlank = t.line
 			}
-			continue
+			return nil
 		}
 		seen = true
 		for _, key := range t.more {
@@ -189,8 +189,6 @@ func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(ent
 				warn(o.streams, quiet, "line %d: %s", t.line, o.unread(key))
 			}
 		}
-		close(t.turn)
-		<-t.done
 		err := t.wrong
 		if t.tell != nil {
 			err = t.tell()
@@ -198,7 +196,6 @@ func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(ent
 		switch {
 		case err == nil:
 		case t.line == 0 || errors.Is(err, context.Canceled) || t.err == nil && !isInput(err):
-			tellBlank()
 			return err
 		case o.answerErrors:
 			if err := writeLine(o.streams.Out, wrongLine{t.id, t.line, oneLine(err.Error())}); err != nil {
@@ -208,9 +205,12 @@ func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(ent
 			failed = true
 			printError(o.streams.Err, fmt.Errorf("line %d: %w", t.line, err), "")
 		}
+		return nil
 	}
+	// Who interrupts it is told what was found by then: only reading and working end with ctx.
+	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, take, do, emit)
 	tellBlank()
-	switch err := group.Wait(); {
+	switch {
 	case err != nil:
 		return err
 	case !seen:
@@ -221,17 +221,18 @@ func each[T any](ctx context.Context, o *inputOptions, quiet bool, read func(ent
 	return end()
 }
 
-// entries calls do for every argument, or, without one, for every line of standard input.
-func (o *inputOptions) entries(ctx context.Context, do func(entry) error) error {
+// entries gives every argument, or, without one, every line of standard input, and then io.EOF.
+func (o *inputOptions) entries(ctx context.Context) func() (entry, error) {
 	if len(o.texts) == 0 {
-		return eachLine(ctx, o.streams.In, o.input, o.key, do)
+		return eachLine(ctx, o.streams.In, o.input, o.key)
 	}
-	for i, text := range o.texts {
-		if err := do(entry{text: text, number: i}); err != nil {
-			return err
+	number := -1
+	return func() (entry, error) {
+		if number++; number == len(o.texts) {
+			return entry{}, io.EOF
 		}
+		return entry{text: o.texts[number], number: number}, ctx.Err()
 	}
-	return nil
 }
 
 // wrongLine is the answer to a line that is wrong.
@@ -241,23 +242,19 @@ type wrongLine struct {
 	Error string          `json:"error"`
 }
 
-// eachLine calls do for every line of a reader, see readEntries, until one fails.
-func eachLine(ctx context.Context, in io.Reader, format, key string, do func(entry) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// eachLine gives every line of a reader, see readEntries, and then io.EOF.
+func eachLine(ctx context.Context, in io.Reader, format, key string) func() (entry, error) {
 	entries := make(chan entry)
 	go readEntries(ctx, in, format, key, entries)
-	for {
+	return func() (entry, error) {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return entry{}, ctx.Err()
 		case e, open := <-entries:
 			if !open {
-				return nil
+				return entry{}, io.EOF
 			}
-			if err := do(e); err != nil {
-				return err
-			}
+			return e, nil
 		}
 	}
 }

@@ -119,8 +119,16 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	if o.streams.In == nil || o.streams.InTerminal {
 		return nil
 	}
-	return eachLine(ctx, o.streams.In, inputs()[0], "template", func(e entry) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := eachLine(ctx, o.streams.In, inputs()[0], "template")
+	for {
+		e, err := lines()
 		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
 		case e.err != nil:
 			return &failure{fmt.Errorf("line %d: %w", e.line, e.err), ""}
 		case e.blank:
@@ -129,8 +137,7 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 		default:
 			o.template = e.text
 		}
-		return nil
-	})
+	}
 }
 
 func tuiRun(ctx context.Context, o *tuiOptions) (err error) {
