@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"infill/metrics"
 	"infill/samplers"
 )
 
@@ -84,20 +83,9 @@ func (p *pool) believe(result *Result, order []int) {
 		if effective != nil {
 			n = min(max(*effective, 1), float64(len(p.draws)))
 		}
-		low, high := wilsonInterval(fill.Frequency, n, 0.95)
+		low, high := metrics.Wilson(fill.Frequency, n, 0.95)
 		fill.EffectiveDraws, fill.FrequencyInterval = &n, &[2]float64{low, high}
 	}
-}
-
-// wilsonInterval is the score interval (Wilson, Journal of the American Statistical
-// Association 1927) of a probability that was met with the frequency p in n
-// independent, or effective, draws: it holds the probability in about the given
-// share of cases, also where p is 0, 1 or near them.
-func wilsonInterval(p, n, confidence float64) (low, high float64) {
-	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
-	middle := (p + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return math.Max(0, middle-half), math.Min(1, middle+half)
 }
 
 // unconverged is the warning of chains that do not agree.

@@ -3,14 +3,13 @@
 // draws of the chain rule where they cannot, and by discrete Markov chain Monte Carlo
 // where a sampler is named.
 //
-// The pipeline has three steps, a file for each. Prepare: a template becomes token
-// ids and slots (package tokenize), one plan for each combination of lengths; the
-// model's log-probabilities with every slot masked narrow each slot to its
-// candidates and give chains their starts; the model's energy over the slots is the
-// target (package lm). Answer: all fills are enumerated, or draws of the chain rule
-// weighed; or, where a sampler is named, a kernel of package samplers moves chains,
-// adapting its step size during a warm-up, and what they visit is pooled. Rank: the
-// likeliest fills are put in order, and the texts are written.
+// A [Request] becomes a [Plan]: token ids and slots (package tokenize), what each slot may
+// take, a layout for each combination of lengths. To fill it, the model is asked what is
+// likely with every slot masked. Then the likeliest fills are searched for and proven, or
+// drawn, under the chain rule; under other joints all fills are enumerated, or draws are
+// weighed; and where a sampler is named, a kernel of package samplers moves chains over the
+// model's energy (package lm), adapting its step size during a warm-up. Last the fills are
+// put in order, and their texts are written. docs/architecture.md lists the files.
 package infill
 
 import (

@@ -54,10 +54,8 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			observe(progress)
 		}}
 	}
-	if err := r.search(ctx, target, orders, known); err != nil {
-		return nil, err
-	}
-	if err := r.seed(ctx, target, known); err != nil {
+	_, err = r.seed(ctx, target, known)
+	if err != nil {
 		return nil, err
 	}
 	if _, err := r.climb(ctx, target, known); err != nil {

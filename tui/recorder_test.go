@@ -175,7 +175,11 @@ func TestModelColumn(t *testing.T) {
 	d.keys("2")
 	d.settle()
 	m := d.model
-	want, err := filler.LogConditionals(t.Context(), two, m.fills.current().TokenIDs)
+	template, err := filler.Template(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := filler.LogConditionals(t.Context(), template, m.fills.current().TokenIDs)
 	if err != nil {
 		t.Fatal(err)
 	}

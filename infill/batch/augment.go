@@ -221,20 +221,24 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	if o.Seed = random.Uint64(); a.NotOriginal {
 		o.Ban = append(slices.Clone(o.Ban), masked...)
 	}
-	read, err := a.Filler.Template(template.String())
+	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o})
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(read.Blanks) != len(masked) {
+	if plan.Slots() != len(masked) {
 		return nil, nil, reject("the text holds a blank itself: fill it with infill run first")
 	}
-	result, err := a.Filler.Fill(ctx, template.String(), o, nil)
+	result, err := plan.Fill(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	fill := &result.Fills[0]
 	if a.MinProbability > 0 {
-		logp, err := a.Filler.LogConditionals(ctx, template.String(), fill.TokenIDs)
+		read, err := a.Filler.Template(template.String())
+		if err != nil {
+			return nil, nil, err
+		}
+		logp, err := a.Filler.LogConditionals(ctx, read, fill.TokenIDs)
 		if err != nil {
 			return nil, nil, err
 		}

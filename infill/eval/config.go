@@ -148,7 +148,7 @@ func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
 			paper(&v.Settings)
 		}
 		o := Config{Chains: 1}.options(v)
-		if err := infill.Find("sampler").Set(&o, spec.String()); err != nil {
+		if err := o.Take(spec); err != nil {
 			return nil, fmt.Errorf("%q is not %w", spec, err)
 		}
 		if err := o.Validate(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"infill/infill"
-	"infill/internal/parallel"
 	"infill/internal/object"
+	"infill/internal/parallel"
 )
 
 // one or several of a thing: a client that sends a list gets a list.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -88,11 +87,7 @@ func init() {
 
 // plainJSON writes texts as they are, without the escapes that are for HTML.
 var plainJSON = huma.Format{
-	Marshal: func(w io.Writer, v any) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(v)
-	},
+	Marshal: object.WriteLine,
 	Unmarshal: func(text []byte, v any) error {
 		// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 		if !utf8.Valid(text) {

@@ -119,7 +119,11 @@ func decode[T any](t testing.TB, text string) (v T) {
 // probabilities while all blanks are masked.
 func TestHuggingFace(t *testing.T) {
 	url, f := start(t, nil), options(t).Models[name]
-	logp, err := f.LogConditionals(t.Context(), "he had [MASK] me", nil)
+	template, err := f.Template("he had [MASK] me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logp, err := f.LogConditionals(t.Context(), template, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -178,14 +179,28 @@ func Quote(text string) json.RawMessage {
 }
 
 // Encode writes a value as JSON in one line without the escapes that are for HTML.
-func Encode(v any) (json.RawMessage, error) {
+func Encode(v any) (json.RawMessage, error) { return EncodeIndent(v, "", "") }
+
+// EncodeIndent is Encode on lines of its own, as json.MarshalIndent.
+func EncodeIndent(v any, prefix, indent string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+	e.SetIndent(prefix, indent)
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// WriteLine writes a value as JSON in a line, in one write.
+func WriteLine(w io.Writer, v any) error {
+	text, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // Identified is a value whose JSON, an object, has the user's own id before its fields; nil
