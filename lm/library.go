@@ -12,21 +12,18 @@ import (
 )
 
 // Library is what a place has for running models: an onnxruntime library that serves, or what was found instead of one.
-type Library struct {
-	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
-	Path    string // of the file; where there is none, of the folder, or of the file that is missing
-	Found   bool
-	Version string // "1.31.1", as the file records it; empty when a library named by the user records none
-	Usable  bool
-	Named   bool   // by INFILL_ONNXRUNTIME: nothing else is taken
-	Reason  string // why it is not usable, one line; empty when it is
-	Mend    string // what the user can do about it, one line; empty when there is nothing to do
-}
+type Library library.Library
 
 // LocateLibrary is the path of the library for a device (see [Options]). The CPU's is fetched where there is none; progress takes what
 // that tells the user, nil: nothing. A process can load only one library: what it runs already stays.
 func LocateLibrary(ctx context.Context, device string, progress io.Writer) (string, error) {
 	return ort.Locate(ctx, device, progress)
+}
+
+// FindLibrary finds the library for the CPU, and fetches nothing.
+func FindLibrary(ctx context.Context) (Library, error) {
+	found, err := library.Find(ctx, library.Options{})
+	return Library(found), err
 }
 
 // EnsureLibrary finds a library, for the device "cpu", "cuda" or "openvino", or fetches one. It fetches nothing where INFILL_ONNXRUNTIME names

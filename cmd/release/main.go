@@ -2,7 +2,7 @@
 // SHA-256 sums and a list of the modules inside.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
-//	CC=aarch64-linux-gnu-gcc go run ./cmd/release -platform linux/arm64
+//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc
 package main
 
 import (
@@ -26,7 +26,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	r := release{root: "."}
-	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH, "`OS/ARCH` to build for; another one needs CC, a compiler for it")
+	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH, "`OS/ARCH` to build for; another one needs -cc")
+	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
 	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.1.0; the newest of CHANGELOG.md when not given")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
@@ -43,7 +44,7 @@ func main() {
 // release is one build.
 type release struct {
 	root, platform, version, out string
-	os, arch                     string
+	compiler, os, arch           string
 }
 
 // A file goes into a wheel or an archive.
@@ -133,6 +134,9 @@ func (r *release) build(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS="+r.os, "GOARCH="+r.arch)
+	if r.compiler != "" {
+		cmd.Env = append(cmd.Env, "CC="+r.compiler)
+	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build for %s: %w", r.platform, err)
 	}

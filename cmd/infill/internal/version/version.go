@@ -12,6 +12,7 @@ import (
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/internal/object"
+	"infill/lm"
 )
 
 type versionOptions struct {
@@ -19,14 +20,13 @@ type versionOptions struct {
 	format  string
 }
 
-// NewCmd makes infill version.
 func NewCmd(s *terminal.Streams, run func(context.Context, *versionOptions) error) *cobra.Command {
 	o := &versionOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program",
-		Long: `Print the version of the program, the Go release that built it and the platform.
-The versions of onnxruntime and of the models are infill doctor's to tell.`,
+		Long: `Print the version of the program with its commit, the Go release that built it, the
+platform, and the version of onnxruntime that is found.`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
@@ -35,17 +35,22 @@ The versions of onnxruntime and of the models are infill doctor's to tell.`,
 }
 
 // Run prints the version.
-func Run(_ context.Context, o *versionOptions) error {
+func Run(ctx context.Context, o *versionOptions) error {
+	library, err := lm.FindLibrary(ctx)
 	if o.format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{
-			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "onnxruntime": library.Version,
 		})
 	}
-	_, err := fmt.Fprintln(o.streams.Out, Line())
+	found := ", onnxruntime " + library.Version
+	if err != nil {
+		found = ", no onnxruntime yet: infill setup"
+	}
+	_, err = fmt.Fprintln(o.streams.Out, Line()+found)
 	return err
 }
 
-// Line is the answer of infill version and of --version.
+// Line is the answer of --version, and the beginning of that of infill version.
 func Line() string {
 	return fmt.Sprintf("infill %s (%s, %s/%s)", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
