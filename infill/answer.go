@@ -56,6 +56,7 @@ type answer struct {
 	found           bool    // by a search: there are no probabilities yet
 	note            string  // where an interrupted run ended, in words
 	steps           int     // that chains have made of a run that was interrupted
+	warnings        []string
 }
 
 // of is the probability of a fill, with its standard error.
@@ -68,6 +69,10 @@ func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
 func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, error) {
 	if r.enumerable() {
 		return r.enumerate(ctx, observe)
+	}
+	if r.options.Joint == JointAG {
+		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take %.0f: give fewer candidates, a larger budget, or take chain",
+			enumerationRows(r.target), r.enumeratedRows())
 	}
 	return r.weigh(ctx, observe)
 }
@@ -99,12 +104,16 @@ func (r *run) enumerable() bool {
 	if r.target == nil {
 		return true
 	}
-	rows := enumerationRows(r.target)
-	limit := float64(exactRows) * float64(1+len(r.others))
+	return states <= exactStates && enumerationRows(r.target) <= r.enumeratedRows()
+}
+
+// enumeratedRows is up to how many model rows all fills are enumerated.
+func (r *run) enumeratedRows() float64 {
+	rows := float64(exactRows) * r.texts()
 	if r.options.Budget.Rows > 0 {
-		limit = min(limit, float64(r.options.Budget.Rows))
+		rows = min(rows, float64(r.options.Budget.Rows))
 	}
-	return states <= exactStates && rows <= limit
+	return rows
 }
 
 // enumerate goes through all fills.
@@ -113,6 +122,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 	energy := slices.Repeat([]float64{math.NaN()}, int(r.states()))
 	r.sofar = func() *answer { return r.enumerated(energy) }
 	target, enumerable := r.target.(lm.EnumerableTarget)
+	a := &answer{method: MethodExact, distinct: len(energy)}
 	var err error
 	switch {
 	case r.target == nil:
@@ -121,7 +131,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		}
 	case r.options.Joint == JointAG && n == 2:
 		var closest []float64
-		if closest, err = r.closest(ctx); err == nil {
+		if closest, err = r.closest(ctx, a); err == nil {
 			energy = closest
 		}
 	case enumerable:
@@ -137,7 +147,6 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{method: MethodExact, distinct: len(energy)}
 	t := r.temperature()
 	highest := math.Inf(-1)
 	for _, u := range energy {
@@ -181,12 +190,15 @@ func (r *run) combination(i int) []int {
 }
 
 // closest is log J of two slots, by their conditionals.
-func (r *run) closest(ctx context.Context) ([]float64, error) {
+func (r *run) closest(ctx context.Context, a *answer) ([]float64, error) {
 	target, ok := r.target.(samplers.ConditionalTarget)
 	if !ok {
 		return nil, fmt.Errorf("%T has no conditionals, which joint ag needs", r.target)
 	}
-	joint, _, err := samplers.ClosestJoint(ctx, target)
+	joint, change, err := samplers.ClosestJoint(ctx, target)
+	if change > samplers.ClosestEnough {
+		a.warnings = append(a.warnings, "joint ag has not converged, so that its probabilities are rough: take fewer candidates, or joint chain")
+	}
 	return joint, err
 }
 
@@ -522,7 +534,7 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 		result.Stats.ModelRows += r.target.Counts().Rows
 	}
 	result.Signature = r.signature(result.Model)
-	result.Warnings = r.warnings(result)
+	result.Warnings = append(r.warnings(result), a.warnings...)
 	if a.missed {
 		result.Warnings = append(result.Warnings, r.missedAccuracy(a))
 	}
