@@ -270,10 +270,11 @@ func (r *run) blankVariables() [][]int {
 }
 
 // margin is what is known of one value of a blank: a state that has it, and the sums
-// over the fills that do of their probabilities and of these squared.
+// over the fills that do of their probabilities, of those that are known, and of the squares
+// of those that are drawn.
 type margin struct {
-	state      []int
-	p, squares float64
+	state             []int
+	p, known, squares float64
 }
 
 // listed writes the likeliest values of the blanks. squares is the sum over all draws
@@ -289,7 +290,9 @@ func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal 
 			tokens := r.tokens(m.state)
 			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots], Probability: m.p}
 			// The delta method for a ratio: Σ w² (1[has it] − p)².
-			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares) + unseen*unseen*m.p*(1-m.p))
+			// What one draw more weighs may all have it, or none of it.
+			more := unseen * max(m.p, 1-m.p)
+			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares) + more*more)
 			list[blank] = append(list[blank], value)
 		}
 	}
@@ -335,8 +338,8 @@ func (r *run) enumeratedMargins(probability []float64) [][]*margin {
 }
 
 // weighedMargins sums the weights of points, which add up to one, by what each blank
-// holds.
-func (r *run) weighedMargins(points []samplers.Point) [][]*margin {
+// holds. No value has less than the known fills with it.
+func (r *run) weighedMargins(points []samplers.Point, logZ float64) [][]*margin {
 	margins := make([][]*margin, len(r.template.Blanks))
 	var key []byte
 	for blank, of := range r.blankVariables() {
@@ -355,7 +358,12 @@ func (r *run) weighedMargins(points []samplers.Point) [][]*margin {
 			m.p += point.Weight
 			if point.Drawn {
 				m.squares += point.Weight * point.Weight
+			} else {
+				m.known += math.Exp(point.Energy - logZ)
 			}
+		}
+		for _, m := range margins[blank] {
+			m.p = max(m.p, m.known)
 		}
 	}
 	return margins

@@ -161,6 +161,6 @@ func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *
 			squares += p.Weight * p.Weight
 		}
 	}
-	a.marginals = r.listed(r.weighedMargins(points), squares, z.Unseen)
+	a.marginals = r.listed(r.weighedMargins(points, z.Log), squares, z.Unseen)
 	return a
 }
