@@ -71,8 +71,9 @@ func (f *found) best(n int) []int { return largest(f.energy, min(n, len(f.energy
 
 // search looks for likely fills with a beam in each order, so that they are listed
 // whether they are drawn or not: with the widest beam that takes half of what the budget
-// affords, and then wider ones while there is more, for beams share most of their rows.
-func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int, known *found) error {
+// affords, and then wider ones while there is more, for beams share most of their rows. It
+// tells whether the budget cut it short.
+func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int, known *found) (cut bool, err error) {
 	rows := r.beamRows(len(orders))
 	wide := beamWidth
 	if r.options.Budget.Seconds > 0 {
@@ -82,17 +83,19 @@ func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int
 		wide /= 2
 	}
 	for {
+		before := r.target.Counts().Rows
 		for _, order := range orders {
 			rule, err := samplers.NewChainRule(target, order)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if err := r.complete(ctx, target, known, rule, make([]int, known.slots), slices.Repeat([]bool{true}, known.slots), wide); err != nil {
-				return err
+				return false, err
 			}
 		}
+		rows = min(rows, float64(r.target.Counts().Rows-before)/float64(wide))
 		if wide *= 2; wide > beamWidth || float64(wide)*rows > r.left()/2 {
-			return nil
+			return wide <= beamWidth, nil
 		}
 	}
 }

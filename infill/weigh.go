@@ -54,7 +54,8 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			observe(progress)
 		}}
 	}
-	if err := r.search(ctx, target, orders, known); err != nil {
+	cut, err := r.search(ctx, target, orders, known)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.seed(ctx, target, known); err != nil {
@@ -120,6 +121,9 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		a := r.weighed(draws, z, known)
 		a.missed, a.few, a.news = !done, all < drawnAtOnce, quiet < quietBatches
+		if cut && done {
+			a.warnings = append(a.warnings, fmt.Sprintf("the search for likely fills was cut short by the budget of %s, so that some may be missing: give more with --budget", o.Budget.text()))
+		}
 		return a, nil
 	}
 }
