@@ -119,7 +119,7 @@ func (o *Options) energy(p *plan) (lm.TargetOptions, error) {
 	return lm.TargetOptions{Energy: lm.PLL}, nil
 }
 
-// A Budget bounds what an answer may cost; the zero Budget is none.
+// A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget is none.
 type Budget struct {
 	Rows    int     // of the model; a draw counts as one at least
 	Seconds float64 // since the start of the fill

@@ -95,6 +95,9 @@ func joinJSON(values []json.RawMessage, keys []string, join string) (string, err
 // MostRows bounds the model rows that a fill of so many slots asks for; 0 where seconds
 // bound it.
 func (o *Options) MostRows(slots int) int {
+	if o.draws() { // each in one order, and its probability in both
+		return max(o.Budget.Rows, int(min(3*float64(o.Chains)*float64(slots)*float64(1+len(o.Together)), math.MaxInt32)))
+	}
 	if o.answers() {
 		return o.Budget.Rows
 	}

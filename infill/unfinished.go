@@ -3,6 +3,7 @@ package infill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // unfinished is what a run has found that was called off; nil where it was not.
 func (r *run) unfinished(ctx context.Context) *Result {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
 		return nil
 	}
 	var a *answer
@@ -100,10 +101,11 @@ func (m *met) answer() *answer {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		n := len(m.r.variables)
-		energy := make([]float64, len(m.last)/n)
-		if m.r.target.Energy(ctx, m.last, energy) == nil {
+		last := m.last[:min(len(m.last), mostMet*n)]
+		energy := make([]float64, len(last)/n)
+		if m.r.target.Energy(ctx, last, energy) == nil {
 			for c, u := range energy {
-				m.add(m.last[c*n:(c+1)*n], u)
+				m.add(last[c*n:(c+1)*n], u)
 			}
 		}
 	}

@@ -138,7 +138,11 @@ func (r *run) left() float64 {
 		return float64(b.Rows) - rows
 	}
 	since := float64(r.target.Counts().Rows - r.pricedRows)
-	return (b.Seconds - time.Since(r.began).Seconds()) * since / time.Since(r.pricedFrom).Seconds()
+	left := (b.Seconds - time.Since(r.began).Seconds()) * since / time.Since(r.pricedFrom).Seconds()
+	if b.Rows > 0 {
+		left = min(left, float64(b.Rows)-rows)
+	}
+	return left
 }
 
 // share is what of the budget is used up.

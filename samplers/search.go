@@ -537,7 +537,10 @@ func (s *Search) ask(ctx context.Context, asks []*node) error {
 // learn keeps what matters of a node's conditional.
 func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	slot := n.slot()
-	number := max(listedCategories, 2*s.k)
+	number := listedCategories
+	if n.depth == 0 {
+		number = max(number, 2*s.k)
+	}
 	if n.known { // asked for again
 		number = 8 * len(n.categories)
 		for _, l := range s.live {

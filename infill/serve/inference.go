@@ -156,20 +156,22 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	} else if o.Seed, err = infill.NewSeed(); err != nil {
 		return nil, s.told(problem(ctx, err))
 	}
-	size := 0.0
+	size, bytes := 0.0, 0.0
 	for i, text := range texts {
 		size += 2 * float64(o.Top) * sizeOfFill(text) // as a text, and in the result
 		texts[i] = blanksOf(f, text)
-		if err := s.check(f, texts[i], o); err != nil {
+		held, err := s.check(f, texts[i], o)
+		if err != nil {
 			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
 		}
+		bytes = max(bytes, held)
 	}
 	if err := s.checkAnswer(size); err != nil {
 		return nil, err
 	}
 	n := len(texts)
 	filled, probabilities, results := make([]string, n*o.Top), make([]float64, n*o.Top), make([]string, n)
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, together(bytes, n), func(ctx context.Context) error {
 		return each(ctx, n, func(ctx context.Context, i int) error {
 			r, err := f.Fill(ctx, texts[i], o, nil)
 			if err != nil {

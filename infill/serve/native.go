@@ -160,30 +160,34 @@ type job struct {
 }
 
 // jobs reads and checks requests without running a model.
-func (s *Server) jobs(requests []fillRequest) ([]job, error) {
+func (s *Server) jobs(requests []fillRequest) (jobs []job, bytes float64, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	jobs, size := make([]job, len(requests)), 0.0
+	size := 0.0
 	for i, q := range requests {
 		f, _, err := s.model(q.model)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		o, err := q.read(s.Fill)
+		held := 0.0
 		if err == nil {
-			err = s.check(f, q.template, o)
+			held, err = s.check(f, q.template, o)
 		}
 		if err != nil {
 			if len(requests) > 1 {
 				err = fmt.Errorf("text %d: %w", i+1, err)
 			}
-			return nil, err
+			return nil, 0, err
 		}
-		jobs[i] = job{f, q.template, o}
+		if o.Budget.Seconds > 0 { // a fast machine would hold more
+			o.Budget.Rows = s.Limits.Rows
+		}
+		jobs, bytes = append(jobs, job{f, q.template, o}), max(bytes, held)
 		size += float64(o.Top) * sizeOfFill(q.template)
 	}
-	return jobs, s.checkAnswer(size)
+	return jobs, together(bytes, len(jobs)), s.checkAnswer(size)
 }
 
 // sizeOfFill is about how many bytes a fill of a template has in an answer.
@@ -208,14 +212,15 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check holds a fill against the limits, and reads its template.
-func (s *Server) check(f *infill.Filler, template string, o infill.Options) error {
+// check holds a fill against the limits, reads its template, and tells what the fill may hold
+// of memory.
+func (s *Server) check(f *infill.Filler, template string, o infill.Options) (bytes float64, err error) {
 	if err := f.Check(template, o); err != nil {
-		return err
+		return 0, err
 	}
 	t, err := f.Tokenizer().Shortest(template)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	slots := 0
 	for _, b := range t.Blanks {
@@ -225,20 +230,38 @@ func (s *Server) check(f *infill.Filler, template string, o infill.Options) erro
 		}
 		slots += most
 	}
-	if slots > s.Limits.Blanks {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", slots, s.Limits.Blanks)}
+	refuse := func(format string, args ...any) (float64, error) {
+		return 0, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 	}
-	if o.Budget.Seconds > s.Limits.Time.Seconds() {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds, s.Limits.Time.Seconds())}
+	switch l := &s.Limits; {
+	case slots > l.Blanks:
+		return refuse("%d slots in one text, this server takes %d: split the text", slots, l.Blanks)
+	case o.Budget.Seconds > l.Time.Seconds():
+		return refuse("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds, l.Time.Seconds())
+	case o.Top > l.Top:
+		return refuse("top: %d fills, this server gives %d of a text: ask for fewer", o.Top, l.Top)
+	case o.Chains > l.Samples:
+		return refuse("samples: %d, this server makes %d of a text: ask for fewer", o.Chains, l.Samples)
+	case o.Candidates > l.Candidates:
+		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Candidates, l.Candidates)
+	case o.Candidates == 0 && f.Tokenizer().VocabularySize() > l.Candidates:
+		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer", f.Tokenizer().VocabularySize(), l.Candidates)
 	}
-	if rows := o.MostRows(slots); rows > s.Limits.Rows {
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("up to %d model rows would be needed, this server takes %d a text: ask for fewer chains or steps, or a smaller budget", rows, s.Limits.Rows)}
+	rows := o.MostRows(slots)
+	if rows > s.Limits.Rows {
+		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or steps, or a smaller budget", rows, s.Limits.Rows)
 	}
-	return nil
+	if rows == 0 { // seconds bound it
+		rows = s.Limits.Rows
+	}
+	return o.MostBytes(slots, rows, f.Tokenizer().VocabularySize()) + float64(o.Top)*sizeOfFill(template), nil
 }
 
+// together is what texts hold at once that hold at most so many bytes each.
+func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
+
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
-	jobs, err := s.jobs(in.Body.items)
+	jobs, bytes, err := s.jobs(in.Body.items)
 	if err != nil {
 		return nil, problem(ctx, err)
 	}
@@ -246,10 +269,10 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		if len(jobs) > 1 || in.Body.list {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: "events are of one text: send an object, not a list"}
 		}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, jobs[0]) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, jobs[0], bytes) }}, nil
 	}
 	results := make([]*infill.Result, len(jobs))
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, bytes, func(ctx context.Context) error {
 		return each(ctx, len(jobs), func(ctx context.Context, i int) (err error) {
 			results[i], err = jobs[i].filler.Fill(ctx, jobs[i].template, jobs[i].options, nil)
 			return err
@@ -278,10 +301,14 @@ func (s *Server) told(err error) error {
 	return err
 }
 
-// each works at n texts at once, as many as fill the model's calls.
+// textsAtOnce is how many texts of a request are worked at at once: as many as fill the
+// model's calls.
+const textsAtOnce = 16
+
+// each works at n texts.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
+	group.SetLimit(textsAtOnce)
 	for i := range n {
 		group.Go(func() error { return do(ctx, i) })
 	}
@@ -304,7 +331,7 @@ const heartbeat = 200 * time.Millisecond
 const unread = 10 * time.Second
 
 // stream answers with server-sent events.
-func (s *Server) stream(c huma.Context, j job) {
+func (s *Server) stream(c huma.Context, j job, bytes float64) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
@@ -333,14 +360,15 @@ func (s *Server) stream(c huma.Context, j job) {
 		}
 	}
 	var result *infill.Result
-	var last time.Time
-	err := s.work(ctx, func(ctx context.Context) (err error) {
+	var next time.Time
+	err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
 		result, err = j.filler.Fill(ctx, j.template, j.options, func(p infill.Progress) {
-			if time.Since(last) < heartbeat {
+			began := time.Now()
+			if began.Before(next) {
 				return
 			}
-			last = time.Now()
 			send("progress", progressOf(p))
+			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // telling takes a tenth of the time at most
 		})
 		return err
 	})
@@ -393,7 +421,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 		}
 	}
 	out := &scoreOutput{Body: make([]*infill.Score, len(texts))}
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, 0, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
 			out.Body[i], err = f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
 			return err

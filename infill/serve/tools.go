@@ -68,14 +68,15 @@ func (s *Server) fillTool(ctx context.Context, _ *mcp.CallToolRequest, a fillArg
 	if err := setWords(&o, a); err != nil {
 		return nil, nil, err
 	}
-	if err := s.check(f, a.Template, o); err != nil {
+	bytes, err := s.check(f, a.Template, o)
+	if err != nil {
 		return nil, nil, problem(ctx, err)
 	}
 	if err := s.checkAnswer(float64(o.Top) * sizeOfFill(a.Template)); err != nil {
 		return nil, nil, err
 	}
 	var r *infill.Result
-	if err := s.work(ctx, func(ctx context.Context) (err error) {
+	if err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
 		r, err = f.Fill(ctx, a.Template, o, nil)
 		return err
 	}); err != nil {
