@@ -170,6 +170,7 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 // texts of fills.
 func (f *Filler) fillText(ctx context.Context, template string, o Options, escaped bool, observe func(Progress)) (*Result, error) {
 	start := time.Now()
+	ctx = lm.OneCaller(ctx)
 	if typed, lengths, long := f.long(template, &o); long {
 		if o.Together != nil {
 			return nil, misfit("together", "the first text has more tokens than the window of %d: shorten it, or give a larger window", f.windowTokens(&o))
