@@ -3,6 +3,7 @@ package infill
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -78,6 +79,9 @@ func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths
 		}
 		count := g[1] - g[0] + 1
 		span := around(rest, count, lengths[g[0]:g[1]+1], tokens)
+		if _, err := f.tokenizer.Shortest(text[span[0]:span[1]]); errors.Is(err, tokenize.ErrOnlyBlanks) {
+			return nil, misfit("window", "blanks %d to %d leave no room for a word in the %d tokens that the model sees: give fewer blanks, or a larger window, of which the model takes %d", g[0]+1, g[1]+1, tokens, f.maxPositions)
+		}
 		part := o.of(g, len(typed.Blanks))
 		part.Window = f.maxPositions
 		var result *Result
