@@ -86,3 +86,25 @@ func marginalsOf(f *Filler, model *fakeModel) [2]map[int]float64 {
 func takesWord(f *Filler, token int) bool {
 	return f.classes()[token]&(wordToken|continuingToken) == wordToken
 }
+
+// Values of differing numbers of pieces are in one list, and none has less than the listed fills
+// with it.
+func TestMarginalsOfSeveralLengths(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Top = 50
+	r := fill(t, f, "the [MASK:1-2] sat", o)
+	listed, lengths := map[string]float64{}, map[int]bool{}
+	for _, fill := range r.Fills {
+		listed[fill.Values[0]] += *fill.Probability
+	}
+	for _, v := range r.Marginals[0] {
+		lengths[len(v.TokenIDs)] = true
+		if v.Probability < listed[v.Text]-1e-9 || *v.AtMost < v.Probability {
+			t.Errorf("%s: %v, at most %v, and the listed fills hold %v", v.Text, v.Probability, *v.AtMost, listed[v.Text])
+		}
+	}
+	if !lengths[1] || !lengths[2] {
+		t.Errorf("values of %v pieces, want of 1 and 2", lengths)
+	}
+}
