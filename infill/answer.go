@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"infill/lm"
 	"infill/samplers"
@@ -65,6 +67,16 @@ func (a *answer) of(fill int, temperature float64) (p, standardError float64) {
 	return p, p * a.relative
 }
 
+// run is a problem on its way to an answer.
+type run struct {
+	*problem
+	// sofar is what is known where the run ends here; nil where nothing is.
+	sofar func() *answer
+	// pricedFrom is since when, and since how many rows, the time of a row is taken.
+	pricedFrom time.Time
+	pricedRows int64
+}
+
 // answer finds probabilities by the cheapest method that is accurate enough.
 func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, error) {
 	if r.enumerable() {
@@ -75,18 +87,6 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 			enumerationRows(r.target), r.enumeratedRows())
 	}
 	return r.weigh(ctx, observe)
-}
-
-// temperature is T of exp(U/T), of which the answer is: that of the options, times the
-// model's own where U is the pseudo-log-likelihood of several slots.
-func (r *run) temperature() float64 { return r.options.Temperature * r.pllTemperature() }
-
-// pllTemperature is what was fitted to the model, 1 where that does not enter.
-func (r *run) pllTemperature() float64 {
-	if r.options.answers() && r.options.Joint == JointPLL && len(r.template.Slots) > 1 {
-		return cmp.Or(r.filler.Model().PLLTemperature, 1)
-	}
-	return 1
 }
 
 // states is the number of all fills of the candidates.
@@ -381,25 +381,6 @@ func (r *run) variableOrders() [][]int {
 	return [][]int{forth, back, nil}
 }
 
-// Rows bounds the model rows that an answer takes; 0 where a sampler is named, where
-// seconds bound it, and for a template that cannot be filled.
-func (f *Filler) Rows(template string, o Options) int {
-	if !o.answers() || o.Budget.Rows == 0 {
-		return 0
-	}
-	if _, _, long := f.long(template, &o); long {
-		return 0
-	}
-	plans, err := f.plans(template, o)
-	if err != nil {
-		return 0
-	}
-	if o.Joint == JointChain {
-		return o.Budget.Rows
-	}
-	return len(plans) * o.Budget.Rows
-}
-
 // heard is a target whose conditionals tell when they have been asked for.
 type heard struct {
 	samplers.MaskedConditionalTarget
@@ -436,7 +417,7 @@ func finiteOrNil(x float64) *float64 {
 func (r *run) advance(done, of int, found func() *answer) Progress {
 	p := Progress{Template: r.typed.Text, Step: r.place*of + done, Steps: r.places * of, Pieces: r.pieces()}
 	if found != nil {
-		p.Answer = func() *Result { return r.state(found()) }
+		p.Result = func() *Result { return r.state(found()) }
 	}
 	return p
 }
@@ -501,18 +482,6 @@ func (r *run) state(a *answer) *Result {
 	return result
 }
 
-func listedProbability(fills []Fill) *float64 {
-	sum := 0.0
-	for _, f := range fills {
-		if f.Probability == nil {
-			return nil
-		}
-		sum += *f.Probability
-	}
-	sum = min(sum, 1) // estimates may add up to a little more
-	return &sum
-}
-
 // candidatesShare is what the candidates hold of the probability of all fills over the
 // whole vocabulary; 0 where it is not known: of several slots.
 func (r *run) candidatesShare(a *answer) float64 {
@@ -565,4 +534,46 @@ func (r *run) missedAccuracy(a *answer) string {
 		}
 	}
 	return fmt.Sprintf("%s, after the budget of %s: give more with --budget", why, r.options.Budget.text())
+}
+
+// unfinished is what was found of a run that was called off; nil where it was not, or nothing was.
+func (r *run) unfinished(ctx context.Context) *Result {
+	if ctx.Err() == nil || r.sofar == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
+		return nil
+	}
+	a := r.sofar()
+	if len(a.states) == 0 {
+		return nil
+	}
+	result := r.state(a)
+	if len(result.Fills) == 0 {
+		return nil
+	}
+	result.Unfinished = true
+	result.Warnings = []string{"unfinished: interrupted " + cmp.Or(a.note, "before the end")}
+	if s := &result.Stats; s.Sampler != Auto { // finds, not draws
+		s.Law, s.Chains, s.Steps = NoLaw, r.options.Chains, a.steps
+	}
+	return result
+}
+
+// enumerated is what an enumeration knows that broke off: energy holds NaN where it does not.
+func (r *run) enumerated(energy []float64) *answer {
+	a := &answer{found: true, note: "before the end: log-likelihoods are what the model rows give that have run"}
+	known := make([]float64, len(energy))
+	for i, u := range energy {
+		if known[i] = u; math.IsNaN(u) {
+			known[i] = math.Inf(-1)
+		}
+		if known[i] > math.Inf(-1) {
+			a.distinct++
+		}
+	}
+	if a.distinct == 0 {
+		return a
+	}
+	for _, i := range largest(known, min(r.kept(), a.distinct)) {
+		a.states, a.energy = append(a.states, r.combination(i)), append(a.energy, energy[i])
+	}
+	return a
 }

@@ -60,20 +60,21 @@ func TestManyBlanks(t *testing.T) {
 	o := DefaultOptions()
 	o.Fill, o.Order, o.Budget = FillAny, OrderLeftToRight, Budget{Rows: 100}
 	const template = "the [MASK] sat [MASK] on [MASK] the [MASK]"
-	if err := f.Check(template, o); err != nil {
+	plan, err := f.Plan(Request{Template: template, Options: o})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := f.Rows(template, o); rows != o.Budget.Rows {
-		t.Fatalf("before: %d rows", rows)
+	if rows := plan.MaxRows(); rows != o.Budget.Rows || plan.Slots() != 4 {
+		t.Fatalf("before: %d rows, %d slots", rows, plan.Slots())
 	}
 	var steps, answers int
 	var on *Result
-	result, err := f.Fill(t.Context(), template, o, func(p Progress) {
+	result, err := plan.Fill(t.Context(), func(p Progress) {
 		steps++
-		if p.Answer != nil {
+		if p.Result != nil {
 			answers++
 			if on == nil {
-				on = p.Answer()
+				on = p.Result()
 			}
 		}
 		if p.Step > p.Steps {
@@ -129,7 +130,7 @@ func TestSmallBudgets(t *testing.T) {
 
 // A model's table may be longer than the vocabulary: what it holds there is no hint.
 func TestTableLongerThanVocabulary(t *testing.T) {
-	model := longTable{&fakeModel{positions: 16, bond: 1, tokens: len(vocabulary()) + 13}}
+	model := longTable{&fakeModel{positions: 16, bond: 1, tokens: len(fakeWords()) + 13}}
 	result, err := New(model, newTokenizer(t)).Fill(t.Context(), "the [MASK] sat on the mat", DefaultOptions(), nil)
 	if err != nil || len(result.Fills) == 0 {
 		t.Fatalf("%v, %v", result, err)

@@ -1,69 +1,19 @@
 package infill
 
 import (
-	"errors"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"infill/tokenize"
 )
 
-// Constraints narrow what blanks may take. They restrict the support: the chains
-// draw from the same distribution, conditional on the fills that are left, and
-// log-likelihoods compare with those of a run without them.
-type Constraints struct {
-	// Words lists, by the number of a blank from 1, the fills it may take. A fill
-	// is one word or several, of one piece or several; a blank without a length
-	// of its own takes each at the number of its pieces.
-	Words map[int][]string
-	// Ban lists words that no blank may hold: their pieces side by side.
-	Ban []string
-	// Distinct keeps blanks from holding the same, but for those of one name.
-	Distinct bool
-	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
-	// between its words not counted; 0 is no bound.
-	MinCharacters, MaxCharacters int
-	// MinPieces and MaxPieces are the number of pieces of blanks without a length
-	// of their own and without a list; 0 is one piece, and up to three for the word
-	// of an only blank, which a MinPieces of 1 alone turns off. They also bound lists.
-	MinPieces, MaxPieces int
-}
-
-// Any tells whether there is a constraint.
-func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
-}
-
-// A tokenClass is what blanks ask of a token.
-type tokenClass uint8
-
-const (
-	wordToken       tokenClass = 1 << iota // letters and digits alone
-	continuingToken                        // it goes on with the word on its left
-)
-
-func classify(t *tokenize.Tokenizer) []tokenClass {
-	classes := make([]tokenClass, t.VocabularySize())
-	for id := range classes {
-		if t.Word(id) {
-			classes[id] |= wordToken
-		}
-		if t.Continues(id) {
-			classes[id] |= continuingToken
-		}
-	}
-	return classes
-}
-
 // rules are constraints in terms of one vocabulary.
 type rules struct {
 	Constraints
-	fill   FillKind
-	filler *Filler
+	fill       FillKind
+	vocabulary *vocabulary
 	// lists are the token ids of the fills that a blank may take, by their number of
 	// pieces, [blanks]; nil without a list.
 	lists []map[int][][]int
@@ -83,24 +33,24 @@ func (b bans) begin(ids []int) bool {
 }
 
 // rules reads the constraints for the blanks of a template.
-func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
-	r := &rules{Constraints: c, fill: fill, filler: f, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
+func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
+	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
-		r.length = make([]int, f.tokenizer.VocabularySize())
-		for _, id := range f.fillable {
-			r.length[id] = utf8.RuneCountInString(f.pieceText(id))
+		r.length = make([]int, v.tokenizer.VocabularySize())
+		for _, id := range v.fillable {
+			r.length[id] = utf8.RuneCountInString(v.pieceText(id))
 		}
 	}
 	var continuing map[string]int
 	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) && (len(c.Words) > 0 || len(c.Ban) > 0) {
-		continuing = f.continuations()
+		continuing = v.continuations()
 	}
 	for _, word := range c.Ban {
 		// A word that the model cannot write comes in no fill.
-		if ids, err := f.candidate(word, tokenize.Blank{}, nil); err == nil {
+		if ids, err := v.candidate(word, tokenize.Blank{}, nil); err == nil {
 			r.plain[ids[0]] = append(r.plain[ids[0]], ids)
 		}
-		if ids, err := f.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
+		if ids, err := v.candidate(word, tokenize.Blank{TouchesLeft: true}, continuing); err == nil {
 			r.joined[ids[0]] = append(r.joined[ids[0]], ids)
 		}
 	}
@@ -119,7 +69,7 @@ func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rul
 			continue
 		}
 		var err error
-		if r.patterns[i], err = f.newPattern(b.Pattern, r.openings(b)); err != nil {
+		if r.patterns[i], err = v.newPattern(b.Pattern, r.openings(b)); err != nil {
 			return nil, misfit("pattern", "blank %d: %v", i+1, err)
 		}
 	}
@@ -129,8 +79,8 @@ func (f *Filler) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rul
 // openings are the pieces that may begin the word of a blank, ascending.
 func (r *rules) openings(b tokenize.Blank) []int {
 	var list []int
-	for _, id := range r.filler.fillable {
-		if class := r.filler.classes()[id]; class&wordToken != 0 && (b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
+	for _, id := range r.vocabulary.fillable {
+		if class := r.vocabulary.classes()[id]; class&wordToken != 0 && (b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
 			list = append(list, id)
 		}
 	}
@@ -150,13 +100,13 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 	}
 	fills := map[int][][]int{}
 	for _, word := range words {
-		ids, err := r.filler.candidate(word, b, continuing)
+		ids, err := r.vocabulary.candidate(word, b, continuing)
 		if err != nil {
 			return nil, misfit("slot", "blank %d cannot take %q: %v", number, word, err)
 		}
 		for _, id := range ids {
-			if _, ok := slices.BinarySearch(r.filler.fillable, id); !ok {
-				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word, r.filler.tokenizer.Token(id))
+			if _, ok := slices.BinarySearch(r.vocabulary.fillable, id); !ok {
+				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word, r.vocabulary.tokenizer.Token(id))
 			}
 		}
 		if n := len(ids); n < low || n > high {
@@ -173,13 +123,6 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 		fills[n] = slices.CompactFunc(fills[n], slices.Equal)
 	}
 	return fills, nil
-}
-
-func countPieces(n int) string {
-	if n == 1 {
-		return "1 piece"
-	}
-	return strconv.Itoa(n) + " pieces"
 }
 
 // named gives the blanks of one name one list, and refuses those that cannot
@@ -285,7 +228,7 @@ func (r *rules) matching(blank int, b tokenize.Blank, logp [][]float32) ([][]int
 
 // begins tells whether a token may be the first of a blank.
 func (r *rules) begins(b tokenize.Blank, token int) bool {
-	class := r.filler.classes()[token]
+	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
 		return class&continuingToken != 0
@@ -297,7 +240,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 
 // takes tells whether a blank without a list may hold a token.
 func (r *rules) takes(token int) bool {
-	return r.fill != FillWords || r.filler.classes()[token]&wordToken != 0
+	return r.fill != FillWords || r.vocabulary.classes()[token]&wordToken != 0
 }
 
 // allows tells whether a blank's tokens hold no banned word, and have as many
@@ -393,7 +336,7 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 		cut = func(tokens []int) bool {
 			for _, b := range spelled {
 				word := tokens[b.First : b.First+b.Slots]
-				if !r.allows(b, word) || !r.filler.cutSo(b, word) {
+				if !r.allows(b, word) || !r.vocabulary.cutSo(b, word) {
 					return false
 				}
 			}
@@ -454,7 +397,7 @@ func together(first []int, fills [][]int) (slots []int, words [][]int) {
 // support is what a slot without a list may take: a blank's given piece.
 func (r *rules) support(b tokenize.Blank, piece int) []int {
 	if !b.TouchesLeft && !r.Any() && r.fill == FillAny {
-		return r.filler.fillable
+		return r.vocabulary.fillable
 	}
 	list := r.kinds(b, piece == 0)
 	if !r.Any() {
@@ -483,7 +426,7 @@ func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 	}
 	find := func() []int {
 		var list []int
-		for _, id := range r.filler.fillable {
+		for _, id := range r.vocabulary.fillable {
 			if r.takes(id) && (!first || r.begins(b, id)) {
 				list = append(list, id)
 			}
@@ -491,10 +434,10 @@ func (r *rules) kinds(b tokenize.Blank, first bool) []int {
 		return slices.Clip(list)
 	}
 	key := kind{r.fill, first, first && b.TouchesLeft, first && b.Opens}
-	if list, ok := r.filler.kinds.Load(key); ok {
+	if list, ok := r.vocabulary.kinds.Load(key); ok {
 		return list.([]int)
 	}
-	list, _ := r.filler.kinds.LoadOrStore(key, find())
+	list, _ := r.vocabulary.kinds.LoadOrStore(key, find())
 	return list.([]int)
 }
 
@@ -515,55 +458,4 @@ func (v variable) pinned(pins []int) variable {
 		return false
 	})
 	return v
-}
-
-// pieceText is a token as it reads, without the mark of a piece or the blank of
-// a word.
-func (f *Filler) pieceText(id int) string {
-	text := strings.TrimSpace(f.tokenizer.Decode([]int{id}))
-	if f.tokenizer.Continues(id) {
-		return strings.TrimPrefix(text, "##")
-	}
-	return text
-}
-
-// continuations are the tokens that continue a word, by how they read.
-func (f *Filler) continuations() map[string]int {
-	tokens := map[string]int{}
-	for _, id := range f.fillable {
-		if f.tokenizer.Continues(id) {
-			tokens[f.pieceText(id)] = id
-		}
-	}
-	return tokens
-}
-
-// candidate reads a fill of a blank: where the blank touches a word, as pieces that
-// continue it. Its first word is then cut into such pieces, the longest first, as
-// WordPiece does. continuing is continuations(), not needed for other blanks.
-func (f *Filler) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
-	if id, ok := continuing[text]; ok && b.TouchesLeft {
-		return []int{id}, nil
-	}
-	ids, err := f.tokenizer.Candidate(text)
-	if err != nil || !b.TouchesLeft || f.tokenizer.Continues(ids[0]) {
-		return ids, err
-	}
-	word, end := f.pieceText(ids[0]), 1
-	for ; end < len(ids) && f.tokenizer.Continues(ids[end]); end++ {
-		word += f.pieceText(ids[end])
-	}
-	var joined []int
-	for word != "" {
-		length := len(word)
-		for length > 0 && continuing[word[:length]] == 0 {
-			length--
-		}
-		if length == 0 {
-			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
-		}
-		joined = append(joined, continuing[word[:length]])
-		word = word[length:]
-	}
-	return append(joined, ids[end:]...), nil
 }

@@ -196,7 +196,7 @@ func TestConstraintErrors(t *testing.T) {
 			if option.Misfit != test.misfit {
 				t.Errorf("%q: is it of this template alone? want %t", err, test.misfit)
 			}
-			if err := f.Check(test.template, o); err == nil && option.Option != "initial" {
+			if err := check(f, test.template, o); err == nil && option.Option != "initial" {
 				t.Error("Check finds nothing wrong")
 			}
 		})

@@ -31,7 +31,7 @@ func TestWeighedWhereTheChainRuleIsDeaf(t *testing.T) {
 			t.Errorf("seed %d: %s, %d fills, warnings %q, error %v", o.Seed, r.Method, len(r.Fills), r.Warnings, *r.Stats.NormaliserError)
 		}
 		var tokens []int // the candidates: all that are whole words
-		for token, word := range vocabulary() {
+		for token, word := range fakeWords() {
 			if slices.Contains(filler.fillable, token) && !strings.HasPrefix(word, "##") && word != "." {
 				tokens = append(tokens, token)
 			}

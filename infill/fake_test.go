@@ -11,15 +11,15 @@ import (
 	"infill/tokenize"
 )
 
-// vocabulary is that of the fake model: 5 special tokens, one unused, words and pieces.
-func vocabulary() []string {
+// fakeWords is the vocabulary of the fake model: 5 special tokens, one unused, words and pieces.
+func fakeWords() []string {
 	return []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]",
 		"the", "cat", "dog", "sat", "ran", "on", "mat", "rug", "un", "##seen", "##known", ".", "seen"}
 }
 
 func newTokenizer(t testing.TB) *tokenize.Tokenizer {
 	t.Helper()
-	tokenizer, err := tokenize.New(vocabulary(), tokenize.Options{})
+	tokenizer, err := tokenize.New(fakeWords(), tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ type fakeModel struct {
 	bond      float64
 	blind     bool // the gradient is zero
 	deaf      bool // the conditionals of masked slots know of no bond
-	tokens    int  // of the vocabulary; 0: those of vocabulary()
+	tokens    int  // of the vocabulary; 0: those of fakeWords()
 	scored    []lm.Query
 	// before, when not nil, runs at the start of every evaluation.
 	before func(ctx context.Context) error
@@ -85,7 +85,7 @@ func (m *fakeModel) LogProbabilities(ctx context.Context, rows []lm.Row) ([][]fl
 
 // distribution normalises exp of the logits of all tokens.
 func (m *fakeModel) distribution(logit func(token int) float64) []float32 {
-	n := max(m.tokens, len(vocabulary()))
+	n := max(m.tokens, len(fakeWords()))
 	total := 0.0
 	for token := range n {
 		total += math.Exp(logit(token))

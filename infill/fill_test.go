@@ -35,6 +35,54 @@ func fill(t testing.TB, f *Filler, template string, o Options) *Result {
 	return result
 }
 
+// check tells what is wrong with a template and its options.
+func check(f *Filler, template string, o Options) error {
+	_, err := f.Plan(Request{Template: template, Options: o})
+	return err
+}
+
+// TestKnown: the observer may ask for what is known at every step, of the warm-up while that
+// lasts, and after the end for all that the result counts.
+func TestKnown(t *testing.T) {
+	for _, sampler := range []string{"dmala", "gibbs"} {
+		f, _ := newFake(t)
+		o := chainOptions()
+		o.Sampler, o.Chains, o.Steps, o.WarmUp = sampler, 5, 9, 4
+		var last Progress
+		result, err := f.Fill(t.Context(), twoSlots, o, func(p Progress) {
+			last = p
+			r := p.Result()
+			want := p.Step - o.WarmUp
+			if p.WarmUp {
+				want = p.Step + 1
+			}
+			if r.Stats.Draws != want*o.Chains || len(r.Draws) != o.Chains || len(r.Draws[0]) != want {
+				t.Errorf("%s, step %d: %d draws, want %d of each chain", sampler, p.Step, r.Stats.Draws, want)
+			}
+			for blank, values := range r.Marginals {
+				sum := 0.0
+				for _, v := range values {
+					sum += v.Probability
+				}
+				if math.Abs(sum-1) > 1e-9 {
+					t.Errorf("%s, step %d: blank %d has values with %v of the draws", sampler, p.Step, blank+1, sum)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := last.Result()
+		ignored := cmpopts.IgnoreFields(Fill{}, "FrequencyInterval", "SplitRHat", "EffectiveDraws")
+		if diff := cmp.Diff(result.Fills, known.Fills[:len(result.Fills)], ignored); diff != "" {
+			t.Errorf("%s: the end is not what the result says: %s", sampler, diff)
+		}
+		if diff := cmp.Diff(result.Stats, known.Stats, cmpopts.IgnoreFields(Stats{}, "Seconds", "ModelRows", "ListedProbability")); diff != "" {
+			t.Errorf("%s: %s", sampler, diff)
+		}
+	}
+}
+
 // TestDistribution compares how often each fill is drawn with the exact
 // distribution over all fills, for every sampler that targets it, at two
 // temperatures. The oracle enumerates; it shares only the energy of a fill.
@@ -147,7 +195,7 @@ func TestRanking(t *testing.T) {
 // TestAlike: tokens that make one text are one entry, that of the likelier.
 func TestAlike(t *testing.T) {
 	model := &fakeModel{positions: 16, bond: 1}
-	tokenizer, err := tokenize.New(append(vocabulary(), "uns", "##een"), tokenize.Options{})
+	tokenizer, err := tokenize.New(append(fakeWords(), "uns", "##een"), tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +339,7 @@ func TestObserver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(frozen, seen); diff != "" {
+	if diff := cmp.Diff(frozen, seen, cmpopts.IgnoreFields(Progress{}, "Result")); diff != "" {
 		t.Errorf("what the observer was given changed afterwards: %s", diff)
 	}
 	if len(seen) != 7 {
@@ -441,12 +489,12 @@ func TestInitial(t *testing.T) {
 	support := [][]int{{0, 2, 3}, {1, 2, 4}}
 	// exp of these underflows in float64 unless it is shifted.
 	logp := [][]float32{{-1000, 5, -1001, -1002, 9}, {9, -1, -2, 9, float32(math.Inf(-1))}}
-	const chains = 20000
+	const count = 20000
 	for how, want := range map[StartKind][2][3]float64{
 		"model":  {softmax(-1000, -1001, -1002), softmax(-1, -2, math.Inf(-1))},
 		"random": {{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}},
 	} {
-		r := &run{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: chains}, streams: samplers.Streams(1, "initial", chains)}
+		r := &chains{problem: &problem{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: count}}, streams: samplers.Streams(1, "initial", count)}
 		var weights [][]float32
 		for slot := range support {
 			v := variable{slots: []int{slot}, support: support[slot]}
@@ -458,7 +506,7 @@ func TestInitial(t *testing.T) {
 		}
 		for slot := range support {
 			var counts [3]float64
-			for chain := range chains {
+			for chain := range count {
 				counts[start[chain*2+slot]]++
 			}
 			chiSquare := 0.0
@@ -469,11 +517,11 @@ func TestInitial(t *testing.T) {
 					}
 					continue
 				}
-				chiSquare += (counts[v] - chains*p) * (counts[v] - chains*p) / (chains * p)
+				chiSquare += (counts[v] - count*p) * (counts[v] - count*p) / (count * p)
 			}
 			// The 99.9 % point at 2 degrees of freedom is 13.8.
 			if chiSquare > 13.8 {
-				t.Errorf("%s, slot %d: %v of %d, want shares %v", how, slot, counts, chains, want[slot])
+				t.Errorf("%s, slot %d: %v of %d, want shares %v", how, slot, counts, count, want[slot])
 			}
 		}
 	}

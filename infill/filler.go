@@ -3,14 +3,13 @@
 // draws of the chain rule where they cannot, and by discrete Markov chain Monte Carlo
 // where a sampler is named.
 //
-// The pipeline has three steps, a file for each. Prepare: a template becomes token
-// ids and slots (package tokenize), one plan for each combination of lengths; the
-// model's log-probabilities with every slot masked narrow each slot to its
-// candidates and give chains their starts; the model's energy over the slots is the
-// target (package lm). Answer: all fills are enumerated, or draws of the chain rule
-// weighed; or, where a sampler is named, a kernel of package samplers moves chains,
-// adapting its step size during a warm-up, and what they visit is pooled. Rank: the
-// likeliest fills are put in order, and the texts are written.
+// A [Request] becomes a [Plan]: token ids and slots (package tokenize), what each slot may
+// take, a layout for each combination of lengths. To fill it, the model is asked what is
+// likely with every slot masked. Then the likeliest fills are searched for and proven, or
+// drawn, under the chain rule; under other joints all fills are enumerated, or draws are
+// weighed; and where a sampler is named, a kernel of package samplers moves chains over the
+// model's energy (package lm), adapting its step size during a warm-up. Last the fills are
+// put in order, and their texts are written. docs/architecture.md lists the files.
 package infill
 
 import (
@@ -18,9 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"infill/lm"
 	"infill/tokenize"
@@ -68,12 +65,8 @@ type Model struct {
 
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
-	tokenizer    *tokenize.Tokenizer
-	fillable     []int
-	classes      func() []tokenClass // of each token, [vocabulary]
-	reads        func() []string     // the letters of each that is a word or a piece of one
-	going        func() []int        // the pieces that go on with a word
-	kinds        sync.Map            // the tokens of each kind of blank, see rules.kinds
+	*vocabulary
+	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -91,10 +84,8 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 }
 
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
-	f := &Filler{tokenizer: tokenizer, fillable: tokenizer.Fillable(), maxPositions: maxPositions, load: load,
+	f := &Filler{vocabulary: newVocabulary(tokenizer), read: tokenizer.Shortest, maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
-	f.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
-	f.reads, f.going = sync.OnceValue(f.readTokens), sync.OnceValue(f.goingTokens)
 	return f
 }
 
@@ -143,119 +134,6 @@ func (f *Filler) Close() error {
 	return nil
 }
 
-// Fill samples the slots of a template and ranks the fills. observe, which may
-// be nil, hears the initial states and every step, in order, and delays the run
-// while it works; of a decoding it hears the end alone.
-//
-// Of a text that is longer than Options.Window the model sees the part around the blanks,
-// see Result.Windows; blanks that are too far apart are filled one part after the other.
-//
-// A template whose blanks have several possible lengths is filled once for each
-// combination of them, see Stats.Lengths.
-//
-// Errors: *OptionError for the options, those that do not fit the template among
-// them, *tokenize.InputError for the template; ctx.Err() when the run was
-// cancelled, which stops a running call of the model: the result beside it is
-// what was found by then, marked as Unfinished, or nil. The same options, template,
-// model, machine and number of threads give the same result but for its Seconds,
-// whatever was filled before.
-func (f *Filler) Fill(ctx context.Context, template string, o Options, observe func(Progress)) (*Result, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	return f.fillText(ctx, template, o, false, observe)
-}
-
-// fillText is Fill of checked options; escaped leaves the backslashes of \[MASK] in the
-// texts of fills.
-func (f *Filler) fillText(ctx context.Context, template string, o Options, escaped bool, observe func(Progress)) (*Result, error) {
-	start := time.Now()
-	ctx = lm.OneCaller(ctx)
-	if typed, lengths, long := f.long(template, &o); long {
-		if o.Together != nil {
-			return nil, misfit("together", "the first text has more tokens than the window of %d: shorten it, or give a larger window", f.windowTokens(&o))
-		}
-		result, err := f.fillLong(ctx, typed, lengths, o, observe)
-		return result, cancelled(ctx, err)
-	}
-	plans, err := f.plans(template, o)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range plans {
-		p.template.KeepEscapes = escaped
-	}
-	model, err := f.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if o.searches() || o.draws() {
-		result, err := f.prove(ctx, model, plans, o, start, observe)
-		return result, cancelled(ctx, err)
-	}
-	results := make([]*Result, len(plans))
-	for i, p := range plans {
-		if results[i], err = f.fill(ctx, model, p, o, start, observe); err != nil {
-			if i > 0 {
-				results[0] = merge(results[:i], o)
-				results[0].Unfinished = true
-				results[0].Warnings = slices.Insert(results[0].Warnings, 0, fmt.Sprintf("unfinished: interrupted after %d of %d combinations of lengths", i, len(plans)))
-			}
-			if ctx.Err() != nil && results[0] != nil {
-				results[0].Fills = results[0].Fills[:min(o.Top, len(results[0].Fills))]
-				results[0].Stats.Seconds = time.Since(start).Seconds()
-				return results[0], ctx.Err()
-			}
-			return nil, cancelled(ctx, err)
-		}
-	}
-	result := results[0]
-	if len(plans) > 1 {
-		result = merge(results, o)
-	}
-	result.Stats.Seconds = time.Since(start).Seconds()
-	return result, nil
-}
-
-// fill takes a plan through the three steps.
-func (f *Filler) fill(ctx context.Context, model LanguageModel, p *plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
-	r, err := f.prepare(ctx, model, p, o)
-	if err != nil {
-		return nil, err
-	}
-	r.began = start
-	result, err := r.result(ctx, observe)
-	if err != nil {
-		return r.unfinished(ctx), err
-	}
-	return result, nil
-}
-
-// result answers or samples, and ranks.
-func (r *run) result(ctx context.Context, observe func(Progress)) (*Result, error) {
-	if r.options.answers() {
-		a, err := r.answer(ctx, observe)
-		if err != nil {
-			return nil, err
-		}
-		return r.answered(ctx, a)
-	}
-	s, err := r.sample(ctx, observe)
-	if err != nil {
-		return nil, err
-	}
-	return r.rank(ctx, s)
-}
-
-// cancelled gives the plain reason of a run that was called off, without the
-// place it happened to be at.
-func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
 // Template reads a template without running the model. Errors are
 // *tokenize.InputError: what Fill would say of it.
 func (f *Filler) Template(text string) (*tokenize.Template, error) {
@@ -276,4 +154,27 @@ func (f *Filler) checkLength(tokens int) error {
 	}
 	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
 		"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it", tokens, f.maxPositions)}
+}
+
+// Tokenizer is the model's.
+func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
+
+// Calls tells how often the model was called, and how many rows went through it in
+// these calls; both 0 for a model that does not count.
+func (f *Filler) Calls() (calls, rows int64) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if m, ok := f.loaded.(interface{ Calls() (calls, rows int64) }); ok {
+		return m.Calls()
+	}
+	return 0, 0
+}
+
+// cancelled gives the plain reason of a run that was called off, without the
+// place it happened to be at.
+func cancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"infill/lm"
 )
 
 // Joint says what the likelihood of a fill of several slots is made of: a masked
@@ -63,60 +61,9 @@ func (o Order) numbers() []int {
 	return list
 }
 
-// slots are the orders of a plan's slots that the chain rule takes, [orders][slots].
-func (o Order) slots(p *plan) ([][]int, error) {
-	left := make([]int, len(p.template.Slots))
-	for i := range left {
-		left[i] = i
-	}
-	right := slices.Clone(left)
-	slices.Reverse(right)
-	switch {
-	case len(left) == 1:
-		return [][]int{left}, nil
-	case o == OrderBoth:
-		return [][]int{left, right}, nil
-	case o == OrderLeftToRight:
-		return [][]int{left}, nil
-	case o == OrderRightToLeft:
-		return [][]int{right}, nil
-	}
-	numbers := o.numbers()
-	if len(numbers) != len(p.template.Blanks) {
-		return nil, misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3", len(numbers), len(p.template.Blanks))
-	}
-	var order []int
-	for _, n := range numbers {
-		b := p.template.Blanks[n]
-		order = append(order, left[b.First:b.First+b.Slots]...)
-	}
-	return [][]int{order}, nil
-}
-
-// energy are the target's options for a joint over the slots of a plan.
-func (o *Options) energy(p *plan) (lm.TargetOptions, error) {
-	switch o.Joint {
-	case JointFilled:
-		return lm.TargetOptions{Energy: lm.Filled}, nil
-	case JointChain:
-		orders, err := o.Order.slots(p)
-		if err != nil {
-			return lm.TargetOptions{}, err
-		}
-		var terms []lm.Term
-		for part, order := range orders {
-			terms = append(terms, lm.ChainRule(order, part)...)
-		}
-		return lm.TargetOptions{Terms: terms}, nil
-	case JointAG:
-		if len(p.template.Slots) > 2 {
-			return lm.TargetOptions{}, misfit("joint", "ag is for two slots, and the template has %d: take chain", len(p.template.Slots))
-		}
-		if p.together() != "" {
-			return lm.TargetOptions{}, misfit("joint", "ag is for slots that move one by one, not for %s: take chain", p.together())
-		}
-	}
-	return lm.TargetOptions{Energy: lm.PLL}, nil
+// valid tells whether it is one of the three, or a permutation.
+func (o Order) valid() bool {
+	return o == OrderBoth || o == OrderLeftToRight || o == OrderRightToLeft || o.numbers() != nil
 }
 
 // A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget is none.
@@ -138,11 +85,16 @@ func (b *Budget) set(text string) bool {
 	if seconds, timed := strings.CutSuffix(text, "s"); timed {
 		x, err := strconv.ParseFloat(seconds, 64)
 		*b = Budget{Seconds: x}
-		return err == nil && x > 0 && !math.IsInf(x, 1)
+		return err == nil && b.bounds()
 	}
 	n, err := strconv.Atoi(text)
 	*b = Budget{Rows: n}
-	return err == nil && n > 0
+	return err == nil && b.bounds()
+}
+
+// bounds tells whether it is a bound.
+func (b Budget) bounds() bool {
+	return b.Seconds > 0 && !math.IsInf(b.Seconds, 1) || b.Seconds == 0 && b.Rows > 0
 }
 
 // share is what of the budget is used up.

@@ -17,7 +17,7 @@ import (
 // may take narrows the fills, and not the law.
 type textLaw struct {
 	model       LanguageModel
-	plan        *plan
+	plan        *layout
 	mask        int // [MASK]'s id
 	temperature float64
 	texts       []lawText
@@ -52,9 +52,9 @@ type lawSlot struct {
 
 // newLaw makes the law of a plan, asking the model for the row of each text in which all
 // slots are masked.
-func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *plan, temperature float64, rows *int64) (*textLaw, error) {
+func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *layout, temperature float64, rows *int64) (*textLaw, error) {
 	l := &textLaw{model: model, plan: p, mask: f.tokenizer.MaskID(), temperature: temperature, byVariable: make([][]int, len(p.variables)), rows: rows}
-	for number, text := range append([]*plan{p}, p.others...) {
+	for number, text := range append([]*layout{p}, p.others...) {
 		ids := slices.Clone(text.template.IDs)
 		for _, position := range text.template.Slots {
 			ids[position] = l.mask
@@ -261,7 +261,7 @@ func (l *textLaw) allows(state []int) bool {
 // their products is the product of the texts' means.
 func (l *textLaw) orders(o Order) ([][]int, error) {
 	combined := [][][]int{nil}
-	for number, text := range append([]*plan{l.plan}, l.plan.others...) {
+	for number, text := range append([]*layout{l.plan}, l.plan.others...) {
 		own, err := o.slots(text)
 		if err != nil {
 			return nil, err

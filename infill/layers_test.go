@@ -1,8 +1,15 @@
 package infill_test
 
 import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -61,5 +68,69 @@ func TestLayers(t *testing.T) {
 		if !packages[name] {
 			t.Errorf("%s stands in a layer and is no package", name)
 		}
+	}
+}
+
+// TestFileOrder holds the files of this package to their list in docs/architecture.md: what a
+// file uses stands below it, with few exceptions.
+func TestFileOrder(t *testing.T) {
+	const most = 15 // pairs of files of which the upper one is used by the lower one
+	text, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "The files of `infill`")
+	_, list, found := strings.Cut(list, "\n\n")
+	if !found {
+		t.Fatal("docs/architecture.md has no list of the files of infill")
+	}
+	places := map[string]int{} // from 1 at the top
+	for line := range strings.Lines(list) {
+		if !strings.HasPrefix(line, "    ") {
+			break
+		}
+		names, _, _ := strings.Cut(line, ":")
+		for _, name := range strings.Fields(names) {
+			places[name+".go"] = len(places) + 1
+		}
+	}
+	set := token.NewFileSet()
+	var files []*ast.File
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+		if places[path] == 0 {
+			t.Errorf("%s stands nowhere in the list of docs/architecture.md", path)
+		}
+	}
+	if len(files) != len(places) {
+		t.Errorf("%d files, %d in the list", len(files), len(places))
+	}
+	// Other packages stay unknown: references within this one are enough.
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importer.ForCompiler(set, "gc", func(string) (io.ReadCloser, error) { return nil, os.ErrNotExist }), Error: func(error) {}}
+	own, _ := config.Check("infill", set, files, info)
+	up := map[string]string{}
+	for ident, object := range info.Uses {
+		if v, variable := object.(*types.Var); object.Pkg() != own || variable && (v.IsField() || v.Parent() != own.Scope()) {
+			continue
+		}
+		from, to := filepath.Base(set.Position(ident.Pos()).Filename), filepath.Base(set.Position(object.Pos()).Filename)
+		if places[from] > places[to] {
+			up[from+" uses "+to] = object.Name()
+		}
+	}
+	if len(up) > most {
+		t.Errorf("%d files use others above them, at most %d may: %v", len(up), most, up)
 	}
 }

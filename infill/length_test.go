@@ -155,7 +155,7 @@ func TestLengthCombinations(t *testing.T) {
 // the likelier of two modes of one text does not hide it.
 func TestLengthsAlike(t *testing.T) {
 	model := &fakeModel{positions: 16, bond: 1}
-	tokenizer, err := tokenize.New(append(vocabulary(), "unseen"), tokenize.Options{})
+	tokenizer, err := tokenize.New(append(fakeWords(), "unseen"), tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // The errors of weighted marginals cover what no draw has met, and a value has no less than the
 // fills that are listed with it.
 func TestErrorsOfWeightedMarginals(t *testing.T) {
-	words := vocabulary()
+	words := fakeWords()
 	for i := range 60 {
 		words = append(words, fmt.Sprintf("word%c%c", 'a'+i/26, 'a'+i%26))
 	}

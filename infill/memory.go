@@ -6,10 +6,10 @@ import "errors"
 // then: [Filler.Fill] returns at once, without a result.
 var ErrUnwanted = errors.New("nobody waits for the result")
 
-// MostBytes bounds, roughly, what a fill of so many slots and model rows holds in memory
-// beside the model, over a vocabulary of that size.
-func (o *Options) MostBytes(slots, rows, vocabulary int) float64 {
-	n, r, texts := float64(slots), float64(rows), float64(1+len(o.Together))
+// MaxBytes bounds, roughly, what Fill holds in memory beside the model, for as many model rows.
+func (p *Plan) MaxBytes(rows int) float64 {
+	o, vocabulary := &p.Options, p.filler.tokenizer.VocabularySize()
+	n, r, texts := float64(p.Slots()), float64(rows), float64(1+len(o.Together))
 	candidates := float64(o.Candidates)
 	switch {
 	case o.Candidates == AutoCandidates:

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -340,37 +338,6 @@ func (o *Options) spec() samplers.Spec {
 	return spec
 }
 
-// read takes a sampler with settings: those that are options of their own, and
-// others of its own. An error completes the sentence `"x" is not …`.
-func (s *Sampling) read(text string) error {
-	if text == Auto {
-		s.Sampler, s.Settings = Auto, nil
-		return nil
-	}
-	spec, err := samplers.ParseList(text)
-	switch {
-	case err != nil || len(spec) != 1:
-		return errors.New("a sampler, as in dmala:step-size=0.4,balance=sqrt")
-	case !slices.Contains(Samplers(), spec[0].Name):
-		return errors.New("one of " + strings.Join(samplerNames(), ", "))
-	}
-	o := Options{Sampling: *s}
-	o.Sampler, o.Settings = spec[0].Name, nil
-	for _, a := range spec[0].Settings {
-		option := Find(a.Setting)
-		if !option.Sampling {
-			o.Settings = append(o.Settings, a)
-		} else if err := option.Set(&o, a.Value); err != nil {
-			return fmt.Errorf("a sampler with its settings: %s: %q is not %w", a.Setting, a.Value, err)
-		}
-	}
-	if err := o.own().Check(); err != nil {
-		return fmt.Errorf("a sampler with its settings: %w", err)
-	}
-	*s = o.Sampling
-	return nil
-}
-
 // settled returns the options with the sampler's own choices in the places that
 // were left to it, and whether what the sampler can tune is to be adapted.
 func (o Options) settled() (settled Options, adapt bool) {
@@ -436,12 +403,38 @@ func misfit(option, format string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...), Misfit: true}
 }
 
-// Validate returns an *OptionError for the first value that cannot be used.
-func (o *Options) Validate() error {
-	for _, option := range table() {
-		if reason := option.fault(o); reason != "" {
-			return &OptionError{Option: option.Name, Reason: reason}
-		}
-	}
-	return nil
+// Constraints narrow what blanks may take. They restrict the support: the chains
+// draw from the same distribution, conditional on the fills that are left, and
+// log-likelihoods compare with those of a run without them.
+type Constraints struct {
+	// Words lists, by the number of a blank from 1, the fills it may take. A fill
+	// is one word or several, of one piece or several; a blank without a length
+	// of its own takes each at the number of its pieces.
+	Words map[int][]string
+	// Ban lists words that no blank may hold: their pieces side by side.
+	Ban []string
+	// Distinct keeps blanks from holding the same, but for those of one name.
+	Distinct bool
+	// MinCharacters and MaxCharacters bound the characters of a fill, blanks
+	// between its words not counted; 0 is no bound.
+	MinCharacters, MaxCharacters int
+	// MinPieces and MaxPieces are the number of pieces of blanks without a length
+	// of their own and without a list; 0 is one piece, and up to three for the word
+	// of an only blank, which a MinPieces of 1 alone turns off. They also bound lists.
+	MinPieces, MaxPieces int
+}
+
+// Any tells whether there is a constraint.
+func (c *Constraints) Any() bool {
+	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
+}
+
+// searches tells whether the likeliest fills are searched for, and proven.
+func (o *Options) searches() bool {
+	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
+}
+
+// draws tells whether independent draws are made.
+func (o *Options) draws() bool {
+	return o.Joint == JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains > 0 && !o.moved()
 }

@@ -15,14 +15,14 @@ import (
 // whole word has to match, as an automaton that reads the pieces of the vocabulary. Its
 // states are sets of places in the expression's program, numbered as they are met.
 type pattern struct {
-	text    string
-	program *syntax.Prog
-	sets    [][]uint32     // the places of each state, ascending; state 0 is the start
-	numbers map[string]int // of the sets
-	steps   map[step]int   // what a state becomes by a character; -1: nothing matches any more
-	filler  *Filler
-	starts  []move         // the pieces that may begin the word, from state 0
-	goes    map[int][]move // those that may go on with it, by state
+	text       string
+	program    *syntax.Prog
+	sets       [][]uint32     // the places of each state, ascending; state 0 is the start
+	numbers    map[string]int // of the sets
+	steps      map[step]int   // what a state becomes by a character; -1: nothing matches any more
+	vocabulary *vocabulary
+	starts     []move         // the pieces that may begin the word, from state 0
+	goes       map[int][]move // those that may go on with it, by state
 }
 
 type step struct {
@@ -43,9 +43,9 @@ const (
 
 // newPattern compiles the pattern of a blank, which the tokenizer has read without a fault.
 // pieces are those that may begin the word, ascending.
-func (f *Filler) newPattern(text string, pieces []int) (*pattern, error) {
+func (v *vocabulary) newPattern(text string, pieces []int) (*pattern, error) {
 	flags := syntax.Perl
-	if !f.tokenizer.Cased() {
+	if !v.tokenizer.Cased() {
 		flags |= syntax.FoldCase
 	}
 	expression, err := syntax.Parse(`\A(?:`+text+`)\z`, flags)
@@ -56,7 +56,7 @@ func (f *Filler) newPattern(text string, pieces []int) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pattern{text: text, program: program, numbers: map[string]int{}, steps: map[step]int{}, filler: f, goes: map[int][]move{}}
+	p := &pattern{text: text, program: program, numbers: map[string]int{}, steps: map[step]int{}, vocabulary: v, goes: map[int][]move{}}
 	start := p.number([]uint32{uint32(program.Start)})
 	p.starts = p.moves(start, pieces)
 	return p, nil
@@ -146,7 +146,7 @@ func (p *pattern) moves(state int, pieces []int) []move {
 next:
 	for _, token := range pieces {
 		at := state
-		for _, r := range p.filler.reads()[token] {
+		for _, r := range p.vocabulary.reads()[token] {
 			if at = p.after(at, r); at < 0 {
 				continue next
 			}
@@ -173,7 +173,7 @@ func (p *pattern) possible(word []int, at int) []int {
 		if place == 0 {
 			return p.starts
 		}
-		return p.from(state, p.filler.going())
+		return p.from(state, p.vocabulary.going())
 	}
 	states := map[int]bool{0: true}
 	for place := range at {
@@ -245,7 +245,7 @@ type rated struct {
 // logp takes them as they come. The tokenizer would cut each of them into these pieces,
 // but for those of a blank that goes on with a word.
 func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) ([][]int, error) {
-	going := p.filler.going()
+	going := p.vocabulary.going()
 	value := func(slot, token int) float64 {
 		if logp == nil {
 			return 0
@@ -329,44 +329,9 @@ func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) 
 		for i, m := range s.moves {
 			ids[i] = m.token
 		}
-		if p.filler.cutSo(b, ids) {
+		if p.vocabulary.cutSo(b, ids) {
 			found = append(found, ids)
 		}
 	}
 	return found, nil
-}
-
-// cutSo tells whether the tokenizer cuts the word that the pieces make into them.
-func (f *Filler) cutSo(b tokenize.Blank, ids []int) bool {
-	if len(ids) == 1 || b.TouchesLeft {
-		return true
-	}
-	text := ""
-	for _, id := range ids {
-		text += f.reads()[id]
-	}
-	cut, err := f.tokenizer.Candidate(text)
-	return err == nil && slices.Equal(cut, ids)
-}
-
-// reads are the letters of each token that is a word or a piece of one, [vocabulary].
-func (f *Filler) readTokens() []string {
-	reads := make([]string, f.tokenizer.VocabularySize())
-	for _, id := range f.fillable {
-		if f.classes()[id]&wordToken != 0 {
-			reads[id] = f.pieceText(id)
-		}
-	}
-	return reads
-}
-
-// goingTokens are the pieces that go on with a word.
-func (f *Filler) goingTokens() []int {
-	var list []int
-	for _, id := range f.fillable {
-		if f.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
-			list = append(list, id)
-		}
-	}
-	return list
 }

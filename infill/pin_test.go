@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"infill/tokenize"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -123,7 +125,7 @@ func TestLogConditionals(t *testing.T) {
 	tokenizer := newTokenizer(t)
 	f := New(&rowModel{fakeModel{positions: 32}}, tokenizer)
 	// [CLS] the [MASK] [MASK] . [SEP] is 2 6 4 4 17 3.
-	got, err := f.LogConditionals(t.Context(), "the [MASK] [MASK] .", []int{7, 9})
+	got, err := f.LogConditionals(t.Context(), read(t, f, "the [MASK] [MASK] ."), []int{7, 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +133,14 @@ func TestLogConditionals(t *testing.T) {
 	if diff := cmp.Diff([][]float32{{2, rest + 9*3, 1}, {3, rest + 7*2, 1}}, got); diff != "" {
 		t.Error(diff)
 	}
-	masked, err := f.LogConditionals(t.Context(), "the [MASK] [MASK] .", nil)
+	masked, err := f.LogConditionals(t.Context(), read(t, f, "the [MASK] [MASK] ."), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([][]float32{{2, rest + 4*3, 2}, {3, rest + 4*2, 2}}, masked); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := f.LogConditionals(t.Context(), "the [MASK] .", []int{7, 9}); err == nil {
+	if _, err := f.LogConditionals(t.Context(), read(t, f, "the [MASK] ."), []int{7, 9}); err == nil {
 		t.Error("two tokens for one slot were taken")
 	}
 }
@@ -171,4 +173,13 @@ func TestLogLikelihoods(t *testing.T) {
 	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", Options{}, nil); err == nil {
 		t.Error("options that are none were taken")
 	}
+}
+
+func read(t *testing.T, f *Filler, text string) *tokenize.Template {
+	t.Helper()
+	template, err := f.Template(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return template
 }

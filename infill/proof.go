@@ -33,23 +33,13 @@ const (
 	listError, listDraws = 0.02, 64
 )
 
-// searches tells whether the likeliest fills are searched for, and proven.
-func (o *Options) searches() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
-}
-
-// draws tells whether independent draws are made.
-func (o *Options) draws() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains > 0 && !o.moved()
-}
-
 // proof is a search for the likeliest fills of a template, of all lengths that its blanks
 // may have.
 type proof struct {
 	filler  *Filler
 	options Options
 	began   time.Time
-	runs    []*run // of each length, for what is said of it
+	runs    []*problem // of each length, for what is said of it
 	texts   []*textLaw
 	laws    []samplers.Law
 	search  *samplers.Search
@@ -62,7 +52,7 @@ type proof struct {
 }
 
 // prove fills a template by search, or by draws.
-func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*plan, o Options, start time.Time, observe func(Progress)) (*Result, error) {
+func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout, o Options, start time.Time, observe func(Progress)) (*Result, error) {
 	p := &proof{filler: f, options: o, began: start, observe: observe}
 	if err := p.prepare(ctx, model, plans); err != nil {
 		return nil, err
@@ -87,7 +77,7 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*plan, 
 }
 
 // prepare makes a law of each length.
-func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*plan) error {
+func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layout) error {
 	weights := slices.Repeat([]float64{-math.Log(float64(len(plans)))}, len(plans))
 	if rules := plans[0].rules; rules != nil && p.options.searches() {
 		for n := 2; n <= wordPieces && len(plans[0].template.IDs)+n-1 <= p.filler.maxPositions; n++ {
@@ -107,7 +97,7 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*plan)
 		if err != nil {
 			return err
 		}
-		r := &run{filler: p.filler, model: model, options: p.options, plan: *plan, logp: text.root}
+		r := &problem{filler: p.filler, model: model, options: p.options, layout: *plan, logp: text.root}
 		r.foreign()
 		for n := range r.variables {
 			r.hint(&r.variables[n], text.root)
@@ -138,7 +128,7 @@ func (p *proof) run(ctx context.Context) error {
 		tell = func() {
 			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.options.Budget.share(p.rows, p.began)), Steps: 100, Pieces: p.runs[0].pieces()}
 			if len(p.search.Found()) > 0 {
-				progress.Answer = p.result
+				progress.Result = p.result
 			}
 			p.observe(progress)
 		}

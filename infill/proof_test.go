@@ -31,10 +31,11 @@ func TestProofByBruteForce(t *testing.T) {
 		o.Top = 7
 		change(&o)
 		r := fill(t, f, twoSlots, o)
-		plans, err := f.plans(twoSlots, o)
+		plan, err := f.Plan(Request{Template: twoSlots, Options: o})
 		if err != nil {
 			t.Fatal(err)
 		}
+		plans := plan.layouts
 		var rows int64
 		text, err := f.newLaw(t.Context(), model, plans[0], o.Temperature, &rows)
 		if err != nil {

@@ -35,18 +35,8 @@ type Result struct {
 	// Blanks holds the byte range of every blank as typed, such as "[MASK]" or
 	// "[MASK:2]", in Template.
 	Blanks [][2]int `json:"-"`
-}
-
-// resultFormat is Result.Format.
-const resultFormat = 3
-
-// newResult is a result that has no fills yet.
-func (r *run) newResult() *Result {
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: r.options.Together, Model: r.filler.Model()}
-	for _, b := range r.typed.Blanks {
-		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
-	}
-	return result
+	// Draws are U of the draws of each chain in nats, [chains][draws]; of Progress.Result alone.
+	Draws [][]float64 `json:"-"`
 }
 
 // Marginal is a value of one blank with its probability.
@@ -214,4 +204,42 @@ type WarmUp struct {
 	Steps               int      `json:"steps"`
 	AcceptanceRate      *float64 `json:"acceptance_rate"`
 	ChangedSlotsPerStep float64  `json:"changed_slots_per_step"`
+}
+
+// Window tells which part of a long text the model saw when it filled some blanks.
+type Window struct {
+	Blanks [2]int `json:"blanks"` // the first and the last, from 1
+	Tokens int    `json:"tokens"` // of the part, [CLS] and [SEP] included
+}
+
+// Progress is a moment of a run. It is the receiver's own: nothing in it
+// changes afterwards.
+//
+// Where the sampler is Auto there are no chains to hear of: Step and Steps tell how far
+// the answer is.
+type Progress struct {
+	Template string
+	// Result makes what is known so far, while the observer runs, and once more, of the last
+	// step, when Fill has returned; nil where nothing is known. Of chains it lists the best
+	// fills, up to 2,000, whatever Options.Top is, with the values of blanks as Marginals;
+	// a log-likelihood that the sampler did not need is NaN until Fill has returned.
+	Result func() *Result
+	Step   int // 0 is the initial states
+	Steps  int // of the whole run
+	// Pieces is the number of slots of each blank, [blanks]. Where the template has
+	// several lengths, their runs follow each other, and a run's initial states
+	// come with the number of the step before them.
+	Pieces []int
+	WarmUp bool
+	// TokenIDs holds the tokens of the slots, [chains × slots].
+	TokenIDs []int
+	// LogLikelihoods is U of each chain in nats, [chains]; NaN where the
+	// sampler does not need it.
+	LogLikelihoods []float64
+	// Accepted tells which chains took their proposal, and Changed how many of
+	// their slots changed, [chains]; nil at step 0.
+	Accepted []bool
+	Changed  []int
+	// StepSize is α at this step, 0 for samplers that have none.
+	StepSize float64
 }

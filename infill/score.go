@@ -156,12 +156,8 @@ func scoreQueries(encoding *tokenize.Encoding, method ScoreMethod) []lm.Query {
 // LogConditionals returns, for every slot of a template, the log-probability in
 // nats of every token of the vocabulary with that slot masked and the others
 // holding ids [slots], the result being [slots][vocabulary]. With nil ids all
-// slots are masked at once. Errors are those of Fill.
-func (f *Filler) LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error) {
-	parsed, err := f.Template(template)
-	if err != nil {
-		return nil, err
-	}
+// slots are masked at once. The template is one of [Filler.Template].
+func (f *Filler) LogConditionals(ctx context.Context, parsed *tokenize.Template, ids []int) ([][]float32, error) {
 	if ids != nil && len(ids) != len(parsed.Slots) {
 		return nil, fmt.Errorf("%d tokens given, the template has %d slots", len(ids), len(parsed.Slots))
 	}
@@ -202,7 +198,7 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options,
 	if err != nil || len(fills) == 0 {
 		return nil, err
 	}
-	energy, err := o.energy(&plan{template: parsed})
+	energy, err := o.energy(&layout{template: parsed})
 	if err != nil {
 		return nil, err
 	}

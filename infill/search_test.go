@@ -99,7 +99,7 @@ func TestClosestJointWithinItsBudget(t *testing.T) {
 
 // A closest joint that is not come to is told of.
 func TestClosestJointThatDoesNotConverge(t *testing.T) {
-	r, a := &run{target: endless{}}, &answer{}
+	r, a := &run{problem: &problem{target: endless{}}}, &answer{}
 	if _, err := r.closest(t.Context(), a); err != nil || len(a.warnings) != 1 {
 		t.Errorf("warnings %q, error %v", a.warnings, err)
 	}

@@ -47,7 +47,7 @@ func (s *signature) options(o *Options, names ...string) {
 }
 
 // signature writes down the options that were used, settled, and the model.
-func (r *run) signature(m Model) string {
+func (r *problem) signature(m Model) string {
 	o := &r.options
 	decode := o.Mode == ModeDecode
 	var s signature
@@ -85,7 +85,7 @@ func (r *run) signature(m Model) string {
 		s.options(o, "sampler")
 		switch {
 		case !o.has("step-size"):
-		case r.adapt && adjusted(o.Sampler):
+		case r.adapts && adjusted(o.Sampler):
 			s.add("alpha", auto)
 		case o.StepSize == 0:
 			s.add("alpha", "default")
@@ -118,7 +118,7 @@ func (r *run) signature(m Model) string {
 }
 
 // limits writes down what the fills are kept to.
-func (r *run) limits(s *signature) {
+func (r *problem) limits(s *signature) {
 	o := &r.options
 	for _, n := range slices.Sorted(maps.Keys(o.Words)) {
 		s.add("slot", strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))

@@ -161,7 +161,7 @@ func TestTogetherRefused(t *testing.T) {
 		if test.change != nil {
 			test.change(&o)
 		}
-		err := f.Check("the [MASK] man .", o)
+		_, err := f.Plan(infill.Request{Template: "the [MASK] man .", Options: o})
 		var option *infill.OptionError
 		if !errors.As(err, &option) || option.Option != "together" || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v, want %q", test.together, err, test.want)

@@ -49,7 +49,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		target = heard{masked, func() {
 			progress := r.advance(int(r.share()*100), 100, nil)
 			if len(known.energy) > 0 {
-				progress.Answer = func() *Result { return r.state(r.sofar()) }
+				progress.Result = func() *Result { return r.state(r.sofar()) }
 			}
 			observe(progress)
 		}}

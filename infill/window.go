@@ -2,23 +2,15 @@ package infill
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"infill/tokenize"
 )
-
-// Window tells which part of a long text the model saw when it filled some blanks.
-type Window struct {
-	Blanks [2]int `json:"blanks"` // the first and the last, from 1
-	Tokens int    `json:"tokens"` // of the part, [CLS] and [SEP] included
-}
 
 // windowTokens is how much of a text the model sees at most.
 func (f *Filler) windowTokens(o *Options) int {
@@ -28,114 +20,59 @@ func (f *Filler) windowTokens(o *Options) int {
 	return min(usualWindow, f.maxPositions)
 }
 
-// long reads a template, and tells its blanks' longest lengths and whether it has more
-// tokens than a window. What is wrong with it Fill finds.
-func (f *Filler) long(template string, o *Options) (typed *tokenize.Template, lengths [][2]int, long bool) {
-	typed, err := f.tokenizer.Shortest(template)
-	if err != nil {
-		return nil, nil, false
-	}
-	rules, err := f.rules(typed, o.Constraints, o.Fill)
-	if err != nil {
-		return nil, nil, false
-	}
-	lengths = rules.lengths(typed.Blanks)
-	tokens := len(typed.IDs)
-	for i, b := range typed.Blanks {
-		tokens += lengths[i][1] - b.Slots
-	}
-	return typed, lengths, tokens > f.windowTokens(o)
+// window is what the model sees of a long text when it fills some of its blanks.
+type window struct {
+	span [2]int             // of the text, in bytes
+	rest *tokenize.Template // the whole text: the blanks that were filled are words by now
+	plan *Plan              // of the part
 }
 
-// fillLong fills the blanks of a long text in groups that have room in one window, from
-// left to right. Each group is filled jointly, in the part of the text around it, with the
-// likeliest fills of the groups before it in their places.
-func (f *Filler) fillLong(ctx context.Context, typed *tokenize.Template, lengths [][2]int, o Options, observe func(Progress)) (*Result, error) {
-	start := time.Now()
-	tokens := f.windowTokens(&o)
-	for i, b := range typed.Blanks {
-		if most := lengths[i][1]; most > tokens/2 {
-			return nil, &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: b.Start,
+// divide cuts a long text into windows.
+func (p *Plan) divide() (err error) {
+	f, o := p.filler, &p.Options
+	tokens := f.windowTokens(o)
+	if o.Together != nil {
+		return misfit("together", "the first text has more tokens than the window of %d: shorten it, or give a larger window", tokens)
+	}
+	for i, b := range p.typed.Blanks {
+		if most := p.lengths[i][1]; most > tokens/2 {
+			return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: b.Start,
 				Detail: fmt.Sprintf("blank %d needs %d of the %d tokens that the model takes; give it fewer", i+1, most, tokens)}
 		}
 	}
-	groups := groupBlanks(typed, lengths, tokens)
-	if len(groups) > 1 {
+	p.windows = groupBlanks(p.typed, p.lengths, tokens)
+	if len(p.windows) > 1 {
 		switch {
 		case o.Pins != nil:
-			return nil, misfit("pins", "the blanks are too far apart for one window: shorten the text")
-		case len(typed.Ties) > 0:
-			return nil, misfit("window", "blanks of one name are filled together, and these are too far apart for one window of %d tokens: shorten the text", tokens)
+			return misfit("pins", "the blanks are too far apart for one window: shorten the text")
+		case len(p.typed.Ties) > 0:
+			return misfit("window", "blanks of one name are filled together, and these are too far apart for one window of %d tokens: shorten the text", tokens)
 		}
 	}
-	var whole *Result
-	var interrupted error      // beside what was found by then
-	text, end := typed.Text, 0 // of the last blank that was filled in it
-	for _, g := range groups {
-		// The blanks that were filled are text by now: blank g.first is the first.
-		rest, err := f.tokenizer.Shortest(text)
-		if err != nil {
-			return nil, err
-		}
-		count := g[1] - g[0] + 1
-		span := around(rest, count, lengths[g[0]:g[1]+1], tokens)
-		if _, err := f.tokenizer.Shortest(text[span[0]:span[1]]); errors.Is(err, tokenize.ErrOnlyBlanks) {
-			return nil, misfit("window", "blanks %d to %d leave no room for a word in the %d tokens that the model sees: give fewer blanks, or a larger window, of which the model takes %d", g[0]+1, g[1]+1, tokens, f.maxPositions)
-		}
-		part := o.of(g, len(typed.Blanks))
-		part.Window = f.maxPositions
-		var result *Result
-		if result, interrupted = f.fillText(ctx, text[span[0]:span[1]], part, true, observe); result == nil {
-			break
-		}
-		shortest, _ := f.tokenizer.Shortest(text[span[0]:span[1]])
-		result.Windows = []Window{{Blanks: [2]int{g[0] + 1, g[1] + 1}, Tokens: len(shortest.IDs)}}
-		for i := range result.Fills {
-			fill := &result.Fills[i]
-			fill.Text = text[:span[0]] + fill.Text + text[span[1]:]
-			if len(groups) > 1 && fill.Pieces == nil {
-				for _, b := range rest.Blanks[:count] {
-					fill.Pieces = append(fill.Pieces, b.Slots)
-				}
-			}
-			for k := range fill.Spans {
-				fill.Spans[k][0] += span[0]
-				fill.Spans[k][1] += span[0]
-			}
-		}
-		if whole == nil {
-			whole = result
-		} else {
-			whole = join(whole, result, end, o.Top)
-		}
-		if interrupted != nil {
-			break
-		}
-		best := &result.Fills[0]
-		text, end = best.Text, best.Spans[count-1][1]
+	p.first, err = p.window(0, p.typed)
+	return err
+}
+
+// window is that of a number, in a text that the windows before it have filled.
+func (p *Plan) window(number int, rest *tokenize.Template) (*window, error) {
+	f, g := p.filler, p.windows[number]
+	w := &window{rest: rest, span: around(rest, g[1]-g[0]+1, p.lengths[g[0]:g[1]+1], f.windowTokens(&p.Options))}
+	part, err := f.read(rest.Text[w.span[0]:w.span[1]])
+	if errors.Is(err, tokenize.ErrOnlyBlanks) {
+		return nil, misfit("window", "blanks %d to %d leave no room for a word in the %d tokens that the model sees: give fewer blanks, or a larger window, of which the model takes %d",
+			g[0]+1, g[1]+1, f.windowTokens(&p.Options), f.maxPositions)
 	}
-	if whole == nil || interrupted != nil && ctx.Err() == nil {
-		return nil, interrupted
+	if err != nil {
+		return nil, err
 	}
-	if interrupted != nil && !whole.Unfinished {
-		whole.Unfinished, whole.Warnings = true, slices.Insert(whole.Warnings, 0, "unfinished: interrupted before the last blanks")
-	}
-	// Until here the backslashes kept what is text from becoming a blank.
-	for i := range whole.Fills {
-		fill := &whole.Fills[i]
-		fill.Text = tokenize.Unescape(fill.Text, fill.Spans)
-	}
-	whole.Template, whole.Blanks = typed.Text, nil
-	for _, b := range typed.Blanks {
-		whole.Blanks = append(whole.Blanks, [2]int{b.Start, b.End})
-	}
-	whole.Stats.Seconds = time.Since(start).Seconds()
-	whole.Warnings = append([]string{f.windowed(len(typed.IDs), whole.Windows)}, whole.Warnings...)
-	return whole, interrupted
+	o := p.Options.of(g, len(p.typed.Blanks))
+	o.Window = f.maxPositions
+	w.plan, err = f.plan(part, Request{Options: o}, true)
+	return w, err
 }
 
 // windowed says what of a long text the model saw.
-func (f *Filler) windowed(tokens int, windows []Window) string {
+func windowed(tokens int, windows []Window) string {
 	if len(windows) == 1 {
 		return fmt.Sprintf("of the text's %d tokens the model sees the %d around the blanks", tokens, windows[0].Tokens)
 	}

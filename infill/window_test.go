@@ -25,7 +25,7 @@ func TestWindows(t *testing.T) {
 			f, _ := newFake(t)
 			o := DefaultOptions()
 			o.Chains, o.Steps = 10, 20
-			if err := f.Check(test.template, o); err != nil {
+			if err := check(f, test.template, o); err != nil {
 				t.Fatal(err)
 			}
 			result := fill(t, f, test.template, o)

@@ -68,7 +68,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			if _, err := filler.Fill(b.Context(), slots, o, func(p infill.Progress) { r.add(p) }); err != nil {
 				b.Fatal(err)
 			}
-			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, len(r.found)), func(b *testing.B) {
+			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, r.snap().Distinct), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					r.snap()

@@ -92,7 +92,7 @@ func caveats(s *snapshot) []string {
 	switch {
 	case s.WarmUp:
 		list = append(list, "R-hat and ESS begin after the warm-up.")
-	case math.IsInf(s.RHat, 1):
+	case s.RHat >= 1000:
 		list = append(list, "No chain moves, and they stand at different fills: nothing can be said of the distribution.")
 	case math.IsNaN(s.RHat) && s.Result == nil:
 		list = append(list, "The log-likelihoods of this sampler are worked out when it is done, or more draws are needed.")

@@ -391,7 +391,11 @@ func (m *model) ask() tea.Cmd {
 	key, template, ids, filler := f.key(), s.made.template, f.TokenIDs, s.made.filler
 	m.asked = key
 	return m.jobs.command(func(ctx context.Context) tea.Msg {
-		rows, err := filler.LogConditionals(ctx, template, ids)
+		var rows [][]float32
+		read, err := filler.Template(template)
+		if err == nil {
+			rows, err = filler.LogConditionals(ctx, read, ids)
+		}
 		if err != nil {
 			rows = nil
 		}

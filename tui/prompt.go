@@ -3,7 +3,6 @@ package tui
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/infill"
+	"infill/internal/object"
 )
 
 // prompt asks for a line of text at the foot of the screen.
@@ -114,9 +114,7 @@ func (m *model) save(path string, replace bool) tea.Cmd {
 	return m.jobs.command(func(context.Context) tea.Msg {
 		var content bytes.Buffer
 		if lower := strings.ToLower(path); strings.HasSuffix(lower, ".jsonl") || strings.HasSuffix(lower, ".json") {
-			e := json.NewEncoder(&content)
-			e.SetEscapeHTML(false)
-			if err := e.Encode(result); err != nil {
+			if err := object.WriteLine(&content, result); err != nil {
 				// JSON has no number for what is not known yet.
 				return savedMsg{err: errors.New("wait for the run to end, its log-likelihoods are not known yet")}
 			}

@@ -170,8 +170,8 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	snap := func() *snapshot {
 		if answers {
 			var known *infill.Result
-			if last.Answer != nil {
-				known = last.Answer()
+			if last.Result != nil {
+				known = last.Result()
 			}
 			return q.answered(known, template, several, last, now().Sub(r.start))
 		}
@@ -212,26 +212,13 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	if last.TokenIDs == nil {
 		return nil, err
 	}
-	if !several {
+	if !several && err == nil {
 		r.finish()
-		if err == nil {
-			r.adopt(result.Fills)
-			entries, fills := r.unknown()
-			var known []float64
-			if known, err = q.filler.LogLikelihoods(ctx, q.template, q.options, fills); err == nil {
-				r.learn(entries, known)
-			}
-		}
 	}
 	s := snap()
 	s.Result = result
 	if several && result != nil {
-		for _, f := range result.Fills {
-			f.Frequency, f.FrequencyStandardError = math.NaN(), nil
-			s.Fills = append(s.Fills, fill{Fill: f})
-		}
-		s.Distinct = len(s.Fills)
-		countNewWords(s.Fills)
+		s.know(result)
 	}
 	return s, err
 }
@@ -244,34 +231,8 @@ func (q request) answered(known *infill.Result, template *tokenize.Template, sev
 	if several {
 		s.Template = &tokenize.Template{Text: q.template}
 	}
-	if known == nil {
-		return s
-	}
-	for _, f := range known.Fills {
-		f.Frequency, f.FrequencyStandardError = math.NaN(), nil
-		if f.Probability != nil {
-			f.Frequency = *f.Probability
-		}
-		if e := f.ProbabilityError; e != nil && *e > 0 {
-			f.FrequencyStandardError = e
-		}
-		s.Fills = append(s.Fills, fill{Fill: f})
-	}
-	s.Distinct = len(s.Fills)
-	countNewWords(s.Fills)
-	if several {
-		return s
-	}
-	for _, marginal := range known.Marginals {
-		var values []value
-		for _, v := range marginal {
-			e := v.StandardError
-			if e == 0 {
-				e = math.NaN()
-			}
-			values = append(values, value{v.TokenIDs, v.Text, v.Probability, e})
-		}
-		s.Values = append(s.Values, values)
+	if known != nil {
+		s.know(known)
 	}
 	return s
 }

@@ -54,8 +54,7 @@ type Config struct {
 type Filler interface {
 	Template(text string) (*tokenize.Template, error)
 	Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error)
-	LogConditionals(ctx context.Context, template string, ids []int) ([][]float32, error)
-	LogLikelihoods(ctx context.Context, template string, o infill.Options, fills [][]int) ([]float64, error)
+	LogConditionals(ctx context.Context, template *tokenize.Template, ids []int) ([][]float32, error)
 	Close() error
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"infill/cmd/infill/internal/cli"
 )
 
 // killedRun is a run that takes a second or two: long enough to be killed in.
@@ -101,12 +103,10 @@ func TestInterruptedEval(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stderr := p.end(t)
-	if code != exitInterrupted || !strings.Contains(stderr, "the same command goes on with it\ninfill: interrupted\n") {
+	if code != cli.ExitInterrupted || !strings.Contains(stderr, "the same command goes on with it\ninfill: interrupted\n") {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err != nil {
 		t.Error(err)
 	}
 }
-
-func TestEvalScripts(t *testing.T) { scripts(t, "eval") }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
 	"infill/samplers"
@@ -29,12 +30,12 @@ func TestChoices(t *testing.T) {
 		{"", "mode", []string{"sample", "best", "decode"}},
 		{"", "length-score", []string{"blank-l2r", "word-l2r"}},
 		{"", "rank", []string{"distinct", "final"}},
-		{"", "input", inputs()},
-		{"", "format", formats()},
-		{"", "device", devices()},
-		{"", "precision", precisions()},
+		{"", "input", cli.Inputs()},
+		{"", "format", cli.Formats()},
+		{"", "device", cli.Devices()},
+		{"", "precision", cli.Precisions()},
 		{"score", "method", []string{"l2r", "original"}},
-		{"score", "format", formats()},
+		{"score", "format", cli.Formats()},
 		{"doctor", "format", []string{"text", "json"}},
 	}
 	for _, test := range tests {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/infill"
 	"infill/samplers"
 )
@@ -19,7 +20,7 @@ func newCmdHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return &usageError{fmt.Errorf("no help on %q", strings.Join(args, " ")), "see infill --help for the commands and topics"}
+				return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")), Hint: "see infill --help for the commands and topics"}
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 )
 
@@ -28,7 +29,7 @@ func TestFillFlagsInGroups(t *testing.T) {
 	root := newRoot(&terminal.Streams{Out: new(bytes.Buffer), Err: new(bytes.Buffer)})
 	first := 0
 	root.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-		in := flag.Annotations[groupOf]
+		in := flag.Annotations[cli.GroupOf]
 		if in == nil && flag.Name != "help" && flag.Name != "version" {
 			t.Errorf("--%s is in no group", flag.Name)
 		}

@@ -29,12 +29,9 @@ func TestHints(t *testing.T) {
 		{[]string{"run", file, "-o", "out.txt", "--shard", ""}, "", `--shard: "" is not I/N`},
 		{[]string{"eval", "--tbc", file, "-o", "out", "--shard="}, "", `--shard: "" is not I/N`},
 	} {
-		code, stdout, stderr := run(t, strings.NewReader(test.stdin), test.args...)
+		code, stdout, stderr := call(t, strings.NewReader(test.stdin), test.args...)
 		if code == 0 || stdout != "" || !strings.Contains(stderr, test.want) {
 			t.Errorf("%q: code %d, %q, %q; want %q", test.args, code, stdout, stderr, test.want)
 		}
-	}
-	if text, err := withFiles(t.Context(), "1=green,@"+file); err != nil || text != "1=green,red,dark blue" {
-		t.Errorf("a list with a file: %q, %v", text, err)
 	}
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,17 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/spf13/cobra"
 
+	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/lm"
 	"infill/models"
 )
-
-var update = flag.Bool("update", false, "write the goldens and the scripts' expectations anew")
 
 // TestMain makes the test binary stand for the command, so that scripts and the
 // tests with real processes run it as `infill`.
@@ -71,7 +65,7 @@ func scripts(t *testing.T, names ...string) {
 	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,
-		UpdateScripts:       *update,
+		UpdateScripts:       *clitest.Update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
@@ -122,52 +116,10 @@ func TestScriptsAreRun(t *testing.T) {
 	}
 }
 
-// run calls Main as a process would be called, with the given standard input.
-func run(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+// call calls Main as a process would be called, with the given standard input.
+func call(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
 	code = Main(t.Context(), &terminal.Streams{In: stdin, Out: &out, Err: &err}, args)
 	return code, out.String(), err.String()
-}
-
-// splitLine cuts a command line at blanks; quotes keep them.
-func splitLine(line string) (args []string) {
-	for i, quoted := range strings.Split(line, `"`) {
-		if i%2 == 1 {
-			args = append(args, quoted)
-		} else {
-			args = append(args, strings.Fields(quoted)...)
-		}
-	}
-	return args
-}
-
-// parse runs a command as the tree of commands would.
-func parse(t *testing.T, cmd *cobra.Command, line string) error {
-	t.Helper()
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError("infill", err) })
-	cmd.SetArgs(splitLine(line))
-	cmd.SetOut(new(bytes.Buffer))
-	return cmd.ExecuteContext(t.Context())
-}
-
-func checkUsage(t *testing.T, err error, want string) {
-	t.Helper()
-	var usage *usageError
-	if !errors.As(err, &usage) || err.Error() != want {
-		t.Errorf("got %v, want the usage error %q", err, want)
-	}
-}
-
-func compareOptions[T any](t *testing.T, want, got T) {
-	t.Helper()
-	unexported := cmp.AllowUnexported(fillOptions{}, inputOptions{}, scoreOptions{}, modelOptions{}, setupOptions{}, doctorOptions{}, versionOptions{})
-	ignored := cmpopts.IgnoreTypes(&terminal.Streams{}, &cobra.Command{})
-	functions := cmp.FilterPath(func(p cmp.Path) bool {
-		return p.Last().Type() != nil && p.Last().Type().Kind().String() == "func"
-	}, cmp.Ignore())
-	if diff := cmp.Diff(want, got, unexported, ignored, functions, cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
 }

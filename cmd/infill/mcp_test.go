@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/models"
 )
 
@@ -83,7 +84,7 @@ func TestMCPBadLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":5,"method":5}`, 5.0, -32600, "no message"},
 		{ping(6, `,"params":`+deep(2000)), 6.0, -32600, "no message"},
 		{ping(8, `,"params":{"a":"\ud800"}`), 8.0, -32600, `half of a character, \ud800`},
-		{ping(7, `,"params":{"a":"`+strings.Repeat("x", maxLine)+`"}`), nil, -32600, "longer than 1048576 bytes"},
+		{ping(7, `,"params":{"a":"`+strings.Repeat("x", cli.MaxLine)+`"}`), nil, -32600, "longer than 1048576 bytes"},
 	} {
 		if a := ask(c.line); a.Error == nil || a.Error.Code != c.code || a.ID != c.id || !strings.Contains(a.Error.Message, c.want) || strings.Contains(a.Error.Message, "jsonrpc2.") {
 			t.Errorf("%.80q: %+v %+v, want %d for %v: %s", c.line, a, a.Error, c.code, c.id, c.want)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/clitest"
 	"infill/cmd/infill/internal/terminal"
 	"infill/internal/modelstest"
 	"infill/lm"
@@ -33,7 +34,7 @@ func TestModelScripts(t *testing.T) {
 	type serverKey struct{}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "models"),
-		UpdateScripts:       *update,
+		UpdateScripts:       *clitest.Update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
@@ -120,7 +121,7 @@ func TestPullProgress(t *testing.T) {
 			t.Setenv("HF_TOKEN", s.Token)
 			t.Setenv(models.CacheVariable, t.TempDir())
 			code, stdout, stderr := runModels(t, c.terminal, append([]string{"models", "pull", "org/tiny"}, c.args...)...)
-			if code != exitDone {
+			if code != cli.ExitDone {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			if shown := strings.Contains(stderr, "model.safetensors") && strings.Contains(stderr, "%"); shown != c.shown {
@@ -139,38 +140,11 @@ func TestPullProgress(t *testing.T) {
 	}
 }
 
-// Waits and conversions are told in lines of their own, on a terminal.
-func TestTransferTellsOfWaits(t *testing.T) {
-	var out bytes.Buffer
-	for _, onTerminal := range []bool{true, false} {
-		out.Reset()
-		bar := newTransfer(&terminal.Streams{Err: &out, ErrTerminal: onTerminal}, false)
-		bar.Waiting(fmt.Errorf("the hub answers 429\nToo Many Requests"), 2*time.Second)
-		bar.Begin(1, 0, 1000)
-		bar.File("vocab.txt")
-		bar.Waiting(fmt.Errorf("the connection went silent"), 1500*time.Millisecond)
-		bar.Converting()
-		bar.clear()
-		if !onTerminal {
-			if out.Len() != 0 {
-				t.Errorf("in a pipe: %q", out.String())
-			}
-			continue
-		}
-		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n", "\rinfill: the connection went silent; next try in 1.5s\n",
-			"\rinfill: converting the weights of torch.save to safetensors\n"} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("no %q in %q", want, out.String())
-			}
-		}
-	}
-}
-
 func TestModelsJSON(t *testing.T) {
 	t.Setenv(models.CacheVariable, t.TempDir())
 	code, stdout, stderr := runModels(t, false, "models", "list", "--format", "json")
 	var list []map[string]any
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitDone || stderr != "" {
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != cli.ExitDone || stderr != "" {
 		t.Fatalf("%v, exit code %d: %q %q", err, code, stdout, stderr)
 	}
 	if len(list) != 1 || list[0]["name"] != "small-uncased" || list[0]["built_in"] != true || list[0]["size"].(float64) < 1e7 {
@@ -197,14 +171,6 @@ func TestModelCompletion(t *testing.T) {
 	_, stdout, _ := runModels(t, false, "__complete", "models", "show", "")
 	if lines := strings.Split(stdout, "\n"); !slices.Contains(lines, "small-uncased") || !slices.Contains(lines, ":4") {
 		t.Errorf("completion %q", stdout)
-	}
-}
-
-func TestBytesText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 22_970_996: "23.0 MB", 1_340_000_000: "1.34 GB"} {
-		if got := bytesText(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
 	}
 }
 

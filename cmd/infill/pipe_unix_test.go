@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/models"
 )
 
@@ -66,10 +67,10 @@ func TestNamedPipes(t *testing.T) {
 				}
 				var exit *exec.ExitError
 				if refused != "" {
-					if !errors.As(err, &exit) || exit.ExitCode() != exitUsage && exit.ExitCode() != exitFailed || !strings.Contains(stderr.String(), refused) {
+					if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitUsage && exit.ExitCode() != cli.ExitFailed || !strings.Contains(stderr.String(), refused) {
 						t.Errorf("%v, %s; want %q", err, &stderr, refused)
 					}
-				} else if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || stderr.String() != "infill: interrupted\n" {
+				} else if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitInterrupted || stderr.String() != "infill: interrupted\n" {
 					t.Errorf("%v, %s; want interrupted", err, &stderr)
 				}
 			})

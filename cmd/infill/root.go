@@ -13,14 +13,27 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/data"
+	"infill/cmd/infill/internal/doctor"
+	"infill/cmd/infill/internal/eval"
+	"infill/cmd/infill/internal/fill"
+	"infill/cmd/infill/internal/metrics"
+	"infill/cmd/infill/internal/models"
+	"infill/cmd/infill/internal/run"
+	"infill/cmd/infill/internal/score"
+	"infill/cmd/infill/internal/serve"
+	"infill/cmd/infill/internal/setup"
 	"infill/cmd/infill/internal/terminal"
+	"infill/cmd/infill/internal/tui"
+	"infill/cmd/infill/internal/version"
 )
 
 // Main runs the program on the given streams and arguments, the program's name
 // not among them, and returns its exit code. Interrupt, termination and
 // hangup signals cancel it.
 func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
-	ctx, stop := signal.NotifyContext(ctx, stops()...)
+	ctx, stop := signal.NotifyContext(ctx, cli.Stops()...)
 	defer stop()
 	// A second signal ends the process at once, should the first be without effect.
 	defer context.AfterFunc(ctx, stop)()
@@ -31,7 +44,7 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 	defer signal.Stop(pipe)
 
 	s := *streams
-	out := &output{Writer: streams.Out}
+	out := &cli.Output{Writer: streams.Out}
 	s.Out = out
 	root := newRoot(&s)
 	root.SetArgs(args)
@@ -40,9 +53,9 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 		err = root.ExecuteContext(ctx)
 	}
 	if err == nil {
-		err = out.err
+		err = out.Err
 	}
-	return report(s.Err, err)
+	return cli.Report(s.Err, err)
 }
 
 // unknownCommand refuses what is no command of a group: cobra would print the
@@ -55,26 +68,26 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	if cmd.Runnable() && !slices.Contains(rest, "--help") && !slices.Contains(rest, "-h") {
 		return nil // an argument
 	}
-	return &usageError{fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0]), "see " + cmd.CommandPath() + " --help"}
+	return &cli.UsageError{Err: fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0]), Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
 // newRoot makes the whole tree of commands. The root itself fills templates.
 func newRoot(s *terminal.Streams) *cobra.Command {
-	root := newCmdFill(s, fillRun)
+	root := fill.NewCmd(s, fill.Run)
 	root.AddCommand(
-		newCmdRun(s, runRun),
-		newCmdAugment(s, augmentRun),
-		newCmdScore(s, scoreRun),
-		newCmdMetrics(s),
-		newCmdEval(s),
-		newCmdData(s),
-		newCmdModels(s),
-		newCmdSetup(s, setupRun),
-		newCmdDoctor(s, doctorRun),
-		newCmdVersion(s, versionRun),
-		newCmdTUI(s, tuiRun),
-		newCmdServe(s, serveRun),
-		newCmdMCP(s, mcpRun),
+		run.NewCmd(s, run.Run),
+		run.NewCmdAugment(s, run.RunAugment),
+		score.NewCmd(s, score.Run),
+		metrics.NewCmd(s),
+		eval.NewCmd(s),
+		data.NewCmd(s),
+		models.NewCmd(s),
+		setup.NewCmd(s, setup.Run),
+		doctor.NewCmd(s, doctor.Run),
+		version.NewCmd(s, version.Run),
+		tui.NewCmd(s, tui.Run),
+		serve.NewCmd(s, serve.Run),
+		serve.NewCmdMCP(s, serve.RunMCP),
 	)
 	for _, topic := range helpTopics() {
 		root.AddCommand(topic)
@@ -84,32 +97,18 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetErr(s.Err)
 	// Errors are printed by report alone.
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd.CommandPath(), meantFlag(cmd, err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return cli.FlagError(cmd.CommandPath(), cli.MeantFlag(cmd, err))
+	})
 	root.SetUsageTemplate(usageTemplate(root, s.Width))
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(newCmdHelp())
-	root.Version = versionLine()
+	root.Version = version.Line()
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
 
-// groupOf is the annotation of a flag that names its group in the help.
-const groupOf = "infill_group"
-
 func init() { cobra.AddTemplateFunc("groupedFlags", groupedFlags) }
-
-// group puts flags into groups of the help, which come in the order given. A group is
-// its title and the names of its flags.
-func group(cmd *cobra.Command, groups ...[]string) {
-	for i, group := range groups {
-		for _, name := range group[1:] {
-			// An error is a flag that does not exist: a slip in the program, as in complete.
-			if err := cmd.Flags().SetAnnotation(name, groupOf, []string{strconv.Itoa(i), group[0]}); err != nil {
-				panic(err)
-			}
-		}
-	}
-}
 
 // groupedFlags writes the flags below the titles of their groups; those of none, and
 // commands without groups, come as "Flags".
@@ -119,7 +118,7 @@ func groupedFlags(cmd *cobra.Command, width int) string {
 	ungrouped := pflag.NewFlagSet("", pflag.ContinueOnError)
 	ungrouped.SortFlags = cmd.Flags().SortFlags
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-		in := flag.Annotations[groupOf]
+		in := flag.Annotations[cli.GroupOf]
 		if in == nil {
 			ungrouped.AddFlag(flag)
 			return

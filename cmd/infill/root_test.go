@@ -17,14 +17,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/term"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
+	"infill/cmd/infill/internal/version"
 	"infill/models"
+	"infill/tokenize"
 )
 
 // process is a running `infill`: signals and pipes need a real one.
@@ -120,7 +125,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, stderr := p.end(t)
-			if code != exitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") || strings.Contains(stderr, "goroutine") {
+			if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") || strings.Contains(stderr, "goroutine") {
 				t.Errorf("exit code %d, standard error %q", code, stderr)
 			}
 		})
@@ -137,7 +142,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stderr := p.end(t)
-		if code != exitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") || len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
+		if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") || len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
 			t.Errorf("exit code %d, standard error %q, output %s", code, stderr, out)
 		}
 	})
@@ -155,7 +160,7 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stderr := p.end(t)
-		if code != exitInterrupted || stderr != "infill: interrupted\n" {
+		if code != cli.ExitInterrupted || stderr != "infill: interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", code, stderr)
 		}
 	})
@@ -179,7 +184,7 @@ func TestClosedOutput(t *testing.T) {
 	if err := p.stdout.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, stderr := p.end(t); code != exitDone || stderr != "" {
+	if code, stderr := p.end(t); code != cli.ExitDone || stderr != "" {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 }
@@ -201,10 +206,10 @@ func TestNoOutput(t *testing.T) {
 	}
 	const want = "infill: write the result: standard output is closed; send the result to a file or a pipe\n"
 	for _, line := range []string{"infill -q --seed 1 'he had [MASK] me'", "infill -q --seed 1 --format json 'he had [MASK] me'", "infill score 'he had told me'", "infill version", "infill --help", "infill models list"} {
-		if code, stderr := shell(line + " >&-"); code != exitFailed || !strings.HasSuffix(stderr, want) {
+		if code, stderr := shell(line + " >&-"); code != cli.ExitFailed || !strings.HasSuffix(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
-		if code, stderr := shell(line + " >/dev/null"); code != exitDone {
+		if code, stderr := shell(line + " >/dev/null"); code != cli.ExitDone {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}
@@ -212,7 +217,7 @@ func TestNoOutput(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in.txt"), []byte("he had [MASK] me\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, stderr := shell("cd " + dir + " && infill run in.txt -o out.txt >&-"); code != exitDone {
+	if code, stderr := shell("cd " + dir + " && infill run in.txt -o out.txt >&-"); code != cli.ExitDone {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
@@ -278,8 +283,8 @@ func until(r io.Reader, mark string) string {
 func TestSilentTerminal(t *testing.T) {
 	const typed = "echo done\n"
 	for want, args := range map[string][]string{
-		versionLine() + "\n": {"version"},
-		"he had ":            {"--seed", "7", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
+		version.Line() + "\n": {"version"},
+		"he had ":             {"--seed", "7", "-n", "2", "--steps", "2", "-k", "1", "he had [MASK] me"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			shown, left := silent(t, typed, args...)
@@ -315,12 +320,83 @@ func TestUnknownCommands(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, strings.Fields(line))
-		if code != exitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
+		if code != cli.ExitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
 			t.Errorf("%s: exit code %d, %q, %q", line, code, out.String(), errs.String())
 		}
 	}
 	var out strings.Builder
 	if code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, []string{"__complete", "help", ""}); code != 0 || strings.Contains(out.String(), "__complete") || !strings.Contains(out.String(), "templates") {
 		t.Errorf("exit code %d, %s", code, out.String())
+	}
+}
+
+// TestBadInput is the list of issue 2 as far as it concerns texts: one line, exit
+// code 2, nothing on standard output, and onnxruntime never looked for.
+func TestBadInput(t *testing.T) {
+	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
+	tests := []struct{ name, template, want string }{
+		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] where a word is wanted\n"},
+		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted\n"},
+		{"only slots", "[MASK] [MASK]", "infill: nothing but blanks in the template: add at least one word around them\n"},
+		{"empty", "", "infill: no text: the text is empty or only white space\n"},
+		{"blank", " \t\n", "infill: no text: the text is empty or only white space\n"},
+		{"too long", strings.Repeat("the ", 300000) + "[MASK]", "infill: text too long: 1200006 bytes, at most 1048576 are taken; give one chapter at a time\n"},
+		{"a megabyte", strings.Repeat("a", 1<<20) + " [MASK]", fmt.Sprintf("infill: text too long: 1048583 bytes, at most %d are taken; give one chapter at a time\n", tokenize.MaxText)},
+		{"invalid UTF-8", "he \xff [MASK]", "infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
+		{"control character", "he \x1b[2J [MASK]", "infill: control character in the text at byte offset 3: U+001B; take it out\n"},
+		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000; take it out\n"},
+		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by the program where the model needs it; take it out\n"},
+		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by the program where the model needs it; take it out\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := call(t, strings.NewReader(""), test.template)
+			if code != cli.ExitUsage || stdout != "" {
+				t.Errorf("exit code %d, want 2; standard output %q", code, stdout)
+			}
+			if diff := cmp.Diff(test.want, stderr); diff != "" {
+				t.Error(diff)
+			}
+			// With another one: nothing is printed although the first is fine.
+			code, stdout, stderr = call(t, strings.NewReader(""), "he had [MASK] me", test.template)
+			if code != cli.ExitUsage || stdout != "" || stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
+				t.Errorf("as the second: exit code %d, standard output %q, error %q", code, stdout, stderr)
+			}
+			// On standard input, where a line cannot hold a line end: reported with its number.
+			if strings.Contains(test.template, "\n") || test.template == "" {
+				return
+			}
+			code, stdout, stderr = call(t, strings.NewReader(test.template+"\n"))
+			if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("on standard input: exit code %d, standard output %q, error %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestNoTemplate: a terminal is not waited for.
+func TestNoTemplate(t *testing.T) {
+	for _, args := range [][]string{{}, {"score"}} {
+		var out, err bytes.Buffer
+		streams := &terminal.Streams{In: iotest.ErrReader(errors.New("must not be read")), Out: &out, Err: &err, InTerminal: true}
+		if code := Main(t.Context(), streams, args); code != cli.ExitUsage || out.Len() > 0 || strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
+			t.Errorf("%v: exit code %d, standard output %q, error %q", args, code, &out, &err)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if code, out, errs := call(t, nil, "version"); code != cli.ExitDone || out != version.Line()+"\n" || errs != "" {
+		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
+	}
+}
+
+// What would have a terminal write in another order is shown as an escape to people alone.
+func TestReorderingPrinted(t *testing.T) {
+	for format, want := range map[string]string{"text": `\u202e`, "json": "\u202e", "csv": "\u202e"} {
+		code, stdout, stderr := call(t, strings.NewReader(""), "--seed", "1", "-k", "1", "--format", format, "he had \u202e [MASK] me")
+		if code != 0 || !strings.Contains(stdout, want) || format == "text" && strings.Contains(stdout, "\u202e") {
+			t.Errorf("%s: exit code %d, %q, %q", format, code, stdout, stderr)
+		}
 	}
 }

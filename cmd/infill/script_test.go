@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -70,3 +71,23 @@ func compare(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s and %s, their timing apart: equal is %t\n%s\n%s", args[0], args[1], a == b, a, b)
 	}
 }
+
+func TestDataScripts(t *testing.T) { scripts(t, "data") }
+
+func TestDoctorScripts(t *testing.T) { scripts(t, "doctor") }
+
+func TestFillScripts(t *testing.T) {
+	scripts(t, "fill", "formats", "output", "reproducible", "samplers", "stdin", "templates", "terminal")
+}
+
+func TestMetricsScripts(t *testing.T) { scripts(t, "metrics") }
+
+func TestEvalScripts(t *testing.T) { scripts(t, "eval") }
+
+func TestRun(t *testing.T) { scripts(t, "run") }
+
+func TestAugment(t *testing.T) { scripts(t, "augment") }
+
+func TestScoreScripts(t *testing.T) { scripts(t, "score") }
+
+func TestSetupScripts(t *testing.T) { scripts(t, "library") }

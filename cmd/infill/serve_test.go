@@ -28,6 +28,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"infill/cmd/infill/internal/cli"
 	"infill/internal/modelstest"
 	"infill/lm"
 	"infill/models"
@@ -192,7 +193,7 @@ func TestServeRefuses(t *testing.T) {
 		"serve --max-time 0s":                          "0 or less",
 		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
 	} {
-		if code, out, err := run(t, strings.NewReader(""), strings.Fields(line)...); code != exitUsage || out != "" || !strings.Contains(err, want) {
+		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != cli.ExitUsage || out != "" || !strings.Contains(err, want) {
 			t.Errorf("%s: %d %s %s", line, code, out, err)
 		}
 	}

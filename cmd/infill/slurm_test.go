@@ -100,21 +100,26 @@ func sentences(count int) []byte {
 func killTask(t *testing.T, out string) int {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		journals, err := filepath.Glob(filepath.Join(out+".parts", "*.journal"))
+		journals, err := filepath.Glob(filepath.Join(out+".parts", "*", "records.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range journals {
-			if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			part := filepath.Dir(path)
+			working := func() bool {
+				_, err := os.Stat(filepath.Join(part, "end.json"))
+				return err != nil
+			}
+			if info, err := os.Stat(path); err != nil || info.Size() == 0 || !working() {
 				continue
 			}
-			number, err := strconv.Atoi(filepath.Base(path)[:5])
+			number, err := strconv.Atoi(filepath.Base(part)[:5])
 			if err != nil {
 				t.Fatal(err)
 			}
 			if pid := taskOf(out, number); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
 				time.Sleep(200 * time.Millisecond)
-				if _, err := os.Stat(path); err == nil {
+				if working() {
 					t.Logf("killed part %d, process %d", number, pid)
 					return number
 				}

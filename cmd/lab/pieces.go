@@ -133,7 +133,11 @@ func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler)
 		}
 	}
 	for n := 1; n <= mostPieces; n++ {
-		logp, err := f.LogConditionals(ctx, template(fmt.Sprintf("[MASK:%d]", n)), nil)
+		read, err := f.Template(template(fmt.Sprintf("[MASK:%d]", n)))
+		if err != nil {
+			return err
+		}
+		logp, err := f.LogConditionals(ctx, read, nil)
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -61,7 +62,7 @@ type Augment struct {
 	Computing map[string]string // as in Fill
 }
 
-var _ Work = (*Augment)(nil)
+var _ work = (*Augment)(nil)
 
 // AugmentOptions returns how a variant is drawn: word by word in a random order, each from
 // the model with those drawn before it in their places, at a cost of about two rows a word.
@@ -76,14 +77,12 @@ func AugmentOptions() infill.Options {
 // attempts is how many draws a variant may take until it keeps the rules.
 const attempts = 8
 
-// Column implements Work.
-func (a *Augment) Column() string { return a.Key }
+func (a *Augment) column() string                     { return a.Key }
+func (a *Augment) aligned() bool                      { return false }
+func (a *Augment) lines(row Object) ([]Object, error) { return []Object{row}, nil }
+func (a *Augment) plain(row Object) string            { return oneLine(text(row.Get(a.Key))) }
 
-// Layout implements Work.
-func (a *Augment) Layout() Layout { return Layout{Text: a.Key} }
-
-// Settings implements Work.
-func (a *Augment) Settings() map[string]string {
+func (a *Augment) settings() map[string]string {
 	s := settings(a.Filler, &a.Options)
 	s["work"], s["column"] = "augment", a.Key
 	s["variants"], s["rate"], s["blanks"] = strconv.Itoa(a.Variants), fmt.Sprint(a.Rate), strconv.Itoa(a.Blanks)
@@ -98,8 +97,7 @@ func (a *Augment) Settings() map[string]string {
 	return s
 }
 
-// Environment implements Work.
-func (a *Augment) Environment() map[string]string { return environment(a.Filler) }
+func (a *Augment) environment() map[string]string { return environment(a.Filler) }
 
 // Check says in one line what is wrong with the settings, as an *infill.OptionError.
 func (a *Augment) Check() error {
@@ -121,7 +119,7 @@ func (a *Augment) Check() error {
 	return a.Options.Validate()
 }
 
-// Do implements Work: a row for each variant, with its text in the place of the record's,
+// Do makes a row for each variant, with its text in the place of the record's,
 // and behind all columns variant, original, masked, fills and log_likelihood.
 func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	text, err := textOf(r, a.Key)
@@ -149,16 +147,16 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	var rows []Object
 	row := func(number int, variant string, masked, fills []string, u *float64) error {
 		o := slices.Clone(r.Object)
-		o[slices.IndexFunc(o, func(f Field) bool { return f.Key == a.Key })].Value = quoted(variant)
+		o[slices.IndexFunc(o, func(f Field) bool { return f.Key == a.Key })].Value = object.Quote(variant)
 		for _, field := range []struct {
 			key   string
 			value any
 		}{{"variant", number}, {"original", text}, {"masked", masked}, {"fills", fills}, {"log_likelihood", u}} {
-			value, err := encoded(field.value)
+			value, err := object.Encode(field.value)
 			if err != nil {
 				return err
 			}
-			o = append(o, Field{field.key, value})
+			o = append(o, Field{Key: field.key, Value: value})
 		}
 		rows = append(rows, o)
 		return nil
@@ -171,7 +169,7 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	seen := map[string]bool{text: a.Distinct}
 	made := 0
 	for v := 1; v <= a.Variants; v++ {
-		random := stream(a.Options.Seed, r.Number, v)
+		random := variantRandom(a.Options.Seed, r.Number, v)
 		for range attempts {
 			fill, masked, err := a.draw(ctx, random, text, words, eligible)
 			if err != nil {
@@ -194,8 +192,8 @@ func (a *Augment) Do(ctx context.Context, r Record) ([]Object, error) {
 	return rows, nil
 }
 
-// stream is the random stream of a variant.
-func stream(seed uint64, record int64, variant int) *rand.Rand {
+// variantRandom is the random stream of a variant.
+func variantRandom(seed uint64, record int64, variant int) *rand.Rand {
 	var b bytes.Buffer
 	for _, n := range []uint64{seed, uint64(record), uint64(variant)} {
 		b.Write(binary.LittleEndian.AppendUint64(nil, n))
@@ -223,20 +221,24 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	if o.Seed = random.Uint64(); a.NotOriginal {
 		o.Ban = append(slices.Clone(o.Ban), masked...)
 	}
-	read, err := a.Filler.Template(template.String())
+	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o})
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(read.Blanks) != len(masked) {
+	if plan.Slots() != len(masked) {
 		return nil, nil, reject("the text holds a blank itself: fill it with infill run first")
 	}
-	result, err := a.Filler.Fill(ctx, template.String(), o, nil)
+	result, err := plan.Fill(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	fill := &result.Fills[0]
 	if a.MinProbability > 0 {
-		logp, err := a.Filler.LogConditionals(ctx, template.String(), fill.TokenIDs)
+		read, err := a.Filler.Template(template.String())
+		if err != nil {
+			return nil, nil, err
+		}
+		logp, err := a.Filler.LogConditionals(ctx, read, fill.TokenIDs)
 		if err != nil {
 			return nil, nil, err
 		}

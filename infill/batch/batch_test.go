@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,23 +24,43 @@ import (
 	"pgregory.net/rapid"
 
 	"infill/infill"
+	"infill/internal/journal"
 	"infill/internal/modelstest"
+	"infill/internal/object"
 )
 
 // shout is a work that needs no model: two lines in capitals for each text.
 type shout struct {
-	settings    map[string]string
-	environment map[string]string
-	pause       time.Duration // at most, of each record
+	set       map[string]string
+	computing map[string]string
+	pause     time.Duration // at most, of each record
 }
 
-var _ Work = (*shout)(nil)
+var _ work = (*shout)(nil)
 
-func (w *shout) Settings() map[string]string    { return w.settings }
-func (w *shout) Environment() map[string]string { return w.environment }
-func (w *shout) Column() string                 { return "text" }
-func (w *shout) Layout() Layout {
-	return Layout{Explode: "samples", Fields: []string{"rank", "loud", "share"}, Text: "loud", Aligned: true}
+func (w *shout) settings() map[string]string    { return w.set }
+func (w *shout) environment() map[string]string { return w.computing }
+func (w *shout) column() string                 { return "text" }
+func (w *shout) aligned() bool                  { return true }
+
+func (w *shout) lines(row Object) (lines []Object, err error) {
+	if err := json.Unmarshal(row.Get("samples"), &lines); err != nil {
+		return nil, err
+	}
+	base := beside(row, func(name string) bool { return slices.Contains([]string{"rank", "loud", "share"}, name) })
+	base = slices.DeleteFunc(base, func(f Field) bool { return f.Key == "samples" })
+	for i, line := range lines {
+		lines[i] = append(slices.Clip(base), line...)
+	}
+	return lines, nil
+}
+
+func (w *shout) plain(row Object) string {
+	lines, err := w.lines(row)
+	if err != nil {
+		return err.Error()
+	}
+	return oneLine(text(lines[0].Get("loud")))
 }
 
 func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
@@ -58,11 +79,11 @@ func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 		}
 	}
 	loud := strings.ToUpper(text)
-	samples, err := encoded([]Object{
-		{{"rank", json.RawMessage("1")}, {"loud", quoted(loud)}, {"share", json.RawMessage("0.5")}},
-		{{"rank", json.RawMessage("2")}, {"loud", quoted(loud + "!")}, {"share", json.RawMessage("1")}},
+	samples, err := object.Encode([]Object{
+		{{Key: "rank", Value: json.RawMessage("1")}, {Key: "loud", Value: object.Quote(loud)}, {Key: "share", Value: json.RawMessage("0.5")}},
+		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")}, {Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []Object{append(r.Object, Field{"n", json.RawMessage(strconv.FormatInt(r.Number, 10))}, Field{"samples", samples})}, err
+	return []Object{append(r.Object, Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))}, Field{Key: "samples", Value: samples})}, err
 }
 
 func put(t testing.TB, dir, name, content string) string {
@@ -145,14 +166,14 @@ func TestSameBytes(t *testing.T) {
 				var want [3]string
 				for _, parts := range []int{0, 1, 3, 11} {
 					out := filepath.Join(dir, fmt.Sprint("out", parts, ".", form))
-					job := Job{Input: in, Output: File{Path: out}, Work: &shout{settings: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
+					job := Job{Input: in, Output: File{Path: out}, Work: &shout{set: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
 					if parts == 0 {
 						if _, err := Run(t.Context(), job); err != nil {
 							t.Fatal(err)
 						}
 					}
 					for i := range parts {
-						job.Shard = Shard{parts - i, parts}
+						job.Shard = Shard{Index: parts - i, Count: parts}
 						if _, err := Run(t.Context(), job); err != nil {
 							t.Fatal(err)
 						}
@@ -210,7 +231,7 @@ func TestForms(t *testing.T) {
 {"line":4,"error":"the line is not JSON: unexpected end of JSON input at byte 1","input":"{"}
 {"line":6,"error":"the line is not valid UTF-8","input":"{\"text\":\"caf` + "\ufffd" + `\"}"}
 {"line":8,"error":"the line is not a JSON object","input":"[\"text\"]"}
-{"line":9,"error":"\"text\" is not a string","input":"{\"text\":7}"}
+{"line":9,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"text\":7}"}
 `},
 		"csv": {"in.csv", "o.csv", `id,text,n,rank,loud,share
 1,the kettle sang,1,1,THE KETTLE SANG,0.5
@@ -241,7 +262,7 @@ LINES, AND ""QUOTES""!",1
 `},
 		"parquet": {"in.parquet", "o.jsonl", `{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
 `, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
-{"row":4,"error":"\"text\" is not a string","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
+{"row":4,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
 {"row":6,"error":"the text is wrong","input":"{\"id\":5,\"text\":\"row 5 wrong\",\"mark\":1.25}"}
 `},
 	} {
@@ -283,16 +304,18 @@ func TestParquetKeepsKinds(t *testing.T) {
 		t.Error(diff, file.NumRows())
 	}
 	path := put(t, t.TempDir(), "o.parquet", got)
-	table, err := openTable(path, 2)
+	table, err := openTable(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer table.close()
-	r, err := table.next()
-	if err != nil {
-		t.Fatal(err)
+	var r Record
+	for i := range 3 {
+		if r, err = table.next(i == 2); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := string(r.Object.append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
+	if got := string(r.Object.Append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
 		t.Error(got)
 	}
 }
@@ -313,12 +336,12 @@ mine,7,8,a,"{""page"":1}",1,2,A!,1
 // TestFillKeys: every key that a fill can have is known.
 func TestFillKeys(t *testing.T) {
 	number, rate := 1.0, [2]float64{}
-	text, err := encoded(infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1, FrequencyStandardError: &number, FrequencyInterval: &rate,
+	text, err := object.Encode(infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1, FrequencyStandardError: &number, FrequencyInterval: &rate,
 		SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill, err := ParseObject(text)
+	fill, err := object.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +349,51 @@ func TestFillKeys(t *testing.T) {
 	for _, f := range fill {
 		keys = append(keys, f.Key)
 	}
-	if diff := cmp.Diff(keys, fillKeys()); diff != "" {
+	if diff := cmp.Diff(keys, fillKeys); diff != "" {
+		t.Error(diff)
+	}
+	for _, key := range ofChains {
+		if !slices.Contains(keys, key) {
+			t.Errorf("a fill has no %q", key)
+		}
+	}
+}
+
+// TestFillLines: the columns of a table, and that one of the user has another name only where it clashes.
+func TestFillLines(t *testing.T) {
+	row, err := object.Parse([]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
+		`{"rank":1,"text":"a b c","fills":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sampler, want := range map[string]string{
+		infill.Auto: `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","count":5,"input_text":"mine","id":1}`,
+		"gibbs":     `{"rank":1,"text":"a b c","blank_1":"b","blank_2":"c","probability":0.5,"log_likelihood":-1,"token_ids":[7,8],"template":"a [MASK] [MASK]","method":"search","input_count":5,"input_text":"mine","id":1}`,
+	} {
+		f := &Fill{Options: infill.DefaultOptions()}
+		f.Options.Sampler = sampler
+		lines, err := f.lines(row)
+		if err != nil || len(lines) != 1 {
+			t.Fatal(lines, err)
+		}
+		if diff := cmp.Diff(want, string(lines[0].Append(nil))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestBlankColumns: the columns of blanks stand together, also those that come late.
+func TestBlankColumns(t *testing.T) {
+	parts := []finished{{state: state{Columns: []column{{Name: "text", First: 1}, {Name: "blank_1", First: 1}, {Name: "id", First: 1}, {Name: "blank_3", First: 5}}}},
+		{state: state{Columns: []column{{Name: "text", First: 2}, {Name: "blank_1", First: 2}, {Name: "blank_2", First: 2}, {Name: "id", First: 2}}}}}
+	var names []string
+	for _, c := range columnsOf(parts) {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"text", "blank_1", "blank_2", "blank_3", "id"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]int{{0, 1, 4, 3}, {0, 1, 2, 4}}, [][]int{parts[0].columns, parts[1].columns}); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -342,7 +409,6 @@ func TestSplitting(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSplitter(bytes.NewReader(b.Bytes()), CSV)
-		var size int64
 		for i, want := range records {
 			r, err := s.next()
 			if err != nil {
@@ -352,10 +418,9 @@ func TestSplitting(t *testing.T) {
 			if err != nil || !cmp.Equal(got, want) {
 				t.Fatalf("record %d: %q, %v; want %q", i, got, err, want)
 			}
-			size += r.size
 		}
-		if size != int64(b.Len()) {
-			t.Fatalf("%d bytes of %d", size, b.Len())
+		if s.offset != int64(b.Len()) {
+			t.Fatalf("%d bytes of %d", s.offset, b.Len())
 		}
 	})
 }
@@ -380,7 +445,7 @@ func TestMain(m *testing.M) {
 
 func killedJob(dir string) Job {
 	return Job{Input: File{Path: filepath.Join(dir, "many.jsonl")}, Output: File{Path: filepath.Join(dir, "out.csv")},
-		Work: &shout{environment: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4, Resume: true}
+		Work: &shout{computing: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4, Resume: true}
 }
 
 // TestKilled: processes that end by SIGKILL at any moment, over and over, come to the
@@ -399,7 +464,7 @@ func TestKilled(t *testing.T) {
 			}
 			kills, torn := 0, 0
 			for part := range max(1, parts) {
-				shard, err := json.Marshal(Shard{part + min(1, parts), parts})
+				shard, err := json.Marshal(Shard{Index: part + min(1, parts), Count: parts})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -424,7 +489,7 @@ func TestKilled(t *testing.T) {
 						kills++
 						<-done
 						// Half a line, as a machine that fails leaves it.
-						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*.journal")); len(journals) > 0 && random.IntN(2) == 0 {
+						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*", recordsFile)); len(journals) > 0 && random.IntN(2) == 0 {
 							content := get(t, journals[0])
 							put(t, filepath.Dir(journals[0]), filepath.Base(journals[0]), content+`{"n":7,"rows":[{"te`)
 							torn++
@@ -484,6 +549,13 @@ func TestRefuses(t *testing.T) {
 		"no parquet":           {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
 		"strict":               {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
 		"packed twice":         {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
+		"earlier version": {"in.txt", "a\n", "o.txt", func(j *Job) {
+			dir := journal.PartsOf(j.Output.Path)
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			put(t, dir, "plan.json", "{}")
+		}, "is a run of an earlier version of this program: go on with that, or remove the folder"},
 		"output there": {"in.txt", "a\n", "o.txt", func(j *Job) { put(t, filepath.Dir(j.Output.Path), "o.txt", "b\n") },
 			"is there already, of something else: choose another name, or --overwrite"},
 		"input as output":           {"in.txt", "a\n", "in.txt", nil, "in.txt would be replaced, and is the input: choose another output"},
@@ -525,12 +597,12 @@ func interrupted(t *testing.T) (dir string, job Job) {
 	dir = t.TempDir()
 	put(t, dir, "many.jsonl", inputs(t)["many.jsonl"])
 	job = killedJob(dir)
-	job.Shard = Shard{1, 2}
+	job.Shard = Shard{Index: 1, Count: 2}
 	if _, err := Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	job.Shard = Shard{2, 2}
+	job.Shard = Shard{Index: 2, Count: 2}
 	job.Observe = func(p Progress) {
 		if p.Done > 20 {
 			cancel()
@@ -551,9 +623,9 @@ func TestRefusesOthers(t *testing.T) {
 		want   string
 	}{
 		"no --resume":    {func(t *testing.T, _ string, j *Job) { j.Resume = false }, "is a run that was not finished: --resume goes on with it"},
-		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).settings = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
-		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{2, 3} }, "number of parts: 2 there, 3 now"},
-		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).environment = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
+		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).set = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
+		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} }, "number of parts: 2 there, 3 now"},
+		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).computing = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
 		"longer input": {func(t *testing.T, dir string, j *Job) {
 			put(t, dir, "many.jsonl", get(t, j.Input.Path)+"{}\n")
 		}, "bytes of the input"},
@@ -561,16 +633,16 @@ func TestRefusesOthers(t *testing.T) {
 			put(t, dir, "many.jsonl", strings.Replace(get(t, j.Input.Path), `"w w w`, `"w x w`, -1))
 		}, "has changed since the run began"},
 		"changed journal": {func(t *testing.T, dir string, j *Job) {
-			path := filepath.Join(parts(dir), "00002-of-00002.journal")
+			path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
 			content := get(t, path)
-			put(t, parts(dir), filepath.Base(path), strings.Replace(content, "\n", "\nx\n", 1))
+			put(t, filepath.Dir(path), recordsFile, strings.Replace(content, "\n", "\nx\n", 1))
 		}, "is no line of a run: the file was changed by something else"},
 		"at work": {func(t *testing.T, dir string, j *Job) {
-			p, err := openPart(parts(dir), j.Shard)
+			lock, err := journal.Lock(journal.PartOf(j.Output.Path, j.Shard), "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { p.close() })
+			t.Cleanup(func() { lock.Unlock() })
 		}, "another process is at work at part 2/2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -594,13 +666,18 @@ func TestRefusesOthers(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(parts(dir), "00002-of-00002.jsonl")
+		path := filepath.Join(parts(dir), "00002-of-00002", recordsFile)
 		whole := get(t, path)
-		put(t, parts(dir), filepath.Base(path), strings.Replace(whole, "W W", "W V", 1))
-		merge("00002-of-00002.jsonl is damaged (its SHA-256 is not what its last line says): remove it, and run the part again")
-		put(t, parts(dir), filepath.Base(path), whole[:len(whole)-9])
-		merge("is damaged (it has no end)")
-		put(t, parts(dir), filepath.Base(path), whole)
+		for wrong, changed := range map[string]string{
+			"its SHA-256 is not what end.json says": strings.Replace(whole, "W W", "W V", 1),
+			"it has no record 300":                  whole[:len(whole)-9],
+			"line 2 is not that of record 2":        strings.Replace(whole, "\n", "\n{\n", 1),
+			"lines after its end":                   whole + "{}\n",
+		} {
+			put(t, filepath.Dir(path), recordsFile, changed)
+			merge("00002-of-00002 is damaged (" + wrong + "): remove it, and run the part again")
+		}
+		put(t, filepath.Dir(path), recordsFile, whole)
 		// Doing a finished part again is free.
 		if s, err := Run(t.Context(), job); err != nil || !s.Already {
 			t.Error(s, err)
@@ -660,11 +737,11 @@ func TestDone(t *testing.T) {
 		// output is the old one.
 		whole := job
 		whole.Output.Path = filepath.Join(dir, "other.csv")
-		whole.Shard = Shard{1, 1}
+		whole.Shard = Shard{Index: 1, Count: 1}
 		if _, err := Run(t.Context(), whole); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(partsDir(whole.Output.Path), partsDir(job.Output.Path)); err != nil {
+		if err := os.Rename(journal.PartsOf(whole.Output.Path), journal.PartsOf(job.Output.Path)); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, filepath.Base(job.Output.Path), "what was there before")
@@ -674,7 +751,7 @@ func TestDone(t *testing.T) {
 		if get(t, job.Output.Path) != want {
 			t.Error("the old output is still there")
 		}
-		if _, err := os.Stat(partsDir(job.Output.Path)); err == nil {
+		if _, err := os.Stat(journal.PartsOf(job.Output.Path)); err == nil {
 			t.Error("the parts are still there")
 		}
 	})
@@ -683,12 +760,12 @@ func TestDone(t *testing.T) {
 			Text string `parquet:"text"`
 		}
 		dir := t.TempDir()
-		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{1, 2}, Resume: true}
+		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{Index: 1, Count: 2}, Resume: true}
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, "in.parquet", parquetOf(t, row{"c"}, row{"d"}))
-		job.Shard = Shard{2, 2}
+		job.Shard = Shard{Index: 2, Count: 2}
 		refused(t, job, "SHA-256 of the input")
 	})
 	t.Run("merged twice at once", func(t *testing.T) {
@@ -696,7 +773,7 @@ func TestDone(t *testing.T) {
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := lockFile(filepath.Join(partsDir(filepath.Join(dir, "out.csv")), "merge.lock"), nil)
+		lock, err := journal.Lock(journal.PartsOf(filepath.Join(dir, "out.csv")), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -765,7 +842,7 @@ func TestWords(t *testing.T) {
 		a := Augment{MinSpan: rapid.IntRange(1, 3).Draw(t, "low"), MaxSpan: 3}
 		count := rapid.IntRange(0, eligible).Draw(t, "count")
 		taken := 0
-		for i, chosen := range a.choose(stream(1, 2, 3), words, count) {
+		for i, chosen := range a.choose(variantRandom(1, 2, 3), words, count) {
 			if chosen {
 				taken++
 			}

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"infill/infill"
+	"infill/internal/object"
 	"infill/tokenize"
 )
 
@@ -28,35 +31,107 @@ type Fill struct {
 	Computing map[string]string
 }
 
-var _ Work = (*Fill)(nil)
+var _ work = (*Fill)(nil)
 
-// Column implements Work.
-func (f *Fill) Column() string { return f.Key }
+func (f *Fill) column() string { return f.Key }
+func (f *Fill) aligned() bool  { return true }
 
-// Layout implements Work: a table has a line for each fill.
-func (f *Fill) Layout() Layout {
-	return Layout{Explode: "samples", Fields: fillKeys(), Apart: []string{"marginals", "stats"}, Text: "text", Aligned: true}
+func (f *Fill) settings() map[string]string {
+	s := settings(f.Filler, &f.Options)
+	s["work"], s["column"], s["keep"] = "fill", f.Key, strings.Join(f.Keep, ",")
+	maps.Copy(s, f.Computing)
+	return s
 }
 
-// fillKeys are the keys that a fill's object may have.
-func fillKeys() (keys []string) {
-	fill := reflect.TypeFor[infill.Fill]()
-	for i := range fill.NumField() {
-		key, _, _ := strings.Cut(fill.Field(i).Tag.Get("json"), ",")
-		if key != "-" {
+// keysOf are the keys of a struct as JSON.
+func keysOf[T any]() (keys []string) {
+	of := reflect.TypeFor[T]()
+	for i := range of.NumField() {
+		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "-" {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// Settings implements Work.
-func (f *Fill) Settings() map[string]string {
-	s := settings(f.Filler, &f.Options)
-	s["work"], s["column"], s["keep"] = "fill", f.Key, strings.Join(f.Keep, ",")
-	maps.Copy(s, f.Computing)
-	return s
+var (
+	resultKeys = keysOf[infill.Result]()
+	fillKeys   = keysOf[infill.Fill]()
+	// ofChains are those of a fill's keys that chains alone have.
+	ofChains = []string{"count", "frequency", "frequency_standard_error", "frequency_interval", "split_r_hat", "effective_draws", "final_count"}
+	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines, or
+	// say in another way what columns say.
+	leftOut = []string{"format", "model", "signature", "samples", "marginals", "stats", "fills", "spans"}
+)
+
+// blankColumn are the names of columns for the fills of blanks.
+var blankColumn = regexp.MustCompile(`^blank_(\d+)$`)
+
+// tabled tells whether a line of a table has a column of its own of that name.
+func (f *Fill) tabled(name string) bool {
+	return blankColumn.MatchString(name) || slices.Contains(fillKeys, name) && !slices.Contains(leftOut, name) &&
+		!(f.Options.Answers() && slices.Contains(ofChains, name))
 }
+
+// lines are one for each fill: rank and text, a column for each blank, the rest of the fill and what holds for all
+// fills, and then the columns of the user in their order.
+func (f *Fill) lines(row Object) ([]Object, error) {
+	var fills []Object
+	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil {
+		return nil, err
+	}
+	var common, users Object
+	for _, field := range row {
+		switch {
+		case !slices.Contains(resultKeys, field.Key):
+			users = append(users, field)
+		case !slices.Contains(leftOut, field.Key) && string(field.Value) != "[]":
+			common = append(common, field)
+		}
+	}
+	users = beside(users, f.tabled)
+	for i, fill := range fills {
+		var line, last Object
+		for _, field := range fill {
+			switch field.Key {
+			case "fills":
+				var words []json.RawMessage
+				if err := json.Unmarshal(field.Value, &words); err != nil {
+					return nil, err
+				}
+				for blank, word := range words {
+					line = append(line, Field{Key: fmt.Sprintf("blank_%d", blank+1), Value: word})
+				}
+			case "spans":
+			case "token_ids":
+				last = Object{field}
+			default:
+				line = append(line, field)
+			}
+		}
+		line = append(append(line, last...), common...)
+		for _, field := range users {
+			if line.Get(field.Key) != nil {
+				return nil, reject("the key %q is one of the result, as the line asks for it: rename it", field.Key)
+			}
+			line = append(line, field)
+		}
+		fills[i] = line
+	}
+	return fills, nil
+}
+
+// plain is the likeliest fill.
+func (f *Fill) plain(row Object) string {
+	var fills []Object
+	if err := json.Unmarshal(row.Get("samples"), &fills); err != nil || len(fills) == 0 {
+		return ""
+	}
+	return oneLine(text(fills[0].Get("text")))
+}
+
+// oneLine keeps a text within a line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // settings are the options that are not left to their defaults, and the model.
 func settings(f *infill.Filler, o *infill.Options) map[string]string {
@@ -71,8 +146,7 @@ func settings(f *infill.Filler, o *infill.Options) map[string]string {
 	return s
 }
 
-// Environment implements Work.
-func (f *Fill) Environment() map[string]string { return environment(f.Filler) }
+func (f *Fill) environment() map[string]string { return environment(f.Filler) }
 
 func environment(f *infill.Filler) map[string]string {
 	m := f.Model()
@@ -82,27 +156,27 @@ func environment(f *infill.Filler) map[string]string {
 	return map[string]string{"onnxruntime": m.Runtime, "device": m.Device, "precision": string(m.Precision)}
 }
 
-// Do implements Work: one row, the result of the template behind the columns that are
-// no options.
+// Do makes one row, the result of the template behind the columns that are no options.
 func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
-	o := f.Options
-	var kept Object
+	keep := slices.Concat(f.Keep, []string{"id"})
 	for _, field := range r.Object {
-		switch option := f.option(field.Key); {
-		case field.Key == f.Key:
-		case option.Name != "":
-			if err := setOption(&o, field); err != nil {
-				return nil, err
-			}
-		default:
-			kept = append(kept, field)
+		if earlier(field) {
+			keep = append(keep, field.Key)
 		}
 	}
-	template, err := textOf(r, f.Key)
-	if err != nil {
-		return nil, err
+	q, err := infill.ParseRequest(r.Object, f.Key, f.Options, keep...)
+	var option *infill.OptionError
+	switch {
+	case errors.As(err, &option):
+		return nil, reject("%q: %s; --keep %[1]s passes the column on as it is", option.Option, option.Reason)
+	case err != nil:
+		return nil, reject("%w, or name the column", err)
 	}
-	result, err := f.Filler.Fill(ctx, template, o, nil)
+	plan, err := f.Filler.Plan(q)
+	if err != nil {
+		return nil, rejected(err)
+	}
+	result, err := plan.Fill(ctx, nil)
 	if err != nil {
 		return nil, rejected(err)
 	}
@@ -110,49 +184,24 @@ func (f *Fill) Do(ctx context.Context, r Record) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, field := range kept {
-		if row.Get(field.Key) != nil {
-			return nil, reject("the key %q is one of the result: rename it", field.Key)
-		}
-	}
+	kept := beside(q.Extra, func(name string) bool { return slices.Contains(resultKeys, name) })
 	return []Object{append(kept, row...)}, nil
 }
 
-// option is the option of a column's name, spelt with - or _, the zero value where the
-// column is none.
-func (f *Fill) option(key string) infill.Option {
-	if slices.Contains(f.Keep, key) {
-		return infill.Option{}
-	}
-	if key == "slots" {
-		key = "slot"
-	}
-	return infill.Find(strings.ReplaceAll(key, "_", "-"))
-}
-
-// setOption reads the value of an option from a column; an empty cell leaves it.
-func setOption(o *infill.Options, field Field) error {
-	if _, err := o.SetJSON(field.Key, field.Value); err != nil {
-		var option *infill.OptionError
-		if errors.As(err, &option) {
-			err = errors.New(option.Reason)
-		}
-		return reject("%q: %w; --keep %[1]s passes the column on as it is", field.Key, err)
-	}
-	return nil
+// earlier tells whether a column that is called like an option is of the result of an earlier run: the rank of a fill,
+// or its list of fills.
+func earlier(field Field) bool {
+	_, err := strconv.Atoi(text(field.Value))
+	return field.Key == "rank" && err == nil || field.Key == "samples" && field.Value[0] == '['
 }
 
 // textOf is the text of a record.
 func textOf(r Record, key string) (string, error) {
-	value := r.Object.Get(key)
-	if value == nil {
-		return "", reject(`no %q: write {%[1]q: "..."}, or name the column`, key)
+	text, err := r.Object.Text(key)
+	if err != nil {
+		return "", reject("%w, or name the column", err)
 	}
-	var text *string
-	if err := json.Unmarshal(value, &text); err != nil || text == nil {
-		return "", reject("%q is not a string", key)
-	}
-	return *text, nil
+	return text, nil
 }
 
 // rejected marks the errors that lie in a record.
@@ -166,21 +215,22 @@ func rejected(err error) error {
 }
 
 // resultRow is a result without what hangs on the machine's mood, and without the
-// model, which stands in the manifest once.
+// model and the signature, which stand in the manifest once.
 func resultRow(result *infill.Result) (Object, error) {
 	type stats struct {
 		infill.Stats
 		Seconds *float64 `json:"seconds,omitempty"`
 	}
-	value, err := encoded(struct {
+	value, err := object.Encode(struct {
 		*infill.Result
-		Model *infill.Model `json:"model,omitempty"`
-		Stats stats         `json:"stats"`
+		Model     *infill.Model `json:"model,omitempty"`
+		Signature string        `json:"signature,omitempty"`
+		Stats     stats         `json:"stats"`
 	}{Result: result, Stats: stats{Stats: result.Stats}})
 	if err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
 	}
-	row, err := ParseObject(bytes.TrimSpace(value))
+	row, err := object.Parse(bytes.TrimSpace(value))
 	if err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 
+	"infill/internal/object"
+
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -17,19 +19,19 @@ import (
 type table struct {
 	file    *os.File
 	parquet *parquet.File
-	fields  []field
-	groups  []parquet.RowGroup
-	rows    parquet.Rows // of the first of groups; nil before
-	skip    int64        // rows of the first of groups
-	buffer  []parquet.Row
-	ready   []parquet.Row
-	number  int64
+	input
+	fields []field
+	groups []parquet.RowGroup
+	rows   parquet.Rows // of the first of groups; nil before
+	buffer []parquet.Row
+	ready  []parquet.Row
+	number int64
 }
 
 var _ source = (*table)(nil)
 
-// openTable opens a Parquet file before a row, counted from 0.
-func openTable(path string, row int64) (t *table, err error) {
+// openTable opens a Parquet file.
+func openTable(path string) (t *table, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -48,7 +50,7 @@ func openTable(path string, row int64) (t *table, err error) {
 		if err != nil {
 			return err
 		}
-		t = &table{file: file, parquet: p, groups: p.RowGroups(), skip: row, number: row, buffer: make([]parquet.Row, 64)}
+		t = &table{file: file, parquet: p, groups: p.RowGroups(), buffer: make([]parquet.Row, 64)}
 		return nil
 	})
 	if err != nil {
@@ -56,10 +58,6 @@ func openTable(path string, row int64) (t *table, err error) {
 	}
 	if t.fields, err = fieldsOf(t.parquet.Schema()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	for len(t.groups) > 0 && t.skip >= t.groups[0].NumRows() {
-		t.skip -= t.groups[0].NumRows()
-		t.groups = t.groups[1:]
 	}
 	return t, nil
 }
@@ -81,8 +79,11 @@ func (t *table) close() {
 	t.file.Close()
 }
 
-// columns are the names of the top level.
-func (t *table) columns() []string {
+func (t *table) about() input         { return t.input }
+func (t *table) total() (int64, bool) { return t.Records, true }
+
+// names are those of the top level.
+func (t *table) names() []string {
 	var names []string
 	for _, f := range t.fields {
 		names = append(names, f.name)
@@ -91,7 +92,7 @@ func (t *table) columns() []string {
 }
 
 // next implements source.
-func (t *table) next() (r Record, err error) {
+func (t *table) next(wanted bool) (r Record, err error) {
 	if err := guarded(t.fill); err != nil {
 		if err == io.EOF {
 			return r, err
@@ -100,6 +101,10 @@ func (t *table) next() (r Record, err error) {
 	}
 	t.number++
 	r = Record{Number: t.number}
+	if !wanted {
+		t.ready = t.ready[1:]
+		return r, nil
+	}
 	err = guarded(func() error {
 		for _, f := range t.fields {
 			at, _ := slices.BinarySearchFunc(t.ready[0], f.index, func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
@@ -107,11 +112,11 @@ func (t *table) next() (r Record, err error) {
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			raw, err := encoded(value)
+			raw, err := object.Encode(value)
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
 			}
-			r.Object = append(r.Object, Field{f.name, raw})
+			r.Object = append(r.Object, Field{Key: f.name, Value: raw})
 		}
 		return nil
 	})
@@ -149,12 +154,6 @@ func (t *table) fill() error {
 		}
 		if t.rows == nil {
 			t.rows = t.groups[0].Rows()
-			if t.skip > 0 {
-				if err := t.rows.SeekToRow(t.skip); err != nil {
-					return err
-				}
-				t.skip = 0
-			}
 		}
 		n, err := t.rows.ReadRows(t.buffer)
 		if err != nil && err != io.EOF {
@@ -245,17 +244,11 @@ type tableWriter struct {
 	columns []column
 }
 
-// column is a column of an output.
-type column struct {
-	name string
-	kind kind
-}
-
 func newTableWriter(w io.Writer, columns []column) *tableWriter {
 	group := parquet.Group{}
 	for _, c := range columns {
 		node := parquet.String()
-		switch c.kind {
+		switch c.Kind {
 		case boolean:
 			node = parquet.Leaf(parquet.BooleanType)
 		case integer, large:
@@ -263,7 +256,7 @@ func newTableWriter(w io.Writer, columns []column) *tableWriter {
 		case number:
 			node = parquet.Leaf(parquet.DoubleType)
 		}
-		group[c.name] = parquet.Optional(node)
+		group[c.Name] = parquet.Optional(node)
 	}
 	byName := map[string]parquet.Field{}
 	for _, f := range group.Fields() {
@@ -271,7 +264,7 @@ func newTableWriter(w io.Writer, columns []column) *tableWriter {
 	}
 	var fields []parquet.Field
 	for _, c := range columns {
-		fields = append(fields, byName[c.name])
+		fields = append(fields, byName[c.Name])
 	}
 	const rows = 1 << 16 // of a group: what is held in memory
 	return &tableWriter{parquet.NewGenericWriter[any](w, parquet.NewSchema("infill", ordered{group, fields}),
@@ -285,7 +278,7 @@ func (w *tableWriter) write(values []json.RawMessage) error {
 		value, raw := parquet.NullValue(), values[i]
 		if kindOf(raw) != nothing {
 			var err error
-			switch c.kind {
+			switch c.Kind {
 			case boolean:
 				value = parquet.BooleanValue(raw[0] == 't')
 			case integer, large:
@@ -300,7 +293,7 @@ func (w *tableWriter) write(values []json.RawMessage) error {
 				value = parquet.ByteArrayValue([]byte(text(raw)))
 			}
 			if err != nil {
-				return fmt.Errorf("column %q: %w", c.name, err)
+				return fmt.Errorf("column %q: %w", c.Name, err)
 			}
 		}
 		if value.IsNull() {

@@ -1,44 +1,79 @@
 package batch
 
 import (
-	"bufio"
-	"bytes"
-	"crypto/sha256"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"runtime"
-	"syscall"
+	"time"
 
-	"github.com/gofrs/flock"
-	"golang.org/x/sync/errgroup"
+	"infill/internal/journal"
+	"infill/internal/object"
+	"infill/internal/parallel"
 )
+
+const (
+	recordsFile = "records.jsonl"
+	partFormat  = 2 // of a part's files; it rises when an older program could not read them
+)
+
+// head is what is asked of a part.
+type head struct {
+	Format   int               `json:"format"`
+	Input    input             `json:"input"`
+	Output   Form              `json:"output"`
+	Settings map[string]string `json:"settings"`
+	Aligned  bool              `json:"aligned"` // of plain text: a line for each record
+	Part     Shard             `json:"part"`
+}
+
+// facts are what must agree, of all parts.
+func (h *head) facts() map[string]string {
+	facts := maps.Clone(h.Settings)
+	if facts == nil {
+		facts = map[string]string{}
+	}
+	facts["bytes of the input"], facts["SHA-256 of the input"] = fmt.Sprint(h.Input.Bytes), h.Input.SHA256
+	facts["form of the output"], facts["number of parts"] = string(h.Output), fmt.Sprint(h.Part.Count)
+	return facts
+}
+
+// readHead reads what is asked of the part in a folder, nil where there is none.
+func readHead(dir string) (*head, error) {
+	var h head
+	path := filepath.Join(dir, journal.Head)
+	if ok, err := journal.ReadJSON(path, &h); !ok || err != nil {
+		return nil, err
+	}
+	if h.Format != partFormat {
+		return nil, fmt.Errorf("%s has format %d, this program reads %d: use the program that began the run", path, h.Format, partFormat)
+	}
+	return &h, nil
+}
 
 // entry is a line of a part.
 type entry struct {
 	Number int64 `json:"n,omitempty"`
 	Line   int64 `json:"line,omitempty"`
-	// Rows, or what is wrong; neither for a blank line.
-	Rows  []Object `json:"rows,omitempty"`
-	Error string   `json:"error,omitempty"`
-	Input string   `json:"input,omitempty"` // of a wrong record
+	// Sum is of the input up to the record: whether it is still the same.
+	Sum uint32 `json:"crc,omitempty"`
+	// Rows are lines of JSON or plain text. Of a table, Cells are the values of its lines, by the columns of the part
+	// so far, to which Columns are added before.
+	Rows    []json.RawMessage   `json:"rows,omitempty"`
+	Columns []string            `json:"columns,omitempty"`
+	Cells   [][]json.RawMessage `json:"cells,omitempty"`
+	// Error says what is wrong with Input, the record.
+	Error string `json:"error,omitempty"`
+	Input string `json:"input,omitempty"`
 	// Environment stands alone, before the first record that a model worked at.
 	Environment map[string]string `json:"environment,omitempty"`
-	// End stands alone, in the last line of a finished part.
-	End *ending `json:"end,omitempty"`
-}
 
-// ending closes a part.
-type ending struct {
-	Settings map[string]string `json:"settings"`
-	Records  int64             `json:"records"`
-	SHA256   string            `json:"sha256"` // of all lines before
+	flat []Object // become Cells
 }
 
 func (e *entry) place() string {
@@ -48,309 +83,295 @@ func (e *entry) place() string {
 	return fmt.Sprintf("row %d", e.Number)
 }
 
-// state is how far a part is.
+// state is how far a part is, and in the end what came of it.
 type state struct {
-	Records, Rejected, Blank, Rows int64
-	environment                    map[string]string
-	firstReject                    error
-	hash                           hash.Hash
-	bytes                          int64
-	end                            *ending
-}
+	journal.End
+	Input       input             `json:"input"`
+	Records     int64             `json:"records"`
+	Rejected    int64             `json:"rejected"`
+	Blank       int64             `json:"blank"`
+	Environment map[string]string `json:"environment"`
+	Columns     []column          `json:"columns"` // of a table
 
-func newState() *state { return &state{hash: sha256.New()} }
+	at          map[string]int // of Columns
+	sum         uint32
+	firstReject error
+}
 
 func (s *state) summary() *Summary {
-	return &Summary{Records: s.Records, Rejected: s.Rejected, Blank: s.Blank, Rows: s.Rows}
+	return &Summary{Records: s.Records, Rejected: s.Rejected, Blank: s.Blank}
 }
 
-// take counts a line.
-func (s *state) take(e *entry, line []byte) {
-	if e.End != nil {
-		s.end = e.End
+// take counts an entry.
+func (s *state) take(e *entry) {
+	if e.Environment != nil {
+		s.Environment = e.Environment
 		return
 	}
-	s.hash.Write(line)
-	s.bytes += int64(len(line))
+	for _, name := range e.Columns {
+		s.at[name] = len(s.Columns)
+		s.Columns = append(s.Columns, column{Name: name, First: e.Number})
+	}
+	for _, cells := range e.Cells {
+		for i, cell := range cells {
+			s.Columns[i].Kind = s.Columns[i].Kind.both(kindOf(cell))
+		}
+	}
 	switch {
-	case e.Environment != nil:
-		s.environment = e.Environment
-		return
 	case e.Error != "":
 		s.Rejected++
-		if s.firstReject == nil {
-			s.firstReject = &RecordError{e.place(), errors.New(e.Error)}
-		}
-	case len(e.Rows) == 0:
+		s.firstReject = cmp.Or(s.firstReject, fmt.Errorf("%s: %s", e.place(), e.Error))
+	case len(e.Rows)+len(e.Cells) == 0:
 		s.Blank++
 	}
 	s.Records++
-	s.Rows += int64(len(e.Rows))
+	s.sum = e.Sum
 }
 
-// part is a part of a run, locked.
+// part is a part of a run at work.
 type part struct {
-	dir   string
-	shard Shard
-	lock  *flock.Flock
-	// begun tells that there is a journal, finished that the part is done.
-	begun, finished bool
-	plan            *plan
-	file            *os.File
+	*journal.Journal
+	job  Job
+	dir  string
+	head *head
+	state
 }
 
-var (
-	partName = regexp.MustCompile(`^\d+-of-\d+\.(journal|jsonl|lock)$`)
-	ownFile  = regexp.MustCompile(`^(\.?plan\.json\d*|(output|rejects|manifest)\.part|merge\.lock|\.manifest\.part\d*)$`)
-)
-
-func (p *part) name() string     { return fmt.Sprintf("%05d-of-%05d", p.shard.Index, p.shard.Count) }
-func (p *part) journal() string  { return filepath.Join(p.dir, p.name()+".journal") }
-func (p *part) complete() string { return filepath.Join(p.dir, p.name()+".jsonl") }
-
-// openPart locks a part.
-func openPart(dir string, shard Shard) (*part, error) {
-	p := &part{dir: dir, shard: shard}
-	var err error
-	p.lock, err = lockFile(filepath.Join(dir, p.name()+".lock"), func() error {
-		return fmt.Errorf("another process is at work at part %s in %s: wait for it, or choose another output", shard, dir)
-	})
+// part does what is missing of a part of a run.
+func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err error) {
+	shard := j.Shard
+	if shard.Count == 0 {
+		shard = Shard{Index: 1, Count: 1}
+	}
+	p := part{job: j, dir: journal.PartOf(out.Path, shard), state: state{at: map[string]int{}}}
+	p.head = &head{partFormat, from.about(), out.Form, j.Work.settings(), j.Work.aligned(), shard}
+	p.Journal, err = journal.Open(p.dir, recordsFile, fmt.Sprintf("another process is at work at part %s in %s", shard, journal.PartsOf(out.Path)))
 	if err != nil {
 		return nil, err
 	}
-	_, err = os.Stat(p.complete())
-	if p.finished = err == nil; p.finished {
-		if p.plan, err = readPlan(dir); err == nil && p.plan == nil {
-			err = fmt.Errorf("%s has no %s: begin anew with --overwrite", dir, planFile)
+	p.Pause = time.Second
+	defer func() {
+		if closed := p.Close(); err == nil {
+			err = closed
 		}
-		if err != nil {
-			return nil, errors.Join(err, p.close())
+		if begun, _ := readHead(p.dir); begun == nil && err != nil {
+			_ = journal.Remove(p.dir, recordsFile) // nothing was begun
+			_ = os.Remove(journal.PartsOf(out.Path))
 		}
+	}()
+	if err := p.begin(out.Path); err != nil {
+		return nil, err
 	}
-	_, err = os.Stat(p.journal())
-	p.begun = err == nil
-	return p, nil
+	if done, err := journal.ReadJSON(filepath.Join(p.dir, journal.Tail), &p.state); err != nil || done {
+		s := p.summary()
+		s.Already, s.Kept = true, s.Records
+		return s, err
+	}
+	if _, err := p.Resume(p.reread); err != nil {
+		return nil, err
+	}
+	if j.Strict && p.firstReject != nil {
+		return nil, p.firstReject
+	}
+	kept := p.Records
+	if err := p.work(ctx, from); err != nil {
+		return nil, err
+	}
+	p.state.End, p.Input = p.Journal.End(), from.about()
+	if err := p.Finish(&p.state); err != nil {
+		return nil, err
+	}
+	s := p.summary()
+	s.Kept = kept
+	return s, nil
 }
 
-// lockFile locks a file; taken is the error where another process has it.
-func lockFile(path string, taken func() error) (*flock.Flock, error) {
-	lock := flock.New(path)
-	locked, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w: is the folder on a file system with locks?", path, err)
-	}
-	if !locked {
-		return nil, taken()
-	}
-	return lock, nil
-}
-
-// reset removes all of a run but the lock of this part, unless another process is at
-// work at a part of it.
-func (p *part) reset() error {
-	locks, err := filepath.Glob(filepath.Join(p.dir, "*.lock"))
+// begin writes down what is asked, or refuses to where a part of the run was asked for something else.
+func (p *part) begin(output string) error {
+	begun, err := readHead(p.dir)
 	if err != nil {
 		return err
 	}
-	for _, path := range locks {
-		if path == p.lock.Path() {
-			continue
-		}
-		other := flock.New(path)
-		locked, err := other.TryLock()
-		if err != nil {
+	if _, err := os.Stat(filepath.Join(journal.PartsOf(output), "plan.json")); err == nil {
+		return &ExistsError{journal.PartsOf(output), "is a run of an earlier version of this program: go on with that, or remove the folder"}
+	}
+	parts, err := journal.Parts(output)
+	if err != nil {
+		return err
+	}
+	// The first part that there is tells for all: each was compared with one before.
+	other := begun
+	for i := 0; other == nil && i < len(parts); i++ {
+		if other, err = readHead(journal.PartOf(output, parts[i])); err != nil {
 			return err
 		}
-		if !locked {
-			return fmt.Errorf("another process is at work in %s: wait for it, or choose another output", p.dir)
-		}
-		defer other.Unlock()
 	}
-	p.begun, p.finished, p.plan = false, false, nil
-	return removeFiles(p.dir, filepath.Base(p.lock.Path()))
-}
-
-func (p *part) close() error {
-	var err error
-	if p.file != nil {
-		err = p.file.Close()
+	if begun != nil && !journal.Ended(p.dir) && !p.job.Resume {
+		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins anew"}
 	}
-	return errors.Join(err, p.lock.Unlock())
-}
-
-// lines goes through the whole lines of a part, and returns how many bytes they have.
-// A line that is torn or no entry ends it, with an error where a whole one follows.
-func lines(path string, do func(e *entry, line []byte) error) (whole int64, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	r := bufio.NewReaderSize(file, bufferSize)
-	for {
-		list, read := someLines(r)
-		entries, wrong := make([]entry, len(list)), make([]error, len(list))
-		var group errgroup.Group
-		group.SetLimit(runtime.GOMAXPROCS(0))
-		for i, line := range list {
-			group.Go(func() error {
-				wrong[i] = json.Unmarshal(line, &entries[i])
-				return nil
-			})
-		}
-		_ = group.Wait() // what is wrong is told in its turn
-		for i, line := range list {
-			if wrong[i] != nil {
-				// A machine that failed can leave anything, but only at the end.
-				if i == len(list)-1 && read == nil {
-					_, read = r.ReadBytes('\n')
-				}
-				if i == len(list)-1 && read == io.EOF {
-					return whole, nil
-				}
-				return whole, fmt.Errorf("%s: byte %d is no line of a run: the file was changed by something else; begin anew with --overwrite", path, whole)
-			}
-			if err := do(&entries[i], line); err != nil {
-				return whole, err
-			}
-			whole += int64(len(line))
-		}
-		if read == io.EOF {
-			return whole, nil
-		}
-		if read != nil {
-			return whole, read
+	if other != nil {
+		if err := journal.Changed(journal.PartsOf(output), journal.Differences(other.facts(), p.head.facts())); err != nil {
+			return err
 		}
 	}
-}
-
-// someLines reads the next whole lines, few enough to hold.
-func someLines(r *bufio.Reader) (list [][]byte, err error) {
-	for size := 0; size < bufferSize && len(list) < 256; {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return list, err
-		}
-		list, size = append(list, line), size+len(line)
-	}
-	return list, nil
-}
-
-// resume reads what the journal has, cuts a torn line off, and opens it for more.
-func (p *part) resume() (*state, error) {
-	s := newState()
-	of := p.plan.Shards[p.shard.Index-1]
-	_, err := lines(p.journal(), func(e *entry, line []byte) error {
-		if e.Environment == nil && e.End == nil && e.Number != of.First+s.Records {
-			return fmt.Errorf("%s: record %d where %d is due: the file was changed by something else; begin anew with --overwrite", p.journal(), e.Number, of.First+s.Records)
-		}
-		s.take(e, line)
+	if begun != nil {
 		return nil
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
 	}
-	if s.Records > of.Records {
-		return nil, fmt.Errorf("%s has %d records, the part has %d: begin anew with --overwrite", p.journal(), s.Records, of.Records)
-	}
-	if p.file, err = os.OpenFile(p.journal(), os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
-		return nil, full(err)
-	}
-	// The last line of a part that was killed while it was finished is written again.
-	s.end = nil
-	if err := p.file.Truncate(s.bytes); err != nil {
-		return nil, err
-	}
-	_, err = p.file.Seek(s.bytes, io.SeekStart)
-	return s, err
+	return journal.WriteJSON(filepath.Join(p.dir, journal.Head), p.head)
 }
 
-// append writes a line in one piece.
-func (p *part) append(s *state, e *entry) error {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e); err != nil {
+// reread takes a line of an earlier process.
+func (p *part) reread(line []byte) error {
+	var e entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return fmt.Errorf("line %d is no line of a run", p.Records+1)
+	}
+	if due := p.number(p.Records); e.Environment == nil && e.Number != due {
+		return fmt.Errorf("record %d where %d is due", e.Number, due)
+	}
+	p.take(&e)
+	return nil
+}
+
+// number is that of a record of the part, counted from 0.
+func (p *part) number(record int64) int64 {
+	return record*int64(p.head.Part.Count) + int64(p.head.Part.Index)
+}
+
+// work does the records that the journal does not have, several at once.
+func (p *part) work(ctx context.Context, from source) error {
+	kept, sum, start := p.Records, p.sum, time.Now() // before records are counted on
+	next, read := kept, int64(0)
+	tell := func() {
+		if p.job.Observe == nil {
+			return
+		}
+		total, exact := from.total()
+		at := Progress{Done: p.Records, Total: max(p.Records, total/int64(p.head.Part.Count)), Exact: exact, Rejected: p.Rejected}
+		if exact {
+			at.Total = (total + int64(p.head.Part.Count-p.head.Part.Index)) / int64(p.head.Part.Count)
+		}
+		if seconds := time.Since(start).Seconds(); seconds > 0 && p.Records > kept {
+			at.PerSecond = float64(p.Records-kept) / seconds
+			at.Left = time.Duration(float64(at.Total-p.Records) / at.PerSecond * float64(time.Second))
+		}
+		p.job.Observe(at)
+	}
+	tell()
+	return parallel.Each(ctx, p.job.InFlight, func(ctx context.Context) (Record, error) {
+		for {
+			due := p.number(next)
+			r, err := from.next(read+1 == due)
+			switch {
+			case err == io.EOF && read < p.number(kept-1):
+				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite", p.job.Input.Path)
+			case err == io.EOF:
+				return r, err
+			case err != nil:
+				return r, fmt.Errorf("%s: %w", p.job.Input.Path, err)
+			}
+			if read++; read == p.number(kept-1) && kept > 0 && r.sum != sum {
+				return r, fmt.Errorf("%s has changed since the run began: begin anew with --overwrite", p.job.Input.Path)
+			}
+			if read == due {
+				next++
+				return r, nil
+			}
+			if ctx.Err() != nil {
+				return r, ctx.Err()
+			}
+		}
+	}, p.do, func(e *entry) error {
+		if p.job.Strict && e.Error != "" {
+			return fmt.Errorf("%s: %s", e.place(), e.Error)
+		}
+		err := p.environment(p.job.Work.environment())
+		if err == nil {
+			err = p.append(e)
+		}
+		tell()
+		return err
+	})
+}
+
+// do makes the journal's line of a record.
+func (p *part) do(ctx context.Context, r Record) (*entry, error) {
+	e := &entry{Number: r.Number, Line: r.Line, Sum: r.sum}
+	if r.Blank {
+		return e, nil
+	}
+	rows, err := []Object(nil), r.Err
+	if err == nil {
+		rows, err = p.job.Work.Do(ctx, r)
+	}
+	if err == nil {
+		err = e.render(rows, p.head.Output, p.job.Work)
+	}
+	var wrong *RejectError
+	if errors.As(err, &wrong) {
+		e.Error, e.Input = wrong.Error(), r.excerpt()
+		return e, nil
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%s: %w", e.place(), err)
+	}
+	return e, err
+}
+
+// render writes rows as the output has them.
+func (e *entry) render(rows []Object, form Form, w work) error {
+	for _, row := range rows {
+		switch form {
+		case JSONL:
+			e.Rows = append(e.Rows, row.Append(nil))
+		case Text:
+			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
+		default:
+			lines, err := w.lines(row)
+			if err != nil {
+				return err
+			}
+			e.flat = append(e.flat, lines...)
+		}
+	}
+	return nil
+}
+
+// append writes an entry.
+func (p *part) append(e *entry) error {
+	at := func(name string) int {
+		i, known := p.at[name]
+		if !known {
+			i = len(p.at)
+			p.at[name], e.Columns = i, append(e.Columns, name)
+		}
+		return i
+	}
+	for _, line := range e.flat {
+		cells := make([]json.RawMessage, len(p.at), len(p.at)+len(line))
+		for _, f := range line {
+			i := at(f.Key)
+			for len(cells) <= i {
+				cells = append(cells, nil)
+			}
+			cells[i] = f.Value
+		}
+		e.Cells = append(e.Cells, cells)
+	}
+	if err := p.Append(e); err != nil {
 		return err
 	}
-	if _, err := p.file.Write(b.Bytes()); err != nil {
-		return full(err)
-	}
-	s.take(e, b.Bytes())
+	p.take(e)
 	return nil
 }
 
 // environment writes down what computes, once it is known, and refuses to mix it.
-func (p *part) environment(s *state, now map[string]string) error {
+func (p *part) environment(now map[string]string) error {
 	if now == nil {
 		return nil
 	}
-	if s.environment == nil {
-		return p.append(s, &entry{Environment: now})
+	if p.Environment == nil {
+		return p.append(&entry{Environment: now})
 	}
-	return changed(p.journal(), differences(s.environment, now))
-}
-
-// finish closes the journal and gives it the name of a finished part.
-func (p *part) finish(s *state) error {
-	end := &entry{End: &ending{Settings: p.plan.Settings, Records: s.Records, SHA256: fmt.Sprintf("%x", s.hash.Sum(nil))}}
-	if err := p.append(s, end); err != nil {
-		return err
-	}
-	if err := p.file.Sync(); err != nil {
-		return full(err)
-	}
-	if err := os.Rename(p.journal(), p.complete()); err != nil {
-		return err
-	}
-	p.finished = true
-	return nil
-}
-
-// readPart verifies a finished part, and gives its lines to do, which may be nil.
-func readPart(path string, plan *plan, of span, do func(*entry) error) (*state, error) {
-	s := newState()
-	damaged := func(reason string) error {
-		return fmt.Errorf("%s is damaged (%s): remove it, and run the part again", path, reason)
-	}
-	whole, err := lines(path, func(e *entry, line []byte) error {
-		if s.end != nil {
-			return damaged("lines after its end")
-		}
-		if s.take(e, line); do != nil && e.End == nil {
-			return do(e)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case s.end == nil || whole != info.Size():
-		return nil, damaged("it has no end")
-	case s.end.SHA256 != fmt.Sprintf("%x", s.hash.Sum(nil)):
-		return nil, damaged("its SHA-256 is not what its last line says")
-	case s.Records != of.Records || s.end.Records != s.Records:
-		return nil, damaged(fmt.Sprintf("%d records, not %d", s.Records, of.Records))
-	}
-	return s, changed(path, differences(s.end.Settings, plan.Settings))
-}
-
-// full says what to do where there is no room.
-func full(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		return fmt.Errorf("%w: make room, and go on with --resume", err)
-	}
-	return err
-}
-
-// notThere says in words that an input ended before its time.
-func notThere(err error) error {
-	if err == io.EOF {
-		return errors.New("the file has become shorter since the run began: begin anew with --overwrite")
-	}
-	return err
+	return journal.Changed(p.dir, journal.Differences(p.Environment, now))
 }

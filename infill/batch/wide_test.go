@@ -58,7 +58,6 @@ func TestWideTables(t *testing.T) {
 // pass gives records as they are.
 type pass struct{ shout }
 
-func (*pass) Layout() Layout { return Layout{Text: "text"} }
+func (*pass) lines(row Object) ([]Object, error) { return []Object{row}, nil }
 
-// Do implements Work.
 func (*pass) Do(_ context.Context, r Record) ([]Object, error) { return []Object{r.Object}, nil }

@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"infill/infill"
-	"infill/infill/batch"
 	"infill/infill/eval/internal/corpus"
 	"infill/metrics"
 	"infill/samplers"
@@ -28,7 +27,7 @@ import (
 // chosen by the user, but for models and corpora, which are known by their content.
 type Config struct {
 	Preset    string    `json:"preset"`   // one of Presets()
-	Samplers  []Variant `json:"samplers"` // names are unique
+	Samplers  []variant `json:"samplers"` // names are unique
 	Sentences int       `json:"sentences"`
 	// Select is what is taken of each corpus; its number of sentences is that of
 	// the corpus in corpusInfo, its seed is Seed.
@@ -51,15 +50,15 @@ type metricsConfig struct {
 	Confidence  float64 `json:"confidence"`
 }
 
-// Variant is a sampler with its settings, under the name it has in tables.
-type Variant struct {
+// variant is a sampler with its settings, under the name it has in tables.
+type variant struct {
 	Name     string          `json:"name"`
 	Settings infill.Sampling `json:"settings"`
 }
 
 // options are those of one fill: every final state is kept, repeats included. What is
 // evaluated are chains, so auto gives way to the first sampler.
-func (c Config) options(v Variant) infill.Options {
+func (c Config) options(v variant) infill.Options {
 	o := infill.DefaultOptions()
 	// The papers let a slot take every token.
 	o.Fill = infill.FillAny
@@ -130,14 +129,14 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 //	gibbs,gwg:paper,dmala:paper,step-size=0.1,dmala:balance=sqrt,name=mine
 //
 // What the text does not say is as in base.
-func ParseVariants(text string, base infill.Sampling) ([]Variant, error) {
+func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
 	specs, err := samplers.ParseList(text)
 	if err != nil {
 		return nil, err
 	}
-	var variants []Variant
+	var variants []variant
 	for _, spec := range specs {
-		v := Variant{Name: spec.String(), Settings: base}
+		v := variant{Name: spec.String(), Settings: base}
 		if name, named := spec.Take("name"); named {
 			if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 				return nil, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name, name)
@@ -149,14 +148,14 @@ func ParseVariants(text string, base infill.Sampling) ([]Variant, error) {
 			paper(&v.Settings)
 		}
 		o := Config{Chains: 1}.options(v)
-		if err := infill.Find("sampler").Set(&o, spec.String()); err != nil {
+		if err := o.Take(spec); err != nil {
 			return nil, fmt.Errorf("%q is not %w", spec, err)
 		}
 		if err := o.Validate(); err != nil {
 			return nil, fmt.Errorf("%q: %w", v.Name, err)
 		}
 		v.Settings = o.Sampling
-		if slices.ContainsFunc(variants, func(w Variant) bool { return w.Name == v.Name }) {
+		if slices.ContainsFunc(variants, func(w variant) bool { return w.Name == v.Name }) {
 			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER", v.Name)
 		}
 		variants = append(variants, v)
@@ -182,7 +181,7 @@ func (c Config) Validate() error {
 		return err
 	}
 	for _, name := range c.Baselines {
-		if !slices.ContainsFunc(c.Samplers, func(v Variant) bool { return v.Name == name }) {
+		if !slices.ContainsFunc(c.Samplers, func(v variant) bool { return v.Name == name }) {
 			names := make([]string, len(c.Samplers))
 			for i, v := range c.Samplers {
 				names[i] = v.Name
@@ -241,10 +240,3 @@ func (c Config) share(number, corpora int) int {
 	}
 	return n
 }
-
-// Shard is one of several parts of a run, as a run over a file has them.
-type Shard = batch.Shard
-
-// has tells whether the sentence of that number, from 0, is of a part. All
-// methods meet a sentence on the same machine, so that their times compare.
-func has(s Shard, sentence int) bool { return s.Count == 0 || sentence%s.Count == s.Index-1 }

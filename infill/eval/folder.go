@@ -1,29 +1,23 @@
 package eval
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/journal"
 )
 
 // The files of a run's folder.
 const (
-	runFile     = "run.json"
 	samplesFile = "samples.jsonl"
 	metricsFile = "metrics.json"
 	reportFile  = "report.html"
@@ -48,7 +42,7 @@ type header struct {
 	Program   program `json:"program"`
 	Signature string  `json:"signature"`
 	// Shard is "" for a whole run, or one that was merged.
-	Shard Shard `json:"shard"`
+	Shard journal.Shard `json:"shard"`
 	// Paths says where the corpora were read from, by name. They may move.
 	Paths map[string]string `json:"paths"`
 }
@@ -90,10 +84,18 @@ func (h *header) Prompts() []corpus.Prompt {
 	return prompts
 }
 
+// sentences is the number of prompts.
+func (h *header) sentences() (n int) {
+	for _, s := range h.Selection {
+		n += len(s.Prompts)
+	}
+	return n
+}
+
 // Record is a line of samples.jsonl: one sentence infilled by one method.
 type Record struct {
 	Model     string       `json:"model"`
-	Method    string       `json:"method"`   // name of a Variant
+	Method    string       `json:"method"`   // name of a variant
 	Sentence  int          `json:"sentence"` // number of the prompt, from 0
 	Template  string       `json:"template"`
 	Chains    []chain      `json:"chains"`
@@ -122,12 +124,12 @@ type environment struct {
 }
 
 // differences from what another record of the model was computed with; what a
-// record of an earlier version does not tell is none.
+// record of an earlier version, or a demand, does not tell is none.
 func (e environment) differences(now environment) (list []string) {
 	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
 		{"precision", e.Precision, now.Precision}, {"version", e.Version, now.Version}} {
-		if field[1] != "" && field[2] != "" && field[1] != field[2] {
-			list = append(list, fmt.Sprintf("%s: %s there, %s now", field[0], field[1], field[2]))
+		if field[1] != "" && field[2] != "" {
+			list = append(list, journal.Differences(map[string]string{field[0]: field[1]}, map[string]string{field[0]: field[2]})...)
 		}
 	}
 	return list
@@ -164,47 +166,37 @@ type key struct {
 
 func (r *Record) key() key { return key{r.Model, r.Method, r.Sentence} }
 
-// folder is an open, locked folder of a run.
+// folder is the journal of a run at work, with its protocol.
 type folder struct {
+	*journal.Journal
 	dir    string
-	lock   *flock.Flock
 	header *header // nil: none there yet
 	log
-	cut     int64 // bytes of a torn last line that were cut off
-	samples *os.File
-	told    time.Time // when the status was written last
+	cut  int64     // bytes of a torn last line that were cut off
+	told time.Time // when the status was written last
 }
 
 // openFolder locks a folder, making it where there is none, and reads what is
 // there.
 func openFolder(dir string) (_ *folder, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("the run's folder: %w", err)
-	}
-	f := &folder{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
-	locked, err := f.lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	if !locked {
-		return nil, fmt.Errorf("another process is at work in %s: wait for it, or choose another folder", dir)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.close())
-		}
-	}()
-	if err := f.tidy(); err != nil {
+	f := &folder{dir: dir}
+	if f.Journal, err = journal.Open(dir, samplesFile, "another process is at work in "+dir); err != nil {
 		return nil, err
 	}
-	if f.header, err = readHeader(dir); err != nil || f.header == nil {
-		return f, err
+	if err = f.tidy(); err == nil {
+		f.header, err = readHeader(dir)
 	}
-	return f, f.header.supported(dir)
+	if err == nil && f.header != nil {
+		err = f.header.supported(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // temporary are the names of the status and of what renameio has not renamed yet.
-var temporary = regexp.MustCompile(`^\.(run\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+var temporary = regexp.MustCompile(`^\.(run\.json|end\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
 
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.
@@ -217,7 +209,7 @@ func (f *folder) tidy() error {
 	var strangers []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == runFile:
+		case name == journal.Head:
 			has = true
 		case name == lockFile:
 		case temporary.MatchString(name):
@@ -234,38 +226,17 @@ func (f *folder) tidy() error {
 	return nil
 }
 
-// load opens the file of records for more. A last line that was torn by the end of a
-// process is cut off; a bad line elsewhere is an error.
-func (f *folder) load() error {
-	path := filepath.Join(f.dir, samplesFile)
+// load reads the records, and opens their file for more.
+func (f *folder) load() (err error) {
 	f.log = log{records: map[key]*Record{}}
-	if err := f.log.read(path, f.header); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	whole, err := f.log.whole()
-	if err != nil {
-		return fmt.Errorf("%s: %w: the file was changed by something else; choose another folder", path, err)
-	}
-	if info, err := os.Stat(path); err == nil && info.Size() > whole {
-		f.cut = info.Size() - whole
-		if err := os.Truncate(path, whole); err != nil {
-			return err
-		}
-	}
-	f.samples, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	f.cut, err = f.Resume(func(line []byte) error { return f.log.add(line, f.header) })
 	return err
 }
 
-// append writes a record through to the disk, a line in one piece.
+// append writes a record through to the disk.
 func (f *folder) append(r *Record) error {
-	if err := json.NewEncoder(f.samples).Encode(r); err != nil {
-		return err
-	}
-	if err := f.samples.Sync(); err != nil {
-		return err
-	}
 	f.records[r.key()] = r
-	return nil
+	return f.Append(r)
 }
 
 // write puts a file into its place at once.
@@ -274,36 +245,14 @@ func (f *folder) write(name string, content []byte) error {
 }
 
 func (f *folder) writeHeader(h *header) error {
-	text, err := indented(h)
-	if err != nil {
-		return err
-	}
 	f.header = h
-	return f.write(runFile, text)
-}
-
-// indented is JSON for files: no escapes that are for HTML.
-func indented(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
-	return b.Bytes(), err
-}
-
-func (f *folder) close() error {
-	var err error
-	if f.samples != nil {
-		err = f.samples.Close()
-	}
-	return errors.Join(err, f.lock.Unlock())
+	return journal.WriteJSON(filepath.Join(f.dir, journal.Head), h)
 }
 
 // fills goes through what a run has a record of: by model, sentence and method.
 func (h *header) fills(yield func(key) bool) {
 	for _, m := range h.Models {
-		for sentence := range h.Prompts() {
+		for sentence := range h.sentences() {
 			for _, v := range h.Configuration.Samplers {
 				if !yield(key{m.Name, v.Name, sentence}) {
 					return
@@ -313,31 +262,9 @@ func (h *header) fills(yield func(key) bool) {
 	}
 }
 
-// differences names what two runs disagree in: where, the value of the first and
-// that of the second. Paths, parts and the Go release may differ.
-func differences(first, second *header) ([]string, error) {
-	a, err := comparable(first)
-	if err != nil {
-		return nil, err
-	}
-	b, err := comparable(second)
-	if err != nil {
-		return nil, err
-	}
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(both)) {
-		if a[name] != b[name] {
-			list = append(list, fmt.Sprintf("%s: %s there, %s now", name, cmp.Or(a[name], "nothing"), cmp.Or(b[name], "nothing")))
-		}
-	}
-	return list, nil
-}
-
-// comparable is what must agree, by path.
-func comparable(h *header) (map[string]string, error) {
-	text, err := json.Marshal(struct {
+// comparable is what must agree, by path: paths, parts and the Go release may differ.
+func (h *header) comparable() (map[string]string, error) {
+	return journal.Flat(struct {
 		Config
 		Models    any    `json:"models"`
 		Corpora   any    `json:"corpora"`
@@ -345,35 +272,16 @@ func comparable(h *header) (map[string]string, error) {
 		Threads   int    `json:"threads"`
 		Version   string `json:"version"`
 	}{h.Configuration, h.Models, h.Corpora, h.Selection, h.Threads, h.Program.Version})
+}
+
+// differences names what two runs disagree in.
+func differences(first, second *header) ([]string, error) {
+	there, err := first.comparable()
 	if err != nil {
 		return nil, err
 	}
-	var tree any
-	numbers := json.NewDecoder(bytes.NewReader(text))
-	numbers.UseNumber() // a seed has more digits than a float64
-	if err := numbers.Decode(&tree); err != nil {
-		return nil, err
-	}
-	flat := map[string]string{}
-	flatten(flat, "", tree)
-	return flat, nil
-}
-
-func flatten(flat map[string]string, name string, tree any) {
-	switch v := tree.(type) {
-	case map[string]any:
-		for key, value := range v {
-			flatten(flat, strings.TrimPrefix(name+"."+key, "."), value)
-		}
-	case []any:
-		for i, value := range v {
-			flatten(flat, fmt.Sprintf("%s[%d]", name, i), value)
-		}
-	case string:
-		flat[name] = fmt.Sprintf("%.60q", v)
-	default:
-		flat[name] = fmt.Sprint(v)
-	}
+	now, err := second.comparable()
+	return journal.Differences(there, now), err
 }
 
 // check refuses to go on with another run.
@@ -385,29 +293,5 @@ func (f *folder) check(h *header) error {
 	if f.header.Shard != h.Shard {
 		list = append([]string{fmt.Sprintf("shard: %s there, %s now", cmp.Or(f.header.Shard.String(), "all"), cmp.Or(h.Shard.String(), "all"))}, list...)
 	}
-	return f.changed(list)
-}
-
-// changed is an error where there are differences.
-func (f *folder) changed(differences []string) error {
-	if len(differences) == 0 {
-		return nil
-	}
-	return &ChangedError{Dir: f.dir, Differences: differences}
-}
-
-// ChangedError refuses to continue a folder with another configuration.
-type ChangedError struct {
-	Dir         string
-	Differences []string
-}
-
-// Error names the first differences.
-func (e *ChangedError) Error() string {
-	shown := e.Differences[:min(3, len(e.Differences))]
-	text := strings.Join(shown, "; ")
-	if more := len(e.Differences) - len(shown); more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return fmt.Sprintf("%s holds a run of another configuration (%s): choose another folder, or the old configuration", e.Dir, text)
+	return journal.Changed(f.dir, list)
 }

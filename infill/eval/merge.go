@@ -3,13 +3,14 @@ package eval
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"infill/internal/journal"
 )
 
 // ReadResults reads the results of a run that is done.
@@ -30,7 +31,7 @@ func ReadResults(dir string) (*Results, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s is not that of %s: %w", filepath.Join(dir, samplesFile), metricsFile, err)
 		}
-		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, Variant{}, w.Header.Configuration, of).SecondsPerSample
+		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration, of).SecondsPerSample
 	}
 	return w.Results, nil
 }
@@ -89,6 +90,9 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 			return nil, fmt.Errorf("%s is one of the parts: choose another folder for the whole", out)
 		}
 		w, err := readRun(dir)
+		if err == nil {
+			err = journal.Check(dir, samplesFile)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +125,7 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	whole.Shard = Shard{}
+	whole.Shard = journal.Shard{}
 	for _, c := range corpora {
 		whole.Paths[c.Name] = c.Path
 	}
@@ -130,7 +134,7 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 		return nil, err
 	}
 	results, err := f.merge(ctx, whole, records, corpora)
-	return results, errors.Join(err, f.close())
+	return results, errors.Join(err, f.Close())
 }
 
 // merge writes the whole. Each file comes into its place at once; a merge that
@@ -143,9 +147,11 @@ func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, 
 	}
 	var lines bytes.Buffer
 	for k := range h.fills {
-		if err := json.NewEncoder(&lines).Encode(records[k]); err != nil {
+		line, err := journal.Line(records[k])
+		if err != nil {
 			return nil, err
 		}
+		lines.Write(line)
 	}
 	if err := f.writeHeader(h); err != nil {
 		return nil, err
@@ -153,6 +159,11 @@ func (f *folder) merge(ctx context.Context, h *header, records map[key]*Record, 
 	if err := f.write(samplesFile, lines.Bytes()); err != nil {
 		return nil, err
 	}
-	f.records = records
+	if err := f.load(); err != nil {
+		return nil, err
+	}
+	if err := f.Finish(f.End()); err != nil {
+		return nil, err
+	}
 	return f.evaluate(ctx, corpora)
 }

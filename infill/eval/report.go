@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/chart"
 	"infill/metrics"
 )
 
@@ -20,7 +21,7 @@ type page struct {
 	Header    *header
 	Title     string
 	Facts     []string
-	Top, All  *Table
+	Top, All  *table
 	Series    []series // of the methods
 	Charts    []pageChart
 	Sentences []pageSentence
@@ -60,7 +61,7 @@ type pageWord struct {
 // report is a page for people: one file that needs nothing else.
 func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	c := r.Configuration
-	p := page{Results: r, Header: h, Series: allSeries(r.Methods), Title: "Samplers compared", Top: r.Table("top"), All: r.Table("all")}
+	p := page{Results: r, Header: h, Series: allSeries(r), Title: "Samplers compared", Top: r.Table("top"), All: r.Table("all")}
 	switch c.Preset {
 	case "dlp":
 		p.Title += ": the protocol of the discrete Langevin paper"
@@ -82,11 +83,13 @@ func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 		"model " + strings.Join(models, ", "), "corpora " + strings.Join(texts, ", "),
 		fmt.Sprintf("%d sentences, %s", c.Sentences, masked), fmt.Sprintf("%d samples of each", c.Chains), fmt.Sprintf("seed %d", c.Seed),
 	}
-	p.charts()
+	if err := p.charts(); err != nil {
+		return nil, err
+	}
 	p.fills(h.Prompts(), records)
 	p.notes()
 	tmpl, err := template.New("report").Funcs(template.FuncMap{
-		"series": p.series, "split": strings.Split, "join": strings.Join, "p": func(v metrics.Value) string { return format(v, 3) },
+		"series": p.series, "split": strings.Split, "join": strings.Join, "colours": colours, "p": func(v metrics.Value) string { return format(v, 3) },
 		"signed": func(c column, v metrics.Value) string {
 			if v > 0 {
 				return "+" + format(v, c.digits)
@@ -105,6 +108,14 @@ func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// colours are those of the charts.
+func colours() (list []template.CSS) {
+	for _, c := range chart.Colours {
+		list = append(list, template.CSS(fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)))
+	}
+	return list
+}
+
 func (p *page) series(model, method string) series {
 	for i, m := range p.Methods {
 		if m.Model == model && m.Method == method {
@@ -112,55 +123,6 @@ func (p *page) series(model, method string) series {
 		}
 	}
 	return series{Name: method}
-}
-
-// column are the numbers of the likeliest samples in a column.
-func (p *page) column(key string) []cell {
-	var cells []cell
-	for _, m := range p.Top.Methods {
-		cells = append(cells, m.Numbers[key])
-	}
-	return cells
-}
-
-func (p *page) charts() {
-	add := func(title, caption string, drawing template.HTML) {
-		p.Charts = append(p.Charts, pageChart{title, caption, drawing})
-	}
-	points := func(x, y string) []point {
-		xs, ys := p.column(x), p.column(y)
-		list := make([]point, len(p.Series))
-		for i, s := range p.Series {
-			list[i] = point{s, xs[i], ys[i]}
-		}
-		return list
-	}
-	barsOf := func(key string) []bar {
-		list := make([]bar, len(p.Series))
-		for i, c := range p.column(key) {
-			list[i] = bar{p.Series[i], c}
-		}
-		return list
-	}
-	all := metrics.MetricCorpusBLEU + "/" + metrics.Union
-	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the scores’ intervals over sentences; they may run out of the frame. What sets methods apart is in the paired tests above.",
-		scatter("Self-BLEU against corpus BLEU", "corpus BLEU, %", "self-BLEU, %", points(all, metrics.MetricSelfBLEU)))
-	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that is diverse because it left the model’s distribution stands to the left.",
-		scatter("Unique 2-grams against log-likelihood", "mean log-likelihood U, nats", "unique 2-grams among themselves, %", points("log_likelihood", metrics.MetricUniqueNGrams+"/self/2")))
-	var curves []line
-	for i, m := range p.Methods {
-		c := line{series: p.Series[i]}
-		for _, at := range m.Trace {
-			if at.LogLikelihood != nil {
-				c.xs, c.ys = append(c.xs, float64(at.Step)), append(c.ys, *at.LogLikelihood)
-			}
-		}
-		curves = append(curves, c)
-	}
-	add("Log-likelihood by step", "Mean U over the chains of all sentences.", lines("Mean log-likelihood by step", "step", "mean U, nats", curves))
-	add("Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences.", 100*p.Configuration.Metrics.Confidence), bars("Acceptance by method", "acceptance", 2, barsOf("acceptance_rate")))
-	add("Cost in model rows", "Token sequences that went through the model for one sample.", bars("Model rows per sample", "rows per sample", 1, barsOf("model_rows_per_sample")))
-	add("Cost in seconds", "On the machine of this run, for one sample.", bars("Seconds per sample", "seconds per sample", 3, barsOf("seconds_per_sample")))
 }
 
 // fills lists the likeliest fills of every sentence, by method.

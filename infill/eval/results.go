@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
+	"infill/internal/journal"
 	"infill/metrics"
 )
 
@@ -22,13 +24,13 @@ type Results struct {
 	Configuration Config         `json:"configuration"`
 	Models        []modelVersion `json:"models"`
 	Corpora       []corpusInfo   `json:"corpora"`
-	Methods       []MethodResult `json:"methods"`
+	Methods       []methodResult `json:"methods"`
 	Comparisons   []comparison   `json:"comparisons"`
 	Warnings      []string       `json:"warnings"`
 }
 
-// MethodResult is one sampler with one model, over all sentences.
-type MethodResult struct {
+// methodResult is one sampler with one model, over all sentences.
+type methodResult struct {
 	Model     string          `json:"model"`
 	Method    string          `json:"method"`
 	Settings  infill.Sampling `json:"settings"`
@@ -103,11 +105,7 @@ func (f *folder) evaluate(ctx context.Context, corpora []Corpus) (*Results, erro
 	if err != nil {
 		return nil, err
 	}
-	text, err := indented(results)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.write(metricsFile, text); err != nil {
+	if err := journal.WriteJSON(filepath.Join(f.dir, metricsFile), results); err != nil {
 		return nil, err
 	}
 	page, err := report(f.header, results, f.records)
@@ -122,7 +120,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 	c := h.Configuration
 	r := &Results{
 		Format: formatVersion, Signature: h.Signature, Configuration: c, Models: h.Models, Corpora: h.Corpora,
-		Methods: []MethodResult{}, Comparisons: []comparison{}, Warnings: []string{},
+		Methods: []methodResult{}, Comparisons: []comparison{}, Warnings: []string{},
 	}
 	var references []metrics.Reference
 	for _, k := range corpora {
@@ -181,7 +179,7 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 
 // ofMethod are the records of a method, by sentence.
 func (h *header) ofMethod(records map[key]*Record, model, method string) (list []*Record, err error) {
-	for sentence := range h.Prompts() {
+	for sentence := range h.sentences() {
 		record := records[key{model, method, sentence}]
 		if record == nil {
 			return nil, fmt.Errorf("sentence %d is missing for %s with model %s", sentence+1, method, model)
@@ -221,7 +219,7 @@ func (r *Record) Likeliest(number int) []chain {
 }
 
 // summarise takes what is no score of text from the records.
-func summarise(m modelVersion, v Variant, c Config, records []*Record) MethodResult {
+func summarise(m modelVersion, v variant, c Config, records []*Record) methodResult {
 	over := func(of func(*Record) *float64) *Estimate {
 		var values []float64
 		for _, r := range records {
@@ -234,7 +232,7 @@ func summarise(m modelVersion, v Variant, c Config, records []*Record) MethodRes
 	perSample := func(of func(*Record) float64) Estimate {
 		return *over(func(r *Record) *float64 { x := of(r) / float64(c.Chains); return &x })
 	}
-	return MethodResult{
+	return methodResult{
 		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Chains,
 		AcceptanceRate:      over(func(r *Record) *float64 { return r.AcceptanceRate }),
 		StepSize:            over(func(r *Record) *float64 { return r.StepSize }),

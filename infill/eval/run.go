@@ -14,11 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/journal"
+	"infill/internal/parallel"
 	"infill/lm"
 	"infill/tokenize"
 )
@@ -29,7 +30,8 @@ type Options struct {
 	Config  Config
 	Models  []*infill.Filler // a run closes each when it is done with it
 	Corpora []Corpus
-	Shard   Shard
+	// Shard has whole sentences: all methods meet one on the same machine, so that their times compare.
+	Shard journal.Shard
 	// Threads is that of the models' calls, for the record.
 	Threads int
 	// Device and Precision are what was asked of the models' calls, such as "cpu"
@@ -65,7 +67,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		return nil, err
 	}
 	results, err := f.run(ctx, o, header)
-	return results, errors.Join(err, f.close())
+	return results, errors.Join(err, f.Close())
 }
 
 // newHeader selects the sentences and describes the run.
@@ -227,7 +229,7 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	work := map[string][]key{} // by model
 	total, left := 0, []key(nil)
 	for k := range h.fills {
-		if has(o.Shard, k.sentence) {
+		if o.Shard.Has(int64(k.sentence)) {
 			if total++; f.records[k] == nil {
 				work[k.model], left = append(work[k.model], k), append(left, k)
 			}
@@ -254,6 +256,9 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 			return nil, err
 		}
 	}
+	if err := f.Finish(f.End()); err != nil {
+		return nil, err
+	}
 	if o.Shard.Count > 0 {
 		return nil, nil
 	}
@@ -276,37 +281,22 @@ type runner struct {
 }
 
 func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error {
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, r.options.Jobs))
-	for _, k := range work {
-		if inner.Err() != nil {
-			break
+	return parallel.All(ctx, r.options.Jobs, len(work), func(ctx context.Context, i int) error {
+		k := work[i]
+		record, err := r.fill(ctx, m, k)
+		if err != nil {
+			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
 		}
-		group.Go(func() error {
-			if inner.Err() != nil {
-				return inner.Err()
-			}
-			record, err := r.fill(inner, m, k)
-			if err != nil {
-				if inner.Err() != nil {
-					return inner.Err()
-				}
-				return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
-			}
-			r.mutex.Lock()
-			defer r.mutex.Unlock()
-			if err := r.folder.sameEnvironment(record); err != nil {
-				return err
-			}
-			r.done++
-			r.pace.ended(record, time.Now())
-			return r.folder.append(record)
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+		// At once, and not in order: what is done is kept, whatever those before it take.
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		if err := r.folder.sameEnvironment(record); err != nil {
+			return err
+		}
+		r.done++
+		r.pace.ended(record, time.Now())
+		return r.folder.append(record)
+	})
 }
 
 // sameEnvironment refuses a record that was computed with another onnxruntime,
@@ -314,7 +304,7 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 func (f *folder) sameEnvironment(r *Record) error {
 	for _, other := range f.records {
 		if other.Model == r.Model {
-			return f.changed(other.differences(r.environment)) // all before it agree
+			return journal.Changed(f.dir, other.differences(r.environment)) // all before it agree
 		}
 	}
 	return nil
@@ -328,7 +318,7 @@ func (f *folder) sameDemands(o Options) error {
 		if asked.Device == "auto" || strings.HasPrefix(r.Device, asked.Device+":") {
 			asked.Device = ""
 		}
-		if err := f.changed(r.differences(asked)); err != nil {
+		if err := journal.Changed(f.dir, r.differences(asked)); err != nil {
 			return err
 		}
 	}
@@ -354,7 +344,7 @@ func kept(step, steps, points int) bool {
 // fill makes one record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
 	methods := r.options.Config.Samplers
-	options := r.options.Config.options(methods[slices.IndexFunc(methods, func(v Variant) bool { return v.Name == k.method })])
+	options := r.options.Config.options(methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
 	chains, template := options.Chains, r.prompts[k.sentence].Template
 	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template, Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
@@ -398,17 +388,14 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 		}
 		record.Trace[m.point].LogLikelihood = finite(stat.Mean(u, nil))
 	}
-	fills := map[string]infill.Fill{}
-	for _, s := range result.Fills {
-		fills[fmt.Sprint(s.TokenIDs)] = s
-	}
 	slots := len(last.TokenIDs) / chains
 	for c := range chains {
 		ids := last.TokenIDs[c*slots : (c+1)*slots]
-		s, ok := fills[fmt.Sprint(ids)]
-		if !ok {
+		at := slices.IndexFunc(result.Fills, func(f infill.Fill) bool { return slices.Equal(f.TokenIDs, ids) })
+		if at < 0 {
 			return nil, fmt.Errorf("chain %d ended in %v, which the result does not hold", c, ids)
 		}
+		s := result.Fills[at]
 		record.Chains[c] = chain{Text: s.Text, Fills: s.Values, TokenIDs: ids, LogLikelihood: s.LogLikelihood}
 		if steps > 0 {
 			if result.Stats.AcceptanceRate != nil {

@@ -19,8 +19,8 @@ import (
 // the likeliest final states of each sentence, or all of them.
 func (*Results) Sets() []string { return []string{"top", "all"} }
 
-// Table is table 3 of the paper with intervals, and what it leaves out beside it.
-type Table struct {
+// table is table 3 of the paper with intervals, and what it leaves out beside it.
+type table struct {
 	Set     string   `json:"set"`
 	Methods []row    `json:"methods"`
 	Tests   []test   `json:"tests"`
@@ -37,7 +37,7 @@ type column struct {
 	Title  string
 	digits int
 	Score  bool // of the text, with a jackknife interval; else of the sampling, with a standard error
-	of     func(*MethodResult) cell
+	of     func(*methodResult) cell
 }
 
 // row is a method, by the keys of the columns.
@@ -86,12 +86,25 @@ func scoreCell(r *metrics.Report, name string) cell {
 			c.Low, c.High = s.Interval.Low, s.Interval.High
 		}
 	}
+	if strings.Contains(name, "bleu") {
+		c.Value, c.Low, c.High = matched(c.Value), matched(c.Low), matched(c.High)
+	}
 	return c
+}
+
+// matched is a BLEU, 0 where there is no n-gram of some length in common, as it is defined: NLTK, which package
+// metrics follows, puts the smallest float in the place of such a 0, and comes to 1e-76.
+func matched(bleu metrics.Value) metrics.Value {
+	const least = 1e-9 // far below what one match of each length in all texts of the world comes to
+	if math.Abs(float64(bleu)) < least {
+		return 0
+	}
+	return bleu
 }
 
 // columnsOf are those of a set.
 func (r *Results) columnsOf(set string, reach float64) []column {
-	report := func(m *MethodResult) *metrics.Report {
+	report := func(m *methodResult) *metrics.Report {
 		if set == "all" {
 			return m.All
 		}
@@ -99,37 +112,37 @@ func (r *Results) columnsOf(set string, reach float64) []column {
 	}
 	var list []column
 	score := func(key, title string) {
-		list = append(list, column{key, title, 2, true, func(m *MethodResult) cell { return scoreCell(report(m), key) }})
+		list = append(list, column{key, title, 2, true, func(m *methodResult) cell { return scoreCell(report(m), key) }})
 	}
 	score(metrics.MetricSelfBLEU, "self-BLEU ↓")
-	names := []string{metrics.Self}
-	for _, c := range r.Corpora {
-		names = append(names, c.Name)
-	}
-	for _, name := range names {
+	unique := func(reference, title string) {
 		for _, n := range comparedOrders() {
-			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, name, n), fmt.Sprintf("%s %d ↑", name, n))
+			score(fmt.Sprintf("%s/%s/%d", metrics.MetricUniqueNGrams, reference, n), fmt.Sprintf(title, n))
 		}
+	}
+	unique(metrics.Self, "unique %d-grams ↑")
+	for _, c := range r.Corpora {
+		unique(c.Name, strings.ReplaceAll(c.Name, "%", "%%")+" %d ↑")
 	}
 	score(metrics.MetricCorpusBLEU+"/"+metrics.Union, "BLEU ↑")
 	// What cannot be below 0 has no interval that reaches there.
-	sampling := func(key, title string, digits int, lowest, highest float64, of func(*MethodResult) *Estimate) {
-		list = append(list, column{key, title, digits, false, func(m *MethodResult) cell { return of(m).cell(reach, lowest, highest) }})
+	sampling := func(key, title string, digits int, lowest, highest float64, of func(*methodResult) *Estimate) {
+		list = append(list, column{key, title, digits, false, func(m *methodResult) cell { return of(m).cell(reach, lowest, highest) }})
 	}
 	infinite := math.Inf(1)
-	sampling("acceptance_rate", "acceptance", 2, 0, 1, func(m *MethodResult) *Estimate { return m.AcceptanceRate })
-	sampling("changed_slots_per_step", "changed/step", 2, 0, infinite, func(m *MethodResult) *Estimate { return &m.ChangedSlotsPerStep })
-	sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite, func(m *MethodResult) *Estimate { return &m.LogLikelihood })
+	sampling("acceptance_rate", "acceptance", 2, 0, 1, func(m *methodResult) *Estimate { return m.AcceptanceRate })
+	sampling("changed_slots_per_step", "changed/step", 2, 0, infinite, func(m *methodResult) *Estimate { return &m.ChangedSlotsPerStep })
+	sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite, func(m *methodResult) *Estimate { return &m.LogLikelihood })
 	if set == "top" {
-		list[len(list)-1].of = func(m *MethodResult) cell { return scoreCell(m.Top, metrics.MetricLogLikelihoodMean) }
+		list[len(list)-1].of = func(m *methodResult) cell { return scoreCell(m.Top, metrics.MetricLogLikelihoodMean) }
 	}
-	sampling("seconds_per_sample", "s/sample", 3, 0, infinite, func(m *MethodResult) *Estimate { return &m.SecondsPerSample })
-	sampling("model_rows_per_sample", "rows/sample", 1, 0, infinite, func(m *MethodResult) *Estimate { return &m.ModelRowsPerSample })
+	sampling("seconds_per_sample", "s/sample", 3, 0, infinite, func(m *methodResult) *Estimate { return &m.SecondsPerSample })
+	sampling("model_rows_per_sample", "rows/sample", 1, 0, infinite, func(m *methodResult) *Estimate { return &m.ModelRowsPerSample })
 	return list
 }
 
-// Table makes the table of one of Sets().
-func (r *Results) Table(set string) *Table {
+// table makes the table of one of Sets().
+func (r *Results) Table(set string) *table {
 	c := r.Configuration
 	// As for scores: Student's t over the sentences, and nothing of very few.
 	reach, sampling := math.NaN(), "none of so few sentences"
@@ -137,7 +150,7 @@ func (r *Results) Table(set string) *Table {
 		reach = distuv.StudentsT{Sigma: 1, Nu: float64(c.Sentences - 1)}.Quantile((1 + c.Metrics.Confidence) / 2)
 		sampling = fmt.Sprintf("mean over sentences ± %.2f standard errors", reach)
 	}
-	t := &Table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature, Columns: r.columnsOf(set, reach)}
+	t := &table{Set: set, Methods: []row{}, Tests: []test{}, Signature: r.Signature, Columns: r.columnsOf(set, reach)}
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		numbers := map[string]cell{}
@@ -151,7 +164,8 @@ func (r *Results) Table(set string) *Table {
 		which = fmt.Sprintf("all %d samples of each of %d sentences", c.Chains, c.Sentences)
 	}
 	t.Notes = append(t.Notes,
-		"of "+which+"; self-BLEU, unique 2- and 3-grams (self; not in a corpus) and corpus BLEU against all corpora in percent",
+		"of "+which+"; all scores in percent: unique n-grams are those that the samples have once, and under the name of a corpus those that it has not",
+		"a BLEU, of all corpora together, is 0 where no 4-gram is in common",
 		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
 		r.referenceNote())
 	if set == "top" {
@@ -221,7 +235,7 @@ func (c column) Interval(v cell) string {
 }
 
 // Tested are the columns that have tests.
-func (t *Table) Tested() []column {
+func (t *table) Tested() []column {
 	return slices.DeleteFunc(slices.Clone(t.Columns), func(c column) bool {
 		_, ok := t.Tests[0].Scores[c.Key]
 		return !ok
@@ -232,7 +246,7 @@ func (t *Table) Tested() []column {
 type block [][][]string
 
 // blocks are the table of the numbers and that of the tests, if there are any.
-func (t *Table) blocks() []block {
+func (t *table) blocks() []block {
 	several := slices.ContainsFunc(t.Methods, func(m row) bool { return m.Model != t.Methods[0].Model })
 	label := func(model, method string) string {
 		if several {
@@ -317,7 +331,7 @@ func (g block) text(width int) string {
 }
 
 // Text is the table for people, in lines of at most width columns; 0 is no limit.
-func (t *Table) Text(width int) string {
+func (t *table) Text(width int) string {
 	var texts []string
 	for _, g := range t.blocks() {
 		texts = append(texts, g.text(width))
@@ -326,7 +340,7 @@ func (t *Table) Text(width int) string {
 }
 
 // Markdown is the table for pages.
-func (t *Table) Markdown() string {
+func (t *table) Markdown() string {
 	clean := strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
 	var texts []string
 	for _, g := range t.blocks() {
@@ -353,7 +367,7 @@ func (t *Table) Markdown() string {
 }
 
 // CSV has a row for each method, all digits, intervals in columns of their own.
-func (t *Table) CSV() ([]byte, error) {
+func (t *table) CSV() ([]byte, error) {
 	head := []string{"model", "method", "set"}
 	for _, c := range t.Columns {
 		head = append(head, c.Key, c.Key+"_low", c.Key+"_high")

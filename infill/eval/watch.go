@@ -1,11 +1,9 @@
 package eval
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"slices"
 
 	"infill/infill/eval/internal/corpus"
+	"infill/internal/journal"
 )
 
 // Watched is what was read of a run's folder so far. It does not change: Again
@@ -51,9 +50,9 @@ func (w *Watched) Again() *Watched {
 	case err != nil:
 		next.Err = err
 	case h == nil:
-		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, runFile)
-	case len(h.Prompts()) == 0 || len(h.Models) == 0 || len(h.Configuration.Samplers) == 0:
-		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", runFile)
+		next.Err = fmt.Errorf("%s holds no run: there is no %s in it", w.dir, journal.Head)
+	case h.sentences() == 0 || len(h.Models) == 0 || len(h.Configuration.Samplers) == 0:
+		next.Err = fmt.Errorf("%s names no sentences or no samplers: it is not a run's", journal.Head)
 	}
 	if next.Err != nil {
 		next.log = log{}
@@ -67,11 +66,15 @@ func (w *Watched) Again() *Watched {
 		next.Note = fmt.Sprintf("%d lines of %s are damaged and left out, the first is line %d", next.bad, samplesFile, next.badLine)
 	}
 	// The status is replaced as a whole, and one that cannot be read says nothing.
-	if status, err := readJSON[Progress](w.dir, statusFile); err == nil {
-		next.Status = status
+	var status Progress
+	if there, err := journal.ReadJSON(filepath.Join(w.dir, statusFile), &status); there && err == nil {
+		next.Status = &status
 	}
-	next.Results, err = readJSON[Results](w.dir, metricsFile)
-	note(err)
+	var results Results
+	there, err := journal.ReadJSON(filepath.Join(w.dir, metricsFile), &results)
+	if note(err); there {
+		next.Results = &results
+	}
 	return next
 }
 
@@ -88,52 +91,18 @@ func (w *Watched) Done() int { return len(w.records) }
 // Total is what Done will be.
 func (w *Watched) Total() (total int) {
 	for k := range w.Header.fills {
-		total += indicator(has(w.Header.Shard, k.sentence))
+		total += indicator(w.Header.Shard.Has(int64(k.sentence)))
 	}
 	return total
 }
 
-// readJSON reads a file of a run's folder.
-func readJSON[T any](dir, name string) (*T, error) {
-	file, err := openRegular(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(file)
-	if err != nil {
-		return nil, err
-	}
-	var value T
-	if err := json.Unmarshal(content, &value); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", name, err)
-	}
-	return &value, nil
-}
-
-// openRegular opens a file, but no pipe or device, which could be waited for
-// without end.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: it is no file", filepath.Base(path))
-	}
-	return os.Open(path)
-}
-
 // readHeader reads run.json of whatever version; nil where there is none.
 func readHeader(dir string) (*header, error) {
-	h, err := readJSON[header](dir, runFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", dir, err)
+	var h header
+	if ok, err := journal.ReadJSON(filepath.Join(dir, journal.Head), &h); !ok || err != nil {
+		return nil, err
 	}
-	return h, nil
+	return &h, nil
 }
 
 // readRun reads a run that is to be gone on with.
@@ -142,8 +111,8 @@ func readRun(dir string) (*Watched, error) {
 	if w.Err != nil {
 		return nil, w.Err
 	}
-	if _, err := w.whole(); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), err)
+	if w.badErr != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, samplesFile), w.badErr)
 	}
 	return w, w.Header.supported(dir)
 }
@@ -153,85 +122,52 @@ func (h *header) supported(dir string) error {
 	if h.Format == formatVersion {
 		return nil
 	}
-	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", filepath.Join(dir, runFile), h.Format, formatVersion)
+	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", filepath.Join(dir, journal.Head), h.Format, formatVersion)
 }
 
-// log is what was read of samples.jsonl. It is no journal of package batch, which is in the
-// order of its input, by one model, and nobody's to read before its end: here a record is
-// there, and on the disk, as soon as it is done, whatever those before it take.
+// log is what was read of samples.jsonl. It is in no order: a record is there, and on the
+// disk, as soon as it is done, whatever those before it take.
 type log struct {
 	records map[key]*Record
 	lines   int
 	end     int64 // of the lines that were read
-	// bad lines are left out; of the first one its number, where it begins, what is
-	// wrong, and whether it is no JSON at all.
+	// bad lines are left out; of the first one its number and what is wrong.
 	bad, badLine int
-	badAt        int64
 	badErr       error
-	torn         bool
+}
+
+// add takes a line.
+func (l *log) add(line []byte, h *header) error {
+	l.lines, l.end = l.lines+1, l.end+int64(len(line))
+	var r Record
+	err := json.Unmarshal(line, &r)
+	if err == nil {
+		switch _, twice := l.records[r.key()]; {
+		case !h.has(r.Model, r.Method) || r.Sentence < 0 || r.Sentence >= h.sentences() || len(r.Chains) != h.Configuration.Chains:
+			err = fmt.Errorf("not of this run (%s, %s, sentence %d)", r.Model, r.Method, r.Sentence)
+		case twice:
+			err = errors.New("the same sentence and method as an earlier line")
+		default:
+			l.records[r.key()] = &r
+			return nil
+		}
+	}
+	if l.bad++; l.bad == 1 {
+		l.badLine, l.badErr = l.lines, fmt.Errorf("line %d: %w", l.lines, err)
+	}
+	return fmt.Errorf("line %d: %w", l.lines, err)
 }
 
 // read reads the lines that have come since. What has no end yet is being written.
 func (l *log) read(path string, h *header) error {
-	file, err := openRegular(path)
-	if err != nil {
-		return err
+	if info, err := os.Stat(path); err == nil && info.Size() < l.end || l.records == nil {
+		*l = log{records: map[key]*Record{}} // begun anew, or its torn end was cut off
 	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil {
-		return err
-	} else if info.Size() < l.end || l.records == nil {
-		// Begun anew, or its torn end was cut off.
-		*l = log{records: map[key]*Record{}}
-	}
-	if _, err := file.Seek(l.end, io.SeekStart); err != nil {
-		return err
-	}
-	sentences := len(h.Prompts())
-	lines := bufio.NewReaderSize(file, 1<<16)
-	for {
-		line, err := lines.ReadBytes('\n')
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-		var r Record
-		err = json.Unmarshal(line, &r)
-		torn := err != nil
-		if err == nil {
-			switch _, twice := l.records[r.key()]; {
-			case !h.has(r.Model, r.Method) || r.Sentence < 0 || r.Sentence >= sentences || len(r.Chains) != h.Configuration.Chains:
-				err = fmt.Errorf("not of this run (%s, %s, sentence %d)", r.Model, r.Method, r.Sentence)
-			case twice:
-				err = errors.New("the same sentence and method as an earlier line")
-			}
-		}
-		l.lines++
-		if err == nil {
-			l.records[r.key()] = &r
-		} else if l.bad++; l.bad == 1 {
-			l.badLine, l.badAt, l.badErr, l.torn = l.lines, l.end, err, torn
-		}
-		l.end += int64(len(line))
-	}
+	return journal.Follow(path, l.end, func(line []byte) { _ = l.add(line, h) }) // l tells what is bad
 }
 
 // has tells whether the run is by a method with a model.
 func (h *header) has(model, method string) bool {
 	return slices.ContainsFunc(h.Models, func(m modelVersion) bool { return m.Name == model }) &&
-		slices.ContainsFunc(h.Configuration.Samplers, func(v Variant) bool { return v.Name == method })
-}
-
-// whole is where the lines end that can be gone on with: a last line that is no JSON
-// is what a power cut leaves. A bad line elsewhere is an error.
-func (l *log) whole() (int64, error) {
-	switch {
-	case l.bad == 0:
-		return l.end, nil
-	case l.torn && l.badLine == l.lines:
-		return l.badAt, nil
-	}
-	return 0, fmt.Errorf("line %d: %w", l.badLine, l.badErr)
+		slices.ContainsFunc(h.Configuration.Samplers, func(v variant) bool { return v.Name == method })
 }

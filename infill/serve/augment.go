@@ -11,6 +11,7 @@ import (
 
 	"infill/infill"
 	"infill/infill/batch"
+	"infill/internal/object"
 )
 
 type augmentInput struct {
@@ -72,7 +73,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	}
 	records := make([]batch.Record, len(q.Records))
 	for i, text := range q.Records {
-		object, err := batch.ParseObject(text)
+		object, err := object.Parse(text)
 		if err != nil {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("record %d: %v", i+1, err)}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"infill/infill"
+	"infill/tokenize"
 )
 
 // The protocol of Hugging Face's fill-mask, as huggingface_hub's InferenceClient sends
@@ -94,23 +95,24 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	if targets != nil {
 		top = min(top, len(targets))
 	}
-	answers, size := make([]any, len(texts)), 0.0
+	answers, templates, size := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0
 	for i, text := range texts {
-		texts[i] = blanksOf(f, text)
-		if t, err := f.Template(texts[i]); err != nil {
+		t, err := f.Template(blanksOf(f, text))
+		if err != nil {
 			return nil, problem(ctx, err)
-		} else if len(t.Slots) > s.Limits.Blanks {
-			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
-		} else {
-			size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
 		}
+		if len(t.Slots) > s.Limits.Blanks {
+			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
+		}
+		templates[i] = t
+		size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
 	}
 	if err := s.checkAnswer(size); err != nil {
 		return nil, err
 	}
 	err = s.work(ctx, 0, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
-			answers[i], err = s.candidates(ctx, f, texts[i], targets, top)
+			answers[i], err = s.candidates(ctx, f, templates[i], targets, top)
 			return err
 		})
 	})
@@ -155,12 +157,8 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 }
 
 // candidates gives the answer to one text.
-func (s *Server) candidates(ctx context.Context, f *infill.Filler, text string, targets []int, top int) (any, error) {
-	t, err := f.Template(text)
-	if err != nil {
-		return nil, err
-	}
-	logp, err := f.LogConditionals(ctx, text, nil)
+func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.Template, targets []int, top int) (any, error) {
+	logp, err := f.LogConditionals(ctx, t, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/sync/errgroup"
 
 	"infill/infill"
+	"infill/internal/object"
+	"infill/internal/parallel"
 )
 
 // one or several of a thing: a client that sends a list gets a list.
@@ -38,68 +40,55 @@ func (s several[T]) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{item, {Type: huma.TypeArray, Items: item}}}
 }
 
-// fillRequest is a template with its options, by the names of the command's flags, with
-// - or _.
+// fillRequest is what infill.ParseRequest reads, and the name of a model.
 type fillRequest struct {
-	model    string
-	template string
-	options  map[string]json.RawMessage
+	model  string
+	fields object.Object
 }
 
-func (q *fillRequest) UnmarshalJSON(text []byte) error {
-	if err := json.Unmarshal(text, &q.options); err != nil || q.options == nil {
+func (q *fillRequest) UnmarshalJSON(text []byte) (err error) {
+	if q.fields, err = object.Parse(text); errors.Is(err, object.ErrNone) {
 		return errors.New(`a request is an object, {"template": "..."}, or a list of them`)
+	} else if err != nil {
+		return err
 	}
-	for key, value := range map[string]*string{"template": &q.template, "model": &q.model} {
-		if err := json.Unmarshal(orEmpty(q.options[key]), value); err != nil {
-			return fmt.Errorf("%q is not a string", key)
+	if q.fields.Get("model") != nil {
+		if q.model, err = q.fields.Text("model"); err != nil {
+			return err
 		}
-		delete(q.options, key)
+		q.fields = slices.DeleteFunc(q.fields, func(f object.Field) bool { return f.Key == "model" })
 	}
 	return nil
 }
 
-func orEmpty(value json.RawMessage) json.RawMessage {
-	if value == nil {
-		return json.RawMessage(`""`)
-	}
-	return value
-}
-
-// Schema implements huma.SchemaProvider: the table of options.
-func (fillRequest) Schema(r huma.Registry) *huma.Schema {
-	properties := map[string]*huma.Schema{
-		"template": {Type: huma.TypeString, Description: "The text; each [MASK] is a blank.", Examples: []any{"he had [MASK] me"}},
-		"model":    {Type: huma.TypeString, Description: "The name of a model that is served; the default model where none is named."},
+// fillKeys describes the keys of a request: those of its own, and the table of options.
+func fillKeys() map[string]string {
+	keys := map[string]string{
+		"template": "The text; each [MASK] is a blank.",
+		"id":       "A name of the request, which comes again in its answer.",
+		"model":    "The name of a model that is served; the default model where none is named.",
 	}
 	for _, option := range infill.Table() {
-		s := &huma.Schema{Description: option.Help}
+		key := strings.ReplaceAll(option.Name, "-", "_")
+		keys[key] = option.Help
 		if option.Closed && len(option.Values) > 0 && option.Kind != "" {
-			s.Description += "; one of " + strings.Join(option.Values, ", ")
+			keys[key] += "; one of " + strings.Join(option.Values, ", ")
 		}
-		properties[strings.ReplaceAll(option.Name, "-", "_")] = s
 	}
+	return keys
+}
+
+// Schema implements huma.SchemaProvider.
+func (fillRequest) Schema(r huma.Registry) *huma.Schema {
+	properties := map[string]*huma.Schema{}
+	for key, help := range fillKeys() {
+		properties[key] = &huma.Schema{Description: help}
+	}
+	properties["template"].Type, properties["template"].Examples = huma.TypeString, []any{"he had [MASK] me"}
+	properties["model"].Type = huma.TypeString
 	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"}, AdditionalProperties: false}
 	s.PrecomputeMessages()
 	return s
-}
-
-// read gives the options of the request.
-func (q *fillRequest) read(o infill.Options) (infill.Options, error) {
-	var err error
-	if o.Seed, err = infill.NewSeed(); err != nil {
-		return o, err
-	}
-	for key, value := range q.options {
-		known, err := o.SetJSON(key, value)
-		if err != nil {
-			return o, err
-		}
-		if !known {
-			return o, &infill.OptionError{Option: key, Reason: "there is no such option"}
-		}
-	}
-	return o, o.Validate()
 }
 
 type fillInput struct {
@@ -152,42 +141,47 @@ func (s *Server) registerNative(api huma.API) {
 	}), s.score)
 }
 
-// job is a fill that can be worked at.
-type job struct {
-	filler   *infill.Filler
-	template string
-	options  infill.Options
-}
-
-// jobs reads and checks requests without running a model.
-func (s *Server) jobs(requests []fillRequest) (jobs []job, bytes float64, err error) {
+// plans reads and checks requests without running a model.
+func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes float64, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
 		return nil, 0, err
 	}
 	size := 0.0
 	for i, q := range requests {
-		f, _, err := s.model(q.model)
-		if err != nil {
-			return nil, 0, err
-		}
-		o, err := q.read(s.Fill)
-		held := 0.0
-		if err == nil {
-			held, err = s.check(f, q.template, o)
-		}
+		p, held, err := s.plan(q)
 		if err != nil {
 			if len(requests) > 1 {
 				err = fmt.Errorf("text %d: %w", i+1, err)
 			}
 			return nil, 0, err
 		}
-		if o.Budget.Seconds > 0 { // a fast machine would hold more
-			o.Budget.Rows = s.Limits.Rows
-		}
-		jobs, bytes = append(jobs, job{f, q.template, o}), max(bytes, held)
-		size += float64(o.Top) * sizeOfFill(q.template)
+		plans, bytes = append(plans, p), max(bytes, held)
+		size += float64(p.Options.Top) * sizeOfFill(p.Template)
 	}
-	return jobs, together(bytes, len(jobs)), s.checkAnswer(size)
+	return plans, together(bytes, len(plans)), s.checkAnswer(size)
+}
+
+// plan reads and checks a request.
+func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
+	f, _, err := s.model(q.model)
+	if err != nil {
+		return nil, 0, err
+	}
+	defaults := s.Fill
+	if defaults.Seed, err = infill.NewSeed(); err != nil {
+		return nil, 0, err
+	}
+	r, err := infill.ParseRequest(q.fields, "template", defaults)
+	var option *infill.OptionError
+	switch {
+	case errors.As(err, &option):
+		return nil, 0, err
+	case err != nil:
+		return nil, 0, &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
+	case r.Extra != nil:
+		return nil, 0, &infill.OptionError{Option: r.Extra[0].Key, Reason: "there is no such option"}
+	}
+	return s.check(f, r)
 }
 
 // sizeOfFill is about how many bytes a fill of a template has in an answer.
@@ -212,28 +206,21 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check holds a fill against the limits, reads its template, and tells what the fill may hold
-// of memory.
-func (s *Server) check(f *infill.Filler, template string, o infill.Options) (bytes float64, err error) {
-	if err := f.Check(template, o); err != nil {
-		return 0, err
+// check holds a fill against the limits, plans it, and tells what it may hold of memory.
+func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float64, error) {
+	l, o := &s.Limits, &r.Options
+	rows := o.Budget.Rows
+	if o.Budget.Seconds > 0 { // a fast machine would hold more
+		o.Budget.Rows = l.Rows
 	}
-	t, err := f.Tokenizer().Shortest(template)
+	p, err := f.Plan(r)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	slots := 0
-	for _, b := range t.Blanks {
-		most := max(b.Slots, b.High)
-		if b.High == 0 { // it has no length of its own
-			most = max(most, o.MaxPieces)
-		}
-		slots += most
+	refuse := func(format string, args ...any) (*infill.Plan, float64, error) {
+		return nil, 0, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 	}
-	refuse := func(format string, args ...any) (float64, error) {
-		return 0, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
-	}
-	switch l := &s.Limits; {
+	switch slots, vocabulary := p.Slots(), f.Tokenizer().VocabularySize(); {
 	case slots > l.Blanks:
 		return refuse("%d slots in one text, this server takes %d: split the text", slots, l.Blanks)
 	case o.Budget.Seconds > l.Time.Seconds():
@@ -244,37 +231,33 @@ func (s *Server) check(f *infill.Filler, template string, o infill.Options) (byt
 		return refuse("samples: %d, this server makes %d of a text: ask for fewer", o.Chains, l.Samples)
 	case o.Candidates > l.Candidates:
 		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Candidates, l.Candidates)
-	case o.Candidates == 0 && f.Tokenizer().VocabularySize() > l.Candidates:
-		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer", f.Tokenizer().VocabularySize(), l.Candidates)
+	case o.Candidates == 0 && vocabulary > l.Candidates:
+		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer", vocabulary, l.Candidates)
+	case rows > 0 && p.MaxRows() > l.Rows:
+		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or steps, or a smaller budget", p.MaxRows(), l.Rows)
 	}
-	rows := o.MostRows(slots)
-	if rows > s.Limits.Rows {
-		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or steps, or a smaller budget", rows, s.Limits.Rows)
-	}
-	if rows == 0 { // seconds bound it
-		rows = s.Limits.Rows
-	}
-	return o.MostBytes(slots, rows, f.Tokenizer().VocabularySize()) + float64(o.Top)*sizeOfFill(template), nil
+	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
 }
 
 // together is what texts hold at once that hold at most so many bytes each.
 func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
 
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
-	jobs, bytes, err := s.jobs(in.Body.items)
+	plans, bytes, err := s.plans(in.Body.items)
 	if err != nil {
 		return nil, problem(ctx, err)
 	}
 	if strings.Contains(in.Accept, "text/event-stream") {
-		if len(jobs) > 1 || in.Body.list {
+		if len(plans) > 1 || in.Body.list {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: "events are of one text: send an object, not a list"}
 		}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, jobs[0], bytes) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
 	}
-	results := make([]*infill.Result, len(jobs))
+	results := make([]object.Identified, len(plans))
 	err = s.work(ctx, bytes, func(ctx context.Context) error {
-		return each(ctx, len(jobs), func(ctx context.Context, i int) (err error) {
-			results[i], err = jobs[i].filler.Fill(ctx, jobs[i].template, jobs[i].options, nil)
+		return each(ctx, len(plans), func(ctx context.Context, i int) (err error) {
+			results[i].ID = plans[i].ID
+			results[i].Value, err = plans[i].Fill(ctx, nil)
 			return err
 		})
 	})
@@ -307,12 +290,7 @@ const textsAtOnce = 16
 
 // each works at n texts.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(textsAtOnce)
-	for i := range n {
-		group.Go(func() error { return do(ctx, i) })
-	}
-	return group.Wait()
+	return parallel.All(ctx, textsAtOnce, n, do)
 }
 
 // progress is what an event tells before the result, with what is known so far where
@@ -331,7 +309,7 @@ const heartbeat = 200 * time.Millisecond
 const unread = 10 * time.Second
 
 // stream answers with server-sent events.
-func (s *Server) stream(c huma.Context, j job, bytes float64) {
+func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
@@ -362,33 +340,33 @@ func (s *Server) stream(c huma.Context, j job, bytes float64) {
 	var result *infill.Result
 	var next time.Time
 	err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
-		result, err = j.filler.Fill(ctx, j.template, j.options, func(p infill.Progress) {
+		result, err = p.Fill(ctx, func(at infill.Progress) {
 			began := time.Now()
 			if began.Before(next) {
 				return
 			}
-			send("progress", progressOf(p))
+			send("progress", progressOf(at))
 			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // telling takes a tenth of the time at most
 		})
 		return err
 	})
 	if err != nil {
-		var p *Problem
-		if errors.As(s.told(err), &p); begun {
-			send("error", p)
+		var wrong *Problem
+		if errors.As(s.told(err), &wrong); begun {
+			send("error", wrong)
 		} else {
-			writeProblem(w, p)
+			writeProblem(w, wrong)
 		}
 		return
 	}
 	s.numbers.texts.Inc()
-	send("result", result)
+	send("result", object.Identified{ID: p.ID, Value: result})
 }
 
 func progressOf(p infill.Progress) progress {
 	answer := progress{Step: p.Step, Steps: p.Steps}
-	if p.Answer != nil {
-		answer.Result = p.Answer()
+	if p.Result != nil && p.TokenIDs == nil { // of chains the numbers are enough
+		answer.Result = p.Result()
 	}
 	sum := 0.0
 	for _, u := range p.LogLikelihoods {

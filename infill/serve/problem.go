@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
+	"infill/internal/object"
 
-	"infill/infill/batch"
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // Problem is the one form of an error, that of Hugging Face's and of the Open Inference
@@ -65,7 +64,7 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
-				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && batch.CheckPairs("the request", []byte(text)) == nil) {
+				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && object.CheckPairs("the request", []byte(text)) == nil) {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
@@ -88,17 +87,13 @@ func init() {
 
 // plainJSON writes texts as they are, without the escapes that are for HTML.
 var plainJSON = huma.Format{
-	Marshal: func(w io.Writer, v any) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(v)
-	},
+	Marshal: object.WriteLine,
 	Unmarshal: func(text []byte, v any) error {
 		// The decoder would put U+FFFD for bad bytes, and the text come back changed.
 		if !utf8.Valid(text) {
 			return errors.New("the request is not valid UTF-8")
 		}
-		if err := batch.CheckPairs("the request", text); err != nil && json.Valid(text) {
+		if err := object.CheckPairs("the request", text); err != nil && json.Valid(text) {
 			return err
 		}
 		return json.Unmarshal(text, v)

@@ -119,7 +119,11 @@ func decode[T any](t testing.TB, text string) (v T) {
 // probabilities while all blanks are masked.
 func TestHuggingFace(t *testing.T) {
 	url, f := start(t, nil), options(t).Models[name]
-	logp, err := f.LogConditionals(t.Context(), "he had [MASK] me", nil)
+	template, err := f.Template("he had [MASK] me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logp, err := f.LogConditionals(t.Context(), template, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +173,9 @@ func TestRefusals(t *testing.T) {
 		{"/models/../../etc/passwd", `{"inputs": "a [MASK]"}`, "", 404},
 		{"/v1/fill", `{"template": "he had [MASK] me", "tops": 2}`, "tops: there is no such option", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": "x"}`, "top", 422},
+		{"/v1/fill", `{"top": 5}`, `no "template"`, 422},
+		{"/v1/fill", `{"template": "a [MASK]", "top": 5, "top": 6}`, `two keys "top"`, 422},
+		{"/v1/fill", `{"template": "a [MASK]", "slots": {"1": [["x"]]}}`, "slots: ", 422},
 		{"/v1/fill", `{"template": 5}`, `"template" is not a string`, 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "sampler": "dmala", "steps": 100000}`, "model rows", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "budget": 5001}`, "5001 model rows", 422},
@@ -752,6 +759,9 @@ func TestTools(t *testing.T) {
 	}
 	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": uint64(1) << 53}); !failed || !strings.Contains(text, "not below 2^53") {
 		t.Errorf("a seed that does not come through whole: %s", text)
+	}
+	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": 5, "id": "a", "samples": 2}); failed || !strings.Contains(text, `"seed":5`) || !strings.Contains(text, `"id":"a"`) {
+		t.Errorf("options or the id are not read: %s", text)
 	}
 	if text, failed := call("fill", map[string]any{"template": "no blank"}); !failed || !strings.Contains(text, "no blank") {
 		t.Errorf("a wrong template: %s", text)

@@ -3,10 +3,10 @@ package serve
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
 	"slices"
-	"strconv"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"infill/infill"
@@ -21,7 +21,7 @@ func Tools(o Options) (*mcp.Server, error) {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
-	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads,
+	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
 		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the likeliest fills, the best first."}, s.fillTool)
 	mcp.AddTool(server, &mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
 		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its pseudo-perplexity (lower is likelier, comparable across lengths)."}, s.scoreTool)
@@ -30,12 +30,14 @@ func Tools(o Options) (*mcp.Server, error) {
 	return server, nil
 }
 
-type fillArguments struct {
-	Template string              `json:"template" jsonschema:"the text; each blank is written [MASK]"`
-	Top      int                 `json:"top,omitempty" jsonschema:"how many fills; 5 when left out"`
-	Slots    map[string][]string `json:"slots,omitempty" jsonschema:"for the number of a blank, from 1, the only words that it may take"`
-	Ban      []string            `json:"ban,omitempty" jsonschema:"words that no blank may take"`
-	Seed     *uint64             `json:"seed,omitempty" jsonschema:"the same seed, below 2^53, gives the same fills"`
+// fillSchema describes the object that POST /v1/fill takes, too.
+func fillSchema() *jsonschema.Schema {
+	properties := map[string]*jsonschema.Schema{}
+	for key, help := range fillKeys() {
+		properties[key] = &jsonschema.Schema{Description: help}
+	}
+	properties["template"].Type = "string"
+	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}} // its reader names a key that is none
 }
 
 type toolFill struct {
@@ -46,43 +48,35 @@ type toolFill struct {
 }
 
 type fillAnswer struct {
+	ID       any        `json:"id,omitempty" jsonschema:"that of the request"`
 	Fills    []toolFill `json:"fills"`
 	Seed     *uint64    `json:"seed,omitempty"`
 	Warnings []string   `json:"warnings"`
 }
 
-func (s *Server) fillTool(ctx context.Context, _ *mcp.CallToolRequest, a fillArguments) (*mcp.CallToolResult, *fillAnswer, error) {
-	o, err := s.Fill, error(nil)
-	if a.Seed != nil {
-		// The protocol's library takes numbers through float64.
-		if o.Seed = *a.Seed; o.Seed >= 1<<53 {
-			return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come through this protocol whole"}
-		}
-	} else if o.Seed, err = infill.NewSeed(); err != nil {
+func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, *fillAnswer, error) {
+	var q fillRequest
+	if err := json.Unmarshal(request.Params.Arguments, &q); err != nil {
+		return nil, nil, err
+	}
+	plans, bytes, err := s.plans([]fillRequest{q})
+	if err != nil {
 		return nil, nil, s.told(problem(ctx, err))
 	}
-	if a.Top != 0 {
-		o.Top = a.Top
-	}
-	f := s.Models[s.Default]
-	if err := setWords(&o, a); err != nil {
-		return nil, nil, err
-	}
-	bytes, err := s.check(f, a.Template, o)
-	if err != nil {
-		return nil, nil, problem(ctx, err)
-	}
-	if err := s.checkAnswer(float64(o.Top) * sizeOfFill(a.Template)); err != nil {
-		return nil, nil, err
+	if plans[0].Options.Seed >= 1<<53 {
+		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come through this protocol whole"}
 	}
 	var r *infill.Result
 	if err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
-		r, err = f.Fill(ctx, a.Template, o, nil)
+		r, err = plans[0].Fill(ctx, nil)
 		return err
 	}); err != nil {
 		return nil, nil, s.told(err)
 	}
 	answer := &fillAnswer{Fills: []toolFill{}, Seed: r.Seed, Warnings: r.Warnings}
+	if plans[0].ID != nil {
+		answer.ID = plans[0].ID
+	}
 	for _, fill := range r.Fills {
 		answer.Fills = append(answer.Fills, toolFill{fill.Text, fill.Values, fill.LogLikelihood, fill.Probability})
 	}
@@ -126,20 +120,4 @@ func (s *Server) rankTool(ctx context.Context, request *mcp.CallToolRequest, a t
 	}
 	slices.SortStableFunc(answer.Scores, func(a, b toolScore) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
 	return nil, answer, nil
-}
-
-// setWords sets what blanks may hold.
-func setWords(o *infill.Options, a fillArguments) error {
-	o.Ban = a.Ban
-	for blank, words := range a.Slots {
-		n, err := strconv.Atoi(blank)
-		if err != nil || n < 1 || len(words) == 0 {
-			return &infill.OptionError{Option: "slots", Reason: fmt.Sprintf("%.40q is not the number of a blank, from 1, with all words that it may take", blank)}
-		}
-		if o.Words == nil {
-			o.Words = map[int][]string{}
-		}
-		o.Words[n] = words
-	}
-	return nil
 }

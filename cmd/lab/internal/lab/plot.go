@@ -1,33 +1,24 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"image/color"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
-	gtext "gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"infill/internal/chart"
 )
 
 // PlotFormats lists the forms of plots; none leaves them out.
 func PlotFormats() []string { return []string{"svg", "png", "none"} }
-
-// figure is a plot and the name of its file.
-type figure struct {
-	name string
-	plot *plot.Plot
-}
 
 // file is one of a report: nothing is written where its content is nil.
 type file struct {
@@ -42,7 +33,7 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 }
 
 // writeReport writes files and figures beside pictures that are there already.
-func writeReport(dir, format string, files []file, pictures []string, figures func() ([]figure, error)) (paths []string, err error) {
+func writeReport(dir, format string, files []file, pictures []string, figures func() ([]chart.Figure, error)) (paths []string, err error) {
 	if !slices.Contains(PlotFormats(), format) {
 		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
 	}
@@ -77,22 +68,22 @@ func writeReport(dir, format string, files []file, pictures []string, figures fu
 		return paths, fmt.Errorf("plots: %w", err)
 	}
 	for _, f := range list {
-		drawn, err := f.encode(format)
+		drawn, err := f.Encode(format)
 		if err != nil {
-			return paths, fmt.Errorf("plot %s: %w", f.name, err)
+			return paths, fmt.Errorf("plot %s: %w", f.Name, err)
 		}
-		if err := write(f.name+"."+format, drawn); err != nil {
+		if err := write(f.Name+"."+format, drawn); err != nil {
 			return paths, err
 		}
 	}
 	return paths, nil
 }
 
-func (r *Report) figures() (list []figure, failed error) {
+func (r *Report) figures() (list []chart.Figure, failed error) {
 	add := func(name string, p *plot.Plot, err error) {
 		failed = errors.Join(failed, err)
 		if p != nil {
-			list = append(list, figure{name, p})
+			list = append(list, chart.Figure{Name: name, Plot: p})
 		}
 	}
 	for i, c := range r.Bias {
@@ -156,134 +147,6 @@ func orNaN(x *float64) float64 {
 	return *x
 }
 
-func newPlot(title, x, y string) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Title.Padding = vg.Points(6)
-	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(34), vg.Points(2)
-	p.Add(plotter.NewGrid())
-	return p
-}
-
-// The frame of a plot and its title are that large. The legend stands to the right of it, and
-// makes the picture wider.
-const (
-	plotWidth, plotHeight = 16 * vg.Centimeter, 11 * vg.Centimeter
-	plotMargin            = 0.3 * vg.Centimeter
-)
-
-// size is that of the picture, with room for the legend.
-func (f figure) size() (width, height vg.Length) {
-	r := f.plot.Legend.Rectangle(draw.Canvas{}).Size()
-	if r.X > 0 {
-		r.X += 2 * plotMargin
-	}
-	return plotWidth + r.X + 2*plotMargin, max(plotHeight, r.Y+2*plotMargin) + 2*plotMargin
-}
-
-// encode draws it in a form.
-func (f figure) encode(format string) ([]byte, error) {
-	width, height := f.size()
-	canvas, err := draw.NewFormattedCanvas(width, height, format)
-	if err != nil {
-		return nil, err
-	}
-	f.draw(draw.New(canvas))
-	var b bytes.Buffer
-	_, err = canvas.WriteTo(&b)
-	return b.Bytes(), err
-}
-
-// draw draws the plot, and its legend beside it.
-func (f figure) draw(c draw.Canvas) {
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path()) // a page that shows the picture may be dark
-	c = draw.Crop(c, plotMargin, -plotMargin, plotMargin, -plotMargin)
-	p, legend := *f.plot, f.plot.Legend
-	p.Title.Text = wrap(p.Title.TextStyle, p.Title.Text, plotWidth)
-	p.Legend = plot.NewLegend()
-	frame := draw.Crop(c, 0, plotWidth-c.Size().X, 0, 0)
-	p.Draw(frame)
-	legend.Draw(draw.Crop(c, plotWidth+2*plotMargin, 0, 0, 0))
-}
-
-// wrap breaks a title into lines that are no longer than that, at spaces.
-func wrap(style gtext.Style, title string, width vg.Length) string {
-	var lines []string
-	for word := range strings.FieldsSeq(title) {
-		if n := len(lines) - 1; n >= 0 && style.Width(lines[n]+" "+word) <= width {
-			lines[n] += " " + word
-		} else {
-			lines = append(lines, word)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// seriesColors can be told apart by those who see few colours, too (Okabe and Ito 2008, their yellow left
-// out, which is too light for lines on white).
-var seriesColors = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
-	color.RGBA{0, 0, 0, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{230, 159, 0, 255},
-}
-
-// seriesDashes are of the lines after so many colours: solid, and then ever more broken.
-var seriesDashes = [][]vg.Length{nil, {8, 3}, {2, 3}, {9, 3, 2, 3}, {9, 3, 2, 3, 2, 3}}
-
-// series is the look of the line of that number: as many differ as there are colours times dashes.
-func series(i int) draw.LineStyle {
-	return draw.LineStyle{
-		Color: seriesColors[i%len(seriesColors)], Width: vg.Points(1.4),
-		Dashes: seriesDashes[i/len(seriesColors)%len(seriesDashes)],
-	}
-}
-
-// line is one of a plot, and the number of its look.
-type line struct {
-	look int
-	name string
-	at   plotter.XYs
-}
-
-// lines draws lines with marks at their points, or without: then those of one place are left out.
-// It is nil where nothing is drawn.
-func lines(title, x, y string, list []line, marks bool) (*plot.Plot, error) {
-	p, drawn := newPlot(title, x, y), false
-	for _, l := range list {
-		if n := len(l.at); !marks && (n < 2 || l.at[0].X == l.at[n-1].X) {
-			continue
-		}
-		drawn = true
-		line, points, err := plotter.NewLinePoints(l.at)
-		if err != nil {
-			return nil, err
-		}
-		line.LineStyle, points.Color, points.Shape = series(l.look), series(l.look).Color, plotutil.Shape(l.look)
-		p.Add(line)
-		thumbnails := []plot.Thumbnailer{line}
-		if marks {
-			p.Add(points)
-			thumbnails = append(thumbnails, points)
-		}
-		p.Legend.Add(l.name, thumbnails...)
-	}
-	if !drawn {
-		return nil, nil
-	}
-	return p, nil
-}
-
-// addTo adds a point to the line of that name, which is made where there is none.
-func addTo(list []line, name string, x, y float64) []line {
-	i := slices.IndexFunc(list, func(l line) bool { return l.name == name })
-	if i < 0 {
-		i = len(list)
-		list = append(list, line{look: i, name: name})
-	}
-	list[i].at = append(list[i].at, plotter.XY{X: x, Y: y})
-	return list
-}
-
 func (run *Run) title() string {
 	if run.Title != "" {
 		return run.Title
@@ -293,17 +156,17 @@ func (run *Run) title() string {
 
 // curves draws one line per sampler, nil where no point has the numbers.
 func (run *Run) curves(x, y axis) (*plot.Plot, error) {
-	var list []line
+	var list []chart.Line
 	for i, r := range run.Samplers {
-		l := line{look: i, name: r.Sampler}
+		l := chart.Line{Look: i, Name: r.Sampler}
 		for _, point := range r.Curve {
 			if xy := (plotter.XY{X: x.of(point), Y: y.of(point)}); xy.X > 0 && finite(xy.Y) {
-				l.at = append(l.at, xy)
+				l.At = append(l.At, xy)
 			}
 		}
 		list = append(list, l)
 	}
-	p, err := lines(run.title(), x.label, y.label, list, false)
+	p, err := chart.Lines(run.title(), x.label, y.label, list, false)
 	if p == nil {
 		return nil, err
 	}
@@ -320,12 +183,8 @@ func (run *Run) curves(x, y axis) (*plot.Plot, error) {
 // bars draws a bar with an error for each sampler that has the number, which is
 // asked of those with an effective sample size.
 func (run *Run) bars(label string, of func(*Result) (value float64, standardError *float64)) (*plot.Plot, error) {
-	p := newPlot(run.title(), label, "")
-	var values plotter.Values
-	var names []string
-	var whiskers plotter.XErrors
-	var at plotter.XYs
-	for _, r := range slices.Backward(run.Samplers) {
+	var list []chart.Bar
+	for _, r := range run.Samplers {
 		if r.ESS == nil {
 			continue
 		}
@@ -333,43 +192,23 @@ func (run *Run) bars(label string, of func(*Result) (value float64, standardErro
 		if !finite(v) {
 			continue
 		}
-		whisker := struct{ Low, High float64 }{}
+		b := chart.Bar{Name: r.Sampler, Value: v, Low: v, High: v}
 		if e != nil {
-			whisker.Low, whisker.High = -*e, *e
+			b.Low, b.High = v-*e, v+*e
 		}
-		at = append(at, plotter.XY{X: v, Y: float64(len(values))})
-		whiskers = append(whiskers, whisker)
-		values, names = append(values, v), append(names, r.Sampler)
+		list = append(list, b)
 	}
-	if len(values) == 0 {
-		return nil, nil
-	}
-	bars, err := plotter.NewBarChart(values, vg.Points(12))
-	if err != nil {
-		return nil, err
-	}
-	bars.Horizontal, bars.Color = true, plotutil.SoftColors[2]
-	spread, err := plotter.NewXErrorBars(struct {
-		plotter.XYer
-		plotter.XErrorer
-	}{at, whiskers})
-	if err != nil {
-		return nil, err
-	}
-	p.Add(bars, spread)
-	p.X.Max *= 1.04
-	p.NominalY(names...)
-	return p, nil
+	return chart.Bars(run.title(), label, list)
 }
 
 // movement draws acceptance against the slots a proposal changes, a line for
 // each kernel that is given with several settings.
 func (run *Run) movement() (*plot.Plot, error) {
-	var list []line
+	var list []chart.Line
 	for _, r := range run.Samplers {
-		list = addTo(list, r.Name, r.Proposed, r.Acceptance)
+		list = chart.Add(list, r.Name, r.Proposed, r.Acceptance)
 	}
-	p, err := lines(run.title(), "slots that a proposal changes", "acceptance", list, true)
+	p, err := chart.Lines(run.title(), "slots that a proposal changes", "acceptance", list, true)
 	if p != nil {
 		p.Y.Min, p.Y.Max = 0, 1
 	}
@@ -378,7 +217,7 @@ func (run *Run) movement() (*plot.Plot, error) {
 
 // plot draws a bias, its bound, its rate and what chains showed.
 func (c *biasCurve) plot() (*plot.Plot, error) {
-	p := newPlot(c.Title, c.Variable, "‖π_α - π‖₁")
+	p := chart.New(c.Title, c.Variable, "‖π_α - π‖₁")
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	for i, s := range []struct {
 		name   string
@@ -405,7 +244,7 @@ func (c *biasCurve) plot() (*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			dots.Color, dots.Shape = series(i).Color, draw.CircleGlyph{}
+			dots.Color, dots.Shape = chart.Style(i).Color, draw.CircleGlyph{}
 			p.Add(dots)
 			p.Legend.Add(s.name, dots)
 			continue
@@ -414,8 +253,8 @@ func (c *biasCurve) plot() (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.LineStyle = series(i)
-		l.Dashes = seriesDashes[i%len(seriesDashes)] // also told apart where they lie on one another
+		l.LineStyle = chart.Style(i)
+		l.Dashes = chart.Dashes[i%len(chart.Dashes)] // also told apart where they lie on one another
 		p.Add(l)
 		p.Legend.Add(s.name, l)
 	}

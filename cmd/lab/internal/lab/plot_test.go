@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"infill/internal/chart"
 )
 
 // TestFigure: twenty series look different from each other, the legend stands outside the
@@ -26,7 +28,7 @@ func TestFigure(t *testing.T) {
 	}
 	looks := map[string]bool{}
 	for i := range run.Samplers {
-		looks[fmt.Sprint(series(i))] = true
+		looks[fmt.Sprint(chart.Style(i))] = true
 	}
 	if len(looks) != 20 {
 		t.Errorf("20 series have %d looks", len(looks))
@@ -36,28 +38,28 @@ func TestFigure(t *testing.T) {
 		t.Fatal(figures, err)
 	}
 	for _, f := range figures {
-		width, height := f.size()
+		width, height := f.Size()
 		var c recorder.Canvas
-		f.draw(draw.NewCanvas(&c, width, height))
+		f.Draw(draw.NewCanvas(&c, width, height))
 		legend := 0
 		for _, action := range c.Actions {
 			s, ok := action.(*recorder.FillString)
 			if !ok {
 				continue
 			}
-			w := f.plot.Legend.TextStyle.Width(s.String)
-			if names[s.String] && s.Point.X > plotWidth {
+			w := f.Plot.Legend.TextStyle.Width(s.String)
+			if names[s.String] && s.Point.X > chart.Width {
 				legend++
 			}
-			if s.String == f.plot.Y.Label.Text { // it is turned
+			if s.String == f.Plot.Y.Label.Text { // it is turned
 				continue
 			}
 			if s.Point.X < 0 || s.Point.X+w > width || s.Point.Y < 0 || s.Point.Y > height {
-				t.Errorf("%s: %q at %v, %.0f wide, leaves the picture of %.0f × %.0f", f.name, s.String, s.Point, w, width, height)
+				t.Errorf("%s: %q at %v, %.0f wide, leaves the picture of %.0f × %.0f", f.Name, s.String, s.Point, w, width, height)
 			}
 		}
-		if lines := slices.Contains([]string{"log-rmse-by-step", "acceptance-by-slots"}, f.name); lines && legend != 20 {
-			t.Errorf("%s: %d of 20 names stand beside the frame", f.name, legend)
+		if lines := slices.Contains([]string{"log-rmse-by-step", "acceptance-by-slots"}, f.Name); lines && legend != 20 {
+			t.Errorf("%s: %d of 20 names stand beside the frame", f.Name, legend)
 		}
 	}
 }

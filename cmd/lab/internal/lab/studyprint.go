@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+
+	"infill/internal/chart"
 )
 
 // Text is the report for a page of that many columns, 0 for any.
@@ -134,11 +136,11 @@ func (r *StudyReport) Write(dir, format string) ([]string, error) {
 
 // figures draws every curve, by x and by seconds, and columns against labels.
 // Lines are the first label; other labels have a figure each.
-func (r *StudyReport) figures() (list []figure, failed error) {
+func (r *StudyReport) figures() (list []chart.Figure, failed error) {
 	add := func(name string, p *plot.Plot, err error) {
 		failed = errors.Join(failed, err)
 		if p != nil {
-			list = append(list, figure{name, p})
+			list = append(list, chart.Figure{Name: name, Plot: p})
 		}
 	}
 	var panels []string
@@ -174,9 +176,9 @@ func (r *StudyReport) figures() (list []figure, failed error) {
 
 // drawCurves draws one curve of every group, the mean of its repetitions.
 func drawCurves(groups []*group, c curve, title, x string, at func(sample) float64) (*plot.Plot, error) {
-	var list []line
+	var list []chart.Line
 	for i, g := range groups {
-		l := line{look: i, name: g.labels[0].Value}
+		l := chart.Line{Look: i, Name: g.labels[0].Value}
 		for k := 0; ; k++ {
 			var xs, ys []float64
 			for _, cell := range g.cells {
@@ -187,24 +189,24 @@ func drawCurves(groups []*group, c curve, title, x string, at func(sample) float
 			if xs == nil {
 				break
 			}
-			l.at = append(l.at, plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)})
+			l.At = append(l.At, plotter.XY{X: stat.Mean(xs, nil), Y: stat.Mean(ys, nil)})
 		}
 		list = append(list, l)
 	}
-	return lines(title, x, c.y, list, false)
+	return chart.Lines(title, x, c.y, list, false)
 }
 
 // drawColumn draws a column against a label of numbers, a line for each value of
 // the first label.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
-	var list []line
+	var list []chart.Line
 	for _, g := range r.groups() {
 		for _, l := range g.labels {
 			x, err := strconv.ParseFloat(l.Value, 64)
 			if numbers := g.numbers(c.name); l.Name == c.against && err == nil && len(numbers) > 0 {
-				list = addTo(list, g.labels[0].Value, math.Max(x, 1e-9), stat.Mean(numbers, nil))
+				list = chart.Add(list, g.labels[0].Value, math.Max(x, 1e-9), stat.Mean(numbers, nil))
 			}
 		}
 	}
-	return lines(r.Title, c.against, c.name, list, true)
+	return chart.Lines(r.Title, c.against, c.name, list, true)
 }

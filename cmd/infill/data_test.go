@@ -1,5 +1,0 @@
-package main
-
-import "testing"
-
-func TestDataScripts(t *testing.T) { scripts(t, "data") }

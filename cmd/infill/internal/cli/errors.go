@@ -1,0 +1,269 @@
+// Package cli holds what the commands share: errors and exit codes, flags, input, printing, progress.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/internal/object"
+	"infill/tokenize"
+)
+
+// The exit codes. helpExitCodes tells the user of them.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	exitRejects     = 3
+	ExitInterrupted = 130
+)
+
+// UsageError is a wrong call: exit code 2.
+type UsageError struct {
+	Err  error
+	Hint string
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Failure is an error with advice on how to go on: exit code 1.
+type Failure struct {
+	Err  error
+	Hint string
+}
+
+func (e *Failure) Error() string { return e.Err.Error() }
+func (e *Failure) Unwrap() error { return e.Err }
+
+// ErrReported ends a command that has told its errors already: exit code 1.
+var ErrReported = errors.New("errors were reported")
+
+// OutputError is a failed write to standard output.
+type OutputError struct{ err error }
+
+func (e *OutputError) Error() string { return "write the result: " + e.err.Error() }
+func (e *OutputError) Unwrap() error { return e.err }
+
+// Output marks the errors of a writer, and keeps the first: some of those who
+// write (cobra's help) drop theirs.
+type Output struct {
+	io.Writer
+	Err error
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if err != nil {
+		err = &OutputError{err}
+		if o.Err == nil {
+			o.Err = err
+		}
+	}
+	return n, err
+}
+
+// Report prints an error, the only place that does, and returns the exit code.
+func Report(w io.Writer, err error) int {
+	code, hint := ExitFailed, ""
+	var usage *UsageError
+	var misfit *MisfitError
+	var failed *Failure
+	var written *OutputError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, ErrReported):
+		return ExitFailed
+	case errors.Is(err, ErrRejects):
+		return exitRejects
+	case errors.As(err, &written) && errors.Is(err, syscall.EPIPE):
+		// Who reads the result has seen enough, as `infill ... | head -1`.
+		return ExitDone
+	case errors.Is(err, context.Canceled):
+		PrintError(w, errors.New("interrupted"), "")
+		return ExitInterrupted
+	case errors.As(err, &usage):
+		code, hint = ExitUsage, usage.Hint
+	case errors.As(err, &misfit):
+		code = ExitUsage
+	case errors.As(err, &failed):
+		hint = failed.Hint
+	}
+	PrintError(w, err, hint)
+	return code
+}
+
+// PrintError prints one line for the error and one for the hint. Whatever an
+// error holds, a file's name or a library's message, cannot break the lines or
+// write control sequences to the terminal.
+func PrintError(w io.Writer, err error, hint string) {
+	fmt.Fprintf(w, "infill: %s\n", shortened(OneLine(err.Error())))
+	if hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", OneLine(hint))
+	}
+}
+
+// Warn prints a line for those who did not ask for silence.
+func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
+	if !quiet {
+		fmt.Fprintf(s.Err, "infill: warning: %s\n", OneLine(fmt.Sprintf(format, args...)))
+	}
+}
+
+func OneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return inOrder(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, text))
+}
+
+// inOrder shows the characters that would have a terminal write what follows in another order (UAX #9: embeddings, overrides,
+// isolates) as their escapes.
+func inOrder(text string) string { return reordering.Replace(text) }
+
+var reordering = func() *strings.Replacer {
+	var pairs []string
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
+		pairs = append(pairs, string(r), fmt.Sprintf(`\u%04x`, r))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// FlagError gives an error of the flag parser the form of all others.
+func FlagError(command string, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		err = fmt.Errorf("--%s: %q is not %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+	}
+	return &UsageError{err, "see " + command + " --help"}
+}
+
+// MeantFlag names the flag that an unknown one may stand for.
+func MeantFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	if meant := nearFlag(cmd, unknown.GetSpecifiedName()); meant != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	return err
+}
+
+// nearFlag spells the flag that a name may stand for, "" for none.
+func nearFlag(cmd *cobra.Command, name string) string {
+	// What other tools call them.
+	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples", "model-name": "model", "k": "top", "whole-words": "fill"}[name]
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if meant == "" && !flag.Hidden && Distance(flag.Name, name) <= 1+len(name)/5 {
+			meant = flag.Name
+		}
+	})
+	flag := cmd.Flags().Lookup(meant)
+	switch {
+	case flag == nil:
+		return ""
+	case flag.Shorthand != "":
+		return "-" + flag.Shorthand + ", --" + flag.Name
+	}
+	return "--" + flag.Name
+}
+
+// Distance is how many letters two words differ by (Levenshtein).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// OptionError gives a refused option the form of a flag's error; other errors
+// pass.
+func OptionError(err error) error {
+	var option *infill.OptionError
+	switch {
+	case !errors.As(err, &option):
+	case option.Misfit:
+		return &MisfitError{Flagged(err)}
+	default:
+		return &UsageError{Flagged(err), ""}
+	}
+	return err
+}
+
+// Flagged spells an option as the flag it is.
+func Flagged(err error) error {
+	var option *infill.OptionError
+	if errors.As(err, &option) {
+		return fmt.Errorf("--%s", option.Error())
+	}
+	return err
+}
+
+// LineError marks what is wrong with the options of a line of JSON, so that other lines may do,
+// and calls an option as the line does.
+func LineError(line object.Object, err error) error {
+	var option *infill.OptionError
+	if !errors.As(err, &option) {
+		return err
+	}
+	for _, f := range line {
+		if infill.Find(f.Key).Name == option.Option {
+			return &MisfitError{fmt.Errorf("%s: %s", f.Key, option.Reason)}
+		}
+	}
+	return &MisfitError{Flagged(err)}
+}
+
+// MisfitError is an option that one template cannot be filled with.
+type MisfitError struct{ Err error }
+
+func (e *MisfitError) Error() string { return e.Err.Error() }
+func (e *MisfitError) Unwrap() error { return e.Err }
+
+// isInput tells whether an error lies in a text that the user gave, so that
+// other texts may do.
+func isInput(err error) bool {
+	var input *tokenize.InputError
+	var misfit *MisfitError
+	return errors.As(err, &input) || errors.As(err, &misfit)
+}
+
+// shortened leaves out the middle of a text that nobody would read: what an error quotes of
+// a file may have any length.
+func shortened(text string) string {
+	const most = 1500 // bytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
+}
+
+// ErrRejects ends a command whose result leaves lines out, which it has told.
+var ErrRejects = errors.New("lines were left out")

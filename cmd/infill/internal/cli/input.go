@@ -1,0 +1,370 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill/batch"
+	"infill/internal/object"
+	"infill/lm"
+)
+
+// Entry is one template or text of the user.
+type Entry struct {
+	Text string
+	ID   json.RawMessage // the user's own, nil without one
+	more []string        // keys of its object that are not read
+	Of   object.Object   // of a line of JSON; nil else
+	Line int             // of standard input, from 1; 0 for an argument
+	// number is that of an argument, from 0.
+	number int
+	Err    error // why the line holds no text
+	// Blank: the line holds nothing but white space.
+	Blank bool
+	// turn is closed when all is told of the texts before: what is told of a text while
+	// it is worked at waits for it. next is closed when all is told of those before but
+	// the last: a text that fills the model's calls by itself waits for it.
+	Turn, Next chan struct{}
+}
+
+// Await waits for turn or next. It is an error where they will not come.
+func Await(ctx context.Context, turn <-chan struct{}) error {
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Place is "line 3: " for a line of standard input, "" for an argument.
+func (e Entry) Place() string {
+	if e.Line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", e.Line)
+}
+
+// InputOptions are the texts of a command and the form of its result.
+type InputOptions struct {
+	Streams *terminal.Streams
+	Key     string   // of a text in JSONL, and the word for one
+	Texts   []string // the arguments
+	Input   string
+	Format  string
+	// answerErrors has wrong lines answered in their place, as JSON, for programs that ask
+	// line by line.
+	answerErrors bool
+	// Reads tells whether a key of an object is read beside the text and "id"; nil: none is.
+	Reads func(key string) bool
+	// flag is what a key of an object may have been meant for, "" for nothing.
+	flag func(key string) string
+}
+
+func (o *InputOptions) Register(cmd *cobra.Command) {
+	o.Input, o.Format = Inputs()[0], Formats()[0]
+	AddChoice(cmd, &o.Input, "input", "", Inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
+	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
+	cmd.Flags().BoolVar(&o.answerErrors, "answer-errors", false, `answer a wrong line with {"id": ..., "line": ..., "error": ...}, for a program that sends JSON lines and reads an answer to each`)
+	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
+}
+
+// Validate refuses to wait for texts that are typed on a terminal.
+func (o *InputOptions) Validate(hint string) error {
+	if len(o.Texts) == 0 && o.Streams.InTerminal {
+		return &UsageError{fmt.Errorf("no %s: give one, or pipe %[1]ss to standard input", o.Key), hint}
+	}
+	if o.answerErrors && (len(o.Texts) > 0 || o.Input != "jsonl" || o.Format != "jsonl") {
+		return &UsageError{errors.New("--answer-errors: lines are answered where they are JSON and the answers too: take --input jsonl --format jsonl"), ""}
+	}
+	return nil
+}
+
+// task is a text on its way; tell and wrong are what its work returned when done is closed.
+type task struct {
+	Entry
+	done  chan struct{}
+	tell  func() error
+	wrong error
+}
+
+// Each reads every text and works at it, many at once, so that they share the model's calls,
+// and tells of them one after the other, as they came; end comes after the last. tell, which
+// may be nil, returns an error of work as well.
+// A wrong text among the arguments ends the command before anything is done; one on
+// standard input, where the lines before it may be answered already, is reported with its
+// line, and the others are done. Blank lines are passed over and counted. A key that is
+// not read is told of where it comes first.
+func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Entry) (T, error), end func() error,
+	work func(context.Context, Entry, T) (tell func() error, err error)) error {
+	arguments := make([]T, len(o.Texts))
+	for i, text := range o.Texts {
+		var err error
+		if arguments[i], err = read(Entry{Text: text}); err != nil {
+			var wrong *UsageError
+			if !errors.As(err, &wrong) {
+				wrong = &UsageError{err, ""}
+			}
+			if len(o.Texts) > 1 {
+				wrong = &UsageError{fmt.Errorf("%s %d: %w", o.Key, i+1, wrong.Err), wrong.Hint}
+			}
+			return wrong
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	// A slow text lets this many be done behind it.
+	tasks := make(chan *task, 4*lm.InFlight)
+	var group errgroup.Group
+	group.SetLimit(1 + lm.InFlight) // one reads
+	defer group.Wait()
+	defer cancel()
+	group.Go(func() error {
+		defer close(tasks)
+		alone := true
+		before := make(chan struct{})
+		close(before)
+		return o.entries(ctx, func(e Entry) error {
+			e.Turn, e.Next = make(chan struct{}), before
+			t := &task{Entry: e, wrong: e.Err, done: make(chan struct{})}
+			select {
+			case tasks <- t:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if e.Blank || e.Err != nil {
+				close(t.done)
+				return nil
+			}
+			before = e.Turn
+			group.Go(func() error {
+				defer close(t.done)
+				var value T
+				if t.Line == 0 {
+					value = arguments[t.number]
+				} else if value, t.wrong = read(t.Entry); t.wrong != nil {
+					return nil
+				}
+				t.tell, t.wrong = work(ctx, t.Entry, value)
+				return nil
+			})
+			if alone {
+				// The first loads the model, and tells of it.
+				<-t.done
+				alone = t.wrong != nil
+			}
+			return nil
+		})
+	})
+	seen, failed := false, false
+	blank, firstBlank := 0, 0
+	tellBlank := func() {
+		if blank > 0 {
+			Warn(o.Streams, quiet, "%s of standard input passed over, the first is line %d", Counted(blank, "blank line"), firstBlank)
+		}
+	}
+	told := map[string]bool{}
+	for t := range tasks {
+		if t.Blank {
+			if blank++; blank == 1 {
+				firstBlank = t.Line
+			}
+			continue
+		}
+		seen = true
+		for _, key := range t.more {
+			if !told[key] && (o.Reads == nil || !o.Reads(key)) {
+				told[key] = true
+				Warn(o.Streams, quiet, "line %d: %s", t.Line, o.unread(key))
+			}
+		}
+		close(t.Turn)
+		<-t.done
+		err := t.wrong
+		if t.tell != nil {
+			err = t.tell()
+		}
+		switch {
+		case err == nil:
+		case t.Line == 0 || errors.Is(err, context.Canceled) || t.Err == nil && !isInput(err):
+			tellBlank()
+			return err
+		case o.answerErrors:
+			if err := object.WriteLine(o.Streams.Out, wrongLine{t.ID, t.Line, OneLine(err.Error())}); err != nil {
+				return err
+			}
+		default:
+			failed = true
+			PrintError(o.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
+		}
+	}
+	tellBlank()
+	switch err := group.Wait(); {
+	case err != nil:
+		return err
+	case !seen:
+		return &UsageError{fmt.Errorf("no %s on standard input", o.Key), "give one as an argument, or one a line"}
+	case failed:
+		return errors.Join(end(), ErrReported)
+	}
+	return end()
+}
+
+// entries calls do for every argument, or, without one, for every line of standard input.
+func (o *InputOptions) entries(ctx context.Context, do func(Entry) error) error {
+	if len(o.Texts) == 0 {
+		return EachLine(ctx, o.Streams.In, o.Input, o.Key, do)
+	}
+	for i, text := range o.Texts {
+		if err := do(Entry{Text: text, number: i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrongLine is the answer to a line that is wrong.
+type wrongLine struct {
+	ID    json.RawMessage `json:"id"` // null where the line has none
+	Line  int             `json:"line"`
+	Error string          `json:"error"`
+}
+
+// EachLine calls do for every line of a reader, see readEntries, until one fails.
+func EachLine(ctx context.Context, in io.Reader, format, key string, do func(Entry) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	entries := make(chan Entry)
+	go readEntries(ctx, in, format, key, entries)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, open := <-entries:
+			if !open {
+				return nil
+			}
+			if err := do(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// unread says that a key of an object has no effect.
+func (o *InputOptions) unread(key string) string {
+	text, flag := fmt.Sprintf("the key %q is not read", key), ""
+	if o.flag != nil {
+		flag = o.flag(key)
+	}
+	_, name, _ := strings.Cut(flag, "--")
+	switch {
+	case Distance(strings.ToLower(key), o.Key) <= 2:
+		return text + fmt.Sprintf("; did you mean %q?", o.Key)
+	case flag != "" && o.Reads != nil && o.Reads(name):
+		return text + fmt.Sprintf("; did you mean %q?", strings.ReplaceAll(name, "-", "_"))
+	case flag != "":
+		return text + "; for all lines there is " + flag
+	}
+	return text + fmt.Sprintf("; %q and \"id\" are", o.Key)
+}
+
+// MaxLine is the longest line that is read, in bytes, far above what a model
+// takes in. Longer ones are skipped without holding them in memory.
+const MaxLine = 1 << 20
+
+// Inputs lists the ways to read standard input.
+func Inputs() []string { return []string{"lines", "jsonl"} }
+
+// readEntries sends the lines of r, which are texts or JSON objects whose text
+// stands under key, and closes the channel. It stops when ctx ends, but cannot
+// leave a read that waits: run it in a goroutine of its own.
+func readEntries(ctx context.Context, r io.Reader, format, key string, entries chan<- Entry) {
+	defer close(entries)
+	lines := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := ReadLine(lines)
+		if err == io.EOF {
+			return
+		}
+		e := Entry{Line: number, Err: err}
+		if err == nil {
+			if number == 1 {
+				line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			}
+			if e.Blank = utf8.Valid(line) && len(bytes.TrimSpace(line)) == 0; e.Blank {
+				e.Text = string(line)
+			} else if format == "jsonl" {
+				e.Err = e.parse(line, key)
+			} else if e.Text = string(line); bytes.ContainsRune(bytes.TrimRight(line, "\r"), '\r') {
+				e.Err = batch.ErrReturn
+			}
+		}
+		select {
+		case entries <- e:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil && !errors.Is(err, ErrLongLine) {
+			return
+		}
+	}
+}
+
+var ErrLongLine = fmt.Errorf("the line is longer than %d bytes: split it", MaxLine)
+
+// ReadLine returns a line without its end, or io.EOF after the last.
+func ReadLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if !long {
+			line = append(line, part...)
+			long = len(bytes.TrimRight(line, "\r\n")) > MaxLine
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF && len(line) == 0:
+			return nil, io.EOF
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("read standard input: %w", err)
+		case long:
+			return nil, ErrLongLine
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		return bytes.TrimSuffix(line, []byte("\r")), nil
+	}
+}
+
+// parse reads one line of JSONL.
+func (e *Entry) parse(line []byte, key string) (err error) {
+	if e.Of, err = object.Parse(line); errors.Is(err, object.ErrNone) {
+		return fmt.Errorf("%w: write {%q: \"...\"}", err, key)
+	} else if err != nil {
+		return err
+	}
+	e.ID = e.Of.Get("id")
+	if e.Text, err = e.Of.Text(key); err != nil {
+		return err
+	}
+	for _, f := range e.Of {
+		if f.Key != key && f.Key != "id" {
+			e.more = append(e.more, f.Key)
+		}
+	}
+	slices.Sort(e.more)
+	return nil
+}

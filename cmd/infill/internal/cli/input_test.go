@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill/batch"
+	"infill/internal/object"
+	"infill/lm"
+)
+
+func TestReadLine(t *testing.T) {
+	long := strings.Repeat("x", MaxLine)
+	tests := []struct {
+		name, text string
+		want       []string // lines; "long" stands for the error
+	}{
+		{"nothing", "", nil},
+		{"one", "a", []string{"a"}},
+		{"ended", "a\n", []string{"a"}},
+		{"empty ones", "\n\na\n\n", []string{"", "", "a", ""}},
+		{"carriage returns", "a\r\nb\rc\r\n", []string{"a", "b\rc"}},
+		{"longest", long + "\nb\n", []string{long, "b"}},
+		{"longest with CR LF", long + "\r\nb", []string{long, "b"}},
+		{"too long", long + "x\nb\n", []string{"long", "b"}},
+		{"too long and last", "b\n" + long + long, []string{"b", "long"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			// One byte at a time too: lines must not depend on how they arrive.
+			for _, r := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
+				lines := bufio.NewReader(r)
+				var got []string
+				for {
+					line, err := ReadLine(lines)
+					if err == io.EOF {
+						break
+					}
+					if errors.Is(err, ErrLongLine) {
+						line = []byte("long")
+					} else if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, string(line))
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func TestReadEntries(t *testing.T) {
+	read := func(r io.Reader, format string) (list []string) {
+		entries := make(chan Entry)
+		go readEntries(t.Context(), r, format, "template", entries)
+		for e := range entries {
+			if e.Err != nil {
+				list = append(list, "error: "+e.Err.Error())
+			} else {
+				list = append(list, e.Text+"/"+string(e.ID))
+			}
+		}
+		return list
+	}
+	broken := io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("disk gone")))
+	if diff := cmp.Diff([]string{"a/", "error: read standard input: disk gone"}, read(broken, "lines")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a/", "\ufeffb/"}, read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
+		t.Errorf("a byte-order mark is one at the very start only: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"}, read(strings.NewReader("one\rtwo\rthree\na\r\nb\r\r\n"), "lines")); diff != "" {
+		t.Errorf("carriage returns: %s", diff)
+	}
+	objects := "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
+	objects += `{"template":"a \ud83d"}` + "\n"
+	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8",
+		`error: the line has half of a character, \ud83d: write both halves of the pair, or the character itself`}
+	if diff := cmp.Diff(want, read(strings.NewReader(objects), "jsonl")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzParseObject(f *testing.F) {
+	f.Add([]byte(`{"template":"a [MASK]","id":7}`))
+	f.Add([]byte(`{"template":null}`))
+	f.Add([]byte(`[{}]`))
+	f.Add([]byte("{\"template\":\"\xff\"}"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var e Entry
+		if err := e.parse(line, "template"); err != nil {
+			if strings.ContainsAny(err.Error(), "\n") {
+				t.Errorf("an error of several lines: %q", err)
+			}
+			return
+		}
+		// What was taken can be written back.
+		if _, err := object.Encode(object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
+			t.Error(err)
+		}
+		if e.ID != nil && !json.Valid(e.ID) {
+			t.Errorf("id %q is not JSON", e.ID)
+		}
+	})
+}
+
+// TestEach: texts are worked at many at once and told of in their order, whichever is done first.
+func TestEach(t *testing.T) {
+	const lines, broken = 300, 40
+	var text strings.Builder
+	for i := 1; i <= lines; i++ {
+		fmt.Fprintln(&text, map[bool]string{true: " ", false: "text"}[i%50 == 0])
+	}
+	wrong := &MisfitError{errors.New("wrong")}
+	for _, test := range []struct {
+		name  string
+		fails error // of line broken
+		want  error
+	}{
+		{"all", nil, nil},
+		{"a wrong text", wrong, ErrReported},
+		{"a failure", io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
+		{"interrupted", context.Canceled, context.Canceled},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			o := &InputOptions{Key: "template", Input: "lines", Streams: &terminal.Streams{In: strings.NewReader(text.String()), Err: &stderr}}
+			ctx, cancel := context.WithCancel(t.Context())
+			var lock sync.Mutex
+			now, most, ended, first := 0, 0, 0, true
+			count := func(by int) {
+				lock.Lock()
+				defer lock.Unlock()
+				if by > 0 && first && now > 0 {
+					t.Error("the first is not alone")
+				}
+				now += by
+				most = max(most, now)
+			}
+			var told []int
+			read := func(Entry) (struct{}, error) { return struct{}{}, nil }
+			err := Each(ctx, o, false, read, func() error { ended++; return nil }, func(ctx context.Context, e Entry, _ struct{}) (func() error, error) {
+				count(1)
+				defer count(-1)
+				if e.Line%9 == 0 {
+					if err := Await(ctx, e.Next); err != nil {
+						return nil, err
+					}
+				} else {
+					time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+				}
+				lock.Lock()
+				first = false
+				lock.Unlock()
+				if e.Line == broken && test.fails != nil {
+					if test.fails == context.Canceled {
+						<-e.Turn
+						cancel()
+						return func() error { told = append(told, e.Line); return ctx.Err() }, ctx.Err()
+					}
+					return nil, test.fails
+				}
+				return func() error { told = append(told, e.Line); return nil }, nil
+			})
+			if !errors.Is(err, test.want) || now != 0 || most < 3 || most > lm.InFlight {
+				t.Errorf("error %v, %d at once, %d still at work", err, most, now)
+			}
+			reported := test.fails == error(wrong)
+			var want []int
+			for i := 1; i <= lines; i++ {
+				if i%50 != 0 && (i != broken || test.fails == nil || test.fails == context.Canceled) {
+					want = append(want, i)
+				}
+				if i == broken && test.fails != nil && !reported {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, told); diff != "" {
+				t.Error(diff)
+			}
+			if whole := test.fails == nil || reported; (ended == 1) != whole {
+				t.Errorf("the end was told %d times", ended)
+			}
+			if want := fmt.Sprintf("infill: line %d: wrong\n", broken); strings.HasPrefix(stderr.String(), want) != (reported) {
+				t.Errorf("standard error %q", stderr.String())
+			}
+		})
+	}
+}

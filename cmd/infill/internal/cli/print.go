@@ -1,0 +1,317 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+	"charm.land/lipgloss/v2/table"
+	"github.com/charmbracelet/x/ansi"
+
+	"infill/cmd/infill/internal/terminal"
+	"infill/internal/object"
+)
+
+// Formats lists the forms of a result.
+func Formats() []string { return []string{"text", "json", "jsonl", "csv"} }
+
+// Form says how results of one kind are written as CSV, and for people on a
+// terminal of width columns, 0 for none.
+type Form[T any] struct {
+	Header []string
+	Rows   func(id string, v T) [][]string
+	Text   func(v T, width int) string
+}
+
+// Printer writes results as they come, in one of formats(). Each is one write, so
+// that a reader never sees half of one.
+type Printer[T any] struct {
+	Form[T]
+	Format  string
+	Streams *terminal.Streams
+	Results int
+	ended   bool
+}
+
+func (p *Printer[T]) Print(id json.RawMessage, v T) error {
+	p.Results++
+	first := p.Results == 1
+	switch p.Format {
+	case "json":
+		text, err := object.EncodeIndent(object.Identified{ID: id, Value: v}, "  ", "  ")
+		if err != nil {
+			return err
+		}
+		separator := ",\n  "
+		if first {
+			separator = "[\n  "
+		}
+		_, err = p.Streams.Out.Write(append([]byte(separator), text...))
+		return err
+	case "jsonl":
+		return object.WriteLine(p.Streams.Out, object.Identified{ID: id, Value: v})
+	case "csv":
+		rows := p.Rows(plainID(id), v)
+		if first {
+			rows = append([][]string{p.Header}, rows...)
+		}
+		return WriteCSV(p.Streams.Out, rows)
+	}
+	text := p.Text(v, p.Streams.Width)
+	if !first {
+		text = "\n" + text
+	}
+	_, err := io.WriteString(p.Streams.Styled(), text)
+	return err
+}
+
+// Whole is the error of a command that ends early. What it printed before is left whole.
+func (p *Printer[T]) Whole(err error) error {
+	if err != nil && p.Results > 0 {
+		_ = p.End() // err tells why it ended
+	}
+	return err
+}
+
+// End comes after the last result.
+func (p *Printer[T]) End() error {
+	if p.ended {
+		return nil
+	}
+	p.ended = true
+	if p.Format != "json" {
+		return nil
+	}
+	text := "\n]\n"
+	if p.Results == 0 {
+		text = "[]\n"
+	}
+	_, err := io.WriteString(p.Streams.Out, text)
+	return err
+}
+
+// plainID is a string id without its quotes, and any other as it is.
+func plainID(id json.RawMessage) string {
+	var text string
+	if json.Unmarshal(id, &text) == nil {
+		return text
+	}
+	return string(id)
+}
+
+// WriteJSON writes a value on lines of its own.
+func WriteJSON(w io.Writer, v any) error {
+	text, err := object.EncodeIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+func WriteCSV(w io.Writer, rows [][]string) error {
+	var b bytes.Buffer
+	// A buffer takes everything.
+	_ = csv.NewWriter(&b).WriteAll(rows)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// AllDigits is a number for programs.
+func AllDigits(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// The styles: of slots and fills, and of what is not the result itself.
+func slotStyle() ansi.Style { return ansi.NewStyle(ansi.AttrBold, ansi.AttrCyanForegroundColor) }
+func restStyle() ansi.Style { return ansi.NewStyle(ansi.AttrFaint) }
+
+// Mark styles byte ranges of a text. The text itself is checked input or made by
+// the tokenizer, without control characters but white space, which becomes blanks, and
+// those that reorder, which inOrder shows.
+func Mark(text string, spans [][2]int) string {
+	var b strings.Builder
+	from := 0
+	for _, span := range spans {
+		b.WriteString(inOrder(text[from:span[0]]))
+		b.WriteString(slotStyle().Styled(inOrder(text[span[0]:span[1]])))
+		from = span[1]
+	}
+	b.WriteString(inOrder(text[from:]))
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(b.String())
+}
+
+// The lengths, in characters, of a text that is shown whole, and of what is shown on either
+// side of a blank of a longer one.
+const (
+	shownWhole = 300
+	shownSide  = 60
+)
+
+// Neighbourhood is a long text around some places of it, with "…" for what is left out,
+// and the places in it.
+func Neighbourhood(text string, spans [][2]int) (string, [][2]int) {
+	if utf8.RuneCountInString(text) <= shownWhole || len(spans) == 0 {
+		return text, spans
+	}
+	var b strings.Builder
+	places := make([][2]int, len(spans))
+	from := 0 // of what is not written yet
+	for i, span := range spans {
+		between := text[from:span[0]]
+		head, tail := "", between
+		if i > 0 {
+			head, tail = firstWords(between), ""
+			if len(head) < len(between) {
+				tail = lastWords(between[len(head):])
+			}
+		} else {
+			tail = lastWords(between)
+		}
+		b.WriteString(head)
+		if len(head)+len(tail) < len(between) {
+			if i > 0 {
+				b.WriteString(" ")
+			}
+			b.WriteString("… ")
+		}
+		b.WriteString(tail)
+		places[i][0] = b.Len()
+		b.WriteString(text[span[0]:span[1]])
+		places[i][1] = b.Len()
+		from = span[1]
+	}
+	rest := text[from:]
+	head := firstWords(rest)
+	b.WriteString(head)
+	if len(head) < len(rest) {
+		b.WriteString(" …")
+	}
+	return b.String(), places
+}
+
+// firstWords is the beginning of a text up to the end of a word, and lastWords the end of
+// one from the beginning of a word: shownSide characters at most.
+func firstWords(text string) string {
+	runes := []rune(text)
+	if len(runes) <= shownSide {
+		return text
+	}
+	cut := string(runes[:shownSide])
+	if at := strings.LastIndexFunc(cut, unicode.IsSpace); at > 0 {
+		cut = cut[:at]
+	}
+	return cut
+}
+
+func lastWords(text string) string {
+	runes := []rune(text)
+	if len(runes) <= shownSide {
+		return text
+	}
+	cut := string(runes[len(runes)-shownSide:])
+	if at := strings.IndexFunc(cut, unicode.IsSpace); at >= 0 {
+		cut = strings.TrimLeftFunc(cut[at:], unicode.IsSpace)
+	}
+	return cut
+}
+
+// Wrap breaks a text at words, and behind the given characters, to fit the
+// terminal.
+func Wrap(text string, width int, breaks string) string {
+	if width == 0 {
+		return text
+	}
+	return ansi.Wrap(text, width, breaks)
+}
+
+// Notes are lines below a result that tell of it.
+func Notes(width int, lines ...string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		for part := range strings.SplitSeq(Wrap(OneLine(line), width, "|"), "\n") {
+			b.WriteString(restStyle().Styled(part) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Counted is a number with its noun.
+func Counted[N int | int64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Joined writes numbers between separators.
+func Joined[N int | float64](numbers []N, format, separator string) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = fmt.Sprintf(format, n)
+	}
+	return strings.Join(texts, separator)
+}
+
+// WithError is a mean with its standard error, if there is one.
+func WithError(format string, mean float64, standardError *float64) string {
+	text := fmt.Sprintf(format, mean)
+	if standardError != nil {
+		text += " ± " + fmt.Sprintf(format, *standardError)
+	}
+	return text
+}
+
+// RenderTable aligns columns: the one numbered text to the left and wrapped where
+// the terminal is too narrow, the others, which are numbers, to the right. With
+// a text below 0 there are no numbers, and all columns stand to the left.
+func RenderTable(width int, headers []string, rows [][]string, text int) string {
+	const gap = 2
+	for _, row := range rows {
+		for i := range row {
+			row[i] = inOrder(row[i])
+		}
+	}
+	all := rows
+	if headers != nil {
+		all = append([][]string{headers}, rows...)
+	}
+	var widths []int
+	total := 0
+	for column := range all[0] {
+		widest := 0
+		for _, row := range all {
+			widest = max(widest, ansi.StringWidth(row[column]))
+		}
+		widths = append(widths, widest+gap)
+		total += widest + gap
+	}
+	if width > 0 && total > width {
+		// A text that gets no room at all would be broken into letters.
+		widths[text] = min(widths[text], max(widths[text]-total+width, 12))
+	}
+	t := table.New().Border(lipgloss.HiddenBorder()).
+		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).
+		Headers(headers...).Rows(rows...).Wrap(true).
+		StyleFunc(func(_, column int) lipgloss.Style {
+			style := lipgloss.NewStyle().Width(widths[column])
+			switch {
+			case text < 0:
+				return style.PaddingRight(gap)
+			case column != text:
+				style = style.Align(lipgloss.Right)
+			}
+			return style.PaddingLeft(gap)
+		})
+	// What comes after the last character is padding, of no use to anyone.
+	lines := strings.Split(t.Render(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+}

@@ -1,0 +1,244 @@
+// Package doctor is infill doctor.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/lm"
+	"infill/models"
+)
+
+// doctorOptions are the flags of the examination.
+type doctorOptions struct {
+	streams *terminal.Streams
+	format  string
+	model   string
+}
+
+// finding is one thing that was looked at.
+type finding struct {
+	Check  string `json:"check"`
+	Status status `json:"status"`
+	Detail string `json:"detail"`
+	// Mend says what to do about it, "" where there is nothing to do.
+	Mend string `json:"mend,omitempty"`
+}
+
+// status says how a finding is.
+type status string
+
+const (
+	statusGood    status = "good"
+	statusNote    status = "note"    // could be otherwise, and need not
+	statusMissing status = "missing" // will be fetched when it is needed
+	statusBad     status = "bad"     // infill cannot work like this
+)
+
+func NewCmd(s *terminal.Streams, run func(context.Context, *doctorOptions) error) *cobra.Command {
+	o := &doctorOptions{streams: s, format: "text"}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Tell what is installed, found and usable, and how to mend what is not",
+		Long: `Tell what is installed, found and usable, and how to mend what is not. Nothing is
+fetched or changed, but for the built-in model, which is placed in the cache
+folder and tried. The exit code is 1 where infill cannot work as it is.`,
+		Example: "  $ infill doctor\n  $ infill doctor --format json",
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
+	cmd.Flags().StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of the model to try, or the folder of a bundle")
+	cli.CompleteModel(cmd)
+	return cmd
+}
+
+func Run(ctx context.Context, o *doctorOptions) error {
+	findings := examine(ctx, o.model)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := printFindings(o.streams, o.format, findings); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Status == statusBad {
+			return cli.ErrReported
+		}
+	}
+	return nil
+}
+
+func printFindings(s *terminal.Streams, format string, findings []finding) error {
+	if format == "json" {
+		return cli.WriteJSON(s.Out, findings)
+	}
+	styles := map[status]ansi.Style{
+		statusGood:    ansi.NewStyle(ansi.AttrGreenForegroundColor),
+		statusNote:    ansi.NewStyle(ansi.AttrFaint),
+		statusMissing: ansi.NewStyle(ansi.AttrYellowForegroundColor),
+		statusBad:     ansi.NewStyle(ansi.AttrBold, ansi.AttrRedForegroundColor),
+	}
+	var rows [][]string
+	for _, f := range findings {
+		pad := strings.Repeat(" ", len(statusMissing)-len(f.Status))
+		rows = append(rows, []string{f.Check, styles[f.Status].Styled(string(f.Status)) + pad, cli.OneLine(f.Detail)})
+		if f.Mend != "" {
+			rows = append(rows, []string{"", "", "to mend: " + cli.OneLine(f.Mend)})
+		}
+	}
+	_, err := io.WriteString(s.Styled(), cli.RenderTable(0, nil, rows, -1))
+	return err
+}
+
+// examine looks at everything that infill needs, in the order it needs it.
+func examine(ctx context.Context, name string) []finding {
+	findings := []finding{
+		{Check: "program", Status: statusGood, Detail: fmt.Sprintf("infill %s, %s, %s/%s", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		{Check: "cores", Status: statusGood, Detail: fmt.Sprintf("%d in use of %d", runtime.GOMAXPROCS(0), runtime.NumCPU())},
+		examineCache(),
+	}
+	bundle, model := examineModel(name)
+	found, libraries := examineLibraries(ctx)
+	findings = append(append(findings, model), libraries...)
+	if bundle == nil || !found.Usable {
+		return findings
+	}
+	return append(findings, examineRun(ctx, name, found.Path), examineCUDA(ctx, found), examineOpenVINO(ctx))
+}
+
+// examineCache tells whether files can be placed in the cache folder.
+func examineCache() finding {
+	f := finding{Check: "cache folder", Mend: "set " + models.CacheVariable + " to a folder that can be written"}
+	root, err := models.CacheDir()
+	if err == nil {
+		f.Detail = root
+		err = os.MkdirAll(root, 0o755)
+	}
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(root, ".doctor-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		f.Status, f.Detail = statusBad, err.Error()
+		return f
+	}
+	f.Status, f.Mend = statusGood, ""
+	return f
+}
+
+// examineModel opens a bundle, which verifies every file of it.
+func examineModel(name string) (*models.Bundle, finding) {
+	f := finding{Check: "model"}
+	bundle, err := models.Open(name)
+	if err != nil {
+		f.Status, f.Detail = statusBad, err.Error()
+		return nil, f
+	}
+	f.Status = statusGood
+	f.Detail = fmt.Sprintf("%s in %s, sha256 %.12s", bundle.Name, bundle.Dir, bundle.SHA256)
+	return bundle, f
+}
+
+// examineLibraries looks for onnxruntime at every place; found is what serves.
+func examineLibraries(ctx context.Context) (found lm.Library, findings []finding) {
+	places, serves, mend, err := lm.SurveyLibraries(ctx)
+	if err != nil {
+		return found, []finding{{Check: "onnxruntime", Status: statusBad, Detail: err.Error()}}
+	}
+	for _, place := range places {
+		f := finding{Check: "onnxruntime: " + place.Place, Status: statusGood, Detail: place.Path, Mend: place.Mend}
+		switch {
+		case !place.Found:
+			f.Status, f.Detail = statusNote, "none in "+place.Path
+		case !place.Usable:
+			f.Status, f.Detail = statusNote, place.Path+": "+place.Reason
+		case place.Version != "":
+			f.Detail = place.Version + ", " + place.Path
+		}
+		if !place.Found && place.Path == "" {
+			f.Detail = "none"
+		}
+		findings = append(findings, f)
+	}
+	f := finding{Check: "onnxruntime", Status: statusGood, Detail: cli.VersionOf(serves) + ", " + serves.Path}
+	switch {
+	case serves.Path != "":
+	case places[0].Named:
+		// What the user names is taken or refused, never passed over.
+		f = finding{Check: f.Check, Status: statusBad, Detail: places[0].Place + " names no library that serves", Mend: mend}
+	default:
+		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
+	}
+	return serves, append(findings, f)
+}
+
+// examineRun fills a template, which takes everything together.
+func examineRun(ctx context.Context, model, libraryPath string) finding {
+	f := finding{Check: "a fill"}
+	filler, err := infill.Open(infill.OpenOptions{Model: model, Device: "cpu",
+		FindLibrary: func(context.Context) (string, error) { return libraryPath, nil }})
+	if err == nil {
+		defer filler.Close()
+		options := infill.DefaultOptions()
+		options.Chains, options.Steps = 2, 2
+		var result *infill.Result
+		if result, err = filler.Fill(ctx, "this is a [MASK] .", options, nil); err == nil {
+			f.Status, f.Detail = statusGood, fmt.Sprintf("%q in %.2f s on %s", result.Fills[0].Text, result.Stats.Seconds, result.Stats.Device)
+			return f
+		}
+	}
+	f.Status, f.Detail = statusBad, err.Error()
+	f.Mend = "report it, with the output of infill doctor --format json"
+	return f
+}
+
+// examineOpenVINO tells whether OpenVINO is there, and what auto makes of it.
+func examineOpenVINO(ctx context.Context) finding {
+	f := finding{Check: "OpenVINO", Status: statusGood}
+	found, ratio, taken := lm.OpenVINO(ctx)
+	switch {
+	case !found.Found:
+		// Not a fault: it is an offer.
+		f.Status, f.Detail = statusNote, "not installed: infill setup --openvino fetches it"
+	case ratio == 0:
+		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; not measured: --device openvino takes it, auto does not", lm.OpenVINOVersion, cli.VersionOf(found), found.Path)
+		f.Mend = "run `infill setup --openvino`, which measures it"
+	default:
+		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; %.2f times the rate of the CPU without it", lm.OpenVINOVersion, cli.VersionOf(found), found.Path, ratio)
+		if taken {
+			f.Detail += "; auto takes it"
+		}
+	}
+	return f
+}
+
+// examineCUDA tells whether a GPU could be used.
+func examineCUDA(ctx context.Context, library lm.Library) finding {
+	f := finding{Check: "CUDA"}
+	if err := lm.FindGPU(); err != nil {
+		f.Status, f.Detail = statusNote, "not usable, nothing to fetch: "+err.Error()
+		return f
+	}
+	device, err := library.CUDADevice(ctx)
+	if err != nil {
+		// Not a fault: --device auto runs on the CPU.
+		f.Status, f.Detail = statusNote, "not usable: "+err.Error()
+		return f
+	}
+	f.Status, f.Detail = statusGood, device
+	return f
+}

@@ -1,0 +1,466 @@
+// Package eval is infill eval.
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/infill/eval"
+	"infill/internal/journal"
+	"infill/lm"
+	"infill/metrics"
+)
+
+// evalOptions are the flags of a batch evaluation.
+type evalOptions struct {
+	streams      *terminal.Streams
+	preset       string
+	tbc, wt103   string
+	corpora      cli.Named
+	references   cli.Named
+	form         cli.ByCorpus
+	encoding     cli.ByCorpus
+	models       []string
+	samplers     samplerList
+	slots        int
+	fraction     float64
+	tokenisation string
+	shard        journal.Shard
+	jobs         int
+	out          string
+	seedGiven    bool
+	table        tableOptions
+	base         infill.Sampling // what the samplers share
+	config       eval.Config
+	cli.ModelOptions
+}
+
+// tableOptions say how results are printed.
+type tableOptions struct {
+	format string
+	set    string
+}
+
+// tableFormats lists the forms of a table.
+func tableFormats() []string { return []string{"text", "json", "csv", "markdown"} }
+
+func (o *tableOptions) register(cmd *cobra.Command) {
+	o.format, o.set = tableFormats()[0], new(eval.Results).Sets()[0]
+	cli.AddChoice(cmd, &o.format, "format", "", tableFormats(), "form of the table")
+	cli.AddChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
+}
+
+func NewCmd(s *terminal.Streams) *cobra.Command {
+	o := &evalOptions{streams: s, preset: eval.Presets()[0],
+		form: cli.ByCorpus{Choices: eval.Forms(), What: "FORM"}, encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"}}
+	var samplers string
+	var err error
+	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
+		panic(err) // the first of the presets is one
+	}
+	o.fraction, o.tokenisation = o.config.Select.Mask.Fraction, string(o.config.Metrics.Tokenisation)
+	cmd := &cobra.Command{
+		Use:   "eval --tbc FILE --wt103 FILE",
+		Short: "Compare samplers over sentences of corpora: diversity, quality, cost",
+		Long: `Compare samplers over sentences of corpora, as section 7.5 of the discrete Langevin
+paper and the DISCS benchmark do: words are masked, each method infills them, and
+self-BLEU, unique n-grams and corpus BLEU are taken of the results, with intervals,
+paired tests, acceptance, mean log-likelihood and cost beside them.
+
+--preset dlp: 20 sentences, a quarter of the words masked, 25 samples of 50 steps,
+scores of the 5 likeliest. --preset discs: 10 + 10 sentences of 15 to 25 words, four
+slots, all chains from one start; with a real [MASK], which the published code of
+that benchmark does not have. Every flag changes the preset.
+
+--samplers takes names with commas between them. A name alone has the program's
+defaults; NAME:paper has the papers' settings (the whole vocabulary, the square root
+of the whole gradient); further settings follow, NAME:KEY=VALUE,KEY=VALUE, with the
+keys name, steps, warm-up, step-size, balance, gradient, candidates, energy,
+temperature and initial.
+
+The run is a folder, --out: run.json, samples.jsonl, metrics.json, report.html. A run
+that was interrupted or killed goes on when the same command is given again, and
+infill tui DIR watches it from another terminal.
+--shard I/N makes one of N parts, in DIR.parts, which infill eval merge DIR puts
+together.`,
+		Example: `  $ infill eval --tbc tbc.5k.txt --wt103 wiki103.5k.txt -o run
+  $ infill eval --preset discs --corpus novel=novel.txt --samplers gwg:paper,dmala:paper,dmala -o run
+  $ infill eval --corpus novel=novel.txt --sentences 40 --slots 2 --samplers gibbs,dmala,dmala:candidates=50 -o run
+  $ infill eval show run --format markdown`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &cli.UsageError{Err: fmt.Errorf("unexpected argument %q", args[0]), Hint: "corpora are given by --tbc, --wt103 and --corpus NAME=FILE; see infill eval --help"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.settle(cmd.Flags()); err != nil {
+				return err
+			}
+			return evalRun(cmd.Context(), o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.AddCommand(newCmdEvalMerge(s), newCmdEvalShow(s))
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	cli.AddChoice(cmd, &o.preset, "preset", "", eval.Presets(), "the protocol; the flags below say what dlp has")
+	flags.StringVar(&o.tbc, "tbc", "", "`FILE` of the Toronto Book Corpus: --corpus tbc=FILE")
+	flags.StringVar(&o.wt103, "wt103", "", "`FILE` of WikiText-103: --corpus wt103=FILE")
+	flags.Var(&o.corpora, "corpus", "a corpus to take sentences of and to compare with; may be given several times")
+	flags.VarP(&o.references, "reference", "r", "a corpus to compare with alone")
+	flags.Var(&o.form, "corpus-form", "what a line is, of all corpora or of one: "+strings.Join(o.form.Choices, ", "))
+	cli.Complete(cmd, "corpus-form", o.form.Choices)
+	flags.Var(&o.encoding, "encoding", "of all corpora or of one: "+strings.Join(o.encoding.Choices, ", "))
+	cli.Complete(cmd, "encoding", o.encoding.Choices)
+	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
+	o.samplers.list = []string{samplers}
+	flags.Var(&o.samplers, "samplers", "samplers, see above; may be given several times")
+	flags.StringSliceVar(&o.config.Baselines, "baseline", nil, "`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
+	flags.Var(cli.Whole{Value: &o.config.Sentences}, "sentences", "of all corpora together")
+	flags.Var(cli.Decimal{Value: &o.fraction, Word: "", Kind: "F"}, "mask-fraction", "share of a sentence's words to mask")
+	flags.Var(cli.Whole{Value: &o.slots}, "slots", "words to mask in every sentence, instead of a fraction")
+	flags.Var(cli.Whole{Value: &o.config.Select.MinimumTokens}, "min-tokens", "fewest white-space tokens of a sentence")
+	flags.Var(cli.Whole{Value: &o.config.Select.MaximumTokens}, "max-tokens", "most white-space tokens of a sentence; 0 is no limit")
+	flags.VarP(cli.Whole{Value: &o.config.Chains}, "samples", "n", "chains of each sentence, each of which ends in one sample")
+	flags.VarP(cli.Whole{Value: &o.config.Top}, "top", "k", "likeliest samples of each sentence to score")
+	flags.Var(cli.Whole{Value: &o.base.Steps}, "steps", "steps of each chain, the warm-up included")
+	flags.Var(cli.Whole{Value: &o.base.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; not for NAME:paper")
+	joints := cli.Texts([]infill.Joint{infill.JointPLL, infill.JointChain, infill.JointFilled})
+	cli.AddChoice(cmd, (*string)(&o.base.Joint), "joint", "", joints, "what the likelihood of several slots is, see infill --help")
+	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values, "the papers' name of --joint pll and --joint filled")
+	flags.Var(cli.Decimal{Value: &o.base.Temperature, Word: "", Kind: "T"}, "temperature", "draw from the distribution to the power 1/T")
+	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values, "where chains start")
+	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
+	flags.Var(cli.Whole{Value: &o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
+	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
+	flags.Var(cli.Whole{Value: &o.config.Metrics.Resamples}, "resamples", "bootstrap samples, and exchanges of the paired tests")
+	flags.Var(cli.Decimal{Value: &o.config.Metrics.Confidence, Word: "", Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
+	flags.Var(cli.Seed{Value: &o.config.Seed, Given: &o.seedGiven}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
+	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
+	flags.Var(cli.ShardFlag{Shard: &o.shard}, "shard", "`I/N`: make part I of N, from 1")
+	flags.Var(cli.Whole{Value: &o.jobs}, "jobs", "sentences to work at at once; more than 1 makes the seconds of a sample mean less")
+	o.jobs = 1
+	o.table.register(cmd)
+	o.ModelOptions.Register(cmd)
+	return cmd
+}
+
+// settle lays the flags that were given over the preset.
+func (o *evalOptions) settle(flags *pflag.FlagSet) error {
+	if err := o.ModelOptions.Validate(); err != nil {
+		return err
+	}
+	if flags.Changed("preset") {
+		c, base, samplers, err := eval.Preset(o.preset)
+		if err != nil {
+			return &cli.UsageError{Err: err, Hint: ""}
+		}
+		// Whoever was given keeps what the flag has put there.
+		keep := func(flag string, to, from any) {
+			if !flags.Changed(flag) {
+				switch to := to.(type) {
+				case *int:
+					*to = from.(int)
+				case *string:
+					*to = from.(string)
+				}
+			}
+		}
+		keep("min-tokens", &o.config.Select.MinimumTokens, c.Select.MinimumTokens)
+		keep("max-tokens", &o.config.Select.MaximumTokens, c.Select.MaximumTokens)
+		keep("sentences", &o.config.Sentences, c.Sentences)
+		keep("tokenisation", &o.tokenisation, string(c.Metrics.Tokenisation))
+		keep("initial", (*string)(&o.base.Initial.Kind), string(base.Initial.Kind))
+		o.config.Preset, o.config.Select.Mask, o.config.Select.Markers = o.preset, c.Select.Mask, c.Select.Markers
+		if !flags.Changed("samplers") {
+			o.samplers.list = []string{samplers}
+		}
+	}
+	mask := &o.config.Select.Mask
+	switch {
+	case flags.Changed("slots") && flags.Changed("mask-fraction"):
+		return &cli.UsageError{Err: errors.New("--slots and --mask-fraction exclude each other: give one"), Hint: ""}
+	case flags.Changed("slots") && o.slots < 1:
+		return &cli.UsageError{Err: fmt.Errorf("--slots: %d is not a whole number of 1 or more", o.slots), Hint: ""}
+	case flags.Changed("slots"):
+		mask.Count, mask.Fraction = o.slots, 0
+	case flags.Changed("mask-fraction"):
+		if !(o.fraction > 0 && o.fraction <= 1) {
+			return &cli.UsageError{Err: fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction), Hint: ""}
+		}
+		mask.Count, mask.Fraction = 0, o.fraction
+	}
+	switch m := o.config.Metrics; {
+	case m.Resamples < 1:
+		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more", m.Resamples), Hint: ""}
+	case !(m.Confidence > 0 && m.Confidence < 1):
+		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", m.Confidence), Hint: ""}
+	case m.UnionFirst < 0:
+		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst), Hint: ""}
+	case o.jobs < 1:
+		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.jobs), Hint: ""}
+	}
+	if flags.Changed("models") && flags.Changed("model") {
+		return &cli.UsageError{Err: errors.New("--models and --model exclude each other: give one"), Hint: ""}
+	}
+	if len(o.models) == 0 {
+		o.models = []string{o.Model}
+	}
+	if !o.seedGiven {
+		o.config.Seed = 1
+	}
+	o.config.Metrics.Tokenisation = metrics.Tokenisation(o.tokenisation)
+	var err error
+	if o.config.Samplers, err = eval.ParseVariants(o.samplers.String(), o.base); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--samplers: %w", err), Hint: "infill help samplers"}
+	}
+	if o.out == "" {
+		o.out = "eval-" + o.preset
+	}
+	o.config = o.config.WithBaselines()
+	if err := o.config.Validate(); err != nil {
+		return &cli.UsageError{Err: err, Hint: ""}
+	}
+	var corpora []cli.NamedFile
+	for _, c := range []cli.NamedFile{{Name: "tbc", File: o.tbc}, {Name: "wt103", File: o.wt103}} {
+		if c.File != "" {
+			corpora = append(corpora, c)
+		}
+	}
+	o.corpora.List = append(corpora, o.corpora.List...)
+	if len(o.corpora.List) == 0 {
+		return &cli.UsageError{Err: errors.New("no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
+			Hint: "WikiText-103: infill data pull wikitext-103; the Toronto Book Corpus is not to be had from us: see infill data --help"}
+	}
+	all := append(slices.Clone(o.corpora.List), o.references.List...)
+	for i, c := range all {
+		if slices.ContainsFunc(all[:i], func(d cli.NamedFile) bool { return d.Name == c.Name }) {
+			return &cli.UsageError{Err: fmt.Errorf("two corpora are called %q: give each its own name", c.Name), Hint: ""}
+		}
+	}
+	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
+		for _, name := range value.Names() {
+			if !slices.ContainsFunc(all, func(c cli.NamedFile) bool { return c.Name == name }) {
+				return &cli.UsageError{Err: fmt.Errorf("%s: no corpus is called %q", flag, name), Hint: ""}
+			}
+		}
+	}
+	return nil
+}
+
+// openCorpora reads the texts and tells what was left out of them.
+func (o *evalOptions) openCorpora() ([]eval.Corpus, error) {
+	var corpora []eval.Corpus
+	read := func(list []cli.NamedFile, reference bool) error {
+		for _, f := range list {
+			c, err := eval.ReadCorpus(f.Name, f.File, nil, o.form.Of(f.Name), o.encoding.Of(f.Name))
+			if err != nil {
+				hint := ""
+				switch {
+				case errors.Is(err, os.ErrNotExist) && f.Name == "wt103":
+					hint = "infill data pull wikitext-103 fetches it"
+				case errors.Is(err, os.ErrNotExist) && f.Name == "tbc":
+					hint = "the Toronto Book Corpus is your own file: see infill data --help"
+				}
+				return &cli.Failure{Err: err, Hint: hint}
+			}
+			for _, line := range c.LeftOut() {
+				o.Warn(o.streams, "corpus %s: %s", c.Name, line)
+			}
+			if c.Path, err = filepath.Abs(f.File); err != nil {
+				return err
+			}
+			c.Reference = reference
+			corpora = append(corpora, c)
+		}
+		return nil
+	}
+	if err := read(o.corpora.List, false); err != nil {
+		return nil, err
+	}
+	return corpora, read(o.references.List, true)
+}
+
+// openModels opens the models, which load when they are first run.
+func (o *evalOptions) openModels() ([]*infill.Filler, error) {
+	var list []*infill.Filler
+	for _, name := range o.models {
+		of := o.ModelOptions
+		of.Model = name
+		filler, err := of.Open(o.streams)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, filler)
+	}
+	return list, nil
+}
+
+func evalRun(ctx context.Context, o *evalOptions) error {
+	corpora, err := cli.Interruptible(ctx, o.openCorpora)
+	if err != nil {
+		return err
+	}
+	fillers, err := o.openModels()
+	if err != nil {
+		return err
+	}
+	threads := o.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	bar := cli.NewEvalProgress(o.streams, o.Quiet, len(fillers))
+	defer bar.Clear()
+	dir := o.out
+	if o.shard.Count > 0 {
+		dir = journal.PartOf(o.out, o.shard)
+	}
+	results, err := eval.Run(ctx, eval.Options{
+		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.Device, Precision: lm.Precision(o.Precision), Jobs: o.jobs,
+		Observe: bar.Observe,
+		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
+	})
+	bar.Clear()
+	var changed *journal.ChangedError
+	switch {
+	case err != nil && ctx.Err() != nil:
+		if !o.Quiet {
+			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n", cli.OneLine(dir))
+		}
+		return ctx.Err()
+	case errors.As(err, &changed):
+		return &cli.UsageError{Err: err, Hint: ""}
+	case err != nil:
+		return cli.OptionError(err)
+	case results == nil:
+		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge %s puts the parts together\n", o.shard, cli.OneLine(dir), cli.OneLine(o.out))
+		return err
+	}
+	return printEval(o.streams, o.table, o.out, results, o.Quiet)
+}
+
+// printEval prints a table and where the rest is.
+func printEval(s *terminal.Streams, o tableOptions, dir string, r *eval.Results, quiet bool) error {
+	for _, w := range r.Warnings {
+		cli.Warn(s, quiet, "%s", w)
+	}
+	t := r.Table(o.set)
+	switch o.format {
+	case "json":
+		return cli.WriteJSON(s.Out, t)
+	case "csv":
+		text, err := t.CSV()
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write(text)
+		return err
+	case "markdown":
+		_, err := io.WriteString(s.Out, t.Markdown())
+		return err
+	}
+	lines := append(t.Notes, "signature "+r.Signature, "report "+filepath.Join(dir, "report.html"))
+	_, err := io.WriteString(s.Styled(), t.Text(s.Width)+"\n"+cli.Notes(s.Width, lines...))
+	return err
+}
+
+func newCmdEvalMerge(s *terminal.Streams) *cobra.Command {
+	quiet := false
+	var table tableOptions
+	var corpora cli.Named
+	cmd := &cobra.Command{
+		Use:   "merge DIR",
+		Short: "Put the parts of a run together, and evaluate the whole",
+		Long: `Put the parts of a run, made with infill eval -o DIR --shard, together in DIR,
+and evaluate the whole. The result is that of a run on one machine. The parts lie
+in DIR.parts, as those of infill run do, and stay there.
+
+The corpora are read again, from where the first part found them; --corpus
+NAME=FILE says where they are now.`,
+		Example: "  $ infill eval merge run",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &cli.UsageError{Err: fmt.Errorf("%s given, one run is merged", cli.Counted(len(args), "argument")), Hint: "infill eval merge DIR"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := journal.Finished(args[0], "")
+			if err != nil {
+				return err
+			}
+			results, err := eval.Merge(cmd.Context(), args[0], dirs, corpora.Paths())
+			if err != nil {
+				return err
+			}
+			return printEval(s, table, args[0], results, quiet)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(&corpora, "corpus", "where a corpus of the run is now; may be given several times")
+	flags.BoolVarP(&quiet, "quiet", "q", false, "no warnings")
+	table.register(cmd)
+	return cmd
+}
+
+func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
+	quiet := false
+	var table tableOptions
+	cmd := &cobra.Command{
+		Use:     "show DIR",
+		Short:   "Print the table of a run that is done",
+		Example: "  $ infill eval show run --format markdown\n  $ infill eval show run --set all",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &cli.UsageError{Err: fmt.Errorf("%s given, one folder is shown", cli.Counted(len(args), "argument")), Hint: "infill eval show DIR"}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			results, err := eval.ReadResults(args[0])
+			if err != nil {
+				return err
+			}
+			return printEval(s, table, args[0], results, quiet)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "no warnings")
+	table.register(cmd)
+	return cmd
+}
+
+// samplerList gathers the values of --samplers; the first takes the place of the
+// preset's.
+type samplerList struct {
+	list  []string
+	given bool
+}
+
+var _ pflag.Value = (*samplerList)(nil)
+
+func (l *samplerList) Set(text string) error {
+	if !l.given {
+		l.list, l.given = nil, true
+	}
+	l.list = append(l.list, text)
+	return nil
+}
+
+func (l *samplerList) String() string { return strings.Join(l.list, ",") }
+func (l *samplerList) Type() string   { return "LIST" }

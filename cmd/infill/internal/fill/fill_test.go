@@ -1,0 +1,254 @@
+package fill
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/clitest"
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+)
+
+func fillDefaults(change func(o *fillOptions)) fillOptions {
+	o := fillOptions{
+		InputOptions: cli.InputOptions{Key: "template", Texts: []string{"a [MASK]"}, Input: "lines", Format: "text"}, Options: infill.DefaultOptions(),
+		ModelOptions: cli.ModelOptions{Model: "small-uncased", Device: "auto", Precision: "fp32"},
+	}
+	if change != nil {
+		change(&o)
+	}
+	return o
+}
+
+// TestFillFlags: a command line gives the options, or the exact error.
+func TestFillFlags(t *testing.T) {
+	tests := []struct {
+		line   string
+		change func(o *fillOptions)
+		want   string // the error
+	}{
+		{line: `"a [MASK]"`},
+		{line: `"a [MASK]" "b [MASK]"`, change: func(o *fillOptions) { o.Texts = []string{"a [MASK]", "b [MASK]"} }},
+		{line: ``, change: func(o *fillOptions) { o.Texts = nil }},
+		{line: `-- "a [MASK]"`},
+		{line: `-m DIR -n 3 -k 2 -q "a [MASK]"`, change: func(o *fillOptions) { o.Model, o.Chains, o.Top, o.Quiet = "DIR", 3, 2, true }},
+		{line: `--sampler gibbs --steps 9 --warm-up 4 "a [MASK]"`, change: func(o *fillOptions) { o.Sampler, o.Steps, o.WarmUp = "gibbs", 9, 4 }},
+		{line: `--steps 9 --warm-up half "a [MASK]"`, change: func(o *fillOptions) { o.Steps = 9 }},
+		{line: `--step-size 0.25 --balance 0.5 --candidates 0 "a [MASK]"`, change: func(o *fillOptions) { o.StepSize, o.Balance, o.Candidates = 0.25, "0.5", 0 }},
+		{line: `--step-size auto --balance auto --gradient auto "a [MASK]"`},
+		{line: `--sampler dmala --balance ratio --energy filled --gradient full "a [MASK]"`, change: func(o *fillOptions) { o.Sampler, o.Balance, o.Joint, o.Gradient = "dmala", "ratio", "filled", "full" }},
+		{line: `--temperature 1.5 --initial random --rank final "a [MASK]"`, change: func(o *fillOptions) { o.Temperature, o.Initial.Kind, o.Rank = 1.5, "random", "final" }},
+		{line: `--seed 0 "a [MASK]"`, change: func(o *fillOptions) { o.seedGiven = true }},
+		{line: `--seed 18446744073709551615 "a [MASK]"`, change: func(o *fillOptions) { o.Seed, o.seedGiven = 1<<64-1, true }},
+		{line: `--device cuda:1 --threads 2 --precision fp32 "a [MASK]"`, change: func(o *fillOptions) { o.Device, o.Threads = "cuda:1", 2 }},
+		{line: `--input jsonl --format csv -v`, change: func(o *fillOptions) { o.Texts, o.Input, o.Format, o.Verbose = nil, "jsonl", "csv", true }},
+		{line: `--slot 2=red,green --slot "1=dark blue" "a [MASK]"`, change: func(o *fillOptions) {
+			o.Words = map[int][]string{1: {"dark blue"}, 2: {"red", "green"}}
+		}},
+		{line: `--ban red,green --ban blue --fill tokens "a [MASK]"`, change: func(o *fillOptions) {
+			o.Ban, o.Fill = []string{"red", "green", "blue"}, infill.FillTokens
+		}},
+		{line: `--characters 3-8 --pieces 1-3 "a [MASK]"`, change: func(o *fillOptions) {
+			o.MinCharacters, o.MaxCharacters, o.MinPieces, o.MaxPieces = 3, 8, 1, 3
+		}},
+		{line: `--characters 3- --pieces 2 "a [MASK]"`, change: func(o *fillOptions) {
+			o.MinCharacters, o.MinPieces, o.MaxPieces = 3, 2, 2
+		}},
+		{line: `--characters=-8 "a [MASK]"`, change: func(o *fillOptions) { o.MaxCharacters = 8 }},
+		{line: `--mode best "a [MASK]"`, change: func(o *fillOptions) { o.Mode = "best" }},
+		{line: `--ladder 1,2,4 --initial mask "a [MASK]"`, change: func(o *fillOptions) { o.Ladder, o.Initial.Kind = []float64{1, 2, 4}, "mask" }},
+		{line: `--initial "fill:dark blue,sky" "a [MASK]"`, change: func(o *fillOptions) {
+			o.Initial = infill.Start{Kind: infill.StartGiven, Fill: []string{"dark blue", "sky"}}
+		}},
+
+		{line: `--slot red`, want: `--slot: "red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--slot 0=red`, want: `--slot: "0=red" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--slot 1=red,,blue`, want: `--slot: "1=red,,blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--slot 1=red --slot 1=blue`, want: `--slot: "1=blue" is not a blank's number and all words it may take, as in 1=red,dark blue`},
+		{line: `--ban ,`, want: `--ban: "," is not a list of words, as in red,blue`},
+		{line: `--characters 0-3`, want: `--characters: "0-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
+		{line: `--characters -`, want: `--characters: "-" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
+		{line: `--characters 8-3`, want: `--characters: "8-3" is not a number or a range from 1 to 65536, as in 3, 3-8, 3- or -8`},
+		{line: `--pieces 1- "a [MASK]"`, change: func(o *fillOptions) { o.MinPieces = 1 }},
+		{line: `--pieces -`, want: `--pieces: "-" is not a number or a range from 1 to 16, as in 2 or 1-3`},
+		{line: `--pieces 2-20`, want: `--pieces: "2-20" is not a number or a range from 1 to 16, as in 2 or 1-3`},
+		{line: `--mode x`, want: `--mode: "x" is not one of sample, best, decode`},
+		{line: `--mode best --warm-up 3`, want: `--warm-up: best has none: leave it out`},
+		{line: `--ladder 2,4`, want: `--ladder: it begins with 2, and what is drawn from is temperature 1: begin with that`},
+		{line: `--ladder ""`, want: `--ladder: "" is not a list of temperatures, as in 1,2,4`},
+		{line: `--ladder 1,2 --sampler gibbs`, want: `--ladder: replicas swap by their energies, and gibbs moves without knowing any: take another sampler`},
+
+		{line: `--sampler mh "a"`, want: `--sampler: "mh" is not one of auto, ` + strings.Join(infill.Samplers(), ", ")},
+		{line: `--energy x`, want: `--energy: "x" is not one of pll, filled`},
+		{line: `--gradient x`, want: `--gradient: "x" is not one of auto, local, full, stochastic`},
+		{line: `--initial x`, want: `--initial: "x" is not one of model, random, shared, mask, fill:WORD,...`},
+		{line: `--rank x`, want: `--rank: "x" is not one of distinct, final`},
+		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
+		{line: `--input csv`, want: `--input: "csv" is not one of lines, jsonl`},
+		{line: `--precision fp64`, want: `--precision: "fp64" is not one of fp32, fp16, int8, bf16`},
+		{line: `--device gpu`, want: `--device: "gpu" is not one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu`},
+		{line: `--device cuda:`, want: `--device: "cuda:" is not one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu`},
+		{line: `--device cuda:-1`, want: `--device: "cuda:-1" is not one of auto, cpu, cuda, cuda:N with the number of a GPU, openvino, openvino:gpu`},
+		{line: `--balance x`, want: `--balance: "x" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
+		{line: `--balance 0.4`, want: `--balance: "0.4" is not one of auto, sqrt, ratio, min, max, or a number from 0.5 to 1`},
+		{line: `-n many`, want: `--samples: "many" is not auto, or a whole number from 1 to 65536`},
+		{line: `-n 0`, want: `--samples: "0" is not auto, or a whole number from 1 to 65536`},
+		{line: `-k 0`, want: `--top: "0" is not a whole number from 1 to 65536`},
+		{line: `--steps -1`, want: `--steps: "-1" is not a whole number from 0 to 16777216`},
+		{line: `--steps 4 --warm-up 5`, want: `--warm-up: 5 is not a whole number from 0 to the number of steps, 4`},
+		{line: `--warm-up -1`, want: `--warm-up: "-1" is not a whole number of 0 or more, or half`},
+		{line: `--step-size x`, want: `--step-size: "x" is not a number above 0, or auto`},
+		{line: `--step-size 0`, want: `--step-size: "0" is not a number above 0, or auto`},
+		{line: `--step-size -1`, want: `--step-size: "-1" is not a number above 0, or auto`},
+		{line: `--step-size 1 --sampler gibbs`, want: `--step-size: gibbs has none: leave it out`},
+		{line: `--candidates -1`, want: `--candidates: "-1" is not auto, or a whole number of 0 (the whole vocabulary) or more`},
+		{line: `--candidates 20 "a [MASK]"`, want: `--candidates: the chain rule needs no candidates: leave it out, or take joint pll or a sampler`},
+		{line: `--error 0.01 "a [MASK]"`, want: `--error: the chain rule needs no accuracy: leave it out, or take joint pll or a sampler`},
+		{line: `--temperature hot`, want: `--temperature: "hot" is not a number above 0`},
+		{line: `--temperature 0`, want: `--temperature: "0" is not a number above 0`},
+		{line: `--temperature nan`, want: `--temperature: "nan" is not a number above 0`},
+		{line: `--seed -1`, want: `--seed: "-1" is not a whole number of 0 or more, below 2^64`},
+		{line: `--threads -1`, want: `--threads: -1 is not a whole number of 0 (one per core) or more`},
+		{line: `-q -v`, want: `--quiet and --verbose exclude each other: give one`},
+		{line: `--colour`, want: `unknown flag: --colour`},
+		{line: `-z`, want: `unknown shorthand flag: 'z' in -z`},
+		{line: `--samples`, want: `flag needs an argument: --samples`},
+	}
+	for _, test := range tests {
+		t.Run(test.line, func(t *testing.T) {
+			var got *fillOptions
+			cmd := NewCmd(&terminal.Streams{}, func(_ context.Context, o *fillOptions) error { got = o; return nil })
+			err := clitest.Parse(t, cmd, test.line)
+			if test.want != "" {
+				clitest.CheckUsage(t, err, test.want)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			clitest.CompareOptions(t, fillDefaults(test.change), *got)
+		})
+	}
+}
+
+func pointer(x float64) *float64 { return &x }
+
+func seedOf(n uint64) *uint64 { return &n }
+
+// results are what the printers are tried on: wide runes, a fill at the very
+// start, one of two words, a text longer than a terminal, a sampler without
+// acceptance, a single chain.
+func results() []*infill.Result {
+	long := "日本語 [MASK] and then, after a very long while that nobody had thought possible, they [MASK:2] the old house near the river"
+	fill := func(a, b string) (string, [][2]int) {
+		before, rest, _ := strings.Cut(long, "[MASK]")
+		middle, after, _ := strings.Cut(rest, "[MASK:2]")
+		text := before + a + middle + b + after
+		return text, [][2]int{{len(before), len(before) + len(a)}, {len(before + a + middle), len(before + a + middle + b)}}
+	}
+	first, firstSpans := fill("waited", "left behind")
+	second, secondSpans := fill("東京", "sold off")
+	model, proven := infill.Model{Name: "toy", SHA256: "abc"}, true
+	return []*infill.Result{
+		{
+			Template: "[MASK] had\n[MASK] me", Blanks: [][2]int{{0, 6}, {11, 17}}, Model: model, Signature: "sampler:dmala|seed:7", Seed: seedOf(7),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "He had\ntold me", Values: []string{"He", "told"}, Spans: [][2]int{{0, 2}, {7, 11}}, TokenIDs: []int{1, 2},
+					LogLikelihood: -1.5, Count: 312, Frequency: 0.4992, FrequencyStandardError: pointer(0.0171), FinalCount: 13},
+				{Rank: 2, Text: "She had\n<&>\"'; me", Values: []string{"She", "<&>\"';"}, Spans: [][2]int{{0, 3}, {8, 14}}, TokenIDs: []int{3, 4},
+					LogLikelihood: -11.25, Count: 1, Frequency: 0.0016, FrequencyStandardError: pointer(0.0016), FinalCount: 0},
+			},
+			Stats: infill.Stats{
+				Sampler: "dmala", Slots: 2, Chains: 25, Steps: 50, StepSize: pointer(4.25), AcceptanceRate: pointer(0.684), AcceptanceStandardError: pointer(0.0204),
+				ChangedSlotsPerStep: 1.7, WarmUp: infill.WarmUp{Steps: 25, AcceptanceRate: pointer(0.5), ChangedSlotsPerStep: 1.5}, Draws: 625, DistinctFills: 2,
+				MeanLogLikelihood: -3.25, MeanLogLikelihoodStandardError: pointer(0.125), EnergyEvaluations: 1275, GradientEvaluations: 1275, ModelRows: 2551, Device: "cpu", Seconds: 0.4217,
+			},
+			Warnings: []string{},
+		},
+		{
+			Template: long, Blanks: [][2]int{{10, 16}, {strings.Index(long, "[MASK:2]"), strings.Index(long, "[MASK:2]") + 8}}, Model: model, Signature: "sampler:gibbs|seed:8", Seed: seedOf(8),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: first, Values: []string{"waited", "left behind"}, Spans: firstSpans, TokenIDs: []int{5, 6, 7}, LogLikelihood: -20, Count: 1, Frequency: 1, FinalCount: 1},
+				{Rank: 10, Text: second, Values: []string{"東京", "sold off"}, Spans: secondSpans, TokenIDs: []int{8, 9, 10}, LogLikelihood: -120.123, Count: 1, Frequency: 1, FinalCount: 1},
+			},
+			Stats:    infill.Stats{Sampler: "gibbs", Slots: 3, Chains: 1, Steps: 0, Draws: 1, DistinctFills: 1, MeanLogLikelihood: -20, ModelRows: 4, Device: "cpu", Seconds: 0.01},
+			Warnings: []string{"1 fill was asked for"},
+		},
+		{
+			Template: "a [MASK:1-2] house", Blanks: [][2]int{{2, 12}}, Model: model, Signature: "lengths:word-l2r|sampler:dmala|seed:9", Seed: seedOf(9),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "a red house", Values: []string{"red"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{11}, LogLikelihood: -3.5, Pieces: []int{1}, Score: pointer(-3.5),
+					Count: 50, Frequency: 0.5, FrequencyStandardError: pointer(0.02), FinalCount: 3},
+				{Rank: 2, Text: "a dark blue house", Values: []string{"dark blue"}, Spans: [][2]int{{2, 11}}, TokenIDs: []int{12, 13}, LogLikelihood: -7.25, Pieces: []int{2}, Score: pointer(-3.625),
+					Count: 25, Frequency: 0.25, FrequencyStandardError: pointer(0.01), FinalCount: 1},
+			},
+			Stats: infill.Stats{
+				Mode: infill.ModeSample, Sampler: "dmala", Slots: 2, Chains: 4, Steps: 50, AcceptanceRate: pointer(0.5), AcceptanceStandardError: pointer(0.25),
+				WarmUp: infill.WarmUp{Steps: 25}, Ladder: []float64{1, 2.5}, Draws: 200, DistinctFills: 9, MeanLogLikelihood: -6, ModelRows: 99, Device: "cpu", Seconds: 0.5,
+				Lengths: []infill.LengthStats{
+					{Pieces: []int{1}, StepSize: pointer(5), SwapRates: []float64{0.75}, Draws: 100, DistinctFills: 4, MeanLogLikelihood: -4},
+					{Pieces: []int{2}, StepSize: pointer(2), SwapRates: []float64{0.5}, Draws: 100, DistinctFills: 5, MeanLogLikelihood: -8},
+				},
+			},
+			Warnings: []string{},
+		},
+		{
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "mode:best|sampler:gwg|seed:3", Seed: seedOf(3),
+			Fills: []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1, Count: 7, FinalCount: 2}},
+			Stats: infill.Stats{Mode: infill.ModeBest, Sampler: "gwg", Law: infill.NoLaw, Slots: 1, Chains: 2, Steps: 9, AcceptanceRate: pointer(0.5),
+				ChangedSlotsPerStep: 0.5, Draws: 20, DistinctFills: 6, MeanLogLikelihood: -2, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{},
+		},
+		{
+			Template: "a [MASK] house", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:auto|joint:chain", Method: infill.MethodSearch,
+			Proven: &proven, LeftOutAtMost: pointer(0.0625),
+			Fills: []infill.Fill{
+				{Rank: 1, Text: "a big house", Values: []string{"big"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{15}, LogLikelihood: -1.5, Probability: pointer(0.25), ProbabilityError: pointer(0), Pieces: []int{1}},
+				{Rank: 2, Text: "a farm house", Values: []string{"farm"}, Spans: [][2]int{{2, 6}}, TokenIDs: []int{16, 17}, LogLikelihood: -2.25, Probability: pointer(0.125), ProbabilityError: pointer(0), Pieces: []int{2}},
+			},
+			Marginals: [][]infill.Marginal{{{Text: "big", TokenIDs: []int{15}, Probability: 0.25, AtMost: pointer(0.3125)}}},
+			Stats: infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain, Order: infill.OrderBoth, ListedProbability: pointer(0.375),
+				Slots: 1, DistinctFills: 3, ModelRows: 9, Device: "cpu", Seconds: 0.25},
+			Warnings: []string{},
+		},
+		{
+			Template: "a [MASK]", Blanks: [][2]int{{2, 8}}, Model: model, Signature: "sampler:auto|joint:chain|seed:4", Seed: seedOf(4), Method: infill.MethodDraws,
+			Fills:    []infill.Fill{{Rank: 1, Text: "a cat", Values: []string{"cat"}, Spans: [][2]int{{2, 5}}, TokenIDs: []int{14}, LogLikelihood: -1.5, Count: 2, Probability: pointer(0.25), ProbabilityError: pointer(0)}},
+			Stats:    infill.Stats{Mode: infill.ModeSample, Sampler: infill.Auto, Joint: infill.JointChain, Order: infill.OrderBoth, Slots: 1, Draws: 2, DistinctFills: 1, ModelRows: 1, Device: "cpu", Seconds: 0.1},
+			Warnings: []string{},
+		},
+	}
+}
+
+func TestFillGoldens(t *testing.T) {
+	clitest.Goldens(t, "fill", resultForm(2, true), results(), func(i int) json.RawMessage {
+		if i != 1 {
+			return nil
+		}
+		return json.RawMessage(`"my own, id"`)
+	})
+}
+
+func TestMisspelt(t *testing.T) {
+	root := &cobra.Command{Use: "infill", SuggestionsMinimumDistance: 2}
+	for _, name := range []string{"score", "doctor", "help"} {
+		root.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	for template, want := range map[string]string{
+		"scroe":            "did you mean infill score?",
+		"docter":           "did you mean infill doctor?",
+		"hello":            "",
+		"":                 "",
+		"he had told me":   "",
+		"a score of [UNK]": "",
+	} {
+		if got := misspelt(root, template); got != want {
+			t.Errorf("%q: got %q, want %q", template, got, want)
+		}
+	}
+}

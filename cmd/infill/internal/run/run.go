@@ -1,0 +1,383 @@
+// Package run is infill run and infill augment, which work through files.
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/infill/batch"
+	"infill/internal/journal"
+	"infill/lm"
+)
+
+// batchOptions are what all commands that work through a file have in common.
+type batchOptions struct {
+	streams *terminal.Streams
+	job     batch.Job
+	column  string
+	cli.ModelOptions
+}
+
+func (o *batchOptions) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
+	flags.StringVar(&o.column, "column", o.column, "`NAME` of the column, or key, with the "+o.column)
+	forms := formNames()
+	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "form of the input, where its name does not tell it")
+	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "form of the result, where its name does not tell it")
+	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
+	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "begin anew, and replace what is there")
+	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
+	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard", "`I/N`: do part I of N, from 1; infill run merge puts them together")
+	flags.Var(cli.Whole{Value: &o.job.InFlight}, "jobs", "lines in work at once, which share the model's calls")
+	o.job.InFlight = lm.InFlight
+	o.ModelOptions.Register(cmd)
+}
+
+func formNames() []string {
+	var names []string
+	for _, f := range batch.Forms() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// validate refuses what can be refused before anything is opened.
+func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *infill.Options) error {
+	if err := o.ModelOptions.Validate(); err != nil {
+		return err
+	}
+	if err := options.Validate(); err != nil {
+		return cli.OptionError(err)
+	}
+	switch {
+	case len(args) != 1:
+		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")), Hint: "see infill run --help"}
+	case o.job.Output.Path == "":
+		return &cli.UsageError{Err: errors.New("--out: say which file the result goes to"), Hint: ""}
+	case o.job.InFlight < 1:
+		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.job.InFlight), Hint: ""}
+	case o.job.Shard.Count > 0 && o.job.Overwrite:
+		return &cli.UsageError{Err: errors.New("--shard and --overwrite exclude each other: other parts may be at work; remove the folder of parts to begin anew"), Hint: ""}
+	}
+	if !flags.Changed("seed") {
+		// Parts and resumed runs have to agree.
+		options.Seed = 1
+	}
+	o.job.Input.Path = args[0]
+	return nil
+}
+
+// computing is what the model's calls hang on beside the model.
+func (o *batchOptions) computing() map[string]string {
+	return map[string]string{"threads": fmt.Sprint(cmp.Or(o.Threads, runtime.GOMAXPROCS(0)))}
+}
+
+// run does the job and tells what came of it.
+func (o *batchOptions) run(ctx context.Context) error {
+	bar := newBatchProgress(o.streams, o.Quiet)
+	defer bar.Clear()
+	o.job.Observe = bar.observe
+	summary, err := batch.Run(ctx, o.job)
+	bar.Clear()
+	if err != nil && ctx.Err() != nil && !o.Quiet {
+		fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command with --resume goes on\n", cli.OneLine(o.job.Output.Path+".parts"))
+	}
+	if err != nil {
+		return batchError(ctx, err)
+	}
+	return tellSummary(o.streams, o.Quiet, o.job.Shard, summary)
+}
+
+// batchError sorts the errors of a run by what they say of the call.
+func batchError(ctx context.Context, err error) error {
+	var exists *batch.ExistsError
+	var changed *journal.ChangedError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &exists), errors.As(err, &changed):
+		return &cli.UsageError{Err: err, Hint: ""}
+	}
+	return cli.OptionError(err)
+}
+
+// tellSummary says what a run came to.
+func tellSummary(s *terminal.Streams, quiet bool, shard batch.Shard, b *batch.Summary) error {
+	what := b.Output
+	if shard.Count > 0 {
+		what = "part " + shard.String()
+	}
+	if !quiet {
+		text := fmt.Sprintf("%s: %s", cli.OneLine(what), cli.Counted(int(b.Records-b.Rejected-b.Blank), "text"))
+		if b.Blank > 0 {
+			text += fmt.Sprintf(", %s", cli.Counted(int(b.Blank), "blank line"))
+		}
+		switch {
+		case b.Already:
+			text += ", done already"
+		case b.Kept > 0:
+			text += fmt.Sprintf(", %d of them done before", b.Kept)
+		}
+		fmt.Fprintf(s.Err, "infill: %s\n", text)
+	}
+	if b.Rejected == 0 {
+		return nil
+	}
+	// A part has done its work, and a cluster must not do it again: merge tells.
+	if shard.Count > 0 {
+		cli.Warn(s, quiet, "%s left out; the merge tells which", cli.Counted(int(b.Rejected), "wrong line"))
+		return nil
+	}
+	cli.Warn(s, quiet, "%s left out, each with its reason in %s", cli.Counted(int(b.Rejected), "wrong line"), b.Rejects)
+	return cli.ErrRejects
+}
+
+// runOptions are those of infill run.
+type runOptions struct {
+	batchOptions
+	keep []string
+	infill.Options
+}
+
+func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
+	// Words of several pieces hardly ever come first, and take twice the time.
+	o.MinPieces = 1
+	cmd := &cobra.Command{
+		Use:   "run INPUT -o OUTPUT",
+		Short: "Fill the templates of a file, on one machine or on many",
+		Long: `Fill the templates of a file: JSON objects a line (.jsonl), a table with a head
+line (.csv, .tsv), .parquet, or a template a line (.txt); all but Parquet also
+compressed (.gz, .zst). The name of the output tells its form in the same way.
+
+The template stands in the column --column. Columns with the name of an option
+(seed, ban, slot, samples, top, ...) set it for their line, an empty cell leaves
+it; --keep NAME passes such a column on as it is. All other columns come out
+again as they went in; of Parquet, dates and times come as text, bytes in base64,
+and NaN as null; its lists and groups are not read. JSON lines get the result's
+keys (infill help formats); a table has a line for each fill: rank, text, blank_1,
+..., probability, log-likelihood and the rest, then the columns of the input in
+their order; plain text has the best fill of each line. A column that is called
+like one of the result is called input_NAME, so the output can be an input again.
+What computed it, and its signature, stand in OUTPUT.manifest.json.
+An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.
+
+A wrong line is left out, and told with its number and its reason in
+OUTPUT.rejects.jsonl; the exit code is then 3. --strict ends at the first.
+
+While it works, what is done stands in the folder OUTPUT.parts. The output
+appears when all is done, at once, with OUTPUT.manifest.json, which tells how it
+came about. After the end of the process, whatever ended it, the same command
+with --resume goes on, and the output has the same bytes as without the break.
+
+On many machines, --shard I/N does a part; infill run merge OUTPUT puts all parts
+together. docs/scale.md has examples for Slurm and Kubernetes.`,
+		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
+  $ infill run sentences.csv --column text -o fills.csv.gz
+  $ infill run templates.parquet -o fills.parquet --resume
+  $ infill run big.jsonl.zst -o fills.jsonl.zst --shard 3/100 --resume
+  $ infill run merge fills.jsonl.zst`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.batchOptions.register(cmd)
+	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
+	cli.AddOptions(cmd, &o.Options)
+	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	cmd.AddCommand(newCmdRunMerge(s))
+	return cmd
+}
+
+func Run(ctx context.Context, o *runOptions) (err error) {
+	f, err := o.Open(o.streams)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	o.job.Work = &batch.Fill{Filler: f, Options: o.Options, Key: o.column, Keep: o.keep, Computing: o.computing()}
+	return o.run(ctx)
+}
+
+// augmentOptions are those of infill augment.
+type augmentOptions struct {
+	batchOptions
+	batch.Augment
+	span    string
+	pattern string
+}
+
+func NewCmdAugment(s *terminal.Streams, run func(context.Context, *augmentOptions) error) *cobra.Command {
+	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}, span: "1",
+		Augment: batch.Augment{Options: batch.AugmentOptions(), Variants: 4, Rate: 0.15}}
+	cmd := &cobra.Command{
+		Use:   "augment INPUT -o OUTPUT",
+		Short: "Make variants of the texts of a file, labels kept",
+		Long: `Make variants of each text of a file: words are masked and filled again. The files
+are those of infill run; all columns are kept, labels among them, and the text of
+the variant stands where the text stood. New columns tell variant (from 1),
+original, masked (the words), fills and log_likelihood.
+
+A variant is drawn word by word in a random order, each from the model with those
+drawn before it in their places; with --steps N a chain goes on from there. Blanks
+take whole words of one piece. What is drawn follows from --seed and the number of
+the line, so parts agree with the whole.`,
+		Example: `  $ infill augment reviews.csv -o augmented.csv --variants 4 --rate 0.2
+  $ infill augment reviews.jsonl -o more.jsonl --not-original --distinct --keep-stop-words
+  $ infill augment reviews.parquet -o more.parquet --column review --protect Paris,Rome --min-probability 0.01`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.settle(); err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags(), args, &o.Options); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	o.batchOptions.register(cmd)
+	flags.Var(cli.Whole{Value: &o.Variants}, "variants", "variants of each text")
+	flags.Var(cli.Decimal{Value: &o.Rate, Word: "", Kind: "R"}, "rate", "share of the words to mask, at least one")
+	flags.Var(cli.Whole{Value: &o.Blanks}, "blanks", "words to mask, instead of a share")
+	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
+	flags.BoolVar(&o.Parts, "parts", false, "mask the last piece of words of several pieces, instead of whole words")
+	flags.BoolVar(&o.KeepStopWords, "keep-stop-words", false, "never mask the, of, not and the like (English)")
+	flags.StringSliceVar(&o.Protect, "protect", nil, "`LIST` of words that are never masked")
+	flags.StringVar(&o.pattern, "protect-pattern", "", "`REGEXP` of words that are never masked")
+	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
+	flags.Var(cli.Decimal{Value: &o.MinProbability, Word: "", Kind: "P"}, "min-probability", "least probability of every fill, given the finished text")
+	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
+	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
+	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
+	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	return cmd
+}
+
+// settle reads the values that are no plain flags.
+func (o *augmentOptions) settle() error {
+	low, high, ranged := strings.Cut(o.span, "-")
+	if !ranged {
+		high = low
+	}
+	var err, err2 error
+	o.MinSpan, err = strconv.Atoi(low)
+	if o.MaxSpan, err2 = strconv.Atoi(high); cmp.Or(err, err2) != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--span: %q is not a number or a range, as in 2 or 1-3", o.span), Hint: ""}
+	}
+	if o.pattern != "" {
+		if o.Pattern, err = regexp.Compile(o.pattern); err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("--protect-pattern: %w", err), Hint: ""}
+		}
+	}
+	return cli.OptionError(o.Check())
+}
+
+func RunAugment(ctx context.Context, o *augmentOptions) (err error) {
+	f, err := o.Open(o.streams)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	o.Filler, o.Key, o.Computing = f, o.column, o.computing()
+	o.job.Work = &o.Augment
+	return o.run(ctx)
+}
+
+func newCmdRunMerge(s *terminal.Streams) *cobra.Command {
+	var output batch.File
+	overwrite, quiet := false, false
+	cmd := &cobra.Command{
+		Use:   "merge OUTPUT",
+		Short: "Put the parts of a run together",
+		Long: `Put the parts of a run, made with --shard, together in OUTPUT. The result has the
+same bytes as that of one process. Parts that are missing, damaged, of another
+configuration or computed with another runtime or device are refused by name.`,
+		Example: "  $ infill run merge fills.jsonl",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &cli.UsageError{Err: fmt.Errorf("%s given, one output is merged", cli.Counted(len(args), "argument")), Hint: "infill run merge OUTPUT"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			output.Path = args[0]
+			summary, err := batch.Merge(cmd.Context(), output, overwrite)
+			if err != nil {
+				return batchError(cmd.Context(), err)
+			}
+			return tellSummary(s, quiet, batch.Shard{}, summary)
+		},
+	}
+	flags := cmd.Flags()
+	cli.AddChoice(cmd, (*string)(&output.Form), "to", "", formNames(), "form of the result, where its name does not tell it")
+	flags.BoolVar(&overwrite, "overwrite", false, "replace an output that is there")
+	flags.BoolVarP(&quiet, "quiet", "q", false, "no summary")
+	return cmd
+}
+
+// batchProgress shows how far a run over a file is: on a terminal as a bar, and else a
+// line a minute.
+type batchProgress struct {
+	cli.Bar
+	log *terminal.Streams // nil: no lines
+	// told is when the last line was written.
+	told time.Time
+}
+
+func newBatchProgress(s *terminal.Streams, quiet bool) *batchProgress {
+	p := &batchProgress{Bar: cli.NewBar(s, quiet), told: time.Now()}
+	if !s.ErrTerminal && !quiet {
+		p.log = s
+	}
+	return p
+}
+
+func (p *batchProgress) observe(at batch.Progress) {
+	if p.log != nil && time.Since(p.told) >= time.Minute {
+		p.told = time.Now()
+		fmt.Fprintf(p.log.Err, "infill: %s\n", describeBatch(at))
+	}
+	if p.Due() {
+		p.Draw(describeBatch(at), int(at.Done), int(at.Total), progressbar.OptionSetWidth(cli.BarWidth), progressbar.OptionSetPredictTime(false))
+	}
+}
+
+// describeBatch says in one line where a run is.
+func describeBatch(at batch.Progress) string {
+	about := ""
+	if !at.Exact {
+		about = "about "
+	}
+	text := fmt.Sprintf("%d of %s%d", at.Done, about, at.Total)
+	if at.PerSecond > 0 {
+		text += fmt.Sprintf(" (%.3g/s), %s%s left", at.PerSecond, about, cli.RoundDuration(at.Left))
+	}
+	if at.Rejected > 0 {
+		text += fmt.Sprintf(", %d left out", at.Rejected)
+	}
+	return text
+}

@@ -1,0 +1,269 @@
+// Package serve is infill serve and infill mcp.
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/terminal"
+	"infill/infill"
+	"infill/infill/serve"
+	"infill/models"
+)
+
+type serveOptions struct {
+	streams *terminal.Streams
+	cli.ModelOptions
+	also             []string
+	listen           string
+	token, tokenFile string
+	noAuth           bool
+	certificate, key string
+	origin           string
+	allowPull        bool
+	limits           serve.Limits
+}
+
+func NewCmd(s *terminal.Streams, run func(context.Context, *serveOptions) error) *cobra.Command {
+	o := &serveOptions{streams: s, limits: serve.DefaultLimits()}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer requests over HTTP, and show a page to play with",
+		Long: `Answer requests over HTTP, and show a page to play with.
+
+It speaks the protocol of Hugging Face's fill-mask clients (POST / and
+/models/NAME), what the command itself has (POST /v1/fill, /v1/score), and the Open
+Inference Protocol v2 (/v2/...). /openapi.json and /docs describe all of it, /metrics
+has numbers for Prometheus. A browser gets a page at /.
+
+It listens on this machine alone. To listen elsewhere, give a token that every
+request must bring, or say --no-auth.`,
+		Example: `  $ infill serve
+  $ curl --json '{"inputs": "he had [MASK] me"}' http://127.0.0.1:8080/
+
+  # for other machines, with a token and TLS
+  $ INFILL_TOKEN=... infill serve --listen :8443 --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(cmd.Context()); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
+	flags.StringVar(&o.tokenFile, "token-file", "", "a `FILE` with the token that requests must bring; INFILL_TOKEN in the environment does the same")
+	flags.BoolVar(&o.noAuth, "no-auth", false, "let other machines ask without a token")
+	flags.StringVar(&o.certificate, "tls-cert", "", "certificate `FILE` for https")
+	flags.StringVar(&o.key, "tls-key", "", "its key `FILE`")
+	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
+	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
+	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
+	l := &o.limits
+	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
+	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
+	flags.Var(cli.Whole{Value: &l.Blanks}, "max-blanks", "slots of a text")
+	flags.Var(cli.Whole{Value: &l.Rows}, "max-rows", "model rows that one text may need")
+	flags.Var(cli.Whole{Value: &l.Top}, "max-top", "fills of one text")
+	flags.Var(cli.Whole{Value: &l.Samples}, "max-samples", "chains, or draws, of one text")
+	flags.Var(cli.Whole{Value: &l.Candidates}, "max-candidates", "candidates of a slot, where chains move or draws are weighed")
+	flags.Int64Var(&l.Memory, "max-memory", l.Memory, "bytes that all requests at work may hold, beside the models; others wait")
+	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
+	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
+	flags.Var(cli.Whole{Value: &l.Requests}, "max-requests", "requests at work at once")
+	flags.Var(cli.Whole{Value: &l.Queue}, "max-queue", "requests that wait for their turn; others are told to come again")
+	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
+	flags.Var(cli.Whole{Value: &l.Models}, "max-models", "models fetched for requests")
+	flags.Int64Var(&l.ModelBytes, "max-model-bytes", l.ModelBytes, "bytes of a model fetched for a request")
+	o.ModelOptions.Register(cmd)
+	return cmd
+}
+
+// loopback tells whether an address is reached from this machine alone.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (o *serveOptions) validate(ctx context.Context) error {
+	if err := o.ModelOptions.Validate(); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--listen: %q is not HOST:PORT", o.listen), Hint: ""}
+	}
+	if (o.certificate == "") != (o.key == "") {
+		return &cli.UsageError{Err: errors.New("--tls-cert and --tls-key go together: give both or none"), Hint: ""}
+	}
+	o.token = o.streams.Getenv("INFILL_TOKEN")
+	if o.tokenFile != "" {
+		text, err := cli.ReadFile(ctx, o.tokenFile)
+		if err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err), Hint: ""}
+		}
+		if o.token = oneToken(string(text)); o.token == "" {
+			return &cli.UsageError{Err: fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile), Hint: ""}
+		}
+	}
+	if o.token != "" && o.noAuth {
+		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them"), Hint: ""}
+	}
+	if !loopback(host) && o.token == "" && !o.noAuth {
+		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
+	}
+	l := o.limits
+	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Top < 1 || l.Samples < 1 || l.Candidates < 1 || l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
+		return &cli.UsageError{Err: errors.New("a limit of requests is 0 or less: give 1 or more"), Hint: "see infill serve --help"}
+	}
+	return nil
+}
+
+// oneToken is a line without the space around it, "" where there are several words.
+func oneToken(text string) string {
+	var token, more string
+	if n, _ := fmt.Sscan(text, &token, &more); n != 1 {
+		return ""
+	}
+	return token
+}
+
+// openTried opens a model and runs it once, so that the first request does not wait
+// for it and a broken one is told now.
+func openTried(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, model string) (*infill.Filler, error) {
+	o.Model = model
+	f, err := o.Open(s)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.Template("a [MASK]")
+	if err == nil {
+		_, err = f.LogConditionals(ctx, t, nil)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openAll opens the models.
+func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams, also []string) (opened map[string]*infill.Filler, name string, err error) {
+	opened = map[string]*infill.Filler{}
+	for i, wanted := range append([]string{o.Model}, also...) {
+		f, err := openTried(ctx, *o, s, wanted)
+		if err != nil {
+			return nil, "", errors.Join(err, closeAll(opened))
+		}
+		if wanted = f.Model().Name; i == 0 {
+			name = wanted
+		}
+		if opened[wanted] != nil {
+			return nil, "", errors.Join(&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted), Hint: ""}, f.Close(), closeAll(opened))
+		}
+		opened[wanted] = f
+	}
+	return opened, name, nil
+}
+
+// pull fetches a model that a request names. The hub's token stays out of it: requests
+// would reach what it opens.
+func (o *serveOptions) pull(ctx context.Context, name string, progress models.Progress) (*infill.Filler, error) {
+	store, err := models.DefaultStore()
+	if err != nil {
+		return nil, err
+	}
+	options := models.HubOptionsFromEnvironment()
+	options.Token, options.Progress = "", progress
+	bundle, err := store.Pull(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	// By its folder: a name could be that of a folder here.
+	return openTried(ctx, o.ModelOptions, o.streams, bundle.Dir)
+}
+
+func closeAll(opened map[string]*infill.Filler) (err error) {
+	for _, f := range opened {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+func Run(ctx context.Context, o *serveOptions) (err error) {
+	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.also)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll(opened)) }()
+	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits, Token: o.token, Origin: o.origin,
+		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
+	if o.allowPull {
+		options.Pull = o.pull
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return &cli.Failure{Err: fmt.Errorf("listen: %w", err), Hint: "another port: infill serve --listen 127.0.0.1:0"}
+	}
+	address := listener.Addr().String()
+	host, _, _ := net.SplitHostPort(o.listen)
+	if loopback(host) {
+		options.Hosts = []string{"localhost", "127.0.0.1", "::1", host}
+	}
+	handler, err := serve.New(options)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, handler.Close()) }()
+	server := handler.HTTPServer()
+	scheme := "http"
+	if o.certificate != "" {
+		scheme = "https"
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		// Read before anyone is told where to ask.
+		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
+			return errors.Join(&cli.UsageError{Err: fmt.Errorf("--tls-cert: %w", err), Hint: ""}, listener.Close())
+		}
+	}
+	if !o.Quiet {
+		fmt.Fprintf(o.streams.Err, "infill: %s answers at %s://%s\n", name, scheme, address)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if o.certificate != "" {
+			ended <- server.ServeTLS(listener, o.certificate, o.key)
+		} else {
+			ended <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	// Who was let in gets an answer; a second signal ends the process at once.
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.limits.Wait+o.limits.Time+5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		err = errors.Join(err, server.Close())
+		return fmt.Errorf("the requests at work did not end in time: %w", err)
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

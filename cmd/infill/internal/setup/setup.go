@@ -1,0 +1,109 @@
+// Package setup is infill setup.
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/cmd/infill/internal/terminal"
+	"infill/lm"
+	"infill/models"
+	"infill/tokenize"
+)
+
+// setupOptions are the flags of setting up.
+type setupOptions struct {
+	streams  *terminal.Streams
+	cuda     bool
+	force    bool // fetch for CUDA without a GPU
+	openVINO bool
+	quiet    bool
+}
+
+func NewCmd(s *terminal.Streams, run func(context.Context, *setupOptions) error) *cobra.Command {
+	o := &setupOptions{streams: s}
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "Fetch the onnxruntime library ahead of time",
+		Long: `Fetch the onnxruntime library ahead of time, and place the built-in model in the
+cache folder. Filling does the same when it first needs them; after that nothing
+needs a network.
+
+With --cuda the library that runs on NVIDIA GPUs is fetched, 250 MB. CUDA and cuDNN
+themselves are the system's: infill doctor tells what is missing. Where no NVIDIA
+GPU is found nothing is fetched, unless --force says so: for a machine that is
+prepared for another.
+
+With --openvino the library with Intel's OpenVINO is fetched, which is faster on
+many processors and computes in bfloat16 (--precision bf16). It is then compared
+with the other: the device auto takes the faster.`,
+		Example: "  $ infill setup\n  $ infill setup --cuda\n  $ infill setup --openvino",
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}
+	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
+	cmd.Flags().BoolVar(&o.openVINO, "openvino", false, "fetch the library with OpenVINO, and measure it")
+	cmd.MarkFlagsMutuallyExclusive("cuda", "openvino")
+	cmd.Flags().BoolVar(&o.force, "force", false, "with --cuda: fetch it where no NVIDIA GPU is found, too")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress, no result: the exit code tells")
+	return cmd
+}
+
+func Run(ctx context.Context, o *setupOptions) error {
+	if o.force && !o.cuda {
+		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda"), Hint: ""}
+	}
+	if o.cuda && !o.force {
+		if err := lm.FindGPU(); err != nil {
+			return &cli.Failure{Err: fmt.Errorf("the library with CUDA was not fetched (250 MB): %w", err), Hint: "infill setup fetches the one for the CPU; --cuda --force fetches this one all the same"}
+		}
+	}
+	bundle, err := models.Open(models.DefaultName)
+	if err != nil {
+		return err
+	}
+	device := "cpu"
+	switch {
+	case o.cuda:
+		device = "cuda"
+	case o.openVINO:
+		device = "openvino"
+	}
+	found, err := lm.EnsureLibrary(ctx, device, cli.FetchProgress(o.streams, o.quiet))
+	if err != nil {
+		return err
+	}
+	measured := ""
+	if o.openVINO {
+		if measured, err = measureOpenVINO(ctx, found, bundle); err != nil {
+			return err
+		}
+	}
+	if o.quiet {
+		return nil
+	}
+	_, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n%s",
+		cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir, measured)
+	return err
+}
+
+// measureOpenVINO says in a line which of the two the device auto takes.
+func measureOpenVINO(ctx context.Context, found lm.Library, bundle *models.Bundle) (string, error) {
+	tokenizer, err := tokenize.Load(bundle.FS())
+	if err != nil {
+		return "", err
+	}
+	openVINO, cpu, err := found.MeasureOpenVINO(ctx, bundle, tokenizer.MaskID())
+	if err != nil {
+		return "", err
+	}
+	taken := "the CPU without it"
+	if _, _, faster := lm.OpenVINO(ctx); faster {
+		taken = "OpenVINO"
+	}
+	return fmt.Sprintf("OpenVINO %s: %.0f rows/s, without it %.0f rows/s (medians of 5): the device auto takes %s\n", lm.OpenVINOVersion, openVINO, cpu, taken), nil
+}

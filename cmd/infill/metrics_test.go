@@ -1,5 +1,0 @@
-package main
-
-import "testing"
-
-func TestMetricsScripts(t *testing.T) { scripts(t, "metrics") }

@@ -1,0 +1,240 @@
+// Package batch does the same work on every record of a file, in any number of
+// processes, and survives the end of each of them.
+//
+// A run has a folder beside its output, OUTPUT.parts, until the output is there. In it
+// each part has a folder with a journal (package journal), as 00003-of-00008: what is asked, a
+// line for each record that is done, in order, and at the end what came of all. Record n is
+// of part n mod N. Every part reads the whole input, and works at its records alone.
+//
+// [Merge] takes the records of all parts in turn, checks them, and writes the output, by
+// rename; a run in one process is a run of one part. So the output has the same bytes
+// however many parts there were, and whatever was killed.
+package batch
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"infill/internal/journal"
+)
+
+// Job is a run.
+type Job struct {
+	Input  File
+	Output File
+	Work   work
+	// Shard is the part that is done; the zero value is the whole, with its output.
+	Shard Shard
+	// Resume goes on with what is there, and takes what is finished as done.
+	Resume bool
+	// Overwrite begins anew, and replaces an output that is there.
+	Overwrite bool
+	// Strict ends the run at the first record that is wrong.
+	Strict bool
+	// InFlight is how many records are worked at at once; 0 is one.
+	InFlight int
+	// Observe, which may be nil, hears how far the run is, one call at a time.
+	Observe func(Progress)
+}
+
+// Shard is one of several parts of a run; the zero value is the whole.
+type Shard = journal.Shard
+
+// Progress tells how far a run is.
+type Progress struct {
+	Done, Total int64 // records, those of earlier processes among them
+	// Exact tells that Total is not by how much of the input is read, but known.
+	Exact     bool
+	Rejected  int64
+	PerSecond float64       // records of this process
+	Left      time.Duration // by that rate; 0 where it is not known
+}
+
+// Summary tells what a run came to.
+type Summary struct {
+	Output   string // "" for a part
+	Records  int64
+	Rejected int64
+	Blank    int64
+	Rejects  string
+	// Kept is how many records were done before this process; Already tells that all
+	// were, and the output stood there.
+	Kept    int64
+	Already bool
+}
+
+// Run makes a run, or a part of one, or goes on with it. When ctx ends it returns
+// ctx.Err(), and what was done stays.
+//
+// Errors: *ExistsError for an output or a run that is there already, *journal.ChangedError for
+// one of another configuration.
+func Run(ctx context.Context, j Job) (*Summary, error) {
+	s, err := j.run(ctx)
+	return s, full(err)
+}
+
+func (j Job) run(ctx context.Context) (*Summary, error) {
+	out, err := j.Output.resolve("output")
+	if err != nil {
+		return nil, err
+	}
+	if err := apart(j.Input.Path, out.Path); err != nil {
+		return nil, err
+	}
+	if done, err := j.already(out.Path); err != nil || done != nil {
+		return done, err
+	}
+	source, err := openSource(j.Input, j.Work.column())
+	if err != nil {
+		return nil, err
+	}
+	defer source.close()
+	if j.Overwrite && !j.Resume {
+		if err := reset(out.Path); err != nil {
+			return nil, err
+		}
+	}
+	summary, err := j.part(ctx, out, source)
+	if err != nil || j.Shard.Count > 0 {
+		return summary, err
+	}
+	kept := summary.Kept
+	if summary, err = merge(ctx, out); err != nil {
+		return nil, err
+	}
+	summary.Kept = kept
+	return summary, removeParts(out.Path)
+}
+
+// apart refuses to write what is read: the output, or what comes beside it.
+func apart(input, output string) error {
+	in, err := os.Stat(input)
+	if err != nil {
+		return nil // told when it is opened
+	}
+	for _, path := range []string{output, manifestPath(output), rejectsPath(output)} {
+		if out, err := os.Stat(path); err == nil && os.SameFile(in, out) {
+			return &ExistsError{path, "would be replaced, and is the input: choose another output"}
+		}
+	}
+	return nil
+}
+
+// already tells what became of an output that is there.
+func (j Job) already(output string) (*Summary, error) {
+	if _, err := os.Stat(output); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	m, err := readManifest(output)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(j.Input.Path)
+	if err != nil {
+		return nil, err
+	}
+	same := m != nil && len(journal.Differences(m.Settings, j.Work.settings())) == 0 && m.Input.Bytes == info.Size()
+	whole := false
+	if same && !(j.Overwrite && !j.Resume) {
+		sum, err := sumOf(j.Input.Path)
+		if err != nil {
+			return nil, err
+		}
+		same = sum == m.Input.SHA256
+		if sum, err = sumOf(output); err != nil {
+			return nil, err
+		}
+		whole = sum == m.Output.SHA256
+	}
+	if same && !whole {
+		// A process that was killed while it replaced an output has put the manifest there,
+		// and left the parts.
+		if parts, err := journal.Parts(output); err != nil || len(parts) > 0 && j.Resume {
+			return nil, err
+		}
+	}
+	switch {
+	case same && whole && (j.Resume || j.Shard.Count > 0):
+		// A process that was killed after the output was there has left the folder.
+		s := m.summary(output)
+		s.Already, s.Kept = true, s.Records
+		if j.Shard.Count > 0 {
+			return s, nil
+		}
+		return s, removeParts(output)
+	case j.Overwrite:
+		return nil, nil
+	case same && !whole:
+		return nil, &ExistsError{output, "is there already, and is not what its manifest says: --overwrite makes it anew"}
+	case same:
+		return nil, &ExistsError{output, "is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
+	}
+	return nil, &ExistsError{output, "is there already, of something else: choose another name, or --overwrite"}
+}
+
+// sumOf is the SHA-256 of a file, in hexadecimal digits.
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)), nil
+}
+
+// ExistsError refuses to write where something is.
+type ExistsError struct{ Path, Reason string }
+
+func (e *ExistsError) Error() string { return e.Path + " " + e.Reason }
+
+// full says what to do where there is no room.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("%w: make room, and go on with --resume", err)
+	}
+	return err
+}
+
+// reset removes all of a run, unless a process is at work at a part of it.
+func reset(output string) error {
+	parts, err := journal.Parts(output)
+	if err != nil {
+		return err
+	}
+	for _, s := range parts {
+		lock, err := journal.Lock(journal.PartOf(output, s), "another process is at work in "+journal.PartsOf(output))
+		if err != nil {
+			return err
+		}
+		defer lock.Unlock()
+	}
+	return removeParts(output)
+}
+
+// removeParts removes the folder of a run's parts. What is not ours is left, and the folder with it.
+func removeParts(output string) error {
+	parts, err := journal.Parts(output)
+	for _, s := range parts {
+		err = errors.Join(err, journal.Remove(journal.PartOf(output, s), recordsFile))
+	}
+	for _, name := range []string{outputPart, rejectsPart, manifestPart} {
+		if e := os.Remove(filepath.Join(journal.PartsOf(output), name)); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return errors.Join(err, journal.Remove(journal.PartsOf(output), recordsFile))
+}

@@ -1,0 +1,271 @@
+package infill
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"infill/lm"
+	"infill/samplers"
+)
+
+// chains move over a problem; the pool holds what they visited.
+type chains struct {
+	*problem
+	*pool
+	kernel  samplers.Kernel // nil in a decoding
+	streams []*rand.Rand
+	start   []int // initial states, [chains × variables]
+	// seen holds, for an observer, states that do not count: of the warm-up, or before the final
+	// ones where they alone count; nil where there are others.
+	seen   *pool
+	warmed bool // whether seen is of the warm-up
+	// The books: steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
+	books    [2]book
+	stepSize float64 // at the end; NaN or 0 for samplers without
+	swaps    []float64
+	finds    finds
+}
+
+// book counts what steps did.
+type book struct {
+	steps    int
+	changed  int
+	accepted []float64 // by chain
+}
+
+// count adds a step.
+func (b *book) count(info *samplers.Info) {
+	b.steps++
+	for c, accepted := range info.Accepted {
+		if accepted {
+			b.accepted[c]++
+		}
+		b.changed += info.Changed[c]
+	}
+}
+
+// newChains makes the kernel and the starts. asked are the options before they were settled:
+// what they leave open the warm-up tunes. weights are the model's log-probabilities of each
+// variable's categories with all slots masked.
+func newChains(ctx context.Context, r *problem, asked Options, weights [][]float32) (*chains, error) {
+	o := asked.Chained()
+	c := &chains{problem: r, pool: newPool(o.Chains, len(r.variables)), streams: samplers.Streams(o.Seed, r.label, o.Chains)}
+	for i := range c.books {
+		c.books[i].accepted = make([]float64, o.Chains)
+	}
+	c.finds.chains = c
+	if o.Mode == ModeDecode {
+		return c, nil
+	}
+	var err error
+	if c.start, err = c.initial(ctx, weights); err != nil {
+		return nil, err
+	}
+	spec := o.spec()
+	if o.Gradient == lm.Stochastic {
+		spec = spec.With("terms", (len(r.template.Slots)+1)/2)
+	}
+	c.kernel, err = spec.New(r.target, samplers.Streams(o.Seed, r.label+"\x00terms", 1)[0])
+	if err != nil && o.Settings != nil {
+		return nil, misfit("sampler", "%v", err)
+	}
+	return c, err
+}
+
+// sample runs the chains, which the observer, where not nil, hears of.
+func (c *chains) sample(ctx context.Context, observe func(Progress)) error {
+	switch c.options.Mode {
+	case ModeBest:
+		return c.anneal(ctx, observe)
+	case ModeDecode:
+		return c.decode(ctx, observe)
+	}
+	return c.draw(ctx, observe)
+}
+
+// step keeps the books of a step, and pools its states where they count.
+func (c *chains) step(at samplers.Step, stepSize float64, counts bool, observe func(Progress)) {
+	c.finds.observe(at)
+	warming := at.WarmUp && c.options.WarmUp > 0
+	if at.Number > 0 {
+		c.books[map[bool]int{true: 0, false: 1}[at.WarmUp]].count(at.Info)
+	}
+	switch {
+	case counts:
+		c.seen = nil
+		c.add(at.State, at.Temperature)
+	case observe != nil && (warming || at.Number > 0):
+		if c.seen == nil || c.warmed != warming {
+			c.seen, c.warmed = newPool(c.pool.chains, c.slots), warming
+		}
+		c.seen.add(at.State, at.Temperature)
+	}
+	if observe != nil {
+		observe(c.progress(at, stepSize))
+	}
+}
+
+// draw samples the target, and pools what is drawn from.
+func (c *chains) draw(ctx context.Context, observe func(Progress)) error {
+	o := c.options
+	plan := samplers.Plan{Streams: c.streams, WarmUp: o.WarmUp, Steps: o.Steps - o.WarmUp, Ladder: o.Ladder}
+	if plan.Ladder == nil {
+		plan.Ladder = []float64{o.Temperature}
+	}
+	end, err := samplers.Sample(ctx, c.kernel, c.start, plan, func(at samplers.Step) error {
+		c.step(at, at.StepSize, !at.WarmUp && (o.Rank == RankDistinct || at.Number == o.Steps), observe)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.stepSize, c.swaps, c.seen = end.StepSize, end.Swaps, nil
+	if len(c.draws) == 0 {
+		// Nothing follows the warm-up: its last states are the draws.
+		c.add(end.State, o.Temperature)
+	}
+	return nil
+}
+
+// The temperatures between which ModeBest falls.
+const (
+	hottest = 2
+	coldest = 0.1
+)
+
+// anneal searches, and pools every state that was seen. With Rank "final" it
+// pools the best state of each chain alone.
+func (c *chains) anneal(ctx context.Context, observe func(Progress)) error {
+	o := c.options
+	c.stepSize = o.StepSize
+	best, err := samplers.Anneal(ctx, c.kernel, c.start, c.streams, samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(at samplers.Step) error {
+		if at.Number > 0 {
+			c.step(at, o.StepSize, o.Rank == RankDistinct, observe)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.seen = nil
+	// Last, so that they are the final states; a chain's best may be its start.
+	c.add(&samplers.State{Positions: best.Positions, Energy: best.Energy}, 1)
+	return nil
+}
+
+// decode fills by confidence: the first chain takes the most probable token each
+// time, the others draw.
+func (c *chains) decode(ctx context.Context, observe func(Progress)) error {
+	state := &samplers.State{Energy: slices.Repeat([]float64{math.NaN()}, c.options.Chains)}
+	for _, part := range []struct {
+		from, to    int
+		temperature float64
+	}{{0, 1, 0}, {1, c.options.Chains, c.options.Temperature}} {
+		if part.from == part.to {
+			continue
+		}
+		p, err := samplers.MaskPredict(ctx, c.target, c.streams[part.from:part.to], samplers.MaskPredictOptions{Rounds: c.rounds(), Temperature: part.temperature})
+		if err != nil {
+			return err
+		}
+		state.Positions = append(state.Positions, p.Positions...)
+	}
+	c.add(state, 1)
+	if err := c.evaluate(ctx, c.target); err != nil || observe == nil {
+		return err
+	}
+	for chain, fill := range c.final() {
+		state.Energy[chain] = c.energy[fill]
+	}
+	observe(c.progress(samplers.Step{Number: c.options.Steps, State: state, Temperature: 1}, 0))
+	return nil
+}
+
+// progress is a step as the observer hears of it; stepSize is NaN for samplers
+// without.
+func (c *chains) progress(at samplers.Step, stepSize float64) Progress {
+	p := Progress{
+		Template:       c.typed.Text,
+		Step:           c.place*c.options.Steps + at.Number,
+		Steps:          c.places * c.options.Steps,
+		WarmUp:         at.WarmUp && c.options.WarmUp > 0,
+		Pieces:         c.pieces(),
+		TokenIDs:       make([]int, 0, at.State.Chains()*len(c.template.Slots)),
+		LogLikelihoods: make([]float64, at.State.Chains()),
+	}
+	if !math.IsNaN(stepSize) {
+		p.StepSize = stepSize
+	}
+	for chain, u := range at.State.Energy {
+		p.TokenIDs = append(p.TokenIDs, c.tokens(at.State.Position(chain))...)
+		p.LogLikelihoods[chain] = u * at.Temperature
+	}
+	if c.seen != nil || len(c.draws) > 0 {
+		p.Result = c.known
+	}
+	if at.Info != nil {
+		p.Accepted, p.Changed = slices.Clone(at.Info.Accepted), slices.Clone(at.Info.Changed)
+	}
+	return p
+}
+
+// finds are the likeliest states that chains have met by now.
+type finds struct {
+	chains *chains
+	step   int
+	last   []int // the chains' states, where their energies are not known, [chains × variables]
+	states [][]int
+	energy []float64 // in nats, the largest first
+}
+
+// mostFinds bounds what is kept of one run.
+const mostFinds = 100
+
+// observe hears of every step.
+func (f *finds) observe(at samplers.Step) {
+	f.step, f.last = at.Number, nil
+	for c, u := range at.State.Energy {
+		state := at.State.Position(c)
+		if u *= at.Temperature; math.IsNaN(u) {
+			f.last = append(f.last, state...)
+			continue
+		}
+		f.add(state, u)
+	}
+}
+
+// add keeps a state if it is among the likeliest.
+func (f *finds) add(state []int, u float64) {
+	if full := len(f.states) == mostFinds; full && u <= f.energy[mostFinds-1] || slices.ContainsFunc(f.states, func(s []int) bool { return slices.Equal(s, state) }) {
+		return
+	}
+	place, _ := slices.BinarySearchFunc(f.energy, u, func(a, b float64) int { return cmp.Compare(b, a) })
+	f.states, f.energy = slices.Insert(f.states, place, slices.Clone(state)), slices.Insert(f.energy, place, u)
+	f.states, f.energy = f.states[:min(mostFinds, len(f.states))], f.energy[:min(mostFinds, len(f.energy))]
+}
+
+// patience is how long an interrupted run asks the model for the energies of its last states.
+const patience = 2 * time.Second
+
+// answer lists what was met.
+func (f *finds) answer() *answer {
+	if f.last != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		n := len(f.chains.variables)
+		last := f.last[:min(len(f.last), mostFinds*n)]
+		energy := make([]float64, len(last)/n)
+		if f.chains.target.Energy(ctx, last, energy) == nil {
+			for c, u := range energy {
+				f.add(last[c*n:(c+1)*n], u)
+			}
+		}
+	}
+	return &answer{found: true, states: f.states, energy: f.energy, distinct: len(f.states), steps: f.step,
+		note: fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then, not draws", f.step, f.chains.options.Steps)}
+}

@@ -1,0 +1,132 @@
+package infill
+
+import (
+	"fmt"
+
+	"infill/tokenize"
+)
+
+// layout is a template of known lengths with what its slots may take: all that is
+// known before the model runs.
+type layout struct {
+	typed     *tokenize.Template // as the user wrote it, each blank at its shortest
+	template  *tokenize.Template
+	variables []variable
+	// allowed judges the tokens of all slots where the variables' supports cannot
+	// say it all; nil: everything is allowed.
+	allowed func(tokens []int) bool
+	// cut judges words that are spelled piece by piece: whether the tokenizer would cut
+	// them so; nil: there are none.
+	cut func(tokens []int) bool
+	// others are those of the further texts, their variables in the order of these.
+	others []*layout
+	// rules are not nil where the only blank may take a word of several pieces, too.
+	rules *rules
+	// place is the number of this layout among those of the template's lengths.
+	place, places int
+}
+
+// pieces are the numbers of pieces of the blanks.
+func (p *layout) pieces() []int {
+	pieces := make([]int, len(p.template.Blanks))
+	for i, b := range p.template.Blanks {
+		pieces[i] = b.Slots
+	}
+	return pieces
+}
+
+// together gives the reason why slots do not move one by one, or "".
+func (p *layout) together() string {
+	for _, v := range p.variables {
+		switch {
+		case v.words != nil || v.find != nil:
+			return "words of several pieces"
+		case len(v.slots) > 1:
+			return "blanks of one name"
+		}
+	}
+	if p.allowed != nil {
+		return "limits on several slots together"
+	}
+	for _, other := range p.others {
+		if why := other.together(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// keys name the variables: by the blank's name, or its number among those without one, and
+// by the piece and the number of pieces.
+func (p *layout) keys() []string {
+	keys := make([]string, len(p.variables))
+	for n, v := range p.variables {
+		unnamed := 0
+		for _, b := range p.template.Blanks {
+			if b.Name == "" {
+				unnamed++
+			}
+			if first := v.slots[0]; first >= b.First && first < b.First+b.Slots {
+				key := b.Name
+				if key == "" {
+					key = fmt.Sprint(unnamed)
+				}
+				if b.Slots > 1 {
+					key += fmt.Sprintf(" piece %d of %d", first-b.First+1, b.Slots)
+				}
+				keys[n] = key
+			}
+		}
+	}
+	return keys
+}
+
+// piecesOf is how many slots of a variable are one blank's: a word's pieces, or one.
+func (p *layout) piecesOf(n int) int {
+	v := &p.variables[n]
+	if v.words == nil && v.find == nil {
+		return 1
+	}
+	for _, b := range p.template.Blanks {
+		if v.slots[0] == b.First {
+			return b.Slots
+		}
+	}
+	return 1
+}
+
+// wordPieces is how many pieces the word of an only blank has at most.
+const wordPieces = 3
+
+// piecesPrior weighs words of so many pieces against those of one: the probabilities of each
+// number of pieces sum to one by themselves and say nothing of the number. Fitted to
+// held-out words by lab pieces, see docs/probabilities.md.
+var piecesPrior = [wordPieces + 1]float64{1: 1, 2: 0.50, 3: 0.20}
+
+// oneWord tells whether the only blank of a template may hold a word of several pieces: it
+// stands by itself, and nothing is said of what it takes but what all of its words can be asked.
+func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
+	b := t.Blanks[0]
+	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil && r.MinPieces == 0 && r.MaxPieces == 0 &&
+		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil
+}
+
+// longWord is the layout whose only blank holds a word of n pieces.
+func (r *rules) longWord(p *layout, n int) (*layout, error) {
+	templates, err := p.typed.Expand([][2]int{{n, n}})
+	if err != nil {
+		return nil, err
+	}
+	t := templates[0]
+	t.KeepCase, t.KeepEscapes = p.template.KeepCase, p.template.KeepEscapes
+	b := t.Blanks[0]
+	longer := &layout{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
+	for slot := range n {
+		support := r.vocabulary.going()
+		if slot == 0 {
+			support = r.openings(b)
+		}
+		longer.variables = append(longer.variables, variable{slots: []int{slot}, support: support})
+	}
+	return longer, nil
+}

@@ -1,0 +1,151 @@
+package infill
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"infill/lm"
+	"infill/tokenize"
+)
+
+// score rates the fills of a template of several lengths, see Fill.Score; of several texts
+// it is their mean.
+func (r *problem) score(ctx context.Context, tokens []int) (float64, error) {
+	sum, err := r.scoreIn(ctx, r.template, tokens)
+	for _, other := range r.others {
+		one, err := r.scoreIn(ctx, other.template, r.otherTokens(other, tokens))
+		if err != nil {
+			return 0, err
+		}
+		sum += one
+	}
+	return sum / float64(1+len(r.others)), err
+}
+
+func (r *problem) scoreIn(ctx context.Context, t *tokenize.Template, tokens []int) (float64, error) {
+	ids := slices.Clone(t.IDs)
+	for slot, position := range t.Slots {
+		ids[position] = tokens[slot]
+	}
+	var queries []lm.Query
+	words := 0
+	for _, b := range t.Blanks {
+		slots := t.Slots[b.First : b.First+b.Slots]
+		end := slots[len(slots)-1] + 1
+		for _, position := range slots {
+			masked := []int{position}
+			for next := position + 1; next < end && r.options.LengthScore == BlankLeftToRight || r.filler.tokenizer.Continues(ids[next]); next++ {
+				masked = append(masked, next)
+			}
+			queries = append(queries, lm.Query{Position: position, Masked: masked})
+			follows := len(queries) > 1 && queries[len(queries)-2].Position == position-1
+			if !follows || !r.filler.tokenizer.Continues(ids[position]) {
+				words++
+			}
+		}
+	}
+	terms, err := r.model.Score(ctx, ids, queries)
+	if err != nil {
+		return 0, err
+	}
+	r.rows += int64(len(queries))
+	sum := 0.0
+	for _, term := range terms {
+		sum += term
+	}
+	return sum / float64(words), nil
+}
+
+// merge makes one result of those of several lengths: the fills of highest score.
+func merge(results []*Result, o Options) *Result {
+	merged := *results[0]
+	merged.Fills = nil
+	merged.Stats = sumUp(results)
+	for i, r := range results {
+		merged.Fills = append(merged.Fills, r.Fills...)
+		for _, w := range r.Warnings {
+			if i > 0 && !slices.Contains(merged.Warnings, w) {
+				merged.Warnings = append(merged.Warnings, w)
+			}
+		}
+	}
+	merged.Marginals = nil
+	merged.Stats.LogNormaliser, merged.Stats.NormaliserError, merged.Stats.CandidatesProbability, merged.Stats.Candidates = nil, nil, nil, nil
+	// Stable, so that of equal scores the shorter fill comes first.
+	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
+	if o.Rank == RankDistinct {
+		seen := map[string]bool{}
+		merged.Fills = slices.DeleteFunc(merged.Fills, func(f Fill) bool {
+			again := seen[f.Text]
+			seen[f.Text] = true
+			return again
+		})
+	}
+	merged.Fills = merged.Fills[:min(o.Top, len(merged.Fills))]
+	for i := range merged.Fills {
+		merged.Fills[i].Rank = i + 1
+	}
+	if o.answers() {
+		merged.Stats.ListedProbability = listedProbability(merged.Fills)
+	}
+	merged.Warnings = append(merged.Warnings, tooFew(results, len(merged.Fills), o.Top)...)
+	return &merged
+}
+
+// worse is the worse of two numbers that may be missing.
+func worse(a, b *float64, worst func(a, b float64) float64) *float64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	w := worst(*a, *b)
+	return &w
+}
+
+// sumUp is the statistics of all lengths, see Stats.Lengths.
+func sumUp(results []*Result) Stats {
+	s := results[0].Stats
+	s.StepSize, s.SwapRates, s.ParetoK = nil, nil, nil
+	s.Slots, s.Steps, s.Draws, s.DistinctFills, s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows = 0, 0, 0, 0, 0, 0, 0
+	for _, r := range results {
+		one := r.Stats
+		s.Slots, s.Steps = max(s.Slots, one.Slots), max(s.Steps, one.Steps)
+		s.Draws += one.Draws
+		s.DistinctFills += one.DistinctFills
+		s.EnergyEvaluations += one.EnergyEvaluations
+		s.GradientEvaluations += one.GradientEvaluations
+		s.ModelRows += one.ModelRows
+		s.Lengths = append(s.Lengths, LengthStats{
+			Pieces: r.Fills[0].Pieces, StepSize: one.StepSize, AcceptanceRate: one.AcceptanceRate, ChangedSlotsPerStep: one.ChangedSlotsPerStep,
+			SwapRates: one.SwapRates, Draws: one.Draws, DistinctFills: one.DistinctFills,
+			MeanLogLikelihood: one.MeanLogLikelihood, MeanLogLikelihoodStandardError: one.MeanLogLikelihoodStandardError,
+		})
+	}
+	// over adds up a number of all lengths, and is nil where one has none.
+	over := func(number func(s *Stats) *float64, add func(sum, x float64) float64) *float64 {
+		sum := 0.0
+		for _, r := range results {
+			x := number(&r.Stats)
+			if x == nil {
+				return nil
+			}
+			sum = add(sum, *x/float64(len(results)))
+		}
+		return &sum
+	}
+	plus := func(a, b float64) float64 { return a + b }
+	for _, r := range results[1:] {
+		s.SplitRHat = worse(s.SplitRHat, r.Stats.SplitRHat, math.Max)
+		s.EffectiveDraws = worse(s.EffectiveDraws, r.Stats.EffectiveDraws, math.Min)
+	}
+	s.AcceptanceRate = over(func(s *Stats) *float64 { return s.AcceptanceRate }, plus)
+	s.ChangedSlotsPerStep = *over(func(s *Stats) *float64 { return &s.ChangedSlotsPerStep }, plus)
+	s.WarmUp.AcceptanceRate = over(func(s *Stats) *float64 { return s.WarmUp.AcceptanceRate }, plus)
+	s.WarmUp.ChangedSlotsPerStep = *over(func(s *Stats) *float64 { return &s.WarmUp.ChangedSlotsPerStep }, plus)
+	s.MeanLogLikelihood = *over(func(s *Stats) *float64 { return &s.MeanLogLikelihood }, plus)
+	// The lengths' chains are independent, so the variances of their means add up.
+	s.AcceptanceStandardError = over(func(s *Stats) *float64 { return s.AcceptanceStandardError }, math.Hypot)
+	s.MeanLogLikelihoodStandardError = over(func(s *Stats) *float64 { return s.MeanLogLikelihoodStandardError }, math.Hypot)
+	return s
+}

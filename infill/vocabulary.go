@@ -1,0 +1,142 @@
+package infill
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"infill/tokenize"
+)
+
+// vocabulary is a tokenizer with what blanks ask of its tokens.
+type vocabulary struct {
+	tokenizer *tokenize.Tokenizer
+	fillable  []int
+	classes   func() []tokenClass // of each token, [vocabulary]
+	reads     func() []string     // the letters of each that is a word or a piece of one
+	going     func() []int        // the pieces that go on with a word
+	kinds     sync.Map            // the tokens of each kind of blank, see rules.kinds
+}
+
+func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
+	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
+	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
+	v.reads, v.going = sync.OnceValue(v.readTokens), sync.OnceValue(v.goingTokens)
+	return v
+}
+
+// A tokenClass is what blanks ask of a token.
+type tokenClass uint8
+
+const (
+	wordToken       tokenClass = 1 << iota // letters and digits alone
+	continuingToken                        // it goes on with the word on its left
+)
+
+func classify(t *tokenize.Tokenizer) []tokenClass {
+	classes := make([]tokenClass, t.VocabularySize())
+	for id := range classes {
+		if t.Word(id) {
+			classes[id] |= wordToken
+		}
+		if t.Continues(id) {
+			classes[id] |= continuingToken
+		}
+	}
+	return classes
+}
+
+// reads are the letters of each token that is a word or a piece of one, [vocabulary].
+func (v *vocabulary) readTokens() []string {
+	reads := make([]string, v.tokenizer.VocabularySize())
+	for _, id := range v.fillable {
+		if v.classes()[id]&wordToken != 0 {
+			reads[id] = v.pieceText(id)
+		}
+	}
+	return reads
+}
+
+// goingTokens are the pieces that go on with a word.
+func (v *vocabulary) goingTokens() []int {
+	var list []int
+	for _, id := range v.fillable {
+		if v.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// pieceText is a token as it reads, without the mark of a piece or the blank of
+// a word.
+func (v *vocabulary) pieceText(id int) string {
+	text := strings.TrimSpace(v.tokenizer.Decode([]int{id}))
+	if v.tokenizer.Continues(id) {
+		return strings.TrimPrefix(text, "##")
+	}
+	return text
+}
+
+// continuations are the tokens that continue a word, by how they read.
+func (v *vocabulary) continuations() map[string]int {
+	tokens := map[string]int{}
+	for _, id := range v.fillable {
+		if v.tokenizer.Continues(id) {
+			tokens[v.pieceText(id)] = id
+		}
+	}
+	return tokens
+}
+
+// candidate reads a fill of a blank: where the blank touches a word, as pieces that
+// continue it. Its first word is then cut into such pieces, the longest first, as
+// WordPiece does. continuing is continuations(), not needed for other blanks.
+func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[string]int) ([]int, error) {
+	if id, ok := continuing[text]; ok && b.TouchesLeft {
+		return []int{id}, nil
+	}
+	ids, err := v.tokenizer.Candidate(text)
+	if err != nil || !b.TouchesLeft || v.tokenizer.Continues(ids[0]) {
+		return ids, err
+	}
+	word, end := v.pieceText(ids[0]), 1
+	for ; end < len(ids) && v.tokenizer.Continues(ids[end]); end++ {
+		word += v.pieceText(ids[end])
+	}
+	var joined []int
+	for word != "" {
+		length := len(word)
+		for length > 0 && continuing[word[:length]] == 0 {
+			length--
+		}
+		if length == 0 {
+			return nil, errors.New("the vocabulary has no pieces that continue a word with it")
+		}
+		joined = append(joined, continuing[word[:length]])
+		word = word[length:]
+	}
+	return append(joined, ids[end:]...), nil
+}
+
+// cutSo tells whether the tokenizer cuts the word that the pieces make into them.
+func (v *vocabulary) cutSo(b tokenize.Blank, ids []int) bool {
+	if len(ids) == 1 || b.TouchesLeft {
+		return true
+	}
+	text := ""
+	for _, id := range ids {
+		text += v.reads()[id]
+	}
+	cut, err := v.tokenizer.Candidate(text)
+	return err == nil && slices.Equal(cut, ids)
+}
+
+func countPieces(n int) string {
+	if n == 1 {
+		return "1 piece"
+	}
+	return strconv.Itoa(n) + " pieces"
+}
