@@ -25,7 +25,8 @@ type gate struct {
 }
 
 func newGate(l Limits) *gate {
-	return &gate{limits: l, places: semaphore.NewWeighted(int64(l.Requests)), memory: semaphore.NewWeighted(l.Memory - l.Memory/2), share: l.Memory / 2 / int64(l.Requests)}
+	places, memory := semaphore.NewWeighted(int64(l.Requests)), semaphore.NewWeighted(l.Memory-l.Memory/2)
+	return &gate{limits: l, places: places, memory: memory, share: l.Memory / 2 / int64(l.Requests)}
 }
 
 // enter waits for a place, and for as many bytes. The caller calls leave once, when its work

@@ -128,7 +128,8 @@ func (o *serveOptions) validate(ctx context.Context) error {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	l := o.limits
-	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Top < 1 || l.Samples < 1 || l.Candidates < 1 || l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
+	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Top < 1 || l.Samples < 1 || l.Candidates < 1 ||
+		l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
 		return &cli.UsageError{Err: errors.New("a limit of requests is 0 or less: give 1 or more"), Hint: "see infill serve --help"}
 	}
 	return nil
