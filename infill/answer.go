@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,6 +58,7 @@ type answer struct {
 	found           bool    // by a search: there are no probabilities yet
 	note            string  // where an interrupted run ended, in words
 	steps           int     // that chains have made of a run that was interrupted
+	warnings        []string
 }
 
 // of is the probability of a fill, with its standard error.
@@ -80,6 +82,10 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 	if r.enumerable() {
 		return r.enumerate(ctx, observe)
 	}
+	if r.options.Joint == JointAG {
+		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take %.0f: give fewer candidates, a larger budget, or take chain",
+			enumerationRows(r.target), r.enumeratedRows())
+	}
 	return r.weigh(ctx, observe)
 }
 
@@ -98,12 +104,16 @@ func (r *run) enumerable() bool {
 	if r.target == nil {
 		return true
 	}
-	rows := enumerationRows(r.target)
-	limit := float64(exactRows) * float64(1+len(r.others))
+	return states <= exactStates && enumerationRows(r.target) <= r.enumeratedRows()
+}
+
+// enumeratedRows is up to how many model rows all fills are enumerated.
+func (r *run) enumeratedRows() float64 {
+	rows := float64(exactRows) * r.texts()
 	if r.options.Budget.Rows > 0 {
-		limit = min(limit, float64(r.options.Budget.Rows))
+		rows = min(rows, float64(r.options.Budget.Rows))
 	}
-	return states <= exactStates && rows <= limit
+	return rows
 }
 
 // enumerate goes through all fills.
@@ -112,6 +122,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 	energy := slices.Repeat([]float64{math.NaN()}, int(r.states()))
 	r.sofar = func() *answer { return r.enumerated(energy) }
 	target, enumerable := r.target.(lm.EnumerableTarget)
+	a := &answer{method: MethodExact, distinct: len(energy)}
 	var err error
 	switch {
 	case r.target == nil:
@@ -120,7 +131,7 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		}
 	case r.options.Joint == JointAG && n == 2:
 		var closest []float64
-		if closest, err = r.closest(ctx); err == nil {
+		if closest, err = r.closest(ctx, a); err == nil {
 			energy = closest
 		}
 	case enumerable:
@@ -136,7 +147,6 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{method: MethodExact, distinct: len(energy)}
 	t := r.temperature()
 	highest := math.Inf(-1)
 	for _, u := range energy {
@@ -180,12 +190,15 @@ func (r *run) combination(i int) []int {
 }
 
 // closest is log J of two slots, by their conditionals.
-func (r *run) closest(ctx context.Context) ([]float64, error) {
+func (r *run) closest(ctx context.Context, a *answer) ([]float64, error) {
 	target, ok := r.target.(samplers.ConditionalTarget)
 	if !ok {
 		return nil, fmt.Errorf("%T has no conditionals, which joint ag needs", r.target)
 	}
-	joint, _, err := samplers.ClosestJoint(ctx, target)
+	joint, change, err := samplers.ClosestJoint(ctx, target)
+	if change > samplers.ClosestEnough {
+		a.warnings = append(a.warnings, "joint ag has not converged, so that its probabilities are rough: take fewer candidates, or joint chain")
+	}
 	return joint, err
 }
 
@@ -257,10 +270,11 @@ func (r *run) blankVariables() [][]int {
 }
 
 // margin is what is known of one value of a blank: a state that has it, and the sums
-// over the fills that do of their probabilities and of these squared.
+// over the fills that do of their probabilities, of those that are known, and of the squares
+// of those that are drawn.
 type margin struct {
-	state      []int
-	p, squares float64
+	state             []int
+	p, known, squares float64
 }
 
 // listed writes the likeliest values of the blanks. squares is the sum over all draws
@@ -276,7 +290,9 @@ func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal 
 			tokens := r.tokens(m.state)
 			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots], Probability: m.p}
 			// The delta method for a ratio: Σ w² (1[has it] − p)².
-			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares) + unseen*unseen*m.p*(1-m.p))
+			// What one draw more weighs may all have it, or none of it.
+			more := unseen * max(m.p, 1-m.p)
+			value.StandardError = math.Sqrt(max(0, m.squares*(1-2*m.p)+m.p*m.p*squares) + more*more)
 			list[blank] = append(list[blank], value)
 		}
 	}
@@ -322,8 +338,8 @@ func (r *run) enumeratedMargins(probability []float64) [][]*margin {
 }
 
 // weighedMargins sums the weights of points, which add up to one, by what each blank
-// holds.
-func (r *run) weighedMargins(points []samplers.Point) [][]*margin {
+// holds. No value has less than the known fills with it.
+func (r *run) weighedMargins(points []samplers.Point, logZ float64) [][]*margin {
 	margins := make([][]*margin, len(r.template.Blanks))
 	var key []byte
 	for blank, of := range r.blankVariables() {
@@ -342,7 +358,12 @@ func (r *run) weighedMargins(points []samplers.Point) [][]*margin {
 			m.p += point.Weight
 			if point.Drawn {
 				m.squares += point.Weight * point.Weight
+			} else {
+				m.known += math.Exp(point.Energy - logZ)
 			}
+		}
+		for _, m := range margins[blank] {
+			m.p = max(m.p, m.known)
 		}
 	}
 	return margins
@@ -490,7 +511,7 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 		result.Stats.ModelRows += r.target.Counts().Rows
 	}
 	result.Signature = r.signature(result.Model)
-	result.Warnings = r.warnings(result)
+	result.Warnings = append(r.warnings(result), a.warnings...)
 	if a.missed {
 		result.Warnings = append(result.Warnings, r.missedAccuracy(a))
 	}
@@ -517,7 +538,7 @@ func (r *run) missedAccuracy(a *answer) string {
 
 // unfinished is what was found of a run that was called off; nil where it was not, or nothing was.
 func (r *run) unfinished(ctx context.Context) *Result {
-	if ctx.Err() == nil || r.sofar == nil {
+	if ctx.Err() == nil || r.sofar == nil || errors.Is(context.Cause(ctx), ErrUnwanted) {
 		return nil
 	}
 	a := r.sofar()

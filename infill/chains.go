@@ -258,10 +258,11 @@ func (f *finds) answer() *answer {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		n := len(f.chains.variables)
-		energy := make([]float64, len(f.last)/n)
-		if f.chains.target.Energy(ctx, f.last, energy) == nil {
+		last := f.last[:min(len(f.last), mostFinds*n)]
+		energy := make([]float64, len(last)/n)
+		if f.chains.target.Energy(ctx, last, energy) == nil {
 			for c, u := range energy {
-				f.add(f.last[c*n:(c+1)*n], u)
+				f.add(last[c*n:(c+1)*n], u)
 			}
 		}
 	}

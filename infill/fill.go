@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"infill/lm"
 	"infill/tokenize"
 )
 
@@ -26,6 +27,7 @@ import (
 // same result but for its Seconds, whatever was filled before.
 func (p *Plan) Fill(ctx context.Context, observe func(Progress)) (*Result, error) {
 	start := time.Now()
+	ctx = lm.OneCaller(ctx)
 	if p.windows != nil {
 		result, err := p.fillWindows(ctx, start, observe)
 		return result, cancelled(ctx, err)

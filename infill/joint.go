@@ -66,7 +66,7 @@ func (o Order) valid() bool {
 	return o == OrderBoth || o == OrderLeftToRight || o == OrderRightToLeft || o.numbers() != nil
 }
 
-// A Budget bounds what an answer may cost; the zero Budget is none.
+// A Budget bounds what an answer may cost, by rows, by seconds, or by both; the zero Budget is none.
 type Budget struct {
 	Rows    int     // of the model; a draw counts as one at least
 	Seconds float64 // since the start of the fill

@@ -30,6 +30,9 @@ type textLaw struct {
 
 type rememberedRows = *simplelru.LRU[string, []float32]
 
+// askedNumbers bounds the probabilities that are asked for at once, over whole vocabularies: 32 MiB.
+const askedNumbers = 8 << 20
+
 // mostCombined bounds the combinations of the orders of several texts.
 const mostCombined = 256
 
@@ -141,17 +144,21 @@ func (l *textLaw) PartialConditionals(ctx context.Context, asked []samplers.Part
 		if len(rows) == 0 {
 			continue
 		}
-		found, err := l.model.LogProbabilities(ctx, rows)
-		if err != nil {
-			return err
-		}
-		*l.rows += int64(len(rows))
-		for i, logp := range found {
-			logp = l.tempered(logp)
-			if l.remembered != nil {
-				l.remembered.Add(keys[i], slices.Clone(logp))
+		step := max(1, askedNumbers/len(l.root[0]))
+		for first := 0; first < len(rows); first += step {
+			last := min(first+step, len(rows))
+			found, err := l.model.LogProbabilities(ctx, rows[first:last])
+			if err != nil {
+				return err
 			}
-			take(places[i], logp)
+			*l.rows += int64(len(found))
+			for i, logp := range found {
+				logp = l.tempered(logp)
+				if l.remembered != nil {
+					l.remembered.Add(keys[first+i], slices.Clone(logp))
+				}
+				take(places[first+i], logp)
+			}
 		}
 	}
 	return nil

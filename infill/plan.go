@@ -66,6 +66,10 @@ func (p *Plan) Slots() (slots int) {
 func (p *Plan) MaxRows() int {
 	o := &p.Options
 	times := float64(max(1, len(p.windows)))
+	if o.draws() { // each in one order, and its probability in both
+		return max(int(min(times*float64(o.Budget.Rows), math.MaxInt32)),
+			int(min(3*float64(o.Chains)*float64(p.Slots())*float64(1+len(o.Together)), math.MaxInt32)))
+	}
 	if o.answers() {
 		if o.Joint != JointChain { // each combination of lengths has the whole budget
 			times *= float64(max(1, len(p.layouts)))

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +61,7 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 		return p.draw(ctx)
 	}
 	if err := p.run(ctx); err != nil {
-		if ctx.Err() == nil || len(p.search.Found()) == 0 {
+		if ctx.Err() == nil || len(p.search.Found()) == 0 || errors.Is(context.Cause(ctx), ErrUnwanted) {
 			return nil, err
 		}
 		result := p.result()
@@ -110,10 +112,10 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 // room is how many model rows the budget still affords.
 func (p *proof) room() int {
 	b := p.options.Budget
-	if b.Seconds > 0 {
-		if time.Since(p.began).Seconds() >= b.Seconds {
-			return 0
-		}
+	if b.Seconds > 0 && time.Since(p.began).Seconds() >= b.Seconds {
+		return 0
+	}
+	if b.Rows == 0 {
 		return math.MaxInt
 	}
 	return max(0, b.Rows-int(p.rows))
@@ -307,7 +309,15 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 			all := p.texts[law].settling(slots)
 			byTokens := map[string]*Marginal{}
 			var key []byte
+			var single []float64 // of each token of a blank of one slot
+			if b.Slots == 1 {
+				single = make([]float64, len(p.texts[law].root[0]))
+			}
 			open += p.search.Hold(law, all, func(tokens []int, probability float64) {
+				if single != nil {
+					single[tokens[0]] += probability
+					return
+				}
 				tokens, key = tokens[:b.Slots], key[:0]
 				for _, token := range tokens {
 					key = binary.AppendUvarint(key, uint64(token))
@@ -319,6 +329,11 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 				}
 				m.Probability += probability
 			})
+			for token, probability := range single {
+				if probability > 0 {
+					byTokens[strconv.Itoa(token)] = &Marginal{TokenIDs: []int{token}, Probability: probability}
+				}
+			}
 			likeliest := make([]*Marginal, 0, len(byTokens))
 			for _, m := range byTokens {
 				likeliest = append(likeliest, m)

@@ -22,8 +22,8 @@ type Result struct {
 	LeftOutAtMost *float64 `json:"left_out_at_most,omitempty"`
 	Fills         []Fill   `json:"samples"`
 	// Marginals are the likeliest values of each blank, whatever the others hold,
-	// [blanks][values]; nil where a named sampler filled, and where a template has
-	// several lengths.
+	// [blanks][values], of all numbers of pieces where it is MethodSearch; nil where a named
+	// sampler filled, and where another joint has several lengths.
 	Marginals [][]Marginal `json:"marginals,omitempty"`
 	Stats     Stats        `json:"stats"`
 	// Unfinished tells that the run was interrupted: these are the likeliest fills by then.

@@ -1,10 +1,14 @@
 package infill
 
 import (
+	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"infill/lm"
 	"infill/samplers/targets"
 )
 
@@ -64,4 +68,51 @@ func TestVary(t *testing.T) {
 	if wanted < 20 || len(known.energy)-begun > 4*wanted {
 		t.Errorf("%d to be found, %d looked at", wanted, len(known.energy)-begun)
 	}
+}
+
+// Where the budget cuts the search short, that is told, however easily the errors are reached.
+func TestCutSearchIsTold(t *testing.T) {
+	f, err := Open(OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for rows, want := range map[int]bool{150: true, 300: false} {
+		o := DefaultOptions()
+		o.Seed, o.Joint, o.Candidates, o.Error, o.Budget = 1, JointPLL, 12, 0.9, Budget{Rows: rows}
+		r := fill(t, f, "She closed the [MASK] and went to [MASK] with the [MASK].", o)
+		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "cut short by the budget"); got != want || r.Method != MethodImportance {
+			t.Errorf("%d rows: method %s, warnings %q", rows, r.Method, r.Warnings)
+		}
+	}
+}
+
+// Joint ag needs a row for each candidate, and takes nothing else in its place.
+func TestClosestJointWithinItsBudget(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	o.Fill, o.Joint, o.Candidates, o.Budget = FillAny, JointAG, 0, Budget{Rows: 20}
+	if _, err := f.Fill(t.Context(), twoSlots, o, nil); err == nil || !strings.Contains(err.Error(), "larger budget") {
+		t.Errorf("20 rows: %v", err)
+	}
+}
+
+// A closest joint that is not come to is told of.
+func TestClosestJointThatDoesNotConverge(t *testing.T) {
+	r, a := &run{problem: &problem{target: endless{}}}, &answer{}
+	if _, err := r.closest(t.Context(), a); err != nil || len(a.warnings) != 1 {
+		t.Errorf("warnings %q, error %v", a.warnings, err)
+	}
+}
+
+// endless has conditionals whose closest joint gives a category nothing at all.
+type endless struct{ lm.Target }
+
+func (endless) Categories() []int { return []int{2, 2} }
+
+func (endless) LogConditionals(_ context.Context, _, slots []int, logp []float64) error {
+	for c := range slots {
+		logp[2*c], logp[2*c+1] = 0, math.Inf(-1)
+	}
+	return nil
 }

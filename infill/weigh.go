@@ -54,7 +54,7 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			observe(progress)
 		}}
 	}
-	_, err = r.seed(ctx, target, known)
+	cut, err := r.seed(ctx, target, known)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,9 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 		}
 		a := r.weighed(draws, z, known)
 		a.missed, a.few, a.news = !done, all < drawnAtOnce, quiet < quietBatches
+		if cut && done {
+			a.warnings = append(a.warnings, fmt.Sprintf("the search for likely fills was cut short by the budget of %s, so that some may be missing: give more with --budget", o.Budget.text()))
+		}
 		return a, nil
 	}
 }
@@ -132,7 +135,11 @@ func (r *run) left() float64 {
 		return float64(b.Rows) - rows
 	}
 	since := float64(r.target.Counts().Rows - r.pricedRows)
-	return (b.Seconds - time.Since(r.began).Seconds()) * since / time.Since(r.pricedFrom).Seconds()
+	left := (b.Seconds - time.Since(r.began).Seconds()) * since / time.Since(r.pricedFrom).Seconds()
+	if b.Rows > 0 {
+		left = min(left, float64(b.Rows)-rows)
+	}
+	return left
 }
 
 // share is what of the budget is used up.
@@ -159,6 +166,6 @@ func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *
 			squares += p.Weight * p.Weight
 		}
 	}
-	a.marginals = r.listed(r.weighedMargins(points), squares, z.Unseen)
+	a.marginals = r.listed(r.weighedMargins(points, z.Log), squares, z.Unseen)
 	return a
 }

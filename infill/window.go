@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,6 +58,10 @@ func (p *Plan) window(number int, rest *tokenize.Template) (*window, error) {
 	f, g := p.filler, p.windows[number]
 	w := &window{rest: rest, span: around(rest, g[1]-g[0]+1, p.lengths[g[0]:g[1]+1], f.windowTokens(&p.Options))}
 	part, err := f.read(rest.Text[w.span[0]:w.span[1]])
+	if errors.Is(err, tokenize.ErrOnlyBlanks) {
+		return nil, misfit("window", "blanks %d to %d leave no room for a word in the %d tokens that the model sees: give fewer blanks, or a larger window, of which the model takes %d",
+			g[0]+1, g[1]+1, f.windowTokens(&p.Options), f.maxPositions)
+	}
 	if err != nil {
 		return nil, err
 	}

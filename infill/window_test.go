@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -123,5 +124,16 @@ func TestScoreWindows(t *testing.T) {
 		if at := position - start; at < 1 || at > 14 || start > 0 && at < 4 || start < last && at > 11 {
 			t.Errorf("position %d is number %d of the window from %d", position, at, start)
 		}
+	}
+}
+
+// Blanks that leave no room for a word in the window are told so, and not that there is none.
+func TestWindowOfBlanks(t *testing.T) {
+	f, _ := newFake(t)
+	o := DefaultOptions()
+	_, err := f.Fill(t.Context(), strings.Repeat("[MASK] ", 40)+"the mat", o, nil)
+	var option *OptionError
+	if !errors.As(err, &option) || option.Option != "window" || !strings.Contains(err.Error(), "no room for a word") {
+		t.Errorf("got %v", err)
 	}
 }

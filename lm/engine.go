@@ -33,6 +33,10 @@ type engine struct {
 	tokens  int // in the calls that run
 	spare   []*sharedCall
 	groups  []*group // that have rows waiting
+	turn    bool     // of those who have had much
+	// calm is how many calls stay short, so that those who have had little find their turn
+	// when they come back; lately is the tokens of their last call.
+	calm, lately int
 
 	calls, rows atomic.Int64
 }
@@ -49,12 +53,40 @@ type group struct {
 // are the engine's, under its lock, until done is closed.
 type request struct {
 	ctx    context.Context
+	caller *caller
 	batch  *batch
 	next   int // row
 	left   int // rows without a result
 	err    error
 	closed bool
 	done   chan struct{}
+}
+
+// caller is whose rows are counted together: who has had little goes before who has had much.
+type caller struct{ tokens atomic.Int64 }
+
+type callerKey struct{}
+
+// OneCaller returns a context whose rows all count as those of one caller, so that a caller
+// who asks for many does not keep others waiting. Without it each call of a model is one.
+func OneCaller(ctx context.Context) context.Context {
+	if ctx.Value(callerKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, callerKey{}, &caller{})
+}
+
+// light tells whether a caller has had little, as those who fill a blank or two have.
+func (c *caller) light() bool { return c.tokens.Load() < long }
+
+// lightTokens is the tokens of a group's rows whose callers have had little.
+func (g *group) lightTokens() (tokens int) {
+	for _, r := range g.requests {
+		if r.caller.light() {
+			tokens += (r.batch.rows() - r.next) * g.tokens
+		}
+	}
+	return tokens
 }
 
 // part is rows from..to of a request, within one call.
@@ -66,6 +98,11 @@ type part struct {
 // enough is the tokens of a call that more would make little better, and long
 // those of a call for whose end a few rows do not wait.
 const enough, long = 192, 1024
+
+// calmCalls is how many calls stay short after one for those who have had little, who come
+// back with the next slot or length: not more than twice as long as theirs, or than this part
+// of the longest, which takes hardly longer than a row.
+const calmCalls, shortest = 8, 64
 
 // patience is how many calls a group may be passed over for a fuller one.
 const patience = 4
@@ -95,7 +132,11 @@ func (m *MaskedLM) run(ctx context.Context, b *batch) error {
 	if b.rows() == 0 {
 		return nil
 	}
-	r := &request{ctx: ctx, batch: b, left: b.rows(), done: make(chan struct{})}
+	from, _ := ctx.Value(callerKey{}).(*caller)
+	if from == nil {
+		from = &caller{}
+	}
+	r := &request{ctx: ctx, caller: from, batch: b, left: b.rows(), done: make(chan struct{})}
 	m.engine.submit(r)
 	select {
 	case <-r.done:
@@ -128,6 +169,9 @@ func (e *engine) submit(r *request) {
 
 // begins tells whether a group's rows are given a call while others run.
 func (e *engine) begins(g *group, others int) bool {
+	if others > 0 && e.calm > 0 {
+		return g.lightTokens() > 0
+	}
 	return others == 0 || e.tokens >= long || e.ready(g) >= enough || g.passed >= patience
 }
 
@@ -210,14 +254,15 @@ func (e *engine) work() {
 
 // take gives a worker the rows of its next call: of the group that has waited for
 // too long, or of that with most rows, its oldest requests first; none where
-// they wait for another worker's call.
+// they wait for another worker's call. Those who have had little have calls of their own, in
+// turns with the others.
 func (e *engine) take() (parts []part, tokens int) {
 	var best *group
 	for _, g := range e.groups {
 		if !e.begins(g, e.running-1) {
 			continue
 		}
-		if best == nil || g.passed >= patience && g.passed > best.passed || best.passed < patience && e.ready(g) > e.ready(best) {
+		if best == nil || e.before(g, best) {
 			best = g
 		}
 	}
@@ -228,7 +273,26 @@ func (e *engine) take() (parts []part, tokens int) {
 		g.passed++
 	}
 	best.passed = 0
+	slices.SortStableFunc(best.requests, func(a, b *request) int {
+		switch {
+		case a.caller.light() == b.caller.light():
+			return 0
+		case a.caller.light():
+			return -1
+		}
+		return 1
+	})
 	room := e.m.chunk.rows(best.tokens, best.perRow)
+	light := best.lightTokens()
+	switch mixed := slices.ContainsFunc(e.groups, func(g *group) bool { return g.lightTokens() < g.waiting*g.tokens }); {
+	case light > 0 && mixed:
+		room = min(room, light/best.tokens)
+		e.calm, e.lately = calmCalls, room*best.tokens
+	case e.calm > 0:
+		room = min(room, max(1, max(2*e.lately, e.m.chunk.tokens/shortest)/best.tokens))
+		e.calm--
+	}
+	e.turn = light > 0
 	for room > 0 && len(best.requests) > 0 {
 		r := best.requests[0]
 		n := min(room, r.batch.rows()-r.next)
@@ -237,6 +301,7 @@ func (e *engine) take() (parts []part, tokens int) {
 		room -= n
 		best.waiting -= n
 		best.requests = best.requests[1:]
+		r.caller.tokens.Add(int64(n * best.tokens))
 		if r.next < r.batch.rows() { // the others of its group come first
 			best.requests = append(best.requests, r)
 			break
@@ -246,6 +311,14 @@ func (e *engine) take() (parts []part, tokens int) {
 		e.groups = slices.DeleteFunc(e.groups, func(g *group) bool { return g == best })
 	}
 	return parts, best.tokens
+}
+
+// before tells whether a group has a call before another.
+func (e *engine) before(g, other *group) bool {
+	if light := g.lightTokens() > 0; light != (other.lightTokens() > 0) {
+		return light != e.turn
+	}
+	return g.passed >= patience && g.passed > other.passed || other.passed < patience && e.ready(g) > e.ready(other)
 }
 
 // sharedCall is one worker's memory.

@@ -208,8 +208,8 @@ func TestPatience(t *testing.T) {
 	full.ids, full.queries = make([]int64, 8*4000), make([]int64, 4000)
 	small.reset(16, 1, 0, false)
 	small.ids, small.queries = make([]int64, 16), make([]int64, 1)
-	e.submit(&request{batch: full, left: 4000, done: make(chan struct{})})
-	e.submit(&request{batch: small, left: 1, done: make(chan struct{})})
+	e.submit(&request{caller: &caller{}, batch: full, left: 4000, done: make(chan struct{})})
+	e.submit(&request{caller: &caller{}, batch: small, left: 1, done: make(chan struct{})})
 	for call := 1; ; call++ {
 		if parts, tokens := e.take(); tokens == 16 {
 			if parts[0].to != 1 {

@@ -157,14 +157,16 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 	}
 	s.k, s.proven = k, false
 	for {
-		width, dive := searchWidth, false
+		width, down := searchWidth, false
 		if room != nil {
-			if width = min(width, room()); width <= 0 && len(s.scored) == 0 {
-				width, dive = 1, true
+			// What is left affords the shortest way to a state, and its other orders.
+			left := room()
+			if width = min(width, left); len(s.scored) == 0 && left <= s.way() {
+				width, down = 1, true
 			}
 		}
 		s.judge()
-		asks, more := s.gather(width, dive)
+		asks, more := s.gather(width, down)
 		if len(asks) == 0 {
 			s.proven = !more
 			return ctx.Err()
@@ -190,6 +192,14 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 			tell()
 		}
 	}
+}
+
+// way is how many conditionals tell the probability of a state.
+func (s *Search) way() (most int) {
+	for _, trees := range s.trees {
+		most = max(most, len(trees)*len(trees[0].order))
+	}
+	return most
 }
 
 // Proven tells whether the last run ended with a proof: no state is likelier than the k
@@ -338,9 +348,9 @@ func (l *leaf) walk(o int) {
 	}
 }
 
-// gather chooses what to ask for, so many conditionals at most; more tells, where that is
-// nothing, whether anything is left to ask for.
-func (s *Search) gather(width int, dive bool) (asks []*node, more bool) {
+// gather chooses what to ask for, so many conditionals at most; down goes the shortest way to
+// a state. more tells, where that is nothing, whether anything is left to ask for.
+func (s *Search) gather(width int, down bool) (asks []*node, more bool) {
 	scoring := func(until int) {
 		for _, l := range s.live {
 			for o := range s.trees[l.law] {
@@ -358,8 +368,11 @@ func (s *Search) gather(width int, dive bool) (asks []*node, more bool) {
 		scoring((width + 1) / 2)
 	}
 	many := max(64, 4*s.k)
+	if down {
+		many = 1
+	}
 	for len(asks) < width && len(s.live) < many {
-		n, left := s.pick(dive || len(s.scored) < s.k && (s.asking+len(asks))%(diveEvery+1) == diveEvery)
+		n, left := s.pick(down, len(s.scored) < s.k && (s.asking+len(asks))%(diveEvery+1) == diveEvery)
 		if n != nil {
 			n.tree.flight = append(n.tree.flight, n)
 			if !n.asked {
@@ -392,12 +405,13 @@ func (s *Search) remains() bool {
 	return false
 }
 
-// pick makes one step of the search: the best beginning of all, or of each depth in turn,
-// gets its next child, or is returned where its conditional has to be known. left tells
-// whether there was one.
-func (s *Search) pick(dive bool) (ask *node, left bool) {
+// pick makes one step of the search: the best beginning of all, of those that are deepest, or
+// of each depth in turn, gets its next child, or is returned where its conditional has to be
+// known. left tells whether there was one.
+func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 	var best *queue
 	var at *tree
+	deepest := 0
 	consider := func(t *tree, e *queue) {
 		if len(*e) == 0 {
 			return
@@ -413,7 +427,19 @@ func (s *Search) pick(dive bool) (ask *node, left bool) {
 		for _, t := range trees {
 			t.clean()
 			n := len(t.order)
-			if dive && n > 1 {
+			for step := 2*n - 1; down && step >= deepest; step-- { // a child lies deeper than its parent
+				queues := t.fresh
+				if step%2 == 1 {
+					queues = t.grown
+				}
+				if q := &queues[step/2]; len(*q) > 0 {
+					if step > deepest {
+						best, deepest = nil, step
+					}
+					consider(t, q)
+				}
+			}
+			if dive && !down && n > 1 {
 				d := s.dives%n + 1
 				if d < n {
 					consider(t, &t.fresh[d])
@@ -537,7 +563,10 @@ func (s *Search) ask(ctx context.Context, asks []*node) error {
 // learn keeps what matters of a node's conditional.
 func (s *Search) learn(law *Law, n *node, logp []float32) error {
 	slot := n.slot()
-	number := max(listedCategories, 2*s.k)
+	number := listedCategories
+	if n.depth == 0 {
+		number = max(number, 2*s.k)
+	}
 	if n.known { // asked for again
 		number = 8 * len(n.categories)
 		for _, l := range s.live {

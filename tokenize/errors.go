@@ -16,7 +16,7 @@ var _ error = Fault("")
 // What can be wrong with a text or a template; found in an [*InputError].
 const (
 	errNoBlank        Fault = "no blank in the template"
-	errOnlyBlanks     Fault = "nothing but blanks in the template"
+	ErrOnlyBlanks     Fault = "nothing but blanks in the template"
 	ErrEmpty          Fault = "no text"
 	errInvalidUTF8    Fault = "text is not valid UTF-8"
 	errControl        Fault = "control character in the text"

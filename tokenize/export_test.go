@@ -13,7 +13,6 @@ const (
 	ErrUnsupported      = errUnsupported
 	ErrMissingTokenizer = errMissingTokenizer
 	ErrNoBlank          = errNoBlank
-	ErrOnlyBlanks       = errOnlyBlanks
 	ErrInvalidUTF8      = errInvalidUTF8
 	ErrControl          = errControl
 	ErrSpecialToken     = errSpecialToken

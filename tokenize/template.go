@@ -183,7 +183,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	d.cased = d.cased || t.capital(text[from:])
 	d.encoding = e.finish()
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
-		return nil, &InputError{Fault: errOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
+		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
 	}
 	return d, nil
 }

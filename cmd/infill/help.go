@@ -271,7 +271,9 @@ An object of json and jsonl:
   marginals   for each blank its likeliest values, with text, token_ids,
               probability, probability_error; of a search, which follows only
               what may be likely, probability is what it has followed, and
-              probability_at_most the most that it can be
+              probability_at_most the most that it can be; of all lengths that
+              blanks may have. Named samplers have none, and other joints
+              none where blanks have several lengths
   format      3, the version of this form
   warnings    sentences about the result
 

@@ -56,7 +56,8 @@ func newCoverage() *cobra.Command {
 			}
 			defer model.Close()
 			return written(cmd, o.path, func(out io.Writer) error {
-				table(out, []string{"template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %"})
+				table(out, []string{"template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %",
+					"marginals of 0.1 to 1 %, held %", "of 1 to 10 %", "above 10 %", "marginals, far off"})
 				for _, text := range templates {
 					if err := model.coverage(cmd.Context(), out, text, o); err != nil {
 						return fmt.Errorf("%q: %w", text, err)
@@ -116,6 +117,7 @@ type enumerated struct {
 	energy  []float64 // of all fills; nil: not yet
 	// The law is exp(U/temperature - logZ).
 	temperature, logZ float64
+	marginals         [][]float64 // of each blank's candidates
 	rows              map[string]struct{}
 	key               []byte
 }
@@ -134,8 +136,46 @@ func (t *enumerated) enumerate(ctx context.Context) error {
 	for i, u := range energy {
 		law[i] = u / t.temperature
 	}
-	t.energy, t.logZ = energy, floats.LogSumExp(law)
+	t.energy, t.logZ, t.marginals = energy, floats.LogSumExp(law), nil
+	for _, tokens := range t.support {
+		t.marginals = append(t.marginals, make([]float64, len(tokens)))
+	}
+	for i, u := range law {
+		for j := len(t.support) - 1; j >= 0; j-- {
+			n := len(t.support[j])
+			t.marginals[j][i%n] += math.Exp(u - t.logZ)
+			i /= n
+		}
+	}
 	return nil
+}
+
+// marginalRanges bound the marginals that are counted together.
+var marginalRanges = [...]float64{0.001, 0.01, 0.1, 1}
+
+// held counts the marginals of which the 95 % interval holds the true one, by how large that
+// is, and those more than five errors off.
+type held struct {
+	held, of [len(marginalRanges) - 1]float64
+	far      int
+}
+
+func (h *held) count(t *enumerated, r *infill.Result) {
+	for blank, values := range r.Marginals {
+		for _, v := range values {
+			want := t.marginals[blank][slices.Index(t.support[blank], v.TokenIDs[0])]
+			at := slices.IndexFunc(marginalRanges[1:], func(most float64) bool { return want <= most })
+			if at < 0 || want < marginalRanges[0] {
+				continue
+			}
+			h.of[at]++
+			if d := math.Abs(v.Probability - want); d <= 1.96*v.StandardError {
+				h.held[at]++
+			} else if d > 5*v.StandardError {
+				h.far++
+			}
+		}
+	}
 }
 
 // at is the place of a fill.
@@ -225,7 +265,8 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, c cov
 	slices.Sort(first)
 	tenth := first[max(0, len(first)-likeliest)]
 	o.Budget.Rows = c.budget
-	var warned, held, quiet, heldQuiet, off, missing, spread, rows float64
+	var warned, inAll, quiet, inQuiet, off, missing, spread, rows float64
+	var marginals held
 	for n := range c.seeds {
 		o.Seed = uint64(n) + 1
 		r, err := filler.Fill(ctx, text, o, nil)
@@ -251,13 +292,14 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, c cov
 			}
 			spread += 100 * *f.ProbabilityError / *f.Probability / float64(len(r.Fills)*c.seeds)
 		}
-		held += inside
+		inAll += inside
+		marginals.count(t, r)
 		if len(r.Warnings) > 0 {
 			warned++
 			continue
 		}
 		quiet++
-		heldQuiet += inside
+		inQuiet += inside
 		off += far
 		missing += float64(min(likeliest, len(first)) - listed)
 	}
@@ -269,7 +311,11 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, c cov
 		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
 	}
 	cells := []string{text, string(infill.JointPLL), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), fmt.Sprintf("%.0f", rows),
-		share(held, float64(c.seeds)), share(heldQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off), fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
+		share(inAll, float64(c.seeds)), share(inQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off), fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
+	for i, n := range marginals.of {
+		cells = append(cells, share(marginals.held[i], n))
+	}
+	cells = append(cells, fmt.Sprintf("%d of %.0f", marginals.far, floats.Sum(marginals.of[:])))
 	log.Print(cells)
 	row(w, cells)
 	return nil

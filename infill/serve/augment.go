@@ -80,7 +80,7 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 		records[i] = batch.Record{Number: int64(i + 1), Object: object}
 	}
 	rows := make([][]batch.Object, len(records))
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, 0, func(ctx context.Context) error {
 		return each(ctx, len(records), func(ctx context.Context, i int) (err error) {
 			rows[i], err = work.Do(ctx, records[i])
 			var wrong *batch.RejectError

@@ -110,7 +110,7 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	if err := s.checkAnswer(size); err != nil {
 		return nil, err
 	}
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, 0, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
 			answers[i], err = s.candidates(ctx, f, templates[i], targets, top)
 			return err

@@ -156,19 +156,21 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	} else if o.Seed, err = infill.NewSeed(); err != nil {
 		return nil, s.told(problem(ctx, err))
 	}
-	size, plans := 0.0, make([]*infill.Plan, len(texts))
+	size, bytes, plans := 0.0, 0.0, make([]*infill.Plan, len(texts))
 	for i, text := range texts {
 		size += 2 * float64(o.Top) * sizeOfFill(text) // as a text, and in the result
-		if plans[i], err = s.check(f, infill.Request{Template: blanksOf(f, text), Options: o}); err != nil {
+		held := 0.0
+		if plans[i], held, err = s.check(f, infill.Request{Template: blanksOf(f, text), Options: o}); err != nil {
 			return nil, problem(ctx, fmt.Errorf("text %d: %w", i+1, err))
 		}
+		bytes = max(bytes, held)
 	}
 	if err := s.checkAnswer(size); err != nil {
 		return nil, err
 	}
 	n := len(texts)
 	filled, probabilities, results := make([]string, n*o.Top), make([]float64, n*o.Top), make([]string, n)
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, together(bytes, n), func(ctx context.Context) error {
 		return each(ctx, n, func(ctx context.Context, i int) error {
 			r, err := plans[i].Fill(ctx, nil)
 			if err != nil {

@@ -142,44 +142,44 @@ func (s *Server) registerNative(api huma.API) {
 }
 
 // plans reads and checks requests without running a model.
-func (s *Server) plans(requests []fillRequest) ([]*infill.Plan, error) {
+func (s *Server) plans(requests []fillRequest) (plans []*infill.Plan, bytes float64, err error) {
 	if err := s.checkTexts(len(requests)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	plans, size := make([]*infill.Plan, len(requests)), 0.0
+	size := 0.0
 	for i, q := range requests {
-		p, err := s.plan(q)
+		p, held, err := s.plan(q)
 		if err != nil {
 			if len(requests) > 1 {
 				err = fmt.Errorf("text %d: %w", i+1, err)
 			}
-			return nil, err
+			return nil, 0, err
 		}
-		plans[i] = p
+		plans, bytes = append(plans, p), max(bytes, held)
 		size += float64(p.Options.Top) * sizeOfFill(p.Template)
 	}
-	return plans, s.checkAnswer(size)
+	return plans, together(bytes, len(plans)), s.checkAnswer(size)
 }
 
 // plan reads and checks a request.
-func (s *Server) plan(q fillRequest) (*infill.Plan, error) {
+func (s *Server) plan(q fillRequest) (*infill.Plan, float64, error) {
 	f, _, err := s.model(q.model)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defaults := s.Fill
 	if defaults.Seed, err = infill.NewSeed(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	r, err := infill.ParseRequest(q.fields, "template", defaults)
 	var option *infill.OptionError
 	switch {
 	case errors.As(err, &option):
-		return nil, err
+		return nil, 0, err
 	case err != nil:
-		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
+		return nil, 0, &Problem{status: http.StatusUnprocessableEntity, Message: err.Error()}
 	case r.Extra != nil:
-		return nil, &infill.OptionError{Option: r.Extra[0].Key, Reason: "there is no such option"}
+		return nil, 0, &infill.OptionError{Option: r.Extra[0].Key, Reason: "there is no such option"}
 	}
 	return s.check(f, r)
 }
@@ -206,29 +206,44 @@ func (s *Server) checkTexts(n int) error {
 	return nil
 }
 
-// check holds a fill against the limits, and plans it.
-func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, error) {
+// check holds a fill against the limits, plans it, and tells what it may hold of memory.
+func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float64, error) {
+	l, o := &s.Limits, &r.Options
+	rows := o.Budget.Rows
+	if o.Budget.Seconds > 0 { // a fast machine would hold more
+		o.Budget.Rows = l.Rows
+	}
 	p, err := f.Plan(r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	wrong := func(format string, args ...any) (*infill.Plan, error) {
-		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
+	refuse := func(format string, args ...any) (*infill.Plan, float64, error) {
+		return nil, 0, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(format, args...)}
 	}
-	if slots := p.Slots(); slots > s.Limits.Blanks {
-		return wrong("%d slots in one text, this server takes %d: split the text", slots, s.Limits.Blanks)
+	switch slots, vocabulary := p.Slots(), f.Tokenizer().VocabularySize(); {
+	case slots > l.Blanks:
+		return refuse("%d slots in one text, this server takes %d: split the text", slots, l.Blanks)
+	case o.Budget.Seconds > l.Time.Seconds():
+		return refuse("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds, l.Time.Seconds())
+	case o.Top > l.Top:
+		return refuse("top: %d fills, this server gives %d of a text: ask for fewer", o.Top, l.Top)
+	case o.Chains > l.Samples:
+		return refuse("samples: %d, this server makes %d of a text: ask for fewer", o.Chains, l.Samples)
+	case o.Candidates > l.Candidates:
+		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Candidates, l.Candidates)
+	case o.Candidates == 0 && vocabulary > l.Candidates:
+		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer", vocabulary, l.Candidates)
+	case rows > 0 && p.MaxRows() > l.Rows:
+		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or steps, or a smaller budget", p.MaxRows(), l.Rows)
 	}
-	if seconds, most := r.Options.Budget.Seconds, s.Limits.Time.Seconds(); seconds > most {
-		return wrong("a budget of %gs, this server works %gs at a request: ask for a smaller budget", seconds, most)
-	}
-	if rows := p.MaxRows(); rows > s.Limits.Rows {
-		return wrong("up to %d model rows would be needed, this server takes %d a text: ask for fewer chains or steps, or a smaller budget", rows, s.Limits.Rows)
-	}
-	return p, nil
+	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
 }
 
+// together is what texts hold at once that hold at most so many bytes each.
+func together(bytes float64, texts int) float64 { return bytes * float64(min(texts, textsAtOnce)) }
+
 func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse, error) {
-	plans, err := s.plans(in.Body.items)
+	plans, bytes, err := s.plans(in.Body.items)
 	if err != nil {
 		return nil, problem(ctx, err)
 	}
@@ -236,10 +251,10 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 		if len(plans) > 1 || in.Body.list {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: "events are of one text: send an object, not a list"}
 		}
-		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0]) }}, nil
+		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
 	}
 	results := make([]object.Identified, len(plans))
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, bytes, func(ctx context.Context) error {
 		return each(ctx, len(plans), func(ctx context.Context, i int) (err error) {
 			results[i].ID = plans[i].ID
 			results[i].Value, err = plans[i].Fill(ctx, nil)
@@ -269,9 +284,13 @@ func (s *Server) told(err error) error {
 	return err
 }
 
-// each works at n texts at once, as many as fill the model's calls.
+// textsAtOnce is how many texts of a request are worked at at once: as many as fill the
+// model's calls.
+const textsAtOnce = 16
+
+// each works at n texts.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	return parallel.All(ctx, 16, n, do)
+	return parallel.All(ctx, textsAtOnce, n, do)
 }
 
 // progress is what an event tells before the result, with what is known so far where
@@ -290,7 +309,7 @@ const heartbeat = 200 * time.Millisecond
 const unread = 10 * time.Second
 
 // stream answers with server-sent events.
-func (s *Server) stream(c huma.Context, p *infill.Plan) {
+func (s *Server) stream(c huma.Context, p *infill.Plan, bytes float64) {
 	w := c.BodyWriter().(http.ResponseWriter)
 	connection := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.Context())
@@ -319,14 +338,15 @@ func (s *Server) stream(c huma.Context, p *infill.Plan) {
 		}
 	}
 	var result *infill.Result
-	var last time.Time
-	err := s.work(ctx, func(ctx context.Context) (err error) {
+	var next time.Time
+	err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
 		result, err = p.Fill(ctx, func(at infill.Progress) {
-			if time.Since(last) < heartbeat {
+			began := time.Now()
+			if began.Before(next) {
 				return
 			}
-			last = time.Now()
 			send("progress", progressOf(at))
+			next = time.Now().Add(max(heartbeat, 9*time.Since(began))) // telling takes a tenth of the time at most
 		})
 		return err
 	})
@@ -379,7 +399,7 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 		}
 	}
 	out := &scoreOutput{Body: make([]*infill.Score, len(texts))}
-	err = s.work(ctx, func(ctx context.Context) error {
+	err = s.work(ctx, 0, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
 			out.Body[i], err = f.Score(ctx, texts[i], infill.ScoreMethod(in.Body.Method))
 			return err

@@ -34,10 +34,19 @@ import (
 
 // Limits bound what requests may ask for. Each has its own error.
 type Limits struct {
-	Body     int64         // bytes of a request; beyond: 413
-	Texts    int           // texts of a request; beyond: 422
-	Blanks   int           // slots of a text; beyond: 422
-	Rows     int           // model rows that a text may need, of a fill its budget; beyond: 422
+	Body    int64 // bytes of a request; beyond: 413
+	Texts   int   // texts of a request; beyond: 422
+	Blanks  int   // slots of a text; beyond: 422
+	Rows    int   // model rows that a text may need, of a fill its budget; beyond: 422
+	Top     int   // fills of a text; beyond: 422
+	Samples int   // chains, or draws, of a text; beyond: 422
+
+	// Candidates are those of a slot where chains move or draws are weighed; beyond: 422.
+	Candidates int
+	// Memory is the bytes that all requests at work hold together, by what they ask for. A
+	// request that fits waits for its share; one that never would: 422.
+	Memory int64
+
 	Answer   int64         // bytes of an answer, by what is asked for; beyond: 422
 	Time     time.Duration // a request is worked at; beyond: 503
 	Requests int           // requests at work at once
@@ -51,13 +60,14 @@ type Limits struct {
 
 // DefaultLimits serve a small machine.
 func DefaultLimits() Limits {
-	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
+	return Limits{Body: 1 << 20, Texts: 128, Blanks: 16, Rows: 20000, Top: 1000, Samples: 1000, Candidates: 2000,
+		Memory: 2 << 30, Answer: 16 << 20, Time: 60 * time.Second, Requests: 64, Queue: 256, Wait: 10 * time.Second,
 		Models: 2, ModelBytes: 1 << 30}
 }
 
 // check names the first limit that is none.
 func (l Limits) check() error {
-	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows), "answer": l.Answer,
+	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates), "memory": l.Memory, "answer": l.Answer,
 		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait),
 		"models": int64(l.Models), "bytes of a model": l.ModelBytes} {
 		if n < 1 {
@@ -308,19 +318,23 @@ func answeringAll(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// work runs a request's work when its turn has come, within its time.
-func (s *Server) work(ctx context.Context, do func(ctx context.Context) error) error {
-	leave, err := s.gate.enter(ctx)
+// work runs a request's work, which holds so many bytes, when its turn has come, within its
+// time.
+func (s *Server) work(ctx context.Context, bytes float64, do func(ctx context.Context) error) error {
+	leave, err := s.gate.enter(ctx, bytes)
 	if err != nil {
 		return problem(ctx, err)
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Limits.Time, errOutOfTime)
+	// Whatever ends it, nobody reads what was found by then.
+	own, leaves := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, func() { leaves(infill.ErrUnwanted) })()
+	own, cancel := context.WithTimeoutCause(own, s.Limits.Time, errOutOfTime)
 	defer cancel()
-	return problem(ctx, do(ctx))
+	return problem(own, do(own))
 }
 
-var errOutOfTime = errors.New("out of time")
+var errOutOfTime = fmt.Errorf("out of time: %w", infill.ErrUnwanted)
 
 // problem gives an error its status. What a user cannot mend is told without its
 // text, which may name files.

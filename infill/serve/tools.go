@@ -59,7 +59,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest, _ a
 	if err := json.Unmarshal(request.Params.Arguments, &q); err != nil {
 		return nil, nil, err
 	}
-	plans, err := s.plans([]fillRequest{q})
+	plans, bytes, err := s.plans([]fillRequest{q})
 	if err != nil {
 		return nil, nil, s.told(problem(ctx, err))
 	}
@@ -67,7 +67,7 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest, _ a
 		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come through this protocol whole"}
 	}
 	var r *infill.Result
-	if err := s.work(ctx, func(ctx context.Context) (err error) {
+	if err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
 		r, err = plans[0].Fill(ctx, nil)
 		return err
 	}); err != nil {

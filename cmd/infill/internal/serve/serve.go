@@ -79,6 +79,10 @@ request must bring, or say --no-auth.`,
 	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
 	flags.Var(cli.Whole{Value: &l.Blanks}, "max-blanks", "slots of a text")
 	flags.Var(cli.Whole{Value: &l.Rows}, "max-rows", "model rows that one text may need")
+	flags.Var(cli.Whole{Value: &l.Top}, "max-top", "fills of one text")
+	flags.Var(cli.Whole{Value: &l.Samples}, "max-samples", "chains, or draws, of one text")
+	flags.Var(cli.Whole{Value: &l.Candidates}, "max-candidates", "candidates of a slot, where chains move or draws are weighed")
+	flags.Int64Var(&l.Memory, "max-memory", l.Memory, "bytes that all requests at work may hold, beside the models; others wait")
 	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
 	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
 	flags.Var(cli.Whole{Value: &l.Requests}, "max-requests", "requests at work at once")
@@ -127,7 +131,8 @@ func (o *serveOptions) validate(ctx context.Context) error {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	l := o.limits
-	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
+	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Top < 1 || l.Samples < 1 || l.Candidates < 1 ||
+		l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
 		return &cli.UsageError{Err: errors.New("a limit of requests is 0 or less: give 1 or more"), Hint: "see infill serve --help"}
 	}
 	return nil

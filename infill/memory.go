@@ -1,0 +1,42 @@
+package infill
+
+import "errors"
+
+// ErrUnwanted, as the cause that a context ended for, says that nobody reads what was found by
+// then: [Filler.Fill] returns at once, without a result.
+var ErrUnwanted = errors.New("nobody waits for the result")
+
+// MaxBytes bounds, roughly, what Fill holds in memory beside the model, for as many model rows.
+func (p *Plan) MaxBytes(rows int) float64 {
+	o, vocabulary := &p.Options, p.filler.tokenizer.VocabularySize()
+	n, r, texts := float64(p.Slots()), float64(rows), float64(1+len(o.Together))
+	candidates := float64(o.Candidates)
+	switch {
+	case o.Candidates == AutoCandidates:
+		candidates = defaultCandidates
+	case o.Candidates == 0:
+		candidates = float64(vocabulary)
+	}
+	const (
+		rememberedRows = 64 << 20 // of a target, see package lm
+		conditional    = 4 << 10  // of a node of the search, with what leads to it
+		category       = 48       // of a map
+		state          = 512      // beside its slots
+	)
+	bytes := float64(4*o.Top+64) * (state + 16*n)
+	if o.Together != nil {
+		bytes += rememberedRows
+	}
+	switch {
+	case o.searches():
+		return bytes + r*conditional + 2*n*texts*min(r*conditional/8, float64(vocabulary))*category
+	case o.draws():
+		return bytes + float64(o.Chains)*(state+2*n*(state+8*n))
+	}
+	bytes += min(rememberedRows, 4*r*n*candidates) * 3 / 2
+	if o.weighs() { // neighbours of what is known, and conditionals of the states at work
+		return bytes + 2*drawnAtOnce*n*n*8*candidates + r*state
+	}
+	chains := float64(o.Chained().Chains) * float64(max(1, len(o.Ladder)))
+	return bytes + chains*n*candidates*8*6 + chains*float64(o.Steps+1)*4 + r/n*(state+8*n)
+}

@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Requests that need much memory wait for each other, and those that need little pass them.
+func TestMemoryOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := DefaultLimits()
+		limits.Requests, limits.Memory = 8, 1600
+		g := newGate(limits) // 100 bytes a place, and 800 for those that need more
+		enter := func(bytes float64) func() {
+			leave, err := g.enter(t.Context(), bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return leave
+		}
+		var refused *Problem
+		if _, err := g.enter(t.Context(), 901); !errors.As(err, &refused) || refused.status != 422 || !strings.Contains(err.Error(), "this server has 0.0009 for one") {
+			t.Errorf("more than there is: %v", err)
+		}
+		first := enter(600)
+		entered := make(chan func())
+		go func() { entered <- enter(500) }()
+		synctest.Wait()
+		if g.waiting.Load() != 1 {
+			t.Error("900 bytes beside 800 at work: it does not wait")
+		}
+		for range 7 { // as many as there are places
+			defer enter(100)()
+		}
+		first()
+		second := <-entered
+		if g.inside.Load() != 8 {
+			t.Errorf("%d are inside, want 8", g.inside.Load())
+		}
+		// One that leaves while it waits takes nothing.
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := g.enter(ctx, 900); !errors.Is(err, context.Canceled) {
+			t.Errorf("it left: %v", err)
+		}
+		began := time.Now()
+		if _, err := g.enter(t.Context(), 900); !errors.As(err, &refused) || refused.status != 429 || time.Since(began) != limits.Wait {
+			t.Errorf("too long a wait: %v after %v", err, time.Since(began))
+		}
+		second()
+		enter(900)()
+	})
+}
