@@ -74,7 +74,7 @@ func (r *run) seed(ctx context.Context, target samplers.Target, known *found) (c
 	var states []int
 	var open []bool
 	for i := range r.variables {
-		cut = cut || each < min(seeds, r.variables[i].categories())
+		cut = cut || each < min(seeds/4, r.variables[i].categories())
 		for _, category := range largest(doubles(r.variables[i].logWeights(r.logp)), each) {
 			state, mask := make([]int, n), slices.Repeat([]bool{true}, n)
 			state[i], mask[i] = category, false
