@@ -20,10 +20,10 @@ type chains struct {
 	kernel  samplers.Kernel // nil in a decoding
 	streams []*rand.Rand
 	start   []int // initial states, [chains × variables]
-	// seen holds, for an observer, states that do not count: of the warm-up, or before the final
+	// preview holds, for an observer, states that do not count: of the warm-up, or before the final
 	// ones where they alone count; nil where there are others.
-	seen   *pool
-	warmed bool // whether seen is of the warm-up
+	preview *pool
+	warming bool // whether preview is of the warm-up
 	// The books: steps, changed slots, and accepted proposals by chain, of the warm-up and after it.
 	books    [2]book
 	stepSize float64 // at the end; NaN or 0 for samplers without
@@ -97,13 +97,13 @@ func (c *chains) step(at samplers.Step, stepSize float64, counts bool, observe f
 	}
 	switch {
 	case counts:
-		c.seen = nil
+		c.preview = nil
 		c.add(at.State, at.Temperature)
 	case observe != nil && (warming || at.Number > 0):
-		if c.seen == nil || c.warmed != warming {
-			c.seen, c.warmed = newPool(c.pool.chains, c.slots), warming
+		if c.preview == nil || c.warming != warming {
+			c.preview, c.warming = newPool(c.pool.chains, c.slots), warming
 		}
-		c.seen.add(at.State, at.Temperature)
+		c.preview.add(at.State, at.Temperature)
 	}
 	if observe != nil {
 		observe(c.progress(at, stepSize))
@@ -124,7 +124,7 @@ func (c *chains) draw(ctx context.Context, observe func(Progress)) error {
 	if err != nil {
 		return err
 	}
-	c.stepSize, c.swaps, c.seen = end.StepSize, end.Swaps, nil
+	c.stepSize, c.swaps, c.preview = end.StepSize, end.Swaps, nil
 	if len(c.draws) == 0 {
 		// Nothing follows the warm-up: its last states are the draws.
 		c.add(end.State, o.Temperature)
@@ -152,7 +152,7 @@ func (c *chains) anneal(ctx context.Context, observe func(Progress)) error {
 	if err != nil {
 		return err
 	}
-	c.seen = nil
+	c.preview = nil
 	// Last, so that they are the final states; a chain's best may be its start.
 	c.add(&samplers.State{Positions: best.Positions, Energy: best.Energy}, 1)
 	return nil
@@ -205,7 +205,7 @@ func (c *chains) progress(at samplers.Step, stepSize float64) Progress {
 		p.TokenIDs = append(p.TokenIDs, c.tokens(at.State.Position(chain))...)
 		p.LogLikelihoods[chain] = u * at.Temperature
 	}
-	if c.seen != nil || len(c.draws) > 0 {
+	if c.preview != nil || len(c.draws) > 0 {
 		p.Result = c.known
 	}
 	if at.Info != nil {

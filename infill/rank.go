@@ -3,6 +3,7 @@ package infill
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -49,9 +50,9 @@ const mostKnown = 2000
 // have to be asked for: where the sampler moves without knowing U, it is NaN.
 func (c *chains) known() *Result {
 	p, b := c.pool, c.books[1]
-	if c.seen != nil {
-		p = c.seen
-		if c.warmed {
+	if c.preview != nil {
+		p = c.preview
+		if c.warming {
 			b = c.books[0]
 		}
 	}
@@ -67,7 +68,7 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 	result = c.newResult()
 	result.Seed, result.Stats = &o.Seed, c.stats(p, b)
 	order = p.finals(top)
-	if o.Rank == RankDistinct || c.seen != nil {
+	if o.Rank == RankDistinct || c.preview != nil {
 		order = c.legible(p, top)
 	}
 	counts := p.counts()
@@ -104,16 +105,20 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 // shares are the values of each blank with their shares of the draws, the most frequent first.
 func (c *chains) shares(p *pool) [][]Marginal {
 	list := make([][]Marginal, len(c.template.Blanks))
+	var key []byte
 	for blank, b := range c.template.Blanks {
 		index := map[string]int{}
 		of := make([]int, len(p.energy)) // the value of each fill
 		for fill := range of {
 			tokens := c.tokens(p.state(fill))
-			key := fmt.Sprint(tokens[b.First : b.First+b.Slots])
-			at, seen := index[key]
+			key = key[:0]
+			for _, token := range tokens[b.First : b.First+b.Slots] {
+				key = binary.AppendUvarint(key, uint64(token))
+			}
+			at, seen := index[string(key)]
 			if !seen {
 				at = len(list[blank])
-				index[key] = at
+				index[string(key)] = at
 				list[blank] = append(list[blank], Marginal{Text: c.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots]})
 			}
 			of[fill] = at

@@ -10,22 +10,15 @@ import (
 )
 
 const (
-	// beamWidth is how many likely fills a beam searches in each order, where the budget
-	// affords it.
-	beamWidth = 32
-	// climbed is how many of the likeliest fills are climbed from, and what a fill has to
-	// be among to be news.
+	// seeds is how many of a blank's likeliest values get their likeliest fill looked at.
+	seeds = 128
+	// climbed is what a fill has to be among to be news: so many of the likeliest.
 	climbed = 10
-	// climbWidth is how many completions of a block are looked at, climbBlock of how many
-	// blanks it is at most.
-	climbWidth, climbBlock = 4, 2
 	// answered is of how many of the likeliest fills each blank gets its likeliest value,
 	// given the others.
 	answered = 64
 	// variedNumbers bounds the numbers that are asked for at once when they do.
 	variedNumbers = 1 << 20
-	// seeds is how many of a blank's likeliest values get their likeliest fill looked at.
-	seeds = 128
 )
 
 // found are fills whose energies are known, each once.
@@ -34,13 +27,12 @@ type found struct {
 	seen   map[string]bool
 	key    []byte // scratch
 	states []int
-	energy []float64 // U/T
-	// looked are those that were looked around: with blocks of blanks, and of one.
-	looked [2]map[int]bool
+	energy []float64    // U/T
+	looked map[int]bool // those that were looked around
 }
 
 func newFound(slots int) *found {
-	return &found{slots: slots, seen: map[string]bool{}, looked: [2]map[int]bool{{}, {}}}
+	return &found{slots: slots, seen: map[string]bool{}, looked: map[int]bool{}}
 }
 
 func (f *found) add(states []int, energy []float64) {
@@ -69,120 +61,45 @@ func (f *found) state(i int) []int { return f.states[i*f.slots : (i+1)*f.slots] 
 // best are the n likeliest fills, the likeliest first.
 func (f *found) best(n int) []int { return largest(f.energy, min(n, len(f.energy))) }
 
-// search looks for likely fills with a beam in each order, so that they are listed
-// whether they are drawn or not: with the widest beam that takes half of what the budget
-// affords, and then wider ones while there is more, for beams share most of their rows. It
-// tells whether the budget cut it short.
-func (r *run) search(ctx context.Context, target samplers.Target, orders [][]int, known *found) (cut bool, err error) {
-	rows := r.beamRows(len(orders))
-	wide := beamWidth
-	if r.options.Budget.Seconds > 0 {
-		wide = 1 // tells how long a row takes
-	}
-	for wide > 1 && float64(wide)*rows > r.left()/2 {
-		wide /= 2
-	}
-	for {
-		before := r.target.Counts().Rows
-		for _, order := range orders {
-			rule, err := samplers.NewChainRule(target, order)
-			if err != nil {
-				return false, err
-			}
-			if err := r.complete(ctx, target, known, rule, make([]int, known.slots), slices.Repeat([]bool{true}, known.slots), wide); err != nil {
-				return false, err
-			}
-		}
-		rows = min(rows, float64(r.target.Counts().Rows-before)/float64(wide))
-		if wide *= 2; wide > beamWidth || float64(wide)*rows > r.left()/2 {
-			return wide <= beamWidth, nil
-		}
-	}
-}
-
-// beamRows is what beams in so many orders take at most for each fill that they are wide:
-// a row a slot, and the energy.
-func (r *run) beamRows(orders int) float64 {
-	return float64(orders*2*len(r.variables)) * r.texts()
-}
-
-// seed looks at the likeliest fill of each likely value of each blank: words that belong
-// together may be likely although no beam begins with either.
-func (r *run) seed(ctx context.Context, target samplers.Target, known *found) error {
+// seed looks at the likeliest fill of each likely value of each blank, so that likely fills
+// are listed whether they are drawn or not. It tells whether the budget cut it short.
+func (r *run) seed(ctx context.Context, target samplers.Target, known *found) (cut bool, err error) {
 	rule, err := samplers.NewChainRule(target, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	n := known.slots
-	// A value takes two rows at least, and its energy; most share them.
-	each := int(max(0, min(seeds, r.left()/4/(r.texts()*float64(2*n)))))
+	// A value takes two rows at least, and its energy; most share them. One fill is wanted always.
+	each := int(max(1, min(seeds, r.left()/4/(r.texts()*float64(2*n)))))
 	var states []int
 	var open []bool
 	for i := range r.variables {
+		cut = cut || each < min(seeds, r.variables[i].categories())
 		for _, category := range largest(doubles(r.variables[i].logWeights(r.logp)), each) {
 			state, mask := make([]int, n), slices.Repeat([]bool{true}, n)
 			state[i], mask[i] = category, false
 			states, open = append(states, state...), append(open, mask...)
 		}
 	}
-	if states == nil {
-		return nil
+	energy := make([]float64, len(states)/n)
+	if err := rule.Complete(ctx, states, open, energy); err != nil { // overwritten
+		return false, err
 	}
-	return r.complete(ctx, target, known, rule, states, open, 1)
+	if err := target.Energy(ctx, states, energy); err != nil {
+		return false, err
+	}
+	known.add(states, energy)
+	return cut, nil
 }
 
-// complete adds the likeliest completions of states to what is known.
-func (r *run) complete(ctx context.Context, target samplers.Target, known *found, rule *samplers.ChainRule, states []int, open []bool, wide int) error {
-	completed, logq, err := rule.Complete(ctx, states, open, wide)
-	if err != nil {
-		return err
-	}
-	energy := logq // overwritten
-	if err := target.Energy(ctx, completed, energy); err != nil {
-		return err
-	}
-	known.add(completed, energy)
-	return nil
-}
-
-// climb looks around the likeliest fills, until none of them has a likelier one beside it
-// that was not looked around: of each block of a few blanks, the completions that the
-// chain rule finds likeliest, given the others; of the fills that come after them the
-// likeliest value of each blank. It tells whether it came to that with half of what the
-// budget affords.
+// climb looks around the likeliest fills until none has a likelier one beside it that was
+// not looked around. It tells whether it came to that with half of what the budget affords.
 func (r *run) climb(ctx context.Context, target samplers.Target, known *found) (done bool, err error) {
-	forth := make([]int, known.slots)
-	for i := range forth {
-		forth[i] = i
-	}
-	back := slices.Clone(forth)
-	slices.Reverse(back)
-	var rules []*samplers.ChainRule
-	for _, order := range [][]int{forth, back} {
-		rule, err := samplers.NewChainRule(target, order)
-		if err != nil {
-			return false, err
-		}
-		rules = append(rules, rule)
-	}
-	blocks := blocksOf(known.slots, climbBlock)
 	for half := r.left() / 2; r.left() > half; {
-		best := known.best(climbed)
-		first := slices.IndexFunc(best, func(i int) bool { return !known.looked[0][i] })
-		if first < 0 {
-			// A fill takes as many rows as there are slots.
-			news, err := vary(ctx, target, known, int((r.left()-half)/(r.texts()*float64(known.slots))))
-			if err != nil || !news {
-				return err == nil, err
-			}
-			continue
-		}
-		known.looked[0][best[first]] = true
-		states := slices.Repeat(known.state(best[first]), len(blocks))
-		for _, rule := range rules {
-			if err := r.complete(ctx, target, known, rule, states, slices.Concat(blocks...), climbWidth); err != nil {
-				return false, err
-			}
+		// A fill takes as many rows as there are slots.
+		news, err := vary(ctx, target, known, int((r.left()-half)/(r.texts()*float64(known.slots))))
+		if err != nil || !news {
+			return err == nil, err
 		}
 	}
 	return false, nil
@@ -197,10 +114,10 @@ func vary(ctx context.Context, target samplers.Target, known *found, most int) (
 	var from, states []int
 	var open []bool
 	for _, i := range known.best(answered) {
-		if known.looked[1][i] {
+		if known.looked[i] {
 			continue
 		}
-		known.looked[1][i] = true
+		known.looked[i] = true
 		for j := range n {
 			from, states = append(from, i), append(states, known.state(i)...)
 			for k := range n {
@@ -251,23 +168,4 @@ func vary(ctx context.Context, target samplers.Target, known *found, most int) (
 	}
 	known.add(kept, energy)
 	return true, nil
-}
-
-// blocksOf are the sets of at most so many of n slots, as masks.
-func blocksOf(n, most int) (blocks [][]bool) {
-	var choose func(mask []bool, from, left int)
-	choose = func(mask []bool, from, left int) {
-		if from == n || left == 0 {
-			if slices.Contains(mask, true) {
-				blocks = append(blocks, slices.Clone(mask))
-			}
-			return
-		}
-		mask[from] = true
-		choose(mask, from+1, left-1)
-		mask[from] = false
-		choose(mask, from+1, left)
-	}
-	choose(make([]bool, n), 0, most)
-	return blocks
 }

@@ -6,10 +6,16 @@ import (
 	"strings"
 )
 
+// release is the version that cmd/release builds, with its commit; "" in other builds.
+var release string
+
 // Version is the version of this module in the program it is built into, or
 // "devel" where the build does not know it.
 func Version() string {
 	const unknown = "devel"
+	if release != "" {
+		return release
+	}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return unknown

@@ -54,11 +54,8 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			observe(progress)
 		}}
 	}
-	cut, err := r.search(ctx, target, orders, known)
+	cut, err := r.seed(ctx, target, known)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.seed(ctx, target, known); err != nil {
 		return nil, err
 	}
 	if _, err := r.climb(ctx, target, known); err != nil {

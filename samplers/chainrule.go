@@ -16,11 +16,10 @@
 package samplers
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
+	"gonum.org/v1/gonum/floats"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -258,124 +257,11 @@ func (r *ChainRule) next(open []bool, logp []float64) int {
 	return slot
 }
 
-// Likeliest searches for the states of highest q with a beam: at each slot the
-// best so far are kept, as many as the beam is wide. It returns at most that
-// many states [states × slots] with their log q, the highest first. Cost: one
-// conditional a slot for each. It can miss states whose beginning is improbable.
-func (r *ChainRule) Likeliest(ctx context.Context, wide int) (states []int, logq []float64, err error) {
-	slots := len(r.categories)
-	return r.Complete(ctx, make([]int, slots), slices.Repeat([]bool{true}, slots), wide)
-}
-
-// Complete does what Likeliest does for the open slots of each of several states,
-// [states × slots], given the others: a beam of its own for each, all of them asked
-// at once. The completions of the first state come first.
-func (r *ChainRule) Complete(ctx context.Context, states []int, open []bool, wide int) (found []int, logq []float64, err error) {
-	slots, k := len(r.categories), width(r.categories)
-	if wide < 1 {
-		return nil, nil, fmt.Errorf("a beam of %d states: it needs at least one", wide)
-	}
-	if len(states)%slots != 0 || len(open) != len(states) {
-		return nil, nil, fmt.Errorf("%d positions and %d open slots of states of %d slots: give [states × slots] of both", len(states), len(open), slots)
-	}
-	logq = make([]float64, len(states)/slots)
-	of := ascending(len(logq)) // the beam that each state belongs to
-	beams := len(logq)
-	step := max(1, chainRuleNumbers/(slots*k))
-	for slices.Contains(open, true) {
-		r.states, r.open = states, resized(r.open, len(open))
-		copy(r.open, open)
-		next := make([]beam, beams)
-		for i := range next {
-			next[i].wide = wide
-		}
-		var asking []int
-		for row := range logq {
-			if slices.Contains(open[row*slots:(row+1)*slots], true) {
-				asking = append(asking, row)
-			} else {
-				next[of[row]].offer(branch{row, -1, 0, logq[row]})
-			}
-		}
-		for rows := range slices.Chunk(asking, step) {
-			// Rows of a beam differ: each is its own group.
-			if err := r.ask(ctx, rows); err != nil {
-				return nil, nil, err
-			}
-			for i, row := range rows {
-				rest := r.logp[i*slots*k : (i+1)*slots*k]
-				slot := r.next(r.mask[i*slots:(i+1)*slots], rest)
-				logp := rest[slot*k : slot*k+r.categories[slot]]
-				if !finite(logSumExp(logp)) {
-					return nil, nil, errNoDistribution
-				}
-				for v, l := range logp {
-					next[of[row]].offer(branch{row, slot, v, logq[row] + l})
-				}
-			}
-		}
-		var grown []int
-		var left []bool
-		logq, of = logq[:0:0], of[:0:0]
-		for i := range next {
-			for _, b := range next[i].sorted() {
-				grown = append(grown, states[b.row*slots:(b.row+1)*slots]...)
-				left = append(left, open[b.row*slots:(b.row+1)*slots]...)
-				if b.slot >= 0 {
-					at := len(grown) - slots + b.slot
-					grown[at], left[at] = b.category, false
-				}
-				logq, of = append(logq, b.logq), append(of, i)
-			}
-		}
-		states, open = grown, left
-	}
-	return states, logq, nil
-}
-
-// A branch is a state of a beam with one more slot.
-type branch struct {
-	row, slot, category int
-	logq                float64
-}
-
-// beam keeps the branches of highest q; it is a heap with the lowest on top.
-type beam struct {
-	wide int
-	kept []branch
-}
-
-var _ heap.Interface = (*beam)(nil)
-
-func (b *beam) Len() int           { return len(b.kept) }
-func (b *beam) Less(i, j int) bool { return b.kept[i].compare(b.kept[j]) > 0 }
-func (b *beam) Swap(i, j int)      { b.kept[i], b.kept[j] = b.kept[j], b.kept[i] }
-func (b *beam) Push(x any)         { b.kept = append(b.kept, x.(branch)) }
-func (b *beam) Pop() any {
-	last := b.kept[len(b.kept)-1]
-	b.kept = b.kept[:len(b.kept)-1]
-	return last
-}
-
-// compare puts the higher q first, of equals the one that was offered first.
-func (a branch) compare(b branch) int {
-	return cmp.Or(cmp.Compare(b.logq, a.logq), a.row-b.row, a.category-b.category)
-}
-
-func (b *beam) offer(x branch) {
-	switch {
-	case math.IsInf(x.logq, -1):
-	case len(b.kept) < b.wide:
-		heap.Push(b, x)
-	case x.compare(b.kept[0]) < 0:
-		b.kept[0] = x
-		heap.Fix(b, 0)
-	}
-}
-
-func (b *beam) sorted() []branch {
-	slices.SortFunc(b.kept, branch.compare)
-	return b.kept
+// Complete fills the open slots of every state, [states × slots], each with its likeliest
+// category given those before, of equals the smallest, and writes log q of what it filled in
+// to logq [states], in nats.
+func (r *ChainRule) Complete(ctx context.Context, states []int, open []bool, logq []float64) error {
+	return r.run(ctx, states, open, logq, func(_, _ int, logp []float64, _ float64) int { return floats.MaxIdx(logp) })
 }
 
 // resized is s with length n, its contents undefined.

@@ -115,8 +115,8 @@ func TestChainRuleDraws(t *testing.T) {
 	}
 }
 
-// A beam as wide as there are states lists them all; a narrow one is greedy.
-func TestLikeliest(t *testing.T) {
+// A completion takes the likeliest category of each open slot, given those before.
+func TestComplete(t *testing.T) {
 	ctx := context.Background()
 	target := foreignTable(t)
 	w := newWorld(t, target)
@@ -125,28 +125,29 @@ func TestLikeliest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exact := make([]float64, w.Len())
-		if err := rule.LogProbability(ctx, slices.Clone(w.States), nil, exact); err != nil {
+		// Whatever is asked at once.
+		states := []int{1, 0, 2, 2, 1, 3, 0, 0, 0}
+		open := []bool{true, false, true, false, true, false, true, true, true}
+		logq := make([]float64, 3)
+		if err := rule.Complete(ctx, states, open, logq); err != nil {
 			t.Fatal(err)
 		}
-		for _, wide := range []int{1, 5, 24, 100} {
-			states, logq, err := rule.Likeliest(ctx, wide)
-			if err != nil {
-				t.Fatal(err)
+		if states[1] != 0 || states[3] != 2 || states[5] != 3 {
+			t.Errorf("order %v: %v, what was not open became another", order, states)
+		}
+		want := make([]float64, 3)
+		if err := rule.LogProbability(ctx, slices.Clone(states), open, want); err != nil || !slices.Equal(logq, want) {
+			t.Errorf("order %v: log q %v, want %v, %v", order, logq, want, err)
+		}
+		// Of one open slot it is the likeliest of all.
+		for i := range w.Len() {
+			own := w.State(i)
+			if own[0] != states[3] || own[2] != states[5] {
+				continue
 			}
-			if len(logq) != min(wide, w.Len()) || len(states) != 3*len(logq) {
-				t.Fatalf("a beam of %d: %d states with %d probabilities", wide, len(states)/3, len(logq))
-			}
-			seen := map[int]bool{}
-			for i, l := range logq {
-				at := w.Index(states[3*i : 3*i+3])
-				if seen[at] || !(math.Abs(l-exact[at]) < 1e-12) || i > 0 && l > logq[i-1] {
-					t.Errorf("order %v, a beam of %d: %v comes as number %d with %v, and has %v", order, wide, w.State(at), i, l, exact[at])
-				}
-				seen[at] = true
-			}
-			if wide > 1 && logq[0] < slices.Max(exact)-1e-12 {
-				t.Errorf("order %v, a beam of %d: the best is %v, and there is %v", order, wide, logq[0], slices.Max(exact))
+			one := make([]float64, 1)
+			if err := rule.LogProbability(ctx, slices.Clone(own), []bool{false, true, false}, one); err != nil || one[0] > logq[1] {
+				t.Errorf("order %v: %v has %v, the completion %v, %v", order, own, one[0], logq[1], err)
 			}
 		}
 	}
@@ -154,41 +155,15 @@ func TestLikeliest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Completions are those of the open slots, whatever is asked at once.
-	both, logq, err := rule.Complete(ctx, []int{1, 0, 2, 2, 1, 3}, []bool{true, false, true, false, true, false}, 100)
-	if err != nil || len(logq) != 12+2 {
-		t.Fatalf("%v: %d completions, want those of 3 · 4 and of 2", err, len(logq))
-	}
-	for i := range logq {
-		own, open := []int{1, 0, 2}, []bool{true, false, true}
-		if i >= 12 {
-			own, open = []int{2, 1, 3}, []bool{false, true, false}
-		}
-		state, want := both[3*i:3*i+3], make([]float64, 1)
-		if err := rule.LogProbability(ctx, slices.Clone(state), open, want); err != nil {
-			t.Fatal(err)
-		}
-		for j := range own {
-			if !open[j] && state[j] != own[j] {
-				t.Errorf("%v became %v", own, state)
-			}
-		}
-		if math.Abs(logq[i]-want[0]) > 1e-12 || i > 0 && i != 12 && logq[i] > logq[i-1] {
-			t.Errorf("completion %d, %v: log q %v, want %v", i, state, logq[i], want[0])
-		}
-	}
-	if _, _, err := rule.Complete(ctx, []int{1, 0}, []bool{true, false}, 2); err == nil {
+	if err := rule.Complete(ctx, []int{1, 0}, []bool{true, false}, []float64{0}); err == nil {
 		t.Error("states of two slots instead of three: no error")
-	}
-	if _, _, err := rule.Likeliest(ctx, 0); err == nil {
-		t.Error("a beam of nothing: no error")
 	}
 	left := 1
 	fails, err := NewChainRule(failing{target, &left}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := fails.Likeliest(ctx, 3); !errors.Is(err, errFails) {
+	if err := fails.Complete(ctx, make([]int, 3), slices.Repeat([]bool{true}, 3), []float64{0}); !errors.Is(err, errFails) {
 		t.Errorf("a failing target: error %v", err)
 	}
 }

@@ -49,9 +49,6 @@ type calibrateOptions struct {
 // mostBlanks is how many blanks a sentence gets at most.
 const mostBlanks = 5
 
-// beamed is how many likely fills a beam adds to the draws in each direction.
-const beamed = 4
-
 // mostTokens is the length of the longest sentence that is taken.
 const mostTokens = 60
 
@@ -276,11 +273,11 @@ func (l *language) score(ctx context.Context, m masking, logp [][]float32, o cal
 			if err := rule.Draw(ctx, states[from*n:to*n], nil, streams[from:to], make([]float64, to-from)); err != nil {
 				return nil, err
 			}
-			found, _, err := rule.Likeliest(ctx, beamed)
-			if err != nil {
+			likely := make([]int, n)
+			if err := rule.Complete(ctx, likely, slices.Repeat([]bool{true}, n), make([]float64, 1)); err != nil {
 				return nil, err
 			}
-			states = append(states, found...)
+			states = append(states, likely...)
 		}
 		states = append(states, truth...)
 	}

@@ -189,6 +189,9 @@ func Bars(title, label string, list []Bar) (*plot.Plot, error) {
 // Digits keeps an axis from telling more than numbers of so many digits do: it covers four units of the last at
 // least, and names whole ones alone.
 func Digits(a *plot.Axis, digits int) {
+	if a.Min > a.Max {
+		a.Min, a.Max = 0, 1 // nothing is drawn
+	}
 	unit := math.Pow(10, -float64(digits))
 	if lack := 4*unit - (a.Max - a.Min); lack > 0 {
 		below := lack / 2

@@ -120,6 +120,7 @@ func Warn(s *terminal.Streams, quiet bool, format string, args ...any) {
 	}
 }
 
+// OneLine makes a text fit for a line of a terminal.
 func OneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return inOrder(strings.Map(func(r rune) rune {

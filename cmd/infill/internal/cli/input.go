@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill/batch"
 	"infill/internal/object"
+	"infill/internal/parallel"
 	"infill/lm"
 )
 
@@ -73,6 +73,7 @@ type InputOptions struct {
 	flag func(key string) string
 }
 
+// Register defines the flags.
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
@@ -92,10 +93,11 @@ func (o *InputOptions) Validate(hint string) error {
 	return nil
 }
 
-// task is a text on its way; tell and wrong are what its work returned when done is closed.
+// task is a text on its way; wrong and tell are what its work returned when done is closed.
 type task struct {
 	Entry
 	done  chan struct{}
+	after chan struct{} // the Turn of the next
 	tell  func() error
 	wrong error
 }
@@ -124,114 +126,126 @@ func Each[T any](ctx context.Context, o *InputOptions, quiet bool, read func(Ent
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	// A slow text lets this many be done behind it.
-	tasks := make(chan *task, 4*lm.InFlight)
-	var group errgroup.Group
-	group.SetLimit(1 + lm.InFlight) // one reads
-	defer group.Wait()
 	defer cancel()
-	group.Go(func() error {
-		defer close(tasks)
-		alone := true
-		before := make(chan struct{})
-		close(before)
-		return o.entries(ctx, func(e Entry) error {
-			e.Turn, e.Next = make(chan struct{}), before
-			t := &task{Entry: e, wrong: e.Err, done: make(chan struct{})}
-			select {
-			case tasks <- t:
-			case <-ctx.Done():
-				return ctx.Err()
+	entries := o.entries(ctx)
+	told := make(chan struct{}) // when all is told of those before
+	close(told)
+	before := told   // and of those before but the last
+	var waited *task // the first that is right loads the model, and tells of it
+	alone := true
+	next := func(context.Context) (*task, error) {
+		e, err := entries()
+		if err != nil {
+			return nil, err
+		}
+		if alone && waited != nil {
+			if err := Await(ctx, waited.done); err != nil {
+				return nil, err
 			}
-			if e.Blank || e.Err != nil {
-				close(t.done)
-				return nil
-			}
-			before = e.Turn
-			group.Go(func() error {
-				defer close(t.done)
-				var value T
-				if t.Line == 0 {
-					value = arguments[t.number]
-				} else if value, t.wrong = read(t.Entry); t.wrong != nil {
-					return nil
-				}
-				t.tell, t.wrong = work(ctx, t.Entry, value)
-				return nil
-			})
-			if alone {
-				// The first loads the model, and tells of it.
-				<-t.done
-				alone = t.wrong != nil
-			}
-			return nil
-		})
+			alone = waited.wrong != nil
+		}
+		t := &task{Entry: e, wrong: e.Err, done: make(chan struct{}), after: make(chan struct{})}
+		t.Turn, t.Next = told, before
+		if before, told = told, t.after; !t.Blank && t.Err == nil {
+			waited = t
+		}
+		return t, nil
+	}
+	do := func(_ context.Context, t *task) (*task, error) {
+		defer close(t.done)
+		if t.Blank || t.Err != nil {
+			return t, nil
+		}
+		value := *new(T)
+		if t.Line == 0 {
+			value = arguments[t.number]
+		} else if value, t.wrong = read(t.Entry); t.wrong != nil {
+			return t, nil
+		}
+		t.tell, t.wrong = work(ctx, t.Entry, value)
+		return t, nil
+	}
+	all := &reporter{InputOptions: o, quiet: quiet, keys: map[string]bool{}}
+	// What was found by the time of an interrupt is told of, so the executor hears of it from here.
+	err := parallel.Each(context.WithoutCancel(ctx), lm.InFlight, next, do, func(t *task) error {
+		err := all.tell(t)
+		if err != nil {
+			cancel() // those behind wait for their turn
+		}
+		return err
 	})
-	seen, failed := false, false
-	blank, firstBlank := 0, 0
-	tellBlank := func() {
-		if blank > 0 {
-			Warn(o.Streams, quiet, "%s of standard input passed over, the first is line %d", Counted(blank, "blank line"), firstBlank)
-		}
-	}
-	told := map[string]bool{}
-	for t := range tasks {
-		if t.Blank {
-			if blank++; blank == 1 {
-				firstBlank = t.Line
-			}
-			continue
-		}
-		seen = true
-		for _, key := range t.more {
-			if !told[key] && (o.Reads == nil || !o.Reads(key)) {
-				told[key] = true
-				Warn(o.Streams, quiet, "line %d: %s", t.Line, o.unread(key))
-			}
-		}
-		close(t.Turn)
-		<-t.done
-		err := t.wrong
-		if t.tell != nil {
-			err = t.tell()
-		}
-		switch {
-		case err == nil:
-		case t.Line == 0 || errors.Is(err, context.Canceled) || t.Err == nil && !isInput(err):
-			tellBlank()
-			return err
-		case o.answerErrors:
-			if err := object.WriteLine(o.Streams.Out, wrongLine{t.ID, t.Line, OneLine(err.Error())}); err != nil {
-				return err
-			}
-		default:
-			failed = true
-			PrintError(o.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
-		}
-	}
-	tellBlank()
-	switch err := group.Wait(); {
+	all.tellBlank()
+	switch {
 	case err != nil:
 		return err
-	case !seen:
+	case !all.any:
 		return &UsageError{fmt.Errorf("no %s on standard input", o.Key), "give one as an argument, or one a line"}
-	case failed:
+	case all.failed:
 		return errors.Join(end(), ErrReported)
 	}
 	return end()
 }
 
-// entries calls do for every argument, or, without one, for every line of standard input.
-func (o *InputOptions) entries(ctx context.Context, do func(Entry) error) error {
-	if len(o.Texts) == 0 {
-		return EachLine(ctx, o.Streams.In, o.Input, o.Key, do)
+// reporter tells of texts, and counts what it told.
+type reporter struct {
+	*InputOptions
+	quiet             bool
+	keys              map[string]bool // that are not read
+	any, failed       bool
+	blank, firstBlank int
+}
+
+// tell tells of a text in its turn.
+func (o *reporter) tell(t *task) error {
+	defer close(t.after)
+	if t.Blank {
+		if o.blank++; o.blank == 1 {
+			o.firstBlank = t.Line
+		}
+		return nil
 	}
-	for i, text := range o.Texts {
-		if err := do(Entry{Text: text, number: i}); err != nil {
-			return err
+	o.any = true
+	for _, key := range t.more {
+		if !o.keys[key] && (o.Reads == nil || !o.Reads(key)) {
+			o.keys[key] = true
+			Warn(o.Streams, o.quiet, "line %d: %s", t.Line, o.unread(key))
 		}
 	}
+	err := t.wrong
+	if t.tell != nil {
+		err = t.tell()
+	}
+	switch {
+	case err == nil:
+	case t.Line == 0 || errors.Is(err, context.Canceled) || t.Err == nil && !isInput(err):
+		return err
+	case o.answerErrors:
+		return object.WriteLine(o.Streams.Out, wrongLine{t.ID, t.Line, OneLine(err.Error())})
+	default:
+		o.failed = true
+		PrintError(o.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
+	}
 	return nil
+}
+
+func (o *reporter) tellBlank() {
+	if o.blank > 0 {
+		Warn(o.Streams, o.quiet, "%s of standard input passed over, the first is line %d", Counted(o.blank, "blank line"), o.firstBlank)
+	}
+}
+
+// entries gives every argument, or, without one, every line of standard input, and then io.EOF.
+func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
+	if len(o.Texts) == 0 {
+		return Entries(ctx, o.Streams.In, o.Input, o.Key)
+	}
+	i := -1
+	return func() (Entry, error) {
+		if i++; i == len(o.Texts) {
+			return Entry{}, io.EOF
+		}
+		return Entry{Text: o.Texts[i], number: i}, nil
+	}
 }
 
 // wrongLine is the answer to a line that is wrong.
@@ -241,23 +255,19 @@ type wrongLine struct {
 	Error string          `json:"error"`
 }
 
-// EachLine calls do for every line of a reader, see readEntries, until one fails.
-func EachLine(ctx context.Context, in io.Reader, format, key string, do func(Entry) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// Entries gives the lines of a reader, see readEntries, and then io.EOF.
+func Entries(ctx context.Context, in io.Reader, format, key string) func() (Entry, error) {
 	entries := make(chan Entry)
 	go readEntries(ctx, in, format, key, entries)
-	for {
+	return func() (Entry, error) {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return Entry{}, ctx.Err()
 		case e, open := <-entries:
 			if !open {
-				return nil
+				return Entry{}, io.EOF
 			}
-			if err := do(e); err != nil {
-				return err
-			}
+			return e, nil
 		}
 	}
 }

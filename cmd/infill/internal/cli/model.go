@@ -42,6 +42,7 @@ func Precisions() []string {
 	return names
 }
 
+// Register defines the flags.
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	o.Device, o.Precision = Devices()[0], Precisions()[0]
 	flags := cmd.Flags()
@@ -55,6 +56,7 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
 
+// Validate refuses what can be refused before a model is opened.
 func (o *ModelOptions) Validate() error {
 	switch {
 	case o.Threads < 0:

@@ -40,6 +40,7 @@ type Printer[T any] struct {
 	ended   bool
 }
 
+// Print writes one result.
 func (p *Printer[T]) Print(id json.RawMessage, v T) error {
 	p.Results++
 	first := p.Results == 1
@@ -116,6 +117,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
+// WriteCSV writes rows of cells, in one write.
 func WriteCSV(w io.Writer, rows [][]string) error {
 	var b bytes.Buffer
 	// A buffer takes everything.

@@ -30,6 +30,7 @@ type Bar struct {
 	drawn *progressbar.ProgressBar
 }
 
+// NewBar makes a bar that shows on a terminal alone.
 func NewBar(s *terminal.Streams, quiet bool) Bar {
 	b := Bar{start: time.Now()}
 	if s.ErrTerminal && !quiet {
@@ -75,6 +76,7 @@ func (b *Bar) Clear() {
 // progress shows a run's steps.
 type progress struct{ Bar }
 
+// NewProgress makes the bar of a fill.
 func NewProgress(s *terminal.Streams, quiet bool) *progress { return &progress{NewBar(s, quiet)} }
 
 // Observe hears every step of a run.
@@ -90,6 +92,7 @@ type transfer struct{ Bar }
 
 var _ models.Progress = (*transfer)(nil)
 
+// NewTransfer makes the bar of a transfer.
 func NewTransfer(s *terminal.Streams, quiet bool) *transfer { return &transfer{NewBar(s, quiet)} }
 
 // Begin implements models.Progress.
@@ -147,6 +150,7 @@ type evalProgress struct {
 	told   time.Time
 }
 
+// NewEvalProgress makes the bar of an evaluation.
 func NewEvalProgress(s *terminal.Streams, quiet bool, models int) *evalProgress {
 	p := &evalProgress{Bar: NewBar(s, quiet), pause: time.Minute, models: models, told: time.Now()}
 	if !s.ErrTerminal && !quiet {

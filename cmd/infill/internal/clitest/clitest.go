@@ -144,6 +144,7 @@ func Parse(t *testing.T, cmd *cobra.Command, line string) error {
 	return cmd.ExecuteContext(t.Context())
 }
 
+// CheckUsage wants a usage error with a text.
 func CheckUsage(t *testing.T, err error, want string) {
 	t.Helper()
 	var usage *cli.UsageError
@@ -152,6 +153,7 @@ func CheckUsage(t *testing.T, err error, want string) {
 	}
 }
 
+// CompareOptions compares the options that a command line gave, but for streams and functions.
 func CompareOptions[T any](t *testing.T, want, got T) {
 	t.Helper()
 	unexported := cmp.Exporter(func(reflect.Type) bool { return true })

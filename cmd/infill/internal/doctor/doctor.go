@@ -46,6 +46,7 @@ const (
 	statusBad     status = "bad"     // infill cannot work like this
 )
 
+// NewCmd makes infill doctor.
 func NewCmd(s *terminal.Streams, run func(context.Context, *doctorOptions) error) *cobra.Command {
 	o := &doctorOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
@@ -64,6 +65,7 @@ folder and tried. The exit code is 1 where infill cannot work as it is.`,
 	return cmd
 }
 
+// Run tells what is installed, found and usable.
 func Run(ctx context.Context, o *doctorOptions) error {
 	findings := examine(ctx, o.model)
 	if err := ctx.Err(); err != nil {

@@ -63,6 +63,7 @@ func (o *tableOptions) register(cmd *cobra.Command) {
 	cli.AddChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
+// NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &evalOptions{streams: s, preset: eval.Presets()[0],
 		form: cli.ByCorpus{Choices: eval.Forms(), What: "FORM"}, encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"}}
@@ -167,7 +168,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if flags.Changed("preset") {
 		c, base, samplers, err := eval.Preset(o.preset)
 		if err != nil {
-			return &cli.UsageError{Err: err, Hint: ""}
+			return &cli.UsageError{Err: err}
 		}
 		// Whoever was given keeps what the flag has put there.
 		keep := func(flag string, to, from any) {
@@ -193,29 +194,29 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	mask := &o.config.Select.Mask
 	switch {
 	case flags.Changed("slots") && flags.Changed("mask-fraction"):
-		return &cli.UsageError{Err: errors.New("--slots and --mask-fraction exclude each other: give one"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--slots and --mask-fraction exclude each other: give one")}
 	case flags.Changed("slots") && o.slots < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--slots: %d is not a whole number of 1 or more", o.slots), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--slots: %d is not a whole number of 1 or more", o.slots)}
 	case flags.Changed("slots"):
 		mask.Count, mask.Fraction = o.slots, 0
 	case flags.Changed("mask-fraction"):
 		if !(o.fraction > 0 && o.fraction <= 1) {
-			return &cli.UsageError{Err: fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction)}
 		}
 		mask.Count, mask.Fraction = 0, o.fraction
 	}
 	switch m := o.config.Metrics; {
 	case m.Resamples < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more", m.Resamples), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more", m.Resamples)}
 	case !(m.Confidence > 0 && m.Confidence < 1):
-		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", m.Confidence), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", m.Confidence)}
 	case m.UnionFirst < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst)}
 	case o.jobs < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.jobs), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.jobs)}
 	}
 	if flags.Changed("models") && flags.Changed("model") {
-		return &cli.UsageError{Err: errors.New("--models and --model exclude each other: give one"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--models and --model exclude each other: give one")}
 	}
 	if len(o.models) == 0 {
 		o.models = []string{o.Model}
@@ -233,7 +234,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	}
 	o.config = o.config.WithBaselines()
 	if err := o.config.Validate(); err != nil {
-		return &cli.UsageError{Err: err, Hint: ""}
+		return &cli.UsageError{Err: err}
 	}
 	var corpora []cli.NamedFile
 	for _, c := range []cli.NamedFile{{Name: "tbc", File: o.tbc}, {Name: "wt103", File: o.wt103}} {
@@ -249,13 +250,13 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	all := append(slices.Clone(o.corpora.List), o.references.List...)
 	for i, c := range all {
 		if slices.ContainsFunc(all[:i], func(d cli.NamedFile) bool { return d.Name == c.Name }) {
-			return &cli.UsageError{Err: fmt.Errorf("two corpora are called %q: give each its own name", c.Name), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("two corpora are called %q: give each its own name", c.Name)}
 		}
 	}
 	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
 		for _, name := range value.Names() {
 			if !slices.ContainsFunc(all, func(c cli.NamedFile) bool { return c.Name == name }) {
-				return &cli.UsageError{Err: fmt.Errorf("%s: no corpus is called %q", flag, name), Hint: ""}
+				return &cli.UsageError{Err: fmt.Errorf("%s: no corpus is called %q", flag, name)}
 			}
 		}
 	}
@@ -343,7 +344,7 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
-		return &cli.UsageError{Err: err, Hint: ""}
+		return &cli.UsageError{Err: err}
 	case err != nil:
 		return cli.OptionError(err)
 	case results == nil:

@@ -47,6 +47,7 @@ func metricsPresets() []string { return []string{"none", "bert-gen"} }
 // metricsFormats lists the forms of the result.
 func metricsFormats() []string { return []string{"text", "json", "csv"} }
 
+// NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
 		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
@@ -126,7 +127,7 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 	o.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	if o.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
-			return &cli.UsageError{Err: fmt.Errorf("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation)}
 		}
 		o.Tokenisation = metrics.BertGen
 		if !flags.Changed("union-first") {
@@ -134,30 +135,30 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.Smoothing, err = metrics.ParseSmoothing(o.smoothing); err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--smoothing: %w", err), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--smoothing: %w", err)}
 	}
 	for flag, value := range map[string]*cli.ByCorpus{"--corpus-form": &o.form, "--encoding": &o.encoding} {
 		for _, name := range value.Names() {
 			if !slices.ContainsFunc(o.references.List, func(c cli.NamedFile) bool { return c.Name == name }) {
-				return &cli.UsageError{Err: fmt.Errorf("%s: no reference is called %q", flag, name), Hint: ""}
+				return &cli.UsageError{Err: fmt.Errorf("%s: no reference is called %q", flag, name)}
 			}
 		}
 	}
 	switch {
 	case o.Order < 1 || o.Order > metrics.MaximumOrder:
-		return &cli.UsageError{Err: fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder)}
 	case o.Top < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--top: %d is not a whole number of 0 or more", o.Top), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--top: %d is not a whole number of 0 or more", o.Top)}
 	case o.Top > 0 && !strings.HasSuffix(o.file, ".jsonl"):
-		return &cli.UsageError{Err: errors.New("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")}
 	case o.UnionFirst < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst)}
 	case o.Resamples == 0 || o.Resamples < -1:
-		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)}
 	case !(o.Confidence > 0 && o.Confidence < 1):
-		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", o.Confidence), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", o.Confidence)}
 	case o.against != "" && o.Resamples < 0:
-		return &cli.UsageError{Err: errors.New("--against needs resamples: leave out --resamples -1"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--against needs resamples: leave out --resamples -1")}
 	}
 	return nil
 }
@@ -168,7 +169,7 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 		readers = append(readers, r.File)
 	}
 	if n := len(readers) - len(slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
-		return &cli.UsageError{Err: errors.New("standard input (-) is named more than once: it can be read once"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("standard input (-) is named more than once: it can be read once")}
 	}
 	in, err := cli.Interruptible(ctx, o.readAll)
 	if err != nil {
@@ -224,17 +225,17 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 		return nil, err
 	}
 	if (first.Prompts == nil) != (second.Prompts == nil) {
-		return nil, &cli.UsageError{Err: errors.New("--against: only one of the two texts is JSONL: give both in the same form"), Hint: ""}
+		return nil, &cli.UsageError{Err: errors.New("--against: only one of the two texts is JSONL: give both in the same form")}
 	}
 	if first.Prompts != nil {
 		if a, b := len(first.Sentences), len(second.Sentences); a != b {
-			return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence")), Hint: ""}
+			return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))}
 		}
 		return second, nil
 	}
 	a, b := byLine(first.Sentences, blank), byLine(second.Sentences, blankSecond)
 	if len(a) != len(b) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line")), Hint: ""}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))}
 	}
 	first.Sentences, second.Sentences = nil, nil
 	for i := range a {
@@ -248,7 +249,7 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 		}
 	}
 	if len(first.Sentences) == 0 {
-		return nil, &cli.UsageError{Err: errors.New("--against: no line has a sentence in both texts"), Hint: ""}
+		return nil, &cli.UsageError{Err: errors.New("--against: no line has a sentence in both texts")}
 	}
 	return second, nil
 }
@@ -282,7 +283,7 @@ func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank [
 	}
 	sentences, blank, err := metrics.ReadSentences(in)
 	if err != nil {
-		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err), Hint: ""}
+		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err)}
 	}
 	if len(blank) > 0 {
 		cli.Warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file), cli.Counted(len(blank), "blank line"), blank[0])
@@ -296,7 +297,7 @@ func (o *metricsOptions) open(what, file string) (in io.Reader, done func(), err
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s: %w", what, err), Hint: ""}
+		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s: %w", what, err)}
 	}
 	return f, func() { f.Close() }, nil
 }
@@ -345,7 +346,7 @@ func (o *metricsOptions) reference(r cli.NamedFile) ([]string, error) {
 	defer done()
 	c, err := eval.ReadCorpus(r.Name, nameOf(r.File), in, o.form.Of(r.Name), o.encoding.Of(r.Name))
 	if err != nil {
-		return nil, &cli.UsageError{Err: err, Hint: ""}
+		return nil, &cli.UsageError{Err: err}
 	}
 	for _, line := range c.LeftOut() {
 		cli.Warn(o.streams, o.quiet, "%s (%s): %s", what, nameOf(r.File), line)

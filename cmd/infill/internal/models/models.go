@@ -185,7 +185,7 @@ forbids the network: see infill help environment.`,
 			for _, name := range names {
 				base, _, _ := strings.Cut(name, "@")
 				if err := models.CheckName(base); err != nil {
-					return &cli.UsageError{Err: err, Hint: ""}
+					return &cli.UsageError{Err: err}
 				}
 			}
 			store, err := models.DefaultStore()
@@ -500,7 +500,7 @@ samplers that need no gradient.`,
 func importRun(ctx context.Context, o *importOptions) error {
 	info, err := os.Stat(o.from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cli.UsageError{Err: fmt.Errorf("there is no folder or file %.200q", o.from), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("there is no folder or file %.200q", o.from)}
 	}
 	if err != nil {
 		return err
@@ -510,9 +510,9 @@ func importRun(ctx context.Context, o *importOptions) error {
 	case graph && o.tokenizer == "":
 		return &cli.UsageError{Err: errors.New("--tokenizer: no folder is named, and a graph has no tokenizer of its own"), Hint: "give one: --tokenizer DIR"}
 	case !graph && (o.tokenizer != "" || o.positions != 0):
-		return &cli.UsageError{Err: fmt.Errorf("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from)}
 	case o.positions < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--positions: %d is not a whole number of 0 or more", o.positions), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--positions: %d is not a whole number of 0 or more", o.positions)}
 	}
 	name := o.name
 	if name == "" {

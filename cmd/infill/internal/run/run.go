@@ -68,11 +68,11 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	case len(args) != 1:
 		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")), Hint: "see infill run --help"}
 	case o.job.Output.Path == "":
-		return &cli.UsageError{Err: errors.New("--out: say which file the result goes to"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--out: say which file the result goes to")}
 	case o.job.InFlight < 1:
-		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.job.InFlight), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)}
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
-		return &cli.UsageError{Err: errors.New("--shard and --overwrite exclude each other: other parts may be at work; remove the folder of parts to begin anew"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--shard and --overwrite exclude each other: other parts may be at work; remove the folder of parts to begin anew")}
 	}
 	if !flags.Changed("seed") {
 		// Parts and resumed runs have to agree.
@@ -111,7 +111,7 @@ func batchError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &exists), errors.As(err, &changed):
-		return &cli.UsageError{Err: err, Hint: ""}
+		return &cli.UsageError{Err: err}
 	}
 	return cli.OptionError(err)
 }
@@ -154,6 +154,7 @@ type runOptions struct {
 	infill.Options
 }
 
+// NewCmd makes infill run.
 func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
 	o := &runOptions{batchOptions: batchOptions{streams: s, column: "template"}, Options: infill.DefaultOptions()}
 	// Words of several pieces hardly ever come first, and take twice the time.
@@ -210,6 +211,7 @@ together. docs/scale.md has examples for Slurm and Kubernetes.`,
 	return cmd
 }
 
+// Run fills the templates of a file.
 func Run(ctx context.Context, o *runOptions) (err error) {
 	f, err := o.Open(o.streams)
 	if err != nil {
@@ -228,6 +230,7 @@ type augmentOptions struct {
 	pattern string
 }
 
+// NewCmdAugment makes infill augment.
 func NewCmdAugment(s *terminal.Streams, run func(context.Context, *augmentOptions) error) *cobra.Command {
 	o := &augmentOptions{batchOptions: batchOptions{streams: s, column: "text"}, span: "1",
 		Augment: batch.Augment{Options: batch.AugmentOptions(), Variants: 4, Rate: 0.15}}
@@ -286,16 +289,17 @@ func (o *augmentOptions) settle() error {
 	var err, err2 error
 	o.MinSpan, err = strconv.Atoi(low)
 	if o.MaxSpan, err2 = strconv.Atoi(high); cmp.Or(err, err2) != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--span: %q is not a number or a range, as in 2 or 1-3", o.span), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--span: %q is not a number or a range, as in 2 or 1-3", o.span)}
 	}
 	if o.pattern != "" {
 		if o.Pattern, err = regexp.Compile(o.pattern); err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--protect-pattern: %w", err), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--protect-pattern: %w", err)}
 		}
 	}
 	return cli.OptionError(o.Check())
 }
 
+// RunAugment makes variants of the texts of a file.
 func RunAugment(ctx context.Context, o *augmentOptions) (err error) {
 	f, err := o.Open(o.streams)
 	if err != nil {

@@ -26,6 +26,7 @@ type scoreOptions struct {
 	cli.ModelOptions
 }
 
+// NewCmd makes infill score.
 func NewCmd(s *terminal.Streams, run func(context.Context, *scoreOptions) error) *cobra.Command {
 	o := &scoreOptions{InputOptions: cli.InputOptions{Streams: s, Key: "text"}, method: infill.WordScore}
 	cmd := &cobra.Command{
@@ -53,7 +54,7 @@ a line with --input jsonl.`,
 				return err
 			}
 			if o.pairs && o.tokens {
-				return &cli.UsageError{Err: errors.New("--pairs and --tokens exclude each other: a pair has one row"), Hint: ""}
+				return &cli.UsageError{Err: errors.New("--pairs and --tokens exclude each other: a pair has one row")}
 			}
 			return run(cmd.Context(), o)
 		},
@@ -130,6 +131,7 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 	return err
 }
 
+// Run scores the texts.
 func Run(ctx context.Context, o *scoreOptions) (err error) {
 	f, err := o.Open(o.Streams)
 	if err != nil {

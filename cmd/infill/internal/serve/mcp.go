@@ -26,6 +26,7 @@ type mcpOptions struct {
 	cli.ModelOptions
 }
 
+// NewCmdMCP makes infill mcp.
 func NewCmdMCP(s *terminal.Streams, run func(context.Context, *mcpOptions) error) *cobra.Command {
 	o := &mcpOptions{streams: s}
 	cmd := &cobra.Command{
@@ -50,6 +51,7 @@ configuration names the command:
 	return cmd
 }
 
+// RunMCP offers the tools until the agent ends it.
 func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
 	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, nil)
 	if err != nil {

@@ -30,9 +30,11 @@ type serveOptions struct {
 	certificate, key string
 	origin           string
 	allowPull        bool
+	pipe             bool
 	limits           serve.Limits
 }
 
+// NewCmd makes infill serve.
 func NewCmd(s *terminal.Streams, run func(context.Context, *serveOptions) error) *cobra.Command {
 	o := &serveOptions{streams: s, limits: serve.DefaultLimits()}
 	cmd := &cobra.Command{
@@ -71,6 +73,7 @@ request must bring, or say --no-auth.`,
 	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
 	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
+	flags.BoolVar(&o.pipe, "pipe", false, `listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output`)
 	l := &o.limits
 	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
 	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
@@ -106,23 +109,23 @@ func (o *serveOptions) validate(ctx context.Context) error {
 	}
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--listen: %q is not HOST:PORT", o.listen), Hint: ""}
+		return &cli.UsageError{Err: fmt.Errorf("--listen: %q is not HOST:PORT", o.listen)}
 	}
 	if (o.certificate == "") != (o.key == "") {
-		return &cli.UsageError{Err: errors.New("--tls-cert and --tls-key go together: give both or none"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--tls-cert and --tls-key go together: give both or none")}
 	}
 	o.token = o.streams.Getenv("INFILL_TOKEN")
 	if o.tokenFile != "" {
 		text, err := cli.ReadFile(ctx, o.tokenFile)
 		if err != nil {
-			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err)}
 		}
 		if o.token = oneToken(string(text)); o.token == "" {
-			return &cli.UsageError{Err: fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile), Hint: ""}
+			return &cli.UsageError{Err: fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)}
 		}
 	}
 	if o.token != "" && o.noAuth {
-		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them")}
 	}
 	if !loopback(host) && o.token == "" && !o.noAuth {
 		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
@@ -174,7 +177,7 @@ func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams, also
 			name = wanted
 		}
 		if opened[wanted] != nil {
-			return nil, "", errors.Join(&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted), Hint: ""}, f.Close(), closeAll(opened))
+			return nil, "", errors.Join(&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted)}, f.Close(), closeAll(opened))
 		}
 		opened[wanted] = f
 	}
@@ -205,6 +208,7 @@ func closeAll(opened map[string]*infill.Filler) (err error) {
 	return err
 }
 
+// Run serves until it is stopped.
 func Run(ctx context.Context, o *serveOptions) (err error) {
 	opened, name, err := openAll(ctx, &o.ModelOptions, o.streams, o.also)
 	if err != nil {
@@ -215,6 +219,14 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
 	if o.allowPull {
 		options.Pull = o.pull
+	}
+	if o.pipe {
+		server, err := serve.New(options)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		return server.Pipe(ctx, o.streams.In, o.streams.Out)
 	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -237,7 +249,7 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		// Read before anyone is told where to ask.
 		if _, err := tls.LoadX509KeyPair(o.certificate, o.key); err != nil {
-			return errors.Join(&cli.UsageError{Err: fmt.Errorf("--tls-cert: %w", err), Hint: ""}, listener.Close())
+			return errors.Join(&cli.UsageError{Err: fmt.Errorf("--tls-cert: %w", err)}, listener.Close())
 		}
 	}
 	if !o.Quiet {

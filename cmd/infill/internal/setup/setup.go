@@ -24,6 +24,7 @@ type setupOptions struct {
 	quiet    bool
 }
 
+// NewCmd makes infill setup.
 func NewCmd(s *terminal.Streams, run func(context.Context, *setupOptions) error) *cobra.Command {
 	o := &setupOptions{streams: s}
 	cmd := &cobra.Command{
@@ -53,9 +54,10 @@ with the other: the device auto takes the faster.`,
 	return cmd
 }
 
+// Run fetches the onnxruntime library.
 func Run(ctx context.Context, o *setupOptions) error {
 	if o.force && !o.cuda {
-		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda"), Hint: ""}
+		return &cli.UsageError{Err: errors.New("--force: it goes with --cuda")}
 	}
 	if o.cuda && !o.force {
 		if err := lm.FindGPU(); err != nil {

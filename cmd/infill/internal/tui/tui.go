@@ -46,6 +46,7 @@ type tuiOptions struct {
 // themes lists the backgrounds that colours are chosen for.
 func themes() []string { return []string{"auto", "dark", "light"} }
 
+// NewCmd makes infill tui.
 func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
 	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
@@ -68,7 +69,7 @@ evaluation.`,
   $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder", len(args)), Hint: ""}
+				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder", len(args))}
 			}
 			return nil
 		},
@@ -122,20 +123,27 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 	if o.streams.In == nil || o.streams.InTerminal {
 		return nil
 	}
-	return cli.EachLine(ctx, o.streams.In, cli.Inputs()[0], "template", func(e cli.Entry) error {
-		switch {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next := cli.Entries(ctx, o.streams.In, cli.Inputs()[0], "template")
+	for {
+		switch e, err := next(); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
 		case e.Err != nil:
-			return &cli.Failure{Err: fmt.Errorf("line %d: %w", e.Line, e.Err), Hint: ""}
+			return &cli.Failure{Err: fmt.Errorf("line %d: %w", e.Line, e.Err)}
 		case e.Blank:
 		case o.template != "":
 			return &cli.UsageError{Err: fmt.Errorf("line %d: the screen takes one template", e.Line), Hint: "infill without tui fills one a line"}
 		default:
 			o.template = e.Text
 		}
-		return nil
-	})
+	}
 }
 
+// Run shows the screen.
 func Run(ctx context.Context, o *tuiOptions) (err error) {
 	if !o.seedGiven {
 		if o.Seed, err = infill.NewSeed(); err != nil {

@@ -19,6 +19,7 @@ type versionOptions struct {
 	format  string
 }
 
+// NewCmd makes infill version.
 func NewCmd(s *terminal.Streams, run func(context.Context, *versionOptions) error) *cobra.Command {
 	o := &versionOptions{streams: s, format: "text"}
 	cmd := &cobra.Command{
@@ -33,6 +34,7 @@ The versions of onnxruntime and of the models are infill doctor's to tell.`,
 	return cmd
 }
 
+// Run prints the version.
 func Run(_ context.Context, o *versionOptions) error {
 	if o.format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{

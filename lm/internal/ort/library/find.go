@@ -96,7 +96,11 @@ func candidates(ctx context.Context, o Options) iter.Seq[candidate] {
 				executable = resolved
 			}
 			folder := filepath.Dir(executable)
-			for _, p := range librariesIn("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib")) {
+			beside := librariesIn("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib"))
+			if packages := pythonFolders(filepath.Dir(folder)); len(packages) > 0 {
+				beside = append(beside, librariesIn("Python package", o.goos, packages...)...)
+			}
+			for _, p := range beside {
 				if !yield(p) {
 					return
 				}
@@ -140,6 +144,21 @@ func librariesIn(name, goos string, folders ...string) []candidate {
 		return []candidate{{name: name, path: folders[0]}}
 	}
 	return found
+}
+
+// pythonFolders are where the Python package onnxruntime keeps its library, of the environment
+// into whose bin (Scripts on Windows) a wheel put the program.
+func pythonFolders(environment string) (folders []string) {
+	for _, packages := range []string{
+		"lib*/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages", // and of Debian
+		"Lib/site-packages", "site-packages", ".", // Windows, Windows --user, pip install --target
+	} {
+		found, err := filepath.Glob(filepath.Join(environment, packages, "onnxruntime", "capi"))
+		if err == nil { // else the folder's name has a bracket
+			folders = append(folders, found...)
+		}
+	}
+	return folders
 }
 
 // systemFolders are the folders in which the loader, or a package manager, keeps libraries.

@@ -1,6 +1,6 @@
 // Package library finds the onnxruntime shared library, and fetches it where there is none.
 //
-// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the cache folder, and among the system's libraries. A file
+// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the Python environment of the executable, in the cache folder, and among the system's libraries. A file
 // of a wrong version or platform is never taken: the error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is
 // the user's word; when it does not serve, that is an error, and nothing else is tried.
 //
@@ -57,7 +57,7 @@ type Options struct {
 
 // Library is what a place has: a library that serves, or what was found instead of one.
 type Library struct {
-	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "cache", "system"
+	Place   string // INFILL_ONNXRUNTIME, "beside the executable", "Python package", "cache", "system"
 	Path    string // of the file; where there is none, of the folder, or of the file that is missing
 	Found   bool
 	Version string // "1.31.1", as the file records it; empty when a library named by the user records none

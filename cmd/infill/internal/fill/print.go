@@ -1,0 +1,340 @@
+package fill
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"infill/cmd/infill/internal/cli"
+	"infill/infill"
+	"infill/internal/object"
+)
+
+// resultPrinter keeps the columns of CSV the same.
+type resultPrinter struct{ cli.Printer[*infill.Result] }
+
+// room makes room for the blanks of the first result, and refuses one that has more.
+func (p *resultPrinter) room(r *infill.Result, format string) error {
+	const fixed = 13 // columns beside those of the blanks
+	have := len(p.Header) - fixed
+	switch {
+	case format != "csv" || len(r.Blanks) <= have:
+	case p.Results == 0:
+		p.Form = resultForm(len(r.Blanks), false)
+	default:
+		return &cli.MisfitError{Err: fmt.Errorf("%s in the template, and the CSV has columns for %d: take --format jsonl, or put it first", cli.Counted(len(r.Blanks), "blank"), have)}
+	}
+	return nil
+}
+
+// resultForm writes a row of CSV for each fill, with a column for each blank.
+func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
+	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score", "count", "method", "token_ids", "seed", "unfinished"}
+	for blank := range blanks {
+		header = append(header, fmt.Sprintf("blank_%d", blank+1))
+	}
+	return cli.Form[*infill.Result]{
+		Header: header,
+		Rows: func(id string, r *infill.Result) (rows [][]string) {
+			for _, s := range r.Fills {
+				count := ""
+				if s.Count > 0 {
+					count = strconv.Itoa(s.Count)
+				}
+				unfinished := ""
+				if r.Unfinished {
+					unfinished = "true"
+				}
+				row := []string{
+					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), cli.AllDigits(s.LogLikelihood),
+					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), seedOrNone(r.Seed), unfinished,
+				}
+				row = append(row, s.Values...)
+				rows = append(rows, append(row, make([]string, len(header)-len(row))...))
+			}
+			return rows
+		},
+		Text: func(r *infill.Result, width int) string { return resultText(r, width, verbose) },
+	}
+}
+
+// digitsOrNone is a cell of CSV with a number, empty where there is none.
+func digitsOrNone(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return cli.AllDigits(*x)
+}
+
+// list is a cell of CSV with several values, which may hold any character: JSON.
+func list[T int | string](values []T) string {
+	text, err := object.Encode(values)
+	if err != nil {
+		panic(err) // there is JSON for every number and every text
+	}
+	return string(text)
+}
+
+func resultText(r *infill.Result, width int, verbose bool) string {
+	// The text needs the room of a narrow terminal more than the numbers do.
+	narrow := width > 0 && width < 60
+	headers := []string{"#", "fill"}
+	if r.Stats.Lengths != nil {
+		headers = append(headers, "pieces", "score")
+	}
+	likelihood := true
+	switch {
+	case narrow && r.Stats.Lengths != nil:
+		likelihood = false // the score is what ranks
+	case narrow:
+		headers = append(headers, "log-lik.")
+	default:
+		headers = append(headers, "log-likelihood")
+	}
+	probabilities := r.Stats.Law == "" && (r.Method != "" || !r.Unfinished)
+	switch {
+	case probabilities && r.Stats.Sampler == infill.Auto:
+		headers = append(headers, "probability")
+	case probabilities:
+		headers = append(headers, "drawn")
+	}
+	diagnosed := !narrow && slices.ContainsFunc(r.Fills, func(f infill.Fill) bool { return f.SplitRHat != nil })
+	if diagnosed {
+		headers = append(headers, "R-hat", "effective")
+	}
+	var rows [][]string
+	for _, s := range r.Fills {
+		row := []string{strconv.Itoa(s.Rank), cli.Mark(cli.Neighbourhood(s.Text, s.Spans))}
+		if r.Stats.Lengths != nil {
+			row = append(row, cli.Joined(s.Pieces, "%d", "+"), fmt.Sprintf("%.2f", *s.Score))
+		}
+		if likelihood {
+			row = append(row, fmt.Sprintf("%.2f", s.LogLikelihood))
+		}
+		if probabilities {
+			row = append(row, share(s, !narrow))
+		}
+		if diagnosed {
+			row = append(row, optional("%.2f", s.SplitRHat), optional("%.0f", s.EffectiveDraws))
+		}
+		rows = append(rows, row)
+	}
+	head, best := cli.Wrap(cli.Mark(cli.Neighbourhood(r.Template, r.Blanks)), width, "")+"\n", ""
+	for i, text := range r.Together {
+		head += cli.Wrap(cli.OneLine(text), width, "") + "\n"
+		best += cli.Wrap("with fill 1: "+cli.OneLine(r.Fills[0].Together[i]), width, "") + "\n"
+	}
+	if best != "" {
+		best += "\n"
+	}
+	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" + best + marginals(r, width) + cli.Notes(width, footer(r, verbose)...)
+}
+
+// optional is a number, "" where there is none.
+func optional(format string, x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, *x)
+}
+
+// share is a fill's probability, with its standard error where it is wanted and known,
+// or else with what it may be.
+func share(s infill.Fill, withError bool) string {
+	if i := s.FrequencyInterval; i != nil && s.ProbabilityError == nil && withError {
+		return fmt.Sprintf("%.1f (%.1f to %.1f) %%", 100*s.Frequency, 100*i[0], 100*i[1])
+	}
+	if s.Probability == nil && s.Count == 0 {
+		return ""
+	}
+	if s.Probability != nil {
+		return probability(*s.Probability, s.ProbabilityError, withError)
+	}
+	return probability(s.Frequency, s.FrequencyStandardError, withError)
+}
+
+// probability writes one in percent, with its standard error where that is wanted and
+// there is one, to as many digits as say something.
+func probability(p float64, standardError *float64, withError bool) string {
+	if e := standardError; e != nil && *e > 0 && withError {
+		digits := min(max(1, -int(math.Floor(math.Log10(100**e)))), 4)
+		return fmt.Sprintf("%.*f ± %.*f %%", digits, 100*p, digits, 100**e)
+	}
+	digits := 1
+	if p > 0 && p < 0.001 {
+		digits = 1 - int(math.Floor(math.Log10(100*p)))
+	}
+	return fmt.Sprintf("%.*f %%", digits, 100*p)
+}
+
+// marginals are a line for each of several blanks, with its likeliest values.
+func marginals(r *infill.Result, width int) string {
+	if len(r.Marginals) < 2 {
+		return ""
+	}
+	const most = 5
+	var b strings.Builder
+	for blank, values := range r.Marginals {
+		line := fmt.Sprintf("blank %d:", blank+1)
+		for i, v := range values[:min(len(values), most)] {
+			line += map[bool]string{true: " ", false: ", "}[i == 0] + cli.OneLine(v.Text) + " " + probability(v.Probability, &v.StandardError, true)
+		}
+		if open := notFollowed(values); open >= 0.0005 {
+			line += fmt.Sprintf("; each may have up to %s more", probability(open, nil, false))
+		}
+		b.WriteString(cli.Wrap(line, width, "") + "\n")
+	}
+	return b.String() + "\n"
+}
+
+// notFollowed is what each value of a blank may have beside what it is known to have.
+func notFollowed(values []infill.Marginal) (open float64) {
+	for _, v := range values {
+		if v.AtMost != nil {
+			open = max(open, *v.AtMost-v.Probability)
+		}
+	}
+	return open
+}
+
+// searchFooter tells what a search has proven.
+func searchFooter(r *infill.Result) string {
+	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(r.Stats.ModelRows, "model row"), r.Stats.Seconds, withSeed(r.Seed))
+	n := "the likeliest"
+	if len(r.Fills) > 1 {
+		n = fmt.Sprintf("the %d likeliest", len(r.Fills))
+	}
+	switch {
+	case *r.LeftOutAtMost == 0:
+		return "all that the blanks may take; " + cost
+	case *r.Proven:
+		return n + ", proven: nothing that the blanks may take is more probable; " + cost
+	}
+	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s; %s", n, atMost(*r.LeftOutAtMost), cost)
+}
+
+// atMost writes a bound in percent, rounded up.
+func atMost(p float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(100*p))-1)
+	return strconv.FormatFloat(math.Ceil(100*p/unit)*unit, 'g', 2, 64) + " %"
+}
+
+// withSeed ends a line with the seed, where something was random.
+func withSeed(seed *uint64) string {
+	if seed == nil {
+		return ""
+	}
+	return fmt.Sprintf(", seed %d", *seed)
+}
+
+func seedOrNone(seed *uint64) string {
+	if seed == nil {
+		return ""
+	}
+	return strconv.FormatUint(*seed, 10)
+}
+
+// answerFooter tells how probabilities were found, and what they hold.
+func answerFooter(r *infill.Result) []string {
+	s := r.Stats
+	how := r.Method + ": "
+	switch r.Method {
+	case infill.MethodSearch:
+		return []string{searchFooter(r)}
+	case infill.MethodDraws:
+		return []string{fmt.Sprintf("%s from the model, %s different; %s, %.2f s%s", cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "fill"), cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))}
+	case "":
+		how = "no fill was looked at"
+		if s.DistinctFills > 0 {
+			how = fmt.Sprintf("the likeliest of %s that were looked at", cli.Counted(s.DistinctFills, "fill"))
+		}
+	case infill.MethodExact:
+		how += fmt.Sprintf("all %s of the candidates", cli.Counted(s.DistinctFills, "fill"))
+	case infill.MethodImportance:
+		how += fmt.Sprintf("%s of the chain rule, worth %.0f", cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
+	}
+	if s.PLLTemperature != nil {
+		how += fmt.Sprintf(", at the model's temperature %.3g", *s.PLLTemperature)
+	}
+	lines := []string{fmt.Sprintf("%s, %s, %.2f s%s", how, cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))}
+	if s.ListedProbability != nil {
+		held := "these hold " + probability(*s.ListedProbability, nil, false)
+		if s.CandidatesProbability != nil {
+			held += fmt.Sprintf(" of the candidates' probability, the candidates (%s) hold %s of all", cli.Joined(s.Candidates, "%d", ", "), probability(*s.CandidatesProbability, nil, false))
+		} else if s.Candidates != nil {
+			held += fmt.Sprintf(" of the probability of the candidates (%s)", cli.Joined(s.Candidates, "%d", ", "))
+		}
+		lines = append(lines, held)
+	}
+	if s.Lengths != nil {
+		lines = append(lines, fmt.Sprintf("%s, taken for equally likely; score: nats a word", cli.Counted(len(s.Lengths), "length")))
+	}
+	return lines
+}
+
+// footer tells how a result was made.
+func footer(r *infill.Result, verbose bool) []string {
+	s := r.Stats
+	var lines []string
+	if r.Unfinished {
+		lines = slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
+	}
+	if s.Sampler == infill.Auto {
+		return append(lines, answerFooter(r)...)
+	}
+	if r.Method == "" && r.Unfinished {
+		return append(lines, fmt.Sprintf("%s, %s × %s, %s, %.2f s%s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"), cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)))
+	}
+	how := fmt.Sprintf("%s, %s × %s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"))
+	switch s.Mode {
+	case infill.ModeBest:
+		how = "annealing with " + how
+	case infill.ModeDecode:
+		how = fmt.Sprintf("%s, %s × %s", s.Sampler, cli.Counted(s.Chains, "decoding"), cli.Counted(s.Steps, "round"))
+	}
+	if s.WarmUp.Steps > 0 {
+		how += fmt.Sprintf(" (%d warm-up)", s.WarmUp.Steps)
+	}
+	if s.StepSize != nil && verbose {
+		how += fmt.Sprintf(", step size %.3g", *s.StepSize)
+	}
+	if s.Ladder != nil {
+		how += ", temperatures " + cli.Joined(s.Ladder, "%g", ", ")
+		if s.SwapRates != nil {
+			how += " (swapped " + cli.Joined(s.SwapRates, "%.2f", ", ") + ")"
+		}
+	}
+	moves := []string{}
+	if s.AcceptanceRate != nil {
+		moves = append(moves, "acceptance "+cli.WithError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
+	}
+	if s.Steps > s.WarmUp.Steps && s.Mode != infill.ModeDecode {
+		moves = append(moves, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
+	}
+	noun := "draw"
+	if s.Law != "" {
+		noun = "state"
+	}
+	moves = append(moves, fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
+	lines = []string{how}
+	switch s.Mode {
+	case infill.ModeBest, infill.ModeDecode:
+		lines = append(lines, "the fills are finds, not draws: they follow no known law and have no frequencies")
+	}
+	if s.Lengths != nil {
+		lines = append(lines, fmt.Sprintf("%s, score: nats a word; log-likelihoods compare, and draws are counted, within a length", cli.Counted(len(s.Lengths), "length")))
+	}
+	if s.SplitRHat != nil && s.EffectiveDraws != nil {
+		moves = append(moves, fmt.Sprintf("split R-hat %.2f, %.0f effective draws of the log-likelihood", *s.SplitRHat, *s.EffectiveDraws))
+	}
+	if !verbose {
+		return append(lines, fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)))
+	}
+	return append(lines,
+		strings.Join(moves, ", "),
+		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s%s",
+			cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)),
+	)
+}

@@ -1,0 +1,151 @@
+// Command release builds what is published: a wheel and an archive for a platform, their
+// SHA-256 sums and a list of the modules inside.
+//
+//	go run ./cmd/release                                  # for this platform, into dist
+//	CC=aarch64-linux-gnu-gcc go run ./cmd/release -platform linux/arm64
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r := release{root: "."}
+	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH, "`OS/ARCH` to build for; another one needs CC, a compiler for it")
+	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.1.0; the newest of CHANGELOG.md when not given")
+	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
+	flag.Parse()
+	err := r.run(ctx)
+	if flag.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// release is one build.
+type release struct {
+	root, platform, version, out string
+	os, arch                     string
+}
+
+// A file goes into a wheel or an archive.
+type file struct {
+	name    string
+	content []byte
+	program bool // may be executed
+}
+
+var versionHeading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`)
+
+func (r *release) run(ctx context.Context) error {
+	var ok bool
+	if r.os, r.arch, ok = strings.Cut(r.platform, "/"); !ok || !slices.Contains([]string{"linux", "darwin", "windows"}, r.os) {
+		return fmt.Errorf("-platform %s: write linux, darwin or windows, and amd64 or arm64: linux/amd64", r.platform)
+	}
+	if r.version == "" {
+		changes, err := os.ReadFile(filepath.Join(r.root, "CHANGELOG.md"))
+		if err != nil {
+			return err
+		}
+		heading := versionHeading.FindSubmatch(changes)
+		if heading == nil {
+			return fmt.Errorf("CHANGELOG.md has no version: give -version")
+		}
+		r.version = string(heading[1])
+	}
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "infill-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, r.programName())
+	if err := r.build(ctx, path); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	program := file{r.programName(), content, true}
+	tag, err := r.wheelTag(path)
+	if err != nil {
+		return err
+	}
+	wheel, err := r.wheel(program, tag)
+	if err != nil {
+		return err
+	}
+	archive, err := r.archive(program)
+	if err != nil {
+		return err
+	}
+	info, err := buildinfo.Read(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	materials, err := r.materials(info)
+	if err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, made := range []file{wheel, archive, materials} {
+		if err := os.WriteFile(filepath.Join(r.out, made.name), made.content, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(made.content), made.name)
+		fmt.Println(filepath.Join(r.out, made.name))
+	}
+	return os.WriteFile(filepath.Join(r.out, r.baseName()+".sha256"), []byte(sums.String()), 0o644)
+}
+
+func (r *release) programName() string {
+	if r.os == "windows" {
+		return "infill.exe"
+	}
+	return "infill"
+}
+
+func (r *release) baseName() string { return fmt.Sprintf("infill-%s-%s-%s", r.version, r.os, r.arch) }
+
+// build builds the program. It holds no path and no time: two builds are the same bytes.
+func (r *release) build(ctx context.Context, path string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, os.Stderr, os.Stderr
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS="+r.os, "GOARCH="+r.arch)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go build for %s: %w", r.platform, err)
+	}
+	return nil
+}
+
+// commit is the commit that is built, as a suffix of the version; "" outside a checkout.
+func (r *release) commit(ctx context.Context) string {
+	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
+	cmd.Dir = r.root
+	name, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return "+" + strings.ReplaceAll(strings.TrimSpace(string(name)), "-", ".")
+}

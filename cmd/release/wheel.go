@@ -1,0 +1,150 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const metadata = `Metadata-Version: 2.4
+Name: infill
+Version: %s
+Summary: Fill the blanks of a text jointly, with a masked language model
+License-Expression: MIT AND Apache-2.0
+License-File: LICENSE
+License-File: NOTICE
+Requires-Python: >=3.9
+Requires-Dist: onnxruntime>=1.24.1
+Provides-Extra: pandas
+Requires-Dist: pandas; extra == "pandas"
+Description-Content-Type: text/markdown
+
+%s`
+
+// wheel makes the wheel: the Python package, the program among the scripts, and what
+// installers want to know of them.
+// https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+func (r *release) wheel(program file, tag string) (file, error) {
+	readme, err := os.ReadFile(filepath.Join(r.root, "python", "README.md"))
+	if err != nil {
+		return file{}, err
+	}
+	files, err := r.read("python", "infill", "*.py", "py.typed")
+	if err != nil {
+		return file{}, err
+	}
+	info := fmt.Sprintf("infill-%s.dist-info/", r.version)
+	licences, err := r.read(".", ".", "LICENSE", "NOTICE")
+	if err != nil {
+		return file{}, err
+	}
+	for _, licence := range licences {
+		licence.name = info + "licenses/" + licence.name
+		files = append(files, licence)
+	}
+	program.name = fmt.Sprintf("infill-%s.data/scripts/%s", r.version, program.name)
+	files = append(files, program,
+		file{info + "METADATA", fmt.Appendf(nil, metadata, r.version, readme), false},
+		file{info + "WHEEL", fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: infill cmd/release\nRoot-Is-Purelib: false\nTag: py3-none-%s\n", tag), false})
+	var record strings.Builder
+	for _, f := range files {
+		sum := sha256.Sum256(f.content)
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(f.content))
+	}
+	fmt.Fprintf(&record, "%sRECORD,,\n", info)
+	files = append(files, file{info + "RECORD", []byte(record.String()), false})
+	content, err := zipped(files)
+	return file{fmt.Sprintf("infill-%s-py3-none-%s.whl", r.version, tag), content, false}, err
+}
+
+// read reads the files of a folder that match patterns; their names begin below base.
+func (r *release) read(base, folder string, patterns ...string) ([]file, error) {
+	var files []file
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(filepath.Join(r.root, base, folder, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			name, err := filepath.Rel(filepath.Join(r.root, base), path)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file{filepath.ToSlash(name), content, false})
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no %s: run this in the repository's root", filepath.Join(r.root, base, folder), strings.Join(patterns, ", "))
+	}
+	return files, nil
+}
+
+// published is the time of every file in an archive: the bytes do not depend on the clock.
+var published = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func zipped(files []file) ([]byte, error) {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, f := range files {
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: published}
+		header.SetMode(f.mode())
+		w, err := z.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.content); err != nil {
+			return nil, err
+		}
+	}
+	err := z.Close()
+	return out.Bytes(), err
+}
+
+func (f file) mode() os.FileMode {
+	if f.program {
+		return 0o755
+	}
+	return 0o644
+}
+
+// wheelTag is the platform as installers name it: on Linux the newest version of glibc that
+// the program asks for.
+func (r *release) wheelTag(program string) (string, error) {
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
+	switch r.os {
+	case "windows":
+		return "win_" + r.arch, nil
+	case "darwin":
+		return map[string]string{"amd64": "macosx_11_0_x86_64", "arm64": "macosx_11_0_arm64"}[r.arch], nil
+	}
+	f, err := elf.Open(program)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	symbols, err := f.ImportedSymbols()
+	if err != nil {
+		return "", err
+	}
+	newest := [2]int{2, 17}
+	for _, s := range symbols {
+		var v [2]int
+		if n, _ := fmt.Sscanf(s.Version, "GLIBC_%d.%d", &v[0], &v[1]); n == 2 && slices.Compare(v[:], newest[:]) > 0 {
+			newest = v
+		}
+	}
+	return fmt.Sprintf("manylinux_%d_%d_%s", newest[0], newest[1], cmp.Or(machine, r.arch)), nil
+}

@@ -1,0 +1,13 @@
+"""Fill the blanks of a text jointly, with a masked language model.
+
+>>> from infill import Infill
+>>> m = Infill()
+>>> m.fill("he had [MASK] me", top=3)[0].text
+'he had loved me'
+"""
+
+from ._client import Infill, pipeline
+from ._process import InfillError
+from ._results import Fill, Pair, Result, Score, Table
+
+__all__ = ["Fill", "Infill", "InfillError", "Pair", "Result", "Score", "Table", "pipeline"]

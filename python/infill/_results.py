@@ -1,0 +1,135 @@
+"""What the program answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+
+@dataclasses.dataclass(frozen=True)
+class Fill:
+    """A text with its blanks filled."""
+
+    text: str
+    probability: float | None
+    """Of all blanks together; None where chains give none."""
+    log_likelihood: float
+    """In nats."""
+    fills: tuple[str, ...]
+    """What each blank holds."""
+    spans: tuple[tuple[int, int], ...]
+    """Where in the text, from and to: text[from:to] is the fill."""
+    token_ids: tuple[int, ...]
+
+
+class Table:
+    """A list of rows that notebooks show and pandas takes."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each row."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """Return a pandas.DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        if not rows:
+            return "<p>none</p>"
+        head = "".join(f"<th>{html.escape(str(name))}</th>" for name in rows[0])
+        body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _characters(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return what bytes of UTF-8 are in characters."""
+    data = text.encode()
+    return len(data[:start].decode()), len(data[:end].decode())
+
+
+def _cell(value: Any) -> str:
+    return html.escape(f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value))
+
+
+class Result(Table, Sequence[Fill]):
+    """The fills of a template, the likeliest first."""
+
+    def __init__(self, raw: dict[str, Any]):
+        self.raw = raw
+        """All that the program tells, see `infill help formats`."""
+        self.template: str = raw["template"]
+        self.proven: bool | None = raw.get("proven")
+        """Whether it is proven that no other fill is likelier; None for draws."""
+        self.left_out_at_most: float | None = raw.get("left_out_at_most")
+        """The most that any other fill can have."""
+        self.warnings: list[str] = raw.get("warnings", [])
+        self._fills = [
+            Fill(
+                f["text"],
+                f.get("probability"),
+                f["log_likelihood"],
+                tuple(f["fills"]),
+                tuple(_characters(f["text"], *span) for span in f["spans"]),
+                tuple(f["token_ids"]),
+            )
+            for f in raw["samples"]
+        ]
+
+    @overload
+    def __getitem__(self, index: int) -> Fill: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fill]: ...
+    def __getitem__(self, index: int | slice) -> Fill | list[Fill]:
+        return self._fills[index]
+
+    def __len__(self) -> int:
+        return len(self._fills)
+
+    def __iter__(self) -> Iterator[Fill]:
+        return iter(self._fills)
+
+    def __repr__(self) -> str:
+        return f"Result({self._fills!r})"
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {"text": f.text, "probability": f.probability, "log_likelihood": f.log_likelihood}
+            | {f"blank_{i}": fill for i, fill in enumerate(f.fills, 1)}
+            for f in self._fills
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """How likely a text is."""
+
+    text: str
+    log_likelihood: float
+    """The sum over tokens, in nats."""
+    pseudo_perplexity: float
+    """Lower is likelier, comparable across lengths."""
+    tokens: tuple[tuple[str, float], ...]
+    """Each token with its log-probability."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """Two texts, of which the first should be the likelier."""
+
+    first: Score
+    second: Score
+
+    @property
+    def difference(self) -> float:
+        """Log-likelihood of the first less that of the second, in nats."""
+        return self.first.log_likelihood - self.second.log_likelihood
+
+    @property
+    def right(self) -> bool:
+        """Whether the first is the likelier."""
+        return self.difference > 0

@@ -1,0 +1,152 @@
+"""Tests of the installed wheel: pytest in an environment that has it."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from infill import Infill, InfillError, pipeline
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def m():
+    with Infill() as made:
+        yield made
+
+
+def test_fill(m):
+    result = m.fill("He had [MASK] me — [MASK].", top=3, seed=1)
+    assert len(result) == 3 and result.proven and 0 < result.left_out_at_most < result[2].probability
+    assert [f.probability for f in result] == sorted((f.probability for f in result), reverse=True)
+    for fill in result:
+        assert tuple(fill.text[a:b] for a, b in fill.spans) == fill.fills
+    assert "<table>" in result._repr_html_() and result.rows()[0]["blank_2"] == result[0].fills[1]
+
+
+def test_list_of_templates(m):
+    templates = [f"{n} men [MASK] the house." for n in range(2, 302)]
+    results = m.fill(templates, top=1)
+    assert [r.template for r in results] == templates
+    assert results[7][0] == m.fill(templates[7], top=1)[0]
+
+
+def test_options(m):
+    assert {f.fills[0] for f in m.fill("a [MASK] house", slot={1: ["red", "green"]})} == {"red", "green"}
+    draws = m.fill("a [MASK] house", samples=5, seed=3)
+    assert draws.proven is None and draws.raw["method"] == "draws"
+    assert [f.text for f in draws] == [f.text for f in m.fill("a [MASK] house", samples=5, seed=3)]
+
+
+def test_errors(m):
+    with pytest.raises(InfillError, match="no blank"):
+        m.fill("no blank")
+    with pytest.raises(InfillError, match="item 1: .*no blank"):
+        m.fill(["a [MASK]", "no blank"])
+    with pytest.raises(InfillError, match="no such option"):
+        m.fill("a [MASK]", tpo=3)
+    with pytest.raises(InfillError, match="no-such-model"):
+        Infill("no-such-model").fill("a [MASK]")
+    with pytest.raises(InfillError, match="does not start"):
+        Infill(program=str(HERE / "none")).fill("a [MASK]")
+    with pytest.raises(ValueError, match="fill-mask"):
+        pipeline("text-generation")
+
+
+def test_score(m):
+    good, bad = m.score(["The keys are here.", "The keys is here."])
+    assert good.log_likelihood > bad.log_likelihood and good.pseudo_perplexity < bad.pseudo_perplexity
+    assert abs(sum(p for _, p in good.tokens) - good.log_likelihood) < 1e-6
+    (pair,) = m.score_pairs([("The keys are here.", "The keys is here.")])
+    assert pair.right and pair.difference == good.log_likelihood - bad.log_likelihood
+
+
+def test_augment(m):
+    rows = m.augment([{"text": "The big dog ran home.", "label": 1}, "We sat down."], variants=2, seed=1)
+    assert len(rows) == 4 and rows[0]["label"] == 1 and rows[0]["original"] == "The big dog ran home."
+    assert rows == m.augment([{"text": "The big dog ran home.", "label": 1}, "We sat down."], variants=2, seed=1)
+
+
+def test_pandas(m):
+    pandas = pytest.importorskip("pandas")
+    frame = m.fill("a [MASK] house", top=2).to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == ["text", "probability", "log_likelihood", "blank_1"]
+
+
+def test_threads(m):
+    answers = {}
+
+    def work(n):
+        answers[n] = m.fill(f"{n} men [MASK] it.", top=1)[0].text
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(answers[n].startswith(f"{n} men ") for n in range(16))
+
+
+def test_program_is_started_again():
+    with Infill() as m:
+        first = m.fill("a [MASK] house", top=1)[0]
+        os.kill(m._process._child.pid, signal.SIGKILL)
+        assert m.fill("a [MASK] house", top=1)[0] == first
+        m.close()
+        assert m.fill("a [MASK] house", top=1)[0] == first
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_fork(m):
+    first = m.fill("a [MASK] house", top=1)[0]
+    child = os.fork()
+    if child == 0:
+        same = m.fill("a [MASK] house", top=1)[0] == first
+        m.close()
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert m.fill("a [MASK] house", top=1)[0] == first
+
+
+def test_ends_with_the_interpreter():
+    code = "import infill; m = infill.Infill(); m.fill('a [MASK]'); print(m._process._child.pid)"
+    pid = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_command():
+    for command in (["infill"], [sys.executable, "-m", "infill"]):
+        done = subprocess.run([*command, "--format", "json", "a [MASK] house"], capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)[0]["proven"]
+
+
+def expected():
+    return json.loads((HERE / "fill_mask.json").read_text())
+
+
+@pytest.mark.parametrize("case", expected(), ids=lambda case: str(case["inputs"])[:30])
+def test_pipeline(m, case):
+    """The answers are those of transformers.pipeline, see fill_mask.py."""
+    compare(m.fill_mask(case["inputs"], **case["parameters"]), case["answer"])
+    compare(pipeline("fill-mask")(case["inputs"], **case["parameters"]), case["answer"])
+
+
+def compare(got, want):
+    if isinstance(want, list):
+        assert len(got) == len(want)
+        for g, w in zip(got, want):
+            compare(g, w)
+        return
+    assert got["token"] == want["token"] and got["token_str"] == want["token_str"]
+    assert abs(got["score"] - want["score"]) < 1e-4
+    # With several blanks the pipeline leaves the marks of begin and end in.
+    sequence = want["sequence"].removeprefix("[CLS] ").removesuffix(" [SEP]")
+    assert got["sequence"].lower().replace(" ", "") == sequence.lower().replace(" ", "")
