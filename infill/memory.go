@@ -1,11 +1,5 @@
 package infill
 
-import "errors"
-
-// ErrUnwanted, as the cause that a context ended for, says that nobody reads what was found by
-// then: [Filler.Fill] returns at once, without a result.
-var ErrUnwanted = errors.New("nobody waits for the result")
-
 // MaxBytes bounds, roughly, what Fill holds in memory beside the model, for as many model rows.
 func (p *Plan) MaxBytes(rows int) float64 {
 	o, vocabulary := &p.Options, p.filler.tokenizer.VocabularySize()

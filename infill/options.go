@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -384,6 +385,10 @@ func NewSeed() (uint64, error) {
 	}
 	return uint64(binary.LittleEndian.Uint32(b[:])), nil
 }
+
+// ErrUnwanted, as the cause that a context ended for, says that nobody reads what was found by
+// then: [Plan.Fill] returns at once, without a result.
+var ErrUnwanted = errors.New("nobody waits for the result")
 
 // OptionError is a value of Options that cannot be used.
 type OptionError struct {
