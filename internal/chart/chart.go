@@ -190,7 +190,7 @@ func Bars(title, label string, list []Bar) (*plot.Plot, error) {
 // least, and names whole ones alone.
 func Digits(a *plot.Axis, digits int) {
 	unit := math.Pow(10, -float64(digits))
-	if lack := 4*unit - (a.Max - a.Min); lack > 0 {
+	if lack := 4*unit - (a.Max - a.Min); lack > 0 && !math.IsInf(lack, 1) { // infinite: the axis has no values
 		below := lack / 2
 		if a.Min >= 0 {
 			below = min(below, a.Min) // what is never negative needs no room there
