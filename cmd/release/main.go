@@ -20,6 +20,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"infill/lm"
 )
 
 func main() {
@@ -28,6 +30,7 @@ func main() {
 	r := release{root: "."}
 	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH, "`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
+	flag.StringVar(&r.library, "library", "", "the onnxruntime `LIBRARY` for the archive; for this platform it is found, or fetched")
 	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.1.0; the newest of CHANGELOG.md when not given")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
@@ -44,7 +47,7 @@ func main() {
 // release is one build.
 type release struct {
 	root, platform, version, out string
-	compiler, os, arch           string
+	compiler, library, os, arch  string
 }
 
 // A file goes into a wheel or an archive.
@@ -96,6 +99,13 @@ func (r *release) run(ctx context.Context) error {
 	wheel, err := r.wheel(program, tag)
 	if err != nil {
 		return err
+	}
+	if r.library == "" && r.platform == runtime.GOOS+"/"+runtime.GOARCH {
+		found, err := lm.EnsureLibrary(ctx, "cpu", os.Stderr)
+		if err != nil {
+			return err
+		}
+		r.library = found.Path
 	}
 	archive, err := r.archive(program)
 	if err != nil {
