@@ -541,7 +541,7 @@ func calibrate(ctx context.Context, w io.Writer, model *language, o calibrateOpt
 	}
 	fmt.Fprintf(w, `# Which joint distribution is best
 
-Written by `+"`go run ./cmd/lab calibrate --corpus NAME=FILE … -o docs/calibration.md`"+`; do not edit. What the joints are is told in docs/probabilities.md. Model %s,
+Written by `+"`go run ./cmd/lab calibrate --corpus NAME=FILE … -o docs/measured/calibration.md`"+`; do not edit. What the joints are is told in docs/explanation/probabilities.md. Model %s,
 %d sentences of each of %s, held out from its training. In every sentence one to five words that are one token are masked, and two that stand side by side. A number is
 the mean over the sentences ± its standard error, in nats of all masked words together: the fewer, the better. Differences are taken sentence by sentence.
 
