@@ -2,7 +2,16 @@
 // SHA-256 sums and a list of the modules inside.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
-//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc
+//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc -library LIBRARY
+//	go run ./cmd/release -platform windows/amd64 -cc x86_64-w64-mingw32-gcc -library LIBRARY
+//
+// Debian has both compilers; LIBRARY is in the wheel of onnxruntime for the platform, below
+// onnxruntime/capi. macOS needs a Mac: run it there without flags.
+//
+// How the other platforms were tried on Debian 12: under qemu-aarch64 with -L to a folder that
+// has the libraries of arm64 as lib and the text of an arm64 machine as proc/cpuinfo, without
+// which onnxruntime's start fails; under wine 8 with a bcryptprimitives.dll that has
+// ProcessPrng, which Go needs and newer versions of wine have.
 package main
 
 import (
