@@ -3,6 +3,8 @@ package samplers
 import (
 	"fmt"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 // An adaptation tunes a kernel from what its steps show. It stands outside the
@@ -139,7 +141,7 @@ func (a *jumpAdaptation) begin(m mover, state *State) error {
 	k := m.(jumper)
 	a.step = 0
 	a.logZ = math.Log(k.jumpWeight(state))
-	if !finite(a.logZ) {
+	if !logmath.Finite(a.logZ) {
 		return nil // there is nowhere to jump to, or one place far above all others
 	}
 	return k.setLogTau(math.Log(jumps) - a.logZ)
@@ -152,7 +154,7 @@ func (a *jumpAdaptation) adapt(m mover, state *State, info *Info) error {
 	if a.step < follow || a.step%refresh == 0 {
 		a.logZ = math.Log(k.jumpWeight(state))
 	}
-	if !finite(a.logZ) {
+	if !logmath.Finite(a.logZ) {
 		return nil
 	}
 	n := math.Exp(k.logJump()+a.logZ) + jumps*(info.meanAcceptance()-aim)

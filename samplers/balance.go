@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"infill/internal/logmath"
 )
 
 // A Balance weighs a move of estimated energy difference Δ in a proposal by g(exp Δ)
@@ -74,7 +76,7 @@ func (b Balance) exponent() float64 {
 func (b Balance) logWeight(delta float64) float64 {
 	switch b.rule {
 	case ratioRule:
-		return -softplus(-delta)
+		return -logmath.Softplus(-delta)
 	case minRule:
 		return math.Min(delta, 0)
 	case maxRule:

@@ -28,6 +28,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type chainBlock struct {
@@ -125,7 +127,7 @@ func (k *chainBlock) transition(ctx context.Context, state *State, sources []sou
 	info.Cost = Cost{Energies: chains, Conditionals: conditionals}
 	for c, src := range sources {
 		ratio := math.Inf(-1)
-		if finite(k.energy[c]) {
+		if logmath.Finite(k.energy[c]) {
 			ratio = k.energy[c] - state.Energy[c] + k.logq[chains+c] - k.logq[c]
 		}
 		info.settle(c, state, k.energy[c], ratio, src)

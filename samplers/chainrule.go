@@ -25,6 +25,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"infill/internal/logmath"
 )
 
 // A ChainRule draws states from conditionals, slot by slot, with their log q.
@@ -160,8 +162,8 @@ func (r *ChainRule) walk(ctx context.Context, states []int, open []bool, logq []
 				rest := r.logp[(g-from)*slots*wide : (g-from+1)*slots*wide]
 				slot := r.next(r.mask[(g-from)*slots:(g-from+1)*slots], rest)
 				logp := rest[slot*wide : slot*wide+r.categories[slot]]
-				total := logSumExp(logp)
-				if !finite(total) {
+				total := logmath.LogSumExp(logp)
+				if !logmath.Finite(total) {
 					logq[row] = math.NaN()
 					clear(mine)
 					continue

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/logmath"
 )
 
 // EffectiveSampleSize estimates how many independent draws the draws of one
@@ -105,7 +107,7 @@ func shape(draws [][]float64) (chains, n int) {
 			return len(draws), 0
 		}
 		for _, v := range chain {
-			if !finite(v) {
+			if !logmath.Finite(v) {
 				return len(draws), 0
 			}
 		}

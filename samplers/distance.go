@@ -18,6 +18,8 @@ package samplers
 import (
 	"flag"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type distanceLangevin struct {
@@ -116,7 +118,7 @@ func (k *gibbsLangevin) propose(at place, to []int, src source) float64 {
 	j := src.index(len(to))
 	k.slot[at.chain] = j
 	total := at.totals()[j]
-	if src.chance(sigmoid(total)) {
+	if src.chance(logmath.Sigmoid(total)) {
 		to[j] = at.draw(j, src)
 	}
 	return k.logSlot(at, j, to[j])
@@ -129,7 +131,7 @@ func (k *gibbsLangevin) logReverse(at place, to []int) float64 {
 }
 
 func (k *gibbsLangevin) logSlot(at place, j, v int) float64 {
-	logq := -softplus(at.totals()[j])
+	logq := -logmath.Softplus(at.totals()[j])
 	if v != at.position[j] {
 		logq += at.logWeight(j, v)
 	}

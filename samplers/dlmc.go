@@ -32,6 +32,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type dlmc struct {
@@ -107,7 +109,7 @@ func (k *dlmc) setStepSize(stepSize float64) error {
 func (k *dlmc) logJump() float64 { return k.logTau }
 
 func (k *dlmc) setLogTau(logTau float64) error {
-	if !finite(logTau) {
+	if !logmath.Finite(logTau) {
 		return fmt.Errorf("log τ = %v: it must be finite", logTau)
 	}
 	k.logTau = logTau
@@ -138,7 +140,7 @@ func (k *dlmc) auxiliary(_, current int, gradient []float64) float64 {
 	if k.solver == langevin {
 		return 0
 	}
-	return gradient[current] - logSumExp(gradient)
+	return gradient[current] - logmath.LogSumExp(gradient)
 }
 
 func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64, first int, out []float64) {
@@ -180,7 +182,7 @@ func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64)
 			logStay = math.Max(math.Log(rest), logStay)
 		}
 	}
-	return logStay, logStay + softplus(leave-logStay)
+	return logStay, logStay + logmath.Softplus(leave-logStay)
 }
 
 func (k *dlmc) propose(at place, to []int, src source) float64 {
@@ -188,7 +190,7 @@ func (k *dlmc) propose(at place, to []int, src source) float64 {
 	for j, total := range at.totals() {
 		leave := total + outside
 		logStay, logAll := k.stay(at, j, leave)
-		if !src.chance(sigmoid(leave - logStay)) {
+		if !src.chance(logmath.Sigmoid(leave - logStay)) {
 			logq += logStay - logAll
 			continue
 		}

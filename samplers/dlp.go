@@ -26,6 +26,8 @@ package samplers
 import (
 	"flag"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type dlp struct {
@@ -93,8 +95,8 @@ func (k *dlp) propose(at place, to []int, src source) float64 {
 	logq := 0.0
 	for j, total := range at.totals() {
 		leave := total - k.penalty[j]
-		logq -= softplus(leave)
-		if !src.chance(sigmoid(leave)) {
+		logq -= logmath.Softplus(leave)
+		if !src.chance(logmath.Sigmoid(leave)) {
 			continue
 		}
 		to[j] = at.draw(j, src)
@@ -106,7 +108,7 @@ func (k *dlp) propose(at place, to []int, src source) float64 {
 func (k *dlp) logReverse(at place, to []int) float64 {
 	logq := 0.0
 	for j, total := range at.totals() {
-		logq -= softplus(total - k.penalty[j])
+		logq -= logmath.Softplus(total - k.penalty[j])
 		if to[j] != at.position[j] {
 			logq += at.logWeight(j, to[j]) - k.penalty[j]
 		}

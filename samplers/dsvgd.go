@@ -22,6 +22,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 type steinDescent struct {
@@ -71,7 +73,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	info.Cost = Cost{Energies: n, Gradients: n}
 	for c := range n {
 		lo, hi := c*slots, (c+1)*slots
-		if !finite(k.energy[c]) || slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !finite(z) }) {
+		if !logmath.Finite(k.energy[c]) || slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !logmath.Finite(z) }) {
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}

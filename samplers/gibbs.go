@@ -17,6 +17,8 @@ package samplers
 import (
 	"context"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 type gibbs struct {
@@ -61,8 +63,8 @@ func (k *gibbs) transition(ctx context.Context, state *State, sources []source, 
 	for c, src := range sources {
 		j, position := k.slots[c], state.Position(c)
 		logp := k.logp[c*wide : c*wide+k.categories[j]]
-		total := logSumExp(logp)
-		if !finite(total) {
+		total := logmath.LogSumExp(logp)
+		if !logmath.Finite(total) {
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}

@@ -17,6 +17,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type gwg struct{}
@@ -44,7 +46,7 @@ func (s *gwgSettings) mover(name string, target Target, shared *rand.Rand) (move
 
 func (gwg) propose(at place, to []int, src source) float64 {
 	totals := at.totals()
-	total := logSumExp(totals)
+	total := logmath.LogSumExp(totals)
 	if math.IsInf(total, -1) {
 		return 0 // nowhere to go
 	}
@@ -56,7 +58,7 @@ func (gwg) propose(at place, to []int, src source) float64 {
 func (gwg) logReverse(at place, to []int) float64 {
 	for j, v := range to {
 		if v != at.position[j] {
-			return at.logWeight(j, v) - logSumExp(at.totals())
+			return at.logWeight(j, v) - logmath.LogSumExp(at.totals())
 		}
 	}
 	return 0

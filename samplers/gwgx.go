@@ -19,6 +19,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type gwgX struct {
@@ -69,7 +71,7 @@ func (k *gwgX) propose(at place, to []int, src source) float64 {
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
 	clear(moved)
 	totals := at.totals()
-	total := logSumExp(totals)
+	total := logmath.LogSumExp(totals)
 	if math.IsInf(total, -1) {
 		return 0 // nowhere to go
 	}
@@ -92,7 +94,7 @@ func (k *gwgX) logReverse(at place, to []int) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
 	totals := at.totals()
-	total := logSumExp(totals)
+	total := logmath.LogSumExp(totals)
 	logq := 0.0
 	anywhere := false
 	for j, m := range moved {

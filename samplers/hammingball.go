@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type hammingBall struct {
@@ -162,14 +164,14 @@ func (k *hammingBall) evaluate(ctx context.Context, listed int) error {
 // choose draws from exp(energy).
 func (k *hammingBall) choose(energy []float64, src source) int {
 	for i, u := range energy {
-		if !finite(u) {
+		if !logmath.Finite(u) {
 			energy[i] = math.Inf(-1)
 		}
 	}
 	if len(k.weight) < len(energy) {
 		k.weight = make([]float64, len(energy))
 	}
-	return drawLog(src, energy, logSumExp(energy), k.weight)
+	return drawLog(src, energy, logmath.LogSumExp(energy), k.weight)
 }
 
 func hammingBallEntry() entry {

@@ -45,6 +45,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // Importance estimates the normaliser of exp(U), and with it probabilities of states,
@@ -140,13 +142,13 @@ func (m *Importance) Know(states []int, energy []float64) {
 	sums := []float64{m.logKnown}
 	for i, u := range energy {
 		state := states[i*m.slots : (i+1)*m.slots]
-		if key := string(m.keyOf(state)); finite(u) && !m.known[key] {
+		if key := string(m.keyOf(state)); logmath.Finite(u) && !m.known[key] {
 			m.known[key] = true
 			m.knownStates, m.knownEnergy = append(m.knownStates, state...), append(m.knownEnergy, u)
 			m.since, sums = append(m.since, len(m.energy)), append(sums, u)
 		}
 	}
-	m.logKnown = logSumExp(sums)
+	m.logKnown = logmath.LogSumExp(sums)
 }
 
 // Forget drops the draws that have been made, for an estimate from what is known and
@@ -234,14 +236,14 @@ func (m *Importance) draw(ctx context.Context, near *beside, states []int, strea
 		}
 	}
 	for i := range logq {
-		logq[i] = logSumExp(logqs[i*len(m.rules):(i+1)*len(m.rules)]) - math.Log(float64(len(m.rules)))
+		logq[i] = logmath.LogSumExp(logqs[i*len(m.rules):(i+1)*len(m.rules)]) - math.Log(float64(len(m.rules)))
 	}
 	return nil
 }
 
 // logWeight is log w, -Inf for a state that is forbidden.
 func logWeight(energy, logq float64) float64 {
-	if !finite(energy) {
+	if !logmath.Finite(energy) {
 		return math.Inf(-1)
 	}
 	return energy - logq
@@ -294,7 +296,7 @@ func (m *Importance) Normaliser() Normaliser {
 	}
 	if m.known == nil {
 		z.ParetoK = paretoK(m.logWeight)
-		sum := logSumExp(m.logWeight)
+		sum := logmath.LogSumExp(m.logWeight)
 		z.Log = sum - math.Log(float64(n))
 		squares := 0.0
 		for _, l := range m.logWeight {
@@ -314,17 +316,17 @@ func (m *Importance) Normaliser() Normaliser {
 			terms[i], weights[i] = b.logKnown, math.Inf(-1)
 			if !m.inside[i] {
 				weights[i] = m.logWeight[i]
-				terms[i] = logSumExp([]float64{b.logKnown, weights[i]})
+				terms[i] = logmath.LogSumExp([]float64{b.logKnown, weights[i]})
 				heaviest = max(heaviest, weights[i])
 			}
 		}
 		last = b.to
 	}
 	// Their tail, and not that of the terms, in which what is known would hide it.
-	if z.ParetoK = math.Inf(-1); finite(heaviest) {
+	if z.ParetoK = math.Inf(-1); logmath.Finite(heaviest) {
 		z.ParetoK = paretoK(weights)
 	}
-	z.Log = logSumExp(terms) - math.Log(float64(n))
+	z.Log = logmath.LogSumExp(terms) - math.Log(float64(n))
 	variance := 0.0
 	last = 0
 	for _, b := range m.batches {
@@ -347,7 +349,7 @@ func (m *Importance) Normaliser() Normaliser {
 	// A draw more might have been of what is not known: as heavy as the heaviest of
 	// those that were, or as all.
 	more := 1.0
-	if finite(heaviest) {
+	if logmath.Finite(heaviest) {
 		more = math.Exp(heaviest - z.Log)
 		for _, l := range weights {
 			w := math.Exp(l - z.Log)
@@ -480,7 +482,7 @@ func paretoShape(x []float64) float64 {
 		k := shape(theta[j])
 		likelihood[j] = float64(n) * (math.Log(-theta[j]/k) - k - 1)
 	}
-	total, b := logSumExp(likelihood), 0.0
+	total, b := logmath.LogSumExp(likelihood), 0.0
 	for j, l := range likelihood {
 		b += math.Exp(l-total) * theta[j]
 	}
@@ -561,7 +563,7 @@ func (k *resampler) transition(ctx context.Context, state *State, sources []sour
 		k.weight[k.draws] = state.Energy[c] - k.logq[drawn+c]
 		at, energy := drawn+c, state.Energy[c]
 		// A state that q does not reach weighs more than all that it does.
-		if total := logSumExp(k.weight); finite(total) {
+		if total := logmath.LogSumExp(k.weight); logmath.Finite(total) {
 			if i := drawLog(src, k.weight, total, k.scratch); i < k.draws {
 				at, energy = c*k.draws+i, k.energy[c*k.draws+i]
 			}

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"infill/samplers/targets"
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
 // foreignTable has conditionals that are not those of exp(U).
@@ -449,7 +450,7 @@ func (c copying) LogMaskedConditionals(_ context.Context, states []int, open []b
 			if other := 1 - j; open[3*i+j] && j < 2 && !open[3*i+other] && !open[3*i+2] && states[3*i+other] == 7 {
 				row[7] = 6
 			}
-			total := logSumExp(row)
+			total := logmath.LogSumExp(row)
 			for v := range row {
 				row[v] -= total
 			}
@@ -532,7 +533,7 @@ func TestImportanceWithoutError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, i := range forbids.Distinct() {
-		if state := forbids.State(i); state[2] == 1 || !finite(forbids.LogWeight(i)) {
+		if state := forbids.State(i); state[2] == 1 || !logmath.Finite(forbids.LogWeight(i)) {
 			t.Errorf("%v weighs %v", state, forbids.LogWeight(i))
 		}
 	}
@@ -607,7 +608,7 @@ func (l light) LogMaskedConditionals(_ context.Context, _ []int, _ []bool, logp 
 		logp[i] = -float64(i % 8)
 	}
 	for at := 0; at < len(logp); at += 8 {
-		total := logSumExp(logp[at : at+8])
+		total := logmath.LogSumExp(logp[at : at+8])
 		for v := range 8 {
 			logp[at+v] -= total
 		}

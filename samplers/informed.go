@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // informed is the engine of every kernel that proposes from a gradient and,
@@ -245,7 +247,7 @@ func (k *informed) forward(chain int) {
 
 func (k *informed) decide(chain int) {
 	from, to := k.present(chain), k.proposed(chain)
-	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && finite(k.energy[chain])
+	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && logmath.Finite(k.energy[chain])
 
 	ratio := math.Inf(-1)
 	switch {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // A Kernel is the transition of one sampler over a batch of chains; [New] makes
@@ -270,7 +272,7 @@ func evaluate(ctx context.Context, target Target, s *State) error {
 // checkStart refuses starts that are forbidden or not evaluable.
 func checkStart(energy []float64) error {
 	for c, u := range energy {
-		if !finite(u) {
+		if !logmath.Finite(u) {
 			return fmt.Errorf("chain %d starts at energy %v: start it where the energy is finite", c, u)
 		}
 	}

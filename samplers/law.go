@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // Open, in a state, marks a slot that is not filled.
@@ -90,5 +92,5 @@ func checkLaws(laws []Law) error {
 
 // logMean is the logarithm of the mean of exp of the numbers, -Inf among them.
 func logMean(x []float64) float64 {
-	return logSumExp(x) - math.Log(float64(len(x)))
+	return logmath.LogSumExp(x) - math.Log(float64(len(x)))
 }

@@ -16,6 +16,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type lbSettings struct{ balance Balance }
@@ -97,7 +99,7 @@ func (d *differences) flush(ctx context.Context, gradient []float64) error {
 		return err
 	}
 	for i, u := range d.energy {
-		if !finite(u) {
+		if !logmath.Finite(u) {
 			u = math.Inf(-1)
 		}
 		gradient[d.entry[i]] = u

@@ -16,6 +16,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // MaskPredictOptions set a decoding. Zero fields take the defaults.
@@ -95,7 +97,7 @@ func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o Mas
 
 // predict takes the most probable category, or draws one.
 func predict(logp, weight []float64, temperature float64, src source) (int, error) {
-	if !finite(logSumExp(logp)) {
+	if !logmath.Finite(logmath.LogSumExp(logp)) {
 		return 0, errors.New("the conditional is not a distribution")
 	}
 	if temperature == 0 {

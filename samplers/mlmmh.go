@@ -20,6 +20,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type mlmMetropolis struct {
@@ -86,7 +88,7 @@ func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []
 	info.Cost = Cost{Energies: chains, Conditionals: chains}
 	for c, src := range sources {
 		ratio := math.Inf(-1)
-		if finite(k.energy[c]) {
+		if logmath.Finite(k.energy[c]) {
 			ratio = k.energy[c] - state.Energy[c] + k.ratio[c]
 		}
 		info.settle(c, state, k.energy[c], ratio, src)
@@ -99,8 +101,8 @@ func (k *mlmMetropolis) propose(chain int, position, to []int, src source) float
 	logRatio := 0.0
 	for _, j := range k.slots[chain*k.block : (chain+1)*k.block] {
 		logp := k.row(chain, j)
-		total := logSumExp(logp)
-		if !finite(total) {
+		total := logmath.LogSumExp(logp)
+		if !logmath.Finite(total) {
 			copy(to, position)
 			return math.Inf(-1)
 		}

@@ -1,6 +1,10 @@
 package samplers
 
-import "math"
+import (
+	"math"
+
+	"infill/internal/logmath"
+)
 
 // blockSize is the number of categories whose weights are summed apart, so
 // that a draw reads one block instead of a whole row.
@@ -88,12 +92,12 @@ func (n *neighbourhood) measure(chain int, score scorer, position []int, gradien
 			if i := current - first; i >= 0 && i < length {
 				out[i] = math.Inf(-1)
 			}
-			logBlock[b] = logSumExp(out)
+			logBlock[b] = logmath.LogSumExp(out)
 		}
-		totals[slot] = logSumExp(logBlock)
+		totals[slot] = logmath.LogSumExp(logBlock)
 		// An infinite gradient at the current category would make every other
 		// look forbidden and so pass for a dead end.
-		usable = usable && totals[slot] < math.Inf(1) && finite(row[current])
+		usable = usable && totals[slot] < math.Inf(1) && logmath.Finite(row[current])
 	}
 	return usable
 }

@@ -16,7 +16,11 @@
 
 package samplers
 
-import "math"
+import (
+	"math"
+
+	"infill/internal/logmath"
+)
 
 type pathAuxiliary struct {
 	*informed
@@ -55,7 +59,7 @@ func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 	path := k.pathOf(at.chain)
 	logq := 0.0
 	for r := range path {
-		total := logSumExp(left)
+		total := logmath.LogSumExp(left)
 		if math.IsInf(total, -1) {
 			// Nothing is left that can move.
 			path[r] = -1
@@ -80,10 +84,10 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 			dry = true
 			continue
 		}
-		logq += at.logWeight(j, to[j]) - logSumExp(left)
+		logq += at.logWeight(j, to[j]) - logmath.LogSumExp(left)
 		left[j] = math.Inf(-1)
 	}
-	if dry && !math.IsInf(logSumExp(left), -1) {
+	if dry && !math.IsInf(logmath.LogSumExp(left), -1) {
 		// The path ended early for want of slots; the way back would not.
 		return math.Inf(-1)
 	}

@@ -13,6 +13,8 @@ package samplers
 import (
 	"context"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 type latentGibbs struct {
@@ -46,13 +48,13 @@ func (k *latentGibbs) transition(_ context.Context, state *State, sources []sour
 	logits := k.logits[:len(k.latents)]
 	k.target.LatentLogits(state.Positions, logits)
 	for i, l := range logits {
-		k.latents[i] = sources[i/latents].chance(sigmoid(l))
+		k.latents[i] = sources[i/latents].chance(logmath.Sigmoid(l))
 	}
 	logits = k.logits[:len(state.Positions)]
 	k.target.SlotLogits(k.latents, logits)
 	for i, l := range logits {
 		info.Proposal[i] = 0
-		if sources[i/slots].chance(sigmoid(l)) {
+		if sources[i/slots].chance(logmath.Sigmoid(l)) {
 			info.Proposal[i] = 1
 		}
 	}

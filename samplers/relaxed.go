@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // relaxation is what the continuous relaxations share. Slots are signs of real
@@ -114,7 +116,7 @@ func (r *relaxation) start(ctx context.Context, state *State) error {
 		return err
 	}
 	for i, g := range known.score {
-		if !finite(g) {
+		if !logmath.Finite(g) {
 			return fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", i/state.Slots())
 		}
 	}
@@ -133,7 +135,7 @@ func (r *relaxation) known(s *State) *relaxed {
 // surrogate writes ∇ log s(z) to score.
 func (r *relaxation) surrogate(ctx context.Context, z, score []float64) error {
 	for i, v := range z {
-		r.soft[i] = sigmoid(v / r.smoothing)
+		r.soft[i] = logmath.Sigmoid(v / r.smoothing)
 	}
 	if err := r.target.RelaxedEnergyGradient(ctx, r.soft, r.discard, score); err != nil {
 		return err
@@ -174,7 +176,7 @@ func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
 	lo, hi := chain*slots, (chain+1)*slots
-	if !finite(r.energy[chain]) || slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !finite(g) }) {
+	if !logmath.Finite(r.energy[chain]) || slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !logmath.Finite(g) }) {
 		ratio = math.Inf(-1)
 	}
 	info.settle(chain, state, r.energy[chain], ratio, src)

@@ -29,6 +29,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 const (
@@ -246,7 +248,7 @@ func (s *Search) most() float64 {
 	for _, l := range s.laws {
 		s.numbers = append(s.numbers, l.LogWeight)
 	}
-	return logSumExp(s.numbers)
+	return logmath.LogSumExp(s.numbers)
 }
 
 // restart follows all beginnings anew, for those that were given up for fewer states may
@@ -323,13 +325,13 @@ func (s *Search) rate(l *leaf) {
 	}
 	weight := s.laws[l.law].LogWeight
 	of := math.Log(float64(len(trees)))
-	l.lower = weight + logSumExp(s.numbers) - of
+	l.lower = weight + logmath.LogSumExp(s.numbers) - of
 	for o, t := range trees {
 		if math.IsNaN(l.product[o]) {
 			s.numbers = append(s.numbers, min(l.at[o].mass, t.ceiling(l.state, true)))
 		}
 	}
-	l.upper = weight + logSumExp(s.numbers) - of
+	l.upper = weight + logmath.LogSumExp(s.numbers) - of
 }
 
 // walk follows a leaf's beginnings in one order as far as they are known.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 // Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and
@@ -155,7 +157,7 @@ func (t *tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energ
 // coolConditional raises one normalised conditional to the power 1/T.
 func (t *tempered) coolConditional(logp []float64) {
 	t.cool(logp)
-	total := logSumExp(logp)
+	total := logmath.LogSumExp(logp)
 	for v := range logp {
 		logp[v] -= total
 	}

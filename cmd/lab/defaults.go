@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/lm"
@@ -57,16 +58,20 @@ func settings() []setting {
 	}
 }
 
+func newDefaults() *cobra.Command {
+	seeds := 3
+	return measuring{use: "defaults", short: "Write what the defaults of samplers on text were chosen by",
+		register: func(f *flag.FlagSet) { seedsVar(f, &seeds) },
+		measure:  func(ctx context.Context, s *sheet) error { return writeDefaults(ctx, s, seeds) },
+	}.newCmd()
+}
+
 // writeDefaults measures every setting on every template.
-func writeDefaults(ctx context.Context, w io.Writer, seeds int) error {
+func writeDefaults(ctx context.Context, w *sheet, seeds int) error {
 	const chains, steps, warmUp = 16, 60, 20 // the warm-up is one of the steps
-	model, err := openLanguage(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer model.Close()
+	model := w.models[0]
 	d := model.Description()
-	fmt.Fprintf(w, `# How the defaults were chosen
+	w.printf(`# How the defaults were chosen
 
 Written by `+"`go run ./cmd/lab defaults -o docs/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
 
@@ -81,10 +86,9 @@ slots, the more rows are shared.
 - **distinct**: different fills among the %d final states. High diversity with a low mean U is junk.
 - Gibbs and DULA do not target exp U: their ESS says how fast they move, not towards what.
 
-| sampler | β | α | candidates | gradient | ESS per row | relative | ESS per second | mean U | best U | distinct | acceptance | slots changed per step | rows | seconds |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads,
 		len(templates), seeds, chains, steps, warmUp, len(templates)*seeds, chains)
+	w.table("sampler", "β", "α", "candidates", "gradient", "ESS per row", "relative", "ESS per second", "mean U", "best U", "distinct", "acceptance", "slots changed per step", "rows", "seconds")
 	var baseline []figures
 	for _, s := range settings() {
 		spec, err := samplers.Parse(s.sampler)
@@ -131,7 +135,7 @@ func measure(ctx context.Context, model *language, text string, s setting, t tri
 	return f, err
 }
 
-func writeSetting(w io.Writer, s setting, spec samplers.Spec, all, baseline []figures) {
+func writeSetting(w *sheet, s setting, spec samplers.Spec, all, baseline []figures) {
 	cell := func(format string, get func(figures) float64) string {
 		values := make([]float64, len(all))
 		for i, f := range all {
@@ -164,7 +168,7 @@ func writeSetting(w io.Writer, s setting, spec samplers.Spec, all, baseline []fi
 	if !d.Exact {
 		acceptance = "–"
 	}
-	fmt.Fprintf(w, "| %s |\n", strings.Join([]string{
+	w.row(
 		spec.Name, balance, stepSize, fmt.Sprint(s.candidates), string(s.gradient),
 		geometric("%.3f", func(i int) float64 { return all[i].effective / all[i].rows }),
 		geometric("%.2f", func(i int) float64 {
@@ -178,5 +182,5 @@ func writeSetting(w io.Writer, s setting, spec samplers.Spec, all, baseline []fi
 		cell("%.2f", func(f figures) float64 { return f.changed }),
 		cell("%.0f", func(f figures) float64 { return f.rows }),
 		cell("%.1f", func(f figures) float64 { return f.seconds }),
-	}, " | "))
+	)
 }

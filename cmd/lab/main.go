@@ -17,7 +17,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -31,7 +30,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2/maybe"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -115,8 +113,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
 	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
-		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
-		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
+		newDefaults(), newSamplers())
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
 		e := newExperiment(out, messages)
@@ -271,20 +268,6 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 	return err
 }
 
-// newTable makes the command of a table of the documentation.
-func newTable(name, short string, write func(ctx context.Context, w io.Writer, seeds int) error) *cobra.Command {
-	seeds, path := 3, ""
-	cmd := &cobra.Command{Use: name, Short: short, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error {
-		if seeds < 1 {
-			return &usageError{fmt.Errorf("--seeds: %d is not a whole number of 1 or more", seeds)}
-		}
-		return written(cmd, path, func(out io.Writer) error { return write(cmd.Context(), out, seeds) })
-	}}
-	cmd.Flags().IntVar(&seeds, "seeds", seeds, "runs of every cell")
-	cmd.Flags().StringVarP(&path, "out", "o", "", "`FILE` to write; standard output when not given")
-	return cmd
-}
-
 func noArguments(cmd *cobra.Command, args []string) error {
 	err := cobra.NoArgs(cmd, args)
 	if err == nil {
@@ -308,18 +291,4 @@ func flagError(_ *cobra.Command, err error) error {
 		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
 	}
 	return &usageError{err}
-}
-
-// written writes what write has written, when all of it is there: to the file at path, or to
-// standard output where there is no path.
-func written(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	if path != "" {
-		return maybe.WriteFile(path, b.Bytes(), 0o644)
-	}
-	_, err := b.WriteTo(cmd.OutOrStdout())
-	return err
 }

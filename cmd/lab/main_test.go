@@ -108,7 +108,7 @@ func TestBadInput(t *testing.T) {
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
 		"arm ising --fits 0":                 `lab: --fits: "0" is not a whole number from 1`,
-		"samplers --seeds 0":                 "lab: --seeds: 0 is not a whole number of 1 or more",
+		"samplers --seeds 0":                 `lab: --seeds: "0" is not a whole number from 1 to`,
 	} {
 		out, messages, code := runLab(t.Context(), line)
 		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 || out != "" {

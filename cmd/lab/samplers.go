@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"math/rand/v2"
 
+	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/lm"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // place is a target that samplers are measured on.
@@ -55,14 +56,18 @@ func textTarget(ctx context.Context, model *language, text string, candidates in
 	return b.target(lm.TargetOptions{Gradient: lm.Local, Distances: true})
 }
 
-func writeSamplers(ctx context.Context, w io.Writer, seeds int) error {
-	model, err := openLanguage(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer model.Close()
+func newSamplers() *cobra.Command {
+	seeds := 3
+	return measuring{use: "samplers", short: "Write every sampler's target, cost, exactness and effective draws per second",
+		register: func(f *flag.FlagSet) { seedsVar(f, &seeds) },
+		measure:  func(ctx context.Context, s *sheet) error { return writeSamplers(ctx, s, seeds) },
+	}.newCmd()
+}
+
+func writeSamplers(ctx context.Context, w *sheet, seeds int) error {
+	model := w.models[0]
 	d := model.Description()
-	fmt.Fprintf(w, `# Samplers
+	w.printf(`# Samplers
 
 Written by `+"`go run ./cmd/lab samplers -o docs/samplers.md`"+`; do not edit. onnxruntime %s, %s with %d threads, model %s (%s).
 
@@ -76,15 +81,15 @@ candidates each on the built-in model. Rows are masked rows that really ran, per
 sampler does not suit the target (binary only, say). Settings are the samplers' defaults, which are the papers'; on the text dmala and dula take those of the command
 (β = 1, α from 5). Seconds depend on the machine; on the small targets they measure the sampler's own arithmetic.
 
-| sampler | paper | draws from | exact | cost of a step and chain | Ising 5 × 5 | table 8³ | text | rows |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, d.Runtime, d.Device, d.Threads, d.Name, d.SHA256[:12], seeds, stepsSmall, stepsText)
+	w.table("sampler", "paper", "draws from", "exact", "cost of a step and chain", "Ising 5 × 5", "table 8³", "text", "rows")
 	for _, name := range samplers.Names() {
 		d := samplers.Describe(name)
-		exact, rows, cells := "yes", "–", ""
+		exact, rows := "yes", "–"
 		if !d.Exact {
 			exact = "no"
 		}
+		cells := []string{fmt.Sprintf("`%s`: %s", d.Name, d.Title), d.Paper, d.Target, exact, d.Cost}
 		// Every sampler meets fresh targets: nothing is remembered for it.
 		fresh, err := places(ctx, model)
 		if err != nil {
@@ -97,9 +102,9 @@ sampler does not suit the target (binary only, say). Settings are the samplers' 
 					return fmt.Errorf("%s on %s: %w", name, p.name, err)
 				}
 			}
-			cells += " " + cell + " |"
+			cells = append(cells, cell)
 		}
-		fmt.Fprintf(w, "| `%s`: %s | %s | %s | %s | %s |%s %s |\n", d.Name, d.Title, d.Paper, d.Target, exact, d.Cost, cells, rows)
+		w.row(append(cells, rows)...)
 		log.Print(name)
 	}
 	return writeVariation(ctx, w, model)
@@ -135,7 +140,7 @@ const (
 	variationSide = 40
 )
 
-func writeVariation(ctx context.Context, w io.Writer, model *language) error {
+func writeVariation(ctx context.Context, w *sheet, model *language) error {
 	target, err := textTarget(ctx, model, variationText, variationSide)
 	if err != nil {
 		return err
@@ -144,23 +149,22 @@ func writeVariation(ctx context.Context, w io.Writer, model *language) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, `
+	w.printf(`
 ## Draws against the enumerated law
 
 Total variation between the draws and exp(U) on the built-in model, "%s", %d candidates a slot, all %d fills enumerated; 50 chains from uniform
 starts, 200 steps before the first draw. The last line is what independent draws show on average. Gibbs and DULA do not target exp U and stay away from it.
 
-| sampler | 1,000 draws | 10,000 | 100,000 |
-| --- | --- | --- | --- |
 `, variationText, variationSide, e.Len())
+	w.table("sampler", "1,000 draws", "10,000", "100,000")
 	for _, name := range samplers.NamesFor(target) {
 		marks, err := variations(ctx, target, name, e)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		fmt.Fprintf(w, "| `%s` | %.3f | %.3f | %.3f |\n", name, marks[0], marks[1], marks[2])
+		w.row(append([]string{"`" + name + "`"}, marks...)...)
 	}
-	fmt.Fprint(w, "| independent |")
+	cells := []string{"independent"}
 	for _, n := range []float64{1e3, 1e4, 1e5} {
 		// Each frequency is off by √(p(1−p)/n), of which a normal deviate is
 		// √(2/π) on average.
@@ -168,14 +172,14 @@ starts, 200 steps before the first draw. The last line is what independent draws
 		for _, p := range e.Probability {
 			sum += math.Sqrt(2/math.Pi*p*(1-p)/n) / 2
 		}
-		fmt.Fprintf(w, " %.3f |", sum)
+		cells = append(cells, fmt.Sprintf("%.3f", sum))
 	}
-	fmt.Fprintln(w)
+	w.row(cells...)
 	return nil
 }
 
 // variations is the total variation after 1,000, 10,000 and 100,000 draws.
-func variations(ctx context.Context, target samplers.Target, name string, e *targets.Enumeration) (marks []float64, err error) {
+func variations(ctx context.Context, target samplers.Target, name string, e *targets.Enumeration) (marks []string, err error) {
 	const chains, warmUp, steps = 50, 200, 2000
 	kernel, err := samplers.New(name, target)
 	if err != nil {
@@ -196,7 +200,7 @@ func variations(ctx context.Context, target samplers.Target, name string, e *tar
 			for i, p := range e.Probability {
 				distance += math.Abs(counts[i]/float64(step*chains)-p) / 2
 			}
-			marks = append(marks, distance)
+			marks = append(marks, fmt.Sprintf("%.3f", distance))
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -153,7 +154,7 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 		for v, l := range a.base[j] {
 			row[v] = (1-a.beta)*l + a.beta*row[v]
 		}
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }

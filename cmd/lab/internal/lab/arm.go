@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strconv"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // ARMOptions set fits of independent slots by ARM.
@@ -25,9 +26,9 @@ type ARMOptions struct {
 // Flags are the options as flags, with their defaults.
 func (o *ARMOptions) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
-	wholeVar(f, &o.Fits, "fits", 1, 1<<20, "fits, each with random numbers of its own")
-	wholeVar(f, &o.Steps, "steps", 1, 1<<20, "steps of each fit")
-	wholeVar(f, &o.Samples, "samples", 1, 1<<20, "pairs of states that a step evaluates")
+	WholeVar(f, &o.Fits, "fits", 1, 1<<20, "fits, each with random numbers of its own")
+	WholeVar(f, &o.Steps, "steps", 1, 1<<20, "steps of each fit")
+	WholeVar(f, &o.Samples, "samples", 1, 1<<20, "pairs of states that a step evaluates")
 	numberVar(f, &o.Rate, "rate", " above 0", "of the gradient ascent")
 	return f
 }
@@ -137,7 +138,7 @@ func (o *ARMOptions) fit(ctx context.Context, target samplers.Target, label stri
 	}
 	squares, best := 0.0, slices.Max(e.Energy)
 	for j, l := range law.Logits {
-		d := sigmoid(l) - e.Mean(func(state []int) float64 { return float64(state[j]) })
+		d := logmath.Sigmoid(l) - e.Mean(func(state []int) float64 { return float64(state[j]) })
 		squares += d * d / float64(len(law.Logits))
 	}
 	squares = math.Sqrt(squares)

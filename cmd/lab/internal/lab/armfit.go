@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -69,8 +70,8 @@ func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Ra
 		for j, phi := range logits {
 			u := stream.Float64()
 			a.uniforms[s*a.slots+j] = u
-			right[j] = bit(sigmoid(-phi) < u)
-			left[j] = bit(u < sigmoid(phi))
+			right[j] = bit(logmath.Sigmoid(-phi) < u)
+			left[j] = bit(u < logmath.Sigmoid(phi))
 		}
 	}
 	if err := a.target.Energy(ctx, a.states, a.energy); err != nil {
@@ -79,7 +80,7 @@ func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Ra
 	clear(gradient)
 	for s := range n {
 		right, left := a.energy[2*s], a.energy[2*s+1]
-		if !finite(right) || !finite(left) {
+		if !logmath.Finite(right) || !logmath.Finite(left) {
 			return 0, fmt.Errorf("arm: states of energy %v and %v have no finite expectation", right, left)
 		}
 		energy += (right + left) / float64(2*n)
@@ -136,8 +137,8 @@ func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.
 		rate := o.Rate / math.Sqrt(1+float64(step)/20)
 		for j, phi := range f.Logits {
 			if !o.NoEntropy {
-				p := sigmoid(phi)
-				bound += phi*(1-p) + softplus(-phi)
+				p := logmath.Sigmoid(phi)
+				bound += phi*(1-p) + logmath.Softplus(-phi)
 				gradient[j] -= phi * p * (1 - p)
 			}
 			f.Logits[j] += rate * gradient[j]

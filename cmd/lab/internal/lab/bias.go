@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // biasPoint is the bias of DULA at one setting, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|

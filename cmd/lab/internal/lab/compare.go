@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -72,9 +73,9 @@ type Progress struct {
 func (o *Options) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
 	f.Var((*specs)(&o.Samplers), "samplers", "samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
-	wholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
-	wholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
-	wholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
+	WholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
+	WholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
+	WholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
 	numberVar(f, &o.Discard, "discard", " of 0 or more", "first part of the steps that the effective sample size leaves out")
 	choiceVar(f, &o.Initial, "initial", initials(), "where chains start, each slot uniformly or by the target without interactions")
 	return f
@@ -367,7 +368,7 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 	if o.WarmUp > 0 {
 		r.WarmUp = &warmUpResult{o.WarmUp, run.Tuned, total(warm)}
 	}
-	if finite(run.StepSize) {
+	if logmath.Finite(run.StepSize) {
 		r.StepSize = &run.StepSize
 	}
 	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())

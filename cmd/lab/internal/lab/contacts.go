@@ -15,8 +15,9 @@ import (
 	"strconv"
 	"strings"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // protein is the Potts model of a protein family with its contacts, the pairs of
@@ -70,7 +71,7 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 			}
 		}
 	}
-	copy(p.field, normals(r, len(p.field), 0.25))
+	copy(p.field, targets.Normals(r, len(p.field), 0.25))
 	return p
 }
 
@@ -114,7 +115,7 @@ func readModel(r io.Reader) (*protein, error) {
 				states = max(states, n)
 			}
 		}
-		if e.value, err = strconv.ParseFloat(row[len(row)-1], 64); err != nil || !finite(e.value) {
+		if e.value, err = strconv.ParseFloat(row[len(row)-1], 64); err != nil || !logmath.Finite(e.value) {
 			return nil, fmt.Errorf("line %d: %q is not a finite number", line, row[len(row)-1])
 		}
 		if len(e.at) == 4 && e.at[0] == e.at[2] {
@@ -158,7 +159,7 @@ func defaultContacts() contactsOptions {
 
 func (o *contactsOptions) register(f *flag.FlagSet) {
 	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice that a made-up protein is folded on")
-	wholeVar(f, &o.states, "states", 2, maxStates, "states of each of its sites")
+	WholeVar(f, &o.states, "states", 2, maxStates, "states of each of its sites")
 	numberVar(f, &o.strength, "strength", " of 0 or more", "standard deviation of the couplings of its contacts")
 	f.StringVar(&o.model, "model", "", "a `FILE` of h and J instead: lines h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the made-up protein")

@@ -17,6 +17,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/logmath"
 )
 
 // The data that the laboratory carries; data/README.md has sources and licences.
@@ -80,7 +82,7 @@ func parseRegression(r io.Reader) (*regression, error) {
 		}
 		for i, word := range row {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			if err != nil || !finite(x) {
+			if err != nil || !logmath.Finite(x) {
 				line, _ := table.FieldPos(i)
 				return nil, fmt.Errorf("line %d, column %s: %q is not a finite number", line, header[i], word)
 			}

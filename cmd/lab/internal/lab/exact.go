@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // torus is a lattice whose sites all have the same categories, with an energy

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -107,7 +108,7 @@ func numberVar(f *flag.FlagSet, to *float64, name, bound, usage string) {
 
 func (v *number) Set(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !finite(x) || v.bound != "" && x < 0 || v.bound == " above 0" && x == 0 {
+	if err != nil || !logmath.Finite(x) || v.bound != "" && x < 0 || v.bound == " above 0" && x == 0 {
 		return errors.New("a finite number" + v.bound)
 	}
 	*v.to = x
@@ -127,7 +128,8 @@ type whole struct {
 	low, high int
 }
 
-func wholeVar(f *flag.FlagSet, to *int, name string, low, high int, usage string) {
+// WholeVar defines the flag of a whole number between bounds.
+func WholeVar(f *flag.FlagSet, to *int, name string, low, high int, usage string) {
 	f.Var(&whole{to, low, high}, name, usage)
 }
 
@@ -146,6 +148,9 @@ func (v *whole) String() string {
 	}
 	return strconv.Itoa(*v.to)
 }
+
+// WholesVar defines the flag of whole numbers of 1 or more.
+func WholesVar(f *flag.FlagSet, to *[]int, name, usage string) { f.Var((*list[int])(to), name, usage) }
 
 type seed uint64
 
@@ -197,7 +202,7 @@ func (v *list[N]) Set(text string) error {
 		switch {
 		case whole && (err != nil || x != math.Trunc(x) || x < 1 || x > maxCategories):
 			return fmt.Errorf("whole numbers from 1 to %d with commas between them", maxCategories)
-		case err != nil || !finite(x):
+		case err != nil || !logmath.Finite(x):
 			return errors.New("finite numbers with commas between them")
 		}
 		numbers = append(numbers, N(x))

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -154,7 +155,7 @@ func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 		paper[i] = paperSampleSize(draws[0])
 		largest = math.Max(largest, samplers.SplitRHat(draws))
 	}
-	if finite(largest) {
+	if logmath.Finite(largest) {
 		e.RHat = &largest
 	}
 	e.Mean, e.StandardError = meanAndError(byChain)

@@ -48,10 +48,10 @@ is to be predicted in the last column. The paper's setting is --chains 50 --step
 func (o *networks) register(f *flag.FlagSet) {
 	f.Var(&o.data, "data", "tables, by name or CSV files, with commas between them")
 	f.Var(&o.samplers, "samplers", "samplers of the weights")
-	wholeVar(f, &o.hidden, "hidden", 1, 1<<14, "hidden units")
+	WholeVar(f, &o.hidden, "hidden", 1, 1<<14, "hidden units")
 	numberVar(f, &o.tau, "tau", " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
-	wholeVar(f, &o.chains, "chains", 1, maxChains, "chains, whose predictions are averaged")
-	wholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each chain")
+	WholeVar(f, &o.chains, "chains", 1, maxChains, "chains, whose predictions are averaged")
+	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each chain")
 	repeatsVar(f, &o.repeats)
 }
 

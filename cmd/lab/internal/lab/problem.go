@@ -14,8 +14,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // An OptionError is an option that cannot be taken. Its text begins with the
@@ -140,7 +141,7 @@ func (o *truthOptions) register(f *flag.FlagSet) {
 		o.method = truths()[0]
 	}
 	choiceVar(f, &o.method, "truth", truths(), "how the exact means are found, exactly or by a long run")
-	wholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
+	WholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
 }
 
 // errTooLarge marks a target too large for exact means.
@@ -244,7 +245,7 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 			StandardError: math.Sqrt(squares),
 		},
 	}
-	if r := samplers.SplitRHat(paths); finite(r) {
+	if r := samplers.SplitRHat(paths); logmath.Finite(r) {
 		truth.Run.RHat = &r
 	}
 	for i, g := range group {
@@ -299,8 +300,6 @@ func softmax(logs []float64) []float64 {
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // isingOptions set an Ising model on a torus; by default it is the 5 × 5 model of
 // the discrete Langevin paper, section 7.1.
@@ -374,7 +373,7 @@ func (o *pottsOptions) register(f *flag.FlagSet) {
 	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "J; negative is allowed")
 	f.Var(&o.field, "field", "h, a value for each state")
-	wholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
+	WholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
 	o.truth.register(f)
 }
 
@@ -430,7 +429,7 @@ func (o *tableOptions) register(f *flag.FlagSet) {
 	numberVar(f, &o.Scale, "scale", " above 0", "standard deviation of the energies, in nats")
 	numberVar(f, &o.GradientError, "gradient-error", " of 0 or more", "standard deviation of the gradient's error")
 	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more", "standard deviation of the conditionals' energies from the others")
-	wholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
+	WholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the energies")
 }
 

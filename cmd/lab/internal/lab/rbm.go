@@ -13,8 +13,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // machine is an RBM's parameters.
@@ -63,7 +64,7 @@ func (s *side) each(visit func(state uint32, logWeight float64, logits []float64
 	for i := uint64(0); ; {
 		logWeight := own
 		for _, l := range logits {
-			logWeight += softplus(l)
+			logWeight += logmath.Softplus(l)
 		}
 		visit(state, logWeight, logits)
 		if i++; i == 1<<len(s.listed) {
@@ -81,15 +82,6 @@ func (s *side) each(visit func(state uint32, logWeight float64, logits []float64
 		}
 	}
 }
-
-func softplus(x float64) float64 {
-	if x > 0 {
-		return x + math.Log1p(math.Exp(-x))
-	}
-	return math.Log1p(math.Exp(x))
-}
-
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // solved is an RBM summed exactly.
 type solved struct {
@@ -122,7 +114,7 @@ func (m *machine) solve() (*solved, error) {
 		for j := range r.means {
 			switch {
 			case s.listedAreHidden:
-				r.means[j] += p * sigmoid(logits[j])
+				r.means[j] += p * logmath.Sigmoid(logits[j])
 			case state>>j&1 == 1:
 				r.means[j] += p
 			}
@@ -146,7 +138,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 						logit += s.weights[i*len(s.others)+j]
 					}
 				}
-				if r.Float64() < sigmoid(logit) {
+				if r.Float64() < logmath.Sigmoid(logit) {
 					v = 1
 				}
 			} else {
@@ -191,15 +183,15 @@ func defaultRBM() rbmOptions {
 
 func (o *rbmOptions) register(f *flag.FlagSet) {
 	choiceVar(f, &o.data, "data", rbmData(), "what the machine is trained on; none draws random weights")
-	wholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
-	wholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
-	wholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
+	WholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
+	WholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
+	WholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
 	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
 	o.training.register(f)
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the training or of the weights")
 	choiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
-	wholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
-	wholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
+	WholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
+	WholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
 	o.truth.register(f)
 }
 
@@ -210,7 +202,7 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 	var data [][]int
 	if o.data == "none" {
 		r := samplers.Streams(o.seed, "rbm", 1)[0]
-		m.weights, m.hidden, m.visible = normals(r, o.hidden*o.visible, o.scale), normals(r, o.hidden, 1), normals(r, o.visible, 1)
+		m.weights, m.hidden, m.visible = targets.Normals(r, o.hidden*o.visible, o.scale), targets.Normals(r, o.hidden, 1), targets.Normals(r, o.visible, 1)
 		p.Parameters = parameters(&o, "data", "visible", "hidden", "scale", "target-seed")
 	} else {
 		data = barsAndStripes(o.side)
@@ -241,14 +233,6 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 		return nil, err
 	}
 	return p, p.refer(ctx, o, exact)
-}
-
-func normals(r *rand.Rand, n int, scale float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = scale * r.NormFloat64()
-	}
-	return x
 }
 
 // reference is what the maximum mean discrepancy is measured from.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -138,13 +139,13 @@ func (b *bench) streams(label string, n int) []*rand.Rand {
 }
 
 func (b *bench) number(name string, value float64) {
-	if finite(value) {
+	if logmath.Finite(value) {
 		b.result.Numbers[name] = value
 	}
 }
 
 func (b *bench) point(curve string, x, y float64) {
-	if finite(y) {
+	if logmath.Finite(y) {
 		b.result.Curves[curve] = append(b.result.Curves[curve], sample{x, b.seconds(), y})
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 func study(t *testing.T, name string, settings ...string) *Study {

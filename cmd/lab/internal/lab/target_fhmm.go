@@ -7,6 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
 // fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary
@@ -40,7 +43,7 @@ func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*
 // newRandomFHMM draws weights and the offset from N(0, 1), states from the model,
 // and observes them; it returns the states too.
 func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, []int, error) {
-	weights := normals(r, factors, 1)
+	weights := targets.Normals(r, factors, 1)
 	offset := r.NormFloat64()
 	states, observed := make([]int, 0, times*factors), make([]float64, times)
 	for i := range observed {
@@ -142,7 +145,7 @@ func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, log
 		time, w := j/len(t.weights), t.weights[j%len(t.weights)]
 		without := t.residual(state, time) + w*float64(state[j])
 		d := t.pull(state, j) + t.logNormal(without-w) - t.logNormal(without)
-		logp[2*c], logp[2*c+1] = -softplus(d), -softplus(-d)
+		logp[2*c], logp[2*c+1] = -logmath.Softplus(d), -logmath.Softplus(-d)
 	}
 	return nil
 }

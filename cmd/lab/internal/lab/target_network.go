@@ -9,6 +9,9 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
 // binaryNetwork is the posterior of a binary Bayesian neural network for
@@ -57,7 +60,7 @@ type layers struct {
 
 func (t *binaryNetwork) layers(state []int) layers {
 	for j, v := range state {
-		t.weights[j] = spin(v)
+		t.weights[j] = targets.Spin(v)
 	}
 	return layersOf(t.weights, t.inputs.Cols, t.hidden)
 }
@@ -78,7 +81,7 @@ func (l layers) forward(inputs blas64.General) (f []float64, units blas64.Genera
 		for k, x := range row {
 			row[k] = 1 - 2/(math.Exp(2*x)+1)
 		}
-		f[i] = math.Exp(-softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
+		f[i] = math.Exp(-logmath.Softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
 	}
 	return f, units
 }

@@ -25,7 +25,7 @@ func (t *CounterExample) Values() [][]float64 { return [][]float64{{-1, 1}} }
 // Energy writes U of each chain's state.
 func (t *CounterExample) Energy(_ context.Context, states []int, energy []float64) error {
 	for c, v := range states {
-		x := spin(v)
+		x := Spin(v)
 		energy[c] = t.a*x*x + t.b*x + 2*t.epsilon*math.Sin(x*math.Pi/2)
 	}
 	return nil
@@ -34,7 +34,7 @@ func (t *CounterExample) Energy(_ context.Context, states []int, energy []float6
 // EnergyDerivative writes U and dU/dθ.
 func (t *CounterExample) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	for c, v := range states {
-		x := spin(v)
+		x := Spin(v)
 		derivative[c] = 2*t.a*x + t.b + t.epsilon*math.Pi*math.Cos(x*math.Pi/2)
 	}
 	return t.Energy(ctx, states, energy)

@@ -3,8 +3,9 @@ package targets
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 // RBM is a restricted Boltzmann machine over its visible units, the hidden
@@ -41,7 +42,7 @@ func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error
 	if visible < 1 || hidden < 1 {
 		return nil, fmt.Errorf("an RBM with %d visible and %d hidden units: both must be at least 1", visible, hidden)
 	}
-	return NewRBM(normals(r, hidden*visible, scale), normals(r, hidden, 1), normals(r, visible, 1))
+	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
 
 // Categories returns 2 for every visible unit.
@@ -56,7 +57,7 @@ func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 	for c := range energy {
 		state, u := states[c*d:(c+1)*d], 0.0
 		for i := range t.hidden {
-			u += softplus(t.input(i, state))
+			u += logmath.Softplus(t.input(i, state))
 		}
 		for j, v := range state {
 			u += t.visible[j] * float64(v)
@@ -85,7 +86,7 @@ func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, deriva
 		state, out := states[c*d:(c+1)*d], derivative[c*d:(c+1)*d]
 		copy(out, t.visible)
 		for i := range t.hidden {
-			s := sigmoid(t.input(i, state))
+			s := logmath.Sigmoid(t.input(i, state))
 			for j, w := range t.weights[i*d : (i+1)*d] {
 				out[j] += s * w
 			}
@@ -104,7 +105,7 @@ func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient
 			out[2*j], out[2*j+1] = 0, b
 		}
 		for i := range t.hidden {
-			s := sigmoid(t.input(i, state))
+			s := logmath.Sigmoid(t.input(i, state))
 			for j, w := range t.weights[i*d : (i+1)*d] {
 				out[2*j+1] += s * w
 			}
@@ -122,9 +123,9 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 		for i := range t.hidden {
 			w := t.weights[i*d+j]
 			off := t.input(i, state) - w*float64(state[j])
-			difference += softplus(off+w) - softplus(off)
+			difference += logmath.Softplus(off+w) - logmath.Softplus(off)
 		}
-		logp[2*c], logp[2*c+1] = -softplus(difference), -softplus(-difference)
+		logp[2*c], logp[2*c+1] = -logmath.Softplus(difference), -logmath.Softplus(-difference)
 	}
 	return nil
 }
@@ -145,8 +146,8 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 			for j, v := range point {
 				sum += row[j] * v
 			}
-			u += softplus(sum)
-			s := sigmoid(sum)
+			u += logmath.Softplus(sum)
+			s := logmath.Sigmoid(sum)
 			for j, w := range row {
 				out[j] += s * w
 			}
@@ -185,12 +186,3 @@ func (t *RBM) SlotLogits(latents []bool, logits []float64) {
 		}
 	}
 }
-
-func softplus(x float64) float64 {
-	if x > 0 {
-		return x + math.Log1p(math.Exp(-x))
-	}
-	return math.Log1p(math.Exp(x))
-}
-
-func sigmoid(x float64) float64 { return math.Exp(-softplus(-x)) }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // Table is a distribution whose energies are listed, state by state. Its
@@ -49,14 +51,14 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	}
 	t := &Table{categories: slices.Clone(categories), wide: widest(categories), energy: make([]float64, n)}
 	for range terms {
-		values := normals(r, n, scale/math.Sqrt(float64(terms)))
+		values := Normals(r, n, scale/math.Sqrt(float64(terms)))
 		t.terms = append(t.terms, values)
-		t.errors = append(t.errors, normals(r, n*len(categories)*t.wide, o.GradientError))
+		t.errors = append(t.errors, Normals(r, n*len(categories)*t.wide, o.GradientError))
 		for i, v := range values {
 			t.energy[i] += v
 		}
 	}
-	t.conditionals = normals(r, n, o.ConditionalError)
+	t.conditionals = Normals(r, n, o.ConditionalError)
 	for i, u := range t.energy {
 		t.conditionals[i] += u
 	}
@@ -73,7 +75,8 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	return t, nil
 }
 
-func normals(r *rand.Rand, n int, scale float64) []float64 {
+// Normals are n draws of N(0, scale²).
+func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = scale * r.NormFloat64()
@@ -150,7 +153,7 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 			state[j] = v
 			row[v] = t.conditionals[index(t.categories, state)]
 		}
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }
@@ -184,7 +187,7 @@ func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bo
 			for v := range row {
 				row[v] = math.Log(sums[j*t.wide+v])
 			}
-			normalise(row)
+			logmath.Normalise(row)
 		}
 	}
 	return nil
@@ -251,15 +254,4 @@ func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, deri
 func (t *Table) state(states []int, chain int) []int {
 	slots := len(t.categories)
 	return states[chain*slots : (chain+1)*slots]
-}
-
-// normalise turns energies into log-probabilities.
-func normalise(row []float64) {
-	largest, sum := slices.Max(row), 0.0
-	for _, u := range row {
-		sum += math.Exp(u - largest)
-	}
-	for v := range row {
-		row[v] -= largest + math.Log(sum)
-	}
 }

@@ -3,6 +3,8 @@ package targets
 import (
 	"context"
 	"fmt"
+
+	"infill/internal/logmath"
 )
 
 // Neighbours lists the neighbours of each site of a torus, each once: on a
@@ -62,7 +64,7 @@ func repeat(k, n int) []int {
 	return x
 }
 
-func spin(category int) float64 { return float64(2*category - 1) }
+func Spin(category int) float64 { return float64(2*category - 1) }
 
 // Categories returns 2 for every site.
 func (t *Ising) Categories() []int { return t.categories }
@@ -78,9 +80,9 @@ func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error 
 		for i, near := range t.near {
 			sum := 0.0
 			for _, k := range near {
-				sum += spin(state[k])
+				sum += Spin(state[k])
 			}
-			u += spin(state[i]) * (t.coupling*sum + t.field)
+			u += Spin(state[i]) * (t.coupling*sum + t.field)
 		}
 		energy[c] = u
 	}
@@ -110,9 +112,9 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 		for _, i := range terms {
 			own := t.field
 			for _, k := range t.near[i] {
-				own += t.coupling * spin(state[k])
+				own += t.coupling * Spin(state[k])
 				// The term a s_i s_k is also site k's business.
-				rows[2*k+1] += scale * t.coupling * spin(state[i])
+				rows[2*k+1] += scale * t.coupling * Spin(state[i])
 			}
 			rows[2*i+1] += scale * own
 		}
@@ -129,7 +131,7 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 	for c, i := range slots {
 		d := t.derivative(states[c*n:(c+1)*n], i)
 		logp[2*c], logp[2*c+1] = -d, d
-		normalise(logp[2*c : 2*c+2])
+		logmath.Normalise(logp[2*c : 2*c+2])
 	}
 	return nil
 }
@@ -150,7 +152,7 @@ func (t *Ising) EnergyDerivative(ctx context.Context, states []int, energy, deri
 func (t *Ising) derivative(state []int, i int) float64 {
 	sum := 0.0
 	for _, k := range t.near[i] {
-		sum += spin(state[k])
+		sum += Spin(state[k])
 	}
 	return 2*t.coupling*sum + t.field
 }
@@ -216,7 +218,7 @@ func (t *Potts) LogConditionals(_ context.Context, states []int, slots []int, lo
 	for c, i := range slots {
 		row := logp[c*q : (c+1)*q]
 		t.local(states[c*n:(c+1)*n], i, row)
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }
