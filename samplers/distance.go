@@ -1,17 +1,14 @@
-// p-NCG and GwL are the discrete Langevin proposal with the distance of two
-// categories in the place of the one-hot 2: Du, Amini, Torroba Hennigen, Yu,
-// Eisner, Lee and Cotterell, "Principled Gradient-Based MCMC for Conditional
-// Sampling of Text" (ICML 2024). Near-synonyms become near neighbours:
+// p-NCG and GwL are the discrete Langevin proposal with the distance of two categories in the place of the one-hot 2:
+// Du, Amini, Torroba Hennigen, Yu, Eisner, Lee and Cotterell, "Principled Gradient-Based MCMC for Conditional Sampling
+// of Text" (ICML 2024). Near-synonyms become near neighbours:
 //
 //	q_j(v | θ) ∝ exp(log g(exp Δ_j(v)) - d_j(v, θ_j) / (2 α g_j))
 //
-// with d the p-th power of the p-norm of the embeddings' difference. p-NCG
-// moves all slots at once; GwL (Gibbs with Langevin) one slot, chosen
-// uniformly. Both are accepted by Metropolis–Hastings.
+// with d the p-th power of the p-norm of the embeddings' difference. p-NCG moves all slots at once; GwL (Gibbs with
+// Langevin) one slot, chosen uniformly. Both are accepted by Metropolis–Hastings.
 //
-// Target: π exactly. Step size: α, in units of the distance; on one-hot
-// vectors, at squared distance 2, it is the α of the package. Cost: one energy
-// and gradient a step, and the distances of all categories.
+// Target: π exactly. Step size: α, in units of the distance; on one-hot vectors, at squared distance 2, it is the α of
+// the package. Cost: one energy and gradient a step, and the distances of all categories.
 
 package samplers
 

@@ -1,15 +1,13 @@
-// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl
-// et al., "Oops I Took A Gradient" (ICML 2021), appendix D.2. X slots are
-// drawn independently, so that one may be drawn twice, from the one gradient
-// at θ; every slot that was drawn gets one new category:
+// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl et al., "Oops I Took A Gradient" (ICML
+// 2021), appendix D.2. X slots are drawn independently, so that one may be drawn twice, from the one gradient at θ;
+// every slot that was drawn gets one new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	q(draws, θ' | θ) = Π_r P(j_r) · Π_{j drawn} p(θ'_j | j)
 //
-// The draws are an auxiliary variable, the same for the way back, and the pair
-// is accepted by Metropolis–Hastings. On binary slots this is the authors'
-// sampler; the form for more categories is the natural extension, as theirs is
-// not written down.
+// The draws are an auxiliary variable, the same for the way back, and the pair is accepted by Metropolis–Hastings. On
+// binary slots this is the authors' sampler; the form for more categories is the natural extension, as theirs is not
+// written down.
 //
 // Target: π exactly. No step size. Cost: one energy and gradient a step.
 

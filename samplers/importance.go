@@ -1,40 +1,32 @@
-// Importance sampling with draws of the chain rule (chainrule.go). With q as
-// proposal and π ∝ exp(U),
+// Importance sampling with draws of the chain rule (chainrule.go). With q as proposal and π ∝ exp(U),
 //
 //	x_i ~ q,  w_i = exp(U(x_i) - log q(x_i)),  Ẑ = mean w,  P(x) = exp(U(x))/Ẑ
 //
-// Ẑ is unbiased for Z = Σ exp(U), and the probability of every state of known
-// energy has the relative standard error of Ẑ (delta method): drawn or not, and
-// however seldom. Means of functions are ratios Σ w f / Σ w (Owen, Monte Carlo
-// theory, methods and examples, chapter 9). Whether to believe the errors is told
-// by the shape k̂ of a generalised Pareto distribution fitted to the largest
-// weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto Smoothed Importance
-// Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics
-// 2009). The weights themselves are not smoothed: their mean stays unbiased.
+// Ẑ is unbiased for Z = Σ exp(U), and the probability of every state of known energy has the relative standard error of
+// Ẑ (delta method): drawn or not, and however seldom. Means of functions are ratios Σ w f / Σ w (Owen, Monte Carlo
+// theory, methods and examples, chapter 9). Whether to believe the errors is told by the shape k̂ of a generalised
+// Pareto distribution fitted to the largest weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto Smoothed
+// Importance Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics 2009). The weights themselves
+// are not smoothed: their mean stays unbiased.
 //
-// Where exp(U)/q differs widely, a set A of states whose energies are known, by a
-// search and by the draws before, is summed exactly, and draws tell of the others
-// (Liu, Regier, Tripuraneni, Jordan and McAuliffe, "Rao-Blackwellized Stochastic
-// Gradients for Discrete Distributions", ICML 2019):
+// Where exp(U)/q differs widely, a set A of states whose energies are known, by a search and by the draws before, is
+// summed exactly, and draws tell of the others (Liu, Regier, Tripuraneni, Jordan and McAuliffe, "Rao-Blackwellized
+// Stochastic Gradients for Discrete Distributions", ICML 2019):
 //
 //	Ẑ = mean of  Σ_{x∈A} exp(U(x)) + w_i 1[x_i ∉ A]
 //
-// A share λ of the draws is then of states beside those of A, by r of beside.go, and
-// w = exp(U)/((1-λ) q + λ r): where A has a state of a mode that q hardly reaches, r
-// reaches the rest of it. λ is the one of a few for which the weights of the draws
-// before would have differed least. A grows after every batch of draws. Given all before, the mean of
-// a batch is unbiased, and so is that of all; its variance is that within the batches.
+// A share λ of the draws is then of states beside those of A, by r of beside.go, and w = exp(U)/((1-λ) q + λ r): where
+// A has a state of a mode that q hardly reaches, r reaches the rest of it. λ is the one of a few for which the weights
+// of the draws before would have differed least. A grows after every batch of draws. Given all before, the mean of a
+// batch is unbiased, and so is that of all; its variance is that within the batches.
 //
-// The kernel importance makes a chain of it: iterated sampling importance
-// resampling (Tjelmeland 2004; Andrieu, Doucet and Holenstein, JRSS B 2010). Of
-// the state and n draws of q one becomes the next, with probability ∝ w.
+// The kernel importance makes a chain of it: iterated sampling importance resampling (Tjelmeland 2004; Andrieu, Doucet
+// and Holenstein, JRSS B 2010). Of the state and n draws of q one becomes the next, with probability ∝ w.
 //
-// Target: exp(U) exactly, as long as q reaches every state of positive
-// probability; the kernel is reversible. No step size, nothing to tune, no
-// gradient. It does not say whether a mode was missed that q hardly reaches: no
-// weight tells of what was never drawn. Cost: a conditional a slot and an energy
-// for each draw, and the kernel's conditionals of the state where it is.
-// States whose energy is no number count as forbidden.
+// Target: exp(U) exactly, as long as q reaches every state of positive probability; the kernel is reversible. No step
+// size, nothing to tune, no gradient. It does not say whether a mode was missed that q hardly reaches: no weight tells
+// of what was never drawn. Cost: a conditional a slot and an energy for each draw, and the kernel's conditionals of the
+// state where it is. States whose energy is no number count as forbidden.
 
 package samplers
 
@@ -80,9 +72,8 @@ type batchOfDraws struct {
 	logKnown float64
 }
 
-// NewImportance makes an estimate without draws. orders are those of
-// [NewChainRule]; with several, each draw takes one of them at random, and q is
-// their mean.
+// NewImportance makes an estimate without draws. orders are those of [NewChainRule]; with several, each draw takes one
+// of them at random, and q is their mean.
 func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 	m := &Importance{target: target, logKnown: math.Inf(-1)}
 	if len(orders) == 0 {
@@ -98,8 +89,7 @@ func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 	return m, nil
 }
 
-// Draw adds one draw per stream. Streams may be used again: each goes on. After
-// an error nothing was added.
+// Draw adds one draw per stream. Streams may be used again: each goes on. After an error nothing was added.
 func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	n := len(streams)
 	near, err := m.besideKnown(ctx)
@@ -151,8 +141,7 @@ func (m *Importance) Know(states []int, energy []float64) {
 	m.logKnown = logmath.LogSumExp(sums)
 }
 
-// Forget drops the draws that have been made, for an estimate from what is known and
-// the draws that follow.
+// Forget drops the draws that have been made, for an estimate from what is known and the draws that follow.
 func (m *Importance) Forget() {
 	m.states, m.energy, m.logWeight, m.batches, m.inside = nil, nil, nil, nil, nil
 	m.logq, m.logr = nil, nil
@@ -175,8 +164,7 @@ type Point struct {
 	Drawn  bool
 }
 
-// Points are the estimate of π: draws first, by their weight unless they were known,
-// then what is known.
+// Points are the estimate of π: draws first, by their weight unless they were known, then what is known.
 func (m *Importance) Points() []Point {
 	z, n := m.Normaliser(), m.Len()
 	points := make([]Point, 0, n+len(m.since))
@@ -194,8 +182,7 @@ func (m *Importance) Points() []Point {
 	return points
 }
 
-// draw draws beside known states, and by the mean of the rules; logq is that of the latter
-// alone.
+// draw draws beside known states, and by the mean of the rules; logq is that of the latter alone.
 func (m *Importance) draw(ctx context.Context, near *beside, states []int, streams []*rand.Rand, logq []float64) error {
 	if len(m.rules) == 1 && near == nil {
 		return m.rules[0].Draw(ctx, states, nil, streams, logq)
@@ -272,8 +259,7 @@ type Normaliser struct {
 	// computed from it. NaN for fewer than two draws.
 	Error float64
 	Draws int
-	// EffectiveSampleSize is (Σ w)²/Σ w² of weighted draws (Kong 1992); where some are
-	// known, 1/Error².
+	// EffectiveSampleSize is (Σ w)²/Σ w² of weighted draws (Kong 1992); where some are known, 1/Error².
 	EffectiveSampleSize float64
 	// Unseen is the share of Ẑ that one draw more may weigh if it is of what is not known
 	// yet, which is a part of Error; 0 where nothing is known.
@@ -346,8 +332,7 @@ func (m *Importance) Normaliser() Normaliser {
 		}
 		last = b.to
 	}
-	// A draw more might have been of what is not known: as heavy as the heaviest of
-	// those that were, or as all.
+	// A draw more might have been of what is not known: as heavy as the heaviest of those that were, or as all.
 	more := 1.0
 	if logmath.Finite(heaviest) {
 		more = math.Exp(heaviest - z.Log)
@@ -359,8 +344,7 @@ func (m *Importance) Normaliser() Normaliser {
 	z.Unseen = more / float64(n)
 	z.Error = math.Sqrt(variance/float64(n)/float64(n) + z.Unseen*z.Unseen)
 	if !z.tailed() || rest*rest < fewWeights*squared {
-		// So few weights do not tell how much they differ: what is not known may well be
-		// twice what it seems.
+		// So few weights do not tell how much they differ: what is not known may well be twice what it seems.
 		z.Error = max(z.Error, rest/float64(n)+z.Unseen)
 		z.rough = true
 	}
@@ -368,17 +352,15 @@ func (m *Importance) Normaliser() Normaliser {
 	return z
 }
 
-// Believable tells whether the errors can be believed: k̂ is below
-// min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et al. (JMLR 2024), or Error is as
-// large as all that is not known.
+// Believable tells whether the errors can be believed: k̂ is below min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et
+// al. (JMLR 2024), or Error is as large as all that is not known.
 func (z Normaliser) Believable() bool { return z.rough || z.tailed() }
 
 func (z Normaliser) tailed() bool {
 	return z.ParetoK < min(1-1/math.Log10(float64(z.Draws)), 0.7)
 }
 
-// Rough tells that Error is as large as all that is not known, for want of draws that
-// tell it better.
+// Rough tells that Error is as large as all that is not known, for want of draws that tell it better.
 func (z Normaliser) Rough() bool { return z.rough }
 
 // Probability is that of a state of the energy, with its standard error.
@@ -408,8 +390,7 @@ func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64)
 	return mean, math.Sqrt(squares + unseen*unseen*spread)
 }
 
-// Distinct lists a draw of each state that was drawn and is not forbidden, the
-// most probable first.
+// Distinct lists a draw of each state that was drawn and is not forbidden, the most probable first.
 func (m *Importance) Distinct() []int {
 	var list []int
 	for i := range m.Len() {
@@ -429,14 +410,12 @@ func (m *Importance) Distinct() []int {
 	return slices.CompactFunc(list, func(a, b int) bool { return slices.Equal(m.State(a), m.State(b)) })
 }
 
-// paretoK is the shape k̂ of the generalised Pareto distribution that fits the
-// largest weights, the ⌈min(n/5, 3√n)⌉ of n that lie above the others, given as
-// logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
+// paretoK is the shape k̂ of the generalised Pareto distribution that fits the largest weights, the ⌈min(n/5, 3√n)⌉ of
+// n that lie above the others, given as logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
 // the variance is infinite, from 1 on the mean.
 //
 // -Inf tells that the largest weights are all equal, so that there is no tail.
-// +Inf means that it is not defined: fewer than 25 weights, one that is NaN or
-// +Inf, or none above zero.
+// +Inf means that it is not defined: fewer than 25 weights, one that is NaN or +Inf, or none above zero.
 func paretoK(logWeights []float64) float64 {
 	n := len(logWeights)
 	if n < 25 {
@@ -462,9 +441,8 @@ func paretoK(logWeights []float64) float64 {
 	return paretoShape(above)
 }
 
-// paretoShape is the estimate of Zhang and Stephens (2009) of a generalised
-// Pareto distribution's shape, from exceedances in ascending order, drawn
-// towards 1/2 by a weak prior worth ten of them (Vehtari et al., appendix C).
+// paretoShape is the estimate of Zhang and Stephens (2009) of a generalised Pareto distribution's shape, from
+// exceedances in ascending order, drawn towards 1/2 by a weak prior worth ten of them (Vehtari et al., appendix C).
 func paretoShape(x []float64) float64 {
 	n := len(x)
 	grid := 30 + int(math.Sqrt(float64(n)))

@@ -47,11 +47,9 @@ type informed struct {
 // A proposer is what differs between informed kernels. Both methods work on
 // one chain and may be called for different chains at once.
 type proposer interface {
-	// propose writes a proposal over to, which holds the present position,
-	// and returns log q(to | at).
+	// propose writes a proposal over to, which holds the present position, and returns log q(to | at).
 	propose(at place, to []int, src source) float64
-	// logReverse returns log q(to | at), where at is what propose wrote and
-	// to is where it came from.
+	// logReverse returns log q(to | at), where at is what propose wrote and to is where it came from.
 	logReverse(at place, to []int) float64
 }
 

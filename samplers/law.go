@@ -22,8 +22,7 @@ import (
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial is a state of which some slots may be open, and the open slot whose
-// conditional is asked for.
+// A Partial is a state of which some slots may be open, and the open slot whose conditional is asked for.
 type Partial struct {
 	State []int // [slots]
 	Slot  int

@@ -1,10 +1,8 @@
-// Mask-predict of Ghazvininejad, Levy, Liu and Zettlemoyer (EMNLP 2019): all
-// slots start open; in round t of T the open ones are predicted at once, and the
-// m(T-t)/T slots of least confidence are opened again.
+// Mask-predict of Ghazvininejad, Levy, Liu and Zettlemoyer (EMNLP 2019): all slots start open; in round t of T the open
+// ones are predicted at once, and the m(T-t)/T slots of least confidence are opened again.
 //
-// It is decoding and not MCMC: the results follow no law that is known, and it is
-// here to be compared with. Cost: one conditional of all open slots a round and
-// chain.
+// It is decoding and not MCMC: the results follow no law that is known, and it is here to be compared with. Cost: one
+// conditional of all open slots a round and chain.
 
 package samplers
 
@@ -37,9 +35,8 @@ type Prediction struct {
 	Cost       Cost
 }
 
-// MaskPredict fills all slots by confidence, each chain on its own: mask-predict,
-// which is decoding and not sampling. At temperature 1 one round draws every slot
-// from its own conditional with all slots open. The target must be a
+// MaskPredict fills all slots by confidence, each chain on its own: mask-predict, which is decoding and not sampling.
+// At temperature 1 one round draws every slot from its own conditional with all slots open. The target must be a
 // [MaskedConditionalTarget].
 func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o MaskPredictOptions) (*Prediction, error) {
 	if err := checkTarget(target); err != nil {

@@ -10,22 +10,18 @@ import (
 // that a draw reads one block instead of a whole row.
 const blockSize = 256
 
-// A scorer gives the unnormalised log weight of moving one slot of one chain
-// from its current category to another.
+// A scorer gives the unnormalised log weight of moving one slot of one chain from its current category to another.
 type scorer interface {
-	// auxiliary returns what the weights of a slot need besides its row, such
-	// as a normalising constant over the row.
+	// auxiliary returns what the weights of a slot need besides its row, such as a normalising constant over the row.
 	auxiliary(slot, current int, gradient []float64) float64
-	// logWeights writes the log weights of the categories first, first+1, ...
-	// to out. gradient is the slot's row. The weight of the current category
-	// itself is never used. A NaN or +Inf in the gradient must come out as
-	// NaN or +Inf: it marks the state as unusable.
+	// logWeights writes the log weights of the categories first, first+1, ... to out. gradient is the slot's row. The
+	// weight of the current category itself is never used. A NaN or +Inf in the gradient must come out as NaN or +Inf:
+	// it marks the state as unusable.
 	logWeights(auxiliary float64, slot, current int, gradient []float64, first int, out []float64)
 }
 
-// neighbourhood holds the sums of the weights of all single-slot moves of each
-// chain, in blocks. From them every informed proposal takes its normalising
-// constants and its draws: one pass over the gradient serves a whole step.
+// neighbourhood holds the sums of the weights of all single-slot moves of each chain, in blocks. From them every
+// informed proposal takes its normalising constants and its draws: one pass over the gradient serves a whole step.
 type neighbourhood struct {
 	categories []int
 	width      int
@@ -160,8 +156,7 @@ func (s balanced) logWeights(_ float64, _, current int, gradient []float64, firs
 	}
 }
 
-// one is the log weight of one difference; a +Inf stays one under every
-// balance, so that it shows.
+// one is the log weight of one difference; a +Inf stays one under every balance, so that it shows.
 func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta

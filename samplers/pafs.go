@@ -1,15 +1,12 @@
-// PAFS is the fast path auxiliary sampler of Sun et al., "Path
-// Auxiliary Proposal for MCMC in Discrete Space" (ICLR 2022), in the form
-// without replacement of the DISCS benchmark (PAFS). From the one gradient at
-// θ, R slots are drawn one after another, each among those not yet drawn, and
-// each gets a new category:
+// PAFS is the fast path auxiliary sampler of Sun et al., "Path Auxiliary Proposal for MCMC in Discrete Space" (ICLR
+// 2022), in the form without replacement of the DISCS benchmark (PAFS). From the one gradient at θ, R slots are drawn
+// one after another, each among those not yet drawn, and each gets a new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	log q(path θ → θ') = Σ_r log P(j_r) - log(1 - Σ_{s<r} P(j_s)) + log p(θ'_{j_r} | j_r)
 //
-// The reverse path visits the same slots in the opposite order with the
-// gradient at θ'. The path is an auxiliary variable: A = min(1, exp(U(θ') -
-// U(θ)) q(reverse path) / q(path)).
+// The reverse path visits the same slots in the opposite order with the gradient at θ'. The path is an auxiliary
+// variable: A = min(1, exp(U(θ') - U(θ)) q(reverse path) / q(path)).
 //
 // Target: π exactly. No step size: the radius R plays its part, and a warm-up
 // tunes it. Cost: one energy and gradient a step.
@@ -94,8 +91,7 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 	return logq
 }
 
-// radiusAdaptation tunes the number of slots that move, as the DISCS benchmark
-// does:
+// radiusAdaptation tunes the number of slots that move, as the DISCS benchmark does:
 //
 //	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
 type radiusAdaptation struct{ radius float64 }

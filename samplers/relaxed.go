@@ -70,8 +70,7 @@ type relaxed struct {
 
 var _ own = (*relaxed)(nil)
 
-// swap leaves the base of z as it is, the same at every temperature; the
-// surrogate's part of the score is tempered.
+// swap leaves the base of z as it is, the same at every temperature; the surrogate's part of the score is tempered.
 func (s *relaxed) swap(other own, chain, chains int, t, u float64) {
 	there := other.(*relaxed)
 	slots := len(s.z) / chains
@@ -97,8 +96,7 @@ func (r *relaxation) setStepSize(stepSize float64) error {
 	return nil
 }
 
-// start puts z at ± √(2/π), the mean of a half normal, and leaves it where it
-// is in a state that was there before.
+// start puts z at ± √(2/π), the mean of a half normal, and leaves it where it is in a state that was there before.
 func (r *relaxation) start(ctx context.Context, state *State) error {
 	if err := evaluate(ctx, r.target, state); err != nil {
 		return err

@@ -8,11 +8,10 @@ import (
 	"infill/internal/logmath"
 )
 
-// Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and
-// gradients are divided by T; conditionals are raised to the power 1/T and
-// normalised again, which is what the conditionals of π become. It offers to
-// the kernels exactly the interfaces that the target below it offers, but for
-// latent units. The temperature must be positive and finite.
+// Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and gradients are divided by T; conditionals are
+// raised to the power 1/T and normalised again, which is what the conditionals of π become. It offers to the kernels
+// exactly the interfaces that the target below it offers, but for latent units. The temperature must be positive and
+// finite.
 func Temper(target Target, temperature float64) (Target, error) {
 	return temper(target, temperature)
 }
@@ -116,8 +115,7 @@ func (t *tempered) LogMaskedConditionals(ctx context.Context, states []int, open
 	return nil
 }
 
-// Distances are left alone by a temperature, and are not written when the
-// target below has none.
+// Distances are left alone by a temperature, and are not written when the target below has none.
 func (t *tempered) Distances(slot, from, first int, distance []float64) {
 	if target, err := capability[MetricTarget](t.target, "a tempered target"); err == nil {
 		target.Distances(slot, from, first, distance)

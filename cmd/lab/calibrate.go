@@ -137,10 +137,9 @@ func (m *masking) truth(support [][]int) []int {
 	return state
 }
 
-// chainNats are the nats of the true words of a sentence's maskings over the whole
-// vocabulary: each by itself, by the chain rule in both directions, and their mean.
-// logp is what the model says of the slots of each masking, all of them masked,
-// [maskings][slots × vocabulary].
+// chainNats are the nats of the true words of a sentence's maskings over the whole vocabulary: each by itself, by the
+// chain rule in both directions, and their mean. logp is what the model says of the slots of each masking, all of them
+// masked, [maskings][slots × vocabulary].
 func (l *language) chainNats(ctx context.Context, maskings []masking, logp [][][]float32) ([][]float64, error) {
 	var queries []lm.Query
 	for _, m := range maskings {
@@ -169,8 +168,7 @@ func (l *language) chainNats(ctx context.Context, maskings []masking, logp [][][
 // logMean is the logarithm of the mean of two probabilities.
 func logMean(a, b float64) float64 { return floats.LogSumExp([]float64{a, b}) - math.Ln2 }
 
-// scored is a masking with its fills: all, or some that were drawn, some that a beam
-// found and the true one.
+// scored is a masking with its fills: all, or some that were drawn, some that a beam found and the true one.
 type scored struct {
 	Truth           int       // its place; -1 where a true word is no candidate
 	Drawn           int       // the first are draws of the mean of both directions; 0 where these are all fills
@@ -368,9 +366,8 @@ func joints(all []*cell) []joint {
 	}
 }
 
-// fitTemperature is the temperature at which the true words have the fewest nats: of
-// two blanks, where all fills are enumerated; with its
-// standard error, by drawing the sentences anew.
+// fitTemperature is the temperature at which the true words have the fewest nats: of two blanks, where all fills are
+// enumerated; with its standard error, by drawing the sentences anew.
 func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standardError float64) {
 	temperatures := make([]float64, 51)
 	for step := range temperatures {

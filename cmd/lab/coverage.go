@@ -24,8 +24,7 @@ runs, each with its own seed, are compared with the law. Model rows are remember
 between the runs, and each run counts those that it would have needed alone, so its
 budget is that of a user. Without templates those of docs/draws.md are taken.`
 
-// coverageTemplates are those whose law is enumerated. The second has modes in which two
-// blanks copy each other.
+// coverageTemplates are those whose law is enumerated. The second has modes in which two blanks copy each other.
 var coverageTemplates = []string{
 	"he had not [MASK] the [MASK] since the [MASK] .",
 	"they were [MASK] and [MASK] at the same [MASK] .",

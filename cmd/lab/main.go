@@ -1,6 +1,5 @@
-// Lab is the laboratory. It compares samplers on distributions that are known
-// exactly, repeats figures of the papers, fits independent slots by ARM,
-// compares language models, and writes the measured tables of the documentation:
+// Lab is the laboratory. It compares samplers on distributions that are known exactly, repeats figures of the papers,
+// fits independent slots by ARM, compares language models, and writes the measured tables of the documentation:
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
@@ -12,8 +11,7 @@
 //	go run ./cmd/lab defaults -o docs/defaults.md
 //	go run ./cmd/lab samplers -o docs/samplers.md
 //
-// The tables take minutes. Times in them are of the machine, and of what else it
-// does.
+// The tables take minutes. Times in them are of the machine, and of what else it does.
 package main
 
 import (

@@ -139,8 +139,7 @@ func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler)
 	return nil
 }
 
-// fitPrior are the logarithms of the prior of 2, 3, ... pieces against one, by Newton's method
-// on a concave likelihood.
+// fitPrior are the logarithms of the prior of 2, 3, ... pieces against one, by Newton's method on a concave likelihood.
 func fitPrior(words []*maskedWord) (log [mostPieces + 1]float64) {
 	const steps = 40
 	for range steps {

@@ -110,9 +110,8 @@ sampler does not suit the target (binary only, say). Settings are the samplers' 
 	return writeVariation(ctx, w, model)
 }
 
-// measureSampler gives effective draws per second, and model rows per step and
-// chain, "–" where there is no model. On text the settings are those of the
-// command.
+// measureSampler gives effective draws per second, and model rows per step and chain, "–" where there is no model. On
+// text the settings are those of the command.
 func measureSampler(ctx context.Context, name string, p place, seeds int) (perSecond, rows string, err error) {
 	const chains = 10
 	var rates, perStep []float64
@@ -133,8 +132,7 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 	return meanAndError("%.0f", rates), rows, nil
 }
 
-// The total variation between a sampler's draws and an enumerated law of two
-// slots.
+// The total variation between a sampler's draws and an enumerated law of two slots.
 const (
 	variationText = "the old [MASK] sat by the [MASK] and said nothing ."
 	variationSide = 40
@@ -166,8 +164,7 @@ starts, 200 steps before the first draw. The last line is what independent draws
 	}
 	cells := []string{"independent"}
 	for _, n := range []float64{1e3, 1e4, 1e5} {
-		// Each frequency is off by √(p(1−p)/n), of which a normal deviate is
-		// √(2/π) on average.
+		// Each frequency is off by √(p(1−p)/n), of which a normal deviate is √(2/π) on average.
 		sum := 0.0
 		for _, p := range e.Probability {
 			sum += math.Sqrt(2/math.Pi*p*(1-p)/n) / 2

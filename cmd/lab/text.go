@@ -173,8 +173,7 @@ func (t trial) run(ctx context.Context) (f figures, err error) {
 	return f, nil
 }
 
-// indicator is, for every chain and step, whether slot j holds the category
-// that it holds most often over all draws.
+// indicator is, for every chain and step, whether slot j holds the category that it holds most often over all draws.
 func indicator(positions [][]int, chains, slots, j int) [][]float64 {
 	counts := map[int]int{}
 	top := math.MaxInt

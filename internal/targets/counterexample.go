@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// CounterExample is the one-slot distribution of the discrete Langevin paper,
-// section 5.2: U(θ) = a θ² + b θ + 2ε sin(θπ/2) with θ ∈ {-1, 1}. The sine
-// moves the probabilities and not the derivative, which is zero there for a =
-// b = 0: no gradient-based proposal can see it.
+// CounterExample is the one-slot distribution of the discrete Langevin paper, section 5.2: U(θ) = a θ² + b θ + 2ε
+// sin(θπ/2) with θ ∈ {-1, 1}. The sine moves the probabilities and not the derivative, which is zero there for a = b =
+// 0: no gradient-based proposal can see it.
 type CounterExample struct{ a, b, epsilon float64 }
 
 // NewCounterExample makes the target.

@@ -32,10 +32,9 @@ func Neighbours(rows, columns int) ([][]int, error) {
 	return lists, nil
 }
 
-// Ising is the Ising model on a torus, in the form of the discrete Langevin
-// paper (section 7.1): U(s) = a sᵀWs + b Σ s with spins s = ±1 and W the binary
-// adjacency matrix, so every edge counts twice. Category 0 is spin -1,
-// category 1 is spin +1. Each site is one term of the energy.
+// Ising is the Ising model on a torus, in the form of the discrete Langevin paper (section 7.1): U(s) = a sᵀWs + b Σ s
+// with spins s = ±1 and W the binary adjacency matrix, so every edge counts twice. Category 0 is spin -1, category 1 is
+// spin +1. Each site is one term of the energy.
 type Ising struct {
 	coupling, field float64
 	near            [][]int
@@ -157,8 +156,7 @@ func (t *Ising) derivative(state []int, i int) float64 {
 	return 2*t.coupling*sum + t.field
 }
 
-// Potts is the Potts model on a torus: U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],
-// every edge once.
+// Potts is the Potts model on a torus: U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.
 type Potts struct {
 	coupling   float64
 	field      []float64
@@ -166,8 +164,7 @@ type Potts struct {
 	categories []int
 }
 
-// NewPotts makes the model on rows × columns sites; field has one value per
-// category.
+// NewPotts makes the model on rows × columns sites; field has one value per category.
 func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, error) {
 	near, err := Neighbours(rows, columns)
 	if err != nil {
@@ -231,8 +228,7 @@ func (t *Potts) local(state []int, i int, row []float64) {
 	}
 }
 
-// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
-// sites], with spins s = 2x - 1.
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × sites], with spins s = 2x - 1.
 func (t *Ising) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	n := len(t.near)
 	for c := range energy {

@@ -23,8 +23,7 @@ type RBM struct {
 	values     [][]float64
 }
 
-// NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b
-// [visible].
+// NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b [visible].
 func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 	if len(hidden) == 0 || len(visible) == 0 || len(weights) != len(hidden)*len(visible) {
 		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, both at least 1", len(weights), len(hidden), len(visible))
@@ -95,8 +94,7 @@ func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, deriva
 	return t.Energy(ctx, states, energy)
 }
 
-// EnergyGradient writes U and its gradient over one-hot units: 0 for category
-// 0 and ∂U/∂v_j for category 1.
+// EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
 func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	d := len(t.visible)
 	for c := range energy {
@@ -160,8 +158,7 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 // Latents is the number of hidden units.
 func (t *RBM) Latents() int { return len(t.hidden) }
 
-// LatentLogits writes the log-odds of each hidden unit given the visible ones,
-// [chains × hidden].
+// LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
 	d, h := len(t.visible), len(t.hidden)
 	for k := range logits {
@@ -169,8 +166,7 @@ func (t *RBM) LatentLogits(states []int, logits []float64) {
 	}
 }
 
-// SlotLogits writes the log-odds of each visible unit given the hidden ones,
-// [chains × visible].
+// SlotLogits writes the log-odds of each visible unit given the hidden ones, [chains × visible].
 func (t *RBM) SlotLogits(latents []bool, logits []float64) {
 	d, h := len(t.visible), len(t.hidden)
 	for c := range len(latents) / h {

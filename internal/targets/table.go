@@ -9,10 +9,9 @@ import (
 	"infill/internal/logmath"
 )
 
-// Table is a distribution whose energies are listed, state by state. Its
-// energy is a sum of terms, each a table of its own. The one-hot gradient is
-// that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v), plus a
-// fixed error that makes it an estimate, as gradients of deep models are.
+// Table is a distribution whose energies are listed, state by state. Its energy is a sum of terms, each a table of its
+// own. The one-hot gradient is that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v), plus a fixed
+// error that makes it an estimate, as gradients of deep models are.
 type Table struct {
 	categories   []int
 	wide         int
@@ -32,9 +31,8 @@ type TableOptions struct {
 	Terms int
 	// GradientError is the standard deviation of the gradient's error.
 	GradientError float64
-	// ConditionalError is the standard deviation by which the energies
-	// behind the conditionals differ from U: like a masked language model's,
-	// they are then not those of exp(U).
+	// ConditionalError is the standard deviation by which the energies behind the conditionals differ from U: like a
+	// masked language model's, they are then not those of exp(U).
 	ConditionalError float64
 }
 
@@ -84,8 +82,7 @@ func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	return x
 }
 
-// Set gives one state another energy; -Inf forbids it. The terms follow, in
-// equal parts, and the conditionals.
+// Set gives one state another energy; -Inf forbids it. The terms follow, in equal parts, and the conditionals.
 func (t *Table) Set(state []int, energy float64) {
 	i := index(t.categories, state)
 	for _, term := range t.terms {
@@ -118,8 +115,7 @@ func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return t.EnergyGradientOf(ctx, terms, states, energy, gradient)
 }
 
-// EnergyGradientOf writes U and the gradient of some terms, scaled to stand
-// for all.
+// EnergyGradientOf writes U and the gradient of some terms, scaled to stand for all.
 func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	slots := len(t.categories)
 	scale := float64(len(t.terms)) / float64(len(terms))
@@ -193,8 +189,7 @@ func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bo
 	return nil
 }
 
-// largest is the highest energy behind the conditionals among the states that
-// agree with one.
+// largest is the highest energy behind the conditionals among the states that agree with one.
 func (t *Table) largest(here []int, open []bool) float64 {
 	largest := math.Inf(-1)
 	state := make([]int, len(t.categories))
@@ -232,9 +227,8 @@ func (t *Table) Distances(slot, from, first int, distance []float64) {
 // Values returns random numbers, ascending, for the categories to stand for.
 func (t *Table) Values() [][]float64 { return t.values }
 
-// EnergyDerivative writes U and, for want of an extension to real slots, the
-// slope of the gradient from the first category to the last, which is as good
-// an estimate as any to prove a sampler with.
+// EnergyDerivative writes U and, for want of an extension to real slots, the slope of the gradient from the first
+// category to the last, which is as good an estimate as any to prove a sampler with.
 func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	gradient := make([]float64, len(states)*t.wide)
 	if err := t.EnergyGradient(ctx, states, energy, gradient); err != nil {

@@ -11,8 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The versions of the format that are written: opset 20 brought Gelu, IR
-// version 9 is the first that goes with it.
+// The versions of the format that are written: opset 20 brought Gelu, IR version 9 is the first that goes with it.
 const (
 	irVersion       = 9
 	opsetVersion    = 20
@@ -20,9 +19,8 @@ const (
 	microsoftDomain = "com.microsoft"
 )
 
-// Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes
-// that no output depends on are left out. The error is the first mistake that
-// was made in building.
+// Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes that no output depends on are left out. The
+// error is the first mistake that was made in building.
 func (g *Graph) Encode() ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -70,8 +68,7 @@ func (g *Graph) Encode() ([]byte, error) {
 	return model, nil
 }
 
-// live is the nodes that the outputs depend on, in order, and the values that
-// these nodes read.
+// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
 func (g *Graph) live() ([]*Node, map[*Value]bool) {
 	used := map[*Value]bool{}
 	for _, v := range g.Outputs {

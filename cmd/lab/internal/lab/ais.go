@@ -15,9 +15,8 @@ import (
 	"infill/samplers"
 )
 
-// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots
-// to a target. It remembers what it knows of the last two states of each chain,
-// because a kernel asks for one of them again when β changes.
+// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots to a target. It remembers what it
+// knows of the last two states of each chain, because a kernel asks for one of them again when β changes.
 type annealed struct {
 	target samplers.GradientTarget
 	base   base

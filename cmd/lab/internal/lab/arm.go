@@ -51,17 +51,14 @@ type fits struct {
 	Fits       []fit  `json:"fits"`
 }
 
-// fit is one of them. Exact numbers are absent where there are too many states to
-// list.
+// fit is one of them. Exact numbers are absent where there are too many states to list.
 type fit struct {
 	// Bound is E[U] + entropy, in nats: below LogNormaliser, log Σ exp(U).
 	Bound         float64  `json:"bound"`
 	LogNormaliser *float64 `json:"log_normaliser,omitempty"`
-	// MeansError is the root mean square error of the probability of category
-	// 1, over the slots.
+	// MeansError is the root mean square error of the probability of category 1, over the slots.
 	MeansError *float64 `json:"means_error,omitempty"`
-	// Energy is U of the likeliest state of a fit without entropy, Best the
-	// largest there is.
+	// Energy is U of the likeliest state of a fit without entropy, Best the largest there is.
 	Energy float64  `json:"energy"`
 	Best   *float64 `json:"best_energy,omitempty"`
 }

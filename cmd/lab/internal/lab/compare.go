@@ -40,8 +40,7 @@ type Options struct {
 	Seed    uint64
 	// Version of the program goes into the signature.
 	Version string
-	// Folder, when not empty, keeps what each sampler found: a comparison that
-	// was stopped goes on there.
+	// Folder, when not empty, keeps what each sampler found: a comparison that was stopped goes on there.
 	Folder string
 	// Observe, when not nil, hears of the progress.
 	Observe func(Progress)
@@ -50,9 +49,8 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// DefaultOptions compares the papers' main samplers, DMALA with a tuned step
-// size. DULA has nothing to be tuned by: its step size is the papers' for Ising
-// models.
+// DefaultOptions compares the papers' main samplers, DMALA with a tuned step size. DULA has nothing to be tuned by: its
+// step size is the papers' for Ising models.
 func DefaultOptions() Options {
 	return Options{
 		Samplers: []Spec{
@@ -188,8 +186,7 @@ type point struct {
 	Evaluations   float64   `json:"evaluations"`
 	LogRMSE       logarithm `json:"log_rmse"`
 	StandardError *float64  `json:"standard_error,omitempty"`
-	// MMD2 is the squared maximum mean discrepancy of the chains' states from
-	// the reference, where there is one.
+	// MMD2 is the squared maximum mean discrepancy of the chains' states from the reference, where there is one.
 	MMD2              *float64 `json:"mmd2,omitempty"`
 	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
 	// Seconds so far, of all chains.
@@ -262,8 +259,7 @@ func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 	return run, nil
 }
 
-// unfold replaces "all" by the kernels that suit the target, and refuses a
-// named one that does not.
+// unfold replaces "all" by the kernels that suit the target, and refuses a named one that does not.
 func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 	var list []Spec
 	for _, s := range specs {

@@ -20,8 +20,7 @@ import (
 	"infill/samplers"
 )
 
-// protein is the Potts model of a protein family with its contacts, the pairs of
-// sites that touch.
+// protein is the Potts model of a protein family with its contacts, the pairs of sites that touch.
 type protein struct {
 	sites, states int
 	field         []float64 // h, [sites × states]
@@ -42,9 +41,8 @@ func (p *protein) couple(i, v, j, w int, value float64) {
 	p.couplings[a*n+b], p.couplings[b*n+a] = value, value
 }
 
-// folded is a made-up protein: a chain laid in a snake over a lattice. Sites that
-// are neighbours there, and not along the chain, touch; J of those is N(0,
-// strength²), h is N(0, 0.25²), and all else is 0.
+// folded is a made-up protein: a chain laid in a snake over a lattice. Sites that are neighbours there, and not along
+// the chain, touch; J of those is N(0, strength²), h is N(0, 0.25²), and all else is 0.
 func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein {
 	p := newProtein(rows*columns, states)
 	place := func(row, column int) int {
@@ -75,9 +73,8 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 	return p
 }
 
-// readModel reads h and J from a CSV file: h,SITE,STATE,VALUE and
-// J,SITE,STATE,SITE,STATE,VALUE, where sites and states count from 1. What it does
-// not name is 0. Sites that a coupling joins touch.
+// readModel reads h and J from a CSV file: h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE, where sites and states
+// count from 1. What it does not name is 0. Sites that a coupling joins touch.
 func readModel(r io.Reader) (*protein, error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = -1
@@ -185,8 +182,7 @@ func (o *contactsOptions) protein() (*protein, error) {
 	return folded(o.rows, o.columns, o.states, o.strength, samplers.Streams(o.seed, "protein", 1)[0]), nil
 }
 
-// sampledContacts is the protein as a target to sample from, with exact means where
-// its states can be listed.
+// sampledContacts is the protein as a target to sample from, with exact means where its states can be listed.
 type sampledContacts struct{ contactsOptions }
 
 func (o *sampledContacts) register(f *flag.FlagSet) {

@@ -120,8 +120,7 @@ func (o *coverage) count(ctx context.Context, b *bench, spec Spec, steps int) er
 	return nil
 }
 
-// binomialBetween is the probability that a fraction of n trials, each with
-// probability p, is between low and high.
+// binomialBetween is the probability that a fraction of n trials, each with probability p, is between low and high.
 func binomialBetween(n int, p, low, high float64) (sum float64) {
 	law := distuv.Binomial{N: float64(n), P: p}
 	for k := range n + 1 {

@@ -105,9 +105,8 @@ func parseRegression(r io.Reader) (*regression, error) {
 	return t, nil
 }
 
-// split is a table in two parts, a fifth to test with, as the papers have it: the
-// outputs between 0 and 1, and the inputs, by the training part, of mean 0 and
-// standard deviation 1.
+// split is a table in two parts, a fifth to test with, as the papers have it: the outputs between 0 and 1, and the
+// inputs, by the training part, of mean 0 and standard deviation 1.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }

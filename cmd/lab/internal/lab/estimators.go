@@ -14,11 +14,9 @@ import (
 	"infill/samplers"
 )
 
-// An estimator estimates the gradient of E[U(b)] over independent bits b_j ~
-// Bernoulli(sigmoid(φ_j)).
+// An estimator estimates the gradient of E[U(b)] over independent bits b_j ~ Bernoulli(sigmoid(φ_j)).
 type estimator interface {
-	// estimate writes the mean of one estimate per stream to gradient [slots], and
-	// returns a mean of energies.
+	// estimate writes the mean of one estimate per stream to gradient [slots], and returns a mean of energies.
 	estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error)
 	// evaluations of the target, hard or relaxed, for each stream.
 	evaluations() int
@@ -103,10 +101,9 @@ func bit(on bool) int {
 	return 0
 }
 
-// relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018)
-// generalises: the energy at relaxed bits is the control variate, scaled by η, which
-// follows the gradient of the estimate's square. With v, u ~ Uniform(0,1), z = φ +
-// logit(u), b = [z > 0], z̃ = z given b by v, and s(z) = sigmoid(z/λ):
+// relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018) generalises: the energy at relaxed
+// bits is the control variate, scaled by η, which follows the gradient of the estimate's square. With v, u ~
+// Uniform(0,1), z = φ + logit(u), b = [z > 0], z̃ = z given b by v, and s(z) = sigmoid(z/λ):
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
 //

@@ -10,8 +10,7 @@ import (
 	"infill/samplers"
 )
 
-// fhmmOptions set a factorial hidden Markov model, by default that of the code of
-// Gibbs with Gradients.
+// fhmmOptions set a factorial hidden Markov model, by default that of the code of Gibbs with Gradients.
 type fhmmOptions struct {
 	times, factors     int
 	noise, first, keep float64

@@ -14,8 +14,7 @@ import (
 	"infill/samplers"
 )
 
-// A Kind is a kind of target. Its flags are its parameters, to be set before
-// [Kind.Problem].
+// A Kind is a kind of target. Its flags are its parameters, to be set before [Kind.Problem].
 type Kind struct {
 	Name, Title, Help string
 	Flags             *flag.FlagSet
@@ -26,8 +25,7 @@ type Kind struct {
 // setup holds the parameters of a kind.
 type setup interface {
 	register(f *flag.FlagSet)
-	// problem finds exact means with random numbers of the seed, where it needs
-	// any.
+	// problem finds exact means with random numbers of the seed, where it needs any.
 	problem(ctx context.Context, seed uint64) (*Problem, error)
 }
 
@@ -51,8 +49,7 @@ func Kinds() []*Kind {
 	return kinds
 }
 
-// Problem makes the target with its exact means. A seed is for those that are
-// estimated by a long run.
+// Problem makes the target with its exact means. A seed is for those that are estimated by a long run.
 func (k *Kind) Problem(ctx context.Context, seed uint64) (*Problem, error) {
 	return k.setup.problem(ctx, seed)
 }
@@ -68,8 +65,7 @@ func parameters(s setup, names ...string) []parameter {
 	return list
 }
 
-// NewProblem makes a target that is written as samplers are:
-// "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
+// NewProblem makes a target that is written as samplers are: "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
 func NewProblem(ctx context.Context, text string, seed uint64) (*Problem, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
@@ -190,8 +186,7 @@ func (v *choice) String() string {
 	return *v.to
 }
 
-// list is finite numbers, or whole ones of 1 or more, with commas or slashes
-// between them.
+// list is finite numbers, or whole ones of 1 or more, with commas or slashes between them.
 type list[N int | float64] []N
 
 func (v *list[N]) Set(text string) error {

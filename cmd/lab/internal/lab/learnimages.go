@@ -31,8 +31,7 @@ type Network interface {
 // NetworkShape is what a Network is opened with.
 type NetworkShape struct{ Rows, Columns, Features, Blocks, Downsampling int }
 
-// learnImages trains deep energies: table 1 of the discrete Langevin paper, section
-// 7.3.2 and appendix I.4.
+// learnImages trains deep energies: table 1 of the discrete Langevin paper, section 7.3.2 and appendix I.4.
 type learnImages struct {
 	open func(context.Context, NetworkShape) (Network, error)
 

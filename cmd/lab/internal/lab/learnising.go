@@ -14,9 +14,8 @@ import (
 	"infill/samplers"
 )
 
-// learnIsing learns the couplings of an Ising model from its states: figure 5 of
-// the discrete Langevin paper, appendix I.4. The settings of its code are Adam
-// at 0.001, 256 chains, batches of 256 of 2,000 states, ℓ1 of 0.01.
+// learnIsing learns the couplings of an Ising model from its states: figure 5 of the discrete Langevin paper, appendix
+// I.4. The settings of its code are Adam at 0.001, 256 chains, batches of 256 of 2,000 states, ℓ1 of 0.01.
 type learnIsing struct {
 	rows, columns int
 	coupling      float64
@@ -115,8 +114,7 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 	return p, nil
 }
 
-// trainings adds a cell for each sampler, number of sampling steps an update, and
-// repetition.
+// trainings adds a cell for each sampler, number of sampling steps an update, and repetition.
 func (p *plan) trainings(list specs, steps []int, repeats int, train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
 	for _, spec := range list {
 		for _, n := range steps {

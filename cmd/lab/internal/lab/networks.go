@@ -12,9 +12,8 @@ import (
 	"infill/samplers"
 )
 
-// networks samples the weights of binary Bayesian neural networks: tables 2 and 4
-// of the discrete Langevin paper, section 7.4 and appendix I.5, with the energy of
-// its code. Batches are the samplers' own setting terms.
+// networks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
+// section 7.4 and appendix I.5, with the energy of its code. Batches are the samplers' own setting terms.
 type networks struct {
 	data          names
 	samplers      specs
@@ -123,8 +122,7 @@ func (o *networks) sample(ctx context.Context, b *bench, spec Spec, table *regre
 	return nil
 }
 
-// walk is chains that can be stopped and go on. Its exported fields are what a
-// checkpoint keeps.
+// walk is chains that can be stopped and go on. Its exported fields are what a checkpoint keeps.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]

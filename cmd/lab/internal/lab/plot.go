@@ -126,8 +126,7 @@ func (r *Report) figures() (list []chart.Figure, failed error) {
 	return list, failed
 }
 
-// axis is what a curve is drawn against or of; NaN where a point has no such
-// number.
+// axis is what a curve is drawn against or of; NaN where a point has no such number.
 type axis struct {
 	label string
 	of    func(point) float64

@@ -10,8 +10,7 @@ import (
 // A Preset repeats the settings of a figure.
 type Preset struct {
 	Name string
-	// Title says what it shows, Setting how, and where that is not as in the
-	// paper.
+	// Title says what it shows, Setting how, and where that is not as in the paper.
 	Title, Setting string
 
 	chains, steps int // its own

@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text is the report for people, in lines of a width, 0 for any. Rows of tables
-// are not broken.
+// Text is the report for people, in lines of a width, 0 for any. Rows of tables are not broken.
 func (r *Report) Text(width int) string {
 	p := printer{width: width}
 	for _, curve := range r.Bias {
@@ -82,8 +81,7 @@ func (p *printer) rest(format string, args ...any) {
 	p.text.WriteString(p.wrap(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// table aligns the first column to the left and the others, which are numbers, to
-// the right.
+// table aligns the first column to the left and the others, which are numbers, to the right.
 func (p *printer) table(headers []string, rows [][]string) {
 	widths := make([]int, len(headers))
 	all := append([][]string{headers}, rows...)
@@ -267,8 +265,7 @@ func (p *printer) budgets(run *Run, headers []string, number func(*reached) stri
 	p.table(headers, rows)
 }
 
-// CSV is a row for each sampler, for each point of a bias, or for each fit, with
-// their headers.
+// CSV is a row for each sampler, for each point of a bias, or for each fit, with their headers.
 func (r *Report) CSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

@@ -19,8 +19,7 @@ import (
 	"infill/samplers"
 )
 
-// An OptionError is an option that cannot be taken. Its text begins with the
-// option's name as the command line has it.
+// An OptionError is an option that cannot be taken. Its text begins with the option's name as the command line has it.
 type OptionError struct {
 	Option string
 	Err    error
@@ -57,8 +56,7 @@ type truthRun struct {
 	// StandardError is the root mean square over the observables of the
 	// standard errors between chains: no log RMSE is known below its log.
 	StandardError float64 `json:"standard_error"`
-	// RHat is the split R-hat of the chains' mean observable; absent where it
-	// is not defined.
+	// RHat is the split R-hat of the chains' mean observable; absent where it is not defined.
 	RHat *float64 `json:"r_hat,omitempty"`
 }
 
@@ -79,8 +77,7 @@ type Problem struct {
 	Reference *reference
 	// training tells how an RBM was trained; nil for other targets.
 	Training *training
-	// consistent tells whether the target's conditionals are those of π, so
-	// that Gibbs is exact.
+	// consistent tells whether the target's conditionals are those of π, so that Gibbs is exact.
 	consistent  bool
 	observables []observable
 	// independent is a law of every slot by itself to start chains from,
@@ -88,9 +85,8 @@ type Problem struct {
 	independent [][]float64
 }
 
-// initials lists where chains can start: each slot uniformly, or each slot by
-// the target's own law without interactions (Ising and Potts: the field alone;
-// RBM: the data's means).
+// initials lists where chains can start: each slot uniformly, or each slot by the target's own law without interactions
+// (Ising and Potts: the field alone; RBM: the data's means).
 func initials() []string { return []string{"uniform", "independent"} }
 
 // positions draws the start of each chain, [chains × slots].
@@ -147,9 +143,8 @@ func (o *truthOptions) register(f *flag.FlagSet) {
 // errTooLarge marks a target too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
-// settle finds the truth: exact, when it may be, or a long run of the named
-// sampler. sweep is how many of its steps visit every slot once; pooled says
-// that all slots have the same law.
+// settle finds the truth: exact, when it may be, or a long run of the named sampler. sweep is how many of its steps
+// visit every slot once; pooled says that all slots have the same law.
 func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
 	if o.method != "run" {
 		method, means, err := exact()
@@ -254,8 +249,7 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 	return truth, nil
 }
 
-// means turns the probabilities of each category of each slot, [slots × K], into
-// the observables' means.
+// means turns the probabilities of each category of each slot, [slots × K], into the observables' means.
 func (p *Problem) means(m []float64) []float64 {
 	wide := slices.Max(p.Target.Categories())
 	means := make([]float64, len(p.observables))
@@ -267,8 +261,7 @@ func (p *Problem) means(m []float64) []float64 {
 	return means
 }
 
-// numbered makes one observable per slot, with the same number for each
-// category at every slot.
+// numbered makes one observable per slot, with the same number for each category at every slot.
 func numbered(slots int, value ...float64) []observable {
 	list := make([]observable, slots)
 	for j := range list {

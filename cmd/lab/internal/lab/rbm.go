@@ -53,9 +53,8 @@ func (m *machine) smaller() (side, error) {
 	return side{turned, m.visible, m.hidden, false}, nil
 }
 
-// each calls visit for every state of the listed side, in Gray code order,
-// with the state, its log weight summed over the others, and the log-odds of
-// the others given it.
+// each calls visit for every state of the listed side, in Gray code order, with the state, its log weight summed over
+// the others, and the log-odds of the others given it.
 func (s *side) each(visit func(state uint32, logWeight float64, logits []float64)) {
 	n := len(s.others)
 	logits := slices.Clone(s.others)
@@ -150,18 +149,15 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 	return states
 }
 
-// rbmData lists the data sets an RBM can be trained on: bars and stripes, or
-// none, which draws random weights instead.
+// rbmData lists the data sets an RBM can be trained on: bars and stripes, or none, which draws random weights instead.
 func rbmData() []string { return []string{"bars-and-stripes", "none"} }
 
-// references lists what the maximum mean discrepancy is measured from: exact
-// draws where there are any and else the states of block Gibbs chains, as in the
-// papers; or one of the two.
+// references lists what the maximum mean discrepancy is measured from: exact draws where there are any and else the
+// states of block Gibbs chains, as in the papers; or one of the two.
 func references() []string { return []string{"auto", "exact", "block-gibbs"} }
 
-// rbmOptions set a restricted Boltzmann machine over binary visible units,
-// U(v) = Σ_i softplus(W v + a)_i + bᵀv; by default one for bars and stripes, the
-// images whose rows, or columns, are each all on or all off, that can be summed
+// rbmOptions set a restricted Boltzmann machine over binary visible units, U(v) = Σ_i softplus(W v + a)_i + bᵀv; by
+// default one for bars and stripes, the images whose rows, or columns, are each all on or all off, that can be summed
 // exactly.
 type rbmOptions struct {
 	data            string

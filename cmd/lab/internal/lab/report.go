@@ -54,8 +54,7 @@ func (r *Report) JSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// WithoutTimes removes all that depends on the clock, so that two reports of one
-// seed are equal.
+// WithoutTimes removes all that depends on the clock, so that two reports of one seed are equal.
 func (r *Report) WithoutTimes() {
 	for _, run := range r.Runs {
 		run.withoutTimes()

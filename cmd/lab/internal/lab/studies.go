@@ -15,8 +15,7 @@ type Machinery struct {
 	Choices func(ctx context.Context, template string) (samplers.Target, error)
 }
 
-// Studies lists the experiments of many cells, with their default settings, which
-// take minutes.
+// Studies lists the experiments of many cells, with their default settings, which take minutes.
 func Studies(m Machinery) []*Study {
 	return []*Study{
 		newLearnIsing(),

@@ -27,9 +27,8 @@ import (
 	"infill/samplers"
 )
 
-// A Study is an experiment of many cells: trainings or measurements, each with
-// labels such as its sampler, and repeated with other random numbers. Its flags are
-// its settings, to be set before [Study.Run].
+// A Study is an experiment of many cells: trainings or measurements, each with labels such as its sampler, and repeated
+// with other random numbers. Its flags are its settings, to be set before [Study.Run].
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
@@ -72,8 +71,7 @@ type curve struct {
 	name, x, y string
 }
 
-// cell is one training or measurement. Cells that differ in the label repeat
-// alone are repetitions of each other.
+// cell is one training or measurement. Cells that differ in the label repeat alone are repetitions of each other.
 type cell struct {
 	labels []parameter
 	run    func(context.Context, *bench) error
@@ -183,8 +181,7 @@ type kept struct {
 	State     []byte
 }
 
-// resume reads the state of a training that was stopped, and tells whether there
-// was one.
+// resume reads the state of a training that was stopped, and tells whether there was one.
 func (b *bench) resume(state any) (bool, error) {
 	if b.folder == "" {
 		return false, nil

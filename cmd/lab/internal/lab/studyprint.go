@@ -196,8 +196,7 @@ func drawCurves(groups []*group, c curve, title, x string, at func(sample) float
 	return chart.Lines(title, x, c.y, list, false)
 }
 
-// drawColumn draws a column against a label of numbers, a line for each value of
-// the first label.
+// drawColumn draws a column against a label of numbers, a line for each value of the first label.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	var list []chart.Line
 	for _, g := range r.groups() {

@@ -12,9 +12,8 @@ import (
 	"infill/internal/targets"
 )
 
-// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary
-// states and a number observed at each time, as in the code of Gibbs with
-// Gradients:
+// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary states and a number observed at each
+// time, as in the code of Gibbs with Gradients:
 //
 //	x_1k ~ Bernoulli(first),  x_tk = x_(t-1)k with probability keep
 //	y_t ~ N(b + Σ_k w_k x_tk, σ²)
@@ -120,8 +119,7 @@ func (t *fhmm) pull(state []int, j int) float64 {
 	return d
 }
 
-// EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0
-// and ∂U/∂x_j for category 1.
+// EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0 and ∂U/∂x_j for category 1.
 func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n, factors := len(t.categories), len(t.weights)
 	for c := range energy {
@@ -153,9 +151,8 @@ func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, log
 // maxFactors bounds the 2^factors states that the exact means list.
 const maxFactors = 16
 
-// Means are the exact probabilities of 1, [slots], by the forward and backward
-// recursions over the 2^factors joint states of a time, and log p(y). More than
-// 16 factors are an error.
+// Means are the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
+// states of a time, and log p(y). More than 16 factors are an error.
 func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 	factors, times := len(t.weights), len(t.observed)
 	if factors > maxFactors {

@@ -14,16 +14,14 @@ import (
 	"infill/internal/targets"
 )
 
-// binaryNetwork is the posterior of a binary Bayesian neural network for
-// regression, as in the code of the discrete Langevin paper (section 7.4): two
-// layers whose weights and biases are -1 or +1,
+// binaryNetwork is the posterior of a binary Bayesian neural network for regression, as in the code of the discrete
+// Langevin paper (section 7.4): two layers whose weights and biases are -1 or +1,
 //
 //	f(x) = sigmoid(w₂ᵀ tanh(W₁ᵀx + b₁) + b₂)
 //	U(θ) = -(τ/N) Σ_i (f(x_i) - y_i)²
 //
-// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁
-// [inputs × hidden], b₁, w₂ and b₂; category 0 is -1. Each example is a term of the
-// energy.
+// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁ [inputs × hidden], b₁, w₂ and b₂;
+// category 0 is -1. Each example is a term of the energy.
 type binaryNetwork struct {
 	inputs     blas64.General // x, [examples × inputs]
 	outputs    []float64      // y
@@ -33,8 +31,7 @@ type binaryNetwork struct {
 	weights    []float64
 }
 
-// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y
-// [examples].
+// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y [examples].
 func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*binaryNetwork, error) {
 	n := len(outputs)
 	if n == 0 || len(inputs) == 0 || len(inputs)%n != 0 || hidden < 1 || !(tau > 0) {

@@ -14,13 +14,11 @@ import (
 	"infill/samplers"
 )
 
-// trainingOptions set contrastive divergence: Hinton, Training Products of
-// Experts by Minimizing Contrastive Divergence (2002), with Adam (Kingma and
-// Ba, 2015, with their β₁ = 0.9, β₂ = 0.999) as the papers use it.
+// trainingOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive Divergence
+// (2002), with Adam (Kingma and Ba, 2015, with their β₁ = 0.9, β₂ = 0.999) as the papers use it.
 //
-// By default it takes a second on bars and stripes: divergence steps and batch are
-// those of the papers' RBM, the learning rate is twenty times theirs, for fewer
-// updates.
+// By default it takes a second on bars and stripes: divergence steps and batch are those of the papers' RBM, the
+// learning rate is twenty times theirs, for fewer updates.
 type trainingOptions struct {
 	divergenceSteps, updates, batch int
 	learningRate                    float64
@@ -37,12 +35,10 @@ func (o *trainingOptions) register(f *flag.FlagSet) {
 	numberVar(f, &o.learningRate, "learning-rate", " above 0", "of Adam")
 }
 
-// training tells how well a machine learnt its data, where it can be summed
-// exactly.
+// training tells how well a machine learnt its data, where it can be summed exactly.
 type training struct {
 	Patterns int `json:"patterns"` // of the data, each as probable as the others
-	// LogLikelihood is the mean over the patterns of log p, in nats; the best
-	// any law reaches is -ln(patterns).
+	// LogLikelihood is the mean over the patterns of log p, in nats; the best any law reaches is -ln(patterns).
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	// Mass is the probability of all patterns together.
 	Mass *float64 `json:"mass,omitempty"`

@@ -125,8 +125,7 @@ func (m *autoencoder) Energy(ctx context.Context, states []int, energy []float64
 	return m.RelaxedEnergyGradient(ctx, x, energy, nil)
 }
 
-// RelaxedEnergyGradient takes codes between 0 and 1; without a gradient it works out
-// none.
+// RelaxedEnergyGradient takes codes between 0 and 1; without a gradient it works out none.
 func (m *autoencoder) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	p := m.parts(m.weights)
 	for s := range energy {
