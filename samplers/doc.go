@@ -4,10 +4,9 @@
 //
 // # Words
 //
-// A slot is one discrete variable, θ_j, and its categories are numbered from
-// 0. A chain is one Markov chain over θ; the chains of a batch advance in
-// lockstep, so that a target can evaluate them together. A kernel is the transition of one sampler. The energy U is an
-// unnormalised log-probability in nats: higher is better.
+// A slot is one discrete variable, θ_j, and its categories are numbered from 0 on. A chain is one Markov chain over θ;
+// the chains of a batch advance in lockstep, so that a target can evaluate them together. A kernel is the transition of
+// one sampler. The energy U is an unnormalised log-probability in nats: higher is better.
 //
 // # Use
 //

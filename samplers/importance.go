@@ -249,9 +249,6 @@ func (m *Importance) stateOf(states []int, i int) []int {
 // Energy is U of the i-th draw, in nats.
 func (m *Importance) Energy(i int) float64 { return m.energy[i] }
 
-// LogWeight is log w of the i-th draw, in nats: -Inf where it is forbidden.
-func (m *Importance) LogWeight(i int) float64 { return m.logWeight[i] }
-
 // A Normaliser is an estimate of Z = Σ exp(U).
 type Normaliser struct {
 	Log float64 // log Ẑ, in nats
@@ -363,12 +360,6 @@ func (z Normaliser) tailed() bool {
 // Rough tells that Error is as large as all that is not known, for want of draws that tell it better.
 func (z Normaliser) Rough() bool { return z.rough }
 
-// Probability is that of a state of the energy, with its standard error.
-func (z Normaliser) Probability(energy float64) (probability, standardError float64) {
-	probability = math.Exp(energy - z.Log)
-	return probability, probability * z.Error
-}
-
 // Mean is the mean of a function of the state under π, with its standard error
 // by the delta method. NaN without draws that weigh something.
 func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64) {
@@ -388,26 +379,6 @@ func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64)
 	}
 	unseen := m.Normaliser().Unseen
 	return mean, math.Sqrt(squares + unseen*unseen*spread)
-}
-
-// Distinct lists a draw of each state that was drawn and is not forbidden, the most probable first.
-func (m *Importance) Distinct() []int {
-	var list []int
-	for i := range m.Len() {
-		if !math.IsInf(m.logWeight[i], -1) {
-			list = append(list, i)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b int) int {
-		if m.energy[a] != m.energy[b] {
-			if m.energy[a] > m.energy[b] {
-				return -1
-			}
-			return 1
-		}
-		return slices.Compare(m.State(a), m.State(b))
-	})
-	return slices.CompactFunc(list, func(a, b int) bool { return slices.Equal(m.State(a), m.State(b)) })
 }
 
 // paretoK is the shape k̂ of the generalised Pareto distribution that fits the largest weights, the ⌈min(n/5, 3√n)⌉ of

@@ -1,12 +1,11 @@
 package lab
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 
+	"infill/internal/object"
 	"infill/samplers"
 )
 
@@ -46,12 +45,8 @@ func definitions() map[string]string {
 
 // JSON is the whole report, indented, with a line end.
 func (r *Report) JSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
+	text, err := object.EncodeIndent(r, "", "  ")
+	return append(text, '\n'), err
 }
 
 // WithoutTimes removes all that depends on the clock, so that two reports of one seed are equal.

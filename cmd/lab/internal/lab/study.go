@@ -24,6 +24,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"infill/internal/logmath"
+	"infill/internal/object"
 	"infill/samplers"
 )
 
@@ -320,7 +321,7 @@ func keptOr[T any](folder, signature, name string, find func() (*T, error)) (*T,
 	if err != nil {
 		return nil, err
 	}
-	if text, err = json.MarshalIndent(cellFile[T]{signature, found}, "", "  "); err != nil {
+	if text, err = object.EncodeIndent(cellFile[T]{signature, found}, "", "  "); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -391,16 +392,6 @@ func slug(labels []parameter) string {
 	}
 	hash := sha256.Sum256([]byte(text))
 	return fmt.Sprintf("%.60s-%x", plain, hash[:3])
-}
-
-// label is the value of a cell's label.
-func (c *cellResult) label(name string) string {
-	for _, l := range c.Labels {
-		if l.Name == name {
-			return l.Value
-		}
-	}
-	return ""
 }
 
 // group is the repetitions of a cell.
@@ -494,6 +485,6 @@ func (r *StudyReport) JSON() ([]byte, error) {
 		r.Definitions[c.name] = c.definition
 	}
 	maps.DeleteFunc(r.Definitions, func(_, text string) bool { return text == "" })
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := object.EncodeIndent(r, "", "  ")
 	return append(text, '\n'), err
 }

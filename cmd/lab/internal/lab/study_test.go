@@ -185,3 +185,13 @@ func TestBadStudies(t *testing.T) {
 		}
 	}
 }
+
+// label is the value of a cell's label.
+func (c *cellResult) label(name string) string {
+	for _, l := range c.Labels {
+		if l.Name == name {
+			return l.Value
+		}
+	}
+	return ""
+}

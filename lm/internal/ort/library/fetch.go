@@ -2,7 +2,6 @@ package library
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"infill/internal/object"
 )
 
 // Fetch brings the pinned release into the cache, unless another process has just done so, and returns it.
@@ -124,7 +125,7 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 		return err
 	}
 	m := manifest{Version: pin.release(), Platform: o.platform(), Source: pin.source, Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
-	data, err := json.MarshalIndent(m, "", "  ")
+	data, err := object.EncodeIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
