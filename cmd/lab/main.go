@@ -17,7 +17,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +73,6 @@ type experiment struct {
 	folder, plots, format, preset string
 	noTimes, quiet                bool
 	compare                       lab.Options
-	arm                           lab.ARMOptions
 }
 
 // formats lists the forms of a report.
@@ -106,7 +104,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	root.Flags().StringVar(&e.preset, "preset", "", "repeat the settings of the figure `NAME`")
 	root.Flags().IntVar(&e.compare.Chains, "chains", 0, "chains of each sampler; 0 is the preset's own")
 	root.Flags().IntVar(&e.compare.Steps, "steps", 0, "steps of each chain; 0 is the preset's own")
-	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM", Long: armLong, Args: noArguments,
+	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
@@ -115,15 +113,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
 		e := newExperiment(out, messages)
-		root.AddCommand(e.target(k, "Samplers on "+k.Title, long, e.compare.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
-			return lab.Compare(ctx, p, e.compare)
-		}))
-	}
-	for _, k := range lab.Kinds() {
-		e := newExperiment(out, messages)
-		arm.AddCommand(e.target(k, "ARM on "+k.Title, armLong, e.arm.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
-			return lab.FitARM(ctx, p, e.arm)
-		}))
+		root.AddCommand(e.target(k))
 	}
 	return root
 }
@@ -139,12 +129,8 @@ the name all stands for every sampler that suits the target.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-const armLong = `Fit independent binary slots to a target by ARM, which needs energies alone, and look
-for its best state in the same way. Slots of several categories are recombined from
-two random states.`
-
 func newExperiment(out, messages io.Writer) *experiment {
-	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0], compare: lab.DefaultOptions(), arm: lab.DefaultARM()}
+	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0], compare: lab.DefaultOptions()}
 }
 
 // register defines the flags that all experiments share.
@@ -159,19 +145,19 @@ func (e *experiment) register(cmd *cobra.Command) {
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
 }
 
-// target makes the command of an experiment on one kind of target.
-func (e *experiment) target(k *lab.Kind, short, about string, own *flag.FlagSet, start func(context.Context, *lab.Problem) (*lab.Report, error)) *cobra.Command {
-	cmd := &cobra.Command{Use: k.Name, Short: short, Long: k.Help + "\n\n" + about, Args: noArguments,
+// target makes the command of a comparison on one kind of target.
+func (e *experiment) target(k *lab.Kind) *cobra.Command {
+	cmd := &cobra.Command{Use: k.Name, Short: "Samplers on " + k.Title, Long: k.Help + "\n\n" + long, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.run(cmd, func() (outcome, error) {
 				p, err := k.Problem(cmd.Context(), e.seed)
 				if err != nil {
 					return nil, err
 				}
-				return start(cmd.Context(), p)
+				return lab.Compare(cmd.Context(), p, e.compare)
 			})
 		}}
-	cmd.Flags().AddGoFlagSet(own)
+	cmd.Flags().AddGoFlagSet(e.compare.Flags())
 	cmd.Flags().AddGoFlagSet(k.Flags)
 	e.register(cmd)
 	return cmd
@@ -202,7 +188,7 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 			return err
 		}
 	}
-	e.compare.Seed, e.arm.Seed, e.compare.Version, e.compare.Folder = e.seed, e.seed, infill.Version(), e.folder
+	e.compare.Seed, e.compare.Version, e.compare.Folder = e.seed, infill.Version(), e.folder
 	var bar *progressbar.ProgressBar
 	width := 0
 	if file, ok := e.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -215,7 +201,6 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 			bar.Describe(p.Sampler)
 			_ = bar.Set(p.Step) // a bar that cannot be drawn is no reason to stop
 		}
-		e.arm.Observe = e.compare.Observe
 	}
 	if e.folder != "" {
 		// What cannot be written is better told before the work than after it.

@@ -49,7 +49,7 @@ func TestReports(t *testing.T) {
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q --format csv": "rbm",
 		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q --format json":                   `"preset": "dlp-toy"`,
 		"arm ising --size 3x3 --fits 2 --steps 20 --seed 1 -q":                              "Independent slots by ARM on ising, size 3x3",
-		"arm table --fits 2 --steps 20 --seed 1 -q --format json":                           `"recombined": true`,
+		"arm table --fits 2 --steps 20 --seed 1 -q":                                         "from one of two random states",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|exact|block-gibbs",
 		"arm --help": "ARM",

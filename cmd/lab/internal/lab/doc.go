@@ -1,6 +1,6 @@
 // Package lab compares samplers on distributions that are known exactly: several kernels of the package samplers side
 // by side, on one target, from the same starts, with what the papers report of them. [Compare] runs one comparison,
-// [RunPreset] repeats a figure of a paper, [FitARM] fits independent slots. It knows nothing of language and nothing of
+// [RunPreset] repeats a figure of a paper, a [Study] has many cells. It knows nothing of language and nothing of
 // terminals; docs/lab.md defines every number of a [Report].
 //
 // Every mean stands with its standard error from the spread between chains, which are independent where steps are not.

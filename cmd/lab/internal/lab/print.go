@@ -20,9 +20,6 @@ func (r *Report) Text(width int) string {
 	for _, run := range r.Runs {
 		p.run(run)
 	}
-	if r.Fits != nil {
-		p.fits(r.Fits)
-	}
 	return p.text.String()
 }
 
@@ -265,7 +262,7 @@ func (p *printer) budgets(run *Run, headers []string, number func(*reached) stri
 	p.table(headers, rows)
 }
 
-// CSV is a row for each sampler, for each point of a bias, or for each fit, with their headers.
+// CSV is a row for each sampler, or for each point of a bias, with their headers.
 func (r *Report) CSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -277,9 +274,6 @@ func (r *Report) CSV() ([]byte, error) {
 		return number(*x)
 	}
 	var rows [][]string
-	if r.Fits != nil {
-		rows = r.Fits.rows(optional)
-	}
 	if len(r.Bias) > 0 {
 		rows = append(rows, []string{"title", "variable", "x", "exact", "bound", "bound_spins", "rate", "observed", "noise"})
 	}

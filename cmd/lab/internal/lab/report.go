@@ -15,8 +15,6 @@ type Report struct {
 	Preset string       `json:"preset,omitempty"`
 	Bias   []*biasCurve `json:"bias,omitempty"`
 	Runs   []*Run       `json:"runs,omitempty"`
-	// fits are of independent slots, by [FitARM].
-	Fits *fits `json:"fits,omitempty"`
 	// Definitions say what the numbers are.
 	Definitions map[string]string `json:"definitions"`
 }

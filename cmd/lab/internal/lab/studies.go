@@ -17,7 +17,7 @@ type Machinery struct {
 
 // Studies lists the experiments of many cells, with their default settings, which take minutes.
 func Studies(m Machinery) []*Study {
-	return []*Study{
+	list := []*Study{
 		newLearnIsing(),
 		newLearnImages(m.Network),
 		newNetworks(),
@@ -28,4 +28,8 @@ func Studies(m Machinery) []*Study {
 		newARMVAE(),
 		newARMFills(m.Choices),
 	}
+	for _, k := range Kinds() {
+		list = append(list, newARMFit(k))
+	}
+	return list
 }
