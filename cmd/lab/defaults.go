@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -141,7 +142,7 @@ func writeSetting(w *sheet, s setting, spec samplers.Spec, all, baseline []figur
 		for i, f := range all {
 			values[i] = get(f)
 		}
-		return meanAndError(format, values)
+		return lab.MeanAndError(format, values)
 	}
 	balance := strings.Replace(spec.Value("balance"), "sqrt", "½", 1)
 	stepSize := ""

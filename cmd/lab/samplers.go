@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/internal/targets"
 	"infill/lm"
 	"infill/samplers"
@@ -129,7 +130,7 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 	if rows = "–"; p.rows != nil {
 		rows = fmt.Sprintf("%.2f", stat.Mean(perStep, nil))
 	}
-	return meanAndError("%.0f", rates), rows, nil
+	return lab.MeanAndError("%.0f", rates), rows, nil
 }
 
 // The total variation between a sampler's draws and an enumerated law of two slots.

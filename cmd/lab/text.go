@@ -199,9 +199,3 @@ func indicator(positions [][]int, chains, slots, j int) [][]float64 {
 	}
 	return draws
 }
-
-// meanAndError writes a mean with its standard error.
-func meanAndError(format string, values []float64) string {
-	mean, deviation := stat.MeanStdDev(values, nil)
-	return fmt.Sprintf(format+" ± "+format, mean, stat.StdErr(deviation, float64(len(values))))
-}

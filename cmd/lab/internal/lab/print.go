@@ -40,6 +40,12 @@ func withError(format string, mean float64, standardError *float64) string {
 	return text
 }
 
+// MeanAndError writes a mean with its standard error, of one value without.
+func MeanAndError(format string, values []float64) string {
+	mean, e := meanAndError(values)
+	return withError(format, mean, e)
+}
+
 // printer writes for people.
 type printer struct {
 	text  strings.Builder

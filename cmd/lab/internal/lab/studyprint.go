@@ -42,8 +42,7 @@ func (r *StudyReport) Text(width int) string {
 		for _, c := range columns {
 			text := ""
 			if numbers := g.numbers(c.name); len(numbers) > 0 {
-				mean, e := meanAndError(numbers)
-				text = withError(c.format, mean, e)
+				text = MeanAndError(c.format, numbers)
 			}
 			row = append(row, text)
 		}

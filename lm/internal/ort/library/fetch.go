@@ -54,7 +54,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			return Library{}, fmt.Errorf("fetching onnxruntime stopped: %w", ctx.Err())
 		}
 		if err != nil {
-			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, oneLine(err.Error())))
+			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, strings.Join(strings.Fields(err.Error()), " ")))
 			continue
 		}
 		seen := o.examine(cached, false)
@@ -159,16 +159,5 @@ func writeSynced(path string, data []byte) error {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
-
-// oneLine joins the lines of a message.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(s), " ")
+	return errors.Join(err, file.Sync(), file.Close())
 }
