@@ -155,10 +155,7 @@ func (t *tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energ
 // coolConditional raises one normalised conditional to the power 1/T.
 func (t *tempered) coolConditional(logp []float64) {
 	t.cool(logp)
-	total := logmath.LogSumExp(logp)
-	for v := range logp {
-		logp[v] -= total
-	}
+	logmath.Normalise(logp)
 }
 
 func (t *tempered) cool(x []float64) {

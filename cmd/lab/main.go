@@ -99,11 +99,9 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	root.SetErr(messages)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	e.compare.Chains, e.compare.Steps = 0, 0
 	e.register(root)
 	root.Flags().StringVar(&e.preset, "preset", "", "repeat the settings of the figure `NAME`")
-	root.Flags().IntVar(&e.compare.Chains, "chains", 0, "chains of each sampler; 0 is the preset's own")
-	root.Flags().IntVar(&e.compare.Steps, "steps", 0, "steps of each chain; 0 is the preset's own")
+	root.Flags().AddGoFlagSet(e.compare.PresetFlags())
 	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}

@@ -79,19 +79,19 @@ func (o *Options) Flags() *flag.FlagSet {
 	return f
 }
 
-// check refuses what can be refused before anything is run.
+// PresetFlags are the options of a preset, 0 for its own.
+func (o *Options) PresetFlags() *flag.FlagSet {
+	o.Chains, o.Steps = 0, 0
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	WholeVar(f, &o.Chains, "chains", 0, maxChains, "chains of each sampler; 0 is the preset's own")
+	WholeVar(f, &o.Steps, "steps", 0, maxSteps, "steps of each chain; 0 is the preset's own")
+	return f
+}
+
+// check refuses what can be refused before anything is run, besides what flags refuse.
 func (o *Options) check() error {
 	if len(o.Samplers) == 0 {
 		return refuse("samplers", "none given: give at least one")
-	}
-	if o.Chains < 1 || o.Chains > maxChains {
-		return refuse("chains", "%d is not a whole number from 1 to %d", o.Chains, maxChains)
-	}
-	if o.Steps < 1 || o.Steps > maxSteps {
-		return refuse("steps", "%d is not a whole number from 1 to %d", o.Steps, maxSteps)
-	}
-	if o.WarmUp < 0 || o.WarmUp > maxSteps {
-		return refuse("warm-up", "%d is not a whole number from 0 to %d", o.WarmUp, maxSteps)
 	}
 	if !(o.Discard >= 0 && o.Discard < 1) {
 		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
