@@ -68,13 +68,12 @@ func (g *Graph) Encode() ([]byte, error) {
 	return model, nil
 }
 
-// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
-func (g *Graph) live() ([]*Node, map[*Value]bool) {
-	used := map[*Value]bool{}
-	for _, v := range g.Outputs {
+// behind tells which nodes values depend on, and gives the values that these nodes read, and the values themselves.
+func (g *Graph) behind(values []*Value) (keep []bool, used map[*Value]bool) {
+	keep, used = make([]bool, len(g.Nodes)), map[*Value]bool{}
+	for _, v := range values {
 		used[v] = true
 	}
-	keep := make([]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		for _, v := range g.Nodes[i].Outputs {
 			keep[i] = keep[i] || used[v]
@@ -85,6 +84,12 @@ func (g *Graph) live() ([]*Node, map[*Value]bool) {
 			}
 		}
 	}
+	return keep, used
+}
+
+// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
+func (g *Graph) live() ([]*Node, map[*Value]bool) {
+	keep, used := g.behind(g.Outputs)
 	var nodes []*Node
 	for i, n := range g.Nodes {
 		if keep[i] {

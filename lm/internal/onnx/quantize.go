@@ -36,21 +36,7 @@ type quantized struct{ values, scale *Value }
 //
 // What outputs do not depend on, a backward pass, stays as it is.
 func (p *Precision) Quantize(g *Graph, outputs []*Value) error {
-	needed := map[*Value]bool{}
-	for _, v := range outputs {
-		needed[v] = true
-	}
-	forward := make([]bool, len(g.Nodes))
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		for _, v := range g.Nodes[i].Outputs {
-			forward[i] = forward[i] || needed[v]
-		}
-		if forward[i] {
-			for _, v := range g.Nodes[i].Inputs {
-				needed[v] = true
-			}
-		}
-	}
+	forward, _ := g.behind(outputs)
 	varying := g.varying()
 	constants := map[*Value]Initializer{}
 	for _, c := range g.Initializers {
