@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log"
 	"math"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/cmd/lab/internal/lab"
@@ -57,14 +55,6 @@ func settings() []setting {
 		{"dmala:balance=1,step-size=5", lm.Local, 50},
 		{"dmala:balance=1,step-size=5", lm.Local, 1000},
 	}
-}
-
-func newDefaults() *cobra.Command {
-	seeds := 3
-	return measuring{use: "defaults", short: "Write what the defaults of samplers on text were chosen by",
-		register: func(f *flag.FlagSet) { seedsVar(f, &seeds) },
-		measure:  func(ctx context.Context, s *sheet) error { return writeDefaults(ctx, s, seeds) },
-	}.newCmd()
 }
 
 // writeDefaults measures every setting on every template.

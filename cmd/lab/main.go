@@ -107,7 +107,8 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
 	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
-		newDefaults(), newSamplers())
+		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
+		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
 		e := newExperiment(out, messages)

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log"
 	"math"
 	"math/rand/v2"
 
-	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/cmd/lab/internal/lab"
@@ -55,14 +53,6 @@ func textTarget(ctx context.Context, model *language, text string, candidates in
 		return nil, err
 	}
 	return b.target(lm.TargetOptions{Gradient: lm.Local, Distances: true})
-}
-
-func newSamplers() *cobra.Command {
-	seeds := 3
-	return measuring{use: "samplers", short: "Write every sampler's target, cost, exactness and effective draws per second",
-		register: func(f *flag.FlagSet) { seedsVar(f, &seeds) },
-		measure:  func(ctx context.Context, s *sheet) error { return writeSamplers(ctx, s, seeds) },
-	}.newCmd()
 }
 
 func writeSamplers(ctx context.Context, w *sheet, seeds int) error {

@@ -100,9 +100,13 @@ func (m measuring) newCmd() *cobra.Command {
 	return cmd
 }
 
-// seedsVar is the flag of a table that every cell of is run with several seeds.
-func seedsVar(f *flag.FlagSet, seeds *int) {
-	lab.WholeVar(f, seeds, "seeds", 1, 1<<20, "runs of every cell")
+// newTable makes the command of a page of the documentation.
+func newTable(use, short string, write func(ctx context.Context, s *sheet, seeds int) error) *cobra.Command {
+	seeds := 3
+	return measuring{use: use, short: short,
+		register: func(f *flag.FlagSet) { lab.WholeVar(f, &seeds, "seeds", 1, 1<<20, "runs of every cell") },
+		measure:  func(ctx context.Context, s *sheet) error { return write(ctx, s, seeds) },
+	}.newCmd()
 }
 
 func (s *sheet) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
