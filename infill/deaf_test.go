@@ -72,7 +72,7 @@ func TestWeighedWhereTheChainRuleIsDeaf(t *testing.T) {
 	if covered < runs-runs/8 {
 		t.Errorf("%d of %d intervals hold the exact value, want 0.95", covered, runs)
 	}
-	o.Budget.Rows = 1200
+	o.Budget.Rows = 600
 	r, err := filler.Fill(context.Background(), "the [MASK] [MASK] [MASK] .", o, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/targets"
 	"infill/lm"
-	"infill/samplers/targets"
 )
 
 // Where the conditionals are those of the energy, looking beside fills finds every one that

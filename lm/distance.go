@@ -6,10 +6,9 @@ import (
 	"infill/samplers"
 )
 
-// metricTarget is a target that also knows how far apart tokens are: by the
-// squared Euclidean distance of their word embeddings, as p-NCG and GwL take
-// it (Du et al., "Principled Gradient-Based MCMC for Conditional Sampling of
-// Text", ICML 2024).
+// metricTarget is a target that also knows how far apart tokens are: by the squared Euclidean distance of their word
+// embeddings, as p-NCG and GwL take it (Du et al., "Principled Gradient-Based MCMC for Conditional Sampling of Text",
+// ICML 2024).
 type metricTarget struct {
 	*target
 	embeddings []float32 // [vocabulary × hidden]
@@ -25,8 +24,7 @@ func (t *target) withDistances() (Target, error) {
 	return &metricTarget{t, embeddings}, nil
 }
 
-// Distances writes the squared distance from category from to the categories
-// first, first+1, … of a slot.
+// Distances writes the squared distance from category from to the categories first, first+1, … of a slot.
 func (t *metricTarget) Distances(slot, from, first int, distance []float64) {
 	width := len(t.embeddings) / t.m.Vocabulary()
 	row := func(category int) []float32 {

@@ -14,13 +14,11 @@ import (
 // the rows of more than that fill no calls better, and each costs memory (BenchmarkInFlight).
 const InFlight = 64
 
-// engine runs the rows of all goroutines that use a model. Rows of one length
-// and one number of queries share calls, whichever text they come from: a call
-// takes what has gathered while the calls before it ran, so nobody waits for
-// rows that may not come. A caller waits for its rows, so the queue is as long
-// as there are callers. A second call begins beside a first one when enough
-// rows have gathered, or when the first is long: 16 texts in calls of three rows,
-// as they come, cost a quarter more than in calls of seven.
+// engine runs the rows of all goroutines that use a model. Rows of one length and one number of queries share calls,
+// whichever text they come from: a call takes what has gathered while the calls before it ran, so nobody waits for rows
+// that may not come. A caller waits for its rows, so the queue is as long as there are callers. A second call begins
+// beside a first one when enough rows have gathered, or when the first is long: 16 texts in calls of three rows, as
+// they come, cost a quarter more than in calls of seven.
 //
 // What a row gives does not depend on its neighbours: a row always runs at the
 // length of its bucket, alone or not (TestNeighbours).
@@ -192,8 +190,7 @@ func (e *engine) abandon(r *request) bool {
 	return r.closed
 }
 
-// drop takes the waiting rows of a request back and ends it with an error, once
-// no call runs rows of it.
+// drop takes the waiting rows of a request back and ends it with an error, once no call runs rows of it.
 func (e *engine) drop(r *request, err error) {
 	if r.err == nil {
 		r.err = err
@@ -252,10 +249,9 @@ func (e *engine) work() {
 	}
 }
 
-// take gives a worker the rows of its next call: of the group that has waited for
-// too long, or of that with most rows, its oldest requests first; none where
-// they wait for another worker's call. Those who have had little have calls of their own, in
-// turns with the others.
+// take gives a worker the rows of its next call: of the group that has waited for too long, or of that with most rows,
+// its oldest requests first; none where they wait for another worker's call. Those who have had little have calls of
+// their own, in turns with the others.
 func (e *engine) take() (parts []part, tokens int) {
 	var best *group
 	for _, g := range e.groups {
@@ -456,8 +452,7 @@ func mergedContext(parts []part) (context.Context, func()) {
 	}
 }
 
-// Calls tells how often the session was called for rows of texts, and how many rows
-// these calls had.
+// Calls tells how often the session was called for rows of texts, and how many rows these calls had.
 func (m *MaskedLM) Calls() (calls, rows int64) {
 	return m.engine.calls.Load(), m.engine.rows.Load()
 }

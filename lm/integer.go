@@ -16,15 +16,13 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// checkedRows is the largest call that is compared with calls of a single row.
-// Kernels of integer products work on blocks of up to 32 rows; two blocks show
-// what is wrong at their edges.
+// checkedRows is the largest call that is compared with calls of a single row. Kernels of integer products work on
+// blocks of up to 32 rows; two blocks show what is wrong at their edges.
 const checkedRows = 64
 
-// checkIntegers refuses integer arithmetic whose results depend on how many rows
-// share a call: onnxruntime 1.24.1 shifts the last of 32 rows by nats on
-// processors with AMX. What passed is remembered beside the prepared weights,
-// for this library and the abilities of this processor.
+// checkIntegers refuses integer arithmetic whose results depend on how many rows share a call: onnxruntime 1.24.1
+// shifts the last of 32 rows by nats on processors with AMX. What passed is remembered beside the prepared weights, for
+// this library and the abilities of this processor.
 func (m *MaskedLM) checkIntegers(ctx context.Context, session *ort.Session, dir string) error {
 	path := filepath.Join(dir, "rows-agree-"+m.machine())
 	if _, err := os.Stat(path); err == nil {
@@ -49,8 +47,7 @@ func (m *MaskedLM) machine() string {
 	return fmt.Sprintf("%.8x", sum[:])
 }
 
-// checkRows compares each row of calls of 2 to checkedRows rows with the same row
-// alone.
+// checkRows compares each row of calls of 2 to checkedRows rows with the same row alone.
 func checkRows(vocabulary, mask int, run func(*batch) error) error {
 	// Rows of a word and a mask, whose word's probability is asked for. The bound
 	// is far above what rounding does (1e-3), and far below the fault (nats).

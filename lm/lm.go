@@ -1,6 +1,5 @@
-// Package lm runs masked language models: log-probabilities of tokens at
-// chosen positions, and the joint energy of several masked slots with its
-// gradient, batched over chains. [Target] is what samplers sample from.
+// Package lm runs masked language models: log-probabilities of tokens at chosen positions, and the joint energy of
+// several masked slots with its gradient, batched over chains. [Target] is what samplers sample from.
 package lm
 
 import (
@@ -37,8 +36,7 @@ type Options struct {
 	Tell func(line string)
 }
 
-// MaskedLM is a masked language model, ready to run. It serves many goroutines
-// at once.
+// MaskedLM is a masked language model, ready to run. It serves many goroutines at once.
 type MaskedLM struct {
 	bundle       *models.Bundle
 	runtime      *ort.Runtime
@@ -54,9 +52,8 @@ type MaskedLM struct {
 	wordEmbeddings func() ([]float32, error)
 }
 
-// Open prepares a model. Its sessions, which hold the weights in memory, are
-// made when they are first needed: one for log-probabilities, another for
-// gradients.
+// Open prepares a model. Its sessions, which hold the weights in memory, are made when they are first needed: one for
+// log-probabilities, another for gradients.
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
 		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID, bundle.Config.VocabularySize)
@@ -143,8 +140,7 @@ func (m *MaskedLM) Description() Description {
 	return d
 }
 
-// Positions is the longest text that the model takes, in tokens, [CLS] and
-// [SEP] included.
+// Positions is the longest text that the model takes, in tokens, [CLS] and [SEP] included.
 func (m *MaskedLM) Positions() int { return m.bundle.Config.MaxPositions }
 
 // Vocabulary is the number of tokens that the model scores.
@@ -269,9 +265,8 @@ func (m *MaskedLM) named(err error) error {
 	return fmt.Errorf("%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it anew, or see infill doctor", m.file(), err, m.runtime.Version())
 }
 
-// mapped says whether the weights stay in the file they are mapped from. Copies
-// in the order that products read make rows up to a tenth faster, but those of
-// a large model take a second to make, and each session has its own
+// mapped says whether the weights stay in the file they are mapped from. Copies in the order that products read make
+// rows up to a tenth faster, but those of a large model take a second to make, and each session has its own
 // (BenchmarkLarge). Integer products need them.
 func (m *MaskedLM) mapped() bool {
 	return m.precision != INT8 && m.large()

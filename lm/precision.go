@@ -32,10 +32,9 @@ const (
 	FP32 Precision = "fp32"
 	// FP16 is single-precision arithmetic on weights rounded to half precision.
 	FP16 Precision = "fp16"
-	// INT8 is integer arithmetic in the matrix products of the forward pass, with
-	// a scale for each output channel and for each row of activations. The
-	// backward pass stays in single precision: its gradient, at the integer
-	// pass's activations, is a proposal's, and needs only to be the same each time.
+	// INT8 is integer arithmetic in the matrix products of the forward pass, with a scale for each output channel and
+	// for each row of activations. The backward pass stays in single precision: its gradient, at the integer pass's
+	// activations, is a proposal's, and needs only to be the same each time.
 	INT8 Precision = "int8"
 	// BF16 is matrix products of factors rounded to bfloat16 (8 bits of mantissa), which OpenVINO computes on processors with AMX or
 	// AVX512-BF16.
@@ -59,10 +58,9 @@ const openVINO = "openvino"
 // preparedFormat changes when what is prepared changes.
 const preparedFormat = 2
 
-// prepared is a graph that is not the bundle's own, on disk: made when it is first
-// needed, kept in the cache folder, and verified when it is opened, the weights where
-// somebody has written to them since they were last. Their sum is one that tells damage
-// and takes a tenth of the time of a SHA-256: whoever can write them can write it.
+// prepared is a graph that is not the bundle's own, on disk: made when it is first needed, kept in the cache folder,
+// and verified when it is opened, the weights where somebody has written to them since they were last. Their sum is one
+// that tells damage and takes a tenth of the time of a SHA-256: whoever can write them can write it.
 type prepared struct {
 	Graph   uint32 `json:"graph_crc32c"`
 	Weights uint32 `json:"weights_crc32c"`

@@ -8,17 +8,15 @@ import (
 	"infill/models"
 )
 
-// chunkLimits bound how much one model call computes. On a CPU a call works
-// best when the values between two matrix products stay in its caches; on a
-// GPU the bound is memory.
+// chunkLimits bound how much one model call computes. On a CPU a call works best when the values between two matrix
+// products stay in its caches; on a GPU the bound is memory.
 type chunkLimits struct {
 	tokens  int // rows × tokens of a call
 	queries int // queried positions of a call: each has a row of vocabulary size
 }
 
-// limits: the figures come from BenchmarkChunk. Large vocabularies bound the
-// queries by the memory for their distributions, of which a few exist at once:
-// 32 MiB each on a CPU.
+// limits: the figures come from BenchmarkChunk. Large vocabularies bound the queries by the memory for their
+// distributions, of which a few exist at once: 32 MiB each on a CPU.
 func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
 		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}

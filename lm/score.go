@@ -12,9 +12,8 @@ type Query struct {
 	Masked   []int // positions that hold [MASK] meanwhile; Position itself is always masked
 }
 
-// Score is, for every query, log f(ids[Position] | ids with the masked
-// positions masked), in nats: the terms of a pseudo-log-likelihood (Salazar et
-// al. 2020).
+// Score is, for every query, log f(ids[Position] | ids with the masked positions masked), in nats: the terms of a
+// pseudo-log-likelihood (Salazar et al. 2020).
 func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]float64, error) {
 	if err := m.check(ids); err != nil {
 		return nil, err
@@ -48,9 +47,8 @@ func (m *MaskedLM) Score(ctx context.Context, ids []int, queries []Query) ([]flo
 	return scores, nil
 }
 
-// MaskedLogProbabilities is log p of every token at every slot
-// [slots × vocabulary], in nats, while all slots hold [MASK] at once. The ids
-// at the slots are not looked at.
+// MaskedLogProbabilities is log p of every token at every slot [slots × vocabulary], in nats, while all slots hold
+// [MASK] at once. The ids at the slots are not looked at.
 func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int) ([][]float32, error) {
 	row, err := m.template(ids, slots)
 	if err != nil {

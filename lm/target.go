@@ -40,8 +40,7 @@ const (
 	// Local is its direct term alone, log p_j(v). It needs no backward pass,
 	// and is as valid in a Metropolis-adjusted proposal.
 	Local Gradient = "local"
-	// Stochastic is the direct term and an unbiased estimate of the rest from
-	// a random subset of the energy's terms.
+	// Stochastic is the direct term and an unbiased estimate of the rest from a random subset of the energy's terms.
 	Stochastic Gradient = "stochastic"
 )
 
@@ -58,9 +57,8 @@ type Term struct {
 	Part int
 }
 
-// ChainRule are the terms of log Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t−1), the rest
-// masked), order being σ, the slots from first to last. They are one part of an
-// energy, which of all fills over the whole vocabulary sums to one by itself.
+// ChainRule are the terms of log Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t−1), the rest masked), order being σ, the slots from
+// first to last. They are one part of an energy, which of all fills over the whole vocabulary sums to one by itself.
 func ChainRule(order []int, part int) []Term {
 	terms := make([]Term, len(order))
 	for t, slot := range order {
@@ -72,17 +70,14 @@ func ChainRule(order []int, part int) []Term {
 // TargetOptions choose a target.
 type TargetOptions struct {
 	Energy Energy // PLL when empty
-	// Terms are, where not nil, the energy in the place of a named one: U is the
-	// logarithm of the mean, over the parts 0, 1, ..., of exp of the sum of the
-	// part's terms. Terms of one part are their sum; the parts of [ChainRule] in
+	// Terms are, where not nil, the energy in the place of a named one: U is the logarithm of the mean, over the parts
+	// 0, 1, ..., of exp of the sum of the part's terms. Terms of one part are their sum; the parts of [ChainRule] in
 	// several orders are the mean of these orders' probabilities.
 	Terms    []Term
 	Gradient Gradient // Full when empty
-	// Support is the token ids that each slot may take: category k of slot j
-	// is token Support[j][k].
+	// Support is the token ids that each slot may take: category k of slot j is token Support[j][k].
 	Support [][]int
-	// Distances asks for a samplers.MetricTarget: the word embeddings are read
-	// into memory, once for each model.
+	// Distances asks for a samplers.MetricTarget: the word embeddings are read into memory, once for each model.
 	Distances bool
 }
 
@@ -95,35 +90,30 @@ type Counts struct {
 	Rows int64
 }
 
-// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's
-// slots. A model's is a samplers.GradientTarget, StochasticGradientTarget,
-// ConditionalTarget and MaskedConditionalTarget too, and a MetricTarget where
-// distances are asked for. It is not safe for concurrent use; the model below
-// it is.
+// Target is the distribution π(θ) ∝ exp(U(θ)) over fills of a template's slots. A model's is a samplers.GradientTarget,
+// StochasticGradientTarget, ConditionalTarget and MaskedConditionalTarget too, and a MetricTarget where distances are
+// asked for. It is not safe for concurrent use; the model below it is.
 type Target interface {
 	samplers.Target
 	// Counts is what the target has cost so far.
 	Counts() Counts
 }
 
-// EnumerableTarget is a target whose energies of all fills take fewer rows than the
-// fills have. A model's is one.
+// EnumerableTarget is a target whose energies of all fills take fewer rows than the fills have. A model's is one.
 type EnumerableTarget interface {
 	Target
 	// EnumerationRows is how many rows Enumerate takes at most.
 	EnumerationRows() float64
-	// Enumerate writes U of every fill, nats, to energy [Π Categories()],
-	// row-major: the category of the last slot runs fastest. progress, where not
-	// nil, hears how many of the rows have been run. Where it fails, energy holds what is
+	// Enumerate writes U of every fill, nats, to energy [Π Categories()], row-major: the category of the last slot runs
+	// fastest. progress, where not nil, hears how many of the rows have been run. Where it fails, energy holds what is
 	// known by then, U by those orders of the joint that are whole, and NaN elsewhere.
 	Enumerate(ctx context.Context, energy []float64, progress func(rows int)) error
 }
 
 // target is the Target of a model.
 //
-// A row is a text in which some slots are masked and the others filled. It gives
-// the distributions of its masked slots, or of all where none is, whatever those
-// slots hold: rows are computed once for all that share them and kept, up to a
+// A row is a text in which some slots are masked and the others filled. It gives the distributions of its masked slots,
+// or of all where none is, whatever those slots hold: rows are computed once for all that share them and kept, up to a
 // bound.
 type target struct {
 	m          *MaskedLM
@@ -302,8 +292,7 @@ func (t *target) Counts() Counts { return t.counts }
 // gradient draws from: the masked rows of PLL; Filled has a single row.
 func (t *target) Terms() int { return len(t.terms) }
 
-// Energy writes U of every chain into energy [chains], nats. states is
-// [chains × slots], row-major, categories.
+// Energy writes U of every chain into energy [chains], nats. states is [chains × slots], row-major, categories.
 func (t *target) Energy(ctx context.Context, states []int, energy []float64) error {
 	t.counts.EnergyEvaluations += int64(len(energy))
 	if err := t.evaluate(ctx, states); err != nil {
@@ -313,9 +302,8 @@ func (t *target) Energy(ctx context.Context, states []int, energy []float64) err
 	return nil
 }
 
-// EnergyGradient is Energy together with ∂U/∂θ_j[v] over one-hot θ
-// into gradient [chains × slots × max(Categories())], as far as the target's
-// Gradient goes: Stochastic here means all terms.
+// EnergyGradient is Energy together with ∂U/∂θ_j[v] over one-hot θ into gradient [chains × slots × max(Categories())],
+// as far as the target's Gradient goes: Stochastic here means all terms.
 func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	if t.gradient == Local {
 		return t.local(ctx, states, energy, gradient)
@@ -327,9 +315,8 @@ func (t *target) EnergyGradient(ctx context.Context, states []int, energy, gradi
 	return t.EnergyGradientOf(ctx, all, states, energy, gradient)
 }
 
-// EnergyGradientOf is EnergyGradient with the part of the gradient
-// that goes through the context estimated from the given terms, scaled by
-// Terms()/len(terms). The energy and the direct part are exact.
+// EnergyGradientOf is EnergyGradient with the part of the gradient that goes through the context estimated from the
+// given terms, scaled by Terms()/len(terms). The energy and the direct part are exact.
 func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, energy, gradient []float64) error {
 	asked := len(terms)
 	if asked == 0 {
@@ -375,10 +362,9 @@ func (t *target) EnergyGradientOf(ctx context.Context, terms, states []int, ener
 	return nil
 }
 
-// LogConditionals writes log f(· | X with the chain's slot masked), normalised
-// over the slot's categories, into logp [chains × max(Categories())]. slots is
-// [chains]. They are the model's own conditionals, whatever the energy; those
-// of a masked language model belong to no joint distribution.
+// LogConditionals writes log f(· | X with the chain's slot masked), normalised over the slot's categories, into logp
+// [chains × max(Categories())]. slots is [chains]. They are the model's own conditionals, whatever the energy; those of
+// a masked language model belong to no joint distribution.
 func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp []float64) error {
 	m := len(t.slots)
 	t.begin()
@@ -395,9 +381,8 @@ func (t *target) LogConditionals(ctx context.Context, states, slots []int, logp 
 	return nil
 }
 
-// LogMaskedConditionals writes log f(· | X with every open slot masked),
-// normalised over the slot's categories, to the rows of logp [chains × slots ×
-// max(Categories())] that belong to open slots. open is [chains × slots].
+// LogMaskedConditionals writes log f(· | X with every open slot masked), normalised over the slot's categories, to the
+// rows of logp [chains × slots × max(Categories())] that belong to open slots. open is [chains × slots].
 func (t *target) LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error {
 	m := len(t.slots)
 	t.begin()
@@ -483,8 +468,7 @@ func (t *target) sumParts(state []int) []float64 {
 	return t.sums
 }
 
-// shares is what the gradient of each part counts for in that of the energy: exp of
-// the part over the sum of all.
+// shares is what the gradient of each part counts for in that of the energy: exp of the part over the sum of all.
 func (t *target) shares(state []int) []float64 {
 	if t.parts == 1 {
 		t.sums[0] = 1
@@ -518,8 +502,7 @@ func (t *target) only(slot int) []bool {
 	return t.one
 }
 
-// keyOf names a row by what its slots hold: 0 for [MASK], category + 1 otherwise.
-// No masks, nil, are none.
+// keyOf names a row by what its slots hold: 0 for [MASK], category + 1 otherwise. No masks, nil, are none.
 func (t *target) keyOf(state []int, masked []bool) []byte {
 	t.key = t.key[:0]
 	for i, k := range state {
@@ -578,8 +561,7 @@ func (t *target) evaluate(ctx context.Context, states []int) error {
 	return t.runPending(ctx)
 }
 
-// runPending computes the pending rows and remembers them: in one batch those that
-// give as many distributions.
+// runPending computes the pending rows and remembers them: in one batch those that give as many distributions.
 func (t *target) runPending(ctx context.Context) error {
 	for perRow := 1; perRow <= len(t.slots) && len(t.pending) > 0; perRow++ {
 		t.batch.reset(len(t.template), perRow, t.gathered(), t.everything)

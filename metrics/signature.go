@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
@@ -11,25 +10,12 @@ import (
 type Signature [][2]string // keys and values; neither holds a bar, and the key no colon
 
 // String is the long form, "metric:self-bleu|tokenisation:whitespace|bleu-n:4|…".
-func (s Signature) String() string { return s.join(nil) }
-
-// short is the same with short keys, "m:self-bleu|t:whitespace|n:4|…".
-func (s Signature) short() string { return s.join(shortKeys()) }
-
-func (s Signature) join(names map[string]string) string {
+func (s Signature) String() string {
 	parts := make([]string, len(s))
 	for i, field := range s {
-		parts[i] = cmp.Or(names[field[0]], field[0]) + ":" + field[1]
+		parts[i] = field[0] + ":" + field[1]
 	}
 	return strings.Join(parts, "|")
-}
-
-// shortKeys are the keys of [Signature.short].
-func shortKeys() map[string]string {
-	return map[string]string{
-		"metric": "m", "metrics": "m", "paired": "p", "tokenisation": "t", "bleu-n": "n", "smoothing": "s", "length": "l", "n": "g", "top": "k",
-		"references": "r", "excluded": "x", "union-first": "f", "intervals": "i", "resamples": "b", "unit": "u", "confidence": "c", "seed": "sd", "version": "v",
-	}
 }
 
 // MarshalText writes the long form.
@@ -47,16 +33,6 @@ func (s *Signature) UnmarshalText(text []byte) error {
 	}
 	*s = read
 	return nil
-}
-
-// get returns the value of a key, empty where there is none.
-func (s Signature) get(key string) string {
-	for _, f := range s {
-		if f[0] == key {
-			return f[1]
-		}
-	}
-	return ""
 }
 
 func (s *Signature) add(key string, value any) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"infill/internal/object"
 	"infill/internal/regular"
 )
 
@@ -107,7 +108,7 @@ func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, 
 		}
 	}
 	c.ModelType = importedFamily
-	config, err := json.MarshalIndent(c, "", "  ")
+	config, err := object.EncodeIndent(c, "", "  ")
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"infill/internal/object"
 	"infill/internal/regular"
 	"infill/internal/safetensors"
 )
@@ -81,14 +81,11 @@ func newManifest(bundle fs.FS, m Manifest, names ...string) (*Manifest, error) {
 
 // Encode is the content of manifest.json.
 func (m *Manifest) Encode() []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(m); err != nil {
+	text, err := object.EncodeIndent(m, "", "  ")
+	if err != nil {
 		panic(err) // strings and numbers always encode
 	}
-	return b.Bytes()
+	return append(text, '\n')
 }
 
 // parseManifest reads a manifest.json.

@@ -1,18 +1,15 @@
-// ACS is DMALA whose step size and balance follow a cycle: Pynadath,
-// Bhattacharya, Hariharan and Zhang, "Gradient-based Discrete Sampling with
-// Automatic Cyclical Scheduling" (NeurIPS 2024). Large steps with a greedy
-// balance find modes, small ones explore them:
+// ACS is DMALA whose step size and balance follow a cycle: Pynadath, Bhattacharya, Hariharan and Zhang, "Gradient-based
+// Discrete Sampling with Automatic Cyclical Scheduling" (NeurIPS 2024). Large steps with a greedy balance find modes,
+// small ones explore them:
 //
 //	α_k = max(α_min, α_max/2 (1 + cos(π k/s))),  k = 0..s-1 within a cycle
 //	β_k = (β_0 - ½)/2 cos(π k/s) + (β_0 + ½)/2
 //
-// Target: π exactly, since each step by itself leaves π invariant; the steps
-// of a cycle differ, so look at whole cycles. The state knows its place in the
-// cycle. Cost: one energy and gradient a step.
+// Target: π exactly, since each step by itself leaves π invariant; the steps of a cycle differ, so look at whole
+// cycles. The state knows its place in the cycle. Cost: one energy and gradient a step.
 //
-// Step size: α_max, in the convention of the package, which is twice that of
-// the paper's binary formula. Not here: the paper's search for a cycle
-// (algorithm 2).
+// Step size: α_max, in the convention of the package, which is twice that of the paper's binary formula. Not here: the
+// paper's search for a cycle (algorithm 2).
 
 package samplers
 

@@ -3,12 +3,13 @@ package samplers
 import (
 	"fmt"
 	"math"
+
+	"infill/internal/logmath"
 )
 
-// An adaptation tunes a kernel from what its steps show. It stands outside the
-// kernels, which know nothing of it, and acts in a warm-up only: a chain whose
-// parameters depend on its past has no stationary law. It must be given movers
-// of the kind it was made for.
+// An adaptation tunes a kernel from what its steps show. It stands outside the kernels, which know nothing of it, and
+// acts in a warm-up only: a chain whose parameters depend on its past has no stationary law. It must be given movers of
+// the kind it was made for.
 type adaptation interface {
 	// begin sets the kernel before the first step.
 	begin(m mover, state *State) error
@@ -18,9 +19,8 @@ type adaptation interface {
 	freeze(m mover) error
 }
 
-// aim is the mean acceptance to steer to: the asymptotic optimum of locally
-// balanced proposals (Sun, Dai and Schuurmans, Optimal Scaling for Locally
-// Balanced Proposals in Discrete Spaces, NeurIPS 2022).
+// aim is the mean acceptance to steer to: the asymptotic optimum of locally balanced proposals (Sun, Dai and
+// Schuurmans, Optimal Scaling for Locally Balanced Proposals in Discrete Spaces, NeurIPS 2022).
 const aim = 0.574
 
 // A stepSizer is a mover with a step size.
@@ -37,9 +37,8 @@ func checkStepSize(stepSize float64) error {
 	return nil
 }
 
-// stepSizeAdaptation tunes a step size by dual averaging of log α: Hoffman and
-// Gelman, "The No-U-Turn Sampler" (JMLR 2014), section 3.2, equation 6, with
-// their constants γ = 0.05, t₀ = 10, κ = 0.75. Where the acceptance stays above
+// stepSizeAdaptation tunes a step size by dual averaging of log α: Hoffman and Gelman, "The No-U-Turn Sampler" (JMLR
+// 2014), section 3.2, equation 6, with their constants γ = 0.05, t₀ = 10, κ = 0.75. Where the acceptance stays above
 // the aim for every α, α ends at its upper bound.
 type stepSizeAdaptation struct {
 	lowest, highest float64 // of log α
@@ -59,8 +58,7 @@ func newStepSizeAdaptation(stepSize, lowest, highest float64) *stepSizeAdaptatio
 	return &stepSizeAdaptation{lowest: math.Log(lowest), highest: math.Log(highest), centre: start, average: start}
 }
 
-// tuneStepSize is for α: below 0.01 nothing moves, above 100 the penalty no
-// longer matters.
+// tuneStepSize is for α: below 0.01 nothing moves, above 100 the penalty no longer matters.
 func tuneStepSize(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 0.01, 100)
 }
@@ -70,8 +68,7 @@ func tuneContinuous(m mover) adaptation {
 	return newStepSizeAdaptation(m.(stepSizer).stepSize(), 1e-6, 10)
 }
 
-// update hears one step's mean acceptance probability over the chains and
-// returns the step size of the next step.
+// update hears one step's mean acceptance probability over the chains and returns the step size of the next step.
 func (a *stepSizeAdaptation) update(acceptance float64) float64 {
 	const gamma, offset, kappa = 0.05, 10, 0.75
 	if math.IsNaN(acceptance) {
@@ -98,9 +95,8 @@ func (a *stepSizeAdaptation) freeze(m mover) error {
 	return m.(stepSizer).setStepSize(math.Exp(a.average))
 }
 
-// A jumper is a mover whose proposal weighs every change of a slot by a factor
-// τ before the balancing function's weight. The discrete Langevin proposal is
-// one, with log τ = -1/α (and τ above 1 where no α reaches).
+// A jumper is a mover whose proposal weighs every change of a slot by a factor τ before the balancing function's
+// weight. The discrete Langevin proposal is one, with log τ = -1/α (and τ above 1 where no α reaches).
 type jumper interface {
 	// logJump is log τ, in nats.
 	logJump() float64
@@ -111,17 +107,15 @@ type jumper interface {
 	jumpWeight(state *State) float64
 }
 
-// jumpAdaptation tunes τ by the number of jumps expected of a step: the
-// adaptive samplers of Sun et al., "Discrete Langevin Samplers via Wasserstein
-// Gradient Flow" (AISTATS 2023), as implemented in the DISCS benchmark and as
+// jumpAdaptation tunes τ by the number of jumps expected of a step: the adaptive samplers of Sun et al., "Discrete
+// Langevin Samplers via Wasserstein Gradient Flow" (AISTATS 2023), as implemented in the DISCS benchmark and as
 // intended there:
 //
 //	τ = n/Z at first, n = 3; after each step
 //	n ← τZ + 3 (acceptance - 0.574),  log τ ← max(log n, 0) - log Z
 //
-// The benchmark's code never stores the first τ, so that its samplers run at τ
-// ≈ 1; here it is stored, and n is kept from falling below one jump before its
-// logarithm is taken. Z follows the chains in the first 100 steps and is then
+// The benchmark's code never stores the first τ, so that its samplers run at τ ≈ 1; here it is stored, and n is kept
+// from falling below one jump before its logarithm is taken. Z follows the chains in the first 100 steps and is then
 // refreshed every 20, as there.
 type jumpAdaptation struct {
 	logZ float64
@@ -139,7 +133,7 @@ func (a *jumpAdaptation) begin(m mover, state *State) error {
 	k := m.(jumper)
 	a.step = 0
 	a.logZ = math.Log(k.jumpWeight(state))
-	if !finite(a.logZ) {
+	if !logmath.Finite(a.logZ) {
 		return nil // there is nowhere to jump to, or one place far above all others
 	}
 	return k.setLogTau(math.Log(jumps) - a.logZ)
@@ -152,7 +146,7 @@ func (a *jumpAdaptation) adapt(m mover, state *State, info *Info) error {
 	if a.step < follow || a.step%refresh == 0 {
 		a.logZ = math.Log(k.jumpWeight(state))
 	}
-	if !finite(a.logZ) {
+	if !logmath.Finite(a.logZ) {
 		return nil
 	}
 	n := math.Exp(k.logJump()+a.logZ) + jumps*(info.meanAcceptance()-aim)

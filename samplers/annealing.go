@@ -1,6 +1,5 @@
-// Simulated annealing of Kirkpatrick, Gelatt and Vecchi (Science 1983), with any
-// kernel: the temperature falls geometrically, and the best state of each chain is
-// kept. It is a search and not a sampler.
+// Simulated annealing of Kirkpatrick, Gelatt and Vecchi (Science 1983), with any kernel: the temperature falls
+// geometrically, and the best state of each chain is kept. It is a search and not a sampler.
 
 package samplers
 
@@ -13,8 +12,7 @@ import (
 	"slices"
 )
 
-// AnnealOptions set a run of simulated annealing. Zero fields take the
-// defaults.
+// AnnealOptions set a run of simulated annealing. Zero fields take the defaults.
 type AnnealOptions struct {
 	Steps      int     // 100 by default
 	Start, End float64 // temperatures, 2 and 0.1 by default
@@ -27,9 +25,8 @@ type Best struct {
 	Step      []int     // when it was seen, 0 for the start, [chains]
 }
 
-// Anneal looks for the state of highest energy by simulated annealing, with a
-// kernel that [New] made and that is not tuned. The best states follow no known
-// law. observe may be nil; it hears of the start and of every step, with the
+// Anneal looks for the state of highest energy by simulated annealing, with a kernel that [New] made and that is not
+// tuned. The best states follow no known law. observe may be nil; it hears of the start and of every step, with the
 // energies filled in.
 func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a AnnealOptions, observe func(Step) error) (*Best, error) {
 	if a.Steps == 0 {

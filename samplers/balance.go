@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"infill/internal/logmath"
 )
 
-// A Balance weighs a move of estimated energy difference Δ in a proposal by g(exp Δ)
-// (Zanella, JASA 2020). sqrt (√t, the papers' choice and the zero value), ratio
-// (t/(1+t)), min (min(1, t)) and max (max(1, t)) satisfy g(t) = t·g(1/t): locally
-// balanced. A power t^β leans from there, β = ½, to globally balanced, 1, which
-// serves large vocabularies better: with ½ improbable categories dominate.
+// A Balance weighs a move of estimated energy difference Δ in a proposal by g(exp Δ) (Zanella, JASA 2020). sqrt (√t,
+// the papers' choice and the zero value), ratio (t/(1+t)), min (min(1, t)) and max (max(1, t)) satisfy g(t) = t·g(1/t):
+// locally balanced. A power t^β leans from there, β = ½, to globally balanced, 1, which serves large vocabularies
+// better: with ½ improbable categories dominate.
 type Balance struct {
 	rule balanceRule
 	beta float64 // of the power rule; 0 stands for ½
@@ -31,8 +32,7 @@ const (
 // BalanceNames lists what [Balance.Set] reads besides a number.
 func BalanceNames() []string { return []string{"sqrt", "ratio", "min", "max"} }
 
-// Set reads a name of [BalanceNames] or a power from 0.5 to 1. Its error
-// completes the sentence `"x" is not ...`.
+// Set reads a name of [BalanceNames] or a power from 0.5 to 1. Its error completes the sentence `"x" is not ...`.
 func (b *Balance) Set(text string) error {
 	if i := slices.Index(BalanceNames(), text); i >= 0 {
 		*b = Balance{rule: balanceRule(i)}
@@ -74,7 +74,7 @@ func (b Balance) exponent() float64 {
 func (b Balance) logWeight(delta float64) float64 {
 	switch b.rule {
 	case ratioRule:
-		return -softplus(-delta)
+		return -logmath.Softplus(-delta)
 	case minRule:
 		return math.Min(delta, 0)
 	case maxRule:

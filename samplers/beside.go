@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // sources is how many of the known states of highest energy have neighbours drawn.
@@ -54,7 +56,7 @@ func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 		for i := range state {
 			key := b.key(state, i)
 			if p, ok := b.places[string(key)]; ok {
-				p.logMass = logSumExp([]float64{p.logMass, energy})
+				p.logMass = logmath.LogSumExp([]float64{p.logMass, energy})
 				continue
 			}
 			p := &opened{state: state, slot: i, logMass: energy}
@@ -79,8 +81,8 @@ func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 		}
 		for n, p := range some {
 			row := logp[(n*m.slots+p.slot)*wide:][:categories[p.slot]]
-			total := logSumExp(row)
-			if !finite(total) {
+			total := logmath.LogSumExp(row)
+			if !logmath.Finite(total) {
 				return nil, errNoDistribution
 			}
 			p.logp = make([]float64, len(row))
@@ -98,9 +100,9 @@ func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 		}
 	}
 	for n, p := range b.list {
-		b.flow[n] = p.logMass + logSumExp(p.logp)
+		b.flow[n] = p.logMass + logmath.LogSumExp(p.logp)
 	}
-	if b.total = logSumExp(b.flow); !finite(b.total) {
+	if b.total = logmath.LogSumExp(b.flow); !logmath.Finite(b.total) {
 		return nil, nil
 	}
 	return b, nil
@@ -121,7 +123,7 @@ func (m *Importance) besideShare() float64 {
 				squares = append(squares, l+logWeight(m.energy[i], mixed(share, m.logq[i], m.logr[i])))
 			}
 		}
-		if sum := logSumExp(squares); sum < least {
+		if sum := logmath.LogSumExp(squares); sum < least {
 			best, least = share, sum
 		}
 	}
@@ -137,7 +139,7 @@ func (b *beside) mixed(logq, logr float64) float64 {
 }
 
 func mixed(share, logq, logr float64) float64 {
-	return logSumExp([]float64{math.Log1p(-share) + logq, math.Log(share) + logr})
+	return logmath.LogSumExp([]float64{math.Log1p(-share) + logq, math.Log(share) + logr})
 }
 
 // key is that of what the slots but one hold.
@@ -168,5 +170,5 @@ func (b *beside) logProbability(state []int) float64 {
 			terms = append(terms, p.logMass+p.logp[v]-b.total)
 		}
 	}
-	return logSumExp(terms)
+	return logmath.LogSumExp(terms)
 }

@@ -1,25 +1,21 @@
-// Chain-block draws a block of slots anew by the chain rule (chainrule.go), and
-// accepts or rejects by Metropolis and Hastings: mlm-mh (Goyal, Dyer and
-// Berg-Kirkpatrick, ICLR 2022) with a proposal in which the slots of a block
-// know of each other. A block B is chosen uniformly, of a size that is set, or
-// of every size from 1 to all slots with equal probability:
+// Chain-block draws a block of slots anew by the chain rule (chainrule.go), and accepts or rejects by Metropolis and
+// Hastings: mlm-mh (Goyal, Dyer and Berg-Kirkpatrick, ICLR 2022) with a proposal in which the slots of a block know of
+// each other. A block B is chosen uniformly, of a size that is set, or of every size from 1 to all slots with equal
+// probability:
 //
 //	q(y_B | x_-B) = Π_t f(y_σ(t) | x_-B, y_σ(1), ..., y_σ(t-1), the rest open)
 //	A = min(1, e^{U(y)-U(x)} q(x_B | x_-B) / q(y_B | x_-B))
 //
-// An order that depends on the state is replayed for x. A block of one slot is
-// a step of mlm-mh. A block of all slots is the independence sampler (Tierney,
-// Annals of Statistics 1994), here independence: with w = e^U/q,
+// An order that depends on the state is replayed for x. A block of one slot is a step of mlm-mh. A block of all slots
+// is the independence sampler (Tierney, Annals of Statistics 1994), here independence: with w = e^U/q,
 //
 //	A = min(1, w(y)/w(x))
 //
 // Sizes that vary do both: large blocks leave a mode, small ones move within.
 //
-// Target: exp(U) exactly, whatever the conditionals are, as long as they reach
-// every category of positive probability. No step size and no gradient, and
-// nothing is tuned. Cost: two conditionals a slot of the block (those of x are
-// known where a target remembers) and one energy a step. A chain whose
-// conditional is not a number stays.
+// Target: exp(U) exactly, whatever the conditionals are, as long as they reach every category of positive probability.
+// No step size and no gradient, and nothing is tuned. Cost: two conditionals a slot of the block (those of x are known
+// where a target remembers) and one energy a step. A chain whose conditional is not a number stays.
 
 package samplers
 
@@ -28,6 +24,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type chainBlock struct {
@@ -125,7 +123,7 @@ func (k *chainBlock) transition(ctx context.Context, state *State, sources []sou
 	info.Cost = Cost{Energies: chains, Conditionals: conditionals}
 	for c, src := range sources {
 		ratio := math.Inf(-1)
-		if finite(k.energy[c]) {
+		if logmath.Finite(k.energy[c]) {
 			ratio = k.energy[c] - state.Energy[c] + k.logq[chains+c] - k.logq[c]
 		}
 		info.settle(c, state, k.energy[c], ratio, src)

@@ -1,17 +1,13 @@
-// The chain rule makes a joint distribution of conditionals of partly masked
-// states:
+// The chain rule makes a joint distribution of conditionals of partly masked states:
 //
 //	q(θ) = Π_t f(θ_σ(t) | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// for any order σ that is a function of what is drawn before: it sums to one
-// without any effort, and both a draw and log q cost one conditional a slot.
-// σ is fixed (left to right is that of an autoregressive model), or takes the
-// open slot of least entropy first. The latter depends on the state, and is
-// replayed to score one: log q of any state is exact in every order. Orders of
-// a masked model's conditionals disagree (Torroba Hennigen and Kim, "Deriving
-// Language Models from Masked Language Models", ACL 2023): each is a law of its
-// own, near exp(U) and not it. What corrects the difference is in
-// importance.go and chainblock.go.
+// for any order σ that is a function of what is drawn before: it sums to one without any effort, and both a draw and
+// log q cost one conditional a slot. σ is fixed (left to right is that of an autoregressive model), or takes the open
+// slot of least entropy first. The latter depends on the state, and is replayed to score one: log q of any state is
+// exact in every order. Orders of a masked model's conditionals disagree (Torroba Hennigen and Kim, "Deriving Language
+// Models from Masked Language Models", ACL 2023): each is a law of its own, near exp(U) and not it. What corrects the
+// difference is in importance.go and chainblock.go.
 
 package samplers
 
@@ -25,11 +21,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"infill/internal/logmath"
 )
 
-// A ChainRule draws states from conditionals, slot by slot, with their log q.
-// Draws that agree so far share an evaluation. It keeps scratch memory: one
-// serves one goroutine at a time.
+// A ChainRule draws states from conditionals, slot by slot, with their log q. Draws that agree so far share an
+// evaluation. It keeps scratch memory: one serves one goroutine at a time.
 type ChainRule struct {
 	target     MaskedConditionalTarget
 	categories []int
@@ -49,16 +46,14 @@ type ChainRule struct {
 	weight  []float64
 }
 
-// A choice takes a category of a row's slot, by its conditional, whose sum has
-// the log total.
+// A choice takes a category of a row's slot, by its conditional, whose sum has the log total.
 type choice func(row, slot int, logp []float64, total float64) int
 
 // chainRuleNumbers bounds the numbers that one evaluation asks of a target.
 const chainRuleNumbers = 1 << 22
 
-// NewChainRule makes the chain rule of a target's conditionals. order names each
-// slot once, the first to be drawn first; nil takes the open slot of least
-// entropy, the leftmost of equals. The target must be a
+// NewChainRule makes the chain rule of a target's conditionals. order names each slot once, the first to be drawn
+// first; nil takes the open slot of least entropy, the leftmost of equals. The target must be a
 // [MaskedConditionalTarget].
 func NewChainRule(target Target, order []int) (*ChainRule, error) {
 	return newChainRule("the chain rule", target, order)
@@ -91,9 +86,8 @@ func newChainRule(name string, target Target, order []int) (*ChainRule, error) {
 	return r, nil
 }
 
-// Draw draws the open slots of every state, [draws × slots], each with its own
-// stream, and writes log q of what it drew given the slots that are not open, in
-// nats, to logq [draws]. open is [draws × slots]; nil opens all. A conditional
+// Draw draws the open slots of every state, [draws × slots], each with its own stream, and writes log q of what it drew
+// given the slots that are not open, in nats, to logq [draws]. open is [draws × slots]; nil opens all. A conditional
 // that is no distribution is an error.
 func (r *ChainRule) Draw(ctx context.Context, states []int, open []bool, streams []*rand.Rand, logq []float64) error {
 	if len(streams) != len(logq) {
@@ -160,8 +154,8 @@ func (r *ChainRule) walk(ctx context.Context, states []int, open []bool, logq []
 				rest := r.logp[(g-from)*slots*wide : (g-from+1)*slots*wide]
 				slot := r.next(r.mask[(g-from)*slots:(g-from+1)*slots], rest)
 				logp := rest[slot*wide : slot*wide+r.categories[slot]]
-				total := logSumExp(logp)
-				if !finite(total) {
+				total := logmath.LogSumExp(logp)
+				if !logmath.Finite(total) {
 					logq[row] = math.NaN()
 					clear(mine)
 					continue
@@ -174,8 +168,7 @@ func (r *ChainRule) walk(ctx context.Context, states []int, open []bool, logq []
 	}
 }
 
-// gather puts the rows that agree in what is open, and in what the other slots
-// hold, into groups.
+// gather puts the rows that agree in what is open, and in what the other slots hold, into groups.
 func (r *ChainRule) gather() int {
 	slots := len(r.categories)
 	rows := len(r.open) / slots
@@ -257,9 +250,8 @@ func (r *ChainRule) next(open []bool, logp []float64) int {
 	return slot
 }
 
-// Complete fills the open slots of every state, [states × slots], each with its likeliest
-// category given those before, of equals the smallest, and writes log q of what it filled in
-// to logq [states], in nats.
+// Complete fills the open slots of every state, [states × slots], each with its likeliest category given those before,
+// of equals the smallest, and writes log q of what it filled in to logq [states], in nats.
 func (r *ChainRule) Complete(ctx context.Context, states []int, open []bool, logq []float64) error {
 	return r.run(ctx, states, open, logq, func(_, _ int, logp []float64, _ float64) int { return floats.MaxIdx(logp) })
 }

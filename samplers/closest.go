@@ -21,9 +21,8 @@ const (
 //
 //	J = norm[(p(a|b) + p(b|a)) / (1/J(a) + 1/J(b))]
 //
-// of Torroba Hennigen and Kim (ACL 2023), whose iteration takes tens of thousands of rounds
-// where the marginals differ widely. With s = p(a|b) + p(b|a), x = log J(a) and y = log J(b)
-// it is where the concave
+// of Torroba Hennigen and Kim (ACL 2023), whose iteration takes tens of thousands of rounds where the marginals differ
+// widely. With s = p(a|b) + p(b|a), x = log J(a) and y = log J(b) it is where the concave
 //
 //	Σ_a x_a Σ_b p(a|b) + Σ_b y_b Σ_a p(b|a) - Σ_ab s_ab log(exp x_a + exp y_b)
 //
@@ -141,10 +140,9 @@ func (c *closest) step() float64 {
 	return math.Inf(1)
 }
 
-// solve is Newton's direction: the solution of Σ_l w_kl (d_k - d_l) = gradient_k, by Gaussian
-// elimination. A diagonal is the sum of what is beside it and never a difference, so that
-// weights of any size keep all their digits (Grassmann, Taksar and Heyman, Operations
-// Research 1985). The last marginal stays where it is. The weights are used up.
+// solve is Newton's direction: the solution of Σ_l w_kl (d_k - d_l) = gradient_k, by Gaussian elimination. A diagonal
+// is the sum of what is beside it and never a difference, so that weights of any size keep all their digits (Grassmann,
+// Taksar and Heyman, Operations Research 1985). The last marginal stays where it is. The weights are used up.
 func (c *closest) solve() []float64 {
 	n, w, g := len(c.log), c.weights, c.gradient
 	// Categories of one slot share no weight, until the elimination joins those of the second.

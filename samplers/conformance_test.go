@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"infill/samplers/targets"
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
 // form is one form of one registered kernel, with what it is held to.
@@ -715,7 +716,7 @@ func TestExtremeEnergies(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, u := range state.Energy {
-				if !finite(u) {
+				if !logmath.Finite(u) {
 					t.Errorf("energy %v", u)
 				}
 			}

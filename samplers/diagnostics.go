@@ -4,15 +4,15 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/logmath"
 )
 
-// EffectiveSampleSize estimates how many independent draws the draws of one
-// scalar are worth; draws is [chains][draws]. It is C·n/τ for C chains of n draws:
-// τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), up to the first pair that is not positive (Geyer,
-// Practical Markov Chain Monte Carlo, 1992), and at least 1/log₁₀(C·n). The
-// autocorrelations ρ are of all chains (Vehtari et al., Bayesian Analysis 2021,
-// section 3.2): chains that disagree lower the result. Antithetic chains may be worth
-// more than C·n.
+// EffectiveSampleSize estimates how many independent draws the draws of one scalar are worth; draws is [chains][draws].
+// It is C·n/τ for C chains of n draws: τ = -1 + 2 Σ_k (ρ_2k + ρ_2k+1), up to the first pair that is not positive
+// (Geyer, Practical Markov Chain Monte Carlo, 1992), and at least 1/log₁₀(C·n). The autocorrelations ρ are of all
+// chains (Vehtari et al., Bayesian Analysis 2021, section 3.2): chains that disagree lower the result. Antithetic
+// chains may be worth more than C·n.
 //
 // NaN where it is not defined: fewer than 4 draws a chain, unequal lengths, a draw
 // that is not finite, or draws that are all the same, which tell nothing.
@@ -59,8 +59,7 @@ func EffectiveSampleSize(draws [][]float64) float64 {
 	return size / math.Max(tau, 1/math.Log10(size))
 }
 
-// autocovariance at a lag, divided by n (which makes the sequence positive
-// definite).
+// autocovariance at a lag, divided by n (which makes the sequence positive definite).
 func autocovariance(x []float64, mean float64, lag int) float64 {
 	sum := 0.0
 	for t, v := range x[lag:] {
@@ -69,11 +68,10 @@ func autocovariance(x []float64, mean float64, lag int) float64 {
 	return sum / float64(len(x))
 }
 
-// SplitRHat is the potential scale reduction √(var⁺/W) with every chain cut in two
-// halves (Gelman et al., Bayesian Data Analysis, 3rd ed., section 11.4); draws is
-// [chains][draws]. Near 1 when the halves agree; above 1.01 they do not. The middle
-// draw of an odd length is left out. NaN as in [EffectiveSampleSize]; +Inf where
-// no half moves, and they stand at different values.
+// SplitRHat is the potential scale reduction √(var⁺/W) with every chain cut in two halves (Gelman et al., Bayesian Data
+// Analysis, 3rd ed., section 11.4); draws is [chains][draws]. Near 1 when the halves agree; above 1.01 they do not. The
+// middle draw of an odd length is left out. NaN as in [EffectiveSampleSize]; +Inf where no half moves, and they stand
+// at different values.
 func SplitRHat(draws [][]float64) float64 {
 	_, n := shape(draws)
 	half := n / 2
@@ -105,7 +103,7 @@ func shape(draws [][]float64) (chains, n int) {
 			return len(draws), 0
 		}
 		for _, v := range chain {
-			if !finite(v) {
+			if !logmath.Finite(v) {
 				return len(draws), 0
 			}
 		}
@@ -113,8 +111,7 @@ func shape(draws [][]float64) (chains, n int) {
 	return len(draws), n
 }
 
-// Acceptance gathers acceptance and movement over the steps of a run. Its zero
-// value is ready.
+// Acceptance gathers acceptance and movement over the steps of a run. Its zero value is ready.
 type Acceptance struct {
 	steps    int
 	accepted []int
@@ -136,9 +133,8 @@ func (a *Acceptance) Observe(info *Info) {
 	}
 }
 
-// Rate is the fraction of proposals accepted, with its standard error from the
-// spread between chains. The rate is NaN before the first step, and the error for
-// fewer than two chains.
+// Rate is the fraction of proposals accepted, with its standard error from the spread between chains. The rate is NaN
+// before the first step, and the error for fewer than two chains.
 func (a *Acceptance) Rate() (mean, standardError float64) {
 	return perStep(a.accepted, a.steps)
 }

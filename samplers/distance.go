@@ -1,23 +1,22 @@
-// p-NCG and GwL are the discrete Langevin proposal with the distance of two
-// categories in the place of the one-hot 2: Du, Amini, Torroba Hennigen, Yu,
-// Eisner, Lee and Cotterell, "Principled Gradient-Based MCMC for Conditional
-// Sampling of Text" (ICML 2024). Near-synonyms become near neighbours:
+// p-NCG and GwL are the discrete Langevin proposal with the distance of two categories in the place of the one-hot 2:
+// Du, Amini, Torroba Hennigen, Yu, Eisner, Lee and Cotterell, "Principled Gradient-Based MCMC for Conditional Sampling
+// of Text" (ICML 2024). Near-synonyms become near neighbours:
 //
 //	q_j(v | θ) ∝ exp(log g(exp Δ_j(v)) - d_j(v, θ_j) / (2 α g_j))
 //
-// with d the p-th power of the p-norm of the embeddings' difference. p-NCG
-// moves all slots at once; GwL (Gibbs with Langevin) one slot, chosen
-// uniformly. Both are accepted by Metropolis–Hastings.
+// with d the p-th power of the p-norm of the embeddings' difference. p-NCG moves all slots at once; GwL (Gibbs with
+// Langevin) one slot, chosen uniformly. Both are accepted by Metropolis–Hastings.
 //
-// Target: π exactly. Step size: α, in units of the distance; on one-hot
-// vectors, at squared distance 2, it is the α of the package. Cost: one energy
-// and gradient a step, and the distances of all categories.
+// Target: π exactly. Step size: α, in units of the distance; on one-hot vectors, at squared distance 2, it is the α of
+// the package. Cost: one energy and gradient a step, and the distances of all categories.
 
 package samplers
 
 import (
 	"flag"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type distanceLangevin struct {
@@ -116,7 +115,7 @@ func (k *gibbsLangevin) propose(at place, to []int, src source) float64 {
 	j := src.index(len(to))
 	k.slot[at.chain] = j
 	total := at.totals()[j]
-	if src.chance(sigmoid(total)) {
+	if src.chance(logmath.Sigmoid(total)) {
 		to[j] = at.draw(j, src)
 	}
 	return k.logSlot(at, j, to[j])
@@ -129,7 +128,7 @@ func (k *gibbsLangevin) logReverse(at place, to []int) float64 {
 }
 
 func (k *gibbsLangevin) logSlot(at place, j, v int) float64 {
-	logq := -softplus(at.totals()[j])
+	logq := -logmath.Softplus(at.totals()[j])
 	if v != at.position[j] {
 		logq += at.logWeight(j, v)
 	}

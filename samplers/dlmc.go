@@ -1,29 +1,23 @@
-// DLMC is the discrete Langevin Monte Carlo of Sun et al., "Discrete Langevin
-// Samplers via Wasserstein Gradient Flow" (AISTATS 2023), with the
-// Metropolis–Hastings test. Every slot follows for a time τ the continuous-time
-// chain that is locally balanced at the conditional the gradient estimates,
-// ν_j = softmax(Δ_j). With w_v = g(exp Δ_j(v)), for v ≠ θ_j,
+// DLMC is the discrete Langevin Monte Carlo of Sun et al., "Discrete Langevin Samplers via Wasserstein Gradient Flow"
+// (AISTATS 2023), with the Metropolis–Hastings test. Every slot follows for a time τ the continuous-time chain that is
+// locally balanced at the conditional the gradient estimates, ν_j = softmax(Δ_j). With w_v = g(exp Δ_j(v)), for v ≠
+// θ_j,
 //
 //	interpolate:  q_j(v) ∝ ν_j(v) (1 - exp(-τ w_v / ν_j(v)))
 //	euler:        q_j(v) ∝ τ w_v
 //	staying:      q_j(θ_j) ∝ max(1 - Σ_{v≠θ_j} q_j(v), ν_j(θ_j))
 //
-// each normalised over the slot's categories, as in the DISCS benchmark. For a
-// long time interpolate proposes from ν.
+// each normalised over the slot's categories, as in the DISCS benchmark. For a long time interpolate proposes from ν.
 //
-// dmala-adaptive is the third of the kind: the adaptive discrete Langevin
-// sampler of the DISCS benchmark (Goshvadi et al., NeurIPS 2023), as intended
-// there. It is DMALA with the weight of a change given as τ instead of
-// exp(-1/α):
+// dmala-adaptive is the third of the kind: the adaptive discrete Langevin sampler of the DISCS benchmark (Goshvadi et
+// al., NeurIPS 2023), as intended there. It is DMALA with the weight of a change given as τ instead of exp(-1/α):
 //
 //	q_j(v) ∝ τ w_v,  q_j(θ_j) ∝ 1
 //
-// Target: π exactly; while a warm-up sets τ by the number of jumps that a step
-// makes, there is no stationary law. Step size of dlmc and dlmc-euler: the time
-// τ, in units of jumps per unit weight, not the α of the package; of
-// dmala-adaptive: α with log τ = -1/α, infinite where the warm-up went to τ ≥ 1.
-// Preconditioners are refused: all slots are weighed alike. Cost: one energy
-// and gradient a step.
+// Target: π exactly; while a warm-up sets τ by the number of jumps that a step makes, there is no stationary law. Step
+// size of dlmc and dlmc-euler: the time τ, in units of jumps per unit weight, not the α of the package; of
+// dmala-adaptive: α with log τ = -1/α, infinite where the warm-up went to τ ≥ 1. Preconditioners are refused: all slots
+// are weighed alike. Cost: one energy and gradient a step.
 
 package samplers
 
@@ -32,6 +26,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type dlmc struct {
@@ -107,7 +103,7 @@ func (k *dlmc) setStepSize(stepSize float64) error {
 func (k *dlmc) logJump() float64 { return k.logTau }
 
 func (k *dlmc) setLogTau(logTau float64) error {
-	if !finite(logTau) {
+	if !logmath.Finite(logTau) {
 		return fmt.Errorf("log τ = %v: it must be finite", logTau)
 	}
 	k.logTau = logTau
@@ -138,7 +134,7 @@ func (k *dlmc) auxiliary(_, current int, gradient []float64) float64 {
 	if k.solver == langevin {
 		return 0
 	}
-	return gradient[current] - logSumExp(gradient)
+	return gradient[current] - logmath.LogSumExp(gradient)
 }
 
 func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64, first int, out []float64) {
@@ -153,8 +149,7 @@ func (k *dlmc) logWeights(logStay float64, slot, current int, gradient []float64
 	}
 }
 
-// logRelax is log(1 - exp(-e^x)), the log of the way an exponential relaxation
-// has come.
+// logRelax is log(1 - exp(-e^x)), the log of the way an exponential relaxation has come.
 func logRelax(x float64) float64 {
 	if x < -20 {
 		// 1 - exp(-y) is y to 9 digits; y itself may have no room as a number.
@@ -171,8 +166,7 @@ func (k *dlmc) outside() float64 {
 	return k.logTau
 }
 
-// stay is the log weight of the current category, and log of the slot's whole
-// weight, for a log weight of leaving it.
+// stay is the log weight of the current category, and log of the slot's whole weight, for a log weight of leaving it.
 func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64) {
 	if k.solver != langevin {
 		logStay = at.weights.auxiliary[at.chain*len(k.categories)+slot]
@@ -180,7 +174,7 @@ func (k *dlmc) stay(at place, slot int, leave float64) (logStay, logAll float64)
 			logStay = math.Max(math.Log(rest), logStay)
 		}
 	}
-	return logStay, logStay + softplus(leave-logStay)
+	return logStay, logStay + logmath.Softplus(leave-logStay)
 }
 
 func (k *dlmc) propose(at place, to []int, src source) float64 {
@@ -188,7 +182,7 @@ func (k *dlmc) propose(at place, to []int, src source) float64 {
 	for j, total := range at.totals() {
 		leave := total + outside
 		logStay, logAll := k.stay(at, j, leave)
-		if !src.chance(sigmoid(leave - logStay)) {
+		if !src.chance(logmath.Sigmoid(leave - logStay)) {
 			logq += logStay - logAll
 			continue
 		}

@@ -1,31 +1,28 @@
-// DLP is the discrete Langevin proposal of Zhang, Liu and Liu, "A
-// Langevin-like Sampler for Discrete Distributions" (ICML 2022), for
-// categorical slots (equation 2 and appendix B). All slots move at once:
+// DLP is the discrete Langevin proposal of Zhang, Liu and Liu, "A Langevin-like Sampler for Discrete Distributions"
+// (ICML 2022), for categorical slots (equation 2 and appendix B). All slots move at once:
 //
 //	q_j(v | θ) ∝ exp(log g(exp Δ_j(v)) - [v ≠ θ_j] / (α g_j))
 //	Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j]
 //
-// where g is the balancing function (the papers': square root, so ½Δ) and g_j
-// the slot's preconditioner as in section 6 of the paper; appendix H writes
-// g_j².
+// where g is the balancing function (the papers': square root, so ½Δ) and g_j the slot's preconditioner as in section 6
+// of the paper; appendix H writes g_j².
 //
-// DULA (unadjusted) takes every proposal; it has its own stationary law, which
-// tends to π as α → 0 when U is quadratic (theorem 5.1). DMALA accepts by
-// Metropolis–Hastings (equation 3) and targets π exactly.
+// DULA (unadjusted) takes every proposal; it has its own stationary law, which tends to π as α → 0 when U is quadratic
+// (theorem 5.1). DMALA accepts by Metropolis–Hastings (equation 3) and targets π exactly.
 //
-// Step size: α > 0, or +Inf for no penalty; staying has logit 0, so 1/α nats
-// are the price of changing a slot. With a stochastic gradient (the setting
-// terms) DMALA takes the gradient of one random subset of terms at both ends of
-// a step and so stays exact, at two evaluations a step.
+// Step size: α > 0, or +Inf for no penalty; staying has logit 0, so 1/α nats are the price of changing a slot. With a
+// stochastic gradient (the setting terms) DMALA takes the gradient of one random subset of terms at both ends of a step
+// and so stays exact, at two evaluations a step.
 //
-// Cost: one energy and gradient a step. Not here: the binary and ordinal forms
-// over one derivative per slot.
+// Cost: one energy and gradient a step. Not here: the binary and ordinal forms over one derivative per slot.
 
 package samplers
 
 import (
 	"flag"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type dlp struct {
@@ -93,8 +90,8 @@ func (k *dlp) propose(at place, to []int, src source) float64 {
 	logq := 0.0
 	for j, total := range at.totals() {
 		leave := total - k.penalty[j]
-		logq -= softplus(leave)
-		if !src.chance(sigmoid(leave)) {
+		logq -= logmath.Softplus(leave)
+		if !src.chance(logmath.Sigmoid(leave)) {
 			continue
 		}
 		to[j] = at.draw(j, src)
@@ -106,7 +103,7 @@ func (k *dlp) propose(at place, to []int, src source) float64 {
 func (k *dlp) logReverse(at place, to []int) float64 {
 	logq := 0.0
 	for j, total := range at.totals() {
-		logq -= softplus(total - k.penalty[j])
+		logq -= logmath.Softplus(total - k.penalty[j])
 		if to[j] != at.position[j] {
 			logq += at.logWeight(j, to[j]) - k.penalty[j]
 		}
@@ -120,8 +117,7 @@ const (
 	nearExp        = "its own law, near exp(U) for a small step size"
 )
 
-// langevinOnText: the square root of the papers hardly moves over 30,000
-// categories; 1 with a large step size does.
+// langevinOnText: the square root of the papers hardly moves over 30,000 categories; 1 with a large step size does.
 func langevinOnText() *OnText {
 	return &OnText{[]Assignment{{"balance", "1"}, {"step-size", "5"}}, "local"}
 }

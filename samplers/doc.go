@@ -1,15 +1,12 @@
-// Package samplers draws from unnormalised distributions over discrete slots
-// by Markov chain Monte Carlo. It knows nothing of language: all it sees is a
-// [Target], π(θ) ∝ exp(U(θ)), over slots that each have their own number of
+// Package samplers draws from unnormalised distributions over discrete slots by Markov chain Monte Carlo. It knows
+// nothing of language: all it sees is a [Target], π(θ) ∝ exp(U(θ)), over slots that each have their own number of
 // categories.
 //
 // # Words
 //
-// A slot is one discrete variable, θ_j, and its categories are numbered from
-// 0. A chain is one Markov chain over θ; the chains of a batch advance in
-// lockstep, so that a target can evaluate them together. A kernel is the
-// transition of one sampler. The energy U is an unnormalised log-probability
-// in nats: higher is better.
+// A slot is one discrete variable, θ_j, and its categories are numbered from 0 on. A chain is one Markov chain over θ;
+// the chains of a batch advance in lockstep, so that a target can evaluate them together. A kernel is the transition of
+// one sampler. The energy U is an unnormalised log-probability in nats: higher is better.
 //
 // # Use
 //
@@ -18,28 +15,24 @@
 //	plan := samplers.Plan{Streams: streams, WarmUp: 100, Steps: 1000}
 //	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, observe)
 //
-// [Names] lists the samplers, and [Describe] tells of one what it targets, what
-// it costs and what can be set; each sampler's file begins with its paper, its
-// equations and what its step size means. A [Spec] is a sampler with settings.
-// [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and
-// [MaskPredict] search and decode instead of sampling.
+// [Names] lists the samplers, and [Describe] tells of one what it targets, what it costs and what can be set; each
+// sampler's file begins with its paper, its equations and what its step size means. A [Spec] is a sampler with
+// settings. [Importance] weights draws of a [ChainRule] instead of walking; [Anneal] and [MaskPredict] search and
+// decode instead of sampling.
 //
 // # Contracts
 //
-// All arrays are row-major and belong to the caller. A step allocates nothing
-// once a kernel has seen its batch. A kernel keeps scratch memory, so one
-// kernel serves one goroutine at a time; it spreads large batches over
-// GOMAXPROCS goroutines itself. Every chain draws from its own random stream,
-// so a chain's path depends neither on the chains beside it nor on the number
-// of processors.
+// All arrays are row-major and belong to the caller. A step allocates nothing once a kernel has seen its batch. A
+// kernel keeps scratch memory, so one kernel serves one goroutine at a time; it spreads large batches over GOMAXPROCS
+// goroutines itself. Every chain draws from its own random stream, so a chain's path depends neither on the chains
+// beside it nor on the number of processors.
 //
 // A proposal whose energy is NaN, +Inf or -Inf (forbidden), or whose gradient
 // holds a NaN or +Inf, is rejected, in unadjusted samplers too.
 //
 // # Step size
 //
-// One convention everywhere, that of the discrete Langevin proposal over
-// one-hot vectors (Zhang, Liu and Liu, ICML 2022, appendix B): two different
-// one-hot vectors are at squared distance 2, so changing a slot costs 1/α nats
-// in the proposal's logit. Kernels with another meaning say so.
+// One convention everywhere, that of the discrete Langevin proposal over one-hot vectors (Zhang, Liu and Liu, ICML
+// 2022, appendix B): two different one-hot vectors are at squared distance 2, so changing a slot costs 1/α nats in the
+// proposal's logit. Kernels with another meaning say so.
 package samplers

@@ -1,19 +1,16 @@
-// D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein
-// Variational Inference for Discrete Distributions" (AISTATS 2020). The chains
-// are particles that move together: binary slots are the signs of z, and the n
-// particles follow the gradient-free Stein direction with a smooth surrogate,
+// D-SVGD: Han, Ding, Liu, Torresani, Peng and Liu, "Stein Variational Inference for Discrete Distributions" (AISTATS
+// 2020). The chains are particles that move together: binary slots are the signs of z, and the n particles follow the
+// gradient-free Stein direction with a smooth surrogate,
 //
 //	w_a ∝ s(z_a)/p(z_a),  p(z) ∝ N(z; 0, I) exp(U([z > 0]))
 //	φ(z_b) = Σ_a w_a (k(z_a, z_b) ∇log s(z_a) + ∇_{z_a} k(z_a, z_b))
 //	k(z, z') = exp(-|z - z'|²/(2h)),  h = median |z_a - z_b|² / (2 log(n+1))
 //
-// through Adam. Nothing in a step is random. The particles stand for π the
-// better the more there are; they are no Markov chain of their own, and where a
-// particle goes depends on all others, so results depend on the batch.
+// through Adam. Nothing in a step is random. The particles stand for π the better the more there are; they are no
+// Markov chain of their own, and where a particle goes depends on all others, so results depend on the batch.
 //
-// Step size: Adam's rate, 0.01 by default, not the α of the package. Smoothing:
-// t of the surrogate, 2 by default. Cost: one energy and one relaxed gradient a
-// particle and step, and O(n² m) for the kernel. Particles of one start stay
+// Step size: Adam's rate, 0.01 by default, not the α of the package. Smoothing: t of the surrogate, 2 by default. Cost:
+// one energy and one relaxed gradient a particle and step, and O(n² m) for the kernel. Particles of one start stay
 // together: give different ones.
 
 package samplers
@@ -22,6 +19,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 type steinDescent struct {
@@ -47,8 +46,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 		k.distance, k.sorted = make([]float64, n*n), make([]float64, n*n)
 		k.direction = make([]float64, n*slots)
 	}
-	// The score at z is cached, its energy is not: the surrogate's is asked
-	// again with it.
+	// The score at z is cached, its energy is not: the surrogate's is asked again with it.
 	if err := k.surrogate(ctx, known.z, known.score); err != nil {
 		return err
 	}
@@ -71,7 +69,7 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	info.Cost = Cost{Energies: n, Gradients: n}
 	for c := range n {
 		lo, hi := c*slots, (c+1)*slots
-		if !finite(k.energy[c]) || slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !finite(z) }) {
+		if !logmath.Finite(k.energy[c]) || slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !logmath.Finite(z) }) {
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}

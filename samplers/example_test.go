@@ -6,8 +6,8 @@ import (
 	"log"
 	"math"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // A lattice of 25 spins is sampled by DMALA, warmed up first; the mean of a

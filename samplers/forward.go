@@ -2,11 +2,10 @@
 //
 //	θ_σ(t) ~ f(· | θ_σ(1), ..., θ_σ(t-1), the rest open)
 //
-// in an order σ taken at random. Where a law allows only some states, each slot is drawn
-// among the categories that its support has, and w, the product of what these hold of each
-// conditional, is the importance weight: the mean of w is what the allowed states hold of
-// the law, and a draw that is kept with the probability w ≤ 1 is an exact draw from the law
-// given that its state is allowed (von Neumann 1951). There is no step size.
+// in an order σ taken at random. Where a law allows only some states, each slot is drawn among the categories that its
+// support has, and w, the product of what these hold of each conditional, is the importance weight: the mean of w is
+// what the allowed states hold of the law, and a draw that is kept with the probability w ≤ 1 is an exact draw from the
+// law given that its state is allowed (von Neumann 1951). There is no step size.
 
 package samplers
 
@@ -117,9 +116,8 @@ type Share struct {
 	Draws int
 }
 
-// EstimateShare estimates what the states that the laws allow hold of them all, by draws of
-// every order of every law: by batches, until the relative standard error is at most
-// wanted, or more, which hears of the draws so far, says no.
+// EstimateShare estimates what the states that the laws allow hold of them all, by draws of every order of every law:
+// by batches, until the relative standard error is at most wanted, or more, which hears of the draws so far, says no.
 func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*rand.Rand, more func(draws int) bool) (Share, error) {
 	if err := checkLaws(laws); err != nil {
 		return Share{}, err

@@ -2,21 +2,21 @@
 //
 //	j ~ Uniform,  θ_j ~ p(· | θ_{-j})
 //
-// With a masked language model this is the sampler of Wang and Cho, "BERT has
-// a Mouth, and It Must Speak" (2019). A masked language model's conditionals
-// are not those of any one joint distribution (the authors' correction), so
-// the chain then has no exact joint target: its stationary law depends on the
-// scan and is not exp(U). With the conditionals of π it targets π exactly.
+// With a masked language model this is the sampler of Wang and Cho, "BERT has a Mouth, and It Must Speak" (2019). A
+// masked language model's conditionals are not those of any one joint distribution (the authors' correction), so the
+// chain then has no exact joint target: its stationary law depends on the scan and is not exp(U). With the conditionals
+// of π it targets π exactly.
 //
-// No step size, no acceptance. Cost: one conditional a step and no energy:
-// State.Energy of a moved chain is NaN until [State.Evaluate]. A conditional
-// that is NaN or all forbidden leaves the chain where it is.
+// No step size, no acceptance. Cost: one conditional a step and no energy: State.Energy of a moved chain is NaN until
+// [State.Evaluate]. A conditional that is NaN or all forbidden leaves the chain where it is.
 
 package samplers
 
 import (
 	"context"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 type gibbs struct {
@@ -61,8 +61,8 @@ func (k *gibbs) transition(ctx context.Context, state *State, sources []source, 
 	for c, src := range sources {
 		j, position := k.slots[c], state.Position(c)
 		logp := k.logp[c*wide : c*wide+k.categories[j]]
-		total := logSumExp(logp)
-		if !finite(total) {
+		total := logmath.LogSumExp(logp)
+		if !logmath.Finite(total) {
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}

@@ -1,15 +1,12 @@
-// GWG is Gibbs with gradients of Grathwohl et al., "Oops I Took A Gradient"
-// (ICML 2021), algorithm 1 in its categorical form. One slot moves: a pair
-// (slot, category) is drawn from all pairs that are a change,
+// GWG is Gibbs with gradients of Grathwohl et al., "Oops I Took A Gradient" (ICML 2021), algorithm 1 in its categorical
+// form. One slot moves: a pair (slot, category) is drawn from all pairs that are a change,
 //
 //	q(j, v | θ) ∝ g(exp Δ_j(v)),  v ≠ θ_j,  Δ_j(v) = ∂U/∂θ_j[v] - ∂U/∂θ_j[θ_j]
 //
-// with g the balancing function (the paper's: square root), and accepted by
-// Metropolis–Hastings. The current category is left out, where the authors'
-// code only lowers its logit by 1.
+// with g the balancing function (the paper's: square root), and accepted by Metropolis–Hastings. The current category
+// is left out, where the authors' code only lowers its logit by 1.
 //
-// Target: π exactly. No step size. Cost: one energy and gradient a step. Not
-// here: several slots a step.
+// Target: π exactly. No step size. Cost: one energy and gradient a step. Not here: several slots a step.
 
 package samplers
 
@@ -17,6 +14,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type gwg struct{}
@@ -44,7 +43,7 @@ func (s *gwgSettings) mover(name string, target Target, shared *rand.Rand) (move
 
 func (gwg) propose(at place, to []int, src source) float64 {
 	totals := at.totals()
-	total := logSumExp(totals)
+	total := logmath.LogSumExp(totals)
 	if math.IsInf(total, -1) {
 		return 0 // nowhere to go
 	}
@@ -56,7 +55,7 @@ func (gwg) propose(at place, to []int, src source) float64 {
 func (gwg) logReverse(at place, to []int) float64 {
 	for j, v := range to {
 		if v != at.position[j] {
-			return at.logWeight(j, v) - logSumExp(at.totals())
+			return at.logWeight(j, v) - logmath.LogSumExp(at.totals())
 		}
 	}
 	return 0

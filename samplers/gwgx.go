@@ -1,15 +1,13 @@
-// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl
-// et al., "Oops I Took A Gradient" (ICML 2021), appendix D.2. X slots are
-// drawn independently, so that one may be drawn twice, from the one gradient
-// at θ; every slot that was drawn gets one new category:
+// GWG-X is Gibbs with gradients with several slots a step: GWG-X of Grathwohl et al., "Oops I Took A Gradient" (ICML
+// 2021), appendix D.2. X slots are drawn independently, so that one may be drawn twice, from the one gradient at θ;
+// every slot that was drawn gets one new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	q(draws, θ' | θ) = Π_r P(j_r) · Π_{j drawn} p(θ'_j | j)
 //
-// The draws are an auxiliary variable, the same for the way back, and the pair
-// is accepted by Metropolis–Hastings. On binary slots this is the authors'
-// sampler; the form for more categories is the natural extension, as theirs is
-// not written down.
+// The draws are an auxiliary variable, the same for the way back, and the pair is accepted by Metropolis–Hastings. On
+// binary slots this is the authors' sampler; the form for more categories is the natural extension, as theirs is not
+// written down.
 //
 // Target: π exactly. No step size. Cost: one energy and gradient a step.
 
@@ -19,6 +17,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type gwgX struct {
@@ -69,7 +69,7 @@ func (k *gwgX) propose(at place, to []int, src source) float64 {
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
 	clear(moved)
 	totals := at.totals()
-	total := logSumExp(totals)
+	total := logmath.LogSumExp(totals)
 	if math.IsInf(total, -1) {
 		return 0 // nowhere to go
 	}
@@ -92,7 +92,7 @@ func (k *gwgX) logReverse(at place, to []int) float64 {
 	drawn := k.drawn[at.chain*k.draws : (at.chain+1)*k.draws]
 	moved := k.moved[at.chain*len(to) : (at.chain+1)*len(to)]
 	totals := at.totals()
-	total := logSumExp(totals)
+	total := logmath.LogSumExp(totals)
 	logq := 0.0
 	anywhere := false
 	for j, m := range moved {

@@ -1,15 +1,13 @@
-// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017):
-// HB-X-Y. A block of X slots is chosen uniformly; H(u) are the states that
-// differ from u in at most Y slots of the block and nowhere else:
+// HB is the Hamming ball sampler of Titsias and Yau (JASA 2017): HB-X-Y. A block of X slots is chosen uniformly; H(u)
+// are the states that differ from u in at most Y slots of the block and nowhere else:
 //
 //	u ~ Uniform(H(θ)),  θ' ∝ exp(U) on H(u)
 //
 // For a given block every ball has the same size, so the pair (θ, u) has a
 // joint law with margin π and both draws are Gibbs steps of it.
 //
-// Target: π exactly, on any target: no gradient is needed. No step size, no
-// rejection. Cost: the energies of a whole ball a step. States whose energy is
-// no number count as forbidden.
+// Target: π exactly, on any target: no gradient is needed. No step size, no rejection. Cost: the energies of a whole
+// ball a step. States whose energy is no number count as forbidden.
 
 package samplers
 
@@ -19,6 +17,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type hammingBall struct {
@@ -73,8 +73,7 @@ func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, e
 	return k, nil
 }
 
-// largestBall bounds the size of a ball from above: every slot counts as the
-// widest.
+// largestBall bounds the size of a ball from above: every slot counts as the widest.
 func largestBall(categories []int, block, radius int) float64 {
 	others, size, term := float64(width(categories)-1), 1.0, 1.0
 	for r := 1; r <= radius; r++ {
@@ -124,8 +123,7 @@ func (k *hammingBall) recentre(src source) {
 	k.states = k.states[:before]
 }
 
-// list appends every state that differs from base in at most radius of the
-// given slots.
+// list appends every state that differs from base in at most radius of the given slots.
 func (k *hammingBall) list(slots []int, radius int) {
 	if len(slots) == 0 || radius == 0 {
 		k.states = append(k.states, k.base...)
@@ -162,14 +160,14 @@ func (k *hammingBall) evaluate(ctx context.Context, listed int) error {
 // choose draws from exp(energy).
 func (k *hammingBall) choose(energy []float64, src source) int {
 	for i, u := range energy {
-		if !finite(u) {
+		if !logmath.Finite(u) {
 			energy[i] = math.Inf(-1)
 		}
 	}
 	if len(k.weight) < len(energy) {
 		k.weight = make([]float64, len(energy))
 	}
-	return drawLog(src, energy, logSumExp(energy), k.weight)
+	return drawLog(src, energy, logmath.LogSumExp(energy), k.weight)
 }
 
 func hammingBallEntry() entry {

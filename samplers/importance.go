@@ -1,40 +1,32 @@
-// Importance sampling with draws of the chain rule (chainrule.go). With q as
-// proposal and π ∝ exp(U),
+// Importance sampling with draws of the chain rule (chainrule.go). With q as proposal and π ∝ exp(U),
 //
 //	x_i ~ q,  w_i = exp(U(x_i) - log q(x_i)),  Ẑ = mean w,  P(x) = exp(U(x))/Ẑ
 //
-// Ẑ is unbiased for Z = Σ exp(U), and the probability of every state of known
-// energy has the relative standard error of Ẑ (delta method): drawn or not, and
-// however seldom. Means of functions are ratios Σ w f / Σ w (Owen, Monte Carlo
-// theory, methods and examples, chapter 9). Whether to believe the errors is told
-// by the shape k̂ of a generalised Pareto distribution fitted to the largest
-// weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto Smoothed Importance
-// Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics
-// 2009). The weights themselves are not smoothed: their mean stays unbiased.
+// Ẑ is unbiased for Z = Σ exp(U), and the probability of every state of known energy has the relative standard error of
+// Ẑ (delta method): drawn or not, and however seldom. Means of functions are ratios Σ w f / Σ w (Owen, Monte Carlo
+// theory, methods and examples, chapter 9). Whether to believe the errors is told by the shape k̂ of a generalised
+// Pareto distribution fitted to the largest weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto Smoothed
+// Importance Sampling", JMLR 2024), by the estimator of Zhang and Stephens (Technometrics 2009). The weights themselves
+// are not smoothed: their mean stays unbiased.
 //
-// Where exp(U)/q differs widely, a set A of states whose energies are known, by a
-// search and by the draws before, is summed exactly, and draws tell of the others
-// (Liu, Regier, Tripuraneni, Jordan and McAuliffe, "Rao-Blackwellized Stochastic
-// Gradients for Discrete Distributions", ICML 2019):
+// Where exp(U)/q differs widely, a set A of states whose energies are known, by a search and by the draws before, is
+// summed exactly, and draws tell of the others (Liu, Regier, Tripuraneni, Jordan and McAuliffe, "Rao-Blackwellized
+// Stochastic Gradients for Discrete Distributions", ICML 2019):
 //
 //	Ẑ = mean of  Σ_{x∈A} exp(U(x)) + w_i 1[x_i ∉ A]
 //
-// A share λ of the draws is then of states beside those of A, by r of beside.go, and
-// w = exp(U)/((1-λ) q + λ r): where A has a state of a mode that q hardly reaches, r
-// reaches the rest of it. λ is the one of a few for which the weights of the draws
-// before would have differed least. A grows after every batch of draws. Given all before, the mean of
-// a batch is unbiased, and so is that of all; its variance is that within the batches.
+// A share λ of the draws is then of states beside those of A, by r of beside.go, and w = exp(U)/((1-λ) q + λ r): where
+// A has a state of a mode that q hardly reaches, r reaches the rest of it. λ is the one of a few for which the weights
+// of the draws before would have differed least. A grows after every batch of draws. Given all before, the mean of a
+// batch is unbiased, and so is that of all; its variance is that within the batches.
 //
-// The kernel importance makes a chain of it: iterated sampling importance
-// resampling (Tjelmeland 2004; Andrieu, Doucet and Holenstein, JRSS B 2010). Of
-// the state and n draws of q one becomes the next, with probability ∝ w.
+// The kernel importance makes a chain of it: iterated sampling importance resampling (Tjelmeland 2004; Andrieu, Doucet
+// and Holenstein, JRSS B 2010). Of the state and n draws of q one becomes the next, with probability ∝ w.
 //
-// Target: exp(U) exactly, as long as q reaches every state of positive
-// probability; the kernel is reversible. No step size, nothing to tune, no
-// gradient. It does not say whether a mode was missed that q hardly reaches: no
-// weight tells of what was never drawn. Cost: a conditional a slot and an energy
-// for each draw, and the kernel's conditionals of the state where it is.
-// States whose energy is no number count as forbidden.
+// Target: exp(U) exactly, as long as q reaches every state of positive probability; the kernel is reversible. No step
+// size, nothing to tune, no gradient. It does not say whether a mode was missed that q hardly reaches: no weight tells
+// of what was never drawn. Cost: a conditional a slot and an energy for each draw, and the kernel's conditionals of the
+// state where it is. States whose energy is no number count as forbidden.
 
 package samplers
 
@@ -45,6 +37,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // Importance estimates the normaliser of exp(U), and with it probabilities of states,
@@ -78,9 +72,8 @@ type batchOfDraws struct {
 	logKnown float64
 }
 
-// NewImportance makes an estimate without draws. orders are those of
-// [NewChainRule]; with several, each draw takes one of them at random, and q is
-// their mean.
+// NewImportance makes an estimate without draws. orders are those of [NewChainRule]; with several, each draw takes one
+// of them at random, and q is their mean.
 func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 	m := &Importance{target: target, logKnown: math.Inf(-1)}
 	if len(orders) == 0 {
@@ -96,8 +89,7 @@ func NewImportance(target Target, orders ...[]int) (*Importance, error) {
 	return m, nil
 }
 
-// Draw adds one draw per stream. Streams may be used again: each goes on. After
-// an error nothing was added.
+// Draw adds one draw per stream. Streams may be used again: each goes on. After an error nothing was added.
 func (m *Importance) Draw(ctx context.Context, streams []*rand.Rand) error {
 	n := len(streams)
 	near, err := m.besideKnown(ctx)
@@ -140,17 +132,16 @@ func (m *Importance) Know(states []int, energy []float64) {
 	sums := []float64{m.logKnown}
 	for i, u := range energy {
 		state := states[i*m.slots : (i+1)*m.slots]
-		if key := string(m.keyOf(state)); finite(u) && !m.known[key] {
+		if key := string(m.keyOf(state)); logmath.Finite(u) && !m.known[key] {
 			m.known[key] = true
 			m.knownStates, m.knownEnergy = append(m.knownStates, state...), append(m.knownEnergy, u)
 			m.since, sums = append(m.since, len(m.energy)), append(sums, u)
 		}
 	}
-	m.logKnown = logSumExp(sums)
+	m.logKnown = logmath.LogSumExp(sums)
 }
 
-// Forget drops the draws that have been made, for an estimate from what is known and
-// the draws that follow.
+// Forget drops the draws that have been made, for an estimate from what is known and the draws that follow.
 func (m *Importance) Forget() {
 	m.states, m.energy, m.logWeight, m.batches, m.inside = nil, nil, nil, nil, nil
 	m.logq, m.logr = nil, nil
@@ -173,8 +164,7 @@ type Point struct {
 	Drawn  bool
 }
 
-// Points are the estimate of π: draws first, by their weight unless they were known,
-// then what is known.
+// Points are the estimate of π: draws first, by their weight unless they were known, then what is known.
 func (m *Importance) Points() []Point {
 	z, n := m.Normaliser(), m.Len()
 	points := make([]Point, 0, n+len(m.since))
@@ -192,8 +182,7 @@ func (m *Importance) Points() []Point {
 	return points
 }
 
-// draw draws beside known states, and by the mean of the rules; logq is that of the latter
-// alone.
+// draw draws beside known states, and by the mean of the rules; logq is that of the latter alone.
 func (m *Importance) draw(ctx context.Context, near *beside, states []int, streams []*rand.Rand, logq []float64) error {
 	if len(m.rules) == 1 && near == nil {
 		return m.rules[0].Draw(ctx, states, nil, streams, logq)
@@ -234,14 +223,14 @@ func (m *Importance) draw(ctx context.Context, near *beside, states []int, strea
 		}
 	}
 	for i := range logq {
-		logq[i] = logSumExp(logqs[i*len(m.rules):(i+1)*len(m.rules)]) - math.Log(float64(len(m.rules)))
+		logq[i] = logmath.LogSumExp(logqs[i*len(m.rules):(i+1)*len(m.rules)]) - math.Log(float64(len(m.rules)))
 	}
 	return nil
 }
 
 // logWeight is log w, -Inf for a state that is forbidden.
 func logWeight(energy, logq float64) float64 {
-	if !finite(energy) {
+	if !logmath.Finite(energy) {
 		return math.Inf(-1)
 	}
 	return energy - logq
@@ -260,9 +249,6 @@ func (m *Importance) stateOf(states []int, i int) []int {
 // Energy is U of the i-th draw, in nats.
 func (m *Importance) Energy(i int) float64 { return m.energy[i] }
 
-// LogWeight is log w of the i-th draw, in nats: -Inf where it is forbidden.
-func (m *Importance) LogWeight(i int) float64 { return m.logWeight[i] }
-
 // A Normaliser is an estimate of Z = Σ exp(U).
 type Normaliser struct {
 	Log float64 // log Ẑ, in nats
@@ -270,8 +256,7 @@ type Normaliser struct {
 	// computed from it. NaN for fewer than two draws.
 	Error float64
 	Draws int
-	// EffectiveSampleSize is (Σ w)²/Σ w² of weighted draws (Kong 1992); where some are
-	// known, 1/Error².
+	// EffectiveSampleSize is (Σ w)²/Σ w² of weighted draws (Kong 1992); where some are known, 1/Error².
 	EffectiveSampleSize float64
 	// Unseen is the share of Ẑ that one draw more may weigh if it is of what is not known
 	// yet, which is a part of Error; 0 where nothing is known.
@@ -294,7 +279,7 @@ func (m *Importance) Normaliser() Normaliser {
 	}
 	if m.known == nil {
 		z.ParetoK = paretoK(m.logWeight)
-		sum := logSumExp(m.logWeight)
+		sum := logmath.LogSumExp(m.logWeight)
 		z.Log = sum - math.Log(float64(n))
 		squares := 0.0
 		for _, l := range m.logWeight {
@@ -314,17 +299,17 @@ func (m *Importance) Normaliser() Normaliser {
 			terms[i], weights[i] = b.logKnown, math.Inf(-1)
 			if !m.inside[i] {
 				weights[i] = m.logWeight[i]
-				terms[i] = logSumExp([]float64{b.logKnown, weights[i]})
+				terms[i] = logmath.LogSumExp([]float64{b.logKnown, weights[i]})
 				heaviest = max(heaviest, weights[i])
 			}
 		}
 		last = b.to
 	}
 	// Their tail, and not that of the terms, in which what is known would hide it.
-	if z.ParetoK = math.Inf(-1); finite(heaviest) {
+	if z.ParetoK = math.Inf(-1); logmath.Finite(heaviest) {
 		z.ParetoK = paretoK(weights)
 	}
-	z.Log = logSumExp(terms) - math.Log(float64(n))
+	z.Log = logmath.LogSumExp(terms) - math.Log(float64(n))
 	variance := 0.0
 	last = 0
 	for _, b := range m.batches {
@@ -344,10 +329,9 @@ func (m *Importance) Normaliser() Normaliser {
 		}
 		last = b.to
 	}
-	// A draw more might have been of what is not known: as heavy as the heaviest of
-	// those that were, or as all.
+	// A draw more might have been of what is not known: as heavy as the heaviest of those that were, or as all.
 	more := 1.0
-	if finite(heaviest) {
+	if logmath.Finite(heaviest) {
 		more = math.Exp(heaviest - z.Log)
 		for _, l := range weights {
 			w := math.Exp(l - z.Log)
@@ -357,8 +341,7 @@ func (m *Importance) Normaliser() Normaliser {
 	z.Unseen = more / float64(n)
 	z.Error = math.Sqrt(variance/float64(n)/float64(n) + z.Unseen*z.Unseen)
 	if !z.tailed() || rest*rest < fewWeights*squared {
-		// So few weights do not tell how much they differ: what is not known may well be
-		// twice what it seems.
+		// So few weights do not tell how much they differ: what is not known may well be twice what it seems.
 		z.Error = max(z.Error, rest/float64(n)+z.Unseen)
 		z.rough = true
 	}
@@ -366,24 +349,16 @@ func (m *Importance) Normaliser() Normaliser {
 	return z
 }
 
-// Believable tells whether the errors can be believed: k̂ is below
-// min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et al. (JMLR 2024), or Error is as
-// large as all that is not known.
+// Believable tells whether the errors can be believed: k̂ is below min(1 - 1/log₁₀ draws, 0.7), the bound of Vehtari et
+// al. (JMLR 2024), or Error is as large as all that is not known.
 func (z Normaliser) Believable() bool { return z.rough || z.tailed() }
 
 func (z Normaliser) tailed() bool {
 	return z.ParetoK < min(1-1/math.Log10(float64(z.Draws)), 0.7)
 }
 
-// Rough tells that Error is as large as all that is not known, for want of draws that
-// tell it better.
+// Rough tells that Error is as large as all that is not known, for want of draws that tell it better.
 func (z Normaliser) Rough() bool { return z.rough }
-
-// Probability is that of a state of the energy, with its standard error.
-func (z Normaliser) Probability(energy float64) (probability, standardError float64) {
-	probability = math.Exp(energy - z.Log)
-	return probability, probability * z.Error
-}
 
 // Mean is the mean of a function of the state under π, with its standard error
 // by the delta method. NaN without draws that weigh something.
@@ -406,35 +381,12 @@ func (m *Importance) Mean(f func(p Point) float64) (mean, standardError float64)
 	return mean, math.Sqrt(squares + unseen*unseen*spread)
 }
 
-// Distinct lists a draw of each state that was drawn and is not forbidden, the
-// most probable first.
-func (m *Importance) Distinct() []int {
-	var list []int
-	for i := range m.Len() {
-		if !math.IsInf(m.logWeight[i], -1) {
-			list = append(list, i)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b int) int {
-		if m.energy[a] != m.energy[b] {
-			if m.energy[a] > m.energy[b] {
-				return -1
-			}
-			return 1
-		}
-		return slices.Compare(m.State(a), m.State(b))
-	})
-	return slices.CompactFunc(list, func(a, b int) bool { return slices.Equal(m.State(a), m.State(b)) })
-}
-
-// paretoK is the shape k̂ of the generalised Pareto distribution that fits the
-// largest weights, the ⌈min(n/5, 3√n)⌉ of n that lie above the others, given as
-// logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
+// paretoK is the shape k̂ of the generalised Pareto distribution that fits the largest weights, the ⌈min(n/5, 3√n)⌉ of
+// n that lie above the others, given as logarithms. A law of weights with shape k has moments below 1/k: from 1/2 on
 // the variance is infinite, from 1 on the mean.
 //
 // -Inf tells that the largest weights are all equal, so that there is no tail.
-// +Inf means that it is not defined: fewer than 25 weights, one that is NaN or
-// +Inf, or none above zero.
+// +Inf means that it is not defined: fewer than 25 weights, one that is NaN or +Inf, or none above zero.
 func paretoK(logWeights []float64) float64 {
 	n := len(logWeights)
 	if n < 25 {
@@ -460,9 +412,8 @@ func paretoK(logWeights []float64) float64 {
 	return paretoShape(above)
 }
 
-// paretoShape is the estimate of Zhang and Stephens (2009) of a generalised
-// Pareto distribution's shape, from exceedances in ascending order, drawn
-// towards 1/2 by a weak prior worth ten of them (Vehtari et al., appendix C).
+// paretoShape is the estimate of Zhang and Stephens (2009) of a generalised Pareto distribution's shape, from
+// exceedances in ascending order, drawn towards 1/2 by a weak prior worth ten of them (Vehtari et al., appendix C).
 func paretoShape(x []float64) float64 {
 	n := len(x)
 	grid := 30 + int(math.Sqrt(float64(n)))
@@ -480,7 +431,7 @@ func paretoShape(x []float64) float64 {
 		k := shape(theta[j])
 		likelihood[j] = float64(n) * (math.Log(-theta[j]/k) - k - 1)
 	}
-	total, b := logSumExp(likelihood), 0.0
+	total, b := logmath.LogSumExp(likelihood), 0.0
 	for j, l := range likelihood {
 		b += math.Exp(l-total) * theta[j]
 	}
@@ -561,7 +512,7 @@ func (k *resampler) transition(ctx context.Context, state *State, sources []sour
 		k.weight[k.draws] = state.Energy[c] - k.logq[drawn+c]
 		at, energy := drawn+c, state.Energy[c]
 		// A state that q does not reach weighs more than all that it does.
-		if total := logSumExp(k.weight); finite(total) {
+		if total := logmath.LogSumExp(k.weight); logmath.Finite(total) {
 			if i := drawLog(src, k.weight, total, k.scratch); i < k.draws {
 				at, energy = c*k.draws+i, k.energy[c*k.draws+i]
 			}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // informed is the engine of every kernel that proposes from a gradient and,
@@ -45,11 +47,9 @@ type informed struct {
 // A proposer is what differs between informed kernels. Both methods work on
 // one chain and may be called for different chains at once.
 type proposer interface {
-	// propose writes a proposal over to, which holds the present position,
-	// and returns log q(to | at).
+	// propose writes a proposal over to, which holds the present position, and returns log q(to | at).
 	propose(at place, to []int, src source) float64
-	// logReverse returns log q(to | at), where at is what propose wrote and
-	// to is where it came from.
+	// logReverse returns log q(to | at), where at is what propose wrote and to is where it came from.
 	logReverse(at place, to []int) float64
 }
 
@@ -245,7 +245,7 @@ func (k *informed) forward(chain int) {
 
 func (k *informed) decide(chain int) {
 	from, to := k.present(chain), k.proposed(chain)
-	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && finite(k.energy[chain])
+	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && logmath.Finite(k.energy[chain])
 
 	ratio := math.Inf(-1)
 	switch {

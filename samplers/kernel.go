@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // A Kernel is the transition of one sampler over a batch of chains; [New] makes
@@ -15,9 +17,8 @@ type Kernel interface {
 	// Init makes the state of chains that start at positions [chains × slots].
 	// A start whose energy is not finite is an error.
 	Init(ctx context.Context, positions []int) (*State, error)
-	// Step advances every chain by one transition. streams holds one stream
-	// per chain. info is overwritten. After an error the state is as it was
-	// before the step; with a stochastic gradient its chains stand still.
+	// Step advances every chain by one transition. streams holds one stream per chain. info is overwritten. After an
+	// error the state is as it was before the step; with a stochastic gradient its chains stand still.
 	Step(ctx context.Context, state *State, streams []*rand.Rand, info *Info) error
 	// Refresh evaluates a state anew, to be called when the target has changed.
 	Refresh(ctx context.Context, state *State) error
@@ -38,8 +39,7 @@ type State struct {
 
 // own is what a kernel keeps of a state for itself.
 type own interface {
-	// swap exchanges what is kept of one chain with another state's, at the
-	// temperatures t and u.
+	// swap exchanges what is kept of one chain with another state's, at the temperatures t and u.
 	swap(other own, chain, chains int, t, u float64)
 	// rescale follows a temperature that changed from 1 to 1/factor.
 	rescale(factor float64)
@@ -136,8 +136,7 @@ func (i *Info) proposal(chain int) []int {
 	return i.Proposal[chain*slots : (chain+1)*slots]
 }
 
-// settle accepts or rejects the proposal of one chain, whose own value its
-// kernel settles.
+// settle accepts or rejects the proposal of one chain, whose own value its kernel settles.
 func (i *Info) settle(chain int, state *State, energy, ratio float64, src source) {
 	if math.IsNaN(ratio) {
 		ratio = math.Inf(-1)
@@ -270,7 +269,7 @@ func evaluate(ctx context.Context, target Target, s *State) error {
 // checkStart refuses starts that are forbidden or not evaluable.
 func checkStart(energy []float64) error {
 	for c, u := range energy {
-		if !finite(u) {
+		if !logmath.Finite(u) {
 			return fmt.Errorf("chain %d starts at energy %v: start it where the energy is finite", c, u)
 		}
 	}

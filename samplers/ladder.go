@@ -1,18 +1,14 @@
-// Parallel tempering runs a kernel at several temperatures at once and lets
-// neighbours swap their positions (replica exchange, Geyer 1991; over discrete
-// Langevin samplers: Zheng et al., arXiv 2501.17323, and Liang et al., arXiv
-// 2502.19240). Every chain has its own replicas. A step is one step of each
-// rung, π_T ∝ exp(U/T), and then swaps of every second pair of neighbours,
-// accepted with probability
+// Parallel tempering runs a kernel at several temperatures at once and lets neighbours swap their positions (replica
+// exchange, Geyer 1991; over discrete Langevin samplers: Zheng et al., arXiv 2501.17323, and Liang et al., arXiv
+// 2502.19240). Every chain has its own replicas. A step is one step of each rung, π_T ∝ exp(U/T), and then swaps of
+// every second pair of neighbours, accepted with probability
 //
 //	min(1, exp((1/T_a - 1/T_b) (U(θ_b) - U(θ_a))))
 //
-// Target: the coldest rung's exp(U/T₁) exactly if the kernel is exact; together
-// the rungs have the product of the π_T. The state is the coldest rung's.
-// Step sizes are those of the rungs' kernels. Cost: one kernel step for each
-// rung; swaps are free. Not here: kernels that know no energies, whose chains
-// move together, or that take stochastic gradients. After an error the rungs may
-// have moved.
+// Target: the coldest rung's exp(U/T₁) exactly if the kernel is exact; together the rungs have the product of the π_T.
+// The state is the coldest rung's. Step sizes are those of the rungs' kernels. Cost: one kernel step for each rung;
+// swaps are free. Not here: kernels that know no energies, whose chains move together, or that take stochastic
+// gradients. After an error the rungs may have moved.
 
 package samplers
 
@@ -68,8 +64,7 @@ func stochastic(m mover) bool {
 
 func (k *informed) engine() *informed { return k }
 
-// replicas are the states of the rungs; the first shares positions and energies
-// with the ladder's.
+// replicas are the states of the rungs; the first shares positions and energies with the ladder's.
 type replicas []*State
 
 var _ own = replicas(nil)
@@ -136,8 +131,7 @@ func (l *ladder) trySwap(rungs replicas, chain, a int, src source) {
 	}
 }
 
-// follow gives the hotter rungs the step size of the coldest: where it suits the
-// coldest, the hotter ones accept more.
+// follow gives the hotter rungs the step size of the coldest: where it suits the coldest, the hotter ones accept more.
 func (l *ladder) follow() error {
 	cold, ok := l.rungs[0].mover.(stepSizer)
 	if !ok {

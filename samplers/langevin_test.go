@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 // dulaLaw is the exact stationary law of unadjusted Langevin over numbers.

@@ -15,13 +15,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // Open, in a state, marks a slot that is not filled.
 const Open = -1
 
-// A Partial is a state of which some slots may be open, and the open slot whose
-// conditional is asked for.
+// A Partial is a state of which some slots may be open, and the open slot whose conditional is asked for.
 type Partial struct {
 	State []int // [slots]
 	Slot  int
@@ -90,5 +91,5 @@ func checkLaws(laws []Law) error {
 
 // logMean is the logarithm of the mean of exp of the numbers, -Inf among them.
 func logMean(x []float64) float64 {
-	return logSumExp(x) - math.Log(float64(len(x)))
+	return logmath.LogSumExp(x) - math.Log(float64(len(x)))
 }

@@ -1,7 +1,6 @@
-// LB-1 is the locally balanced sampler of Zanella, "Informed
-// proposals for local MCMC in discrete spaces" (JASA 2020), with window 1:
-// that of the discrete Langevin paper. It is Gibbs with gradients with exact
-// energy differences in the place of the gradient's:
+// LB-1 is the locally balanced sampler of Zanella, "Informed proposals for local MCMC in discrete spaces" (JASA 2020),
+// with window 1: that of the discrete Langevin paper. It is Gibbs with gradients with exact energy differences in the
+// place of the gradient's:
 //
 //	q(j, v | θ) ∝ g(exp(U(θ with slot j := v) - U(θ))),  v ≠ θ_j
 //
@@ -16,6 +15,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type lbSettings struct{ balance Balance }
@@ -33,8 +34,7 @@ func (s *lbSettings) mover(name string, target Target, _ *rand.Rand) (mover, err
 	return k, nil
 }
 
-// evaluationBatch is the largest number of states that kernels that list
-// states hand to a target at once.
+// evaluationBatch is the largest number of states that kernels that list states hand to a target at once.
 const evaluationBatch = 4096
 
 // differences is a target whose gradient over a slot is the energy of the
@@ -97,7 +97,7 @@ func (d *differences) flush(ctx context.Context, gradient []float64) error {
 		return err
 	}
 	for i, u := range d.energy {
-		if !finite(u) {
+		if !logmath.Finite(u) {
 			u = math.Inf(-1)
 		}
 		gradient[d.entry[i]] = u

@@ -1,10 +1,8 @@
-// Mask-predict of Ghazvininejad, Levy, Liu and Zettlemoyer (EMNLP 2019): all
-// slots start open; in round t of T the open ones are predicted at once, and the
-// m(T-t)/T slots of least confidence are opened again.
+// Mask-predict of Ghazvininejad, Levy, Liu and Zettlemoyer (EMNLP 2019): all slots start open; in round t of T the open
+// ones are predicted at once, and the m(T-t)/T slots of least confidence are opened again.
 //
-// It is decoding and not MCMC: the results follow no law that is known, and it is
-// here to be compared with. Cost: one conditional of all open slots a round and
-// chain.
+// It is decoding and not MCMC: the results follow no law that is known, and it is here to be compared with. Cost: one
+// conditional of all open slots a round and chain.
 
 package samplers
 
@@ -16,6 +14,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // MaskPredictOptions set a decoding. Zero fields take the defaults.
@@ -35,9 +35,8 @@ type Prediction struct {
 	Cost       Cost
 }
 
-// MaskPredict fills all slots by confidence, each chain on its own: mask-predict,
-// which is decoding and not sampling. At temperature 1 one round draws every slot
-// from its own conditional with all slots open. The target must be a
+// MaskPredict fills all slots by confidence, each chain on its own: mask-predict, which is decoding and not sampling.
+// At temperature 1 one round draws every slot from its own conditional with all slots open. The target must be a
 // [MaskedConditionalTarget].
 func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o MaskPredictOptions) (*Prediction, error) {
 	if err := checkTarget(target); err != nil {
@@ -95,7 +94,7 @@ func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o Mas
 
 // predict takes the most probable category, or draws one.
 func predict(logp, weight []float64, temperature float64, src source) (int, error) {
-	if !finite(logSumExp(logp)) {
+	if !logmath.Finite(logmath.LogSumExp(logp)) {
 		return 0, errors.New("the conditional is not a distribution")
 	}
 	if temperature == 0 {

@@ -1,17 +1,13 @@
-// MLM-MH is Metropolis–Hastings with the conditionals of a masked
-// language model as proposals: Goyal, Dyer and Berg-Kirkpatrick, "Exposing the
-// Implicit Energy Networks behind Masked Language Models via
-// Metropolis–Hastings" (ICLR 2022). A block B of slots, one by default, is
-// chosen uniformly, opened, and drawn anew, each slot by itself:
+// MLM-MH is Metropolis–Hastings with the conditionals of a masked language model as proposals: Goyal, Dyer and
+// Berg-Kirkpatrick, "Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings" (ICLR
+// 2022). A block B of slots, one by default, is chosen uniformly, opened, and drawn anew, each slot by itself:
 //
 //	q(θ'_B | θ) = Π_{j∈B} p(θ'_j | θ_{-B})
 //	A = min(1, exp(U(θ') - U(θ)) q(θ_B | θ) / q(θ'_B | θ))
 //
-// Target: exp(U) exactly, whatever the conditionals are, as long as they do
-// not depend on the open slots and reach every category of positive
-// probability. No step size and no gradient. Cost: one conditional (of the
-// whole block at once) and one energy a step. A chain whose conditional is not
-// a number stays.
+// Target: exp(U) exactly, whatever the conditionals are, as long as they do not depend on the open slots and reach
+// every category of positive probability. No step size and no gradient. Cost: one conditional (of the whole block at
+// once) and one energy a step. A chain whose conditional is not a number stays.
 
 package samplers
 
@@ -20,6 +16,8 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 type mlmMetropolis struct {
@@ -86,7 +84,7 @@ func (k *mlmMetropolis) transition(ctx context.Context, state *State, sources []
 	info.Cost = Cost{Energies: chains, Conditionals: chains}
 	for c, src := range sources {
 		ratio := math.Inf(-1)
-		if finite(k.energy[c]) {
+		if logmath.Finite(k.energy[c]) {
 			ratio = k.energy[c] - state.Energy[c] + k.ratio[c]
 		}
 		info.settle(c, state, k.energy[c], ratio, src)
@@ -99,8 +97,8 @@ func (k *mlmMetropolis) propose(chain int, position, to []int, src source) float
 	logRatio := 0.0
 	for _, j := range k.slots[chain*k.block : (chain+1)*k.block] {
 		logp := k.row(chain, j)
-		total := logSumExp(logp)
-		if !finite(total) {
+		total := logmath.LogSumExp(logp)
+		if !logmath.Finite(total) {
 			copy(to, position)
 			return math.Inf(-1)
 		}

@@ -1,27 +1,27 @@
 package samplers
 
-import "math"
+import (
+	"math"
+
+	"infill/internal/logmath"
+)
 
 // blockSize is the number of categories whose weights are summed apart, so
 // that a draw reads one block instead of a whole row.
 const blockSize = 256
 
-// A scorer gives the unnormalised log weight of moving one slot of one chain
-// from its current category to another.
+// A scorer gives the unnormalised log weight of moving one slot of one chain from its current category to another.
 type scorer interface {
-	// auxiliary returns what the weights of a slot need besides its row, such
-	// as a normalising constant over the row.
+	// auxiliary returns what the weights of a slot need besides its row, such as a normalising constant over the row.
 	auxiliary(slot, current int, gradient []float64) float64
-	// logWeights writes the log weights of the categories first, first+1, ...
-	// to out. gradient is the slot's row. The weight of the current category
-	// itself is never used. A NaN or +Inf in the gradient must come out as
-	// NaN or +Inf: it marks the state as unusable.
+	// logWeights writes the log weights of the categories first, first+1, ... to out. gradient is the slot's row. The
+	// weight of the current category itself is never used. A NaN or +Inf in the gradient must come out as NaN or +Inf:
+	// it marks the state as unusable.
 	logWeights(auxiliary float64, slot, current int, gradient []float64, first int, out []float64)
 }
 
-// neighbourhood holds the sums of the weights of all single-slot moves of each
-// chain, in blocks. From them every informed proposal takes its normalising
-// constants and its draws: one pass over the gradient serves a whole step.
+// neighbourhood holds the sums of the weights of all single-slot moves of each chain, in blocks. From them every
+// informed proposal takes its normalising constants and its draws: one pass over the gradient serves a whole step.
 type neighbourhood struct {
 	categories []int
 	width      int
@@ -88,12 +88,12 @@ func (n *neighbourhood) measure(chain int, score scorer, position []int, gradien
 			if i := current - first; i >= 0 && i < length {
 				out[i] = math.Inf(-1)
 			}
-			logBlock[b] = logSumExp(out)
+			logBlock[b] = logmath.LogSumExp(out)
 		}
-		totals[slot] = logSumExp(logBlock)
+		totals[slot] = logmath.LogSumExp(logBlock)
 		// An infinite gradient at the current category would make every other
 		// look forbidden and so pass for a dead end.
-		usable = usable && totals[slot] < math.Inf(1) && finite(row[current])
+		usable = usable && totals[slot] < math.Inf(1) && logmath.Finite(row[current])
 	}
 	return usable
 }
@@ -156,8 +156,7 @@ func (s balanced) logWeights(_ float64, _, current int, gradient []float64, firs
 	}
 }
 
-// one is the log weight of one difference; a +Inf stays one under every
-// balance, so that it shows.
+// one is the log weight of one difference; a +Inf stays one under every balance, so that it shows.
 func (s balanced) one(delta float64) float64 {
 	if delta > math.MaxFloat64 {
 		return delta

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 // The formulas here are written from the papers, over whole states and

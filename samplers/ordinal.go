@@ -1,6 +1,5 @@
-// Ordinal DULA and DMALA are the discrete Langevin proposal over numbers instead of
-// one-hot vectors: equation 2 of Zhang, Liu and Liu (ICML 2022), with one
-// derivative per slot:
+// Ordinal DULA and DMALA are the discrete Langevin proposal over numbers instead of one-hot vectors: equation 2 of
+// Zhang, Liu and Liu (ICML 2022), with one derivative per slot:
 //
 //	q_j(v | θ) ∝ exp(log g(exp(U'_j(θ) (v - θ_j))) - (v - θ_j)² / (2 α g_j))
 //
@@ -9,11 +8,9 @@
 // - 1) - 1/(2α)). A target that is no OrdinalTarget but has a gradient and
 // binary slots is taken that way.
 //
-// DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step
-// size: α of the paper's equation 2, where two neighbouring integers are at
-// squared distance 1, half that of two one-hot vectors: on binary slots 0 and 1
-// this α is half the α of dula and dmala that has the same penalty. Cost: one energy and
-// derivative a step.
+// DULA (unadjusted) has its own stationary law; DMALA targets π exactly. Step size: α of the paper's equation 2, where
+// two neighbouring integers are at squared distance 1, half that of two one-hot vectors: on binary slots 0 and 1 this α
+// is half the α of dula and dmala that has the same penalty. Cost: one energy and derivative a step.
 
 package samplers
 
@@ -59,9 +56,8 @@ func ordinalTarget(target Target, name string) (OrdinalTarget, error) {
 	return b, nil
 }
 
-// onLine lays an ordinal target's categories on a line: the gradient of
-// category v is U'_j·v, so that differences are U'_j (v - θ_j), and the
-// distances are squared differences of values.
+// onLine lays an ordinal target's categories on a line: the gradient of category v is U'_j·v, so that differences are
+// U'_j (v - θ_j), and the distances are squared differences of values.
 type onLine struct {
 	OrdinalTarget
 	derivative []float64

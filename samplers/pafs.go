@@ -1,22 +1,23 @@
-// PAFS is the fast path auxiliary sampler of Sun et al., "Path
-// Auxiliary Proposal for MCMC in Discrete Space" (ICLR 2022), in the form
-// without replacement of the DISCS benchmark (PAFS). From the one gradient at
-// θ, R slots are drawn one after another, each among those not yet drawn, and
-// each gets a new category:
+// PAFS is the fast path auxiliary sampler of Sun et al., "Path Auxiliary Proposal for MCMC in Discrete Space" (ICLR
+// 2022), in the form without replacement of the DISCS benchmark (PAFS). From the one gradient at θ, R slots are drawn
+// one after another, each among those not yet drawn, and each gets a new category:
 //
 //	P(j) ∝ Σ_{v≠θ_j} g(exp Δ_j(v)),  p(v | j) ∝ g(exp Δ_j(v))
 //	log q(path θ → θ') = Σ_r log P(j_r) - log(1 - Σ_{s<r} P(j_s)) + log p(θ'_{j_r} | j_r)
 //
-// The reverse path visits the same slots in the opposite order with the
-// gradient at θ'. The path is an auxiliary variable: A = min(1, exp(U(θ') -
-// U(θ)) q(reverse path) / q(path)).
+// The reverse path visits the same slots in the opposite order with the gradient at θ'. The path is an auxiliary
+// variable: A = min(1, exp(U(θ') - U(θ)) q(reverse path) / q(path)).
 //
 // Target: π exactly. No step size: the radius R plays its part, and a warm-up
 // tunes it. Cost: one energy and gradient a step.
 
 package samplers
 
-import "math"
+import (
+	"math"
+
+	"infill/internal/logmath"
+)
 
 type pathAuxiliary struct {
 	*informed
@@ -55,7 +56,7 @@ func (k *pathAuxiliary) propose(at place, to []int, src source) float64 {
 	path := k.pathOf(at.chain)
 	logq := 0.0
 	for r := range path {
-		total := logSumExp(left)
+		total := logmath.LogSumExp(left)
 		if math.IsInf(total, -1) {
 			// Nothing is left that can move.
 			path[r] = -1
@@ -80,18 +81,17 @@ func (k *pathAuxiliary) logReverse(at place, to []int) float64 {
 			dry = true
 			continue
 		}
-		logq += at.logWeight(j, to[j]) - logSumExp(left)
+		logq += at.logWeight(j, to[j]) - logmath.LogSumExp(left)
 		left[j] = math.Inf(-1)
 	}
-	if dry && !math.IsInf(logSumExp(left), -1) {
+	if dry && !math.IsInf(logmath.LogSumExp(left), -1) {
 		// The path ended early for want of slots; the way back would not.
 		return math.Inf(-1)
 	}
 	return logq
 }
 
-// radiusAdaptation tunes the number of slots that move, as the DISCS benchmark
-// does:
+// radiusAdaptation tunes the number of slots that move, as the DISCS benchmark does:
 //
 //	r ← clip(r + acceptance - 0.574, 1, slots),  R = round(r)
 type radiusAdaptation struct{ radius float64 }

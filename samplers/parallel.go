@@ -10,10 +10,9 @@ import (
 // spreading the chains over goroutines pays for starting them.
 const parallelWork = 1 << 15
 
-// crew runs a function for each chain of a batch, on several goroutines when
-// the work is large. Which goroutine takes a chain has no influence on the
-// result: a chain touches its own stream and its own rows only. The closures
-// are made once, so that running allocates nothing.
+// crew runs a function for each chain of a batch, on several goroutines when the work is large. Which goroutine takes a
+// chain has no influence on the result: a chain touches its own stream and its own rows only. The closures are made
+// once, so that running allocates nothing.
 type crew struct {
 	body    func(chain int)
 	chains  int
@@ -22,8 +21,7 @@ type crew struct {
 	member  func()
 }
 
-// each calls body for the chains 0 to chains-1. work is the number of weights
-// that one chain computes.
+// each calls body for the chains 0 to chains-1. work is the number of weights that one chain computes.
 func (w *crew) each(chains, work int, body func(chain int)) {
 	members := min(runtime.GOMAXPROCS(0), chains)
 	if members < 2 || chains*work < parallelWork {

@@ -1,18 +1,18 @@
-// RBM Gibbs is block Gibbs on a bipartite model: all latent units given all
-// slots, then all slots given all latent units (the ground truth of the
-// discrete Langevin and GWG papers on restricted Boltzmann machines):
+// RBM Gibbs is block Gibbs on a bipartite model: all latent units given all slots, then all slots given all latent
+// units (the ground truth of the discrete Langevin and GWG papers on restricted Boltzmann machines):
 //
 //	h ~ Bernoulli(sigmoid(W v + a)),  v ~ Bernoulli(sigmoid(Wᵀ h + b))
 //
-// Target: π exactly. No step size, no rejection, no temperature. Cost: two
-// passes over the weights, counted as one conditional; no energy: State.Energy
-// of a moved chain is NaN until [State.Evaluate].
+// Target: π exactly. No step size, no rejection, no temperature. Cost: two passes over the weights, counted as one
+// conditional; no energy: State.Energy of a moved chain is NaN until [State.Evaluate].
 
 package samplers
 
 import (
 	"context"
 	"math"
+
+	"infill/internal/logmath"
 )
 
 type latentGibbs struct {
@@ -46,13 +46,13 @@ func (k *latentGibbs) transition(_ context.Context, state *State, sources []sour
 	logits := k.logits[:len(k.latents)]
 	k.target.LatentLogits(state.Positions, logits)
 	for i, l := range logits {
-		k.latents[i] = sources[i/latents].chance(sigmoid(l))
+		k.latents[i] = sources[i/latents].chance(logmath.Sigmoid(l))
 	}
 	logits = k.logits[:len(state.Positions)]
 	k.target.SlotLogits(k.latents, logits)
 	for i, l := range logits {
 		info.Proposal[i] = 0
-		if sources[i/slots].chance(sigmoid(l)) {
+		if sources[i/slots].chance(logmath.Sigmoid(l)) {
 			info.Proposal[i] = 1
 		}
 	}

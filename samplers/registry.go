@@ -26,8 +26,7 @@ type Setting struct {
 	Default    string // "" where what is not set is another case
 }
 
-// OnText is what a sampler takes on text, over tens of thousands of
-// categories and with a language model's gradients.
+// OnText is what a sampler takes on text, over tens of thousands of categories and with a language model's gradients.
 type OnText struct {
 	Settings []Assignment // where they are not the sampler's own defaults
 	// Gradient serves it best: "local", the direct term, which needs no backward
@@ -91,8 +90,7 @@ func find(name string) entry {
 	return entry{}
 }
 
-// Describe gives the description of one sampler; the zero value where none has
-// the name.
+// Describe gives the description of one sampler; the zero value where none has the name.
 func Describe(name string) Description {
 	e := find(name)
 	if e.settings != nil {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 // relaxation is what the continuous relaxations share. Slots are signs of real
@@ -68,8 +70,7 @@ type relaxed struct {
 
 var _ own = (*relaxed)(nil)
 
-// swap leaves the base of z as it is, the same at every temperature; the
-// surrogate's part of the score is tempered.
+// swap leaves the base of z as it is, the same at every temperature; the surrogate's part of the score is tempered.
 func (s *relaxed) swap(other own, chain, chains int, t, u float64) {
 	there := other.(*relaxed)
 	slots := len(s.z) / chains
@@ -95,8 +96,7 @@ func (r *relaxation) setStepSize(stepSize float64) error {
 	return nil
 }
 
-// start puts z at ± √(2/π), the mean of a half normal, and leaves it where it
-// is in a state that was there before.
+// start puts z at ± √(2/π), the mean of a half normal, and leaves it where it is in a state that was there before.
 func (r *relaxation) start(ctx context.Context, state *State) error {
 	if err := evaluate(ctx, r.target, state); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (r *relaxation) start(ctx context.Context, state *State) error {
 		return err
 	}
 	for i, g := range known.score {
-		if !finite(g) {
+		if !logmath.Finite(g) {
 			return fmt.Errorf("chain %d starts where the gradient is not finite: start it elsewhere", i/state.Slots())
 		}
 	}
@@ -133,7 +133,7 @@ func (r *relaxation) known(s *State) *relaxed {
 // surrogate writes ∇ log s(z) to score.
 func (r *relaxation) surrogate(ctx context.Context, z, score []float64) error {
 	for i, v := range z {
-		r.soft[i] = sigmoid(v / r.smoothing)
+		r.soft[i] = logmath.Sigmoid(v / r.smoothing)
 	}
 	if err := r.target.RelaxedEnergyGradient(ctx, r.soft, r.discard, score); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
 	lo, hi := chain*slots, (chain+1)*slots
-	if !finite(r.energy[chain]) || slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !finite(g) }) {
+	if !logmath.Finite(r.energy[chain]) || slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !logmath.Finite(g) }) {
 		ratio = math.Inf(-1)
 	}
 	info.settle(chain, state, r.energy[chain], ratio, src)

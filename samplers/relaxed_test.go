@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 func machine(t *testing.T) *targets.RBM {

@@ -1,7 +1,6 @@
-// R-HMC is the relaxed Hamiltonian Monte Carlo sampler that
-// Grathwohl et al., "Oops I Took A Gradient" (ICML 2021), compare with. Binary
-// slots are the signs of z. A momentum p ~ N(0, I) is drawn and L leapfrog
-// steps follow the smooth surrogate; the end is accepted against the target:
+// R-HMC is the relaxed Hamiltonian Monte Carlo sampler that Grathwohl et al., "Oops I Took A Gradient" (ICML 2021),
+// compare with. Binary slots are the signs of z. A momentum p ~ N(0, I) is drawn and L leapfrog steps follow the smooth
+// surrogate; the end is accepted against the target:
 //
 //	p ← p + ε/2 ∇log s(z);  z ← z + ε p;  p ← p + ε/2 ∇log s(z)
 //	A = min(1, exp(H(z, p) - H(z', p'))),  H = |p|²/2 + |z|²/2 - U([z > 0])
@@ -9,9 +8,8 @@
 // The leapfrog map keeps volume and is its own inverse up to the sign of p,
 // whatever field it follows, so the sampler is exact for π over x = [z > 0].
 //
-// Step size: ε of a leapfrog step, 0.001 by default, not the α of the package.
-// Smoothing: t of the surrogate, 0.1 by default. Cost: one energy and L relaxed
-// gradients a step. Only binary slots.
+// Step size: ε of a leapfrog step, 0.001 by default, not the α of the package. Smoothing: t of the surrogate, 0.1 by
+// default. Cost: one energy and L relaxed gradients a step. Only binary slots.
 
 package samplers
 

@@ -1,14 +1,12 @@
-// R-MALA is the relaxed Metropolis-adjusted Langevin sampler that
-// Grathwohl et al., "Oops I Took A Gradient" (ICML 2021), compare with. Binary
-// slots are the signs of z, which takes Langevin steps along a smooth
-// surrogate s and is accepted against the target itself:
+// R-MALA is the relaxed Metropolis-adjusted Langevin sampler that Grathwohl et al., "Oops I Took A Gradient" (ICML
+// 2021), compare with. Binary slots are the signs of z, which takes Langevin steps along a smooth surrogate s and is
+// accepted against the target itself:
 //
 //	z' ~ N(z + ε ∇log s(z), 2ε I),  x = [z > 0]
 //	p(z) ∝ N(z; 0, I) exp(U(x)),  s(z) = N(z; 0, I) exp(U(sigmoid(z/t)))
 //
-// Target: π exactly, over x. Step size: ε of the continuous step, 0.001 by
-// default, not the α of the package. Smoothing: t, 0.1 by default. Cost: one
-// energy and one relaxed gradient a step. Only binary slots.
+// Target: π exactly, over x. Step size: ε of the continuous step, 0.001 by default, not the α of the package.
+// Smoothing: t, 0.1 by default. Cost: one energy and one relaxed gradient a step. Only binary slots.
 
 package samplers
 

@@ -12,18 +12,15 @@ import (
 // A Plan says what [Sample] does with the chains.
 type Plan struct {
 	Streams []*rand.Rand // one per chain
-	// WarmUp steps go before the others. In them the kernel tunes what its [Spec]
-	// leaves to it, for all chains together; afterwards a chain's path does not
-	// depend on those beside it.
+	// WarmUp steps go before the others. In them the kernel tunes what its [Spec] leaves to it, for all chains
+	// together; afterwards a chain's path does not depend on those beside it.
 	WarmUp, Steps int
-	// Ladder are the temperatures of parallel tempering, ascending; none is the same
-	// as 1. The first is sampled, π_T ∝ exp(U/T). A warm-up tunes the first, and
-	// the others take its step size.
+	// Ladder are the temperatures of parallel tempering, ascending; none is the same as 1. The first is sampled, π_T ∝
+	// exp(U/T). A warm-up tunes the first, and the others take its step size.
 	Ladder []float64
 }
 
-// A Step is what Sample tells of one. What it points to is valid until the
-// observer returns.
+// A Step is what Sample tells of one. What it points to is valid until the observer returns.
 type Step struct {
 	Number      int  // from 1 over the whole plan; 0 is the start
 	WarmUp      bool // not of the sample yet, which the start never is
@@ -41,9 +38,8 @@ type Run struct {
 	Swaps    []float64 // shares that were taken, by pair of neighbours on the ladder, coldest first
 }
 
-// Sample runs the chains from starts [chains × slots]: first the warm-up with
-// its adaptation, then the steps of the sample. observe, which may be nil, hears
-// of the start and of every step, in order; its error ends the run.
+// Sample runs the chains from starts [chains × slots]: first the warm-up with its adaptation, then the steps of the
+// sample. observe, which may be nil, hears of the start and of every step, in order; its error ends the run.
 //
 // A Ladder needs a kernel that was made by [New] or [Spec.New], energies, and no
 // stochastic gradient where it has several temperatures.
@@ -135,8 +131,7 @@ func (k *kernel) size() float64 {
 	return math.NaN()
 }
 
-// adaptation is what tunes the kernel in a warm-up; nil when it has nothing to
-// tune, or what it could tune is set.
+// adaptation is what tunes the kernel in a warm-up; nil when it has nothing to tune, or what it could tune is set.
 func (k *kernel) adaptation() adaptation {
 	e := find(k.spec.Name)
 	if e.adaptation == nil || k.spec.has(e.Tunes) {

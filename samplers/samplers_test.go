@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 // only hides all but the plain target.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 // script is a source that follows one path of decisions after another, so

@@ -1,9 +1,8 @@
 // Best-first search for the likeliest states of laws by the chain rule (law.go), with a proof.
 //
-// A tree for each order holds the beginnings of states: its root has every slot open, and a
-// node at depth t has filled the order's first t slots. The product over a beginning, its
-// mass, bounds the product of every state below it. So a state that was not followed has in
-// each order at most the mass of a beginning that was not followed, and
+// A tree for each order holds the beginnings of states: its root has every slot open, and a node at depth t has filled
+// the order's first t slots. The product over a beginning, its mass, bounds the product of every state below it. So a
+// state that was not followed has in each order at most the mass of a beginning that was not followed, and
 //
 //	p(θ) ≤ w · mean over the orders of these masses.
 //
@@ -12,10 +11,9 @@
 // category v in slot j has in another order at most the largest mass of v among the nodes
 // there whose conditional of j is known, or of the beginnings that have not come to j.
 //
-// Target: any [PartialTarget]; exact. It does not sample, and has no step size. Best-first
-// search with an admissible bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on
-// Systems Science and Cybernetics 1968); for exact decoding of autoregressive models see
-// Stahlberg and Byrne, "On NMT Search Errors and Model Errors", EMNLP 2019.
+// Target: any [PartialTarget]; exact. It does not sample, and has no step size. Best-first search with an admissible
+// bound is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 1968); for exact
+// decoding of autoregressive models see Stahlberg and Byrne, "On NMT Search Errors and Model Errors", EMNLP 2019.
 
 package samplers
 
@@ -29,16 +27,16 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
 const (
-	// searchWidth is how many conditionals a round asks for: fewer waste less, more share
-	// a call of the target better.
+	// searchWidth is how many conditionals a round asks for: fewer waste less, more share a call of the target better.
 	searchWidth = 8
-	// diveEvery is how many of a round's conditionals go to the best beginning without
-	// regard to depth, for each one that goes to the best of one depth after the other:
-	// without it flat laws of many slots would stay at short beginnings and find no state.
-	// Once as many states are known as are wanted, none do.
+	// diveEvery is how many of a round's conditionals go to the best beginning without regard to depth, for each one
+	// that goes to the best of one depth after the other: without it flat laws of many slots would stay at short
+	// beginnings and find no state. Once as many states are known as are wanted, none do.
 	diveEvery = 3
 	// listedCategories is how many of a conditional's likeliest categories are kept; where
 	// more are wanted it is asked for again.
@@ -77,8 +75,7 @@ type tree struct {
 	order []int
 	depth []int // of each slot
 	root  *node
-	// fresh are the nodes whose conditional is not known, grown those with children that
-	// were not followed, by depth.
+	// fresh are the nodes whose conditional is not known, grown those with children that were not followed, by depth.
 	fresh, grown []queue
 	flight       []*node // asked for in this round
 	// known[t] is the largest mass of each category of the slot at depth t below a node
@@ -144,10 +141,9 @@ func NewSearch(laws []Law) (*Search, error) {
 	return s, nil
 }
 
-// Run searches until the k likeliest states are proven, until room, which may be nil, says
-// that no further conditional may be asked for, or until ctx ends; it goes on without room
-// until one state is found. It goes on where the run before ended. tell, which may be nil,
-// hears of every round.
+// Run searches until the k likeliest states are proven, until room, which may be nil, says that no further conditional
+// may be asked for, or until ctx ends; it goes on without room until one state is found. It goes on where the run
+// before ended. tell, which may be nil, hears of every round.
 func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) error {
 	if k < 1 {
 		return fmt.Errorf("%d states: ask for one at least", k)
@@ -216,8 +212,7 @@ func (s *Search) Found() []Found {
 	return list
 }
 
-// LeftOut is a bound of the log-probability of every state that Found does not list among
-// its first k.
+// LeftOut is a bound of the log-probability of every state that Found does not list among its first k.
 func (s *Search) LeftOut() float64 {
 	bound := s.cut
 	for _, l := range s.live {
@@ -246,7 +241,7 @@ func (s *Search) most() float64 {
 	for _, l := range s.laws {
 		s.numbers = append(s.numbers, l.LogWeight)
 	}
-	return logSumExp(s.numbers)
+	return logmath.LogSumExp(s.numbers)
 }
 
 // restart follows all beginnings anew, for those that were given up for fewer states may
@@ -323,13 +318,13 @@ func (s *Search) rate(l *leaf) {
 	}
 	weight := s.laws[l.law].LogWeight
 	of := math.Log(float64(len(trees)))
-	l.lower = weight + logSumExp(s.numbers) - of
+	l.lower = weight + logmath.LogSumExp(s.numbers) - of
 	for o, t := range trees {
 		if math.IsNaN(l.product[o]) {
 			s.numbers = append(s.numbers, min(l.at[o].mass, t.ceiling(l.state, true)))
 		}
 	}
-	l.upper = weight + logSumExp(s.numbers) - of
+	l.upper = weight + logmath.LogSumExp(s.numbers) - of
 }
 
 // walk follows a leaf's beginnings in one order as far as they are known.
@@ -405,9 +400,8 @@ func (s *Search) remains() bool {
 	return false
 }
 
-// pick makes one step of the search: the best beginning of all, of those that are deepest, or
-// of each depth in turn, gets its next child, or is returned where its conditional has to be
-// known. left tells whether there was one.
+// pick makes one step of the search: the best beginning of all, of those that are deepest, or of each depth in turn,
+// gets its next child, or is returned where its conditional has to be known. left tells whether there was one.
 func (s *Search) pick(down, dive bool) (ask *node, left bool) {
 	var best *queue
 	var at *tree
@@ -519,8 +513,7 @@ func (s *Search) follow(n *node) {
 	}
 }
 
-// bound is the most that a state below a beginning can have: own is the beginning's mass in
-// its order.
+// bound is the most that a state below a beginning can have: own is the beginning's mass in its order.
 func (s *Search) bound(t *tree, own float64, state []int) float64 {
 	s.numbers = s.numbers[:0]
 	for _, other := range s.trees[t.law] {
@@ -798,10 +791,9 @@ func (e *queue) Pop() any {
 	return last
 }
 
-// Hold calls visit, for all beginnings that are known, with what they hold of the laws
-// together with values of some slots of one law, [slots] in the order that they are named
-// in; one set of values may come several times. It returns what the beginnings that are not
-// known hold at most, to be added to each.
+// Hold calls visit, for all beginnings that are known, with what they hold of the laws together with values of some
+// slots of one law, [slots] in the order that they are named in; one set of values may come several times. It returns
+// what the beginnings that are not known hold at most, to be added to each.
 func (s *Search) Hold(law int, slots []int, visit func(values []int, probability float64)) (open float64) {
 	values := make([]int, len(slots))
 	weight := math.Exp(s.laws[law].LogWeight) / float64(len(s.trees[law]))

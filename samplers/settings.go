@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// settings are what one sampler can be told, with its defaults in the fields
-// until something else is set.
+// settings are what one sampler can be told, with its defaults in the fields until something else is set.
 type settings interface {
 	// register names the fields.
 	register(f *flag.FlagSet)

@@ -6,13 +6,11 @@ import (
 	"slices"
 )
 
-// A source makes the random decisions of one chain. Kernels take every
-// discrete decision through it, so that the tests can put a script in the
-// place of the stream, follow every path through the very code that runs,
-// and so know its transition matrix exactly.
+// A source makes the random decisions of one chain. Kernels take every discrete decision through it, so that the tests
+// can put a script in the place of the stream, follow every path through the very code that runs, and so know its
+// transition matrix exactly.
 type source interface {
-	// categorical returns i with probability weight[i] / Σ weight. The sum
-	// must be positive and finite.
+	// categorical returns i with probability weight[i] / Σ weight. The sum must be positive and finite.
 	categorical(weight []float64) int
 	// index returns a uniform index below n.
 	index(n int) int
@@ -79,9 +77,8 @@ func accept(s source, logRatio float64) bool {
 	return s.chance(math.Exp(math.Min(0, logRatio)))
 }
 
-// chooseSlots fills block with distinct slots, uniformly. order holds every
-// slot and comes back in its own order, so that chains do not hear of each
-// other.
+// chooseSlots fills block with distinct slots, uniformly. order holds every slot and comes back in its own order, so
+// that chains do not hear of each other.
 func chooseSlots(block, order []int, src source) {
 	for i := range block {
 		j := i + src.index(len(order)-i)

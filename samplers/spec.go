@@ -35,10 +35,9 @@ func Parse(text string) (Spec, error) {
 	return list[0], list[0].Check()
 }
 
-// ParseList reads samplers with commas between them: a part with = and no colon is a
-// setting of the sampler before it, as in gibbs,dmala:step-size=0.4,balance=ratio,gwg.
-// It knows the grammar alone, so that callers can add names and settings of their own:
-// see [Spec.Take] and [Spec.Check]. A word without = is a setting without a value.
+// ParseList reads samplers with commas between them: a part with = and no colon is a setting of the sampler before it,
+// as in gibbs,dmala:step-size=0.4,balance=ratio,gwg. It knows the grammar alone, so that callers can add names and
+// settings of their own: see [Spec.Take] and [Spec.Check]. A word without = is a setting without a value.
 func ParseList(text string) ([]Spec, error) {
 	var list []Spec
 	colon := false // whether settings of the last sampler have begun
@@ -93,8 +92,7 @@ func (s Spec) has(setting string) bool {
 	return slices.ContainsFunc(s.Settings, func(a Assignment) bool { return a.Setting == setting })
 }
 
-// With is the spec with one more setting, or another value of one. The value is
-// anything that prints as it is written.
+// With is the spec with one more setting, or another value of one. The value is anything that prints as it is written.
 func (s Spec) With(setting string, value any) Spec {
 	s.Settings = slices.Clone(s.Settings)
 	s.Take(setting)
@@ -113,8 +111,7 @@ func (s *Spec) Take(setting string) (value string, found bool) {
 	return "", false
 }
 
-// Value is what the sampler runs with: the value that is set, or its default;
-// "" for a setting that it does not have.
+// Value is what the sampler runs with: the value that is set, or its default; "" for a setting that it does not have.
 func (s Spec) Value(setting string) string {
 	_, _, flags, err := s.settle()
 	if err != nil || flags.Lookup(setting) == nil {
@@ -123,8 +120,7 @@ func (s Spec) Value(setting string) string {
 	return flags.Lookup(setting).Value.String()
 }
 
-// Check refuses names, settings and values that are none; the error lists what
-// there is.
+// Check refuses names, settings and values that are none; the error lists what there is.
 func (s Spec) Check() error {
 	_, _, _, err := s.settle()
 	return err
@@ -168,10 +164,9 @@ func listed(flags *flag.FlagSet) string {
 	return "; its settings are " + strings.Join(names, ", ")
 }
 
-// New makes the sampler's kernel over a target. shared draws what all chains
-// share, the subset of terms of a stochastic gradient; it must not be a chain's
-// stream, and may be nil where nothing is shared. The error of a target that
-// lacks what the sampler needs matches [ErrUnsupported].
+// New makes the sampler's kernel over a target. shared draws what all chains share, the subset of terms of a stochastic
+// gradient; it must not be a chain's stream, and may be nil where nothing is shared. The error of a target that lacks
+// what the sampler needs matches [ErrUnsupported].
 func (s Spec) New(target Target, shared *rand.Rand) (Kernel, error) {
 	e, own, _, err := s.settle()
 	if err != nil {

@@ -8,12 +8,10 @@ import (
 	"slices"
 )
 
-// A Target is an unnormalised distribution π(θ) ∝ exp(U(θ)) over slots, each
-// with its own number of categories. In the shapes below K is the largest of
-// [Target.Categories]; entries past a slot's own categories are never read.
+// A Target is an unnormalised distribution π(θ) ∝ exp(U(θ)) over slots, each with its own number of categories. In the
+// shapes below K is the largest of [Target.Categories]; entries past a slot's own categories are never read.
 type Target interface {
-	// Categories returns the number of categories of each slot, at least 1.
-	// The caller must not change it.
+	// Categories returns the number of categories of each slot, at least 1. The caller must not change it.
 	Categories() []int
 	// Energy writes U, in nats, of each chain's state. states is
 	// [chains × slots], energy is [chains]. -Inf forbids a state.
@@ -23,14 +21,12 @@ type Target interface {
 // A GradientTarget also has the gradient of its energy over one-hot slots.
 type GradientTarget interface {
 	Target
-	// EnergyGradient writes U to energy [chains] and ∂U/∂θ_j[v] to gradient
-	// [chains × slots × K]. It may be an estimate: Metropolis-adjusted kernels stay
-	// exact as long as it is the same function of the state each time.
+	// EnergyGradient writes U to energy [chains] and ∂U/∂θ_j[v] to gradient [chains × slots × K]. It may be an
+	// estimate: Metropolis-adjusted kernels stay exact as long as it is the same function of the state each time.
 	EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error
 }
 
-// A StochasticGradientTarget has an energy that is a sum of terms, and can
-// take the gradient of a few of them only.
+// A StochasticGradientTarget has an energy that is a sum of terms, and can take the gradient of a few of them only.
 type StochasticGradientTarget interface {
 	GradientTarget
 	Terms() int // number of terms of the energy
@@ -43,24 +39,21 @@ type StochasticGradientTarget interface {
 // need not be those of exp(U): a masked language model's are not.
 type ConditionalTarget interface {
 	Target
-	// LogConditionals writes log p(θ_j = v | all other slots) to logp
-	// [chains × K], normalised over the categories of slot j = slots[chain].
-	// It must not depend on the value the slot holds now.
+	// LogConditionals writes log p(θ_j = v | all other slots) to logp [chains × K], normalised over the categories of
+	// slot j = slots[chain]. It must not depend on the value the slot holds now.
 	LogConditionals(ctx context.Context, states []int, slots []int, logp []float64) error
 }
 
 // A MaskedConditionalTarget can leave several slots open at once.
 type MaskedConditionalTarget interface {
 	Target
-	// LogMaskedConditionals writes log p(θ_j = v | the slots that are not
-	// open), normalised over the categories of slot j, to the rows of logp
-	// [chains × slots × K] that belong to open slots; open is [chains ×
-	// slots]. It must not depend on the values that open slots hold.
+	// LogMaskedConditionals writes log p(θ_j = v | the slots that are not open), normalised over the categories of slot
+	// j, to the rows of logp [chains × slots × K] that belong to open slots; open is [chains × slots]. It must not
+	// depend on the values that open slots hold.
 	LogMaskedConditionals(ctx context.Context, states []int, open []bool, logp []float64) error
 }
 
-// A MetricTarget knows how far apart the categories of a slot are, such as
-// the distance of two words' embeddings.
+// A MetricTarget knows how far apart the categories of a slot are, such as the distance of two words' embeddings.
 type MetricTarget interface {
 	GradientTarget
 	// Distances writes the squared distance (or another power of a norm) from
@@ -68,20 +61,16 @@ type MetricTarget interface {
 	Distances(slot, from, first int, distance []float64)
 }
 
-// An OrdinalTarget has categories that stand for numbers, and an energy that
-// extends to real slots.
+// An OrdinalTarget has categories that stand for numbers, and an energy that extends to real slots.
 type OrdinalTarget interface {
 	Target
-	// Values returns the number each category stands for, [slots][categories].
-	// The caller must not change it.
+	// Values returns the number each category stands for, [slots][categories]. The caller must not change it.
 	Values() [][]float64
-	// EnergyDerivative writes U to energy [chains] and ∂U/∂θ_j at the
-	// state's values to derivative [chains × slots].
+	// EnergyDerivative writes U to energy [chains] and ∂U/∂θ_j at the state's values to derivative [chains × slots].
 	EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error
 }
 
-// A RelaxedTarget has binary slots and an energy that extends to slots between
-// 0 and 1.
+// A RelaxedTarget has binary slots and an energy that extends to slots between 0 and 1.
 type RelaxedTarget interface {
 	Target
 	// RelaxedEnergyGradient writes U at x [chains × slots], each in [0,1], to
@@ -100,8 +89,7 @@ type LatentTarget interface {
 	SlotLogits(latents []bool, logits []float64)
 }
 
-// ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a
-// sampler needs.
+// ErrUnsupported is matched (errors.Is) by errors of a target that lacks what a sampler needs.
 var ErrUnsupported = errors.New("the target does not offer what the sampler needs")
 
 // A layered target stands over another one and has all optional methods; it

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"infill/internal/logmath"
 )
 
-// Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and
-// gradients are divided by T; conditionals are raised to the power 1/T and
-// normalised again, which is what the conditionals of π become. It offers to
-// the kernels exactly the interfaces that the target below it offers, but for
-// latent units. The temperature must be positive and finite.
+// Temper is a target at a temperature: π_T(θ) ∝ exp(U(θ)/T). Energies and gradients are divided by T; conditionals are
+// raised to the power 1/T and normalised again, which is what the conditionals of π become. It offers to the kernels
+// exactly the interfaces that the target below it offers, but for latent units. The temperature must be positive and
+// finite.
 func Temper(target Target, temperature float64) (Target, error) {
 	return temper(target, temperature)
 }
@@ -114,8 +115,7 @@ func (t *tempered) LogMaskedConditionals(ctx context.Context, states []int, open
 	return nil
 }
 
-// Distances are left alone by a temperature, and are not written when the
-// target below has none.
+// Distances are left alone by a temperature, and are not written when the target below has none.
 func (t *tempered) Distances(slot, from, first int, distance []float64) {
 	if target, err := capability[MetricTarget](t.target, "a tempered target"); err == nil {
 		target.Distances(slot, from, first, distance)
@@ -155,10 +155,7 @@ func (t *tempered) RelaxedEnergyGradient(ctx context.Context, x []float64, energ
 // coolConditional raises one normalised conditional to the power 1/T.
 func (t *tempered) coolConditional(logp []float64) {
 	t.cool(logp)
-	total := logSumExp(logp)
-	for v := range logp {
-		logp[v] -= total
-	}
+	logmath.Normalise(logp)
 }
 
 func (t *tempered) cool(x []float64) {

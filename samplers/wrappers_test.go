@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 func smallTable(t *testing.T) *targets.Table {

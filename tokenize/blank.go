@@ -29,9 +29,8 @@ type notation struct {
 
 const blankHelp = "write [MASK], [MASK:3], [MASK:1-3], [MASK=name] or [MASK~st..d]"
 
-// findBlanks reads every blank of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is text;
-// what starts with "[MASK:",
-// "[MASK=" or "[MASK~" must be one. A backslash before any of them makes it text.
+// findBlanks reads every blank of a text, leftmost first. Text that only looks like a blank ("[mask]", "[MASKED]") is
+// text; what starts with "[MASK:", "[MASK=" or "[MASK~" must be one. A backslash before any of them makes it text.
 func findBlanks(text string) ([]notation, error) {
 	var blanks []notation
 	for _, span := range blankSpans(text) {

@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -17,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/lm"
 )
@@ -28,60 +27,38 @@ enumeration finds: a row for every word whose own probability is at least 1e-5, 
 that a fill of other words has less than that.`
 
 type answersOptions struct {
-	corpora   []string
 	blanks    []int
 	sentences int
-	seed      uint64
-	path      string
 	enumerate bool
 }
 
 func newAnswers() *cobra.Command {
-	o := answersOptions{blanks: []int{2, 3, 4}, sentences: 60, seed: 1}
-	cmd := &cobra.Command{Use: "answers [MODEL]", Short: "Measure what a proof costs", Long: answersLong,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if len(o.corpora) == 0 || o.sentences < 4 || slices.Min(o.blanks) < 1 {
-				return &usageError{errors.New("give a --corpus NAME=FILE, four --sentences at least, and --blanks from 1")}
-			}
-			measure := measureAnswers
+	o := answersOptions{blanks: []int{2, 3, 4}, sentences: 60}
+	return measuring{use: "answers [MODEL]", short: "Measure what a proof costs", long: answersLong, models: 1, corpora: true, needed: true,
+		register: func(f *flag.FlagSet) {
+			lab.WholesVar(f, &o.blanks, "blanks", "numbers of blanks")
+			lab.WholeVar(f, &o.sentences, "sentences", 4, 1<<30, "sentences of each corpus and number of blanks")
+			f.BoolVar(&o.enumerate, "enumerate", false, "compare with an enumeration of two blanks")
+		},
+		measure: func(ctx context.Context, s *sheet) error {
 			if o.enumerate {
-				measure = enumerateAnswers
+				return o.compare(ctx, s)
 			}
-			return written(cmd, o.path, func(out io.Writer) error { return measure(cmd.Context(), out, strings.Join(names, ""), o) })
-		}}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
-	f.IntSliceVar(&o.blanks, "blanks", o.blanks, "numbers of blanks")
-	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus and number of blanks")
-	f.Uint64Var(&o.seed, "seed", o.seed, "draws the sentences and words")
-	f.BoolVar(&o.enumerate, "enumerate", false, "compare with an enumeration of two blanks")
-	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
-	return cmd
+			return o.measure(ctx, s)
+		},
+	}.newCmd()
 }
 
-func measureAnswers(ctx context.Context, w io.Writer, name string, o answersOptions) error {
-	model, err := openLanguage(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer model.Close()
-	signature := fmt.Sprintf("lab:answers|model:%s@%.12s|version:%s", model.name(), model.Description().SHA256, infill.Version())
-	table(w, []string{"corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven", "left out, of the first fill: median", "quartiles"})
-	for _, corpus := range o.corpora {
-		name, content, err := readCorpus(corpus)
-		if err != nil {
-			return err
-		}
-		signature += fmt.Sprintf("|corpus:%s@%.12x", name, sha256.Sum256(content))
+func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
+	filler := infill.New(s.models[0], s.models[0].tokenizer)
+	s.table("corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven", "left out, of the first fill: median", "quartiles")
+	for _, c := range s.corpora {
 		for _, n := range o.blanks {
-			templates := maskedSentences(string(content), n, o.sentences, o.seed)
+			templates := maskedSentences(c.text, n, o.sentences, s.seed)
 			if len(templates) < 4 {
-				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", name, len(templates), n)
+				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", c.name, len(templates), n)
 			}
 			results := make([]*infill.Result, len(templates))
-			filler := infill.New(model, model.tokenizer)
 			group, ctx := errgroup.WithContext(ctx)
 			group.SetLimit(8) // share calls
 			for i, text := range templates {
@@ -91,15 +68,12 @@ func measureAnswers(ctx context.Context, w io.Writer, name string, o answersOpti
 				})
 			}
 			if err := group.Wait(); err != nil {
-				return fmt.Errorf("--corpus %s: %w", name, err)
+				return fmt.Errorf("--corpus %s: %w", c.name, err)
 			}
 			var rows, left []float64
-			proven := 0
 			for _, r := range results {
 				rows = append(rows, float64(r.Stats.ModelRows))
-				if *r.Proven {
-					proven++
-				} else {
+				if !*r.Proven {
 					left = append(left, *r.LeftOutAtMost / *r.Fills[0].Probability)
 				}
 			}
@@ -107,11 +81,11 @@ func measureAnswers(ctx context.Context, w io.Writer, name string, o answersOpti
 			if left != nil {
 				ratio, quartiles = fmt.Sprintf("%.2g", quantile(left, 0.5)), fmt.Sprintf("%.2g to %.2g", quantile(left, 0.25), quantile(left, 0.75))
 			}
-			row(w, []string{name, fmt.Sprint(n), fmt.Sprint(len(templates)), fmt.Sprintf("%.0f", quantile(rows, 0.5)),
-				fmt.Sprintf("%.0f to %.0f", quantile(rows, 0.25), quantile(rows, 0.75)), fmt.Sprint(proven), ratio, quartiles})
+			s.row(c.name, fmt.Sprint(n), fmt.Sprint(len(templates)), fmt.Sprintf("%.0f", quantile(rows, 0.5)),
+				fmt.Sprintf("%.0f to %.0f", quantile(rows, 0.25), quantile(rows, 0.75)), fmt.Sprint(len(rows)-len(left)), ratio, quartiles)
 		}
 	}
-	fmt.Fprintf(w, "\n(%s|sentences:%d|seed:%d)\n", signature, o.sentences, o.seed)
+	s.printf("\n(%s|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences, s.seed)
 	return nil
 }
 
@@ -147,21 +121,13 @@ func maskedSentences(text string, n, number int, seed uint64) (templates []strin
 // leastEnumerated is the least probability, all blanks masked, of a word that is enumerated.
 const leastEnumerated = 1e-5
 
-// enumerateAnswers compares the fills that are proven with those of an enumeration.
-func enumerateAnswers(ctx context.Context, w io.Writer, name string, o answersOptions) error {
-	model, err := openLanguage(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer model.Close()
+// compare compares the fills that are proven with those of an enumeration.
+func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
+	model := s.models[0]
 	filler := infill.New(model, model.tokenizer)
-	table(w, []string{"corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills", "largest relative difference", "least probability"})
-	for _, corpus := range o.corpora {
-		name, content, err := readCorpus(corpus)
-		if err != nil {
-			return err
-		}
-		for _, text := range maskedSentences(string(content), 2, o.sentences, o.seed) {
+	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills", "largest relative difference", "least probability")
+	for _, c := range s.corpora {
+		for _, text := range maskedSentences(c.text, 2, o.sentences, s.seed) {
 			result, err := filler.Fill(ctx, text, infill.DefaultOptions(), nil)
 			if err != nil {
 				return err
@@ -177,12 +143,11 @@ func enumerateAnswers(ctx context.Context, w io.Writer, name string, o answersOp
 				}
 				difference = max(difference, math.Abs(*fill.Probability/best[i].probability-1))
 			}
-			last := best[len(best)-1].probability
-			row(w, []string{name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1 + words[0] + words[1]), fmt.Sprint(result.Stats.ModelRows),
-				fmt.Sprintf("%d of %d", same, len(result.Fills)), fmt.Sprintf("%.1g", difference), fmt.Sprintf("%.2g", last)})
+			s.row(c.name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1+words[0]+words[1]), fmt.Sprint(result.Stats.ModelRows),
+				fmt.Sprintf("%d of %d", same, len(result.Fills)), fmt.Sprintf("%.1g", difference), fmt.Sprintf("%.2g", best[len(best)-1].probability))
 		}
 	}
-	fmt.Fprintf(w, "\n(lab:answers|enumerated|model:%s@%.12s|version:%s|sentences:%d|seed:%d)\n", model.name(), model.Description().SHA256, infill.Version(), o.sentences, o.seed)
+	s.printf("\n(%s|enumerated|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences, s.seed)
 	return nil
 }
 

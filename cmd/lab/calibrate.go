@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/lm"
 	"infill/samplers"
@@ -41,9 +42,9 @@ the same command goes on where it was ended. The first sentences are the same wh
 --sentences is: a smaller number makes the tables of what there is.`
 
 type calibrateOptions struct {
-	corpusOptions
 	sentences, candidates, drawings int
 	cells                           string
+	seed                            uint64
 }
 
 // mostBlanks is how many blanks a sentence gets at most.
@@ -54,20 +55,18 @@ const mostTokens = 60
 
 func newCalibrate() *cobra.Command {
 	o := calibrateOptions{sentences: 500, candidates: 30, drawings: 12}
-	cmd := &cobra.Command{Use: "calibrate [MODEL]", Short: "Compare joint distributions of several blanks on held-out sentences", Long: calibrateLong,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if o.sentences < 4 || o.candidates < 2 || o.drawings < 2 {
-				return &usageError{errors.New("--sentences is at least 4, --candidates and --draws at least 2")}
-			}
-			return onCorpora(cmd, names, o.corpusOptions, func(ctx context.Context, out io.Writer, model *language) error { return calibrate(ctx, out, model, o) })
-		}}
-	f := cmd.Flags()
-	o.register(f)
-	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus, drawn from the file")
-	f.IntVar(&o.candidates, "candidates", o.candidates, "likeliest words a blank that these are normalised over")
-	f.IntVar(&o.drawings, "draws", o.drawings, "weighted draws that normalise over three blanks and more")
-	f.StringVar(&o.cells, "cells", "", "`FILE` that keeps what has been measured; the same command goes on from it")
-	return cmd
+	return measuring{use: "calibrate [MODEL]", short: "Compare joint distributions of several blanks on held-out sentences", long: calibrateLong, models: 1, corpora: true, needed: true,
+		register: func(f *flag.FlagSet) {
+			lab.WholeVar(f, &o.sentences, "sentences", 4, 1<<30, "sentences of each corpus, drawn from the file")
+			lab.WholeVar(f, &o.candidates, "candidates", 2, 1<<16, "likeliest words a blank that these are normalised over")
+			lab.WholeVar(f, &o.drawings, "draws", 2, 1<<16, "weighted draws that normalise over three blanks and more")
+			f.StringVar(&o.cells, "cells", "", "`FILE` that keeps what has been measured; the same command goes on from it")
+		},
+		measure: func(ctx context.Context, s *sheet) error {
+			o.seed = s.seed
+			return calibrate(ctx, s, o)
+		},
+	}.newCmd()
 }
 
 // A masking is what is masked in a sentence.
@@ -90,11 +89,9 @@ func maskingKinds() []string {
 
 // maskings masks the sentences of a corpus in every way.
 func (l *language) maskings(name, text string, sentences int, random *rand.Rand) ([]masking, error) {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	var all []masking
 	found := 0
-	for _, line := range lines {
+	for _, line := range shuffledLines(text, random) {
 		if found == sentences {
 			break
 		}
@@ -140,10 +137,9 @@ func (m *masking) truth(support [][]int) []int {
 	return state
 }
 
-// chainNats are the nats of the true words of a sentence's maskings over the whole
-// vocabulary: each by itself, by the chain rule in both directions, and their mean.
-// logp is what the model says of the slots of each masking, all of them masked,
-// [maskings][slots × vocabulary].
+// chainNats are the nats of the true words of a sentence's maskings over the whole vocabulary: each by itself, by the
+// chain rule in both directions, and their mean. logp is what the model says of the slots of each masking, all of them
+// masked, [maskings][slots × vocabulary].
 func (l *language) chainNats(ctx context.Context, maskings []masking, logp [][][]float32) ([][]float64, error) {
 	var queries []lm.Query
 	for _, m := range maskings {
@@ -172,8 +168,7 @@ func (l *language) chainNats(ctx context.Context, maskings []masking, logp [][][
 // logMean is the logarithm of the mean of two probabilities.
 func logMean(a, b float64) float64 { return floats.LogSumExp([]float64{a, b}) - math.Ln2 }
 
-// scored is a masking with its fills: all, or some that were drawn, some that a beam
-// found and the true one.
+// scored is a masking with its fills: all, or some that were drawn, some that a beam found and the true one.
 type scored struct {
 	Truth           int       // its place; -1 where a true word is no candidate
 	Drawn           int       // the first are draws of the mean of both directions; 0 where these are all fills
@@ -371,9 +366,8 @@ func joints(all []*cell) []joint {
 	}
 }
 
-// fitTemperature is the temperature at which the true words have the fewest nats: of
-// two blanks, where all fills are enumerated; with its
-// standard error, by drawing the sentences anew.
+// fitTemperature is the temperature at which the true words have the fewest nats: of two blanks, where all fills are
+// enumerated; with its standard error, by drawing the sentences anew.
 func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standardError float64) {
 	temperatures := make([]float64, 51)
 	for step := range temperatures {
@@ -517,29 +511,23 @@ func (l *language) cells(ctx context.Context, sentence []masking, o calibrateOpt
 }
 
 // calibrate writes the tables.
-func calibrate(ctx context.Context, w io.Writer, model *language, o calibrateOptions) error {
-	d := model.Description()
-	signature := []string{"lab:calibrate", fmt.Sprintf("model:%s@%.12s", model.name(), d.SHA256)}
+func calibrate(ctx context.Context, s *sheet, o calibrateOptions) error {
+	model := s.models[0]
 	var masked []masking
 	var names []string
-	for _, corpus := range o.corpora {
-		name, content, err := readCorpus(corpus)
+	for _, c := range s.corpora {
+		found, err := model.maskings(c.name, c.text, o.sentences, rand.New(rand.NewPCG(o.seed, 0)))
 		if err != nil {
-			return err
+			return fmt.Errorf("--corpus %s: %w", c.name, err)
 		}
-		found, err := model.maskings(name, string(content), o.sentences, rand.New(rand.NewPCG(o.seed, 0)))
-		if err != nil {
-			return fmt.Errorf("--corpus %s: %w", corpus, err)
-		}
-		masked, names = append(masked, found...), append(names, name)
-		signature = append(signature, fmt.Sprintf("corpus:%s@%.12x", name, sha256.Sum256(content)))
+		masked, names = append(masked, found...), append(names, c.name)
 	}
-	signature = append(signature, fmt.Sprintf("candidates:%d|draws:%d|seed:%d", o.candidates, o.drawings, o.seed))
-	cells, err := model.measured(ctx, masked, strings.Join(signature, "|"), o)
+	signature := fmt.Sprintf("%s|candidates:%d|draws:%d|seed:%d", s.signature(), o.candidates, o.drawings, o.seed)
+	cells, err := model.measured(ctx, masked, signature, o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, `# Which joint distribution is best
+	s.printf(`# Which joint distribution is best
 
 Written by `+"`go run ./cmd/lab calibrate --corpus NAME=FILE … -o docs/measured/calibration.md`"+`; do not edit. docs/explanation/probabilities.md explains the joints. Model %s,
 %d sentences of each of %s, held out from its training. In every sentence, one to five words of one token are masked, and two side by side. A number is
@@ -550,7 +538,7 @@ the mean over the sentences ± its standard error, in nats of all masked words t
 These joints sum to one by themselves. "Each by itself" takes the words as independent, as peers that fill masks do.
 
 `, model.name(), o.sentences, strings.Join(names, " and "))
-	writeChains(w, cells, names)
+	writeChains(s, cells, names)
 	var all []*cell
 	tried, found := map[string]int{}, map[string]int{}
 	for _, c := range cells {
@@ -572,7 +560,7 @@ These joints sum to one by themselves. "Each by itself" takes the words as indep
 			temperatures = append(temperatures, j.temperature)
 		}
 	}
-	fmt.Fprintf(w, `
+	s.printf(`
 ## Over the likeliest words
 
 The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) do not sum to one. Here they do: over the %d likeliest words of each blank, on the sentences whose true
@@ -581,21 +569,21 @@ temperature T is the one with the fewest nats at two blanks: %s, ± by drawing t
 their relative variance is added, because the logarithm of a mean of few draws is too low.
 
 `, o.candidates, strings.Join(shares, ", "), o.drawings, strings.Join(temperatures, ", "))
-	writeJoints(w, all, names, compared)
-	fmt.Fprint(w, `
+	writeJoints(s, all, names, compared)
+	s.printf(`
 ## Calibration
 
 How many of the fills with a probability are true? A cell has the mean probability that the joint gave, and the share that was true ± its standard error between
 sentences. The number of fills follows, of all corpora together.
 
 `)
-	writeCalibration(w, all, compared)
-	fmt.Fprintf(w, "\nSignature: `%s|sentences:%d|version:%s`\n", strings.Join(signature, "|"), o.sentences, infill.Version())
+	writeCalibration(s, all, compared)
+	s.printf("\nSignature: `%s|sentences:%d|version:%s`\n", signature, o.sentences, infill.Version())
 	return nil
 }
 
 // writeChains writes the table over the whole vocabulary.
-func writeChains(w io.Writer, cells []*cell, names []string) {
+func writeChains(s *sheet, cells []*cell, names []string) {
 	nats := map[[2]string]*measurement{}
 	for _, c := range cells {
 		key := [2]string{c.Corpus, c.Kind}
@@ -604,7 +592,7 @@ func writeChains(w io.Writer, cells []*cell, names []string) {
 		}
 		nats[key].add(c.cluster(), c.Nats...)
 	}
-	table(w, []string{"corpus", "blanks", "each by itself", "left to right", "right to left", "mean of both", "mean less left to right", "mean less each by itself"})
+	s.table("corpus", "blanks", "each by itself", "left to right", "right to left", "mean of both", "mean less left to right", "mean less each by itself")
 	for _, name := range names {
 		for _, kind := range maskingKinds() {
 			m := nats[[2]string{name, kind}]
@@ -612,18 +600,18 @@ func writeChains(w io.Writer, cells []*cell, names []string) {
 			for i := range 4 {
 				cells = append(cells, m.cell(func(v []float64) float64 { return v[i] }))
 			}
-			row(w, append(cells, m.cell(func(v []float64) float64 { return v[3] - v[1] }), m.cell(func(v []float64) float64 { return v[3] - v[0] })))
+			s.row(append(cells, m.cell(func(v []float64) float64 { return v[3] - v[1] }), m.cell(func(v []float64) float64 { return v[3] - v[0] }))...)
 		}
 	}
 }
 
 // writeJoints writes the nats of all joints.
-func writeJoints(w io.Writer, all []*cell, names []string, joints []joint) {
+func writeJoints(s *sheet, all []*cell, names []string, joints []joint) {
 	head := []string{"corpus", "blanks", "sentences"}
 	for _, j := range joints {
 		head = append(head, j.name)
 	}
-	table(w, append(head, "mean less pll at T", "mean less ag"))
+	s.table(append(head, "mean less pll at T", "mean less ag")...)
 	for _, name := range names {
 		for _, kind := range maskingKinds()[1:] {
 			m := &measurement{format: "%.2f", scale: 1}
@@ -656,19 +644,19 @@ func writeJoints(w io.Writer, all []*cell, names []string, joints []joint) {
 				}
 				cells = append(cells, cell)
 			}
-			row(w, cells)
+			s.row(cells...)
 		}
 	}
 }
 
 // writeCalibration writes how many of the fills said to have a probability are true.
-func writeCalibration(w io.Writer, all []*cell, joints []joint) {
+func writeCalibration(s *sheet, all []*cell, joints []joint) {
 	edges := []float64{0.03, 0.1, 0.3, 1}
 	head := []string{"blanks", "joint"}
 	for b := range edges[1:] {
 		head = append(head, fmt.Sprintf("%.0f to %.0f %%", 100*edges[b], 100*edges[b+1]))
 	}
-	table(w, head)
+	s.table(head...)
 	for _, few := range []bool{true, false} {
 		for place, j := range joints {
 			if place == jointAG && !few {
@@ -676,12 +664,12 @@ func writeCalibration(w io.Writer, all []*cell, joints []joint) {
 			}
 			bins := make([]measurement, len(edges)-1)
 			for _, c := range all {
-				s, logp := c.Scored, j.logp(c.Scored)
-				if s.exact() != few || logp == nil {
+				scored, logp := c.Scored, j.logp(c.Scored)
+				if scored.exact() != few || logp == nil {
 					continue
 				}
 				for i, l := range logp {
-					if s.Distinct != nil && !slices.Contains(s.Distinct, i) {
+					if scored.Distinct != nil && !slices.Contains(scored.Distinct, i) {
 						continue
 					}
 					p := math.Exp(l)
@@ -692,7 +680,7 @@ func writeCalibration(w io.Writer, all []*cell, joints []joint) {
 					for b < len(bins)-1 && p >= edges[b+1] {
 						b++
 					}
-					if i == s.Truth {
+					if i == scored.Truth {
 						hit = 1
 					}
 					bins[b].add(c.cluster(), p, hit)
@@ -717,7 +705,7 @@ func writeCalibration(w io.Writer, all []*cell, joints []joint) {
 				}
 				cells = append(cells, fmt.Sprintf("%.1f: %s (%d)", said, m.cell(func(v []float64) float64 { return v[1] }), len(m.values)))
 			}
-			row(w, cells)
+			s.row(cells...)
 		}
 	}
 }

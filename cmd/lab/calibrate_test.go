@@ -38,7 +38,7 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 		t.Fatalf("%d maskings, want %d", len(masked), want)
 	}
 	kinds := len(maskingKinds())
-	o := calibrateOptions{candidates: 30, drawings: 16, corpusOptions: corpusOptions{seed: 1}}
+	o := calibrateOptions{candidates: 30, drawings: 16, seed: 1}
 	var all []*cell
 	for at := 0; at < len(masked); at += kinds {
 		cells, err := model.cells(ctx, masked[at:at+kinds], o)
@@ -138,7 +138,7 @@ func TestCalibrate(t *testing.T) {
 		"give --corpus":       {"calibrate"},
 		"write NAME=FILE":     {"calibrate", "--corpus", "tales"},
 		"more than one model": {"calibrate", "a", "b", "--corpus", "tales=" + path},
-		"at least":            {"calibrate", "--corpus", "tales=" + path, "--draws", "1"},
+		"whole number from 2": {"calibrate", "--corpus", "tales=" + path, "--draws", "1"},
 		"other settings":      {"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--cells", cells},
 		"5 sentences have":    {"calibrate", "--corpus", "tales=" + path},
 	} {

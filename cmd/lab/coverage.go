@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"flag"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"slices"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/floats"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/lm"
 	"infill/samplers"
@@ -23,8 +24,7 @@ runs, each with its own seed, are compared with the law. Model rows are remember
 between the runs, and each run counts those that it would have needed alone, so its
 budget is that of a user. Without templates those of docs/measured/draws.md are taken.`
 
-// coverageTemplates are those whose law is enumerated. The second has modes in which two
-// blanks copy each other.
+// coverageTemplates are those whose law is enumerated. The second has modes in which two blanks copy each other.
 var coverageTemplates = []string{
 	"he had not [MASK] the [MASK] since the [MASK] .",
 	"they were [MASK] and [MASK] at the same [MASK] .",
@@ -34,46 +34,30 @@ var coverageTemplates = []string{
 // likeliest is how many fills are compared.
 const likeliest = 10
 
-type coverageOptions struct {
-	candidates, seeds, budget int
-	model, path               string
-}
+type coverageOptions struct{ candidates, seeds, budget int }
 
 func newCoverage() *cobra.Command {
-	d := infill.DefaultOptions()
-	o := coverageOptions{candidates: 40, seeds: 200, budget: d.Budget.Rows}
-	cmd := &cobra.Command{Use: "coverage [TEMPLATE ...]", Short: "Measure whether the errors of probabilities hold", Long: coverageLong,
-		RunE: func(cmd *cobra.Command, templates []string) error {
-			if o.candidates < 2 || o.seeds < 2 || o.budget < 1 {
-				return &usageError{fmt.Errorf("--candidates and --seeds are at least 2, --budget 1")}
+	o := coverageOptions{candidates: 40, seeds: 200, budget: infill.DefaultOptions().Budget.Rows}
+	return measuring{use: "coverage [TEMPLATE ...]", short: "Measure whether the errors of probabilities hold", long: coverageLong, arguments: true,
+		register: func(f *flag.FlagSet) {
+			lab.WholeVar(f, &o.candidates, "candidates", 2, 1<<16, "of each blank")
+			lab.WholeVar(f, &o.seeds, "seeds", 2, 1<<30, "runs")
+			lab.WholeVar(f, &o.budget, "budget", 1, 1<<30, "model rows of a run")
+		},
+		measure: func(ctx context.Context, s *sheet) error {
+			if len(s.arguments) == 0 {
+				s.arguments = coverageTemplates
 			}
-			if len(templates) == 0 {
-				templates = coverageTemplates
-			}
-			model, err := openLanguage(cmd.Context(), o.model)
-			if err != nil {
-				return err
-			}
-			defer model.Close()
-			return written(cmd, o.path, func(out io.Writer) error {
-				table(out, []string{"template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %",
-					"marginals of 0.1 to 1 %, held %", "of 1 to 10 %", "above 10 %", "marginals, far off"})
-				for _, text := range templates {
-					if err := model.coverage(cmd.Context(), out, text, o); err != nil {
-						return fmt.Errorf("%q: %w", text, err)
-					}
+			s.table("template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %",
+				"marginals of 0.1 to 1 %, held %", "of 1 to 10 %", "above 10 %", "marginals, far off")
+			for _, text := range s.arguments {
+				if err := s.models[0].coverage(ctx, s, text, o); err != nil {
+					return fmt.Errorf("%q: %w", text, err)
 				}
-				return nil
-			})
-		}}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.IntVar(&o.candidates, "candidates", o.candidates, "of each blank")
-	f.IntVar(&o.seeds, "seeds", o.seeds, "runs")
-	f.IntVar(&o.budget, "budget", o.budget, "model rows of a run")
-	f.StringVarP(&o.model, "model", "m", "", "name or folder; the built-in one when not given")
-	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
-	return cmd
+			}
+			return nil
+		},
+	}.newCmd()
 }
 
 // remembering is a model that makes one target, and remembers its rows: those that a
@@ -244,7 +228,7 @@ func (t *enumerated) LogMaskedConditionals(ctx context.Context, states []int, op
 
 // coverage writes how often the intervals of auto hold the enumerated probability, and
 // whether it lists the likeliest fills.
-func (l *language) coverage(ctx context.Context, w io.Writer, text string, c coverageOptions) error {
+func (l *language) coverage(ctx context.Context, sheet *sheet, text string, c coverageOptions) error {
 	model := &remembering{language: l}
 	filler := infill.New(model, l.tokenizer)
 	o := infill.DefaultOptions()
@@ -317,6 +301,6 @@ func (l *language) coverage(ctx context.Context, w io.Writer, text string, c cov
 	}
 	cells = append(cells, fmt.Sprintf("%d of %.0f", marginals.far, floats.Sum(marginals.of[:])))
 	log.Print(cells)
-	row(w, cells)
+	sheet.row(cells...)
 	return nil
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/lm"
 	"infill/samplers"
 )
@@ -58,15 +58,11 @@ func settings() []setting {
 }
 
 // writeDefaults measures every setting on every template.
-func writeDefaults(ctx context.Context, w io.Writer, seeds int) error {
+func writeDefaults(ctx context.Context, w *sheet, seeds int) error {
 	const chains, steps, warmUp = 16, 60, 20 // the warm-up is one of the steps
-	model, err := openLanguage(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer model.Close()
+	model := w.models[0]
 	d := model.Description()
-	fmt.Fprintf(w, `# How the defaults were chosen
+	w.printf(`# How the defaults were chosen
 
 Written by `+"`go run ./cmd/lab defaults -o docs/measured/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
 
@@ -80,10 +76,9 @@ two ratios are the geometric mean ×÷ its standard error.
 
 Gibbs and DULA do not target exp U: their ESS says how fast they move, not towards what.
 
-| sampler | β | α | candidates | gradient | ESS per row | relative | ESS per second | mean U | best U | distinct | acceptance | slots changed per step | rows | seconds |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads,
 		len(templates), seeds, chains, steps, warmUp, len(templates)*seeds, chains)
+	w.table("sampler", "β", "α", "candidates", "gradient", "ESS per row", "relative", "ESS per second", "mean U", "best U", "distinct", "acceptance", "slots changed per step", "rows", "seconds")
 	var baseline []figures
 	for _, s := range settings() {
 		spec, err := samplers.Parse(s.sampler)
@@ -130,13 +125,13 @@ func measure(ctx context.Context, model *language, text string, s setting, t tri
 	return f, err
 }
 
-func writeSetting(w io.Writer, s setting, spec samplers.Spec, all, baseline []figures) {
+func writeSetting(w *sheet, s setting, spec samplers.Spec, all, baseline []figures) {
 	cell := func(format string, get func(figures) float64) string {
 		values := make([]float64, len(all))
 		for i, f := range all {
 			values[i] = get(f)
 		}
-		return meanAndError(format, values)
+		return lab.MeanAndError(format, values)
 	}
 	balance := strings.Replace(spec.Value("balance"), "sqrt", "½", 1)
 	stepSize := ""
@@ -163,7 +158,7 @@ func writeSetting(w io.Writer, s setting, spec samplers.Spec, all, baseline []fi
 	if !d.Exact {
 		acceptance = "–"
 	}
-	fmt.Fprintf(w, "| %s |\n", strings.Join([]string{
+	w.row(
 		spec.Name, balance, stepSize, fmt.Sprint(s.candidates), string(s.gradient),
 		geometric("%.3f", func(i int) float64 { return all[i].effective / all[i].rows }),
 		geometric("%.2f", func(i int) float64 {
@@ -177,5 +172,5 @@ func writeSetting(w io.Writer, s setting, spec samplers.Spec, all, baseline []fi
 		cell("%.2f", func(f figures) float64 { return f.changed }),
 		cell("%.0f", func(f figures) float64 { return f.rows }),
 		cell("%.1f", func(f figures) float64 { return f.seconds }),
-	}, " | "))
+	)
 }

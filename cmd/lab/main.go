@@ -1,6 +1,5 @@
-// Lab is the laboratory. It compares samplers on distributions that are known
-// exactly, repeats figures of the papers, fits independent slots by ARM,
-// compares language models, and writes the measured tables of the documentation:
+// Lab is the laboratory. It compares samplers on distributions that are known exactly, repeats figures of the papers,
+// fits independent slots by ARM, compares language models, and writes the measured tables of the documentation:
 //
 //	go run ./cmd/lab ising --samplers gibbs,gwg,dmala:step-size=0.8
 //	go run ./cmd/lab --preset dlp-figure-3 -o figure-3
@@ -12,15 +11,12 @@
 //	go run ./cmd/lab defaults -o docs/measured/defaults.md
 //	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
-// The tables take minutes. Times in them are of the machine, and of what else it
-// does.
+// The tables take minutes. Times in them are of the machine, and of what else it does.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -31,7 +27,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2/maybe"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,7 +73,6 @@ type experiment struct {
 	folder, plots, format, preset string
 	noTimes, quiet                bool
 	compare                       lab.Options
-	arm                           lab.ARMOptions
 }
 
 // formats lists the forms of a report.
@@ -105,12 +99,10 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	root.SetErr(messages)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	e.compare.Chains, e.compare.Steps = 0, 0
 	e.register(root)
 	root.Flags().StringVar(&e.preset, "preset", "", "repeat the settings of the figure `NAME`")
-	root.Flags().IntVar(&e.compare.Chains, "chains", 0, "chains of each sampler; 0 is the preset's own")
-	root.Flags().IntVar(&e.compare.Steps, "steps", 0, "steps of each chain; 0 is the preset's own")
-	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM", Long: armLong, Args: noArguments,
+	root.Flags().AddGoFlagSet(e.compare.PresetFlags())
+	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
@@ -120,15 +112,7 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
 		e := newExperiment(out, messages)
-		root.AddCommand(e.target(k, "Samplers on "+k.Title, long, e.compare.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
-			return lab.Compare(ctx, p, e.compare)
-		}))
-	}
-	for _, k := range lab.Kinds() {
-		e := newExperiment(out, messages)
-		arm.AddCommand(e.target(k, "ARM on "+k.Title, armLong, e.arm.Flags(), func(ctx context.Context, p *lab.Problem) (*lab.Report, error) {
-			return lab.FitARM(ctx, p, e.arm)
-		}))
+		root.AddCommand(e.target(k))
 	}
 	return root
 }
@@ -144,12 +128,8 @@ the name all stands for every sampler that suits the target.
 Equal steps, equal evaluations and equal seconds are different comparisons; all three
 are shown. Every number but the seconds is the same for the same seed.`
 
-const armLong = `Fit independent binary slots to a target by ARM, which needs energies alone, and look
-for its best state in the same way. Slots of several categories are recombined from
-two random states.`
-
 func newExperiment(out, messages io.Writer) *experiment {
-	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0], compare: lab.DefaultOptions(), arm: lab.DefaultARM()}
+	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0], compare: lab.DefaultOptions()}
 }
 
 // register defines the flags that all experiments share.
@@ -164,19 +144,19 @@ func (e *experiment) register(cmd *cobra.Command) {
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
 }
 
-// target makes the command of an experiment on one kind of target.
-func (e *experiment) target(k *lab.Kind, short, about string, own *flag.FlagSet, start func(context.Context, *lab.Problem) (*lab.Report, error)) *cobra.Command {
-	cmd := &cobra.Command{Use: k.Name, Short: short, Long: k.Help + "\n\n" + about, Args: noArguments,
+// target makes the command of a comparison on one kind of target.
+func (e *experiment) target(k *lab.Kind) *cobra.Command {
+	cmd := &cobra.Command{Use: k.Name, Short: "Samplers on " + k.Title, Long: k.Help + "\n\n" + long, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.run(cmd, func() (outcome, error) {
 				p, err := k.Problem(cmd.Context(), e.seed)
 				if err != nil {
 					return nil, err
 				}
-				return start(cmd.Context(), p)
+				return lab.Compare(cmd.Context(), p, e.compare)
 			})
 		}}
-	cmd.Flags().AddGoFlagSet(own)
+	cmd.Flags().AddGoFlagSet(e.compare.Flags())
 	cmd.Flags().AddGoFlagSet(k.Flags)
 	e.register(cmd)
 	return cmd
@@ -207,7 +187,7 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 			return err
 		}
 	}
-	e.compare.Seed, e.arm.Seed, e.compare.Version, e.compare.Folder = e.seed, e.seed, infill.Version(), e.folder
+	e.compare.Seed, e.compare.Version, e.compare.Folder = e.seed, infill.Version(), e.folder
 	var bar *progressbar.ProgressBar
 	width := 0
 	if file, ok := e.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -220,7 +200,6 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 			bar.Describe(p.Sampler)
 			_ = bar.Set(p.Step) // a bar that cannot be drawn is no reason to stop
 		}
-		e.arm.Observe = e.compare.Observe
 	}
 	if e.folder != "" {
 		// What cannot be written is better told before the work than after it.
@@ -271,20 +250,6 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 	return err
 }
 
-// newTable makes the command of a table of the documentation.
-func newTable(name, short string, write func(ctx context.Context, w io.Writer, seeds int) error) *cobra.Command {
-	seeds, path := 3, ""
-	cmd := &cobra.Command{Use: name, Short: short, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error {
-		if seeds < 1 {
-			return &usageError{fmt.Errorf("--seeds: %d is not a whole number of 1 or more", seeds)}
-		}
-		return written(cmd, path, func(out io.Writer) error { return write(cmd.Context(), out, seeds) })
-	}}
-	cmd.Flags().IntVar(&seeds, "seeds", seeds, "runs of every cell")
-	cmd.Flags().StringVarP(&path, "out", "o", "", "`FILE` to write; standard output when not given")
-	return cmd
-}
-
 func noArguments(cmd *cobra.Command, args []string) error {
 	err := cobra.NoArgs(cmd, args)
 	if err == nil {
@@ -308,18 +273,4 @@ func flagError(_ *cobra.Command, err error) error {
 		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
 	}
 	return &usageError{err}
-}
-
-// written writes what write has written, when all of it is there: to the file at path, or to
-// standard output where there is no path.
-func written(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	if path != "" {
-		return maybe.WriteFile(path, b.Bytes(), 0o644)
-	}
-	_, err := b.WriteTo(cmd.OutOrStdout())
-	return err
 }

@@ -49,7 +49,7 @@ func TestReports(t *testing.T) {
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q --format csv": "rbm",
 		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q --format json":                   `"preset": "dlp-toy"`,
 		"arm ising --size 3x3 --fits 2 --steps 20 --seed 1 -q":                              "Independent slots by ARM on ising, size 3x3",
-		"arm table --fits 2 --steps 20 --seed 1 -q --format json":                           `"recombined": true`,
+		"arm table --fits 2 --steps 20 --seed 1 -q":                                         "from one of two random states",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|exact|block-gibbs",
 		"arm --help": "ARM",
@@ -88,10 +88,11 @@ func TestBadInput(t *testing.T) {
 		"":                                   "lab: no target: name one, as in lab ising, or give --preset: see --help",
 		"arm":                                "lab: no target: name one, as in lab arm ising",
 		"--preset dlp-figure-9":              `lab: --preset: "dlp-figure-9" is not one of dlp-figure-1, `,
-		"--preset dlp-toy --steps -1":        "lab: --steps: -1 is not a whole number of 0 (the preset's own) or more",
+		"--preset dlp-toy --steps -1":        `lab: --steps: "-1" is not a whole number from 0 to 1073741824`,
 		"ising --samplers gibbs,gibs":        `lab: --samplers: "gibbs,gibs" is not a list of samplers: "gibs" is not one of all, gibbs, `,
 		"ising --samplers dmala:step-size=0": `lab: --samplers: "dmala:step-size=0" is not a list of samplers: dmala: step-size "0" is not a number above 0`,
 		"ising --steps 0":                    `lab: --steps: "0" is not a whole number from 1 to 1073741824`,
+		"ising --chains 0":                   `lab: --chains: "0" is not a whole number from 1 to 16384`,
 		"ising --steps many":                 `lab: --steps: "many" is not a whole number from`,
 		"ising --warm-up -1":                 `lab: --warm-up: "-1" is not a whole number from 0`,
 		"ising --discard 1":                  "lab: --discard: 1 is not a number of 0 or more and below 1",
@@ -108,7 +109,7 @@ func TestBadInput(t *testing.T) {
 		"potts --samplers gibbs,r-mala":      `lab: --samplers: "r-mala" does not suit this potts: r-mala needs a target with`,
 		"table --initial independent":        "lab: --initial: independent has no meaning for a table: choose uniform",
 		"arm ising --fits 0":                 `lab: --fits: "0" is not a whole number from 1`,
-		"samplers --seeds 0":                 "lab: --seeds: 0 is not a whole number of 1 or more",
+		"samplers --seeds 0":                 `lab: --seeds: "0" is not a whole number from 1 to`,
 	} {
 		out, messages, code := runLab(t.Context(), line)
 		if code != 2 || !strings.HasPrefix(messages, want) || strings.Count(messages, "\n") != 1 || out != "" {

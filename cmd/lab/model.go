@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 	"infill/lm"
 )
@@ -48,32 +48,20 @@ template, count as dependent. Probes of bias are the log-ratio of the probabilit
 of two sets of words.`
 
 type modelOptions struct {
-	corpusOptions
 	sentences, words int
 	list             bool
 }
 
 func newModel() *cobra.Command {
 	o := modelOptions{sentences: 2000, words: 6}
-	cmd := &cobra.Command{Use: "model [MODEL [BASELINE]]", Short: "Compare what language models know", Long: modelLong,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if len(names) == 0 {
-				names = []string{""}
-			}
-			if len(names) > 2 {
-				return &usageError{errors.New("more than two models")}
-			}
-			if o.sentences < 2 || o.words < 3 {
-				return &usageError{errors.New("--sentences is at least 2, --words at least 3")}
-			}
-			return written(cmd, o.path, func(out io.Writer) error { return compareModels(cmd.Context(), out, names, o) })
-		}}
-	f := cmd.Flags()
-	o.register(f)
-	f.IntVar(&o.sentences, "sentences", o.sentences, "sentences of each corpus, drawn from the file")
-	f.IntVar(&o.words, "words", o.words, "words masked in each sentence at most, one at a time")
-	f.BoolVar(&o.list, "list", false, "also list every pair with the models that are right, and every cloze with their answers")
-	return cmd
+	return measuring{use: "model [MODEL [BASELINE]]", short: "Compare what language models know", long: modelLong, models: 2, corpora: true,
+		register: func(f *flag.FlagSet) {
+			lab.WholeVar(f, &o.sentences, "sentences", 2, 1<<30, "sentences of each corpus, drawn from the file")
+			lab.WholeVar(f, &o.words, "words", 3, 1<<30, "words masked in each sentence at most, one at a time")
+			f.BoolVar(&o.list, "list", false, "also list every pair with the models that are right, and every cloze with their answers")
+		},
+		measure: o.compare,
+	}.newCmd()
 }
 
 // A measurement is one number for every item and model.
@@ -107,38 +95,20 @@ func (m *measurement) cell(number func(values []float64) float64) string {
 	return fmt.Sprintf(m.format+" ± "+m.format, m.scale*mean, m.scale*deviation)
 }
 
-// compareModels writes the tables of one model, or of two and their difference.
-func compareModels(ctx context.Context, w io.Writer, names []string, o modelOptions) error {
-	pairs, err := minimalPairs(pairsText, o.seed)
+// compare writes the tables of one model, or of two and their difference.
+func (o *modelOptions) compare(ctx context.Context, s *sheet) error {
+	pairs, err := minimalPairs(pairsText, s.seed)
 	if err != nil {
 		return err
 	}
-	var all []*language
-	for _, name := range names {
-		model, err := openLanguage(ctx, name)
-		if err != nil {
-			return err
-		}
-		defer model.Close()
-		all = append(all, model)
-	}
+	all := s.models
 	var measured []*measurement
-	signature := []string{"lab:model"}
-	for _, model := range all {
-		d := model.Description()
-		signature = append(signature, fmt.Sprintf("model:%s@%.12s", model.name(), d.SHA256))
-	}
-	for _, corpus := range o.corpora {
-		name, content, err := readCorpus(corpus)
+	for _, c := range s.corpora {
+		found, err := measureSentences(ctx, all, c, *o, s.seed)
 		if err != nil {
-			return err
-		}
-		found, err := measureSentences(ctx, all, name, string(content), o)
-		if err != nil {
-			return fmt.Errorf("--corpus %s: %w", corpus, err)
+			return fmt.Errorf("--corpus %s: %w", c.name, err)
 		}
 		measured = append(measured, found...)
-		signature = append(signature, fmt.Sprintf("corpus:%s@%x", name, sha256.Sum256(content))[:len("corpus:@")+len(name)+12])
 	}
 	var list strings.Builder
 	found, err := measurePairs(ctx, all, pairs, &list)
@@ -158,7 +128,7 @@ func compareModels(ctx context.Context, w io.Writer, names []string, o modelOpti
 	if len(all) == 2 {
 		head = append(head, "difference")
 	}
-	table(w, head)
+	s.table(head...)
 	for _, m := range measured {
 		cells := []string{m.name, m.items}
 		for i := range all {
@@ -167,28 +137,28 @@ func compareModels(ctx context.Context, w io.Writer, names []string, o modelOpti
 		if len(all) == 2 {
 			cells = append(cells, m.cell(func(v []float64) float64 { return v[0] - v[1] }))
 		}
-		row(w, cells)
+		s.row(cells...)
 	}
-	fmt.Fprintln(w)
-	if err := writeProbes(ctx, w, all, probesText); err != nil {
+	s.printf("\n")
+	if err := writeProbes(ctx, s, probesText); err != nil {
 		return err
 	}
 	if o.list {
-		fmt.Fprintf(w, "\n%s", list.String())
+		s.printf("\n%s", list.String())
 	}
-	fmt.Fprintf(w, "\nSignature: `%s|sentences:%d|words:%d|seed:%d|version:%s`\n", strings.Join(signature, "|"), o.sentences, o.words, o.seed, infill.Version())
+	s.printf("\nSignature: `%s|sentences:%d|words:%d|seed:%d|version:%s`\n", s.signature(), o.sentences, o.words, s.seed, infill.Version())
 	return nil
 }
 
-func table(w io.Writer, head []string) {
-	row(w, head)
-	row(w, slices.Repeat([]string{"---"}, len(head)))
-}
-
-func row(w io.Writer, cells []string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
-
 // released undoes how the evaluation texts are published.
 var released = strings.NewReplacer("``", `"`, "''", `"`, "@@UNKNOWN@@", "[UNK]", "<unk>", "[UNK]", " @-@ ", "-", " @,@ ", ",", " @.@ ", ".")
+
+// shuffledLines are the lines of a text in a random order.
+func shuffledLines(text string, random *rand.Rand) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	return lines
+}
 
 // words are the places of a sentence's words that are one token for every model.
 type words struct {
@@ -239,22 +209,20 @@ func (w words) draw(n int, random *rand.Rand) [][]int {
 }
 
 // measureSentences masks words of sentences: one at a time, two, and three.
-func measureSentences(ctx context.Context, all []*language, name, text string, o modelOptions) ([]*measurement, error) {
-	nats := &measurement{name: name + ": a word, nats", format: "%.3f", scale: 1}
-	right := &measurement{name: name + ": a word, % right", format: "%.1f", scale: 100}
+func measureSentences(ctx context.Context, all []*language, c corpus, o modelOptions, seed uint64) ([]*measurement, error) {
+	nats := &measurement{name: c.name + ": a word, nats", format: "%.3f", scale: 1}
+	right := &measurement{name: c.name + ": a word, % right", format: "%.1f", scale: 100}
 	joints := []int{2, 3}
 	var joint []*measurement
 	for _, blanks := range joints {
-		joint = append(joint, &measurement{name: fmt.Sprintf("%s: %d blanks, nats", name, blanks), format: "%.2f", scale: 1})
+		joint = append(joint, &measurement{name: fmt.Sprintf("%s: %d blanks, nats", c.name, blanks), format: "%.2f", scale: 1})
 	}
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	random := rand.New(rand.NewPCG(seed, 0))
 	// Of each sentence: its words one at a time, then each joint. Sentences that are asked at once share calls.
 	var found [][]blanked
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(lm.InFlight)
-	for _, line := range lines {
+	for _, line := range shuffledLines(c.text, random) {
 		if len(found) == o.sentences {
 			break
 		}
@@ -267,7 +235,7 @@ func measureSentences(ctx context.Context, all []*language, name, text string, o
 			asked = append(asked, [][]int{place})
 		}
 		for _, blanks := range joints {
-			asked = append(asked, shared.draw(blanks, rand.New(rand.NewPCG(o.seed, uint64((len(found)+1)*10+blanks)))))
+			asked = append(asked, shared.draw(blanks, rand.New(rand.NewPCG(seed, uint64((len(found)+1)*10+blanks)))))
 		}
 		of := make([]blanked, len(asked))
 		found = append(found, of)
@@ -509,19 +477,19 @@ func measureClozes(ctx context.Context, all []*language, text string, list io.Wr
 }
 
 // writeProbes writes log-ratios of the probabilities of two sets of words.
-func writeProbes(ctx context.Context, w io.Writer, all []*language, text string) error {
+func writeProbes(ctx context.Context, s *sheet, text string) error {
 	probes, err := fields(text, 3)
 	if err != nil {
 		return fmt.Errorf("probes: %w", err)
 	}
 	head := []string{"probe: ln p(first words) / p(second words), nats", "words"}
-	for _, model := range all {
+	for _, model := range s.models {
 		head = append(head, model.name())
 	}
-	table(w, head)
+	s.table(head...)
 	for _, probe := range probes {
 		cells := []string{probe[0], probe[1] + " : " + probe[2]}
-		for _, model := range all {
+		for _, model := range s.models {
 			b, err := model.blanks(ctx, probe[0], 1)
 			if err != nil {
 				return fmt.Errorf("probe %q: %w", probe[0], err)
@@ -540,7 +508,7 @@ func writeProbes(ctx context.Context, w io.Writer, all []*language, text string)
 			}
 			cells = append(cells, fmt.Sprintf("%+.2f", sides[0]-sides[1]))
 		}
-		row(w, cells)
+		s.row(cells...)
 	}
 	return nil
 }

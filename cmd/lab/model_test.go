@@ -102,7 +102,7 @@ func TestCompareWithItself(t *testing.T) {
 	defer model.Close()
 	all := []*language{model, model}
 	const text = "the old man opened the door of his house .\nshe said that it was too late to go home , and `` so did he '' .\nit is @@UNKNOWN@@\n"
-	found, err := measureSentences(t.Context(), all, "tales", text, modelOptions{sentences: 1, words: 3, corpusOptions: corpusOptions{seed: 1}})
+	found, err := measureSentences(t.Context(), all, corpus{"tales", text}, modelOptions{sentences: 1, words: 3}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestCompareWithItself(t *testing.T) {
 		t.Errorf("%d words, %d pairs of blanks", len(found[0].values), len(found[2].values))
 	}
 	// Two sentences can be taken; the third has an unknown word and one other.
-	if _, err := measureSentences(t.Context(), all, "tales", text, modelOptions{sentences: 3, words: 3, corpusOptions: corpusOptions{seed: 1}}); err == nil {
+	if _, err := measureSentences(t.Context(), all, corpus{"tales", text}, modelOptions{sentences: 3, words: 3}, 1); err == nil {
 		t.Error("3 sentences were asked for, and 2 can be taken")
 	}
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
 	"infill/infill"
 )
 
@@ -29,26 +30,16 @@ number being as likely as that prior times what the model, given as many masks,
 believes of such words; numbers of pieces are weighted as all words of the sentences
 have them.`
 
-type piecesOptions struct {
-	corpusOptions
-	words int
-}
+type piecesOptions struct{ words int }
 
 func newPieces() *cobra.Command {
 	o := piecesOptions{words: 60}
-	cmd := &cobra.Command{Use: "pieces [MODEL]", Short: "Measure fills that are words of several pieces, and their prior", Long: piecesLong,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if o.words < 2 {
-				return &usageError{errors.New("--words is at least 2")}
-			}
-			return onCorpora(cmd, names, o.corpusOptions, func(ctx context.Context, out io.Writer, model *language) error {
-				return measurePieces(ctx, out, model, o)
-			})
-		}}
-	f := cmd.Flags()
-	o.register(f)
-	f.IntVar(&o.words, "words", o.words, "words of each number of pieces and corpus")
-	return cmd
+	return measuring{use: "pieces [MODEL]", short: "Measure fills that are words of several pieces, and their prior", long: piecesLong, models: 1, corpora: true, needed: true,
+		register: func(f *flag.FlagSet) {
+			lab.WholeVar(f, &o.words, "words", 2, 1<<30, "words of each number of pieces and corpus")
+		},
+		measure: o.measure,
+	}.newCmd()
 }
 
 // mostPieces is how many pieces a masked word has at most.
@@ -68,13 +59,11 @@ var lettersOnly = regexp.MustCompile(`^\pL+$`)
 
 // maskWords draws one word of each of as many sentences as are wanted, and weighs the words so
 // that each number of pieces has the share that it has of all words.
-func (l *language) maskWords(text string, o piecesOptions) ([]*maskedWord, error) {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+func (l *language) maskWords(text string, o piecesOptions, seed uint64) ([]*maskedWord, error) {
+	random := rand.New(rand.NewPCG(seed, 0))
 	var all []*maskedWord
 	var have, counted [mostPieces + 1]int
-	for _, line := range lines {
+	for _, line := range shuffledLines(text, random) {
 		words := strings.Fields(released.Replace(line))
 		if len(words) < 5 || len(words) > mostTokens {
 			continue
@@ -150,8 +139,7 @@ func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler)
 	return nil
 }
 
-// fitPrior are the logarithms of the prior of 2, 3, ... pieces against one, by Newton's method
-// on a concave likelihood.
+// fitPrior are the logarithms of the prior of 2, 3, ... pieces against one, by Newton's method on a concave likelihood.
 func fitPrior(words []*maskedWord) (log [mostPieces + 1]float64) {
 	const steps = 40
 	for range steps {
@@ -179,18 +167,15 @@ func fitPrior(words []*maskedWord) (log [mostPieces + 1]float64) {
 	return log
 }
 
-func measurePieces(ctx context.Context, out io.Writer, l *language, o piecesOptions) error {
+func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
+	l := s.models[0]
 	f := infill.New(l.MaskedLM, l.tokenizer)
 	var all []*maskedWord
-	var rows [][]string
-	for _, corpus := range o.corpora {
-		name, content, err := readCorpus(corpus)
+	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first", "among five", "model rows")
+	for _, c := range s.corpora {
+		words, err := l.maskWords(c.text, *o, s.seed)
 		if err != nil {
-			return err
-		}
-		words, err := l.maskWords(string(content), o)
-		if err != nil {
-			return fmt.Errorf("--corpus %s: %w", name, err)
+			return fmt.Errorf("--corpus %s: %w", c.name, err)
 		}
 		for _, w := range words {
 			if err := w.measure(ctx, l, f); err != nil {
@@ -199,7 +184,7 @@ func measurePieces(ctx context.Context, out io.Writer, l *language, o piecesOpti
 		}
 		for known, letters := range []string{"unknown", "known"} {
 			for n := 1; n <= mostPieces; n++ {
-				row := []string{name, letters, fmt.Sprint(n), fmt.Sprint(o.words)}
+				row := []string{c.name, letters, fmt.Sprint(n), fmt.Sprint(o.words)}
 				var cost []float64
 				var first, five [2]int
 				for _, w := range words {
@@ -219,16 +204,12 @@ func measurePieces(ctx context.Context, out io.Writer, l *language, o piecesOpti
 				for several := range first {
 					row = append(row, fmt.Sprint(first[several]), fmt.Sprint(five[several]))
 				}
-				rows = append(rows, append(row, fmt.Sprintf("%.1f, at most %.0f", stat.Mean(cost, nil), slices.Max(cost))))
+				s.row(append(row, fmt.Sprintf("%.1f, at most %.0f", stat.Mean(cost, nil), slices.Max(cost)))...)
 			}
 		}
 		all = append(all, words...)
 	}
-	fmt.Fprintf(out, "| corpus | letters | pieces | words | one piece: first | among five | up to three: first | among five | model rows |\n|%s\n", strings.Repeat(" --- |", 9))
-	for _, row := range rows {
-		fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-	}
-	random := rand.New(rand.NewPCG(o.seed, 1))
+	random := rand.New(rand.NewPCG(s.seed, 1))
 	fitted := fitPrior(all)
 	var again [mostPieces + 1][]float64
 	for range 100 {
@@ -240,11 +221,10 @@ func measurePieces(ctx context.Context, out io.Writer, l *language, o piecesOpti
 			again[n] = append(again[n], x)
 		}
 	}
-	fmt.Fprintf(out, "\nPrior against one piece:")
+	s.printf("\nPrior against one piece:")
 	for n := 2; n <= mostPieces; n++ {
-		fmt.Fprintf(out, " %d pieces %.2f (log %.2f ± %.2f)", n, math.Exp(fitted[n]), fitted[n], stat.StdDev(again[n], nil))
+		s.printf(" %d pieces %.2f (log %.2f ± %.2f)", n, math.Exp(fitted[n]), fitted[n], stat.StdDev(again[n], nil))
 	}
-	d := l.Description()
-	_, err := fmt.Fprintf(out, "; ± over 100 bootstraps of the words\n\nlab:pieces|model:%s@%.12s|words:%d|seed:%d\n", l.name(), d.SHA256, o.words, o.seed)
-	return err
+	s.printf("; ± over 100 bootstraps of the words\n\n%s|words:%d|seed:%d\n", s.signature(), o.words, s.seed)
+	return nil
 }

@@ -3,16 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/cmd/lab/internal/lab"
+	"infill/internal/targets"
 	"infill/lm"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // place is a target that samplers are measured on.
@@ -55,14 +55,10 @@ func textTarget(ctx context.Context, model *language, text string, candidates in
 	return b.target(lm.TargetOptions{Gradient: lm.Local, Distances: true})
 }
 
-func writeSamplers(ctx context.Context, w io.Writer, seeds int) error {
-	model, err := openLanguage(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer model.Close()
+func writeSamplers(ctx context.Context, w *sheet, seeds int) error {
+	model := w.models[0]
 	d := model.Description()
-	fmt.Fprintf(w, `# Samplers, measured
+	w.printf(`# Samplers, measured
 
 Written by `+"`go run ./cmd/lab samplers -o docs/measured/samplers.md`"+`; do not edit. onnxruntime %s, %s with %d threads, model %s (%s). [Which sampler](../reference/samplers.md) says which to take.
 
@@ -78,15 +74,15 @@ Effective draws are the least of the effective sample sizes of the energy U and 
 standard error, 10 chains, 100 steps of warm-up where the sampler adapts, then %d steps (text: %d). "–" means that the sampler does not suit the target. Settings are the
 defaults: those of the papers, and on the text β = 1 and α from 5 for dmala and dula. A change of one slot costs 1/α nats in the proposal. Seconds depend on the machine.
 
-| sampler | paper | draws from | exact | cost of a step and chain | Ising 5 × 5 | table 8³ | text | rows |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, d.Runtime, d.Device, d.Threads, d.Name, d.SHA256[:12], seeds, stepsSmall, stepsText)
+	w.table("sampler", "paper", "draws from", "exact", "cost of a step and chain", "Ising 5 × 5", "table 8³", "text", "rows")
 	for _, name := range samplers.Names() {
 		d := samplers.Describe(name)
-		exact, rows, cells := "yes", "–", ""
+		exact, rows := "yes", "–"
 		if !d.Exact {
 			exact = "no"
 		}
+		cells := []string{fmt.Sprintf("`%s`: %s", d.Name, d.Title), d.Paper, d.Target, exact, d.Cost}
 		// Every sampler meets fresh targets: nothing is remembered for it.
 		fresh, err := places(ctx, model)
 		if err != nil {
@@ -99,17 +95,16 @@ defaults: those of the papers, and on the text β = 1 and α from 5 for dmala an
 					return fmt.Errorf("%s on %s: %w", name, p.name, err)
 				}
 			}
-			cells += " " + cell + " |"
+			cells = append(cells, cell)
 		}
-		fmt.Fprintf(w, "| `%s`: %s | %s | %s | %s | %s |%s %s |\n", d.Name, d.Title, d.Paper, d.Target, exact, d.Cost, cells, rows)
+		w.row(append(cells, rows)...)
 		log.Print(name)
 	}
 	return writeVariation(ctx, w, model)
 }
 
-// measureSampler gives effective draws per second, and model rows per step and
-// chain, "–" where there is no model. On text the settings are those of the
-// command.
+// measureSampler gives effective draws per second, and model rows per step and chain, "–" where there is no model. On
+// text the settings are those of the command.
 func measureSampler(ctx context.Context, name string, p place, seeds int) (perSecond, rows string, err error) {
 	const chains = 10
 	var rates, perStep []float64
@@ -127,17 +122,16 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 	if rows = "–"; p.rows != nil {
 		rows = fmt.Sprintf("%.2f", stat.Mean(perStep, nil))
 	}
-	return meanAndError("%.0f", rates), rows, nil
+	return lab.MeanAndError("%.0f", rates), rows, nil
 }
 
-// The total variation between a sampler's draws and an enumerated law of two
-// slots.
+// The total variation between a sampler's draws and an enumerated law of two slots.
 const (
 	variationText = "the old [MASK] sat by the [MASK] and said nothing ."
 	variationSide = 40
 )
 
-func writeVariation(ctx context.Context, w io.Writer, model *language) error {
+func writeVariation(ctx context.Context, w *sheet, model *language) error {
 	target, err := textTarget(ctx, model, variationText, variationSide)
 	if err != nil {
 		return err
@@ -146,38 +140,36 @@ func writeVariation(ctx context.Context, w io.Writer, model *language) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, `
+	w.printf(`
 ## Draws against the enumerated law
 
 Total variation between the draws and exp(U) on the built-in model, "%s", %d candidates a slot, all %d fills enumerated; 50 chains from uniform
 starts, 200 steps before the first draw. The last line is what independent draws show on average. Gibbs and DULA do not target exp U and stay away from it.
 
-| sampler | 1,000 draws | 10,000 | 100,000 |
-| --- | --- | --- | --- |
 `, variationText, variationSide, e.Len())
+	w.table("sampler", "1,000 draws", "10,000", "100,000")
 	for _, name := range samplers.NamesFor(target) {
 		marks, err := variations(ctx, target, name, e)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		fmt.Fprintf(w, "| `%s` | %.3f | %.3f | %.3f |\n", name, marks[0], marks[1], marks[2])
+		w.row(append([]string{"`" + name + "`"}, marks...)...)
 	}
-	fmt.Fprint(w, "| independent |")
+	cells := []string{"independent"}
 	for _, n := range []float64{1e3, 1e4, 1e5} {
-		// Each frequency is off by √(p(1−p)/n), of which a normal deviate is
-		// √(2/π) on average.
+		// Each frequency is off by √(p(1−p)/n), of which a normal deviate is √(2/π) on average.
 		sum := 0.0
 		for _, p := range e.Probability {
 			sum += math.Sqrt(2/math.Pi*p*(1-p)/n) / 2
 		}
-		fmt.Fprintf(w, " %.3f |", sum)
+		cells = append(cells, fmt.Sprintf("%.3f", sum))
 	}
-	fmt.Fprintln(w)
+	w.row(cells...)
 	return nil
 }
 
 // variations is the total variation after 1,000, 10,000 and 100,000 draws.
-func variations(ctx context.Context, target samplers.Target, name string, e *targets.Enumeration) (marks []float64, err error) {
+func variations(ctx context.Context, target samplers.Target, name string, e *targets.Enumeration) (marks []string, err error) {
 	const chains, warmUp, steps = 50, 200, 2000
 	kernel, err := samplers.New(name, target)
 	if err != nil {
@@ -198,7 +190,7 @@ func variations(ctx context.Context, target samplers.Target, name string, e *tar
 			for i, p := range e.Probability {
 				distance += math.Abs(counts[i]/float64(step*chains)-p) / 2
 			}
-			marks = append(marks, distance)
+			marks = append(marks, fmt.Sprintf("%.3f", distance))
 		}
 		return nil
 	})

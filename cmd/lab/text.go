@@ -2,18 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/stat"
 
 	"infill/infill"
@@ -41,45 +35,6 @@ func openLanguage(ctx context.Context, name string) (*language, error) {
 	}
 	model, err := lm.Open(ctx, bundle, lm.Options{Device: "cpu", MaskID: tokenizer.MaskID()})
 	return &language{model, tokenizer}, err
-}
-
-// corpusOptions are what measurements on held-out sentences have in common.
-type corpusOptions struct {
-	corpora []string // NAME=FILE
-	seed    uint64
-	path    string
-}
-
-func (o *corpusOptions) register(f *pflag.FlagSet) {
-	f.SortFlags = false
-	f.StringArrayVar(&o.corpora, "corpus", nil, "held-out sentences, a line each; once for each corpus, `NAME=FILE`")
-	f.Uint64Var(&o.seed, "seed", 1, "draws the sentences and words")
-	f.StringVarP(&o.path, "out", "o", "", "`FILE` to write; standard output when not given")
-}
-
-// onCorpora opens the model that is named, if one is, and writes what measure writes of it (see written).
-func onCorpora(cmd *cobra.Command, names []string, o corpusOptions, measure func(ctx context.Context, out io.Writer, model *language) error) error {
-	switch {
-	case len(names) > 1:
-		return &usageError{errors.New("more than one model")}
-	case len(o.corpora) == 0:
-		return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
-	}
-	model, err := openLanguage(cmd.Context(), strings.Join(names, ""))
-	if err != nil {
-		return err
-	}
-	defer model.Close()
-	return written(cmd, o.path, func(out io.Writer) error { return measure(cmd.Context(), out, model) })
-}
-
-// readCorpus reads the sentences of an argument NAME=FILE of --corpus.
-func readCorpus(argument string) (name string, content []byte, err error) {
-	name, path, _ := strings.Cut(argument, "=")
-	if content, err = os.ReadFile(path); err != nil {
-		return "", nil, fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
-	}
-	return name, content, nil
 }
 
 // blanks are the slots of a template with their most probable tokens.
@@ -218,8 +173,7 @@ func (t trial) run(ctx context.Context) (f figures, err error) {
 	return f, nil
 }
 
-// indicator is, for every chain and step, whether slot j holds the category
-// that it holds most often over all draws.
+// indicator is, for every chain and step, whether slot j holds the category that it holds most often over all draws.
 func indicator(positions [][]int, chains, slots, j int) [][]float64 {
 	counts := map[int]int{}
 	top := math.MaxInt
@@ -244,10 +198,4 @@ func indicator(positions [][]int, chains, slots, j int) [][]float64 {
 		}
 	}
 	return draws
-}
-
-// meanAndError writes a mean with its standard error.
-func meanAndError(format string, values []float64) string {
-	mean, deviation := stat.MeanStdDev(values, nil)
-	return fmt.Sprintf(format+" ± "+format, mean, stat.StdErr(deviation, float64(len(values))))
 }

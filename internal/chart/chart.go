@@ -32,8 +32,7 @@ func New(title, x, y string) *plot.Plot {
 	return p
 }
 
-// The frame of a plot and its title are that large. The legend stands to the right of it, and
-// makes the picture wider.
+// The frame of a plot and its title are that large. The legend stands to the right of it, and makes the picture wider.
 const (
 	Width, height = 16 * vg.Centimeter, 11 * vg.Centimeter
 	margin        = 0.3 * vg.Centimeter

@@ -10,7 +10,6 @@
 package journal
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
+
+	"infill/internal/object"
 )
 
 // The files of a journal beside its lines.
@@ -181,12 +182,8 @@ func Remove(dir, lines string) error {
 func Line(v any) ([]byte, error) { return encode(v, "") }
 
 func encode(v any, indent string) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	err := e.Encode(v)
-	return b.Bytes(), err
+	text, err := object.EncodeIndent(v, "", indent)
+	return append(text, '\n'), err
 }
 
 // WriteJSON puts a file into its place at once.

@@ -34,8 +34,7 @@ func (s Shard) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (s Shard) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Its error completes the sentence
-// `"x" is not …`.
+// UnmarshalText implements encoding.TextUnmarshaler. Its error completes the sentence `"x" is not …`.
 func (s *Shard) UnmarshalText(text []byte) error {
 	left, right, _ := strings.Cut(string(text), "/")
 	index, err := strconv.Atoi(left)

@@ -203,8 +203,7 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// Identified is a value whose JSON, an object, has the user's own id before its fields; nil
-// is none.
+// Identified is a value whose JSON, an object, has the user's own id before its fields; nil is none.
 type Identified struct {
 	ID    json.RawMessage
 	Value any

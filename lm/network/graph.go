@@ -73,8 +73,7 @@ func (b *builder) swish(x *onnx.Value) *onnx.Value {
 	return b.Mul(x, b.Apply("Sigmoid", 1, []*onnx.Value{x})[0])
 }
 
-// convolution is one of side × side with zeros around the image, over x of rows ×
-// columns pixels.
+// convolution is one of side × side with zeros around the image, over x of rows × columns pixels.
 func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, stride, from, to int) *onnx.Value {
 	places, out := patches(side, rows, columns, stride)
 	padded := x
@@ -92,8 +91,7 @@ func (b *builder) convolution(name string, x *onnx.Value, side, rows, columns, s
 	return b.Reshape(y, onnx.Fixed(int64(out)), b.count, onnx.Fixed(int64(to)))
 }
 
-// patches lists for every pixel of the result the pixels under the filter; one past
-// the last stands for zero.
+// patches lists for every pixel of the result the pixels under the filter; one past the last stands for zero.
 func patches(side, rows, columns, stride int) (places []int64, out int) {
 	for r := 0; r < rows; r += stride {
 		for c := 0; c < columns; c += stride {

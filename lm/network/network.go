@@ -1,7 +1,6 @@
-// Package network runs small residual energies of binary images on onnxruntime,
-// with gradients of the pixels, which samplers need, and of the weights, which
-// trainings need. The graphs and their derivatives are those of package lm's own
-// models: weights are inputs here, so that they can change from call to call.
+// Package network runs small residual energies of binary images on onnxruntime, with gradients of the pixels, which
+// samplers need, and of the weights, which trainings need. The graphs and their derivatives are those of package lm's
+// own models: weights are inputs here, so that they can change from call to call.
 package network
 
 import (
@@ -16,11 +15,10 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// Shape is the architecture, that of Gibbs with Gradients (Grathwohl et al. 2021)
-// and of the discrete Langevin paper's deep energies (appendix I.4): a convolution,
-// residual blocks of two convolutions of 3 × 3 with swish, of which the first
-// Downsampling halve the sides, the mean over what is left of the image, and a
-// linear map to one number. The papers take 64 features, 8 blocks, and halve twice.
+// Shape is the architecture, that of Gibbs with Gradients (Grathwohl et al. 2021) and of the discrete Langevin paper's
+// deep energies (appendix I.4): a convolution, residual blocks of two convolutions of 3 × 3 with swish, of which the
+// first Downsampling halve the sides, the mean over what is left of the image, and a linear map to one number. The
+// papers take 64 features, 8 blocks, and halve twice.
 type Shape struct {
 	Rows, Columns int // of the images
 	Features      int
@@ -34,8 +32,7 @@ type Options struct {
 	Progress io.Writer // hears of the fetching; nil: nothing
 }
 
-// Energy is U(x) of images for weights that can be set. It is not safe for
-// concurrent use.
+// Energy is U(x) of images for weights that can be set. It is not safe for concurrent use.
 type Energy struct {
 	shape    Shape
 	layout   []tensor
@@ -73,8 +70,7 @@ const (
 	weights
 )
 
-// Open readies an energy, its weights all 0. Its sessions are made when they are
-// first needed.
+// Open readies an energy, its weights all 0. Its sessions are made when they are first needed.
 func Open(ctx context.Context, s Shape, o Options) (*Energy, error) {
 	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 || s.Downsampling > s.Blocks {
 		return nil, fmt.Errorf("a network over %d × %d pixels with %d features and %d blocks, %d of which halve the sides: sides are at least 2, and no more blocks halve than there are",
@@ -141,8 +137,7 @@ func (e *Energy) PixelGradient(ctx context.Context, images []int, energy, gradie
 	return e.run(ctx, pixels, e.floats(images), nil, energy, gradient)
 }
 
-// WeightGradient adds scale times the mean over the images of ∂U/∂weights to
-// gradient [Weights].
+// WeightGradient adds scale times the mean over the images of ∂U/∂weights to gradient [Weights].
 func (e *Energy) WeightGradient(ctx context.Context, images []int, scale float64, gradient []float64) error {
 	n := len(images) / (e.shape.Rows * e.shape.Columns)
 	seeds := make([]float32, n)

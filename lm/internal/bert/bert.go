@@ -1,14 +1,11 @@
 // Package bert writes masked language models of BERT's descent into ONNX graphs.
 //
-// One package serves every family, because they are one model with small
-// changes: DistilBERT, ELECTRA, RoBERTa and ALBERT differ from BERT (Devlin et
-// al. 2019) in names, sizes and which weights are shared, which models.Layout
-// says, so that transformer.go builds all of them; ModernBERT, MobileBERT
-// and DeBERTa have parts of their own, a file each.
+// One package serves every family, because they are one model with small changes: DistilBERT, ELECTRA, RoBERTa and
+// ALBERT differ from BERT (Devlin et al. 2019) in names, sizes and which weights are shared, which models.Layout says,
+// so that transformer.go builds all of them; ModernBERT, MobileBERT and DeBERTa have parts of their own, a file each.
 //
-// No more is computed than is asked for: the last layer and the vocabulary head
-// run only at the queried positions. Weights stay in the bundle's own file; the
-// graph refers to them by offset.
+// No more is computed than is asked for: the last layer and the vocabulary head run only at the queried positions.
+// Weights stay in the bundle's own file; the graph refers to them by offset.
 package bert
 
 import (
@@ -60,8 +57,7 @@ type builder struct {
 // weight is a tensor of the bundle, as float32.
 func (m *builder) weight(name string) *onnx.Value { return m.rows(name, 0, -1) }
 
-// rows is n rows, from row first, of a tensor of the bundle, as float32; all
-// rows from there where n is negative.
+// rows is n rows, from row first, of a tensor of the bundle, as float32; all rows from there where n is negative.
 func (m *builder) rows(name string, first, n int) *onnx.Value {
 	t, ok := m.bundle.Tensor(name)
 	if !ok && m.err == nil {

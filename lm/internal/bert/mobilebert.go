@@ -6,9 +6,8 @@ import (
 	"infill/models"
 )
 
-// trigram is a linear map of the embeddings of the next token, the token and
-// the one before, zeros standing beyond the ends (Sun et al. 2020, section
-// 3.1).
+// trigram is a linear map of the embeddings of the next token, the token and the one before, zeros standing beyond the
+// ends (Sun et al. 2020, section 3.1).
 func (m *builder) trigram(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	e, l := m.bundle.Config.EmbeddingSize, m.layout.Trigram
 	flat := func(x *onnx.Value) *onnx.Value {
@@ -31,9 +30,8 @@ func numbers(a, b int) []int64 {
 	return list
 }
 
-// mobileLayer is a layer of MobileBERT: a transformer layer of the bottleneck's
-// width between two linear maps, with values from the full width and several
-// feed-forward blocks.
+// mobileLayer is a layer of MobileBERT: a transformer layer of the bottleneck's width between two linear maps, with
+// values from the full width and several feed-forward blocks.
 func (m *builder) mobileLayer(l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	activation := m.bundle.Config.Activation
 	narrow := m.normalize(m.linear(asked.hidden, l.Narrow, 1, 1), l.NarrowNorm)
@@ -52,9 +50,8 @@ func (m *builder) mobileLayer(l models.Layer, all, asked span, in graphs.Rows) *
 	return m.normalize(m.Add(m.linear(x, l.Widen, 1, 1), asked.hidden), l.WidenNorm)
 }
 
-// mobileLogits multiplies by an output matrix in two parts: the word
-// embeddings, and columns of their own. The states are transposed, since rows
-// are what can be taken apart.
+// mobileLogits multiplies by an output matrix in two parts: the word embeddings, and columns of their own. The states
+// are transposed, since rows are what can be taken apart.
 func (m *builder) mobileLogits(state *onnx.Value) (states []*onnx.Value, logits *onnx.Value) {
 	c := m.bundle.Config
 	columns := m.Transpose(state, 1, 0)
@@ -65,8 +62,7 @@ func (m *builder) mobileLogits(state *onnx.Value) (states []*onnx.Value, logits 
 	return []*onnx.Value{first, second}, logits
 }
 
-// mobileSeeds is seeds for the two parts; seed is that of the first, not yet
-// transposed.
+// mobileSeeds is seeds for the two parts; seed is that of the first, not yet transposed.
 func (m *builder) mobileSeeds(seed, p, targets *onnx.Value) []*onnx.Value {
 	rest := m.weight(m.layout.DecoderRest.Weight)
 	expected := m.Gemm(rest, p, nil, onnx.GemmOptions{TransB: true})

@@ -8,9 +8,8 @@ import (
 	"infill/models"
 )
 
-// modernLayer is a layer of ModernBERT (Warner et al. 2024): norms before the
-// blocks, positions as rotations of queries and keys, a window in some layers,
-// and a gated feed-forward block (Shazeer 2020).
+// modernLayer is a layer of ModernBERT (Warner et al. 2024): norms before the blocks, positions as rotations of queries
+// and keys, a window in some layers, and a gated feed-forward block (Shazeer 2020).
 func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	modern, c := m.bundle.Config.Modern, m.bundle.Config
 	theta := modern.GlobalTheta
@@ -48,9 +47,8 @@ func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 	return m.Reshape(m.Cast(within, onnx.Float), in.Rows, one, s.perRow, one)
 }
 
-// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the
-// angle position·θ^(−2d/size) (Su et al. 2021): x∘cos + swap(x)∘sin, where swap
-// puts the negated second half before the first. As a product with a constant
+// rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the angle position·θ^(−2d/size) (Su et al.
+// 2021): x∘cos + swap(x)∘sin, where swap puts the negated second half before the first. As a product with a constant
 // matrix, swap needs no rule of its own in the backward pass.
 func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
 	size := m.headSize()
@@ -67,9 +65,8 @@ func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
 	return m.Add(m.Mul(x, m.Cos(angles)), m.Mul(swapped, m.Sin(angles)))
 }
 
-// outside is 0 where |i − j| ≤ window, and so low elsewhere that softmax makes
-// it 0; [rows or 1, 1, here, there]. |i − j| > window makes (i − j)² − window²
-// at least 1.
+// outside is 0 where |i − j| ≤ window, and so low elsewhere that softmax makes it 0; [rows or 1, 1, here, there]. |i −
+// j| > window makes (i − j)² − window² at least 1.
 func (m *builder) outside(here, there *onnx.Value, window int) *onnx.Value {
 	distance := m.Sub(here, m.Transpose(there, 0, 1, 3, 2))
 	beyond := m.Relu(m.Sub(m.Mul(distance, distance), m.Scalar(float64(window*window))))

@@ -8,10 +8,9 @@ import (
 	"infill/models"
 )
 
-// transformer is the embeddings and the layers. It returns the word embeddings
-// [rows × tokens × width] and the last hidden state at the queries
-// [rows·queries × hidden]. Only the graph with a backward pass is split in a
-// way that is cheap to differentiate.
+// transformer is the embeddings and the layers. It returns the word embeddings [rows × tokens × width] and the last
+// hidden state at the queries [rows·queries × hidden]. Only the graph with a backward pass is split in a way that is
+// cheap to differentiate.
 func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidden *onnx.Value) {
 	words = m.Gather(m.weight(m.layout.Words.Name), in.IDs, 0)
 	x := m.embed(words, in)
@@ -106,9 +105,8 @@ func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in g
 	return m.join(m.MatMul(m.Softmax(scores), v), in.Rows, perRow)
 }
 
-// shift gives every position what stands by positions after it in x [rows ×
-// tokens × width], zeros beyond the ends: a product with the matrix that has 1
-// where j = i + by, which is where 1 − (i + by − j)² is positive.
+// shift gives every position what stands by positions after it in x [rows × tokens × width], zeros beyond the ends: a
+// product with the matrix that has 1 where j = i + by, which is where 1 − (i + by − j)² is positive.
 func (m *builder) shift(x *onnx.Value, by int, in graphs.Rows) *onnx.Value {
 	if by == 0 {
 		return x
@@ -126,8 +124,7 @@ func (m *builder) scale() float64 {
 	return 1 / math.Sqrt(float64(m.headSize()))
 }
 
-// split gives x [rows·perRow × hidden] a dimension for the heads, [rows perRow
-// heads size], and permutes.
+// split gives x [rows·perRow × hidden] a dimension for the heads, [rows perRow heads size], and permutes.
 func (m *builder) split(x *onnx.Value, rows, perRow onnx.Dim, order ...int) *onnx.Value {
 	heads, size := onnx.Fixed(int64(m.bundle.Config.Heads)), onnx.Fixed(int64(m.headSize()))
 	return m.Transpose(m.Reshape(x, rows, perRow, heads, size), order...)

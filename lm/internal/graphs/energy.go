@@ -2,9 +2,8 @@ package graphs
 
 import "infill/lm/internal/onnx"
 
-// Energy is the graph of the energy of fills, the pseudo-log-likelihood of the
-// slots (Zhang, Liu and Liu 2022, appendix I.6), which masks the slots itself,
-// with the token mask. Inputs, int64:
+// Energy is the graph of the energy of fills, the pseudo-log-likelihood of the slots (Zhang, Liu and Liu 2022, appendix
+// I.6), which masks the slots itself, with the token mask. Inputs, int64:
 //
 //	ids    [chains × tokens]  token ids of the filled texts, no padding
 //	slots  [slots]            positions of the slots, the same in every text
@@ -13,16 +12,14 @@ import "infill/lm/internal/onnx"
 //
 //	energy  [chains]
 //
-// It is for export: a target's own rows are made outside of the graph, where it
-// is known which of them chains share.
+// It is for export: a target's own rows are made outside of the graph, where it is known which of them chains share.
 func Energy(name string, m Model, mask int) (*onnx.Graph, error) {
 	g := onnx.New(name + " energy")
 	_, _, err := energy(g, m, mask, false)
 	return g, err
 }
 
-// EnergyGradient is [Energy] with its gradient over one-hot fills, a further
-// output, float32, nats:
+// EnergyGradient is [Energy] with its gradient over one-hot fills, a further output, float32, nats:
 //
 //	gradient  [chains × slots × vocabulary]  ∂U/∂θ_j[v]
 //
@@ -60,8 +57,7 @@ type slotRows struct {
 	chains, count onnx.Dim
 }
 
-// energy gives the graph the inputs ids and slots, makes rows of them, and sums
-// the log-probabilities of their targets.
+// energy gives the graph the inputs ids and slots, makes rows of them, and sums the log-probabilities of their targets.
 func energy(g *onnx.Graph, m Model, mask int, differentiable bool) (slotRows, Pass, error) {
 	one := onnx.Fixed(1)
 	r := slotRows{chains: onnx.Symbol("chains"), count: onnx.Symbol("slots")}

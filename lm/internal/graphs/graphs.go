@@ -1,8 +1,6 @@
-// Package graphs writes the ONNX graphs that a masked language model is asked
-// through: log-probabilities at chosen positions ([Conditionals]), the same with
-// the gradient of their sum with respect to word embeddings ([Gradient]), and
-// the energy of fills without and with its gradient ([Energy],
-// [EnergyGradient]).
+// Package graphs writes the ONNX graphs that a masked language model is asked through: log-probabilities at chosen
+// positions ([Conditionals]), the same with the gradient of their sum with respect to word embeddings ([Gradient]), and
+// the energy of fills without and with its gradient ([Energy], [EnergyGradient]).
 //
 // The graphs take rows of token ids, a row being one text in which some slots
 // are masked. What stands between ids and log-probabilities is a [Model]'s.
@@ -40,8 +38,7 @@ type Model interface {
 	Forward(g *onnx.Graph, rows Rows, differentiable bool) (Pass, error)
 }
 
-// Rows are texts of one length, or padded to it, each with the same number of
-// queried positions.
+// Rows are texts of one length, or padded to it, each with the same number of queried positions.
 type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries], r·tokens + position
@@ -83,8 +80,7 @@ func Conditionals(name string, m Model) (*onnx.Graph, error) {
 	return g, err
 }
 
-// PaddedConditionals is [Conditionals] of rows that may be padded at their ends,
-// with one more input, int64:
+// PaddedConditionals is [Conditionals] of rows that may be padded at their ends, with one more input, int64:
 //
 //	lengths  [rows]  tokens of each row that are none of padding
 func PaddedConditionals(name string, m Model) (*onnx.Graph, error) {
@@ -142,8 +138,7 @@ func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
 //
 //	Σ_t Σ_q weights[c, t, j] · ∂ log f(target)/∂(embedding at slot j of row (c, t)) · E_v
 //
-// the part of ∂U/∂θ_j[v] that goes through the context (E is the word
-// embedding matrix). Further inputs:
+// the part of ∂U/∂θ_j[v] that goes through the context (E is the word embedding matrix). Further inputs:
 //
 //	slots            int64    [chains·terms × slots]      r·tokens + position
 //	weights          float32  [chains × terms × slots × 1]

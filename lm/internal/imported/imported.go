@@ -1,11 +1,9 @@
 // Package imported puts masked language models that others have exported as
 // ONNX graphs into graphs of package graphs, differentiated where asked.
 //
-// The exported graph takes token ids, and perhaps a mask of attended
-// positions, segments and positions, and gives the logits of every token at
-// every position. A model whose operators cannot be differentiated has
-// log-probabilities all the same, and serves every sampler that needs no
-// gradient through the context.
+// The exported graph takes token ids, and perhaps a mask of attended positions, segments and positions, and gives the
+// logits of every token at every position. A model whose operators cannot be differentiated has log-probabilities all
+// the same, and serves every sampler that needs no gradient through the context.
 package imported
 
 import (
@@ -40,8 +38,7 @@ func Open(b *models.Bundle) (*Model, error) {
 	return m, nil
 }
 
-// Forward implements graphs.Model. A *onnx.NoRuleError names an operator that
-// has no derivative.
+// Forward implements graphs.Model. A *onnx.NoRuleError names an operator that has no derivative.
 func (m *Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (graphs.Pass, error) {
 	logits, err := m.logits(g, in)
 	if err != nil {
@@ -91,8 +88,7 @@ func meanings() map[string]string {
 	}
 }
 
-// check refuses graphs whose inputs or outputs are not those of a masked
-// language model.
+// check refuses graphs whose inputs or outputs are not those of a masked language model.
 func (m *Model) check() error {
 	var ids bool
 	for _, v := range m.Inputs {
@@ -163,8 +159,7 @@ func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	return outputs[m.output.Name], nil
 }
 
-// logits is the exported graph's logits at the queried positions
-// [queries × vocabulary].
+// logits is the exported graph's logits at the queried positions [queries × vocabulary].
 func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	logits, err := m.bind(g, in)
 	if err != nil {
@@ -183,8 +178,7 @@ func fixed(d onnx.Dim) bool {
 	return ok
 }
 
-// words finds the word embeddings: the one Gather from a table at the ids. It
-// gives the table and what is gathered.
+// words finds the word embeddings: the one Gather from a table at the ids. It gives the table and what is gathered.
 func (m *Model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
 	var found []*onnx.Node
 	for _, n := range g.Nodes {

@@ -38,8 +38,7 @@ func (g *Graph) Tanh(x *Value) *Value { return g.unary("Tanh", x) }
 // Relu is max(x, 0).
 func (g *Graph) Relu(x *Value) *Value { return g.unary("Relu", x) }
 
-// Gelu is xΦ(x) with the exact normal distribution function Φ, or its tanh
-// approximation (Hendrycks and Gimpel 2016).
+// Gelu is xΦ(x) with the exact normal distribution function Φ, or its tanh approximation (Hendrycks and Gimpel 2016).
 func (g *Graph) Gelu(x *Value, tanh bool) *Value {
 	if tanh {
 		return g.node("Gelu", x.DType, x.Shape, []*Value{x}, Attribute{"approximate", "tanh"})
@@ -76,8 +75,7 @@ func (g *Graph) Range(n Dim) *Value {
 	return g.node("Range", Int64, Shape{n}, []*Value{scalar(g.Ints(0)), scalar(g.Sizes(Shape{n})), scalar(g.Ints(1))})
 }
 
-// MatMul is the matrix product of the last two dimensions; the leading ones
-// broadcast.
+// MatMul is the matrix product of the last two dimensions; the leading ones broadcast.
 func (g *Graph) MatMul(a, b *Value) *Value {
 	if len(a.Shape) < 2 || len(b.Shape) < 2 {
 		g.fail("MatMul: %s and %s need two dimensions", a, b)
@@ -92,15 +90,13 @@ func (g *Graph) MatMul(a, b *Value) *Value {
 	return g.node("MatMul", a.DType, append(slices.Clone(batch), m, n), []*Value{a, b})
 }
 
-// GemmOptions are the parameters of [Graph.Gemm]. Zero means one for Alpha
-// and Beta.
+// GemmOptions are the parameters of [Graph.Gemm]. Zero means one for Alpha and Beta.
 type GemmOptions struct {
 	Alpha, Beta    float64
 	TransA, TransB bool
 }
 
-// Gemm is Alpha·op(a)·op(b) + Beta·c for matrices a and b; c broadcasts and
-// may be nil.
+// Gemm is Alpha·op(a)·op(b) + Beta·c for matrices a and b; c broadcasts and may be nil.
 func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	if len(a.Shape) != 2 || len(b.Shape) != 2 {
 		g.fail("Gemm: %s and %s are not matrices", a, b)
@@ -143,8 +139,7 @@ func (g *Graph) Gemm(a, b, c *Value, o GemmOptions) *Value {
 	return g.node("Gemm", a.DType, Shape{m, n}, inputs, attributes...)
 }
 
-// Transpose permutes the dimensions: output dimension i is input dimension
-// order[i].
+// Transpose permutes the dimensions: output dimension i is input dimension order[i].
 func (g *Graph) Transpose(x *Value, order ...int) *Value {
 	if len(order) != len(x.Shape) {
 		g.fail("Transpose: order %v for %s", order, x)
@@ -168,8 +163,7 @@ func (g *Graph) swapLast(x *Value) *Value {
 	return g.Transpose(x, order...)
 }
 
-// size is the size of a symbol, an int64 tensor of shape [1], read off an
-// input that has the symbol as a dimension.
+// size is the size of a symbol, an int64 tensor of shape [1], read off an input that has the symbol as a dimension.
 func (g *Graph) size(symbol string) *Value {
 	if v, ok := g.symbols[symbol]; ok {
 		return v
@@ -289,8 +283,7 @@ func (g *Graph) Concat(axis int, parts ...*Value) *Value {
 	return g.node("Concat", parts[0].DType, s, parts, Attribute{"axis", int64(axis)})
 }
 
-// Expand repeats x along dimensions of size 1, and new ones before the first,
-// until it has shape s.
+// Expand repeats x along dimensions of size 1, and new ones before the first, until it has shape s.
 func (g *Graph) Expand(x *Value, s Shape) *Value {
 	if out, ok := broadcast(x.Shape, s); !ok || !slices.Equal(out, s) {
 		g.fail("Expand: %s does not broadcast to %s", x, s)
@@ -304,8 +297,7 @@ func (g *Graph) Prefix(x *Value, n Dim) *Value {
 	return g.node("Slice", x.DType, s, []*Value{x, g.Ints(0), g.Sizes(Shape{n}), g.Ints(0)})
 }
 
-// Gather takes entries of x along an axis; the indices' shape takes the
-// axis's place.
+// Gather takes entries of x along an axis; the indices' shape takes the axis's place.
 func (g *Graph) Gather(x, indices *Value, axis int) *Value {
 	if axis >= len(x.Shape) || indices.DType != Int64 {
 		g.fail("Gather: axis %d of %s at %s", axis, x, indices)
@@ -368,8 +360,7 @@ func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Valu
 		Attribute{"axis", int64(-1)}, Attribute{"epsilon", float32(epsilon)})
 }
 
-// ReduceSum sums over axes (not negative), which stay as dimensions of
-// size 1 when keep is set.
+// ReduceSum sums over axes (not negative), which stay as dimensions of size 1 when keep is set.
 func (g *Graph) ReduceSum(x *Value, keep bool, axes ...int) *Value {
 	return g.reduce("ReduceSum", x, keep, axes)
 }

@@ -17,8 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Model is an ONNX model as a file holds it, names and all. [Graph.Inline]
-// makes it part of a graph.
+// Model is an ONNX model as a file holds it, names and all. [Graph.Inline] makes it part of a graph.
 type Model struct {
 	Producer string
 	IR       int64
@@ -65,12 +64,10 @@ const (
 	maxInline     = 1 << 31  // bytes: protobuf's own bound on a message
 )
 
-// Decode reads an ONNX model of size bytes; file is the name under which the
-// graph can refer to its weights. Weights are not read, but found: constants
-// of more than a few kilobytes stay where they are, in this file or in the
-// external files that it names. Every length is checked before anything is
-// allocated. What cannot be run is refused by name: operators that hold graphs,
-// sparse constants.
+// Decode reads an ONNX model of size bytes; file is the name under which the graph can refer to its weights. Weights
+// are not read, but found: constants of more than a few kilobytes stay where they are, in this file or in the external
+// files that it names. Every length is checked before anything is allocated. What cannot be run is refused by name:
+// operators that hold graphs, sparse constants.
 func Decode(r io.ReaderAt, size int64, file string) (*Model, error) {
 	d := &decoder{window: window{r: r}, file: file}
 	m := &Model{Opsets: map[string]int64{}, functions: map[string]bool{}}
@@ -119,8 +116,7 @@ type window struct {
 	block []byte
 }
 
-// bytes gives n bytes at an offset, n at most the size of a block; fewer at
-// the end of the file.
+// bytes gives n bytes at an offset, n at most the size of a block; fewer at the end of the file.
 func (w *window) bytes(at int64, n int) ([]byte, error) {
 	const block = 64 << 10
 	if at < w.at || at+int64(n) > w.at+int64(len(w.block)) {
@@ -259,8 +255,7 @@ func (d *decoder) opset(f field, opsets map[string]int64) error {
 	return err
 }
 
-// function reads the name of a FunctionProto. What it does is not read:
-// exporters leave many behind that no node uses.
+// function reads the name of a FunctionProto. What it does is not read: exporters leave many behind that no node uses.
 func (d *decoder) function(f field, functions map[string]bool) error {
 	var name, domain string
 	err := d.message(f, func(f field) error {
@@ -422,8 +417,7 @@ func (d *decoder) attribute(f field) (Attribute, error) {
 	return a, err
 }
 
-// packed visits the numbers of a repeated field, which may come one by one or
-// together.
+// packed visits the numbers of a repeated field, which may come one by one or together.
 func (d *decoder) packed(f field, kind protowire.Type, limit int64, visit func(uint64)) error {
 	if f.kind == kind {
 		visit(f.varint)

@@ -11,8 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The versions of the format that are written: opset 20 brought Gelu, IR
-// version 9 is the first that goes with it.
+// The versions of the format that are written: opset 20 brought Gelu, IR version 9 is the first that goes with it.
 const (
 	irVersion       = 9
 	opsetVersion    = 20
@@ -20,9 +19,8 @@ const (
 	microsoftDomain = "com.microsoft"
 )
 
-// Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes
-// that no output depends on are left out. The error is the first mistake that
-// was made in building.
+// Encode is the graph as a serialised ONNX ModelProto (onnx.proto). Nodes that no output depends on are left out. The
+// error is the first mistake that was made in building.
 func (g *Graph) Encode() ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -70,14 +68,12 @@ func (g *Graph) Encode() ([]byte, error) {
 	return model, nil
 }
 
-// live is the nodes that the outputs depend on, in order, and the values that
-// these nodes read.
-func (g *Graph) live() ([]*Node, map[*Value]bool) {
-	used := map[*Value]bool{}
-	for _, v := range g.Outputs {
+// behind tells which nodes values depend on, and gives the values that these nodes read, and the values themselves.
+func (g *Graph) behind(values []*Value) (keep []bool, used map[*Value]bool) {
+	keep, used = make([]bool, len(g.Nodes)), map[*Value]bool{}
+	for _, v := range values {
 		used[v] = true
 	}
-	keep := make([]bool, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		for _, v := range g.Nodes[i].Outputs {
 			keep[i] = keep[i] || used[v]
@@ -88,6 +84,12 @@ func (g *Graph) live() ([]*Node, map[*Value]bool) {
 			}
 		}
 	}
+	return keep, used
+}
+
+// live is the nodes that the outputs depend on, in order, and the values that these nodes read.
+func (g *Graph) live() ([]*Node, map[*Value]bool) {
+	keep, used := g.behind(g.Outputs)
 	var nodes []*Node
 	for i, n := range g.Nodes {
 		if keep[i] {

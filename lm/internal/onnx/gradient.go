@@ -10,9 +10,8 @@ import (
 //
 //	Σ_k seeds[k] · ∂outputs[k]/∂wrt[i]
 //
-// seeds[k] has the shape of outputs[k]. Values that wrt does not reach, such
-// as weights, cost nothing. An output that does not depend on wrt[i] gives
-// zeros. The error names the first operator on the way that has no rule.
+// seeds[k] has the shape of outputs[k]. Values that wrt does not reach, such as weights, cost nothing. An output that
+// does not depend on wrt[i] gives zeros. The error names the first operator on the way that has no rule.
 func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	if len(outputs) != len(seeds) {
 		return nil, fmt.Errorf("onnx: %d outputs with %d seeds", len(outputs), len(seeds))

@@ -65,15 +65,13 @@ type Value struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Unranked: nothing is known of the shape, as of what an operator that is
-	// not known here puts out.
+	// Unranked: nothing is known of the shape, as of what an operator that is not known here puts out.
 	Unranked bool
 }
 
 func (v *Value) String() string { return fmt.Sprintf("%s %s%s", v.Name, v.DType, v.Shape) }
 
-// Attribute is a node's attribute. Value is an int64, float32, string,
-// []int64, []float32, []string or a *Tensor.
+// Attribute is a node's attribute. Value is an int64, float32, string, []int64, []float32, []string or a *Tensor.
 type Attribute struct {
 	Name  string
 	Value any
@@ -132,8 +130,7 @@ func (t *Tensor) dtype() DType {
 	return Float
 }
 
-// Location says where the bytes of an external tensor lie, little-endian and
-// row-major.
+// Location says where the bytes of an external tensor lie, little-endian and row-major.
 type Location struct {
 	File           string // relative to the folder that the session is given
 	Offset, Length int64  // bytes
@@ -146,8 +143,7 @@ type Initializer struct {
 	Location *Location
 }
 
-// Graph is an ONNX graph under construction. The zero value is not usable;
-// use [New].
+// Graph is an ONNX graph under construction. The zero value is not usable; use [New].
 type Graph struct {
 	Name         string
 	Inputs       []*Value
@@ -203,8 +199,7 @@ func (g *Graph) value(hint string, t DType, s Shape) *Value {
 	return &Value{Name: name, DType: t, Shape: s}
 }
 
-// Input declares an input of the graph. The symbols of its shape can be used
-// in every later shape.
+// Input declares an input of the graph. The symbols of its shape can be used in every later shape.
 func (g *Graph) Input(name string, t DType, shape ...Dim) *Value {
 	if g.names[name] > 0 {
 		g.fail("input %s is declared twice", name)
@@ -222,8 +217,7 @@ func (g *Graph) Output(name string, v *Value) {
 	g.Outputs = append(g.Outputs, g.named(name, v))
 }
 
-// named is v under a name of its own; inputs and constants cannot be renamed,
-// and a value may be put out twice.
+// named is v under a name of its own; inputs and constants cannot be renamed, and a value may be put out twice.
 func (g *Graph) named(name string, v *Value) *Value {
 	out := g.value(name, v.DType, v.Shape)
 	g.Nodes = append(g.Nodes, &Node{Op: "Identity", Inputs: []*Value{v}, Outputs: []*Value{out}})

@@ -400,8 +400,7 @@ var elementRules = map[string]func(e []Dim) Dim{
 	},
 }
 
-// maxSymbols bounds how long a product of symbols can grow, in bytes: squares of
-// squares would fill the memory.
+// maxSymbols bounds how long a product of symbols can grow, in bytes: squares of squares would fill the memory.
 const maxSymbols = 512
 
 // plus is the sum of two sizes, where it is a multiple of symbols.
@@ -514,8 +513,7 @@ func (in *inliner) fixed(v *Value) ([]int64, bool) {
 	return Shape(held).Sizes()
 }
 
-// shapeFrom is the shape that a tensor of sizes describes; what is not known
-// of it are dimensions of out.
+// shapeFrom is the shape that a tensor of sizes describes; what is not known of it are dimensions of out.
 func (in *inliner) shapeFrom(sizes, out *Value) (Shape, bool) {
 	held := in.content[sizes]
 	if held == nil {
@@ -733,8 +731,7 @@ func (in inference) slice() {
 	in.keep(in.out, held)
 }
 
-// sliced is the size that a slice leaves of a dimension, and what it leaves of
-// the elements held along it.
+// sliced is the size that a slice leaves of a dimension, and what it leaves of the elements held along it.
 func sliced(d, start, end Dim, step int64, held []Dim) (Dim, []Dim, bool) {
 	n, fixed := d.Size()
 	from, known := start.Size()

@@ -16,12 +16,10 @@ const oldestOpset = 11
 // Inline appends an imported model to the graph and returns its outputs by
 // name. inputs are the values that take the place of the model's inputs.
 //
-// On the way operators are brought up to the version that graphs are written
-// in, arithmetic in half precision becomes single precision (weights stay as
-// they are stored), and types and shapes are worked out symbolically, shape
-// arithmetic included: what the rules of differentiation rely on. Operators
-// that are not known here pass through as they are; what depends on them has
-// no known shape, and no gradient.
+// On the way operators are brought up to the version that graphs are written in, arithmetic in half precision becomes
+// single precision (weights stay as they are stored), and types and shapes are worked out symbolically, shape
+// arithmetic included: what the rules of differentiation rely on. Operators that are not known here pass through as
+// they are; what depends on them has no known shape, and no gradient.
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
@@ -265,8 +263,7 @@ func (in *inliner) bounded(n *Node) {
 	}
 }
 
-// leastInputs is how many inputs the operators must have that are looked into
-// here.
+// leastInputs is how many inputs the operators must have that are looked into here.
 var leastInputs = map[string]int{
 	"Identity": 1, "Dropout": 1, "Cast": 1, "CastLike": 2, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1, "Split": 1, "Shape": 1,
 	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1, "ReduceSumSquare": 1,
@@ -279,8 +276,7 @@ var leastInputs = map[string]int{
 	"Elu": 1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1, "Tan": 1, "Atan": 1,
 }
 
-// upgrade brings an operator to the version that graphs are written in. It
-// tells whether nothing is left to do.
+// upgrade brings an operator to the version that graphs are written in. It tells whether nothing is left to do.
 func (in *inliner) upgrade(n *modelNode, inputs *[]*Value) (done bool, err error) {
 	alias := func(v *Value) (bool, error) {
 		in.values[n.outputs[0]] = v

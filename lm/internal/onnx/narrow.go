@@ -22,8 +22,7 @@ func (g *Graph) varying() map[*Value]bool {
 	return depends
 }
 
-// Origin is what a value holds the numbers of: it looks through changes of
-// their type.
+// Origin is what a value holds the numbers of: it looks through changes of their type.
 func (g *Graph) Origin(v *Value) *Value {
 	producers := g.producers()
 	for {
@@ -35,11 +34,9 @@ func (g *Graph) Origin(v *Value) *Value {
 	}
 }
 
-// At is the rows of x [… × columns] at the given places among its rows, which
-// are counted over all leading dimensions [places × columns]. Where x is a
-// matrix product with a constant, and perhaps a constant added, only the
-// places' rows are multiplied: what a head puts out is by far larger than what
-// goes in.
+// At is the rows of x [… × columns] at the given places among its rows, which are counted over all leading dimensions
+// [places × columns]. Where x is a matrix product with a constant, and perhaps a constant added, only the places' rows
+// are multiplied: what a head puts out is by far larger than what goes in.
 func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
 	producers, varying := g.producers(), g.varying()
 	bias := producers[x]

@@ -8,8 +8,7 @@ import (
 	"infill/internal/regular"
 )
 
-// packAlignment is that of tensors in a packed file: pages, so that a reader
-// may map them.
+// packAlignment is that of tensors in a packed file: pages, so that a reader may map them.
 const packAlignment = 4096
 
 // Packer gathers the external constants of graphs in one file, each once.
@@ -26,8 +25,7 @@ func NewPacker(dir, name string, out io.Writer) *Packer {
 	return &Packer{dir: dir, file: name, out: out, places: map[Location]Location{}}
 }
 
-// Pack writes the graph's external constants and makes the graph refer to
-// where they lie then.
+// Pack writes the graph's external constants and makes the graph refer to where they lie then.
 func (p *Packer) Pack(g *Graph) error {
 	_, used := g.live()
 	for i, constant := range g.Initializers {

@@ -12,51 +12,31 @@ import (
 	"infill/internal/regular"
 )
 
-// weightLimit is the largest quantised weight. Seven bits of magnitude keep
-// sums of two products within 16 bits, which the older x86 instructions add
-// them up in; with eight they would saturate there, and results would depend on
-// the machine.
+// weightLimit is the largest quantised weight. Seven bits of magnitude keep sums of two products within 16 bits, which
+// the older x86 instructions add them up in; with eight they would saturate there, and results would depend on the
+// machine.
 const weightLimit = 63
 
-// Precision rewrites graphs for cheaper arithmetic, and gathers their
-// constants in one file.
+// Precision rewrites graphs for cheaper arithmetic, and gathers their constants in one file.
 type Precision struct {
 	*Packer
 }
 
-// NewPrecision gathers the constants of graphs whose locations are relative
-// to dir, as [NewPacker] does.
+// NewPrecision gathers the constants of graphs whose locations are relative to dir, as [NewPacker] does.
 func NewPrecision(dir, name string, out io.Writer) *Precision {
 	return &Precision{Packer: NewPacker(dir, name, out)}
 }
 
-// quantized is a weight matrix W [in × out] as W ≈ values·scale, one scale for
-// each of its columns.
+// quantized is a weight matrix W [in × out] as W ≈ values·scale, one scale for each of its columns.
 type quantized struct{ values, scale *Value }
 
-// Quantize makes the matrix products with constant weights that outputs depend
-// on run over 8-bit integers. Weights get a scale for each output channel.
-// Activations get a scale for each row, when the graph is run: with one scale
-// for a whole batch, as DynamicQuantizeLinear takes, the energy of a state
-// would depend on which other states ran beside it.
+// Quantize makes the matrix products with constant weights that outputs depend on run over 8-bit integers. Weights get
+// a scale for each output channel. Activations get a scale for each row, when the graph is run: with one scale for a
+// whole batch, as DynamicQuantizeLinear takes, the energy of a state would depend on which other states ran beside it.
 //
 // What outputs do not depend on, a backward pass, stays as it is.
 func (p *Precision) Quantize(g *Graph, outputs []*Value) error {
-	needed := map[*Value]bool{}
-	for _, v := range outputs {
-		needed[v] = true
-	}
-	forward := make([]bool, len(g.Nodes))
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		for _, v := range g.Nodes[i].Outputs {
-			forward[i] = forward[i] || needed[v]
-		}
-		if forward[i] {
-			for _, v := range g.Nodes[i].Inputs {
-				needed[v] = true
-			}
-		}
-	}
+	forward, _ := g.behind(outputs)
 	varying := g.varying()
 	constants := map[*Value]Initializer{}
 	for _, c := range g.Initializers {
@@ -141,8 +121,7 @@ func (g *Graph) byteConstant(x byte) *Value {
 	return g.Constant("byte", Tensor{DType: Uint8, Raw: []byte{x}})
 }
 
-// quantize writes an 8-bit form of a weight matrix, which is [out × in] where
-// transposed is set, to the file.
+// quantize writes an 8-bit form of a weight matrix, which is [out × in] where transposed is set, to the file.
 func (p *Precision) quantize(g *Graph, c Initializer, transposed bool) (quantized, error) {
 	values, err := p.read(*c.Location, c.Value.DType)
 	if err != nil {

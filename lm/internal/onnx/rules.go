@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// A rule adds the cotangents of a node's inputs, given dy, the cotangent of
-// its first output. The formulas are those of any text on reverse-mode
-// differentiation (Griewank and Walther 2008, chapter 3); only those that are
-// not immediate are written out.
+// A rule adds the cotangents of a node's inputs, given dy, the cotangent of its first output. The formulas are those of
+// any text on reverse-mode differentiation (Griewank and Walther 2008, chapter 3); only those that are not immediate
+// are written out.
 type rule func(b *backward, n *Node, dy *Value) error
 
 // rules are the operators of the standard that can be differentiated.
@@ -67,8 +66,7 @@ func ruleFor(n *Node) (rule, bool) {
 	return r, ok
 }
 
-// manyOutputs lists the operators whose rules look at the cotangents of all
-// their outputs.
+// manyOutputs lists the operators whose rules look at the cotangents of all their outputs.
 func manyOutputs(op string) bool { return op == "Split" }
 
 // pointwise is a rule for an operator with one differentiable input.
@@ -121,15 +119,13 @@ func ruleDiv(b *backward, n *Node, dy *Value) error {
 	return nil
 }
 
-// erfSlope is the derivative of erf, 2/√π · exp(−x²). The factor goes into
-// the exponent: one pass over the tensor less.
+// erfSlope is the derivative of erf, 2/√π · exp(−x²). The factor goes into the exponent: one pass over the tensor less.
 func (b *backward) erfSlope(x *Value) *Value {
 	return b.Exp(b.Sub(b.Scalar(math.Log(2/math.Sqrt(math.Pi))), b.Mul(x, x)))
 }
 
-// ruleGelu: d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is
-// ½(1 + erf s + s·erf′(s)). For the tanh form, y = ½x(1 + t) with
-// t = tanh u, u = √(2/π)(x + 0.044715x³): ½(1 + t) + ½x(1 − t²)u′.
+// ruleGelu: d xΦ(x) = Φ(x) + xφ(x). With s = x/√2 this is ½(1 + erf s + s·erf′(s)). For the tanh form, y = ½x(1 + t)
+// with t = tanh u, u = √(2/π)(x + 0.044715x³): ½(1 + t) + ½x(1 − t²)u′.
 func ruleGelu(b *backward, n *Node, dy *Value) error {
 	x := n.Inputs[0]
 	if !b.wants(x) {
@@ -175,9 +171,8 @@ func ruleMatMul(b *backward, n *Node, dy *Value) error {
 	return nil
 }
 
-// ruleGemm: for Y = α·A'·B' + β·C with A' = A or Aᵀ and B' likewise,
-// dA' = α·dY·B'ᵀ, dB' = α·A'ᵀ·dY, dC = β·dY; written so that no operand is
-// transposed in memory.
+// ruleGemm: for Y = α·A'·B' + β·C with A' = A or Aᵀ and B' likewise, dA' = α·dY·B'ᵀ, dB' = α·A'ᵀ·dY, dC = β·dY; written
+// so that no operand is transposed in memory.
 func ruleGemm(b *backward, n *Node, dy *Value) error {
 	alpha, beta := float64(n.floatAttribute("alpha", 1)), float64(n.floatAttribute("beta", 1))
 	transA, transB := n.intAttribute("transA", 0) == 1, n.intAttribute("transB", 0) == 1
@@ -214,9 +209,8 @@ func ruleGatherElements(b *backward, n *Node, dy *Value) error {
 	return nil
 }
 
-// ruleLayerNormalization: with x̂ = (x − mean)·inv and d = dy∘scale,
-// dx = inv·(d − mean(d) − x̂·mean(d∘x̂)). The operator itself gives mean and
-// inv as outputs 2 and 3.
+// ruleLayerNormalization: with x̂ = (x − mean)·inv and d = dy∘scale, dx = inv·(d − mean(d) − x̂·mean(d∘x̂)). The
+// operator itself gives mean and inv as outputs 2 and 3.
 func ruleLayerNormalization(b *backward, n *Node, dy *Value) error {
 	x, scale := n.Inputs[0], n.Inputs[1]
 	if b.wants(scale) || len(n.Inputs) > 2 && b.wants(n.Inputs[2]) {
@@ -337,8 +331,7 @@ func along(axis int64, x *Value) int {
 
 func floating(t DType) bool { return t == Float || t == Double }
 
-// ruleCast: numbers of another precision keep their derivative; whole numbers
-// have none.
+// ruleCast: numbers of another precision keep their derivative; whole numbers have none.
 func ruleCast(b *backward, n *Node, dy *Value) error {
 	x := n.Inputs[0]
 	if floating(x.DType) && floating(n.Outputs[0].DType) {
@@ -385,8 +378,7 @@ func ruleWhere(b *backward, n *Node, dy *Value) error {
 	return nil
 }
 
-// ruleExtreme: the derivative goes to the larger (smaller) of two; where they
-// are equal, to the first.
+// ruleExtreme: the derivative goes to the larger (smaller) of two; where they are equal, to the first.
 func ruleExtreme(wins string) rule {
 	return func(b *backward, n *Node, dy *Value) error {
 		if len(n.Inputs) != 2 {
@@ -415,8 +407,7 @@ func inverse(order []int) []int {
 	return inverse
 }
 
-// front moves dimension axis to the front, or with back set, the first one to
-// axis.
+// front moves dimension axis to the front, or with back set, the first one to axis.
 func (g *Graph) front(x *Value, axis, dims int, back bool) *Value {
 	if axis == 0 {
 		return x

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Dim is one dimension of a shape: a fixed factor times zero or more symbols.
-// Dims are comparable with ==.
+// Dim is one dimension of a shape: a fixed factor times zero or more symbols. Dims are comparable with ==.
 type Dim struct {
 	factor  int64
 	symbols string // sorted, joined by "*"
@@ -112,10 +111,9 @@ func (d Dim) uncertain() bool { return strings.HasPrefix(d.symbols, "?") }
 // fits tells whether two dimensions can be the same.
 func (d Dim) fits(e Dim) bool { return d == e || d.uncertain() || e.uncertain() }
 
-// broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols
-// broadcast only with themselves and with a fixed 1, unless they are
-// uncertain: what comes of these is uncertain too, but for a size above 1,
-// which stands whatever the other is.
+// broadcast is the NumPy broadcast of two shapes, as ONNX uses it. Symbols broadcast only with themselves and with a
+// fixed 1, unless they are uncertain: what comes of these is uncertain too, but for a size above 1, which stands
+// whatever the other is.
 func broadcast(a, b Shape) (Shape, bool) {
 	out := make(Shape, max(len(a), len(b)))
 	for i := range out {
@@ -151,8 +149,7 @@ func either(x, y Dim) Dim {
 	}
 	names := []string{x.String(), y.String()}
 	slices.Sort(names)
-	// The same two give the same. Hashed, because a chain of them would double
-	// in length at every link.
+	// The same two give the same. Hashed, because a chain of them would double in length at every link.
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(names, "|")))
 	return Symbol(fmt.Sprintf("?%x", h.Sum64()))

@@ -29,9 +29,8 @@ type Options struct {
 	// Device is "auto" (the default: CUDA where it works, else OpenVINO where a measurement found it faster, else the CPU), "cpu",
 	// "cuda", "cuda:N" for the N-th GPU, "openvino" for the CPU by OpenVINO, or "openvino:gpu" for Intel's GPU.
 	Device string
-	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its
-	// affinity and its control group.
-	// Every session has its own threads.
+	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its affinity and
+	// its control group. Every session has its own threads.
 	Threads int
 
 	warnings bool // a test has onnxruntime write to standard error; the first Open of a process decides

@@ -11,12 +11,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots
-// to a target. It remembers what it knows of the last two states of each chain,
-// because a kernel asks for one of them again when β changes.
+// annealed is π_β ∝ base^(1-β) exp(βU), on the way from a law of independent slots to a target. It remembers what it
+// knows of the last two states of each chain, because a kernel asks for one of them again when β changes.
 type annealed struct {
 	target samplers.GradientTarget
 	base   base
@@ -153,7 +153,7 @@ func (a *annealed) LogConditionals(ctx context.Context, states []int, slots []in
 		for v, l := range a.base[j] {
 			row[v] = (1-a.beta)*l + a.beta*row[v]
 		}
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }

@@ -1,14 +1,12 @@
-// ARM is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM:
-// Augment-REINFORCE-Merge Gradient for Stochastic Binary Networks" (ICLR 2019,
-// algorithm 1). For binary slots drawn from Bernoulli(sigmoid(φ_j)) it is an
-// unbiased gradient of the expected energy that needs energies only:
+// ARM is the augment-REINFORCE-merge estimator of Yin and Zhou, "ARM: Augment-REINFORCE-Merge Gradient for Stochastic
+// Binary Networks" (ICLR 2019, algorithm 1). For binary slots drawn from Bernoulli(sigmoid(φ_j)) it is an unbiased
+// gradient of the expected energy that needs energies only:
 //
 //	u ~ Uniform(0,1)^m
 //	∂E[U]/∂φ_j ≈ (U([u > sigmoid(-φ)]) - U([u < sigmoid(φ)])) (u_j - ½)
 //
-// The two states are antithetic. Slots of more categories are made binary by
-// recombining two states. Not here: gradients through layers, and the categorical
-// generalisation.
+// The two states are antithetic. Slots of more categories are made binary by recombining two states. Not here:
+// gradients through layers, and the categorical generalisation.
 
 package lab
 
@@ -20,11 +18,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// arm estimates the gradient of the expected energy of independent binary slots
-// from energies alone.
+// arm estimates the gradient of the expected energy of independent binary slots from energies alone.
 type arm struct {
 	target   samplers.Target
 	slots    int
@@ -50,10 +48,9 @@ var errNoTarget = errors.New("no target: give one")
 
 func (*arm) evaluations() int { return 2 }
 
-// estimate writes the mean of one estimate per stream to gradient [slots] and
-// returns the mean energy of the 2·len(streams) states it evaluated. logits is
-// φ, [slots]. A state whose energy is not finite is an error: the expectation
-// does not exist.
+// estimate writes the mean of one estimate per stream to gradient [slots] and returns the mean energy of the
+// 2·len(streams) states it evaluated. logits is φ, [slots]. A state whose energy is not finite is an error: the
+// expectation does not exist.
 func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (energy float64, err error) {
 	n := len(streams)
 	if len(logits) != a.slots || len(gradient) != a.slots || n == 0 {
@@ -69,8 +66,8 @@ func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Ra
 		for j, phi := range logits {
 			u := stream.Float64()
 			a.uniforms[s*a.slots+j] = u
-			right[j] = bit(sigmoid(-phi) < u)
-			left[j] = bit(u < sigmoid(phi))
+			right[j] = bit(logmath.Sigmoid(-phi) < u)
+			left[j] = bit(u < logmath.Sigmoid(phi))
 		}
 	}
 	if err := a.target.Energy(ctx, a.states, a.energy); err != nil {
@@ -79,7 +76,7 @@ func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Ra
 	clear(gradient)
 	for s := range n {
 		right, left := a.energy[2*s], a.energy[2*s+1]
-		if !finite(right) || !finite(left) {
+		if !logmath.Finite(right) || !logmath.Finite(left) {
 			return 0, fmt.Errorf("arm: states of energy %v and %v have no finite expectation", right, left)
 		}
 		energy += (right + left) / float64(2*n)
@@ -94,8 +91,7 @@ func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Ra
 type factorisedOptions struct {
 	Steps int     // 500 by default
 	Rate  float64 // of plain gradient ascent, 0.5 by default
-	// NoEntropy looks for the best state. Without it the fit is to exp(U), by
-	// the evidence lower bound E[U] + entropy.
+	// NoEntropy looks for the best state. Without it the fit is to exp(U), by the evidence lower bound E[U] + entropy.
 	NoEntropy bool
 }
 
@@ -107,9 +103,8 @@ type factorised struct {
 	Bound float64
 }
 
-// fitFactorised fits independent Bernoulli slots to exp(U) by stochastic
-// gradient ascent with [arm], from even odds. Each step evaluates two states
-// per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
+// fitFactorised fits independent Bernoulli slots to exp(U) by stochastic gradient ascent with [arm], from even odds.
+// Each step evaluates two states per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
 func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.Rand, o factorisedOptions) (*factorised, error) {
 	arm, err := newARM(target)
 	if err != nil {
@@ -136,8 +131,8 @@ func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.
 		rate := o.Rate / math.Sqrt(1+float64(step)/20)
 		for j, phi := range f.Logits {
 			if !o.NoEntropy {
-				p := sigmoid(phi)
-				bound += phi*(1-p) + softplus(-phi)
+				p := logmath.Sigmoid(phi)
+				bound += phi*(1-p) + logmath.Softplus(-phi)
 				gradient[j] -= phi * p * (1 - p)
 			}
 			f.Logits[j] += rate * gradient[j]
@@ -149,9 +144,8 @@ func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.
 	return f, nil
 }
 
-// recombine is the target over the ways to take each slot from one of two states
-// of another, [slots] each: category 0 takes it from the first, category 1 from
-// the second.
+// recombine is the target over the ways to take each slot from one of two states of another, [slots] each: category 0
+// takes it from the first, category 1 from the second.
 func recombine(target samplers.Target, first, second []int) (*recombination, error) {
 	if target == nil {
 		return nil, errNoTarget
@@ -184,8 +178,7 @@ func (r *recombination) Energy(ctx context.Context, states []int, energy []float
 	return r.target.Energy(ctx, r.mixed, energy)
 }
 
-// mix writes the states of the target below to mixed, growing it as needed, and
-// returns it.
+// mix writes the states of the target below to mixed, growing it as needed, and returns it.
 func (r *recombination) mix(states, mixed []int) []int {
 	mixed = mixed[:0]
 	for i, from := range states {

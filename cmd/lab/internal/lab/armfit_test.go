@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // fewBits is a random machine of three bits, with all its states.

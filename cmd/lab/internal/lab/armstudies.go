@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
 )
 
@@ -46,8 +48,8 @@ example (z - P0)² of one bit, or one of the laboratory's with few binary slots.
 func (o *armGradients) register(f *flag.FlagSet) {
 	f.Var(&o.targets, "targets", "targets, with semicolons between them")
 	f.Var(&o.estimators, "estimators", "of "+strings.Join(estimators(), ", "))
-	wholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of the target for each estimate, a multiple of 6")
-	wholeVar(f, &o.estimates, "estimates", 2, 1<<20, "estimates of each cell")
+	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of the target for each estimate, a multiple of 6")
+	WholeVar(f, &o.estimates, "estimates", 2, 1<<20, "estimates of each cell")
 	repeatsVar(f, &o.repeats)
 }
 
@@ -55,7 +57,7 @@ func (o *armGradients) register(f *flag.FlagSet) {
 func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 	if p0, found := strings.CutPrefix(name, "square:"); found {
 		p, err := strconv.ParseFloat(p0, 64)
-		if err != nil || !finite(p) {
+		if err != nil || !logmath.Finite(p) {
 			return nil, refuse("targets", "square:%s: %q is not a finite number", p0, p0)
 		}
 		return squareTarget(p), nil
@@ -103,7 +105,7 @@ func (o *armGradients) measure(ctx context.Context, b *bench, kind string, targe
 	if err != nil {
 		return err
 	}
-	logits := normals(b.streams("logits", 1)[0], len(target.Categories()), 1)
+	logits := targets.Normals(b.streams("logits", 1)[0], len(target.Categories()), 1)
 	all, err := listBits(ctx, target)
 	if err != nil {
 		return err
@@ -168,8 +170,8 @@ by each estimator: the example of ARM's slides.`, &armToy{
 func (o *armToy) register(f *flag.FlagSet) {
 	f.Var(&o.p0, "p0", "numbers p0")
 	f.Var(&o.estimators, "estimators", "of exact, "+strings.Join(estimators(), ", "))
-	wholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of each step, a multiple of 6")
-	wholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each ascent")
+	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations of each step, a multiple of 6")
+	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each ascent")
 	numberVar(f, &o.rate, "rate", " above 0", "of the ascent")
 	repeatsVar(f, &o.repeats)
 }
@@ -208,13 +210,13 @@ func (o *armToy) climb(ctx context.Context, b *bench, kind string, p0 float64) e
 	squares := 0.0
 	better := func() float64 {
 		if p0 > 0.5 {
-			return sigmoid(-logits[0])
+			return logmath.Sigmoid(-logits[0])
 		}
-		return sigmoid(logits[0])
+		return logmath.Sigmoid(logits[0])
 	}
 	reports := reportsOf(o.steps, 100)
 	for step := range o.steps {
-		p := sigmoid(logits[0])
+		p := logmath.Sigmoid(logits[0])
 		exact := p * (1 - p) * (1 - 2*p0)
 		gradient[0] = exact
 		if e != nil {
@@ -258,8 +260,8 @@ of evaluations. All choices are listed for the exact value and the exact gradien
 func (o *armFills) register(f *flag.FlagSet) {
 	f.Var(&o.templates, "templates", "templates, with semicolons between them")
 	f.Var(&o.estimators, "estimators", "of arm, reinforce, leave-one-out: language has no relaxed energy")
-	wholeVar(f, &o.draws, "evaluations", 2, 1<<20, "evaluations of each step, an even number")
-	wholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each fit")
+	WholeVar(f, &o.draws, "evaluations", 2, 1<<20, "evaluations of each step, an even number")
+	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each fit")
 	numberVar(f, &o.rate, "rate", " above 0", "of the ascent; it falls as 1/√(1 + step/20)")
 	repeatsVar(f, &o.repeats)
 }
@@ -308,7 +310,7 @@ func (o *armFills) fit(ctx context.Context, b *bench, kind string, target sample
 			}
 			rate := o.rate / math.Sqrt(1+float64(step)/20)
 			for j, phi := range logits {
-				p := sigmoid(phi)
+				p := logmath.Sigmoid(phi)
 				logits[j] += rate * (gradient[j] - phi*p*(1-p))
 			}
 			report(step+1, all.gap(logits))

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // biasPoint is the bias of DULA at one setting, ‖π_α - π‖₁ = Σ |π_α(θ) - π(θ)|
@@ -27,13 +27,11 @@ type biasPoint struct {
 	BoundSpins *float64 `json:"bound_spins,omitempty"`
 	// Rate is the fitted multiple of exp(-1/(2α)).
 	Rate *float64 `json:"rate,omitempty"`
-	// Observed is the distance of the states that chains of the kernel
-	// visited, over all chains. Noise is the sum over states of the standard
-	// errors between chains: a distance below it is not seen.
+	// Observed is the distance of the states that chains of the kernel visited, over all chains. Noise is the sum over
+	// states of the standard errors between chains: a distance below it is not seen.
 	Observed *float64 `json:"observed,omitempty"`
 	Noise    *float64 `json:"noise,omitempty"`
-	// FromStationary is the distance of those states from the exact
-	// stationary law, which noise alone should explain.
+	// FromStationary is the distance of those states from the exact stationary law, which noise alone should explain.
 	FromStationary *float64 `json:"from_stationary,omitempty"`
 }
 
@@ -44,14 +42,12 @@ type biasCurve struct {
 	Chains   int         `json:"chains,omitempty"`
 	Steps    int         `json:"steps,omitempty"`
 	Points   []biasPoint `json:"points"`
-	// Slope of ln bias against -1/(2α) over the smallest third of the step
-	// sizes: theorem 5.1 says 1.
+	// Slope of ln bias against -1/(2α) over the smallest third of the step sizes: theorem 5.1 says 1.
 	Slope *float64 `json:"slope,omitempty"`
 }
 
-// langevinTransition is DULA's transition matrix by equation 2 of the discrete
-// Langevin paper, written down anew to check the kernel by: q_j(v | θ) ∝
-// exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)), slot by slot.
+// langevinTransition is DULA's transition matrix by equation 2 of the discrete Langevin paper, written down anew to
+// check the kernel by: q_j(v | θ) ∝ exp(½ U'_j (x_v - x_θ) - (x_v - x_θ)²/(2α)), slot by slot.
 func langevinTransition(ctx context.Context, target samplers.OrdinalTarget, alpha float64) (*targets.Enumeration, [][]float64, error) {
 	e, err := targets.Enumerate(ctx, target)
 	if err != nil {
@@ -91,10 +87,9 @@ func langevinTransition(ctx context.Context, target samplers.OrdinalTarget, alph
 	return e, transition, nil
 }
 
-// stationaryLaw solves π = πP by the elimination of Grassmann, Taksar and
-// Heyman (Regenerative Analysis and Steady State Distributions for Markov
-// Chains, 1985), which subtracts nothing and so keeps every digit of
-// probabilities however rare the moves are. The matrix is overwritten.
+// stationaryLaw solves π = πP by the elimination of Grassmann, Taksar and Heyman (Regenerative Analysis and Steady
+// State Distributions for Markov Chains, 1985), which subtracts nothing and so keeps every digit of probabilities
+// however rare the moves are. The matrix is overwritten.
 func stationaryLaw(p [][]float64) []float64 {
 	for n := len(p) - 1; n > 0; n-- {
 		leave := 0.0
@@ -186,9 +181,8 @@ func biases(ctx context.Context, o Options) ([]*biasCurve, error) {
 	return []*biasCurve{ising, near, counter}, err
 }
 
-// isingBias is figure 1, left: the 2 × 2 model with c = 0.1 and b = 0.2 (appendix
-// I.1). Step sizes are for the numbers 0 and 1, which theorem 5.1 is proven
-// for: it takes two different states to be at least 1 apart. Spins are twice as
+// isingBias is figure 1, left: the 2 × 2 model with c = 0.1 and b = 0.2 (appendix I.1). Step sizes are for the numbers
+// 0 and 1, which theorem 5.1 is proven for: it takes two different states to be at least 1 apart. Spins are twice as
 // far apart, so that the same chain has four times the step size there.
 func isingBias(ctx context.Context, o Options) (*biasCurve, error) {
 	const coupling, field = 0.1, 0.2
@@ -200,9 +194,8 @@ func isingBias(ctx context.Context, o Options) (*biasCurve, error) {
 	if err != nil {
 		return nil, err
 	}
-	// W of the ring of four has the eigenvalues ±2 and 0, twice. In x = (1+s)/2
-	// the quadratic form is 4cW, and the constant, the energy of all spins
-	// down, falls away.
+	// W of the ring of four has the eigenvalues ±2 and 0, twice. In x = (1+s)/2 the quadratic form is 4cW, and the
+	// constant, the energy of all spins down, falls away.
 	const smallest = -2 * coupling
 	logZSpins := e.LogNormaliser
 	logZ := logZSpins - e.Energy[0]

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"infill/samplers/targets"
+	"infill/internal/targets"
 )
 
 // TestStationaryLaw against a chain whose law is known: a birth and death chain

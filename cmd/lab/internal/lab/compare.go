@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
@@ -39,8 +40,7 @@ type Options struct {
 	Seed    uint64
 	// Version of the program goes into the signature.
 	Version string
-	// Folder, when not empty, keeps what each sampler found: a comparison that
-	// was stopped goes on there.
+	// Folder, when not empty, keeps what each sampler found: a comparison that was stopped goes on there.
 	Folder string
 	// Observe, when not nil, hears of the progress.
 	Observe func(Progress)
@@ -49,9 +49,8 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// DefaultOptions compares the papers' main samplers, DMALA with a tuned step
-// size. DULA has nothing to be tuned by: its step size is the papers' for Ising
-// models.
+// DefaultOptions compares the papers' main samplers, DMALA with a tuned step size. DULA has nothing to be tuned by: its
+// step size is the papers' for Ising models.
 func DefaultOptions() Options {
 	return Options{
 		Samplers: []Spec{
@@ -72,27 +71,27 @@ type Progress struct {
 func (o *Options) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
 	f.Var((*specs)(&o.Samplers), "samplers", "samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
-	wholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
-	wholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
-	wholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
+	WholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
+	WholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
+	WholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
 	numberVar(f, &o.Discard, "discard", " of 0 or more", "first part of the steps that the effective sample size leaves out")
 	choiceVar(f, &o.Initial, "initial", initials(), "where chains start, each slot uniformly or by the target without interactions")
 	return f
 }
 
-// check refuses what can be refused before anything is run.
+// PresetFlags are the options of a preset, 0 for its own.
+func (o *Options) PresetFlags() *flag.FlagSet {
+	o.Chains, o.Steps = 0, 0
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	WholeVar(f, &o.Chains, "chains", 0, maxChains, "chains of each sampler; 0 is the preset's own")
+	WholeVar(f, &o.Steps, "steps", 0, maxSteps, "steps of each chain; 0 is the preset's own")
+	return f
+}
+
+// check refuses what can be refused before anything is run, besides what flags refuse.
 func (o *Options) check() error {
 	if len(o.Samplers) == 0 {
 		return refuse("samplers", "none given: give at least one")
-	}
-	if o.Chains < 1 || o.Chains > maxChains {
-		return refuse("chains", "%d is not a whole number from 1 to %d", o.Chains, maxChains)
-	}
-	if o.Steps < 1 || o.Steps > maxSteps {
-		return refuse("steps", "%d is not a whole number from 1 to %d", o.Steps, maxSteps)
-	}
-	if o.WarmUp < 0 || o.WarmUp > maxSteps {
-		return refuse("warm-up", "%d is not a whole number from 0 to %d", o.WarmUp, maxSteps)
 	}
 	if !(o.Discard >= 0 && o.Discard < 1) {
 		return refuse("discard", "%v is not a number of 0 or more and below 1", o.Discard)
@@ -187,8 +186,7 @@ type point struct {
 	Evaluations   float64   `json:"evaluations"`
 	LogRMSE       logarithm `json:"log_rmse"`
 	StandardError *float64  `json:"standard_error,omitempty"`
-	// MMD2 is the squared maximum mean discrepancy of the chains' states from
-	// the reference, where there is one.
+	// MMD2 is the squared maximum mean discrepancy of the chains' states from the reference, where there is one.
 	MMD2              *float64 `json:"mmd2,omitempty"`
 	MMD2StandardError *float64 `json:"mmd2_standard_error,omitempty"`
 	// Seconds so far, of all chains.
@@ -261,8 +259,7 @@ func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 	return run, nil
 }
 
-// unfold replaces "all" by the kernels that suit the target, and refuses a
-// named one that does not.
+// unfold replaces "all" by the kernels that suit the target, and refuses a named one that does not.
 func (run *Run) unfold(p *Problem, specs []Spec) ([]Spec, error) {
 	var list []Spec
 	for _, s := range specs {
@@ -367,7 +364,7 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 	if o.WarmUp > 0 {
 		r.WarmUp = &warmUpResult{o.WarmUp, run.Tuned, total(warm)}
 	}
-	if finite(run.StepSize) {
+	if logmath.Finite(run.StepSize) {
 		r.StepSize = &run.StepSize
 	}
 	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())

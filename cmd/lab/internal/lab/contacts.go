@@ -15,12 +15,12 @@ import (
 	"strconv"
 	"strings"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
-// protein is the Potts model of a protein family with its contacts, the pairs of
-// sites that touch.
+// protein is the Potts model of a protein family with its contacts, the pairs of sites that touch.
 type protein struct {
 	sites, states int
 	field         []float64 // h, [sites × states]
@@ -41,9 +41,8 @@ func (p *protein) couple(i, v, j, w int, value float64) {
 	p.couplings[a*n+b], p.couplings[b*n+a] = value, value
 }
 
-// folded is a made-up protein: a chain laid in a snake over a lattice. Sites that
-// are neighbours there, and not along the chain, touch; J of those is N(0,
-// strength²), h is N(0, 0.25²), and all else is 0.
+// folded is a made-up protein: a chain laid in a snake over a lattice. Sites that are neighbours there, and not along
+// the chain, touch; J of those is N(0, strength²), h is N(0, 0.25²), and all else is 0.
 func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein {
 	p := newProtein(rows*columns, states)
 	place := func(row, column int) int {
@@ -70,13 +69,12 @@ func folded(rows, columns, states int, strength float64, r *rand.Rand) *protein 
 			}
 		}
 	}
-	copy(p.field, normals(r, len(p.field), 0.25))
+	copy(p.field, targets.Normals(r, len(p.field), 0.25))
 	return p
 }
 
-// readModel reads h and J from a CSV file: h,SITE,STATE,VALUE and
-// J,SITE,STATE,SITE,STATE,VALUE, where sites and states count from 1. What it does
-// not name is 0. Sites that a coupling joins touch.
+// readModel reads h and J from a CSV file: h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE, where sites and states
+// count from 1. What it does not name is 0. Sites that a coupling joins touch.
 func readModel(r io.Reader) (*protein, error) {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = -1
@@ -114,7 +112,7 @@ func readModel(r io.Reader) (*protein, error) {
 				states = max(states, n)
 			}
 		}
-		if e.value, err = strconv.ParseFloat(row[len(row)-1], 64); err != nil || !finite(e.value) {
+		if e.value, err = strconv.ParseFloat(row[len(row)-1], 64); err != nil || !logmath.Finite(e.value) {
 			return nil, fmt.Errorf("line %d: %q is not a finite number", line, row[len(row)-1])
 		}
 		if len(e.at) == 4 && e.at[0] == e.at[2] {
@@ -158,7 +156,7 @@ func defaultContacts() contactsOptions {
 
 func (o *contactsOptions) register(f *flag.FlagSet) {
 	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice that a made-up protein is folded on")
-	wholeVar(f, &o.states, "states", 2, maxStates, "states of each of its sites")
+	WholeVar(f, &o.states, "states", 2, maxStates, "states of each of its sites")
 	numberVar(f, &o.strength, "strength", " of 0 or more", "standard deviation of the couplings of its contacts")
 	f.StringVar(&o.model, "model", "", "a `FILE` of h and J instead: lines h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the made-up protein")
@@ -184,8 +182,7 @@ func (o *contactsOptions) protein() (*protein, error) {
 	return folded(o.rows, o.columns, o.states, o.strength, samplers.Streams(o.seed, "protein", 1)[0]), nil
 }
 
-// sampledContacts is the protein as a target to sample from, with exact means where
-// its states can be listed.
+// sampledContacts is the protein as a target to sample from, with exact means where its states can be listed.
 type sampledContacts struct{ contactsOptions }
 
 func (o *sampledContacts) register(f *flag.FlagSet) {

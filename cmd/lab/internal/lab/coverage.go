@@ -9,8 +9,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // coverage counts how often the interval of annealed importance sampling holds the
@@ -35,12 +36,12 @@ its own. It is the check of the likelihoods of learn images.`, &coverage{
 }
 
 func (o *coverage) register(f *flag.FlagSet) {
-	wholeVar(f, &o.sites, "sites", 1, 20, "sites of a model")
+	WholeVar(f, &o.sites, "sites", 1, 20, "sites of a model")
 	numberVar(f, &o.coupling, "coupling", " of 0 or more", "standard deviation of the couplings; fields are N(0, 0.5²), and the chains start by them")
 	f.Var(&o.samplers, "samplers", "samplers of the chains; they must be exact")
 	f.Var(&o.steps, "steps", "temperatures, each with one step of the sampler")
-	wholeVar(f, &o.chains, "chains", 2, maxChains, "chains of each run")
-	wholeVar(f, &o.runs, "runs", 1, 1<<20, "runs of each cell")
+	WholeVar(f, &o.chains, "chains", 2, maxChains, "chains of each run")
+	WholeVar(f, &o.runs, "runs", 1, 1<<20, "runs of each cell")
 	repeatsVar(f, &o.repeats)
 }
 
@@ -82,9 +83,9 @@ func (o *coverage) count(ctx context.Context, b *bench, spec Spec, steps int) er
 	for s.Runs < o.runs {
 		label := "run " + strconv.Itoa(s.Runs)
 		r := b.streams(label, 1)[0]
-		field, base := normals(r, o.sites, 0.5), make([][]float64, o.sites)
+		field, base := targets.Normals(r, o.sites, 0.5), make([][]float64, o.sites)
 		for i, h := range field {
-			base[i] = []float64{sigmoid(-2 * h), sigmoid(2 * h)}
+			base[i] = []float64{logmath.Sigmoid(-2 * h), logmath.Sigmoid(2 * h)}
 		}
 		model, err := newPairwise(symmetricNormals(o.sites, o.coupling, r), field)
 		if err != nil {
@@ -103,7 +104,7 @@ func (o *coverage) count(ctx context.Context, b *bench, spec Spec, steps int) er
 			s.Covered++
 		}
 		s.Errors = append(s.Errors, z.value-e.LogNormaliser)
-		if width := z.high - z.low; finite(width) {
+		if width := z.high - z.low; logmath.Finite(width) {
 			s.Widths = append(s.Widths, width)
 		}
 		s.Fraction = append(s.Fraction, z.effective/float64(o.chains))
@@ -119,8 +120,7 @@ func (o *coverage) count(ctx context.Context, b *bench, spec Spec, steps int) er
 	return nil
 }
 
-// binomialBetween is the probability that a fraction of n trials, each with
-// probability p, is between low and high.
+// binomialBetween is the probability that a fraction of n trials, each with probability p, is between low and high.
 func binomialBetween(n int, p, low, high float64) (sum float64) {
 	law := distuv.Binomial{N: float64(n), P: p}
 	for k := range n + 1 {

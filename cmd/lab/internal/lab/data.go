@@ -17,6 +17,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"infill/internal/logmath"
 )
 
 // The data that the laboratory carries; data/README.md has sources and licences.
@@ -80,7 +82,7 @@ func parseRegression(r io.Reader) (*regression, error) {
 		}
 		for i, word := range row {
 			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			if err != nil || !finite(x) {
+			if err != nil || !logmath.Finite(x) {
 				line, _ := table.FieldPos(i)
 				return nil, fmt.Errorf("line %d, column %s: %q is not a finite number", line, header[i], word)
 			}
@@ -103,9 +105,8 @@ func parseRegression(r io.Reader) (*regression, error) {
 	return t, nil
 }
 
-// split is a table in two parts, a fifth to test with, as the papers have it: the
-// outputs between 0 and 1, and the inputs, by the training part, of mean 0 and
-// standard deviation 1.
+// split is a table in two parts, a fifth to test with, as the papers have it: the outputs between 0 and 1, and the
+// inputs, by the training part, of mean 0 and standard deviation 1.
 type split struct {
 	trainX, trainY, testX, testY []float64
 }

@@ -10,14 +10,13 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// An estimator estimates the gradient of E[U(b)] over independent bits b_j ~
-// Bernoulli(sigmoid(φ_j)).
+// An estimator estimates the gradient of E[U(b)] over independent bits b_j ~ Bernoulli(sigmoid(φ_j)).
 type estimator interface {
-	// estimate writes the mean of one estimate per stream to gradient [slots], and
-	// returns a mean of energies.
+	// estimate writes the mean of one estimate per stream to gradient [slots], and returns a mean of energies.
 	estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error)
 	// evaluations of the target, hard or relaxed, for each stream.
 	evaluations() int
@@ -73,7 +72,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, streams
 	e.states, e.energy = e.states[:0], append(e.energy[:0], make([]float64, n)...)
 	for _, r := range streams {
 		for _, phi := range logits {
-			e.states = append(e.states, bit(r.Float64() < sigmoid(phi)))
+			e.states = append(e.states, bit(r.Float64() < logmath.Sigmoid(phi)))
 		}
 	}
 	if err := e.target.Energy(ctx, e.states, e.energy); err != nil {
@@ -89,7 +88,7 @@ func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, streams
 			u -= (total - u) / float64(n-1)
 		}
 		for j, phi := range logits {
-			gradient[j] += u * (float64(e.states[s*len(logits)+j]) - sigmoid(phi)) / float64(n)
+			gradient[j] += u * (float64(e.states[s*len(logits)+j]) - logmath.Sigmoid(phi)) / float64(n)
 		}
 	}
 	return total / float64(n), nil
@@ -102,10 +101,9 @@ func bit(on bool) int {
 	return 0
 }
 
-// relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018)
-// generalises: the energy at relaxed bits is the control variate, scaled by η, which
-// follows the gradient of the estimate's square. With v, u ~ Uniform(0,1), z = φ +
-// logit(u), b = [z > 0], z̃ = z given b by v, and s(z) = sigmoid(z/λ):
+// relaxEstimator is REBAR (Tucker et al. 2017), which RELAX (Grathwohl et al. 2018) generalises: the energy at relaxed
+// bits is the control variate, scaled by η, which follows the gradient of the estimate's square. With v, u ~
+// Uniform(0,1), z = φ + logit(u), b = [z > 0], z̃ = z given b by v, and s(z) = sigmoid(z/λ):
 //
 //	(U(b) - ηU(s(z̃))) ∂log p(b)/∂φ + η ∂U(s(z))/∂φ - η ∂U(s(z̃))/∂φ
 //
@@ -129,7 +127,7 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams
 	mean, pull := 0.0, 0.0
 	for _, r := range streams {
 		for j, phi := range logits {
-			theta := sigmoid(phi)
+			theta := logmath.Sigmoid(phi)
 			u, v := inside(r.Float64()), inside(r.Float64())
 			z := phi + logOdds(u)
 			hard[j] = bit(z > 0)
@@ -141,8 +139,8 @@ func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams
 			}
 			conditional = inside(conditional)
 			given[j] = 1 + slope/(conditional*(1-conditional))
-			relaxed[j] = sigmoid(z / e.temperature)
-			relaxed[n+j] = sigmoid((phi + logOdds(conditional)) / e.temperature)
+			relaxed[j] = logmath.Sigmoid(z / e.temperature)
+			relaxed[n+j] = logmath.Sigmoid((phi + logOdds(conditional)) / e.temperature)
 		}
 		if err := e.target.Energy(ctx, hard, energy); err != nil {
 			return 0, err
@@ -208,7 +206,7 @@ func (l *listed) Energy(_ context.Context, states []int, energy []float64) error
 // logProbability of state s under independent bits.
 func logProbability(s int, logits []float64) (logq float64) {
 	for j, phi := range logits {
-		logq -= softplus(phi - 2*phi*float64(s>>j&1))
+		logq -= logmath.Softplus(phi - 2*phi*float64(s>>j&1))
 	}
 	return logq
 }
@@ -230,7 +228,7 @@ func (l *listed) gradient(logits, gradient []float64) {
 	for s, u := range l.energy {
 		q := math.Exp(logProbability(s, logits))
 		for j, phi := range logits {
-			gradient[j] += q * u * (float64(s>>j&1) - sigmoid(phi))
+			gradient[j] += q * u * (float64(s>>j&1) - logmath.Sigmoid(phi))
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // spreads is the mean and the variance of an estimator's estimates, by slot, and the
@@ -62,7 +62,7 @@ func TestEstimators(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, target := range map[string]samplers.Target{"square": squareTarget(0.49), "ising": ising, "rbm": rbm} {
-		logits := normals(samplers.Streams(2, name, 1)[0], len(target.Categories()), 1)
+		logits := targets.Normals(samplers.Streams(2, name, 1)[0], len(target.Categories()), 1)
 		one := map[string]float64{}
 		for _, kind := range estimators() {
 			variance, worst := spreads(t, kind, target, logits, 4, 4000)
@@ -88,7 +88,7 @@ func TestEstimators(t *testing.T) {
 func TestAutoencoder(t *testing.T) {
 	const pixels, codes = 6, 3
 	m := newAutoencoder(pixels, codes, slices.Repeat([][]float64{{0.4, 0.6}}, pixels), samplers.Streams(1, "m", 1)[0])
-	copy(m.weights, normals(samplers.Streams(1, "w", 1)[0], len(m.weights), 1))
+	copy(m.weights, targets.Normals(samplers.Streams(1, "w", 1)[0], len(m.weights), 1))
 	m.image = []int{1, 0, 0, 1, 1, 0}
 	code := []float64{0.2, 0.9, 0.5}
 	energy := func(x []float64) float64 {

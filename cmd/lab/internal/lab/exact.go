@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // torus is a lattice whose sites all have the same categories, with an energy
@@ -21,21 +21,18 @@ type torus struct {
 	site          []float64   // energy of a site, [K]
 }
 
-// maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to
-// a power in a second or two.
+// maxRowStates bounds the transfer matrix: a matrix of 1,024 rows is raised to a power in a second or two.
 const maxRowStates = 1024
 
-// rowStates is the number of states of the shorter side, +Inf when it would
-// overflow.
+// rowStates is the number of states of the shorter side, +Inf when it would overflow.
 func (t torus) rowStates() float64 {
 	return math.Pow(float64(len(t.site)), float64(min(t.rows, t.columns)))
 }
 
-// transferMatrix returns the probabilities of one site's categories, [K], the
-// same at every site by symmetry. With T(r, r') = exp(½w(r) + v(r, r') + ½w(r'))
-// over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
-// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Sides of 1
-// and 2 have fewer edges than a ring. It fails above 1,024 states of a row.
+// transferMatrix returns the probabilities of one site's categories, [K], the same at every site by symmetry. With T(r,
+// r') = exp(½w(r) + v(r, r') + ½w(r')) over the states of one row, a torus of R rows has π(r) ∝ (T^R)(r, r) (Kramers
+// and Wannier, Statistics of the Two-Dimensional Ferromagnet, 1941). Sides of 1 and 2 have fewer edges than a ring. It
+// fails above 1,024 states of a row.
 func (t torus) transferMatrix() ([]float64, error) {
 	if t.rowStates() > maxRowStates {
 		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the transfer matrix takes at most %d",
@@ -130,8 +127,7 @@ func matrixPower(m mat.Matrix, power int) *mat.Dense {
 	}
 }
 
-// marginals lists a target's states for the probabilities of each category of
-// each slot, [slots × K].
+// marginals lists a target's states for the probabilities of each category of each slot, [slots × K].
 func marginals(ctx context.Context, target samplers.Target) ([]float64, error) {
 	e, err := targets.Enumerate(ctx, target)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // near fails unless two numbers agree to a tolerance.
@@ -222,7 +222,7 @@ func TestMarginals(t *testing.T) {
 
 func random(visible, hidden int) *machine {
 	r := samplers.Streams(3, "machine", 1)[0]
-	return &machine{normals(r, visible*hidden, 1), normals(r, hidden, 1), normals(r, visible, 1)}
+	return &machine{targets.Normals(r, visible*hidden, 1), targets.Normals(r, hidden, 1), targets.Normals(r, visible, 1)}
 }
 
 // TestMachine: summing over either side gives what listing the visible states

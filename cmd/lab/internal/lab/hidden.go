@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// fhmmOptions set a factorial hidden Markov model, by default that of the code of
-// Gibbs with Gradients.
+// fhmmOptions set a factorial hidden Markov model, by default that of the code of Gibbs with Gradients.
 type fhmmOptions struct {
 	times, factors     int
 	noise, first, keep float64
@@ -22,8 +22,8 @@ func defaultFHMM() fhmmOptions {
 }
 
 func (o *fhmmOptions) register(f *flag.FlagSet) {
-	wholeVar(f, &o.times, "times", 1, 1<<16, "times at which a number is observed")
-	wholeVar(f, &o.factors, "factors", 1, 16, "hidden chains")
+	WholeVar(f, &o.times, "times", 1, 1<<16, "times at which a number is observed")
+	WholeVar(f, &o.factors, "factors", 1, 16, "hidden chains")
 	numberVar(f, &o.noise, "noise", " above 0", "standard deviation of what is observed")
 	numberVar(f, &o.first, "first", " above 0", "probability of 1 at the first time")
 	numberVar(f, &o.keep, "keep", " above 0", "probability that a state stays")
@@ -69,10 +69,10 @@ func defaultMixture() mixtureOptions {
 }
 
 func (o *mixtureOptions) register(f *flag.FlagSet) {
-	wholeVar(f, &o.slots, "slots", 1, 1<<14, "binary slots")
-	wholeVar(f, &o.components, "components", 1, 1<<12, "components, equally likely")
+	WholeVar(f, &o.slots, "slots", 1, 1<<14, "binary slots")
+	WholeVar(f, &o.components, "components", 1, 1<<12, "components, equally likely")
 	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of the log-odds of their slots: the larger, the deeper between modes")
-	wholeVar(f, &o.reference, "reference-samples", 2, 1<<14, "exact draws that MMD is measured from")
+	WholeVar(f, &o.reference, "reference-samples", 2, 1<<14, "exact draws that MMD is measured from")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the components")
 }
 
@@ -83,7 +83,7 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 	for k := range weights {
 		weights[k] = 1
 		for range o.slots {
-			probabilities = append(probabilities, min(max(sigmoid(o.scale*r.NormFloat64()), 1e-6), 1-1e-6))
+			probabilities = append(probabilities, min(max(logmath.Sigmoid(o.scale*r.NormFloat64()), 1e-6), 1-1e-6))
 		}
 	}
 	target, err := newMixture(weights, probabilities)

@@ -27,9 +27,8 @@ func (p *pictures) count() int { return len(p.pixels) / (p.rows * p.columns) }
 // imageSets lists those that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes or reads images: of MNIST's IDX files, perhaps compressed, or
-// of a MATLAB file with a variable of side² × n or n × side² numbers, as those of
-// Omniglot (chardata.mat) and of Caltech's silhouettes are.
+// readPictures makes or reads images: of MNIST's IDX files, perhaps compressed, or of a MATLAB file with a variable of
+// side² × n or n × side² numbers, as those of Omniglot (chardata.mat) and of Caltech's silhouettes are.
 func readPictures(name string, side int, variables []string) (*pictures, error) {
 	switch name {
 	case "digits":
@@ -207,8 +206,7 @@ type matArray struct {
 	values        []float64
 }
 
-// parseMatArray reads flags, sizes, name and numbers. What is no matrix of numbers
-// comes back without values.
+// parseMatArray reads flags, sizes, name and numbers. What is no matrix of numbers comes back without values.
 func parseMatArray(data []byte) (a matArray, err error) {
 	_, _, rest, err := matElement(data) // flags
 	if err != nil {
@@ -288,8 +286,7 @@ func dealt[T any](p *pictures, values []T, b *bench) (train, test [][]T) {
 	return images[p.count()/5:], images[:p.count()/5]
 }
 
-// binary draws each pixel by its grey, or, where dynamic is not set, cuts it at a
-// half.
+// binary draws each pixel by its grey, or, where dynamic is not set, cuts it at a half.
 func (p *pictures) binary(pixels []float64, dynamic bool, r *rand.Rand) []int {
 	states := make([]int, len(pixels))
 	for i, x := range pixels {

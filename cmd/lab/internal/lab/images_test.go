@@ -17,8 +17,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // pairs is a Network without a network: U = Σ_i w_i x_i + Σ_{i<j} w_ij x_i x_j.
@@ -36,7 +36,7 @@ func (p *pairs) Close() error    { return nil }
 func (p *pairs) Weights() int    { return p.n * p.n }
 func (p *pairs) Set(w []float64) { copy(p.weights, w) }
 
-func (p *pairs) Initialise(r *rand.Rand, w []float64) { copy(w, normals(r, len(w), 0.01)) }
+func (p *pairs) Initialise(r *rand.Rand, w []float64) { copy(w, targets.Normals(r, len(w), 0.01)) }
 
 func (p *pairs) Energies(_ context.Context, images []int, energy []float64) error {
 	for c := range energy {
@@ -91,7 +91,7 @@ func TestAnnealedImportance(t *testing.T) {
 		}
 	}
 	r := samplers.Streams(1, "m", 1)[0]
-	model, err := newPairwise(symmetricNormals(8, 0.15, r), normals(r, 8, 0.5))
+	model, err := newPairwise(symmetricNormals(8, 0.15, r), targets.Normals(r, 8, 0.5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAnnealedImportance(t *testing.T) {
 // TestAnnealedTarget: at every β it is the mixture, from memory too.
 func TestAnnealedTarget(t *testing.T) {
 	r := samplers.Streams(3, "m", 1)[0]
-	model, err := newPairwise(symmetricNormals(4, 0.5, r), normals(r, 4, 1))
+	model, err := newPairwise(symmetricNormals(4, 0.5, r), targets.Normals(r, 4, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

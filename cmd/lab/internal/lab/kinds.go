@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// A Kind is a kind of target. Its flags are its parameters, to be set before
-// [Kind.Problem].
+// A Kind is a kind of target. Its flags are its parameters, to be set before [Kind.Problem].
 type Kind struct {
 	Name, Title, Help string
 	Flags             *flag.FlagSet
@@ -25,8 +25,7 @@ type Kind struct {
 // setup holds the parameters of a kind.
 type setup interface {
 	register(f *flag.FlagSet)
-	// problem finds exact means with random numbers of the seed, where it needs
-	// any.
+	// problem finds exact means with random numbers of the seed, where it needs any.
 	problem(ctx context.Context, seed uint64) (*Problem, error)
 }
 
@@ -50,8 +49,7 @@ func Kinds() []*Kind {
 	return kinds
 }
 
-// Problem makes the target with its exact means. A seed is for those that are
-// estimated by a long run.
+// Problem makes the target with its exact means. A seed is for those that are estimated by a long run.
 func (k *Kind) Problem(ctx context.Context, seed uint64) (*Problem, error) {
 	return k.setup.problem(ctx, seed)
 }
@@ -67,8 +65,7 @@ func parameters(s setup, names ...string) []parameter {
 	return list
 }
 
-// NewProblem makes a target that is written as samplers are:
-// "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
+// NewProblem makes a target that is written as samplers are: "ising:size=3x3,coupling=0.2", "potts:field=0/0.1/0.2".
 func NewProblem(ctx context.Context, text string, seed uint64) (*Problem, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {
@@ -107,7 +104,7 @@ func numberVar(f *flag.FlagSet, to *float64, name, bound, usage string) {
 
 func (v *number) Set(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !finite(x) || v.bound != "" && x < 0 || v.bound == " above 0" && x == 0 {
+	if err != nil || !logmath.Finite(x) || v.bound != "" && x < 0 || v.bound == " above 0" && x == 0 {
 		return errors.New("a finite number" + v.bound)
 	}
 	*v.to = x
@@ -127,7 +124,8 @@ type whole struct {
 	low, high int
 }
 
-func wholeVar(f *flag.FlagSet, to *int, name string, low, high int, usage string) {
+// WholeVar defines the flag of a whole number between bounds.
+func WholeVar(f *flag.FlagSet, to *int, name string, low, high int, usage string) {
 	f.Var(&whole{to, low, high}, name, usage)
 }
 
@@ -146,6 +144,9 @@ func (v *whole) String() string {
 	}
 	return strconv.Itoa(*v.to)
 }
+
+// WholesVar defines the flag of whole numbers of 1 or more.
+func WholesVar(f *flag.FlagSet, to *[]int, name, usage string) { f.Var((*list[int])(to), name, usage) }
 
 type seed uint64
 
@@ -185,8 +186,7 @@ func (v *choice) String() string {
 	return *v.to
 }
 
-// list is finite numbers, or whole ones of 1 or more, with commas or slashes
-// between them.
+// list is finite numbers, or whole ones of 1 or more, with commas or slashes between them.
 type list[N int | float64] []N
 
 func (v *list[N]) Set(text string) error {
@@ -197,7 +197,7 @@ func (v *list[N]) Set(text string) error {
 		switch {
 		case whole && (err != nil || x != math.Trunc(x) || x < 1 || x > maxCategories):
 			return fmt.Errorf("whole numbers from 1 to %d with commas between them", maxCategories)
-		case err != nil || !finite(x):
+		case err != nil || !logmath.Finite(x):
 			return errors.New("finite numbers with commas between them")
 		}
 		numbers = append(numbers, N(x))

@@ -44,8 +44,8 @@ func (o *learnContacts) register(f *flag.FlagSet) {
 	f.Var(&o.samplers, "samplers", "samplers of the chains")
 	f.Var(&o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
-	wholeVar(f, &o.data, "data", 1, 1<<20, "sequences that are drawn from a made-up protein")
-	wholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
+	WholeVar(f, &o.data, "data", 1, 1<<20, "sequences that are drawn from a made-up protein")
+	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
 	repeatsVar(f, &o.repeats)
 }
 

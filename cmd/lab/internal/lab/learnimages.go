@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // A Network is an energy of binary images whose weights can be learnt:
@@ -31,8 +31,7 @@ type Network interface {
 // NetworkShape is what a Network is opened with.
 type NetworkShape struct{ Rows, Columns, Features, Blocks, Downsampling int }
 
-// learnImages trains deep energies: table 1 of the discrete Langevin paper, section
-// 7.3.2 and appendix I.4.
+// learnImages trains deep energies: table 1 of the discrete Langevin paper, section 7.3.2 and appendix I.4.
 type learnImages struct {
 	open func(context.Context, NetworkShape) (Network, error)
 
@@ -72,19 +71,19 @@ func (o *learnImages) register(f *flag.FlagSet) {
 	f.StringVar(&o.data, "data", o.data, "images: "+strings.Join(imageSets(), ", ")+", or a `FILE`, IDX or MATLAB")
 	f.StringVar(&o.test, "test", "", "`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	f.Var(&o.variables, "variables", "names that the images have in a MATLAB file, the first that is there")
-	wholeVar(f, &o.side, "side", 2, 8, "pixels of a side of bars and stripes")
+	WholeVar(f, &o.side, "side", 2, 8, "pixels of a side of bars and stripes")
 	f.BoolVar(&o.dynamic, "dynamic", false, "draw training pixels by their grey at each update, instead of cutting at a half")
 	f.Var(&o.samplers, "samplers", "samplers of the chains")
-	wholeVar(f, &o.steps, "steps", 1, 1<<20, "sampling steps of each update")
+	WholeVar(f, &o.steps, "steps", 1, 1<<20, "sampling steps of each update")
 	o.training.register(f)
-	wholeVar(f, &o.warmUp, "warm-up", 0, 1<<30, "updates over which the learning rate rises")
+	WholeVar(f, &o.warmUp, "warm-up", 0, 1<<30, "updates over which the learning rate rises")
 	numberVar(f, &o.average, "average", " of 0 or more", "what the averaged weights, which are evaluated, keep at each update; below 1")
-	wholeVar(f, &o.features, "features", 1, 512, "features of the network")
-	wholeVar(f, &o.blocks, "blocks", 0, 64, "residual blocks")
-	wholeVar(f, &o.downsampling, "downsampling", 0, 8, "blocks that halve the sides")
+	WholeVar(f, &o.features, "features", 1, 512, "features of the network")
+	WholeVar(f, &o.blocks, "blocks", 0, 64, "residual blocks")
+	WholeVar(f, &o.downsampling, "downsampling", 0, 8, "blocks that halve the sides")
 	f.Var(&o.ais, "ais-sampler", "sampler of annealed importance sampling, an exact one")
-	wholeVar(f, &o.aisSteps, "ais-steps", 1, 1<<30, "its temperatures")
-	wholeVar(f, &o.aisChains, "ais-chains", 2, maxChains, "its chains")
+	WholeVar(f, &o.aisSteps, "ais-steps", 1, 1<<30, "its temperatures")
+	WholeVar(f, &o.aisChains, "ais-chains", 2, maxChains, "its chains")
 	repeatsVar(f, &o.repeats)
 }
 

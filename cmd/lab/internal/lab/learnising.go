@@ -10,13 +10,12 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
-// learnIsing learns the couplings of an Ising model from its states: figure 5 of
-// the discrete Langevin paper, appendix I.4. The settings of its code are Adam
-// at 0.001, 256 chains, batches of 256 of 2,000 states, ℓ1 of 0.01.
+// learnIsing learns the couplings of an Ising model from its states: figure 5 of the discrete Langevin paper, appendix
+// I.4. The settings of its code are Adam at 0.001, 256 chains, batches of 256 of 2,000 states, ℓ1 of 0.01.
 type learnIsing struct {
 	rows, columns int
 	coupling      float64
@@ -34,9 +33,9 @@ type pcdOptions struct {
 }
 
 func (o *pcdOptions) register(f *flag.FlagSet) {
-	wholeVar(f, &o.updates, "updates", 1, 1<<30, "updates of each training")
-	wholeVar(f, &o.batch, "batch", 1, 1<<20, "examples, and chains, of each update")
-	wholeVar(f, &o.buffer, "buffer", 1, 1<<20, "chains that are kept from update to update")
+	WholeVar(f, &o.updates, "updates", 1, 1<<30, "updates of each training")
+	WholeVar(f, &o.batch, "batch", 1, 1<<20, "examples, and chains, of each update")
+	WholeVar(f, &o.buffer, "buffer", 1, 1<<20, "chains that are kept from update to update")
 	numberVar(f, &o.rate, "learning-rate", " above 0", "of Adam")
 	numberVar(f, &o.shrink, "l1", " of 0 or more", "coefficient of the ℓ1 penalty of the couplings")
 }
@@ -53,7 +52,7 @@ func (o *pcdOptions) check(list specs) error {
 }
 
 func repeatsVar(f *flag.FlagSet, to *int) {
-	wholeVar(f, to, "repeats", 1, 1000, "repetitions with other random numbers, which errors are taken from")
+	WholeVar(f, to, "repeats", 1, 1000, "repetitions with other random numbers, which errors are taken from")
 }
 
 func newLearnIsing() *Study {
@@ -73,8 +72,8 @@ func (o *learnIsing) register(f *flag.FlagSet) {
 	f.Var(&o.samplers, "samplers", "samplers of the chains")
 	f.Var(&o.steps, "steps", "sampling steps of each update")
 	o.training.register(f)
-	wholeVar(f, &o.data, "data", 1, 1<<20, "states that are learnt from")
-	wholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
+	WholeVar(f, &o.data, "data", 1, 1<<20, "states that are learnt from")
+	WholeVar(f, &o.sweeps, "data-sweeps", 1, 1<<20, "sweeps of Gibbs behind each of them")
 	repeatsVar(f, &o.repeats)
 }
 
@@ -115,8 +114,7 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 	return p, nil
 }
 
-// trainings adds a cell for each sampler, number of sampling steps an update, and
-// repetition.
+// trainings adds a cell for each sampler, number of sampling steps an update, and repetition.
 func (p *plan) trainings(list specs, steps []int, repeats int, train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
 	for _, spec := range list {
 		for _, n := range steps {

@@ -7,11 +7,11 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
 	"infill/samplers"
 )
 
-// meanAndError is the mean over chains with its standard error; nil for fewer
-// than two.
+// meanAndError is the mean over chains with its standard error; nil for fewer than two.
 func meanAndError(byChain []float64) (float64, *float64) {
 	m, deviation := stat.MeanStdDev(byChain, nil)
 	if len(byChain) < 2 {
@@ -21,8 +21,7 @@ func meanAndError(byChain []float64) (float64, *float64) {
 	return m, &e
 }
 
-// A logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which
-// has no infinity.
+// A logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which has no infinity.
 type logarithm float64
 
 // MarshalJSON implements json.Marshaler.
@@ -93,8 +92,7 @@ const maxSeries = 64
 
 // sampleSize is the effective sample size of the kept steps of one chain.
 type sampleSize struct {
-	// Kept steps of each chain, and observables it is taken of: all, or 64
-	// spread evenly where there are more.
+	// Kept steps of each chain, and observables it is taken of: all, or 64 spread evenly where there are more.
 	Kept        int `json:"kept_steps"`
 	Observables int `json:"observables"`
 	// Mean over observables and chains; its error is between chains.
@@ -104,23 +102,20 @@ type sampleSize struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
-	// Still counts the pairs of chain and observable that never changed,
-	// which are taken as one draw.
+	// Still counts the pairs of chain and observable that never changed, which are taken as one draw.
 	Still int `json:"still"`
 	// PaperMedian is the median over observables, of the first chain, by the
 	// definition of the discrete Langevin paper's code.
 	PaperMedian float64 `json:"paper_median"`
-	// RHat is the largest split R-hat of these observables: well above 1, the
-	// chains disagree, and an ESS of single chains overstates. Absent where
-	// some chain stands still.
+	// RHat is the largest split R-hat of these observables: well above 1, the chains disagree, and an ESS of single
+	// chains overstates. Absent where some chain stands still.
 	RHat *float64 `json:"r_hat,omitempty"`
 	// PerStep is Mean / Kept; PerEvaluation is ESS per state evaluated.
 	PerStep       float64 `json:"per_step"`
 	PerEvaluation float64 `json:"per_evaluation"`
 }
 
-// effectiveSampleSize takes the ESS of the states of each chain, [chains][steps
-// × slots], from the step first on.
+// effectiveSampleSize takes the ESS of the states of each chain, [chains][steps × slots], from the step first on.
 func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 	slots := len(p.Target.Categories())
 	kept := len(states[0])/slots - first
@@ -154,7 +149,7 @@ func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 		paper[i] = paperSampleSize(draws[0])
 		largest = math.Max(largest, samplers.SplitRHat(draws))
 	}
-	if finite(largest) {
+	if logmath.Finite(largest) {
 		e.RHat = &largest
 	}
 	e.Mean, e.StandardError = meanAndError(byChain)
@@ -171,9 +166,8 @@ func middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative
-// autocorrelation, which is what the code of the GWG and discrete Langevin
-// papers calls; 1 for draws that are all the same.
+// paperSampleSize is N / (1 + 2 Σ_k (1 - k/N) ρ_k) up to the first negative autocorrelation, which is what the code of
+// the GWG and discrete Langevin papers calls; 1 for draws that are all the same.
 func paperSampleSize(draws []float64) float64 {
 	n := len(draws)
 	mean := stat.Mean(draws, nil)

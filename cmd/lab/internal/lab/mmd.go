@@ -28,8 +28,7 @@ func (s *binarySet) add(states []int) {
 
 func (s *binarySet) len() int { return len(s.bits) / s.words }
 
-// kernel is k(x, y) = exp(-Hamming(x, y)/slots), the kernel of the GWG and
-// discrete Langevin papers' code.
+// kernel is k(x, y) = exp(-Hamming(x, y)/slots), the kernel of the GWG and discrete Langevin papers' code.
 func (s *binarySet) kernel(i int, other *binarySet, j int) float64 {
 	d := 0
 	for w := range s.words {
@@ -50,11 +49,10 @@ func (s *binarySet) rowMeans(other *binarySet) []float64 {
 	return rows
 }
 
-// squaredDiscrepancy is the maximum mean discrepancy of two sets, squared, as
-// the V-statistic mean k(x,x') + mean k(y,y') - 2 mean k(x,y), every state with
-// itself included; the papers report its logarithm. It is 0 for equal sets, and
-// above 0 in the mean for two sets of one law. self is mean k(y,y'). The
-// standard error is the jackknife's over the states x, given the set y.
+// squaredDiscrepancy is the maximum mean discrepancy of two sets, squared, as the V-statistic mean k(x,x') + mean
+// k(y,y') - 2 mean k(x,y), every state with itself included; the papers report its logarithm. It is 0 for equal sets,
+// and above 0 in the mean for two sets of one law. self is mean k(y,y'). The standard error is the jackknife's over the
+// states x, given the set y.
 func squaredDiscrepancy(x, y *binarySet, self float64) (value, standardError float64) {
 	n := float64(x.len())
 	within, across := x.rowMeans(x), x.rowMeans(y)

@@ -12,9 +12,8 @@ import (
 	"infill/samplers"
 )
 
-// networks samples the weights of binary Bayesian neural networks: tables 2 and 4
-// of the discrete Langevin paper, section 7.4 and appendix I.5, with the energy of
-// its code. Batches are the samplers' own setting terms.
+// networks samples the weights of binary Bayesian neural networks: tables 2 and 4 of the discrete Langevin paper,
+// section 7.4 and appendix I.5, with the energy of its code. Batches are the samplers' own setting terms.
 type networks struct {
 	data          names
 	samplers      specs
@@ -48,10 +47,10 @@ is to be predicted in the last column. The paper's setting is --chains 50 --step
 func (o *networks) register(f *flag.FlagSet) {
 	f.Var(&o.data, "data", "tables, by name or CSV files, with commas between them")
 	f.Var(&o.samplers, "samplers", "samplers of the weights")
-	wholeVar(f, &o.hidden, "hidden", 1, 1<<14, "hidden units")
+	WholeVar(f, &o.hidden, "hidden", 1, 1<<14, "hidden units")
 	numberVar(f, &o.tau, "tau", " above 0", "U is minus τ times the mean squared error; the paper's code has 100")
-	wholeVar(f, &o.chains, "chains", 1, maxChains, "chains, whose predictions are averaged")
-	wholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each chain")
+	WholeVar(f, &o.chains, "chains", 1, maxChains, "chains, whose predictions are averaged")
+	WholeVar(f, &o.steps, "steps", 1, 1<<30, "steps of each chain")
 	repeatsVar(f, &o.repeats)
 }
 
@@ -123,8 +122,7 @@ func (o *networks) sample(ctx context.Context, b *bench, spec Spec, table *regre
 	return nil
 }
 
-// walk is chains that can be stopped and go on. Its exported fields are what a
-// checkpoint keeps.
+// walk is chains that can be stopped and go on. Its exported fields are what a checkpoint keeps.
 type walk struct {
 	Step      int
 	Positions []int   // [chains × slots]

@@ -13,8 +13,7 @@ type learner interface {
 	samplers.Target
 	// parameters are what the target follows: to write to them changes it.
 	parameters() []float64
-	// addGradient adds scale times the mean over the states of ∂U/∂parameters to
-	// gradient.
+	// addGradient adds scale times the mean over the states of ∂U/∂parameters to gradient.
 	addGradient(ctx context.Context, states []int, scale float64, gradient []float64) error
 }
 
@@ -22,9 +21,8 @@ type learner interface {
 //
 //	∂/∂w E_data[log p_w(x)] = E_data[∂U/∂w] - E_{p_w}[∂U/∂w]
 //
-// where the second mean is taken over chains that go on from update to update, in a
-// buffer of which each update moves a batch (Du and Mordatch 2019). Adam climbs.
-// Its exported fields are what a checkpoint keeps.
+// where the second mean is taken over chains that go on from update to update, in a buffer of which each update moves a
+// batch (Du and Mordatch 2019). Adam climbs. Its exported fields are what a checkpoint keeps.
 type pcd struct {
 	Update     int
 	Parameters []float64
@@ -169,8 +167,7 @@ func (d *batches) at(b *bench, update int) []int {
 	return rows
 }
 
-// reportsOf are the updates after which a training says how far it is: about n of
-// them, and the last.
+// reportsOf are the updates after which a training says how far it is: about n of them, and the last.
 func reportsOf(updates, n int) func(update int) bool {
 	every := max(1, updates/n)
 	return func(update int) bool { return update%every == 0 || update == updates }

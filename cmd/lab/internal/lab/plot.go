@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"infill/internal/chart"
+	"infill/internal/logmath"
 )
 
 // PlotFormats lists the forms of plots; none leaves them out.
@@ -125,8 +126,7 @@ func (r *Report) figures() (list []chart.Figure, failed error) {
 	return list, failed
 }
 
-// axis is what a curve is drawn against or of; NaN where a point has no such
-// number.
+// axis is what a curve is drawn against or of; NaN where a point has no such number.
 type axis struct {
 	label string
 	of    func(point) float64
@@ -160,7 +160,7 @@ func (run *Run) curves(x, y axis) (*plot.Plot, error) {
 	for i, r := range run.Samplers {
 		l := chart.Line{Look: i, Name: r.Sampler}
 		for _, point := range r.Curve {
-			if xy := (plotter.XY{X: x.of(point), Y: y.of(point)}); xy.X > 0 && finite(xy.Y) {
+			if xy := (plotter.XY{X: x.of(point), Y: y.of(point)}); xy.X > 0 && logmath.Finite(xy.Y) {
 				l.At = append(l.At, xy)
 			}
 		}
@@ -189,7 +189,7 @@ func (run *Run) bars(label string, of func(*Result) (value float64, standardErro
 			continue
 		}
 		v, e := of(r)
-		if !finite(v) {
+		if !logmath.Finite(v) {
 			continue
 		}
 		b := chart.Bar{Name: r.Sampler, Value: v, Low: v, High: v}

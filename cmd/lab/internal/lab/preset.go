@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,8 +11,7 @@ import (
 // A Preset repeats the settings of a figure.
 type Preset struct {
 	Name string
-	// Title says what it shows, Setting how, and where that is not as in the
-	// paper.
+	// Title says what it shows, Setting how, and where that is not as in the paper.
 	Title, Setting string
 
 	chains, steps int // its own
@@ -98,19 +98,8 @@ func RunPreset(ctx context.Context, name string, o Options) (*Report, error) {
 	if i < 0 {
 		return nil, refuse("preset", "%q is not one of %s", name, strings.Join(names, ", "))
 	}
-	if o.Chains < 0 {
-		return nil, refuse("chains", "%d is not a whole number of 0 (the preset's own) or more", o.Chains)
-	}
-	if o.Steps < 0 {
-		return nil, refuse("steps", "%d is not a whole number of 0 (the preset's own) or more", o.Steps)
-	}
 	p := Presets()[i]
-	if o.Chains == 0 {
-		o.Chains = p.chains
-	}
-	if o.Steps == 0 {
-		o.Steps = p.steps
-	}
+	o.Chains, o.Steps = cmp.Or(o.Chains, p.chains), cmp.Or(o.Steps, p.steps)
 	o.WarmUp, o.Discard = 0, 0.1
 	report := &Report{Title: p.Title, Preset: p.Name, Definitions: definitions()}
 	if p.bias {

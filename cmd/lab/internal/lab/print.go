@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text is the report for people, in lines of a width, 0 for any. Rows of tables
-// are not broken.
+// Text is the report for people, in lines of a width, 0 for any. Rows of tables are not broken.
 func (r *Report) Text(width int) string {
 	p := printer{width: width}
 	for _, curve := range r.Bias {
@@ -20,9 +19,6 @@ func (r *Report) Text(width int) string {
 	}
 	for _, run := range r.Runs {
 		p.run(run)
-	}
-	if r.Fits != nil {
-		p.fits(r.Fits)
 	}
 	return p.text.String()
 }
@@ -42,6 +38,12 @@ func withError(format string, mean float64, standardError *float64) string {
 		text += " ± " + fmt.Sprintf(format, *standardError)
 	}
 	return text
+}
+
+// MeanAndError writes a mean with its standard error, of one value without.
+func MeanAndError(format string, values []float64) string {
+	mean, e := meanAndError(values)
+	return withError(format, mean, e)
 }
 
 // printer writes for people.
@@ -82,8 +84,7 @@ func (p *printer) rest(format string, args ...any) {
 	p.text.WriteString(p.wrap(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// table aligns the first column to the left and the others, which are numbers, to
-// the right.
+// table aligns the first column to the left and the others, which are numbers, to the right.
 func (p *printer) table(headers []string, rows [][]string) {
 	widths := make([]int, len(headers))
 	all := append([][]string{headers}, rows...)
@@ -267,8 +268,7 @@ func (p *printer) budgets(run *Run, headers []string, number func(*reached) stri
 	p.table(headers, rows)
 }
 
-// CSV is a row for each sampler, for each point of a bias, or for each fit, with
-// their headers.
+// CSV is a row for each sampler, or for each point of a bias, with their headers.
 func (r *Report) CSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -280,9 +280,6 @@ func (r *Report) CSV() ([]byte, error) {
 		return number(*x)
 	}
 	var rows [][]string
-	if r.Fits != nil {
-		rows = r.Fits.rows(optional)
-	}
 	if len(r.Bias) > 0 {
 		rows = append(rows, []string{"title", "variable", "x", "exact", "bound", "bound_spins", "rate", "observed", "noise"})
 	}

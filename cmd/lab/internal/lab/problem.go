@@ -14,12 +14,12 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
-// An OptionError is an option that cannot be taken. Its text begins with the
-// option's name as the command line has it.
+// An OptionError is an option that cannot be taken. Its text begins with the option's name as the command line has it.
 type OptionError struct {
 	Option string
 	Err    error
@@ -56,8 +56,7 @@ type truthRun struct {
 	// StandardError is the root mean square over the observables of the
 	// standard errors between chains: no log RMSE is known below its log.
 	StandardError float64 `json:"standard_error"`
-	// RHat is the split R-hat of the chains' mean observable; absent where it
-	// is not defined.
+	// RHat is the split R-hat of the chains' mean observable; absent where it is not defined.
 	RHat *float64 `json:"r_hat,omitempty"`
 }
 
@@ -78,8 +77,7 @@ type Problem struct {
 	Reference *reference
 	// training tells how an RBM was trained; nil for other targets.
 	Training *training
-	// consistent tells whether the target's conditionals are those of π, so
-	// that Gibbs is exact.
+	// consistent tells whether the target's conditionals are those of π, so that Gibbs is exact.
 	consistent  bool
 	observables []observable
 	// independent is a law of every slot by itself to start chains from,
@@ -87,9 +85,8 @@ type Problem struct {
 	independent [][]float64
 }
 
-// initials lists where chains can start: each slot uniformly, or each slot by
-// the target's own law without interactions (Ising and Potts: the field alone;
-// RBM: the data's means).
+// initials lists where chains can start: each slot uniformly, or each slot by the target's own law without interactions
+// (Ising and Potts: the field alone; RBM: the data's means).
 func initials() []string { return []string{"uniform", "independent"} }
 
 // positions draws the start of each chain, [chains × slots].
@@ -140,15 +137,14 @@ func (o *truthOptions) register(f *flag.FlagSet) {
 		o.method = truths()[0]
 	}
 	choiceVar(f, &o.method, "truth", truths(), "how the exact means are found, exactly or by a long run")
-	wholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
+	WholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
 }
 
 // errTooLarge marks a target too large for exact means.
 var errTooLarge = errors.New("too large for exact means")
 
-// settle finds the truth: exact, when it may be, or a long run of the named
-// sampler. sweep is how many of its steps visit every slot once; pooled says
-// that all slots have the same law.
+// settle finds the truth: exact, when it may be, or a long run of the named sampler. sweep is how many of its steps
+// visit every slot once; pooled says that all slots have the same law.
 func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
 	if o.method != "run" {
 		method, means, err := exact()
@@ -244,7 +240,7 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 			StandardError: math.Sqrt(squares),
 		},
 	}
-	if r := samplers.SplitRHat(paths); finite(r) {
+	if r := samplers.SplitRHat(paths); logmath.Finite(r) {
 		truth.Run.RHat = &r
 	}
 	for i, g := range group {
@@ -253,8 +249,7 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 	return truth, nil
 }
 
-// means turns the probabilities of each category of each slot, [slots × K], into
-// the observables' means.
+// means turns the probabilities of each category of each slot, [slots × K], into the observables' means.
 func (p *Problem) means(m []float64) []float64 {
 	wide := slices.Max(p.Target.Categories())
 	means := make([]float64, len(p.observables))
@@ -266,8 +261,7 @@ func (p *Problem) means(m []float64) []float64 {
 	return means
 }
 
-// numbered makes one observable per slot, with the same number for each
-// category at every slot.
+// numbered makes one observable per slot, with the same number for each category at every slot.
 func numbered(slots int, value ...float64) []observable {
 	list := make([]observable, slots)
 	for j := range list {
@@ -299,8 +293,6 @@ func softmax(logs []float64) []float64 {
 }
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // isingOptions set an Ising model on a torus; by default it is the 5 × 5 model of
 // the discrete Langevin paper, section 7.1.
@@ -374,7 +366,7 @@ func (o *pottsOptions) register(f *flag.FlagSet) {
 	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice")
 	numberVar(f, &o.coupling, "coupling", "", "J; negative is allowed")
 	f.Var(&o.field, "field", "h, a value for each state")
-	wholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
+	WholeVar(f, &o.states, "states", 1, maxCategories, "instead of a field: that many states without one")
 	o.truth.register(f)
 }
 
@@ -430,7 +422,7 @@ func (o *tableOptions) register(f *flag.FlagSet) {
 	numberVar(f, &o.Scale, "scale", " above 0", "standard deviation of the energies, in nats")
 	numberVar(f, &o.GradientError, "gradient-error", " of 0 or more", "standard deviation of the gradient's error")
 	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more", "standard deviation of the conditionals' energies from the others")
-	wholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
+	WholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the energies")
 }
 

@@ -13,8 +13,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 // machine is an RBM's parameters.
@@ -52,9 +53,8 @@ func (m *machine) smaller() (side, error) {
 	return side{turned, m.visible, m.hidden, false}, nil
 }
 
-// each calls visit for every state of the listed side, in Gray code order,
-// with the state, its log weight summed over the others, and the log-odds of
-// the others given it.
+// each calls visit for every state of the listed side, in Gray code order, with the state, its log weight summed over
+// the others, and the log-odds of the others given it.
 func (s *side) each(visit func(state uint32, logWeight float64, logits []float64)) {
 	n := len(s.others)
 	logits := slices.Clone(s.others)
@@ -63,7 +63,7 @@ func (s *side) each(visit func(state uint32, logWeight float64, logits []float64
 	for i := uint64(0); ; {
 		logWeight := own
 		for _, l := range logits {
-			logWeight += softplus(l)
+			logWeight += logmath.Softplus(l)
 		}
 		visit(state, logWeight, logits)
 		if i++; i == 1<<len(s.listed) {
@@ -81,15 +81,6 @@ func (s *side) each(visit func(state uint32, logWeight float64, logits []float64
 		}
 	}
 }
-
-func softplus(x float64) float64 {
-	if x > 0 {
-		return x + math.Log1p(math.Exp(-x))
-	}
-	return math.Log1p(math.Exp(x))
-}
-
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // solved is an RBM summed exactly.
 type solved struct {
@@ -122,7 +113,7 @@ func (m *machine) solve() (*solved, error) {
 		for j := range r.means {
 			switch {
 			case s.listedAreHidden:
-				r.means[j] += p * sigmoid(logits[j])
+				r.means[j] += p * logmath.Sigmoid(logits[j])
 			case state>>j&1 == 1:
 				r.means[j] += p
 			}
@@ -146,7 +137,7 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 						logit += s.weights[i*len(s.others)+j]
 					}
 				}
-				if r.Float64() < sigmoid(logit) {
+				if r.Float64() < logmath.Sigmoid(logit) {
 					v = 1
 				}
 			} else {
@@ -158,18 +149,15 @@ func (s *solved) draw(n int, r *rand.Rand) []int {
 	return states
 }
 
-// rbmData lists the data sets an RBM can be trained on: bars and stripes, or
-// none, which draws random weights instead.
+// rbmData lists the data sets an RBM can be trained on: bars and stripes, or none, which draws random weights instead.
 func rbmData() []string { return []string{"bars-and-stripes", "none"} }
 
-// references lists what the maximum mean discrepancy is measured from: exact
-// draws where there are any and else the states of block Gibbs chains, as in the
-// papers; or one of the two.
+// references lists what the maximum mean discrepancy is measured from: exact draws where there are any and else the
+// states of block Gibbs chains, as in the papers; or one of the two.
 func references() []string { return []string{"auto", "exact", "block-gibbs"} }
 
-// rbmOptions set a restricted Boltzmann machine over binary visible units,
-// U(v) = Σ_i softplus(W v + a)_i + bᵀv; by default one for bars and stripes, the
-// images whose rows, or columns, are each all on or all off, that can be summed
+// rbmOptions set a restricted Boltzmann machine over binary visible units, U(v) = Σ_i softplus(W v + a)_i + bᵀv; by
+// default one for bars and stripes, the images whose rows, or columns, are each all on or all off, that can be summed
 // exactly.
 type rbmOptions struct {
 	data            string
@@ -191,15 +179,15 @@ func defaultRBM() rbmOptions {
 
 func (o *rbmOptions) register(f *flag.FlagSet) {
 	choiceVar(f, &o.data, "data", rbmData(), "what the machine is trained on; none draws random weights")
-	wholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
-	wholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
-	wholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
+	WholeVar(f, &o.side, "side", 2, 16, "the images have this number of pixels squared, the visible units")
+	WholeVar(f, &o.hidden, "hidden", 1, 4096, "hidden units")
+	WholeVar(f, &o.visible, "visible", 1, 4096, "visible units of random weights")
 	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of random weights; biases are N(0, 1)")
 	o.training.register(f)
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the training or of the weights")
 	choiceVar(f, &o.reference, "reference", references(), "what MMD is measured from; auto is exact where possible")
-	wholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
-	wholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
+	WholeVar(f, &o.referenceSamples, "reference-samples", 2, 1<<14, "states of the reference")
+	WholeVar(f, &o.referenceSteps, "reference-steps", 1, 1<<20, "block Gibbs steps behind each state of the reference")
 	o.truth.register(f)
 }
 
@@ -210,7 +198,7 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 	var data [][]int
 	if o.data == "none" {
 		r := samplers.Streams(o.seed, "rbm", 1)[0]
-		m.weights, m.hidden, m.visible = normals(r, o.hidden*o.visible, o.scale), normals(r, o.hidden, 1), normals(r, o.visible, 1)
+		m.weights, m.hidden, m.visible = targets.Normals(r, o.hidden*o.visible, o.scale), targets.Normals(r, o.hidden, 1), targets.Normals(r, o.visible, 1)
 		p.Parameters = parameters(&o, "data", "visible", "hidden", "scale", "target-seed")
 	} else {
 		data = barsAndStripes(o.side)
@@ -241,14 +229,6 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 		return nil, err
 	}
 	return p, p.refer(ctx, o, exact)
-}
-
-func normals(r *rand.Rand, n int, scale float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = scale * r.NormFloat64()
-	}
-	return x
 }
 
 // reference is what the maximum mean discrepancy is measured from.

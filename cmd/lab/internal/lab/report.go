@@ -1,12 +1,11 @@
 package lab
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 
+	"infill/internal/object"
 	"infill/samplers"
 )
 
@@ -16,8 +15,6 @@ type Report struct {
 	Preset string       `json:"preset,omitempty"`
 	Bias   []*biasCurve `json:"bias,omitempty"`
 	Runs   []*Run       `json:"runs,omitempty"`
-	// fits are of independent slots, by [FitARM].
-	Fits *fits `json:"fits,omitempty"`
 	// Definitions say what the numbers are.
 	Definitions map[string]string `json:"definitions"`
 }
@@ -46,16 +43,11 @@ func definitions() map[string]string {
 
 // JSON is the whole report, indented, with a line end.
 func (r *Report) JSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
-	return b.Bytes(), err
+	text, err := object.EncodeIndent(r, "", "  ")
+	return append(text, '\n'), err
 }
 
-// WithoutTimes removes all that depends on the clock, so that two reports of one
-// seed are equal.
+// WithoutTimes removes all that depends on the clock, so that two reports of one seed are equal.
 func (r *Report) WithoutTimes() {
 	for _, run := range r.Runs {
 		run.withoutTimes()

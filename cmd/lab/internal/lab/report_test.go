@@ -177,8 +177,10 @@ func TestPresets(t *testing.T) {
 	if !errors.As(err, &option) || !strings.HasPrefix(err.Error(), `preset: "dlp-figure-9" is not one of dlp-figure-1, `) {
 		t.Error(err)
 	}
-	if _, err := RunPreset(context.Background(), "dlp-toy", Options{Steps: -1}); !errors.As(err, &option) {
-		t.Error(err)
+	for _, name := range []string{"steps", "chains"} {
+		if err := new(Options).PresetFlags().Set(name, "-1"); err == nil {
+			t.Errorf("--%s -1: no error", name)
+		}
 	}
 }
 

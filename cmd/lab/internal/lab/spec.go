@@ -34,8 +34,7 @@ func (v *specs) String() string {
 // A Spec is one sampler of a comparison.
 type Spec struct {
 	samplers.Spec
-	// Label is what the spec was written as; it names the sampler in results
-	// and picks its random streams.
+	// Label is what the spec was written as; it names the sampler in results and picks its random streams.
 	Label string
 	// Steps of each chain; 0 for the comparison's own number.
 	Steps int
@@ -44,9 +43,8 @@ type Spec struct {
 // named is a sampler that chooses everything itself.
 func named(name string) Spec { return Spec{Label: name, Spec: samplers.Spec{Name: name}} }
 
-// ParseSpecs reads samplers as [samplers.ParseList] does, with one more setting,
-// steps: "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" is one
-// spec of that name, which [Compare] unfolds.
+// ParseSpecs reads samplers as [samplers.ParseList] does, with one more setting, steps:
+// "gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500". "all" is one spec of that name, which [Compare] unfolds.
 func ParseSpecs(text string) ([]Spec, error) {
 	list, err := samplers.ParseList(text)
 	if err != nil {

@@ -15,10 +15,9 @@ type Machinery struct {
 	Choices func(ctx context.Context, template string) (samplers.Target, error)
 }
 
-// Studies lists the experiments of many cells, with their default settings, which
-// take minutes.
+// Studies lists the experiments of many cells, with their default settings, which take minutes.
 func Studies(m Machinery) []*Study {
-	return []*Study{
+	list := []*Study{
 		newLearnIsing(),
 		newLearnImages(m.Network),
 		newNetworks(),
@@ -29,4 +28,8 @@ func Studies(m Machinery) []*Study {
 		newARMVAE(),
 		newARMFills(m.Choices),
 	}
+	for _, k := range Kinds() {
+		list = append(list, newARMFit(k))
+	}
+	return list
 }

@@ -23,12 +23,13 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
+	"infill/internal/logmath"
+	"infill/internal/object"
 	"infill/samplers"
 )
 
-// A Study is an experiment of many cells: trainings or measurements, each with
-// labels such as its sampler, and repeated with other random numbers. Its flags are
-// its settings, to be set before [Study.Run].
+// A Study is an experiment of many cells: trainings or measurements, each with labels such as its sampler, and repeated
+// with other random numbers. Its flags are its settings, to be set before [Study.Run].
 type Study struct {
 	Name        string // words of the command, as "learn ising"
 	Short, Help string
@@ -71,8 +72,7 @@ type curve struct {
 	name, x, y string
 }
 
-// cell is one training or measurement. Cells that differ in the label repeat
-// alone are repetitions of each other.
+// cell is one training or measurement. Cells that differ in the label repeat alone are repetitions of each other.
 type cell struct {
 	labels []parameter
 	run    func(context.Context, *bench) error
@@ -138,13 +138,13 @@ func (b *bench) streams(label string, n int) []*rand.Rand {
 }
 
 func (b *bench) number(name string, value float64) {
-	if finite(value) {
+	if logmath.Finite(value) {
 		b.result.Numbers[name] = value
 	}
 }
 
 func (b *bench) point(curve string, x, y float64) {
-	if finite(y) {
+	if logmath.Finite(y) {
 		b.result.Curves[curve] = append(b.result.Curves[curve], sample{x, b.seconds(), y})
 	}
 }
@@ -182,8 +182,7 @@ type kept struct {
 	State     []byte
 }
 
-// resume reads the state of a training that was stopped, and tells whether there
-// was one.
+// resume reads the state of a training that was stopped, and tells whether there was one.
 func (b *bench) resume(state any) (bool, error) {
 	if b.folder == "" {
 		return false, nil
@@ -322,7 +321,7 @@ func keptOr[T any](folder, signature, name string, find func() (*T, error)) (*T,
 	if err != nil {
 		return nil, err
 	}
-	if text, err = json.MarshalIndent(cellFile[T]{signature, found}, "", "  "); err != nil {
+	if text, err = object.EncodeIndent(cellFile[T]{signature, found}, "", "  "); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -393,16 +392,6 @@ func slug(labels []parameter) string {
 	}
 	hash := sha256.Sum256([]byte(text))
 	return fmt.Sprintf("%.60s-%x", plain, hash[:3])
-}
-
-// label is the value of a cell's label.
-func (c *cellResult) label(name string) string {
-	for _, l := range c.Labels {
-		if l.Name == name {
-			return l.Value
-		}
-	}
-	return ""
 }
 
 // group is the repetitions of a cell.
@@ -496,6 +485,6 @@ func (r *StudyReport) JSON() ([]byte, error) {
 		r.Definitions[c.name] = c.definition
 	}
 	maps.DeleteFunc(r.Definitions, func(_, text string) bool { return text == "" })
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := object.EncodeIndent(r, "", "  ")
 	return append(text, '\n'), err
 }

@@ -11,8 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 func study(t *testing.T, name string, settings ...string) *Study {
@@ -184,4 +184,14 @@ func TestBadStudies(t *testing.T) {
 			t.Errorf("%s: %v", s.signature(StudyOptions{}), err)
 		}
 	}
+}
+
+// label is the value of a cell's label.
+func (c *cellResult) label(name string) string {
+	for _, l := range c.Labels {
+		if l.Name == name {
+			return l.Value
+		}
+	}
+	return ""
 }

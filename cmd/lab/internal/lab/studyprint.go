@@ -42,8 +42,7 @@ func (r *StudyReport) Text(width int) string {
 		for _, c := range columns {
 			text := ""
 			if numbers := g.numbers(c.name); len(numbers) > 0 {
-				mean, e := meanAndError(numbers)
-				text = withError(c.format, mean, e)
+				text = MeanAndError(c.format, numbers)
 			}
 			row = append(row, text)
 		}
@@ -196,8 +195,7 @@ func drawCurves(groups []*group, c curve, title, x string, at func(sample) float
 	return chart.Lines(title, x, c.y, list, false)
 }
 
-// drawColumn draws a column against a label of numbers, a line for each value of
-// the first label.
+// drawColumn draws a column against a label of numbers, a line for each value of the first label.
 func (r *StudyReport) drawColumn(c column) (*plot.Plot, error) {
 	var list []chart.Line
 	for _, g := range r.groups() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
 )
 
 // coupled is a Potts model with a coupling of its own for every two categories of
@@ -90,7 +92,7 @@ func (t *coupled) LogConditionals(_ context.Context, states []int, slots []int, 
 			a := (j*t.states + w) * n
 			floats.Add(row, t.couplings[a+first:a+first+t.states])
 		}
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }

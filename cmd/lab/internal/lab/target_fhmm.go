@@ -7,11 +7,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
-// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary
-// states and a number observed at each time, as in the code of Gibbs with
-// Gradients:
+// fhmm is a factorial hidden Markov model (Ghahramani and Jordan 1997) with binary states and a number observed at each
+// time, as in the code of Gibbs with Gradients:
 //
 //	x_1k ~ Bernoulli(first),  x_tk = x_(t-1)k with probability keep
 //	y_t ~ N(b + Σ_k w_k x_tk, σ²)
@@ -40,7 +42,7 @@ func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*
 // newRandomFHMM draws weights and the offset from N(0, 1), states from the model,
 // and observes them; it returns the states too.
 func newRandomFHMM(times, factors int, noise, first, keep float64, r *rand.Rand) (*fhmm, []int, error) {
-	weights := normals(r, factors, 1)
+	weights := targets.Normals(r, factors, 1)
 	offset := r.NormFloat64()
 	states, observed := make([]int, 0, times*factors), make([]float64, times)
 	for i := range observed {
@@ -117,8 +119,7 @@ func (t *fhmm) pull(state []int, j int) float64 {
 	return d
 }
 
-// EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0
-// and ∂U/∂x_j for category 1.
+// EnergyGradient writes U and its gradient over one-hot slots: 0 for category 0 and ∂U/∂x_j for category 1.
 func (t *fhmm) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	n, factors := len(t.categories), len(t.weights)
 	for c := range energy {
@@ -142,7 +143,7 @@ func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, log
 		time, w := j/len(t.weights), t.weights[j%len(t.weights)]
 		without := t.residual(state, time) + w*float64(state[j])
 		d := t.pull(state, j) + t.logNormal(without-w) - t.logNormal(without)
-		logp[2*c], logp[2*c+1] = -softplus(d), -softplus(-d)
+		logp[2*c], logp[2*c+1] = -logmath.Softplus(d), -logmath.Softplus(-d)
 	}
 	return nil
 }
@@ -150,9 +151,8 @@ func (t *fhmm) LogConditionals(_ context.Context, states []int, slots []int, log
 // maxFactors bounds the 2^factors states that the exact means list.
 const maxFactors = 16
 
-// Means are the exact probabilities of 1, [slots], by the forward and backward
-// recursions over the 2^factors joint states of a time, and log p(y). More than
-// 16 factors are an error.
+// Means are the exact probabilities of 1, [slots], by the forward and backward recursions over the 2^factors joint
+// states of a time, and log p(y). More than 16 factors are an error.
 func (t *fhmm) Means() (means []float64, logEvidence float64, err error) {
 	factors, times := len(t.weights), len(t.observed)
 	if factors > maxFactors {

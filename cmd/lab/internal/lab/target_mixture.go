@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
 )
 
 // mixture is a mixture of independent binary slots:
@@ -108,7 +110,7 @@ func (t *mixture) LogConditionals(_ context.Context, states []int, slots []int, 
 			on[k], off[k] = rest+t.on[k*n+j], rest+t.off[k*n+j]
 		}
 		logp[2*c], logp[2*c+1] = floats.LogSumExp(off), floats.LogSumExp(on)
-		normalise(logp[2*c : 2*c+2])
+		logmath.Normalise(logp[2*c : 2*c+2])
 	}
 	return nil
 }

@@ -9,18 +9,19 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
-// binaryNetwork is the posterior of a binary Bayesian neural network for
-// regression, as in the code of the discrete Langevin paper (section 7.4): two
-// layers whose weights and biases are -1 or +1,
+// binaryNetwork is the posterior of a binary Bayesian neural network for regression, as in the code of the discrete
+// Langevin paper (section 7.4): two layers whose weights and biases are -1 or +1,
 //
 //	f(x) = sigmoid(w₂ᵀ tanh(W₁ᵀx + b₁) + b₂)
 //	U(θ) = -(τ/N) Σ_i (f(x_i) - y_i)²
 //
-// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁
-// [inputs × hidden], b₁, w₂ and b₂; category 0 is -1. Each example is a term of the
-// energy.
+// with the code's τ = 100. The paper writes U as the sum, τ = N. Slots are W₁ [inputs × hidden], b₁, w₂ and b₂;
+// category 0 is -1. Each example is a term of the energy.
 type binaryNetwork struct {
 	inputs     blas64.General // x, [examples × inputs]
 	outputs    []float64      // y
@@ -30,8 +31,7 @@ type binaryNetwork struct {
 	weights    []float64
 }
 
-// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y
-// [examples].
+// newBinaryNetwork makes the posterior given examples x [examples × inputs] and y [examples].
 func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*binaryNetwork, error) {
 	n := len(outputs)
 	if n == 0 || len(inputs) == 0 || len(inputs)%n != 0 || hidden < 1 || !(tau > 0) {
@@ -57,7 +57,7 @@ type layers struct {
 
 func (t *binaryNetwork) layers(state []int) layers {
 	for j, v := range state {
-		t.weights[j] = spin(v)
+		t.weights[j] = targets.Spin(v)
 	}
 	return layersOf(t.weights, t.inputs.Cols, t.hidden)
 }
@@ -78,7 +78,7 @@ func (l layers) forward(inputs blas64.General) (f []float64, units blas64.Genera
 		for k, x := range row {
 			row[k] = 1 - 2/(math.Exp(2*x)+1)
 		}
-		f[i] = math.Exp(-softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
+		f[i] = math.Exp(-logmath.Softplus(-floats.Dot(row, l.out) - l.last)) // sigmoid
 	}
 	return f, units
 }

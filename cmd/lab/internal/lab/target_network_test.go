@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
+
+	"infill/internal/targets"
 )
 
 // TestBinaryNetworkGradient: the gradient of all weights against finite
@@ -13,8 +15,8 @@ import (
 func TestBinaryNetworkGradient(t *testing.T) {
 	const p, h, examples = 3, 4, 5
 	r := rand.New(rand.NewPCG(3, 3))
-	inputs, y := matrix(examples, p, normals(r, examples*p, 1)), normals(r, examples, 1)
-	weights := normals(r, (p+2)*h+1, 1)
+	inputs, y := matrix(examples, p, targets.Normals(r, examples*p, 1)), targets.Normals(r, examples, 1)
+	weights := targets.Normals(r, (p+2)*h+1, 1)
 	energy := func(w []float64) float64 {
 		f, _ := layersOf(w, p, h).forward(inputs)
 		return -100 * meanSquare(f, y)
@@ -41,7 +43,7 @@ func TestBinaryNetworkGradient(t *testing.T) {
 	state := make([]int, len(weights))
 	for j := range state {
 		state[j] = r.IntN(2)
-		weights[j] = spin(state[j])
+		weights[j] = targets.Spin(state[j])
 	}
 	want = fd.Gradient(want, energy, weights, &fd.Settings{Formula: fd.Central})
 	gradient, u := make([]float64, 2*len(state)), make([]float64, 1)

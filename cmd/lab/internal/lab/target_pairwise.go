@@ -8,6 +8,9 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"infill/internal/logmath"
+	"infill/internal/targets"
 )
 
 // pairwise is an Ising model with a coupling of its own for every two sites:
@@ -48,7 +51,7 @@ func (t *pairwise) evaluate(states []int) (chains int) {
 	n := len(t.field)
 	t.spins, t.pulls = t.spins[:0], t.pulls[:0]
 	for _, v := range states {
-		t.spins, t.pulls = append(t.spins, spin(v)), append(t.pulls, 0)
+		t.spins, t.pulls = append(t.spins, targets.Spin(v)), append(t.pulls, 0)
 	}
 	chains = len(states) / n
 	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(chains, n, t.spins), t.weights, 0, matrix(chains, n, t.pulls))
@@ -91,10 +94,10 @@ func (t *pairwise) LogConditionals(_ context.Context, states []int, slots []int,
 	for c, i := range slots {
 		d := t.field[i]
 		for j, w := range t.weights.Data[i*n : (i+1)*n] {
-			d += 2 * w * spin(states[c*n+j])
+			d += 2 * w * targets.Spin(states[c*n+j])
 		}
 		logp[2*c], logp[2*c+1] = -d, d
-		normalise(logp[2*c : 2*c+2])
+		logmath.Normalise(logp[2*c : 2*c+2])
 	}
 	return nil
 }
@@ -110,9 +113,3 @@ func (t *pairwise) AddMoments(states []int, scale float64, moments []float64) {
 		moments[i*n+i] = 0
 	}
 }
-
-// spin is that of a category, -1 or 1.
-func spin(category int) float64 { return float64(2*category - 1) }
-
-// normalise turns energies into log-probabilities.
-func normalise(row []float64) { floats.AddConst(-floats.LogSumExp(row), row) }

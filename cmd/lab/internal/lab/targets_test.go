@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
 var (
@@ -49,11 +49,11 @@ func learnt(t *testing.T) map[string]struct {
 } {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
-	pairwise, err := newPairwise(symmetric(r, 6, 1), normals(r, 6, 1))
+	pairwise, err := newPairwise(symmetric(r, 6, 1), targets.Normals(r, 6, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	coupled, err := newCoupled(4, 3, normals(r, 12, 1), symmetric(r, 12, 3))
+	coupled, err := newCoupled(4, 3, targets.Normals(r, 12, 1), symmetric(r, 12, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestMoments(t *testing.T) {
 			both(w, 5, a, b, -h)
 		}
 	}
-	field, j := normals(r, 6, 1), symmetric(r, 6, 2)
+	field, j := targets.Normals(r, 6, 1), symmetric(r, 6, 2)
 	coupled, err := newCoupled(3, 2, field, j)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestMoments(t *testing.T) {
 func TestBinaryNetworkTerms(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(9, 9))
-	network, err := newBinaryNetwork(normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
+	network, err := newBinaryNetwork(targets.Normals(r, 12, 1), []float64{0.1, 0.9, 0.4, 0.6}, 3, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestBinaryNetworkTerms(t *testing.T) {
 			t.Fatalf("gradient %d: mean %v, whole %v", i, mean[i], gradient[i])
 		}
 	}
-	f := network.Predict(states[:n], normals(r, 6, 1))
+	f := network.Predict(states[:n], targets.Normals(r, 6, 1))
 	if len(f) != 2 || !(f[0] > 0 && f[0] < 1) {
 		t.Errorf("predictions %v", f)
 	}

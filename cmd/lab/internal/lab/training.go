@@ -9,17 +9,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
-	"infill/samplers/targets"
 )
 
-// trainingOptions set contrastive divergence: Hinton, Training Products of
-// Experts by Minimizing Contrastive Divergence (2002), with Adam (Kingma and
-// Ba, 2015, with their β₁ = 0.9, β₂ = 0.999) as the papers use it.
+// trainingOptions set contrastive divergence: Hinton, Training Products of Experts by Minimizing Contrastive Divergence
+// (2002), with Adam (Kingma and Ba, 2015, with their β₁ = 0.9, β₂ = 0.999) as the papers use it.
 //
-// By default it takes a second on bars and stripes: divergence steps and batch are
-// those of the papers' RBM, the learning rate is twenty times theirs, for fewer
-// updates.
+// By default it takes a second on bars and stripes: divergence steps and batch are those of the papers' RBM, the
+// learning rate is twenty times theirs, for fewer updates.
 type trainingOptions struct {
 	divergenceSteps, updates, batch int
 	learningRate                    float64
@@ -30,18 +29,16 @@ func defaultTraining() trainingOptions {
 }
 
 func (o *trainingOptions) register(f *flag.FlagSet) {
-	wholeVar(f, &o.divergenceSteps, "divergence-steps", 1, 1<<20, "block Gibbs steps of contrastive divergence")
-	wholeVar(f, &o.updates, "updates", 1, 1<<20, "updates of the training")
-	wholeVar(f, &o.batch, "batch", 1, 1<<20, "images of each update")
+	WholeVar(f, &o.divergenceSteps, "divergence-steps", 1, 1<<20, "block Gibbs steps of contrastive divergence")
+	WholeVar(f, &o.updates, "updates", 1, 1<<20, "updates of the training")
+	WholeVar(f, &o.batch, "batch", 1, 1<<20, "images of each update")
 	numberVar(f, &o.learningRate, "learning-rate", " above 0", "of Adam")
 }
 
-// training tells how well a machine learnt its data, where it can be summed
-// exactly.
+// training tells how well a machine learnt its data, where it can be summed exactly.
 type training struct {
 	Patterns int `json:"patterns"` // of the data, each as probable as the others
-	// LogLikelihood is the mean over the patterns of log p, in nats; the best
-	// any law reaches is -ln(patterns).
+	// LogLikelihood is the mean over the patterns of log p, in nats; the best any law reaches is -ln(patterns).
 	LogLikelihood *float64 `json:"log_likelihood,omitempty"`
 	// Mass is the probability of all patterns together.
 	Mass *float64 `json:"mass,omitempty"`
@@ -101,7 +98,7 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 // v hᵀ over the data less its mean after k steps of block Gibbs from them.
 func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOptions, seed uint64) (*machine, *training, error) {
 	r := samplers.Streams(seed, "training", 1)[0]
-	m := &machine{normals(r, hidden*visible, 0.01), make([]float64, hidden), make([]float64, visible)}
+	m := &machine{targets.Normals(r, hidden*visible, 0.01), make([]float64, hidden), make([]float64, visible)}
 	// The visible biases start at the data's own log-odds (Hinton, A Practical
 	// Guide to Training Restricted Boltzmann Machines, 2010, section 8).
 	for j, law := range pixelMeans(data, visible) {
@@ -118,7 +115,7 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 	activate := func() { // writes p(h_i = 1 | v)
 		target.LatentLogits(v, h)
 		for i, l := range h {
-			h[i] = sigmoid(l)
+			h[i] = logmath.Sigmoid(l)
 		}
 	}
 	var order []int
@@ -144,7 +141,7 @@ func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOpt
 				target.SlotLogits(on, logits)
 				for j, l := range logits {
 					v[j] = 0
-					if r.Float64() < sigmoid(l) {
+					if r.Float64() < logmath.Sigmoid(l) {
 						v[j] = 1
 					}
 				}

@@ -12,6 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"infill/internal/logmath"
+	"infill/internal/targets"
 	"infill/samplers"
 )
 
@@ -41,11 +43,11 @@ func (o *armVAE) register(f *flag.FlagSet) {
 	f.StringVar(&o.data, "data", o.data, "images: "+strings.Join(imageSets(), ", ")+", or a `FILE`, IDX or MATLAB")
 	f.Var(&o.variables, "variables", "names that the images have in a MATLAB file, the first that is there")
 	f.Var(&o.estimators, "estimators", "of "+strings.Join(estimators(), ", "))
-	wholeVar(f, &o.codes, "codes", 1, 4096, "bits of a code")
-	wholeVar(f, &o.updates, "updates", 1, 1<<30, "updates of each training")
-	wholeVar(f, &o.batch, "batch", 1, 1<<20, "images of each update")
+	WholeVar(f, &o.codes, "codes", 1, 4096, "bits of a code")
+	WholeVar(f, &o.updates, "updates", 1, 1<<30, "updates of each training")
+	WholeVar(f, &o.batch, "batch", 1, 1<<20, "images of each update")
 	numberVar(f, &o.rate, "learning-rate", " above 0", "of Adam")
-	wholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations for each image and update, a multiple of 6")
+	WholeVar(f, &o.draws, "evaluations", 6, 1<<20, "evaluations for each image and update, a multiple of 6")
 	repeatsVar(f, &o.repeats)
 }
 
@@ -96,7 +98,7 @@ var _ samplers.RelaxedTarget = (*autoencoder)(nil)
 
 func newAutoencoder(pixels, codes int, laws [][]float64, r *rand.Rand) *autoencoder {
 	m := &autoencoder{pixels: pixels, codes: codes, scratch: make([]float64, pixels)}
-	m.weights = normals(r, 2*pixels*codes+pixels+2*codes, 0.05)
+	m.weights = targets.Normals(r, 2*pixels*codes+pixels+2*codes, 0.05)
 	p := m.parts(m.weights)
 	for i, law := range laws {
 		p.d[i] = logOdds(law[1])
@@ -123,15 +125,14 @@ func (m *autoencoder) Energy(ctx context.Context, states []int, energy []float64
 	return m.RelaxedEnergyGradient(ctx, x, energy, nil)
 }
 
-// RelaxedEnergyGradient takes codes between 0 and 1; without a gradient it works out
-// none.
+// RelaxedEnergyGradient takes codes between 0 and 1; without a gradient it works out none.
 func (m *autoencoder) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	p := m.parts(m.weights)
 	for s := range energy {
 		code := x[s*m.codes : (s+1)*m.codes]
 		u := m.reconstruct(p, code)
 		for l, b := range code {
-			u += b*p.a[l] - softplus(p.a[l])
+			u += b*p.a[l] - logmath.Softplus(p.a[l])
 		}
 		energy[s] = u
 		if gradient == nil {
@@ -150,8 +151,8 @@ func (m *autoencoder) RelaxedEnergyGradient(_ context.Context, x []float64, ener
 func (m *autoencoder) reconstruct(p parts, code []float64) (u float64) {
 	for i, v := range m.image {
 		logit := p.d[i] + floats.Dot(p.v[i*m.codes:(i+1)*m.codes], code)
-		u += float64(v)*logit - softplus(logit)
-		m.scratch[i] = float64(v) - sigmoid(logit)
+		u += float64(v)*logit - logmath.Softplus(logit)
+		m.scratch[i] = float64(v) - logmath.Sigmoid(logit)
 	}
 	return u
 }
@@ -172,7 +173,7 @@ func (m *autoencoder) encode(logits []float64) {
 // entropy of independent bits, nats.
 func entropy(logits []float64) (h float64) {
 	for _, phi := range logits {
-		h += phi*sigmoid(-phi) + softplus(-phi)
+		h += phi*logmath.Sigmoid(-phi) + logmath.Softplus(-phi)
 	}
 	return h
 }
@@ -186,7 +187,7 @@ func (m *autoencoder) addDecoder(code []float64, scale float64, gradient []float
 		floats.AddScaled(g.v[i*m.codes:(i+1)*m.codes], scale*e, code)
 	}
 	for l, b := range code {
-		g.a[l] += scale * (b - sigmoid(p.a[l]))
+		g.a[l] += scale * (b - logmath.Sigmoid(p.a[l]))
 	}
 }
 
@@ -244,8 +245,8 @@ func (o *armVAE) train(ctx context.Context, b *bench, kind string, data *picture
 				return err
 			}
 			for l, phi := range logits {
-				ofLogits[l] -= phi * sigmoid(phi) * sigmoid(-phi) // of the entropy, exact
-				code[l] = float64(bit(r.Float64() < sigmoid(phi)))
+				ofLogits[l] -= phi * logmath.Sigmoid(phi) * logmath.Sigmoid(-phi) // of the entropy, exact
+				code[l] = float64(bit(r.Float64() < logmath.Sigmoid(phi)))
 			}
 			bound += (u + entropy(logits)) / float64(o.batch)
 			m.addEncoder(ofLogits, 1/float64(o.batch), gradient)
@@ -291,9 +292,9 @@ func (m *autoencoder) judge(ctx context.Context, images [][]int, draws int, r *r
 		logq := make([]float64, draws)
 		for s := range draws {
 			for l, phi := range logits {
-				v := bit(r.Float64() < sigmoid(phi))
+				v := bit(r.Float64() < logmath.Sigmoid(phi))
 				states[s*m.codes+l] = v
-				logq[s] -= softplus(phi - 2*phi*float64(v))
+				logq[s] -= logmath.Softplus(phi - 2*phi*float64(v))
 			}
 		}
 		if err := m.Energy(ctx, states, u); err != nil {

@@ -19,8 +19,7 @@ import (
 // MaskID is [MASK] in every bundle made here.
 const MaskID = 4
 
-// Shape is what a bundle's config.json says; zero values get the smallest
-// sensible size.
+// Shape is what a bundle's config.json says; zero values get the smallest sensible size.
 type Shape struct {
 	Vocabulary, Hidden, Layers, Intermediate int
 	Activation                               string  // "gelu" when empty

@@ -9,9 +9,8 @@ import (
 	"infill/lm/internal/onnx/reference"
 )
 
-// Difference is the largest |x − reference|/(1 + |reference|), in double
-// precision, over all log-probabilities of both graphs and over every row's
-// gradient at every other slot, as products with every token's embedding.
+// Difference is the largest |x − reference|/(1 + |reference|), in double precision, over all log-probabilities of both
+// graphs and over every row's gradient at every other slot, as products with every token's embedding.
 func (r *Reference) Difference(t testing.TB) float64 {
 	t.Helper()
 	forward, err := graphs.Conditionals(r.Bundle.Name, bert.Model{Bundle: r.Bundle})

@@ -9,9 +9,8 @@ import (
 	"infill/models"
 )
 
-// Reference is a bundle of ../testdata with what the family's reference
-// implementation computes from it in double precision; how, generate_reference.py
-// there says.
+// Reference is a bundle of ../testdata with what the family's reference implementation computes from it in double
+// precision; how, generate_reference.py there says.
 type Reference struct {
 	Name   string // of the folder
 	Bundle *models.Bundle

@@ -208,8 +208,7 @@ func split(n *onnx.Node, in []Array) ([]Array, error) {
 	return out, nil
 }
 
-// bound is a start or an end clamped to n elements; negative ones count from
-// the end.
+// bound is a start or an end clamped to n elements; negative ones count from the end.
 func bound(at, n int) int {
 	if at < 0 {
 		at += n

@@ -1,6 +1,5 @@
-// Package reference evaluates ONNX graphs in double precision, one element at
-// a time. It is the oracle for differentiation rules and for what onnxruntime
-// computes; it is written to be checked by eye, and is slow.
+// Package reference evaluates ONNX graphs in double precision, one element at a time. It is the oracle for
+// differentiation rules and for what onnxruntime computes; it is written to be checked by eye, and is slow.
 package reference
 
 import (
@@ -11,8 +10,7 @@ import (
 	"infill/lm/internal/onnx"
 )
 
-// Array is a tensor in double precision, row-major. Integers are held as
-// whole numbers.
+// Array is a tensor in double precision, row-major. Integers are held as whole numbers.
 type Array struct {
 	Shape []int
 	Data  []float64
@@ -37,9 +35,8 @@ func size(shape []int) int {
 	return n
 }
 
-// Evaluate computes the graph's outputs, in order. Inputs are named; external
-// reads an external initializer and may be nil when there is none. The error
-// names an operator that is not known here.
+// Evaluate computes the graph's outputs, in order. Inputs are named; external reads an external initializer and may be
+// nil when there is none. The error names an operator that is not known here.
 func Evaluate(g *onnx.Graph, inputs map[string]Array, external func(onnx.Initializer) (Array, error)) ([]Array, error) {
 	values := map[*onnx.Value]Array{}
 	for _, v := range g.Inputs {
@@ -228,8 +225,7 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 	return applyImported(n, in)
 }
 
-// index is the position of an element of a broadcast array, given its
-// coordinates in the larger shape.
+// index is the position of an element of a broadcast array, given its coordinates in the larger shape.
 func (a Array) index(coordinates []int) int {
 	k := 0
 	for i, s := range a.Shape {
@@ -375,8 +371,7 @@ func gather(x, indices Array, axis int) Array {
 	return out
 }
 
-// elements visits, for every element at position `at` of indices, the
-// position in x that it names along axis.
+// elements visits, for every element at position `at` of indices, the position in x that it names along axis.
 func elements(x, indices Array, axis int, visit func(position, at int)) {
 	each(indices.Shape, func(k int, c []int) {
 		to := slices.Clone(c)

@@ -196,7 +196,7 @@ func (h *head) Write(b []byte) (int, error) {
 
 // shorten cuts a message that a client made for a wide screen.
 func shorten(s string, limit int) string {
-	s = strings.ToValidUTF8(oneLine(s), "?")
+	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
 	if runes := []rune(s); len(runes) > limit {
 		return string(runes[:limit]) + "..."
 	}

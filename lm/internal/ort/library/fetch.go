@@ -2,7 +2,6 @@ package library
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"infill/internal/object"
 )
 
 // Fetch brings the pinned release into the cache, unless another process has just done so, and returns it.
@@ -53,7 +54,7 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			return Library{}, fmt.Errorf("fetching onnxruntime stopped: %w", ctx.Err())
 		}
 		if err != nil {
-			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, oneLine(err.Error())))
+			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, strings.Join(strings.Fields(err.Error()), " ")))
 			continue
 		}
 		seen := o.examine(cached, false)
@@ -124,7 +125,7 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 		return err
 	}
 	m := manifest{Version: pin.release(), Platform: o.platform(), Source: pin.source, Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
-	data, err := json.MarshalIndent(m, "", "  ")
+	data, err := object.EncodeIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -158,16 +159,5 @@ func writeSynced(path string, data []byte) error {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
-
-// oneLine joins the lines of a message.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(s), " ")
+	return errors.Join(err, file.Sync(), file.Close())
 }

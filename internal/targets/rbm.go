@@ -3,8 +3,9 @@ package targets
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
+
+	"infill/internal/logmath"
 )
 
 // RBM is a restricted Boltzmann machine over its visible units, the hidden
@@ -22,8 +23,7 @@ type RBM struct {
 	values     [][]float64
 }
 
-// NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b
-// [visible].
+// NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b [visible].
 func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 	if len(hidden) == 0 || len(visible) == 0 || len(weights) != len(hidden)*len(visible) {
 		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, both at least 1", len(weights), len(hidden), len(visible))
@@ -41,7 +41,7 @@ func NewRandomRBM(visible, hidden int, scale float64, r *rand.Rand) (*RBM, error
 	if visible < 1 || hidden < 1 {
 		return nil, fmt.Errorf("an RBM with %d visible and %d hidden units: both must be at least 1", visible, hidden)
 	}
-	return NewRBM(normals(r, hidden*visible, scale), normals(r, hidden, 1), normals(r, visible, 1))
+	return NewRBM(Normals(r, hidden*visible, scale), Normals(r, hidden, 1), Normals(r, visible, 1))
 }
 
 // Categories returns 2 for every visible unit.
@@ -56,7 +56,7 @@ func (t *RBM) Energy(_ context.Context, states []int, energy []float64) error {
 	for c := range energy {
 		state, u := states[c*d:(c+1)*d], 0.0
 		for i := range t.hidden {
-			u += softplus(t.input(i, state))
+			u += logmath.Softplus(t.input(i, state))
 		}
 		for j, v := range state {
 			u += t.visible[j] * float64(v)
@@ -85,7 +85,7 @@ func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, deriva
 		state, out := states[c*d:(c+1)*d], derivative[c*d:(c+1)*d]
 		copy(out, t.visible)
 		for i := range t.hidden {
-			s := sigmoid(t.input(i, state))
+			s := logmath.Sigmoid(t.input(i, state))
 			for j, w := range t.weights[i*d : (i+1)*d] {
 				out[j] += s * w
 			}
@@ -94,8 +94,7 @@ func (t *RBM) EnergyDerivative(ctx context.Context, states []int, energy, deriva
 	return t.Energy(ctx, states, energy)
 }
 
-// EnergyGradient writes U and its gradient over one-hot units: 0 for category
-// 0 and ∂U/∂v_j for category 1.
+// EnergyGradient writes U and its gradient over one-hot units: 0 for category 0 and ∂U/∂v_j for category 1.
 func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
 	d := len(t.visible)
 	for c := range energy {
@@ -104,7 +103,7 @@ func (t *RBM) EnergyGradient(ctx context.Context, states []int, energy, gradient
 			out[2*j], out[2*j+1] = 0, b
 		}
 		for i := range t.hidden {
-			s := sigmoid(t.input(i, state))
+			s := logmath.Sigmoid(t.input(i, state))
 			for j, w := range t.weights[i*d : (i+1)*d] {
 				out[2*j+1] += s * w
 			}
@@ -122,9 +121,9 @@ func (t *RBM) LogConditionals(_ context.Context, states []int, slots []int, logp
 		for i := range t.hidden {
 			w := t.weights[i*d+j]
 			off := t.input(i, state) - w*float64(state[j])
-			difference += softplus(off+w) - softplus(off)
+			difference += logmath.Softplus(off+w) - logmath.Softplus(off)
 		}
-		logp[2*c], logp[2*c+1] = -softplus(difference), -softplus(-difference)
+		logp[2*c], logp[2*c+1] = -logmath.Softplus(difference), -logmath.Softplus(-difference)
 	}
 	return nil
 }
@@ -145,8 +144,8 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 			for j, v := range point {
 				sum += row[j] * v
 			}
-			u += softplus(sum)
-			s := sigmoid(sum)
+			u += logmath.Softplus(sum)
+			s := logmath.Sigmoid(sum)
 			for j, w := range row {
 				out[j] += s * w
 			}
@@ -159,8 +158,7 @@ func (t *RBM) RelaxedEnergyGradient(_ context.Context, x []float64, energy, grad
 // Latents is the number of hidden units.
 func (t *RBM) Latents() int { return len(t.hidden) }
 
-// LatentLogits writes the log-odds of each hidden unit given the visible ones,
-// [chains × hidden].
+// LatentLogits writes the log-odds of each hidden unit given the visible ones, [chains × hidden].
 func (t *RBM) LatentLogits(states []int, logits []float64) {
 	d, h := len(t.visible), len(t.hidden)
 	for k := range logits {
@@ -168,8 +166,7 @@ func (t *RBM) LatentLogits(states []int, logits []float64) {
 	}
 }
 
-// SlotLogits writes the log-odds of each visible unit given the hidden ones,
-// [chains × visible].
+// SlotLogits writes the log-odds of each visible unit given the hidden ones, [chains × visible].
 func (t *RBM) SlotLogits(latents []bool, logits []float64) {
 	d, h := len(t.visible), len(t.hidden)
 	for c := range len(latents) / h {
@@ -185,12 +182,3 @@ func (t *RBM) SlotLogits(latents []bool, logits []float64) {
 		}
 	}
 }
-
-func softplus(x float64) float64 {
-	if x > 0 {
-		return x + math.Log1p(math.Exp(-x))
-	}
-	return math.Log1p(math.Exp(x))
-}
-
-func sigmoid(x float64) float64 { return math.Exp(-softplus(-x)) }

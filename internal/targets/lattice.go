@@ -3,6 +3,8 @@ package targets
 import (
 	"context"
 	"fmt"
+
+	"infill/internal/logmath"
 )
 
 // Neighbours lists the neighbours of each site of a torus, each once: on a
@@ -30,10 +32,9 @@ func Neighbours(rows, columns int) ([][]int, error) {
 	return lists, nil
 }
 
-// Ising is the Ising model on a torus, in the form of the discrete Langevin
-// paper (section 7.1): U(s) = a sᵀWs + b Σ s with spins s = ±1 and W the binary
-// adjacency matrix, so every edge counts twice. Category 0 is spin -1,
-// category 1 is spin +1. Each site is one term of the energy.
+// Ising is the Ising model on a torus, in the form of the discrete Langevin paper (section 7.1): U(s) = a sᵀWs + b Σ s
+// with spins s = ±1 and W the binary adjacency matrix, so every edge counts twice. Category 0 is spin -1, category 1 is
+// spin +1. Each site is one term of the energy.
 type Ising struct {
 	coupling, field float64
 	near            [][]int
@@ -62,7 +63,7 @@ func repeat(k, n int) []int {
 	return x
 }
 
-func spin(category int) float64 { return float64(2*category - 1) }
+func Spin(category int) float64 { return float64(2*category - 1) }
 
 // Categories returns 2 for every site.
 func (t *Ising) Categories() []int { return t.categories }
@@ -78,9 +79,9 @@ func (t *Ising) Energy(_ context.Context, states []int, energy []float64) error 
 		for i, near := range t.near {
 			sum := 0.0
 			for _, k := range near {
-				sum += spin(state[k])
+				sum += Spin(state[k])
 			}
-			u += spin(state[i]) * (t.coupling*sum + t.field)
+			u += Spin(state[i]) * (t.coupling*sum + t.field)
 		}
 		energy[c] = u
 	}
@@ -110,9 +111,9 @@ func (t *Ising) EnergyGradientOf(ctx context.Context, terms []int, states []int,
 		for _, i := range terms {
 			own := t.field
 			for _, k := range t.near[i] {
-				own += t.coupling * spin(state[k])
+				own += t.coupling * Spin(state[k])
 				// The term a s_i s_k is also site k's business.
-				rows[2*k+1] += scale * t.coupling * spin(state[i])
+				rows[2*k+1] += scale * t.coupling * Spin(state[i])
 			}
 			rows[2*i+1] += scale * own
 		}
@@ -129,7 +130,7 @@ func (t *Ising) LogConditionals(_ context.Context, states []int, slots []int, lo
 	for c, i := range slots {
 		d := t.derivative(states[c*n:(c+1)*n], i)
 		logp[2*c], logp[2*c+1] = -d, d
-		normalise(logp[2*c : 2*c+2])
+		logmath.Normalise(logp[2*c : 2*c+2])
 	}
 	return nil
 }
@@ -150,13 +151,12 @@ func (t *Ising) EnergyDerivative(ctx context.Context, states []int, energy, deri
 func (t *Ising) derivative(state []int, i int) float64 {
 	sum := 0.0
 	for _, k := range t.near[i] {
-		sum += spin(state[k])
+		sum += Spin(state[k])
 	}
 	return 2*t.coupling*sum + t.field
 }
 
-// Potts is the Potts model on a torus: U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i],
-// every edge once.
+// Potts is the Potts model on a torus: U(θ) = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.
 type Potts struct {
 	coupling   float64
 	field      []float64
@@ -164,8 +164,7 @@ type Potts struct {
 	categories []int
 }
 
-// NewPotts makes the model on rows × columns sites; field has one value per
-// category.
+// NewPotts makes the model on rows × columns sites; field has one value per category.
 func NewPotts(rows, columns int, coupling float64, field []float64) (*Potts, error) {
 	near, err := Neighbours(rows, columns)
 	if err != nil {
@@ -216,7 +215,7 @@ func (t *Potts) LogConditionals(_ context.Context, states []int, slots []int, lo
 	for c, i := range slots {
 		row := logp[c*q : (c+1)*q]
 		t.local(states[c*n:(c+1)*n], i, row)
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }
@@ -229,8 +228,7 @@ func (t *Potts) local(state []int, i int, row []float64) {
 	}
 }
 
-// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains ×
-// sites], with spins s = 2x - 1.
+// RelaxedEnergyGradient writes U and ∂U/∂x at real x in [0,1], [chains × sites], with spins s = 2x - 1.
 func (t *Ising) RelaxedEnergyGradient(_ context.Context, x []float64, energy, gradient []float64) error {
 	n := len(t.near)
 	for c := range energy {

@@ -5,12 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"infill/internal/logmath"
 )
 
-// Table is a distribution whose energies are listed, state by state. Its
-// energy is a sum of terms, each a table of its own. The one-hot gradient is
-// that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v), plus a
-// fixed error that makes it an estimate, as gradients of deep models are.
+// Table is a distribution whose energies are listed, state by state. Its energy is a sum of terms, each a table of its
+// own. The one-hot gradient is that of the multilinear extension, ∂U/∂θ_j[v] = U(θ with slot j := v), plus a fixed
+// error that makes it an estimate, as gradients of deep models are.
 type Table struct {
 	categories   []int
 	wide         int
@@ -30,9 +31,8 @@ type TableOptions struct {
 	Terms int
 	// GradientError is the standard deviation of the gradient's error.
 	GradientError float64
-	// ConditionalError is the standard deviation by which the energies
-	// behind the conditionals differ from U: like a masked language model's,
-	// they are then not those of exp(U).
+	// ConditionalError is the standard deviation by which the energies behind the conditionals differ from U: like a
+	// masked language model's, they are then not those of exp(U).
 	ConditionalError float64
 }
 
@@ -49,14 +49,14 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	}
 	t := &Table{categories: slices.Clone(categories), wide: widest(categories), energy: make([]float64, n)}
 	for range terms {
-		values := normals(r, n, scale/math.Sqrt(float64(terms)))
+		values := Normals(r, n, scale/math.Sqrt(float64(terms)))
 		t.terms = append(t.terms, values)
-		t.errors = append(t.errors, normals(r, n*len(categories)*t.wide, o.GradientError))
+		t.errors = append(t.errors, Normals(r, n*len(categories)*t.wide, o.GradientError))
 		for i, v := range values {
 			t.energy[i] += v
 		}
 	}
-	t.conditionals = normals(r, n, o.ConditionalError)
+	t.conditionals = Normals(r, n, o.ConditionalError)
 	for i, u := range t.energy {
 		t.conditionals[i] += u
 	}
@@ -73,7 +73,8 @@ func NewTable(categories []int, r *rand.Rand, o TableOptions) (*Table, error) {
 	return t, nil
 }
 
-func normals(r *rand.Rand, n int, scale float64) []float64 {
+// Normals are n draws of N(0, scale²).
+func Normals(r *rand.Rand, n int, scale float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = scale * r.NormFloat64()
@@ -81,8 +82,7 @@ func normals(r *rand.Rand, n int, scale float64) []float64 {
 	return x
 }
 
-// Set gives one state another energy; -Inf forbids it. The terms follow, in
-// equal parts, and the conditionals.
+// Set gives one state another energy; -Inf forbids it. The terms follow, in equal parts, and the conditionals.
 func (t *Table) Set(state []int, energy float64) {
 	i := index(t.categories, state)
 	for _, term := range t.terms {
@@ -115,8 +115,7 @@ func (t *Table) EnergyGradient(ctx context.Context, states []int, energy, gradie
 	return t.EnergyGradientOf(ctx, terms, states, energy, gradient)
 }
 
-// EnergyGradientOf writes U and the gradient of some terms, scaled to stand
-// for all.
+// EnergyGradientOf writes U and the gradient of some terms, scaled to stand for all.
 func (t *Table) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
 	slots := len(t.categories)
 	scale := float64(len(t.terms)) / float64(len(terms))
@@ -150,7 +149,7 @@ func (t *Table) LogConditionals(_ context.Context, states []int, slots []int, lo
 			state[j] = v
 			row[v] = t.conditionals[index(t.categories, state)]
 		}
-		normalise(row)
+		logmath.Normalise(row)
 	}
 	return nil
 }
@@ -184,14 +183,13 @@ func (t *Table) LogMaskedConditionals(_ context.Context, states []int, open []bo
 			for v := range row {
 				row[v] = math.Log(sums[j*t.wide+v])
 			}
-			normalise(row)
+			logmath.Normalise(row)
 		}
 	}
 	return nil
 }
 
-// largest is the highest energy behind the conditionals among the states that
-// agree with one.
+// largest is the highest energy behind the conditionals among the states that agree with one.
 func (t *Table) largest(here []int, open []bool) float64 {
 	largest := math.Inf(-1)
 	state := make([]int, len(t.categories))
@@ -229,9 +227,8 @@ func (t *Table) Distances(slot, from, first int, distance []float64) {
 // Values returns random numbers, ascending, for the categories to stand for.
 func (t *Table) Values() [][]float64 { return t.values }
 
-// EnergyDerivative writes U and, for want of an extension to real slots, the
-// slope of the gradient from the first category to the last, which is as good
-// an estimate as any to prove a sampler with.
+// EnergyDerivative writes U and, for want of an extension to real slots, the slope of the gradient from the first
+// category to the last, which is as good an estimate as any to prove a sampler with.
 func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, derivative []float64) error {
 	gradient := make([]float64, len(states)*t.wide)
 	if err := t.EnergyGradient(ctx, states, energy, gradient); err != nil {
@@ -251,15 +248,4 @@ func (t *Table) EnergyDerivative(ctx context.Context, states []int, energy, deri
 func (t *Table) state(states []int, chain int) []int {
 	slots := len(t.categories)
 	return states[chain*slots : (chain+1)*slots]
-}
-
-// normalise turns energies into log-probabilities.
-func normalise(row []float64) {
-	largest, sum := slices.Max(row), 0.0
-	for _, u := range row {
-		sum += math.Exp(u - largest)
-	}
-	for v := range row {
-		row[v] -= largest + math.Log(sum)
-	}
 }

@@ -1,11 +1,9 @@
-// Package targets holds small distributions that are known exactly: every
-// state can be listed and its probability computed. Samplers are proven and
-// compared on them. They implement the target interfaces of the package
-// samplers, which this package does not need to know.
+// Package targets holds small distributions that are known exactly: every state can be listed and its probability
+// computed. Samplers are proven and compared on them. They implement the target interfaces of the package samplers,
+// which this package does not need to know.
 //
-// Shapes are those of samplers: states is [chains × slots], energy [chains],
-// gradient [chains × slots × K] with K the largest number of categories, all
-// row-major; energies are in nats.
+// Shapes are those of samplers: states is [chains × slots], energy [chains], gradient [chains × slots × K] with K the
+// largest number of categories, all row-major; energies are in nats.
 package targets
 
 import (
@@ -24,9 +22,8 @@ type Energy interface {
 	Energy(ctx context.Context, states []int, energy []float64) error
 }
 
-// An Enumeration lists every state of a target with its probability. State i
-// counts up with slot 0 slowest: it is the mixed-radix number of its
-// categories.
+// An Enumeration lists every state of a target with its probability. State i counts up with slot 0 slowest: it is the
+// mixed-radix number of its categories.
 type Enumeration struct {
 	categories []int
 	// States is [N × slots].
