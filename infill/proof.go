@@ -344,7 +344,7 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 			for _, m := range likeliest[:min(len(likeliest), 2*mostMarginals)] {
 				state := make([]int, len(run.template.Slots))
 				for i := range state {
-					state[i] = run.filler.fillable[0]
+					state[i] = run.filler.tokenizer.MaskID() // begins no sentence
 				}
 				copy(state[b.First:], m.TokenIDs)
 				m.Text = run.template.Fill(state).Fills[blank]

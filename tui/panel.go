@@ -182,7 +182,6 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 			return fail(f.Name, fmt.Sprintf("%q is not %s", f.value, err))
 		}
 	}
-	o = o.Chained()
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
 	if err := o.Validate(); err != nil {

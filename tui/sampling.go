@@ -157,9 +157,6 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		return nil, err
 	default:
 		r = newRecorder(template, q.options, now)
-		if options.Answers() && len(template.Blanks) == 1 && template.Blanks[0].Pattern == "" && options.Words == nil && options.MaxPieces == 0 {
-			options.MinPieces, options.MaxPieces = 1, 1 // pins and the view of slots know blanks of one length
-		}
 		options.Pins = q.fixed(template)
 	}
 	if several || options.Constraints.Any() || options.Answers() {

@@ -100,7 +100,6 @@ func (o *tuiOptions) take(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	o.Options = o.Options.Chained()
 	if err := cmp.Or(o.Options.Validate(), tui.CheckOptions(o.Options)); err != nil {
 		return cli.OptionError(err)
 	}
