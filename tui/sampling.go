@@ -149,6 +149,9 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	template, err := q.filler.Template(q.template)
 	var input *tokenize.InputError
 	several := errors.As(err, &input) && input.Fault == tokenize.ErrBlankLength
+	if !q.options.Answers() {
+		q.options = q.options.Chained()
+	}
 	options := q.options
 	r := &recorder{now: now, start: now()}
 	switch {
