@@ -246,7 +246,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0
+		return class&continuingToken != 0 || r.fill != FillWords && class&wordToken == 0 // "Stop" and "!"
 	case r.fill == FillAny:
 		return true
 	}

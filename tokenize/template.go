@@ -160,8 +160,8 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	}
 	if len(blanks) == 0 {
 		detail := "write [MASK] where a word is wanted"
-		if hint := blankHint(text); hint != "" {
-			detail = hint + "; " + detail
+		if meant, at := MeantBlank(text); meant != "" {
+			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}
 		return nil, &InputError{Fault: errNoBlank, Offset: -1, Detail: detail}
 	}

@@ -16,6 +16,7 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/tokenize"
 )
 
 // fillOptions are the flags and arguments of filling.
@@ -182,6 +183,9 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		r.Options.Together[i] = o.blanks(text)
 	}
 	plan, err := f.Plan(r)
+	if meant, _ := tokenize.MeantBlank(r.Template); err != nil && meant != "" && len(tokenize.BlankSpans(r.Template)) == 0 {
+		err = fmt.Errorf("%w, or give --blank %q", err, meant)
+	}
 	switch {
 	case err == nil:
 		return plan, nil

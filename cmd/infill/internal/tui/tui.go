@@ -108,8 +108,8 @@ func (o *tuiOptions) take(args []string) error {
 	}
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 		o.folder = args[0]
-	} else if strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
-		return &cli.UsageError{Err: fmt.Errorf("no folder %s", args[0]), Hint: "give the folder of an evaluation, or a template in quotes"}
+	} else if !strings.ContainsAny(args[0], " [_") || strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
+		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", args[0]), Hint: "give the folder of an evaluation, or a template in quotes"}
 	} else {
 		o.template = args[0]
 	}
