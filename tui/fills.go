@@ -78,7 +78,9 @@ func (p *fillsPage) list() {
 	likelihood := func(a, b fill) int { return cmp.Compare(b.rating(), a.rating()) }
 	switch p.sort {
 	case byFrequency:
-		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Frequency, a.Frequency), likelihood(a, b)) })
+		slices.SortStableFunc(p.listed, func(a, b fill) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Frequency, a.Frequency), likelihood(a, b))
+		})
 	case byNovelty:
 		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.NewWords, a.NewWords), likelihood(a, b)) })
 	}

@@ -632,7 +632,7 @@ func TestAnswerOfTheCommand(t *testing.T) {
 			t.Fatalf("%v %+v", err, s)
 		}
 		for i, fill := range want.Fills {
-			if got := s.Fills[i]; got.Text != fill.Text || math.Abs(got.Frequency/ *fill.Probability-1) > 1e-6 {
+			if got := s.Fills[i]; got.Text != fill.Text || math.Abs(got.Frequency / *fill.Probability - 1) > 1e-6 {
 				t.Errorf("%s: fill %d is %q %v, want %q %v", template, i+1, got.Text, got.Frequency, fill.Text, *fill.Probability)
 			}
 		}
