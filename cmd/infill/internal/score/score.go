@@ -50,7 +50,7 @@ after the one before it; a token is rated in the one whose middle it is nearest 
 Without a TEXT, texts are read from standard input, one a line, or one JSON object
 a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, JSON
 lines or Parquet, whose columns --columns names; the verdict ends standard output, as
-an object of its own in jsonl, and in CSV goes to standard error.`,
+an object of its own in jsonl, and goes to standard error in csv and json.`,
 		Example: `  $ infill score "he had never seen the sea ."
   $ infill score --format jsonl < texts.txt
   $ infill score --pairs pairs.csv --columns sentence_good,sentence_bad`,
@@ -128,7 +128,7 @@ func (v verdict) tell(o *scoreOptions) error {
 		_, err = fmt.Fprintln(o.Streams.Out, "\n"+line)
 	case o.Format == "jsonl":
 		err = object.WriteLine(o.Streams.Out, v)
-	case o.Format == "csv" && !o.Quiet:
+	case !o.Quiet:
 		fmt.Fprintln(o.Streams.Err, "infill: "+line)
 	}
 	return err
