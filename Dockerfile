@@ -1,6 +1,7 @@
 # The command with its runtime library, for a user that is not root:
 #
 #   docker build -t example.org/infill .
+#   docker buildx build --platform linux/amd64,linux/arm64 -t example.org/infill --push .
 #   docker run --rm -v "$PWD:/data" -w /data -u "$(id -u)" example.org/infill run templates.jsonl -o fills.jsonl
 FROM golang:1.26-bookworm AS build
 WORKDIR /src

@@ -9,7 +9,7 @@
 // drawn, under the chain rule; under other joints all fills are enumerated, or draws are
 // weighed; and where a sampler is named, a kernel of package samplers moves chains over the
 // model's energy (package lm), adapting its step size during a warm-up. Last the fills are
-// put in order, and their texts are written. docs/architecture.md lists the files.
+// put in order, and their texts are written. docs/explanation/architecture.md lists the files.
 package infill
 
 import (

@@ -14,20 +14,20 @@ import (
 	"testing"
 )
 
-// TestLayers holds the imports to the list of layers in docs/architecture.md: a package stands in it once, and imports what
+// TestLayers holds the imports to the list of layers in docs/explanation/architecture.md: a package stands in it once, and imports what
 // stands below its own line.
 func TestLayers(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to list imports with")
 	}
-	text, err := os.ReadFile("../docs/architecture.md")
+	text, err := os.ReadFile("../docs/explanation/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, list, _ := strings.Cut(string(text), "Imports point downwards")
 	_, list, found := strings.Cut(list, "\n\n")
 	if !found {
-		t.Fatal("docs/architecture.md has no list of layers")
+		t.Fatal("docs/explanation/architecture.md has no list of layers")
 	}
 	layers := map[string]int{} // from 1 at the top
 	number := 0
@@ -55,7 +55,7 @@ func TestLayers(t *testing.T) {
 		own := strings.TrimPrefix(words[1], words[0]+"/")
 		packages[own] = true
 		if layers[own] == 0 {
-			t.Errorf("%s stands in no layer: give it one in docs/architecture.md", own)
+			t.Errorf("%s stands in no layer: give it one in docs/explanation/architecture.md", own)
 			continue
 		}
 		for _, path := range words[2:] {
@@ -71,18 +71,18 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestFileOrder holds the files of this package to their list in docs/architecture.md: what a
+// TestFileOrder holds the files of this package to their list in docs/explanation/architecture.md: what a
 // file uses stands below it, with few exceptions.
 func TestFileOrder(t *testing.T) {
 	const most = 15 // pairs of files of which the upper one is used by the lower one
-	text, err := os.ReadFile("../docs/architecture.md")
+	text, err := os.ReadFile("../docs/explanation/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, list, _ := strings.Cut(string(text), "The files of `infill`")
 	_, list, found := strings.Cut(list, "\n\n")
 	if !found {
-		t.Fatal("docs/architecture.md has no list of the files of infill")
+		t.Fatal("docs/explanation/architecture.md has no list of the files of infill")
 	}
 	places := map[string]int{} // from 1 at the top
 	for line := range strings.Lines(list) {
@@ -110,7 +110,7 @@ func TestFileOrder(t *testing.T) {
 		}
 		files = append(files, file)
 		if places[path] == 0 {
-			t.Errorf("%s stands nowhere in the list of docs/architecture.md", path)
+			t.Errorf("%s stands nowhere in the list of docs/explanation/architecture.md", path)
 		}
 	}
 	if len(files) != len(places) {

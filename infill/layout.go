@@ -100,7 +100,7 @@ const wordPieces = 3
 
 // piecesPrior weighs words of so many pieces against those of one: the probabilities of each
 // number of pieces sum to one by themselves and say nothing of the number. Fitted to
-// held-out words by lab pieces, see docs/probabilities.md.
+// held-out words by lab pieces, see docs/explanation/probabilities.md.
 var piecesPrior = [wordPieces + 1]float64{1: 1, 2: 0.50, 3: 0.20}
 
 // oneWord tells whether the only blank of a template may hold a word of several pieces: it

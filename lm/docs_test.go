@@ -8,7 +8,7 @@ import (
 )
 
 // page is where the tables of models are.
-var page = filepath.Join("..", "docs", "models.md")
+var page = filepath.Join("..", "docs", "measured", "models.md")
 
 // table gives the part of page between the marks "<!-- NAME: COMMAND -->" and
 // "<!-- /NAME -->", COMMAND being what writes it.

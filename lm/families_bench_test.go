@@ -81,7 +81,7 @@ func figures() []figure {
 //   - memory, as a multiple of the weights' bytes, after energies, and after
 //     gradients.
 //
-// With -update it writes the table in docs/models.md. To measure one:
+// With -update it writes the table in docs/measured/models.md. To measure one:
 //
 //	go test ./lm -run '^$' -bench Families/albert-base -benchtime 5x
 func BenchmarkFamilies(b *testing.B) {

@@ -142,7 +142,7 @@ var described = []struct{ family, example, tokenizer, missing string }{
 	{"modernbert", "answerdotai/ModernBERT-base", "byte-level BPE", "scaled rotary positions (`rope_scaling`)"},
 }
 
-// The table of families in docs/models.md has a row for each, and its errors
+// The table of families in docs/measured/models.md has a row for each, and its errors
 // are those measured, within a factor of ten: they depend on the machine.
 func TestFamilyTable(t *testing.T) {
 	const name, command = "families", "go test ./lm -run TestFamilyTable -update"

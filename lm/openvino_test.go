@@ -185,7 +185,7 @@ func TestOpenVINOTells(t *testing.T) {
 	}
 }
 
-// TestOpenVINOTable writes the table of docs/models.md with -update; its figures are those of one processor, so without it only their
+// TestOpenVINOTable writes the table of docs/measured/models.md with -update; its figures are those of one processor, so without it only their
 // magnitude is held.
 func TestOpenVINOTable(t *testing.T) {
 	if onOpenVINO(t) {

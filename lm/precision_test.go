@@ -193,7 +193,7 @@ type precisionRow struct {
 	acceptance          float64
 }
 
-// TestPrecisionTable holds the table of docs/models.md against a measurement,
+// TestPrecisionTable holds the table of docs/measured/models.md against a measurement,
 // or writes it with -update. Seconds depend on the machine and are only written.
 func TestPrecisionTable(t *testing.T) {
 	if testing.Short() {
@@ -366,7 +366,7 @@ func scoring(t *testing.T, m *lm.MaskedLM) float64 {
 // BenchmarkPrecisions measures rows per second of energies in single precision and
 // in integers, of the built-in model and of one of BERT-base's shape: 25 chains, 5
 // slots in 24 tokens, 250 candidates. With -update it writes the table in
-// docs/models.md.
+// docs/measured/models.md.
 func BenchmarkPrecisions(b *testing.B) {
 	base := b.TempDir()
 	if err := modelstest.Write(base, published[0].config, modelstest.Options{}); err != nil {

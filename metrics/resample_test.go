@@ -392,7 +392,7 @@ func TestResamplingStops(t *testing.T) {
 }
 
 // What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed reference. The
-// documentation (docs/evaluation.md) quotes what -v prints.
+// documentation (docs/measured/evaluation.md) quotes what -v prints.
 func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	trials, fresh := 60, 300
 	if *coverage {
@@ -483,4 +483,4 @@ func TestPValuesAreUniform(t *testing.T) {
 }
 
 // coverage makes the simulations whole: 200 trials each, minutes.
-var coverage = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/evaluation.md")
+var coverage = flag.Bool("coverage", false, "simulate coverage with 200 trials, for docs/measured/evaluation.md")

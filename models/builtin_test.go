@@ -33,7 +33,7 @@ func TestBuiltInManifest(t *testing.T) {
 		Revision:    "2",
 		// This is so: see below.
 		FiniteWeights: true,
-		// By docs/calibration.md, 1.15 ± 0.03.
+		// By docs/measured/calibration.md, 1.15 ± 0.03.
 		Joint: &models.Joint{PLLTemperature: 1.15},
 	})
 	if err != nil {

@@ -45,22 +45,12 @@ func validate(schema *jsonschema.Resolved, manifest string) (job map[string]any,
 // index that fails is tried again by itself, in a new pod.
 func TestKubernetes(t *testing.T) {
 	schema := jobSchema(t)
-	shipped, err := os.ReadFile("../../docs/cluster/kubernetes.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	evaluation, err := os.ReadFile("../../docs/evaluation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := regexp.MustCompile(`(?m)^    apiVersion: batch/v1\n(    .*\n)+`).FindString(string(evaluation))
-	if shown == "" {
-		t.Fatal("docs/evaluation.md shows no job")
-	}
-	for name, manifest := range map[string]string{
-		"docs/cluster/kubernetes.yaml": string(shipped),
-		"docs/evaluation.md":           regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""),
-	} {
+	for _, name := range []string{"kubernetes.yaml", "evaluation.yaml"} {
+		text, err := os.ReadFile("../../docs/cluster/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest := string(text)
 		job, err := validate(schema, manifest)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The README is a test. The rules:
+// The README and the pages of docs are tests. The rules:
 //
 //   - A fenced block that calls infill, as `infill` or `go run ./cmd/infill`, is
 //     run, its commands one after the other by sh in one new folder for the whole
-//     README. Blocks that do not call it are not.
+//     page. Blocks that do not call it are not.
 //   - In a block with lines that begin with "$ " those are the commands, and the
 //     lines below each are what it prints, standard error included; without any
 //     the command has only to succeed. In a block without them every line is a
@@ -115,30 +115,39 @@ func TestReadme(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no sh to run the blocks with")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	pages, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages in docs: %v", err)
 	}
-	blocks := parseReadme(string(text))
-	if len(blocks) == 0 {
-		t.Fatal("the README has no block that calls infill")
+	for _, page := range append([]string{"../../README.md"}, pages...) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := parseReadme(string(text))
+		if len(blocks) == 0 && filepath.Base(page) == "README.md" {
+			t.Fatal("the README has no block that calls infill")
+		}
+		folder := t.TempDir()
+		for _, block := range blocks {
+			t.Run(fmt.Sprintf("%s line %d", strings.TrimPrefix(page, "../../"), block.line), func(t *testing.T) { block.run(t, folder) })
+		}
 	}
-	folder := t.TempDir()
-	for _, block := range blocks {
-		t.Run(fmt.Sprintf("line %d", block.line), func(t *testing.T) {
-			for _, command := range block.commands {
-				cmd := exec.Command("sh", "-c", command.text)
-				cmd.Dir = folder
-				output, err := cmd.CombinedOutput()
-				want := strings.TrimRight(command.output, "\n")
-				if err != nil && want == "" {
-					t.Errorf("line %d: %s: %v\n%s", command.line, command.text, err, output)
-				}
-				if got := strings.TrimRight(string(output), "\n"); want != "" && !matches(want+"\n", got+"\n") {
-					t.Errorf("line %d: %s: %s", command.line, command.text, cmp.Diff(untimed(want), untimed(got)))
-				}
-			}
-		})
+}
+
+// run runs the commands of a block in a folder and compares what they print.
+func (b readmeBlock) run(t *testing.T, folder string) {
+	for _, command := range b.commands {
+		cmd := exec.Command("sh", "-c", command.text)
+		cmd.Dir = folder
+		output, err := cmd.CombinedOutput()
+		want := strings.TrimRight(command.output, "\n")
+		if err != nil && want == "" {
+			t.Errorf("line %d: %s: %v\n%s", command.line, command.text, err, output)
+		}
+		if got := strings.TrimRight(string(output), "\n"); want != "" && !matches(want+"\n", got+"\n") {
+			t.Errorf("line %d: %s: %s", command.line, command.text, cmp.Diff(untimed(want), untimed(got)))
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func TestCoverage(t *testing.T) {
 		}
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
 			cells := strings.Split(line, " | ")
-			if len(cells) != 11 || cells[3] != c.fills || strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" || cells[9] != "0" {
+			if len(cells) != 15 || cells[3] != c.fills || strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" || cells[9] != "0" {
 				t.Errorf("coverage: %s", line)
 			}
 		}

@@ -541,9 +541,9 @@ func calibrate(ctx context.Context, w io.Writer, model *language, o calibrateOpt
 	}
 	fmt.Fprintf(w, `# Which joint distribution is best
 
-Written by `+"`go run ./cmd/lab calibrate --corpus NAME=FILE … -o docs/calibration.md`"+`; do not edit. What the joints are is told in docs/probabilities.md. Model %s,
-%d sentences of each of %s, held out from its training. In every sentence one to five words that are one token are masked, and two that stand side by side. A number is
-the mean over the sentences ± its standard error, in nats of all masked words together: the fewer, the better. Differences are taken sentence by sentence.
+Written by `+"`go run ./cmd/lab calibrate --corpus NAME=FILE … -o docs/measured/calibration.md`"+`; do not edit. docs/explanation/probabilities.md explains the joints. Model %s,
+%d sentences of each of %s, held out from its training. In every sentence, one to five words of one token are masked, and two side by side. A number is
+the mean over the sentences ± its standard error, in nats of all masked words together. Fewer nats are better. Differences are taken sentence by sentence.
 
 ## Over the whole vocabulary
 
@@ -575,18 +575,18 @@ These joints sum to one by themselves. "Each by itself" takes the words as indep
 	fmt.Fprintf(w, `
 ## Over the likeliest words
 
-The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) have to be normalised: over the %d likeliest words of each blank, on the sentences whose true
-words are all among these: %s of them by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
-temperature T is the one with the fewest nats at two blanks, each joint its own: %s, ± by drawing these sentences anew. Where draws normalise, what the
-logarithm of so few draws' mean is too low by is added: half its relative variance.
+The pseudo-log-likelihood (pll) and the joint of Arnold and Gokhale (ag) do not sum to one. Here they do: over the %d likeliest words of each blank, on the sentences whose true
+words are among these. That is %s of them by their blanks. Two blanks are normalised exactly, more by %d weighted draws. A
+temperature T is the one with the fewest nats at two blanks: %s, ± by drawing these sentences anew. Where draws normalise, half
+their relative variance is added, because the logarithm of a mean of few draws is too low.
 
 `, o.candidates, strings.Join(shares, ", "), o.drawings, strings.Join(temperatures, ", "))
 	writeJoints(w, all, names, compared)
 	fmt.Fprint(w, `
 ## Calibration
 
-Of the fills that a joint gives a probability, how many are true: a cell is the mean probability that was said, the share that was true ± its standard error between
-sentences, and how many fills that are, all corpora together.
+How many of the fills with a probability are true? A cell has the mean probability that the joint gave, and the share that was true ± its standard error between
+sentences. The number of fills follows, of all corpora together.
 
 `)
 	writeCalibration(w, all, compared)

@@ -21,7 +21,7 @@ import (
 const coverageLong = `Measure whether the errors hold that joint pll prints: all fills are enumerated, and many
 runs, each with its own seed, are compared with the law. Model rows are remembered
 between the runs, and each run counts those that it would have needed alone, so its
-budget is that of a user. Without templates those of docs/draws.md are taken.`
+budget is that of a user. Without templates those of docs/measured/draws.md are taken.`
 
 // coverageTemplates are those whose law is enumerated. The second has modes in which two
 // blanks copy each other.

@@ -68,18 +68,17 @@ func writeDefaults(ctx context.Context, w io.Writer, seeds int) error {
 	d := model.Description()
 	fmt.Fprintf(w, `# How the defaults were chosen
 
-Written by `+"`go run ./cmd/lab defaults -o docs/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
+Written by `+"`go run ./cmd/lab defaults -o docs/measured/defaults.md`"+`; do not edit. Model %s (%s), onnxruntime %s, %s with %d threads.
 
-%d templates of two to five slots (in the program's source), %d seeds each; %d chains, %d steps of which the first %d are not counted. A cell is the
-mean over the %d runs ± its standard error; of the two ratios it is the geometric mean ×÷ its standard error, since templates differ by orders of magnitude: the fewer
-slots, the more rows are shared.
+%d templates of two to five slots, %d seeds each; %d chains of %d steps, of which the first %d do not count. A cell is the mean over the %d runs ± its standard error. The
+two ratios are the geometric mean ×÷ its standard error.
 
-- **ESS per row**: effective draws per masked row that ran through the model; the least of the effective sample sizes of U and of "slot j holds its most
-  frequent token" for every j. Rows that chains share, or that are still remembered, run once; a row of a full gradient runs forth and back and costs about
-  twice as much, which only ESS per second shows. **Relative**: to the first line, run by run.
-- **mean U, best U**: pseudo-log-likelihood of the draws in nats. The targets of different candidate sets differ.
-- **distinct**: different fills among the %d final states. High diversity with a low mean U is junk.
-- Gibbs and DULA do not target exp U: their ESS says how fast they move, not towards what.
+- **ESS per row**: effective draws per model row; the least of the effective sample sizes of U and of each slot's "holds its most frequent token". Shared rows count once. A row of a
+  full gradient costs about twice as much, which only ESS per second shows. **Relative** is to the first line, run by run.
+- **mean U, best U**: the pseudo-log-likelihood of the draws in nats. The targets of different candidate sets differ.
+- **distinct**: different fills among the %d final states. Many of them with a low mean U are junk.
+
+Gibbs and DULA do not target exp U: their ESS says how fast they move, not towards what.
 
 | sampler | β | α | candidates | gradient | ESS per row | relative | ESS per second | mean U | best U | distinct | acceptance | slots changed per step | rows | seconds |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |

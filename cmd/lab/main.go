@@ -7,10 +7,10 @@
 //	go run ./cmd/lab arm ising --size 4x4
 //	go run ./cmd/lab learn ising -o learnt
 //	go run ./cmd/lab model small-uncased testdata/mini-uncased
-//	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/calibration.md
+//	go run ./cmd/lab calibrate --corpus tales=FILE -o docs/measured/calibration.md
 //	go run ./cmd/lab coverage
-//	go run ./cmd/lab defaults -o docs/defaults.md
-//	go run ./cmd/lab samplers -o docs/samplers.md
+//	go run ./cmd/lab defaults -o docs/measured/defaults.md
+//	go run ./cmd/lab samplers -o docs/measured/samplers.md
 //
 // The tables take minutes. Times in them are of the machine, and of what else it
 // does.

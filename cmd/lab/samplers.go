@@ -62,19 +62,21 @@ func writeSamplers(ctx context.Context, w io.Writer, seeds int) error {
 	}
 	defer model.Close()
 	d := model.Description()
-	fmt.Fprintf(w, `# Samplers
+	fmt.Fprintf(w, `# Samplers, measured
 
-Written by `+"`go run ./cmd/lab samplers -o docs/samplers.md`"+`; do not edit. onnxruntime %s, %s with %d threads, model %s (%s).
+Written by `+"`go run ./cmd/lab samplers -o docs/measured/samplers.md`"+`; do not edit. onnxruntime %s, %s with %d threads, model %s (%s). [Which sampler](../reference/samplers.md) says which to take.
 
-The step size α is that of the discrete Langevin paper, one convention for all: changing a slot costs 1/α nats in the proposal's logit. Each sampler's file in
-`+"`samplers/`"+` begins with its paper, equations, target, what it leaves out and what its step size means.
+The last four columns are measured. Three of them are effective draws a second on a target:
 
-Effective draws per second: the least of the effective sample sizes of the energy U (the log-likelihood of a state, in nats) and of each slot's "holds its most frequent category" (Geyer's initial positive sequence,
-chains combined), by the seconds of the run; %d seeds ± standard error, 10 chains, adapted for 100 steps where the sampler can be, then %d steps (text: %d). Targets:
-the 5 × 5 Ising torus of the papers (coupling 0.1, field 0.2), a table of random energies over three slots of eight categories, and a template of three slots with 100
-candidates each on the built-in model. Rows are masked rows that really ran, per chain and step, on the text: chains share rows, and rows are remembered. "–": the
-sampler does not suit the target (binary only, say). Settings are the samplers' defaults, which are the papers'; on the text dmala and dula take those of the command
-(β = 1, α from 5). Seconds depend on the machine; on the small targets they measure the sampler's own arithmetic.
+- **Ising 5 × 5**: the torus of the papers (coupling 0.1, field 0.2).
+- **table 8³**: random energies over three slots of eight categories.
+- **text**: three slots with 100 candidates each, on the built-in model.
+
+The fourth, **rows**, is model rows per chain and step on the text, where chains share rows.
+
+Effective draws are the least of the effective sample sizes of the energy U and of each slot's "holds its most frequent category" (Geyer's initial positive sequence). %d seeds ±
+standard error, 10 chains, 100 steps of warm-up where the sampler adapts, then %d steps (text: %d). "–" means that the sampler does not suit the target. Settings are the
+defaults: those of the papers, and on the text β = 1 and α from 5 for dmala and dula. A change of one slot costs 1/α nats in the proposal. Seconds depend on the machine.
 
 | sampler | paper | draws from | exact | cost of a step and chain | Ising 5 × 5 | table 8³ | text | rows |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

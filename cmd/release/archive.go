@@ -7,17 +7,26 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 )
 
-// archive makes the archive of the program and the texts that go with it: .zip for Windows,
-// .tar.gz elsewhere.
+// archive makes the archive of the program, the library and the texts that go with them: .zip
+// for Windows, .tar.gz elsewhere.
 func (r *release) archive(program file) (file, error) {
 	files, err := r.read(".", ".", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md")
 	if err != nil {
 		return file{}, err
 	}
 	files = append([]file{program}, files...)
+	if r.library != "" {
+		content, err := os.ReadFile(r.library)
+		if err != nil {
+			return file{}, err
+		}
+		files = append(files, file{"lib/" + filepath.Base(r.library), content, false})
+	}
 	for i := range files {
 		files[i].name = r.baseName() + "/" + files[i].name
 	}

@@ -2,7 +2,16 @@
 // SHA-256 sums and a list of the modules inside.
 //
 //	go run ./cmd/release                                  # for this platform, into dist
-//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc
+//	go run ./cmd/release -platform linux/arm64 -cc aarch64-linux-gnu-gcc -library LIBRARY
+//	go run ./cmd/release -platform windows/amd64 -cc x86_64-w64-mingw32-gcc -library LIBRARY
+//
+// Debian has both compilers; LIBRARY is in the wheel of onnxruntime for the platform, below
+// onnxruntime/capi. macOS needs a Mac: run it there without flags.
+//
+// How the other platforms were tried on Debian 12: under qemu-aarch64 with -L to a folder that
+// has the libraries of arm64 as lib and the text of an arm64 machine as proc/cpuinfo, without
+// which onnxruntime's start fails; under wine 8 with a bcryptprimitives.dll that has
+// ProcessPrng, which Go needs and newer versions of wine have.
 package main
 
 import (
@@ -20,6 +29,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"infill/lm"
 )
 
 func main() {
@@ -28,6 +39,7 @@ func main() {
 	r := release{root: "."}
 	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH, "`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
+	flag.StringVar(&r.library, "library", "", "the onnxruntime `LIBRARY` for the archive; for this platform it is found, or fetched")
 	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.1.0; the newest of CHANGELOG.md when not given")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
@@ -44,7 +56,7 @@ func main() {
 // release is one build.
 type release struct {
 	root, platform, version, out string
-	compiler, os, arch           string
+	compiler, library, os, arch  string
 }
 
 // A file goes into a wheel or an archive.
@@ -96,6 +108,13 @@ func (r *release) run(ctx context.Context) error {
 	wheel, err := r.wheel(program, tag)
 	if err != nil {
 		return err
+	}
+	if r.library == "" && r.platform == runtime.GOOS+"/"+runtime.GOARCH {
+		found, err := lm.EnsureLibrary(ctx, "cpu", os.Stderr)
+		if err != nil {
+			return err
+		}
+		r.library = found.Path
 	}
 	archive, err := r.archive(program)
 	if err != nil {

@@ -46,7 +46,7 @@ func browser(t *testing.T) context.Context {
 }
 
 // picture keeps what the browser shows in the folder INFILL_PICTURES, where one is
-// named: docs/serve.md shows some.
+// named: docs/reference/http.md shows some.
 func picture(name string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		dir := os.Getenv("INFILL_PICTURES")

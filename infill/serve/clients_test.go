@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// block is the code of docs/clients.md in a language, with the server's address.
+// block is the code of docs/how-to/serve-a-team.md in a language, with the server's address.
 func block(t *testing.T, language, url string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: other programs take seconds to start")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "clients.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "serve-a-team.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"infill/models"
 )
 
-var load = flag.Duration("load", 0, "how long each number of clients asks in TestLoad: 1m writes the table of docs/serve.md")
+var load = flag.Duration("load", 0, "how long each number of clients asks in TestLoad: 1m writes the table of docs/measured/serving.md")
 
 // asked is what clients saw.
 type asked struct {
@@ -77,7 +77,7 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return d[int(q*float64(len(d)-1))]
 }
 
-// Nobody's request fails under load; with -load it prints the table of docs/serve.md.
+// Nobody's request fails under load; with -load it prints the table of docs/measured/serving.md.
 func TestLoad(t *testing.T) {
 	length, sizes := *load, []int{1, 16, 64, 256}
 	if length == 0 {
@@ -102,7 +102,7 @@ func TestLoad(t *testing.T) {
 		table += fmt.Sprintf("| %d | %.0f | %.1f ms | %.1f ms | %.1f | %.2f ms |\n", n, rate[n],
 			milliseconds(quantile(a.took, .5)), milliseconds(quantile(a.took, .99)), float64(rows2-rows)/float64(max(1, calls2-calls)), milliseconds(spent)/float64(max(1, len(a.took))))
 	}
-	t.Logf("for docs/serve.md, %s of each on %d processors:\n\n%s\n%s", length, runtime.GOMAXPROCS(0), table, bound(t, min(length, 10*time.Second), rate))
+	t.Logf("for docs/measured/serving.md, %s of each on %d processors:\n\n%s\n%s", length, runtime.GOMAXPROCS(0), table, bound(t, min(length, 10*time.Second), rate))
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
@@ -156,7 +156,7 @@ func TestOverload(t *testing.T) {
 	if a.failed.Load() > 0 || len(a.took) == 0 || len(a.refused) == 0 {
 		t.Errorf("%d answers, %d refused, %d failed", len(a.took), len(a.refused), a.failed.Load())
 	}
-	t.Logf("for docs/serve.md:\n\nWith 32 clients for 4 places and 4 that wait, %d requests were answered and %d turned away, half of those within %.1f ms and 99 %% within %.1f ms; "+
+	t.Logf("for docs/measured/serving.md:\n\nWith 32 clients for 4 places and 4 that wait, %d requests were answered and %d turned away, half of those within %.1f ms and 99 %% within %.1f ms; "+
 		"the memory went from %d to %d MiB.", len(a.took), len(a.refused), milliseconds(quantile(a.refused, .5)), milliseconds(quantile(a.refused, .99)), before>>20, resident()>>20)
 }
 

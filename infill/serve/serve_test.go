@@ -35,7 +35,7 @@ import (
 
 const name = "small"
 
-// docs/serve.md tells of a run with 1,000 and 100,000.
+// docs/measured/serving.md tells of a run with 1,000 and 100,000.
 var (
 	leaving           = flag.Int("leaving", 200, "clients that leave in TestClientsThatLeave")
 	malformedRequests = flag.Int("malformed", 1500, "requests of TestMalformed")

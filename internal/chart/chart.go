@@ -193,7 +193,7 @@ func Digits(a *plot.Axis, digits int) {
 		a.Min, a.Max = 0, 1 // nothing is drawn
 	}
 	unit := math.Pow(10, -float64(digits))
-	if lack := 4*unit - (a.Max - a.Min); lack > 0 {
+	if lack := 4*unit - (a.Max - a.Min); lack > 0 && !math.IsInf(lack, 1) { // infinite: the axis has no values
 		below := lack / 2
 		if a.Min >= 0 {
 			below = min(below, a.Min) // what is never negative needs no room there

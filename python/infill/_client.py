@@ -66,11 +66,14 @@ class Infill:
         if targets is not None:
             parameters["targets"] = [targets] if isinstance(targets, str) else targets
         if isinstance(inputs, str):
-            return self._process.ask("/", {"inputs": inputs, "parameters": parameters})
+            answer: list[Any] = self._process.ask("/", {"inputs": inputs, "parameters": parameters})
+            return answer
         return self._each("/", [{"inputs": text, "parameters": parameters} for text in inputs], lambda answer: answer, None)
 
     @overload
-    def score(self, text: str, *, method: str = "l2r", progress: bool | None = None) -> Score: ...
+    def score(  # type: ignore[overload-overlap]
+        self, text: str, *, method: str = "l2r", progress: bool | None = None
+    ) -> Score: ...
     @overload
     def score(self, text: Iterable[str], *, method: str = "l2r", progress: bool | None = None) -> list[Score]: ...
     def score(

@@ -50,7 +50,13 @@ class Process:
         self._forget()
         if hasattr(os, "register_at_fork"):
             own = weakref.ref(self)
-            os.register_at_fork(after_in_child=lambda: (lambda p: p and p._after_fork())(own()))
+
+            def forked() -> None:
+                process = own()
+                if process is not None:
+                    process._after_fork()
+
+            os.register_at_fork(after_in_child=forked)
 
     def _forget(self) -> None:
         self._lock = threading.RLock()

@@ -33,7 +33,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """Return a pandas.DataFrame."""
-        import pandas
+        import pandas  # type: ignore[import-untyped,unused-ignore]
 
         return pandas.DataFrame(self.rows())
 

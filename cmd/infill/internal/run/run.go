@@ -187,7 +187,7 @@ came about. After the end of the process, whatever ended it, the same command
 with --resume goes on, and the output has the same bytes as without the break.
 
 On many machines, --shard I/N does a part; infill run merge OUTPUT puts all parts
-together. docs/scale.md has examples for Slurm and Kubernetes.`,
+together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kubernetes.`,
 		Example: `  $ infill run templates.jsonl -o fills.jsonl --seed 7
   $ infill run sentences.csv --column text -o fills.csv.gz
   $ infill run templates.parquet -o fills.parquet --resume

@@ -2,7 +2,7 @@
 // kernels of the package samplers side by side, on one target, from the same
 // starts, with what the papers report of them. [Compare] runs one comparison,
 // [RunPreset] repeats a figure of a paper, [FitARM] fits independent slots. It
-// knows nothing of language and nothing of terminals; docs/lab.md defines every
+// knows nothing of language and nothing of terminals; docs/reference/laboratory.md defines every
 // number of a [Report].
 //
 // Every mean stands with its standard error from the spread between chains, which

@@ -81,7 +81,7 @@ func (p *pairs) WeightGradient(_ context.Context, images []int, scale float64, g
 
 // TestAnnealedImportance: on models of 12 units the mean of the estimate of Z is Z,
 // to four standard errors of 40 runs, and most intervals hold it. All 200 runs are
-// "lab ais", in docs/lab.md.
+// "lab ais", in docs/reference/laboratory.md.
 func TestAnnealedImportance(t *testing.T) {
 	for _, sampler := range []string{"gwg", "gibbs"} {
 		s := study(t, "ais", "sites", "10", "samplers", sampler, "runs", "40", "chains", "50", "steps", "60")
