@@ -78,7 +78,7 @@ an object of its own in jsonl, and goes to standard error in csv and json.`,
 	cli.AddChoice(cmd, (*string)(&o.method), "method", "", cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
 	cmd.Flags().BoolVar(&o.tokens, "tokens", false, "a row of CSV for each token, not for each text")
 	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one first: tell which is likelier, and how often the first is")
-	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"}, "`NAME,NAME` of a file of --pairs: the better text, and the other")
+	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"}, "the columns of a file of --pairs, `NAME,NAME`: the better text, and the other")
 	o.InputOptions.Register(cmd)
 	o.ModelOptions.Register(cmd)
 	return cmd

@@ -56,10 +56,11 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write, sample, compare and choose fills on a screen",
-		Long: `Write, sample, compare and choose fills on a screen. The fills are sampled while the
-template is written; each slot's distribution and each chain's path can be looked
-at, slots pinned, samplers compared. ? lists the keys. Without an argument, one line
-that is piped to standard input is the template.
+		Long: `Write, sample, compare and choose fills on a screen. The fills of the command come
+while the template is written, and chains when a sampler is named; each slot's
+distribution and each chain's path can be looked at, slots pinned, samplers compared.
+? lists the keys. Without an argument, one line that is piped to standard input is
+the template.
 
 The screen is drawn on the terminal, never on standard output, which gets the
 fill that is picked with enter and nothing else. RUN is the folder of an
