@@ -10,7 +10,7 @@ import (
 
 // combinations makes a layout for each combination of the lengths that the blanks of a
 // template may have, once its further texts are read.
-func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, escaped bool) (layouts []*layout, err error) {
+func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, spelling tokenize.Spelling) (layouts []*layout, err error) {
 	others, err := f.otherLayouts(typed, o)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		if err := f.checkLength(len(t.IDs)); err != nil {
 			return nil, err
 		}
-		t.KeepCase, t.KeepEscapes = o.Case == CaseKeep, escaped
+		t.Spelling = spelling
 		p := &layout{typed: typed, template: t, place: i, places: len(templates)}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {

@@ -1,9 +1,11 @@
 package infill
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"infill/tokenize"
@@ -16,7 +18,8 @@ type rules struct {
 	vocabulary *vocabulary
 	// lists are the token ids of the fills that a blank may take, by their number of
 	// pieces, [blanks]; nil without a list.
-	lists []map[int][][]int
+	lists   []map[int][][]int
+	written []map[string]string // how the words of the lists were written, by their tokens, [blanks]
 	// patterns are those of the blanks, [blanks]; nil without one.
 	patterns []*pattern
 	plain    bans  // as words stand by themselves
@@ -34,7 +37,7 @@ func (b bans) begin(ids []int) bool {
 
 // rules reads the constraints for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
-	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)), plain: bans{}, joined: bans{}}
+	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)), written: make([]map[string]string, len(t.Blanks)), plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, v.tokenizer.VocabularySize())
 		for _, id := range v.fillable {
@@ -98,7 +101,8 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 	if r.MaxPieces > 0 {
 		high = min(high, r.MaxPieces)
 	}
-	fills := map[int][][]int{}
+	fills, written := map[int][][]int{}, map[string]string{}
+	r.written[number-1] = written
 	for _, word := range words {
 		ids, err := r.vocabulary.candidate(word, b, continuing)
 		if err != nil {
@@ -113,6 +117,9 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 			return nil, misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", number, word, countPieces(n), t.Text[b.Start:b.End], span(low, high))
 		} else if (!b.TouchesLeft || r.begins(b, ids[0])) && r.allows(b, ids) {
 			fills[n] = append(fills[n], ids)
+			if key := fmt.Sprint(ids); written[key] == "" && !strings.HasPrefix(word, "##") {
+				written[key] = strings.TrimSpace(word)
+			}
 		}
 	}
 	if len(fills) == 0 {
@@ -123,6 +130,14 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 		fills[n] = slices.CompactFunc(fills[n], slices.Equal)
 	}
 	return fills, nil
+}
+
+// spelled tells how a word of the list of a blank was written, or "".
+func (r *rules) spelled(blank int, ids []int) string {
+	if r.written[blank] == nil {
+		return ""
+	}
+	return r.written[blank][fmt.Sprint(ids)]
 }
 
 // named gives the blanks of one name one list, and refuses those that cannot
@@ -136,13 +151,13 @@ func (r *rules) named(blanks []tokenize.Blank) error {
 		case blanks[j].TouchesLeft != b.TouchesLeft:
 			return misfit("slot", "blanks %d and %d have one name, but only one of them continues a word", j+1, i+1)
 		case r.lists[j] == nil:
-			r.lists[j] = r.lists[i]
+			r.lists[j], r.written[j] = r.lists[i], r.written[i]
 		case r.lists[i] != nil && !reflect.DeepEqual(r.lists[i], r.lists[j]):
 			return misfit("slot", "blanks %d and %d have one name and different lists", j+1, i+1)
 		}
 	}
 	for i, j := range first {
-		r.lists[i] = r.lists[j]
+		r.lists[i], r.written[i] = r.lists[j], r.written[j]
 		switch p, q := r.patterns[i], r.patterns[j]; {
 		case q == nil:
 			r.patterns[j] = p
@@ -231,7 +246,7 @@ func (r *rules) begins(b tokenize.Blank, token int) bool {
 	class := r.vocabulary.classes()[token]
 	switch {
 	case b.TouchesLeft:
-		return class&continuingToken != 0
+		return class&continuingToken != 0 || r.fill != FillWords && class&wordToken == 0 // "Stop" and "!"
 	case r.fill == FillAny:
 		return true
 	}

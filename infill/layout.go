@@ -118,7 +118,7 @@ func (r *rules) longWord(p *layout, n int) (*layout, error) {
 		return nil, err
 	}
 	t := templates[0]
-	t.KeepCase, t.KeepEscapes = p.template.KeepCase, p.template.KeepEscapes
+	t.Spelling = p.template.Spelling
 	b := t.Blanks[0]
 	longer := &layout{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
 	for slot := range n {

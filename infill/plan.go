@@ -43,7 +43,8 @@ func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan,
 	if p.tokens() > f.windowTokens(&r.Options) {
 		err = p.divide()
 	} else {
-		p.layouts, err = f.combinations(typed, rules, p.lengths, &p.Options, escaped)
+		p.layouts, err = f.combinations(typed, rules, p.lengths, &p.Options, tokenize.Spelling{
+			KeepEscapes: escaped, KeepCase: r.Options.Case == CaseKeep, Written: rules.spelled, Originals: r.Originals})
 	}
 	if err != nil {
 		return nil, err

@@ -51,6 +51,24 @@ type proof struct {
 	observe              func(Progress)
 }
 
+// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none: words that
+// exist had far more in their places, and what was made up for xqz.* and the like less.
+const leastInvented = 1e-7
+
+// unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
+func (p *proof) unfit(r *Result) string {
+	t := p.runs[0].template
+	b := t.Blanks[0]
+	if len(t.Blanks) > 1 || b.Pattern == "" || b.High > 0 || b.TouchesLeft || b.TouchesRight || p.options.Fill != FillWords || p.options.MinPieces > 1 ||
+		p.options.Together != nil || slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
+		return ""
+	}
+	if q := r.Fills[0].Probability; q == nil || *q >= leastInvented {
+		return ""
+	}
+	return b.Pattern
+}
+
 // prove fills a template by search, or by draws.
 func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout, o Options, start time.Time, observe func(Progress)) (*Result, error) {
 	p := &proof{filler: f, options: o, began: start, observe: observe}
@@ -72,6 +90,9 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 	result := p.result()
 	if len(result.Fills) == 0 { // the search goes on until there is one
 		return nil, misfit("slot", "the constraints forbid every fill: loosen them")
+	}
+	if pattern := p.unfit(result); pattern != "" {
+		return nil, misfit("pattern", "no word fits %s: no whole word does, and no word of several pieces has a probability of 1 in 10 million; --fill any takes pieces", pattern)
 	}
 	return result, nil
 }
@@ -344,7 +365,7 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 			for _, m := range likeliest[:min(len(likeliest), 2*mostMarginals)] {
 				state := make([]int, len(run.template.Slots))
 				for i := range state {
-					state[i] = run.filler.fillable[0]
+					state[i] = run.filler.tokenizer.MaskID() // begins no sentence
 				}
 				copy(state[b.First:], m.TokenIDs)
 				m.Text = run.template.Fill(state).Fills[blank]

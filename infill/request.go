@@ -17,6 +17,8 @@ type Request struct {
 	ID       json.RawMessage
 	Template string
 	Options  Options
+	// Originals are what stood in the blanks, where that is known: fills take their capitals.
+	Originals []string
 	// Extra are the fields of its object that are neither the template, the id nor an option,
 	// in their order.
 	Extra []Field

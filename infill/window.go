@@ -67,7 +67,11 @@ func (p *Plan) window(number int, rest *tokenize.Template) (*window, error) {
 	}
 	o := p.Options.of(g, len(p.typed.Blanks))
 	o.Window = f.maxPositions
-	w.plan, err = f.plan(part, Request{Options: o}, true)
+	request := Request{Options: o}
+	if len(p.Originals) > g[1] {
+		request.Originals = p.Originals[g[0] : g[1]+1]
+	}
+	w.plan, err = f.plan(part, request, true)
 	return w, err
 }
 

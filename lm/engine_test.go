@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"infill/internal/modelstest"
+	"infill/lm/internal/onnx"
 	"infill/models"
 )
 
@@ -179,6 +180,38 @@ func TestLeave(t *testing.T) {
 	if workers, groups := left(); workers != 0 || groups != 0 {
 		t.Errorf("%d workers and %d groups are left", workers, groups)
 	}
+}
+
+// Nobody waits for a session that takes long to make: neither who asked and was stopped, nor Close.
+func TestSessionLeftBehind(t *testing.T) {
+	m := engineModel(t, builtIn(t), Options{Device: "cpu"})
+	build, begun, release := m.conditionals.build, make(chan bool), make(chan bool)
+	m.conditionals.build = func(b *models.Bundle) (*onnx.Graph, error) {
+		begun <- true
+		<-release
+		return build(b)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-begun; cancel() }()
+	if _, err := m.conditionals.get(ctx, m); !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped: %v", err)
+	}
+	release <- true
+	if s, err := m.conditionals.get(t.Context(), m); err != nil || s == nil { // the one that was left behind
+		t.Fatal(err)
+	}
+	if err := m.conditionals.close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { <-begun; cancel() }()
+	if _, err := m.conditionals.get(ctx, m); !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped: %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	release <- true
 }
 
 // A call that fails fails for all who share it.

@@ -23,7 +23,7 @@ import (
 // onnxruntime library and takes the best device there is.
 type Options struct {
 	Device    string    // "auto" (default), "cpu", "cuda" or "cuda:N"
-	Threads   int       // on the CPU; 0 takes all cores
+	Threads   int       // on the CPU, at most [MaxThreads]; 0 takes all cores
 	MaskID    int       // [MASK]'s token id, from the bundle's tokenizer; required
 	Precision Precision // FP32 when empty
 	// Library is the path of the onnxruntime shared library; empty: that of the
@@ -108,6 +108,9 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	return m, nil
 }
 
+// MaxThreads is the most threads of a model call: four times the processors.
+func MaxThreads() int { return ort.MaxThreads() }
+
 // Close releases the sessions; running calls are waited for.
 func (m *MaskedLM) Close() error {
 	return errors.Join(m.conditionals.close(), m.gradient.close(), m.runtime.Close())
@@ -181,14 +184,47 @@ type lazySession struct {
 
 	lock    sync.Mutex
 	session *ort.Session
+	making  chan error // of the session that is being made, which may take long and cannot be stopped; nil: none is
+	closed  bool
 }
 
+// get makes the session where there is none. Once ctx ends, one that is being made is left behind: a later get takes it, and close
+// has it closed when it is done.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
-	defer l.lock.Unlock()
 	if l.session != nil {
+		defer l.lock.Unlock()
 		return l.session, nil
 	}
+	made := l.making
+	if made == nil {
+		made = make(chan error, 1)
+		l.making = made
+		go func() {
+			session, err := l.make(context.WithoutCancel(ctx), m)
+			l.lock.Lock()
+			defer l.lock.Unlock()
+			l.session, l.making = session, nil
+			if l.closed && session != nil {
+				l.session, err = nil, session.Close()
+			}
+			made <- err
+			close(made)
+		}()
+	}
+	l.lock.Unlock()
+	select {
+	case err := <-made:
+		if err != nil {
+			return nil, err
+		}
+		return l.get(ctx, m)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("onnxruntime session not waited for: %w", ctx.Err())
+	}
+}
+
+func (l *lazySession) make(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	encoded, dir, err := l.graph(m)
 	if err != nil {
 		if m.bundle.Graph != "" && !strings.Contains(err.Error(), m.bundle.Graph) {
@@ -197,10 +233,10 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		return nil, err
 	}
 	kept := l.kept(m, encoded)
-	if l.session = kept.open(l, m); l.session != nil {
-		return l.session, nil
+	if session := kept.open(l, m); session != nil {
+		return session, nil
 	}
-	l.session, err = kept.save(m, encoded, ort.SessionOptions{
+	session, err := kept.save(m, encoded, ort.SessionOptions{
 		ExternalDir: dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
 		// In single precision OpenVINO 2025.4 computes gradients that are off by a tenth, and no sooner.
 		OwnKernels: l == &m.gradient && m.precision != BF16,
@@ -208,15 +244,14 @@ func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error
 		Placed:     m.placed(l.name),
 	})
 	if err == nil && m.precision == INT8 && l == &m.conditionals {
-		if err = m.checkIntegers(ctx, l.session, dir); err != nil {
-			err = errors.Join(err, l.session.Close())
-			l.session = nil
+		if err = m.checkIntegers(ctx, session, dir); err != nil {
+			err = errors.Join(err, session.Close())
 		}
 	}
 	if err != nil {
 		return nil, m.named(err)
 	}
-	return l.session, nil
+	return session, nil
 }
 
 // placed tells where the nodes of a session ran; nil: nobody asked.
@@ -296,6 +331,7 @@ func (l *lazySession) graph(m *MaskedLM) ([]byte, string, error) {
 func (l *lazySession) close() error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
+	l.closed = true
 	if l.session == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
@@ -169,16 +170,16 @@ func parsePieces(text string) (pieces int, ok bool) {
 	return pieces, err == nil && 1 <= pieces && pieces <= maxPieces && text[0] != '+' && text[0] != '0'
 }
 
-// blankHint says what the user may have meant as a blank in a text without one, or "".
-func blankHint(text string) string {
-	for at := range len(text) {
-		for _, meant := range [...]string{"[mask]", "<mask>", "[mask:", "[mask=", "___"} {
-			if end := at + len(meant); end <= len(text) && strings.EqualFold(text[at:end], meant) {
-				return fmt.Sprintf("%q at byte offset %d is not one", text[at:end], at)
-			}
-		}
+// likeBlank finds what people write for a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
+var likeBlank = regexp.MustCompile(`(?i)\[mask[:=]|\[[a-z_ ]{1,20}\]|<[a-z_]{1,20}>|__+|\{[a-z_]*\}`)
+
+// MeantBlank is what the user of a text without a blank may have meant as one, and its byte offset; "" where nothing looks so.
+func MeantBlank(text string) (meant string, offset int) {
+	span := likeBlank.FindStringIndex(text)
+	if span == nil {
+		return "", -1
 	}
-	return ""
+	return text[span[0]:span[1]], span[0]
 }
 
 // excerpt quotes a piece of the user's text, shortened to fit on a line.

@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -24,15 +25,94 @@ var names = sync.OnceValue(func() map[string]string {
 	return list
 })
 
-// withNames gives the names in a fill their capitals.
-func withNames(fill string) string {
+// The names of several words of which some are no names by themselves, New York and White House, one a line; phrases.py wrote them.
+//
+//go:embed phrases.txt
+var phraseList string
+
+// phrases are the lines of phraseList, by how they read without capitals.
+var phrases = sync.OnceValue(func() map[string]string {
+	list := map[string]string{}
+	for line := range strings.Lines(phraseList) {
+		phrase := strings.TrimSpace(line)
+		list[strings.ToLower(phrase)] = phrase
+	}
+	return list
+})
+
+const phraseWords = 4 // of a name at most
+
+// withNames gives the names in a fill their capitals: single words, and rows of words that may begin on its left or end on its
+// right, where the text has them in the capitals of the name; free text on the right may be in small letters.
+func withNames(left, fill, right string, free bool) string {
 	words := strings.Split(fill, " ")
+	before := wordsBefore(left)
+	row := slices.Concat(before, words, wordsAfter(right))
+	fixed := func(at int) bool { return at < len(before) || at >= len(before)+len(words) && !free }
 	for i, word := range words {
 		if name := names()[word]; name != "" {
 			words[i] = name
 		}
 	}
+	for from := range row {
+		for to := min(from+phraseWords, len(row)); to > from+1; to-- {
+			phrase, ok := phrases()[strings.ToLower(strings.Join(row[from:to], " "))]
+			name := strings.Split(phrase, " ")
+			for k := range name {
+				ok = ok && !(fixed(from+k) && row[from+k] != name[k]) // the user writes it otherwise
+			}
+			if !ok {
+				continue
+			}
+			for at := max(from, len(before)); at < min(to, len(before)+len(words)); at++ {
+				words[at-len(before)] = name[at-from]
+			}
+			break
+		}
+	}
 	return strings.Join(words, " ")
+}
+
+// wordsBefore are the last words of a text that ends in one blank, and wordsAfter the first of one that begins with one.
+func wordsBefore(text string) []string {
+	words := strings.Split(text[strings.LastIndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })+1:], " ")
+	if words[len(words)-1] != "" {
+		return nil
+	}
+	words = words[:len(words)-1]
+	return words[max(0, len(words)-phraseWords+1):]
+}
+
+func wordsAfter(text string) []string {
+	end := strings.IndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })
+	if end < 0 {
+		end = len(text)
+	}
+	words := strings.Split(text[:end], " ")
+	if words[0] != "" {
+		return nil
+	}
+	return words[1:min(phraseWords, len(words))]
+}
+
+// hasCapital reports whether a text holds an upper-case or title-case letter.
+func hasCapital(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
+}
+
+// opensSentences reports whether a text begins with the blank that stands at a place and ends a sentence, and none of its
+// sentences begins with a small letter.
+func opensSentences(text string, blank int) bool {
+	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
+	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) || !strings.ContainsAny(ended[max(0, len(ended)-3):], ".!?。！？") {
+		return false
+	}
+	for i, r := range text {
+		if unicode.IsLower(r) && startsSentence(text[:i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // shouted reports whether the words beside a blank are all in capitals: those of the text on its left and right, at most two of
@@ -53,3 +133,20 @@ func shouted(left, right string) bool {
 func notLetter(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '\'' && r != '’'
 }
+
+// StopWord reports whether an English word holds sentences together and says little by itself, in whatever capitals.
+func StopWord(word string) bool { return stopWords()[strings.ToLower(word)] }
+
+var stopWords = sync.OnceValue(func() map[string]bool {
+	list := map[string]bool{}
+	for word := range strings.FieldsSeq(`a about above after again against all also although always am among an and any anybody anyone anything are as at be because been
+		before behind being below between both but by can cannot could did do does doing done down during each either else enough ever every everybody
+		everyone everything few for from had has have having he her here hers herself him himself his how however i if in into is it its itself just less
+		many may me might mine more most much must my myself n't neither never no nobody none nor not nothing now of off often on once one only onto or other
+		others our ours ourselves out over own perhaps quite rather same shall she should since so some somebody someone something still such than that the
+		their theirs them themselves then there these they this those though through thus to too under until up upon us very was we were what whatever when
+		where whether which while who whom whose why will with within without would yet you your yours yourself yourselves`) {
+		list[word] = true
+	}
+	return list
+})

@@ -1,6 +1,8 @@
 package tokenize
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,11 +25,15 @@ type Filled struct {
 // between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one blank, except where
 // Hugging Face's decoder sets none, as before a full stop; this blank belongs to neither blank's span.
 //
-// With an uncased model and a cased template, fills get capitals, unless KeepCase is set: all letters where the words around the
-// blank are in capitals, two on either side at most; else the first letter of names ("york", "monday", "i"), and the first letter
-// of a fill that starts a sentence, if it is not a "##" piece. A template is cased if the text around its slots holds a capital
-// letter anywhere. A fill starts a sentence if
-// what is on its left, earlier fills included,
+// With an uncased model, fills get capitals, unless KeepCase is set: what was written with one (Written) keeps it; all letters get
+// them where the words around the blank are in capitals, two on either side at most; else the first letter of names ("york",
+// "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##" piece; the last two in a cased
+// template alone, and "i" in any whose text has none of its own. Where Originals tells what stood in a blank, that says whether
+// the fill begins with a capital; inside a sentence a word like "him" takes none from a name.
+//
+// A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins with a slot
+// and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if what is on its left, earlier
+// fills included,
 //   - is nothing but white space, opening brackets, quotation marks and ¿ ¡, or
 //   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
 //     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.".
@@ -62,21 +68,7 @@ func (tpl *Template) Fill(ids []int) Filled {
 		if literal == "" && i > 0 && !joins && tpl.tokenizer.scheme.apart(last, tokens[0]) {
 			text.WriteByte(' ')
 		}
-		fill := tpl.join(tokens)
-		if tpl.cased && !tpl.tokenizer.Cased() && !tpl.KeepCase {
-			after := tpl.Text[from:]
-			if i+1 < len(tpl.Blanks) {
-				after = tpl.Text[from:tpl.Blanks[i+1].Start]
-			}
-			switch {
-			case shouted(tpl.Text[left:blank.Start], after):
-				fill = strings.ToUpper(fill)
-			case !joins && startsSentence(text.String()):
-				fill = capitalise(withNames(fill))
-			case !joins && !blank.TouchesRight:
-				fill = withNames(fill)
-			}
-		}
+		fill := tpl.spell(i, ids, filling{fill: tpl.join(tokens), text: text.String(), joins: joins, from: left})
 		left = from
 		filled.Spans[i][0] = text.Len()
 		text.WriteString(fill)
@@ -119,6 +111,78 @@ func (tpl *Template) join(tokens []string) string {
 		text.WriteString(read)
 	}
 	return strings.ToValidUTF8(text.String(), string(utf8.RuneError)) // byte-level tokens may cut a character
+}
+
+// filling is a fill on its way into a text.
+type filling struct {
+	fill, text string // text: all on its left
+	joins      bool   // it is the rest of a word on its left
+	from       int    // where the text begins that the user wrote before its blank
+}
+
+// spell gives the fill of a blank the capitals that [Template.Fill] states.
+func (tpl *Template) spell(i int, ids []int, f filling) string {
+	if tpl.KeepCase {
+		return f.fill
+	}
+	blank := tpl.Blanks[i]
+	written := ""
+	if tpl.Written != nil {
+		written = tpl.Written(i, ids[blank.First:blank.First+blank.Slots])
+	}
+	if strings.ContainsFunc(written, unicode.IsUpper) || tpl.tokenizer.Cased() {
+		return cmp.Or(written, f.fill)
+	}
+	fill, named := cmp.Or(written, f.fill), cmp.Or(written, f.fill)
+	if written == "" && !f.joins && !blank.TouchesRight {
+		if fill == "i" && !tpl.smallI {
+			fill = "I"
+		}
+		right, free := tpl.ahead(i, ids)
+		named = withNames(f.text, fill, right, free)
+	}
+	original, cased := "", tpl.cased
+	if i < len(tpl.Originals) {
+		original = tpl.Originals[i]
+		cased = cased || slices.ContainsFunc(tpl.Originals, hasCapital)
+	}
+	starts := !f.joins && startsSentence(f.text)
+	first, _ := utf8.DecodeRuneInString(original)
+	switch {
+	case !cased:
+		return fill
+	case shouted(tpl.Text[f.from:blank.Start], tpl.after(i)):
+		return strings.ToUpper(fill)
+	case original == "" && starts, unicode.IsUpper(first) && !f.joins && (starts || original != "I" && !StopWord(fill)):
+		return capitalise(named)
+	}
+	return named
+}
+
+// after is the user's text behind a blank, up to the next.
+func (tpl *Template) after(i int) string {
+	if i+1 < len(tpl.Blanks) {
+		return tpl.Text[tpl.Blanks[i].End:tpl.Blanks[i+1].Start]
+	}
+	return tpl.Text[tpl.Blanks[i].End:]
+}
+
+// ahead is the text behind a blank as far as a name may reach: the user's own, or, where none is between, the next fill, in small
+// letters and free to take capitals.
+func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
+	text = tpl.after(i)
+	if i++; i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {
+		return text, false
+	}
+	blank := tpl.Blanks[i]
+	if blank.First+blank.Slots > len(ids) {
+		return "", false
+	}
+	tokens := tpl.tokens(ids[blank.First : blank.First+blank.Slots])
+	if _, joins := tpl.tokenizer.scheme.read(tokens[0]); joins {
+		return tpl.join(tokens), false
+	}
+	return " " + tpl.join(tokens), true
 }
 
 // startsSentence applies the rule that Fill states to the text on the left of a fill.

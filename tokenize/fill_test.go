@@ -154,3 +154,69 @@ func TestFillInitials(t *testing.T) {
 		}
 	}
 }
+
+// Names of several words are known as one, also with the user's words beside the blank; a text that begins with a blank and ends a
+// sentence begins with a capital.
+func TestFillNames(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	tests := []struct{ template, fill, want string }{
+		{"Berlin and [MASK] York.", "new", "Berlin and New York."},
+		{"He lives in [MASK:3].", "new york city", "He lives in New York City."},
+		{"He lives in [MASK] [MASK] now.", "new york", "He lives in New York now."},
+		{"He saw the [MASK:2].", "white house", "He saw the White House."},
+		{"He saw the [MASK] house.", "white", "He saw the white house."},
+		{"He works for the United [MASK].", "nations", "He works for the United Nations."},
+		{"He has a [MASK] car.", "new", "He has a new car."},
+		{"he lives in [MASK:2].", "new york", "he lives in new york."},
+		{"then [MASK] left", "i", "then I left"},
+		{"then i said [MASK] left", "i", "then i said i left"},
+		{"  [MASK] was a wonderful film.", "it", "  It was a wonderful film."},
+		{"[MASK] was a wonderful film", "it", "it was a wonderful film"},
+		{"[MASK] was a film . it was good .", "it", "it was a film . it was good ."},
+	}
+	for _, test := range tests {
+		template, err := tokenizer.Template(test.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := tokenizer.Candidate(test.fill)
+		if err != nil || len(ids) != len(template.Slots) {
+			t.Fatal(test.fill, ids, err)
+		}
+		if got := template.Fill(ids).Text; got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// What stood in the blanks says which fills have capitals.
+func TestFillOriginals(t *testing.T) {
+	tokenizer := loadBuiltin(t)
+	tests := []struct {
+		template, original, fill, want string
+	}{
+		{"[MASK] hated this film and left early.", "Claude", "he", "He hated this film and left early."},
+		{"[MASK] film was bad.", "The", "a", "A film was bad."},
+		{"[MASK] film was bad", "The", "a", "A film was bad"},
+		{"[MASK] film was bad.", "the", "a", "a film was bad."},
+		{"yesterday [MASK] left", "Anna", "york", "yesterday York left"},
+		{"Then she met [MASK] .", "Claude", "him", "Then she met him ."},
+		{"Then she met [MASK] .", "Claude", "seed", "Then she met Seed ."},
+		{"Then she went to [MASK] .", "church", "london", "Then she went to London ."},
+		{"Then [MASK] went away.", "I", "everybody", "Then everybody went away."},
+	}
+	for _, test := range tests {
+		template, err := tokenizer.Template(test.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := tokenizer.Candidate(test.fill)
+		if err != nil {
+			t.Fatal(test.fill, ids, err)
+		}
+		template.Originals = []string{test.original}
+		if got := template.Fill(ids).Text; got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

@@ -23,12 +23,20 @@ type Template struct {
 	Blanks  []Blank  // leftmost first
 	Ties    [][]int  // sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
 
-	// KeepEscapes makes Fill leave the backslash of \[MASK] in the text.
-	KeepEscapes bool
-	// KeepCase makes Fill give the letters of the model's tokens as they are.
-	KeepCase bool
-
+	Spelling
 	*draft
+}
+
+// Spelling says how [Template.Fill] writes fills.
+type Spelling struct {
+	// KeepEscapes leaves the backslash of \[MASK] in the text.
+	KeepEscapes bool
+	// KeepCase gives the letters of the model's tokens as they are.
+	KeepCase bool
+	// Written, where not nil, tells how the user wrote the tokens of a blank, or "".
+	Written func(blank int, ids []int) string
+	// Originals are what stood in the blanks, where that is known, [blanks].
+	Originals []string
 }
 
 // Blank is one blank of a template.
@@ -135,7 +143,8 @@ type draft struct {
 	tokenizer *Tokenizer
 	text      string
 	blanks    []notation
-	cased     bool      // the user's own text holds a capital
+	cased     bool      // the user's own text has capitals where they belong, see [Template.Fill]
+	smallI    bool      // it has the word "i"
 	encoding  *Encoding // with one [MASK] per blank
 	masks     []int     // its place in the encoding
 }
@@ -151,8 +160,8 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	}
 	if len(blanks) == 0 {
 		detail := "write [MASK] where a word is wanted"
-		if hint := blankHint(text); hint != "" {
-			detail = hint + "; " + detail
+		if meant, at := MeantBlank(text); meant != "" {
+			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}
 		return nil, &InputError{Fault: errNoBlank, Offset: -1, Detail: detail}
 	}
@@ -171,7 +180,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		if err := e.addOwn(from, end); err != nil {
 			return nil, err
 		}
-		d.cased = d.cased || t.capital(text[from:blank.start])
+		d.hear(text[from:blank.start])
 		d.masks[i] = len(e.encoding.IDs)
 		e.addWord(t.mask, blank.start, blank.end)
 		from = blank.end
@@ -180,7 +189,8 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	if err := e.addOwn(from, len(text)); err != nil {
 		return nil, err
 	}
-	d.cased = d.cased || t.capital(text[from:])
+	d.hear(text[from:])
+	d.cased = d.cased || opensSentences(text, blanks[0].start)
 	d.encoding = e.finish()
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
 		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
@@ -277,11 +287,11 @@ func (d *draft) template(lengths []int) *Template {
 	return template
 }
 
-// capital reports whether the user's own text holds an upper-case or title-case letter; those of [UNK] are not the user's.
-func (t *Tokenizer) capital(text string) bool {
-	return strings.ContainsFunc(strings.ReplaceAll(text, t.vocabulary[t.unknown], ""), func(r rune) bool {
-		return unicode.IsUpper(r) || unicode.IsTitle(r)
-	})
+// hear finds capitals in the user's own text; those of [UNK] are not the user's.
+func (d *draft) hear(text string) {
+	text = strings.ReplaceAll(text, d.tokenizer.vocabulary[d.tokenizer.unknown], "")
+	d.cased = d.cased || hasCapital(text)
+	d.smallI = d.smallI || slices.Contains(strings.FieldsFunc(text, notLetter), "i")
 }
 
 // opens reports whether a token that joins the text on its left may begin a word behind it; before is its last character.

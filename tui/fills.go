@@ -78,7 +78,9 @@ func (p *fillsPage) list() {
 	likelihood := func(a, b fill) int { return cmp.Compare(b.rating(), a.rating()) }
 	switch p.sort {
 	case byFrequency:
-		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.Count, a.Count), likelihood(a, b)) })
+		slices.SortStableFunc(p.listed, func(a, b fill) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Frequency, a.Frequency), likelihood(a, b))
+		})
 	case byNovelty:
 		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.NewWords, a.NewWords), likelihood(a, b)) })
 	}
@@ -300,12 +302,15 @@ func (p *fillsPage) table(columns, rows int) string {
 		w.bar, w.drawn = 10, 13
 	}
 	w.text = columns - 4 - 2 - w.bar - 1 - 7 - 2 - w.drawn
-	drawn, likelihood, best := "drawn", "log-likelihood", math.Inf(-1)
+	drawn, likelihood, best := s.shares("drawn"), "log-likelihood", math.Inf(-1)
 	if s != nil && s.WarmUp {
 		drawn = "warm-up"
 	}
 	if s != nil && len(s.Fills) > 0 {
 		best = s.Fills[0].rating()
+	}
+	if w.drawn < len(drawn) && s.Answer {
+		drawn = "prob."
 	}
 	if w.bar+8 < len(likelihood)+1 {
 		likelihood = "log-lik."
@@ -429,7 +434,7 @@ func (p *fillsPage) detail(columns, rows int) string {
 			if f.NewWords > 0 {
 				row("new words", fmt.Sprintf("%d of %d slots", f.NewWords, len(f.Values)))
 			}
-			if s.Several {
+			if s.Several && !s.Answer {
 				told("log-likelihoods of several lengths do not compare: the list is by score")
 			}
 			add("")
@@ -454,7 +459,7 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 	for _, text := range f.Values {
 		wordWidth = min(max(wordWidth, width(text)), max(columns/2-8, 8))
 	}
-	add(m.faint.Render(fit("slot", wordWidth+4) + right("sampled", 13) + right("model", 9)))
+	add(m.faint.Render(fit("slot", wordWidth+4) + right(s.shares("sampled"), 13) + right("model", 9)))
 	for blank, text := range f.Values {
 		v, model := value{Error: math.NaN()}, "…"
 		if at := slices.IndexFunc(s.Values[blank], func(v value) bool { return v.Text == text }); at >= 0 {
@@ -481,9 +486,12 @@ func summary(s *snapshot) []string {
 	}
 	lines := []string{fmt.Sprintf("%s, %d chains × %d steps, seed %d", by, o.Chains, o.Steps, o.Seed)}
 	if s.Answer {
-		lines = []string{fmt.Sprintf("%s, seed %d", by, o.Seed)}
+		lines = []string{by}
 		if r := s.Result; r != nil {
-			lines[0] = fmt.Sprintf("%s, joint %s, %d model rows, seed %d", r.Method, o.Joint, r.Stats.ModelRows, o.Seed)
+			lines[0] = fmt.Sprintf("%s, joint %s, %d model rows", r.Method, o.Joint, r.Stats.ModelRows)
+			if r.Seed != nil {
+				lines[0] += fmt.Sprintf(", seed %d", *r.Seed)
+			}
 			if held := r.Stats.ListedProbability; held != nil {
 				lines = append(lines, fmt.Sprintf("the best %d fills hold %.1f %%", s.Distinct, 100**held))
 			}

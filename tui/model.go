@@ -146,7 +146,6 @@ func newModel(ctx context.Context, c Config) *model {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Options = c.Options.Chained() // what the screen shows
 	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
 		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true, waiting: c.Template != ""}
 	m.fills.m, m.slots.m, m.chains.m, m.compare.m, m.runs.m = m, m, m, m, m

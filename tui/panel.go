@@ -64,6 +64,9 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 func (f field) help() string {
 	switch f.Name {
 	case "sampler":
+		if f.value == infill.Auto {
+			return "auto: the likeliest fills and their probabilities, as the command gives them; another name moves chains"
+		}
 		d := samplers.Describe(f.value)
 		return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
 	case "mode":
@@ -182,7 +185,6 @@ func (p *panel) options(o infill.Options) (_ infill.Options, model string, ok bo
 			return fail(f.Name, fmt.Sprintf("%q is not %s", f.value, err))
 		}
 	}
-	o = o.Chained()
 	// What a sampler of another kind was given does not suit this one.
 	o.Balance, o.Gradient = "", ""
 	if err := o.Validate(); err != nil {

@@ -33,6 +33,14 @@ func (f *fill) rating() float64 {
 	return f.LogLikelihood
 }
 
+// shares is what the frequencies of a run are; drawn is the word where they are of draws.
+func (s *snapshot) shares(drawn string) string {
+	if s != nil && s.Answer {
+		return "probability"
+	}
+	return drawn
+}
+
 // value is what a blank was filled with.
 type value struct {
 	TokenIDs []int

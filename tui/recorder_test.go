@@ -618,3 +618,42 @@ func TestBest(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerOfTheCommand: without a named sampler the screen shows what the pipeline finds, as the command prints it.
+func TestAnswerOfTheCommand(t *testing.T) {
+	for _, template := range []string{"She opened the [MASK] and looked at it .", two, "She opened the [MASK:1-2] and looked [MASK] ."} {
+		c, filler := testConfig(t, template)
+		c.Options = infill.DefaultOptions()
+		d := newDriver(t, c, 100, 30)
+		d.settle()
+		s := d.model.sides[0].snapshot
+		want, err := filler.Fill(t.Context(), template, infill.DefaultOptions(), func(infill.Progress) {})
+		if err != nil || s == nil || s.Result == nil || !s.Answer || s.Result.Method != want.Method || s.Result.Seed != nil {
+			t.Fatalf("%v %+v", err, s)
+		}
+		for i, fill := range want.Fills {
+			if got := s.Fills[i]; got.Text != fill.Text || math.Abs(got.Frequency / *fill.Probability - 1) > 1e-6 {
+				t.Errorf("%s: fill %d is %q %v, want %q %v", template, i+1, got.Text, got.Frequency, fill.Text, *fill.Probability)
+			}
+		}
+		for _, view := range []string{"4", "3", "2", "1"} {
+			d.keys(view)
+			if frame := ansi.Strip(d.model.screen()); strings.Contains(frame, "NaN") || strings.Contains(frame, "seed") {
+				t.Errorf("view %s:\n%s", view, frame)
+			}
+			exactly(t, d.model.screen(), 100, 30)
+		}
+		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "probability") {
+			t.Errorf("no probability:\n%s", frame)
+		}
+		d.option("sampler")
+		for *d.model.panel.value("sampler") != "gibbs" {
+			d.keys("right")
+		}
+		d.keys("enter")
+		d.settle()
+		if s := d.model.sides[0].snapshot; s == nil || s.Answer || s.Chains == 0 || d.model.sides[0].fault != "" {
+			t.Errorf("chains when asked for: %+v, fault %q", s, d.model.sides[0].fault)
+		}
+	}
+}

@@ -149,6 +149,9 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 	template, err := q.filler.Template(q.template)
 	var input *tokenize.InputError
 	several := errors.As(err, &input) && input.Fault == tokenize.ErrBlankLength
+	if !q.options.Answers() {
+		q.options = q.options.Chained()
+	}
 	options := q.options
 	r := &recorder{now: now, start: now()}
 	switch {
@@ -157,9 +160,6 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		return nil, err
 	default:
 		r = newRecorder(template, q.options, now)
-		if options.Answers() && len(template.Blanks) == 1 && template.Blanks[0].Pattern == "" && options.Words == nil && options.MaxPieces == 0 {
-			options.MinPieces, options.MaxPieces = 1, 1 // pins and the view of slots know blanks of one length
-		}
 		options.Pins = q.fixed(template)
 	}
 	if several || options.Constraints.Any() || options.Answers() {

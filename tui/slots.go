@@ -68,7 +68,7 @@ func (p *slotsPage) rows(blank int) []ratedValue {
 	sampled := map[int]bool{}
 	for _, v := range s.Values[blank] {
 		row := ratedValue{v, math.NaN()}
-		if known {
+		if known && len(v.TokenIDs) == 1 {
 			row.model = given.of(b.First, v.TokenIDs[0])
 			sampled[v.TokenIDs[0]] = true
 		}
@@ -160,9 +160,9 @@ func (p *slotsPage) render(columns, rows int) string {
 	if note == 0 {
 		return text
 	}
-	told := "━ sampled  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
+	told := "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
 	if f := m.fills.current(); f != nil {
-		told = "━ sampled  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Values, " … "))
+		told = "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Values, " … "))
 	}
 	if number < len(s.Values) {
 		which := fmt.Sprintf("slots %d to %d", from+1, from+number)
@@ -204,7 +204,7 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 	if barWidth < 3 {
 		barWidth = 0
 	}
-	lines := []string{head, m.faint.Render("  " + fit("word", columns-2-numbers-model) + right("sampled %", numbers) + right("model %", model))}
+	lines := []string{head, m.faint.Render("  " + fit("word", columns-2-numbers-model) + right(m.sides[0].snapshot.shares("sampled %"), numbers) + right("model %", model))}
 	if len(values) == 0 {
 		lines = append(lines, "", m.faint.Render("  nothing was drawn yet"))
 	}

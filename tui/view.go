@@ -89,7 +89,10 @@ func (m *model) header() string {
 	}
 	o := m.sides[0].options
 	if m.width >= 84 && m.view != runsView {
-		left += m.faint.Render(fmt.Sprintf(" · %s · seed %d", o.Sampler, o.Seed))
+		left += m.faint.Render(" · " + o.Sampler)
+		if p := m.sides[0].snapshot; !o.Answers() || p != nil && p.Result != nil && p.Result.Seed != nil {
+			left += m.faint.Render(fmt.Sprintf(" · seed %d", o.Seed))
+		}
 	}
 	return between(left, m.status()+" ", m.width)
 }

@@ -149,9 +149,11 @@ for the next; the log-likelihoods of the windows add up. A line says so. The tex
 comes back whole. A text may have a megabyte; the terminal UI takes 32 KB.
 
 Capitals. A model without capitals gives none, so infill does, --case auto: to the
-first letter of a sentence and of names (London, Monday, I), and to all letters
-where the words around a blank are in capitals. Texts without any get none.
---case keep leaves the model's letters.
+first letter of a sentence and of names (London, New York, Monday), and to all
+letters where the words around a blank are in capitals. Texts without any get none,
+but I, and the first word of a text that is a blank and ends in a full stop. A word
+of a list keeps the capitals it was written with. --case keep leaves the model's
+letters.
 
 Words are cut and, for models without capitals, lowered as the text is. Under
 samplers and --joint pll a list replaces --candidates, which takes the likely

@@ -221,7 +221,7 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 	if o.Seed = random.Uint64(); a.NotOriginal {
 		o.Ban = append(slices.Clone(o.Ban), masked...)
 	}
-	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o})
+	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o, Originals: masked})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -317,19 +317,6 @@ func lastPiece(pieces *tokenize.Encoding, w word) (from, to int, eligible bool) 
 }
 
 func (a *Augment) mayMask(word string) bool {
-	small := strings.ToLower(word)
-	return !(a.KeepStopWords && slices.Contains(stopWords(), small) || a.Pattern != nil && a.Pattern.MatchString(word) ||
+	return !(a.KeepStopWords && tokenize.StopWord(word) || a.Pattern != nil && a.Pattern.MatchString(word) ||
 		slices.ContainsFunc(a.Protect, func(p string) bool { return strings.EqualFold(p, word) }))
 }
-
-// stopWords are English words that hold a sentence together and say little by themselves.
-var stopWords = func() func() []string {
-	list := strings.Fields(`a about above after again against all also although always am among an and any anybody anyone anything are as at be because been
-		before behind being below between both but by can cannot could did do does doing done down during each either else enough ever every everybody
-		everyone everything few for from had has have having he her here hers herself him himself his how however i if in into is it its itself just less
-		many may me might mine more most much must my myself n't neither never no nobody none nor not nothing now of off often on once one only onto or other
-		others our ours ourselves out over own perhaps quite rather same shall she should since so some somebody someone something still such than that the
-		their theirs them themselves then there these they this those though through thus to too under until up upon us very was we were what whatever when
-		where whether which while who whom whose why will with within without would yet you your yours yourself yourselves`)
-	return func() []string { return list }
-}()

@@ -70,6 +70,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Threads < 0 {
 		return nil, fmt.Errorf("threads %d: give 0 (as many as the machine has) or more", o.Threads)
 	}
+	if o.Threads > MaxThreads() {
+		return nil, fmt.Errorf("threads %d: more than four times the %d processors; give %d or fewer", o.Threads, runtime.NumCPU(), MaxThreads())
+	}
 	path, err := filepath.Abs(o.LibraryPath)
 	if err != nil {
 		return nil, err
@@ -231,7 +234,10 @@ func (r *Runtime) Note() string { return r.note }
 // Threads is how many threads each session uses on the CPU.
 func (r *Runtime) Threads() int { return r.settings.threads }
 
-// Close closes every session that is still open, waiting for running calls. The library stays loaded for a later Open.
+// MaxThreads is the most that [Options] takes: with thousands, which onnxruntime would start, nothing ends any more.
+func MaxThreads() int { return 4 * runtime.NumCPU() }
+
+// Close closes every session that is still open, waiting for running calls, but not for a session that is being made. The library stays loaded for a later Open.
 func (r *Runtime) Close() error {
 	r.open.Lock()
 	r.closed = true

@@ -76,9 +76,12 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		settings.openVINO = openVINOOptions(r.openVINO, settings.threads, o.BFloat16)
 	}
 
-	r.open.RLock()
-	defer r.open.RUnlock()
-	if r.closed {
+	isClosed := func() bool {
+		r.open.RLock()
+		defer r.open.RUnlock()
+		return r.closed
+	}
+	if isClosed() {
 		return nil, errClosed
 	}
 	var err error
@@ -92,8 +95,11 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 		return nil, errors.Join(err, os.RemoveAll(s.record))
 	}
 	r.sessionsLock.Lock()
-	defer r.sessionsLock.Unlock()
 	r.sessions[s] = struct{}{}
+	r.sessionsLock.Unlock()
+	if isClosed() { // meanwhile: Close does not wait for what is still being made
+		return nil, errors.Join(errClosed, s.Close())
+	}
 	return s, nil
 }
 

@@ -218,10 +218,10 @@ func OptionError(err error) error {
 	return err
 }
 
-// Flagged spells an option as the flag it is.
+// Flagged spells an option as the flag that it is.
 func Flagged(err error) error {
 	var option *infill.OptionError
-	if errors.As(err, &option) {
+	if errors.As(err, &option) && option.Option != "pattern" { // which is written in the template
 		return fmt.Errorf("--%s", option.Error())
 	}
 	return err

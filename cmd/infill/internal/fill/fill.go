@@ -16,12 +16,14 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/tokenize"
 )
 
 // fillOptions are the flags and arguments of filling.
 type fillOptions struct {
 	cli.InputOptions
 	seedGiven bool
+	show      string         // table, or fills: the words alone
 	blank     string         // what is read as [MASK] too; "" for nothing
 	root      *cobra.Command // knows the names of the commands
 	infill.Options
@@ -30,7 +32,7 @@ type fillOptions struct {
 
 // NewCmd makes the root command.
 func NewCmd(s *terminal.Streams, run func(context.Context, *fillOptions) error) *cobra.Command {
-	o := &fillOptions{InputOptions: cli.InputOptions{Streams: s, Key: "template", Reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions()}
+	o := &fillOptions{InputOptions: cli.InputOptions{Streams: s, Key: "template", Reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions(), show: "table"}
 	cmd := &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
@@ -83,6 +85,7 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 	cli.AddOptions(cmd, &o.Options)
 	flags.StringVar(&o.blank, "blank", "", "what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
 	o.InputOptions.Register(cmd)
+	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"}, "of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd,
 		[]string{"The ten that matter first", "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
@@ -90,7 +93,7 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
 		[]string{"Which model", "device", "threads", "precision"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
-		[]string{"Output", "quiet", "verbose", "answer-errors"})
+		[]string{"Output", "show", "quiet", "verbose", "answer-errors"})
 	return cmd
 }
 
@@ -101,6 +104,9 @@ func (o *fillOptions) validate() error {
 	}
 	if err := o.Options.Validate(); err != nil {
 		return cli.OptionError(err)
+	}
+	if o.show == "fills" && o.Format != "text" {
+		return &cli.UsageError{Err: fmt.Errorf("--show: fills is of --format text, not of %s: leave one out", o.Format)}
 	}
 	return o.InputOptions.Validate(`infill "he had [MASK] me", or infill --help`)
 }
@@ -117,7 +123,7 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &resultPrinter{cli.Printer[*infill.Result]{Form: resultForm(o.columns(), o.Verbose), Format: o.Format, Streams: o.Streams}}
+	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
 	bar := cli.NewProgress(o.Streams, o.Quiet)
 	defer bar.Clear()
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End, func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
@@ -182,6 +188,9 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		r.Options.Together[i] = o.blanks(text)
 	}
 	plan, err := f.Plan(r)
+	if meant, _ := tokenize.MeantBlank(r.Template); err != nil && meant != "" && len(tokenize.BlankSpans(r.Template)) == 0 {
+		err = fmt.Errorf("%w, or give --blank %q", err, meant)
+	}
 	switch {
 	case err == nil:
 		return plan, nil
@@ -191,6 +200,21 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		return nil, cli.LineError(e.Of, err)
 	}
 	return nil, cli.OptionError(err)
+}
+
+// form is how results are printed.
+func (o *fillOptions) form() cli.Form[*infill.Result] {
+	form := resultForm(o.columns(), o.Verbose)
+	if o.show == "fills" {
+		form.Text = func(r *infill.Result, _ int) string {
+			var lines strings.Builder
+			for _, fill := range r.Fills {
+				lines.WriteString(strings.Join(fill.Values, "\t") + "\n")
+			}
+			return lines.String()
+		}
+	}
+	return form
 }
 
 // before says what a fill of many slots will take.

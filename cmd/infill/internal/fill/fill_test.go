@@ -15,7 +15,7 @@ import (
 )
 
 func fillDefaults(change func(o *fillOptions)) fillOptions {
-	o := fillOptions{
+	o := fillOptions{show: "table",
 		InputOptions: cli.InputOptions{Key: "template", Texts: []string{"a [MASK]"}, Input: "lines", Format: "text"}, Options: infill.DefaultOptions(),
 		ModelOptions: cli.ModelOptions{Model: "small-uncased", Device: "auto", Precision: "fp32"},
 	}

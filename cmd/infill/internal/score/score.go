@@ -14,6 +14,8 @@ import (
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
 	"infill/infill"
+	"infill/infill/batch"
+	"infill/internal/object"
 	"infill/metrics"
 )
 
@@ -23,6 +25,8 @@ type scoreOptions struct {
 	method infill.ScoreMethod
 	tokens bool // a row of CSV for each token
 	pairs  bool
+	// columns are those of a file of pairs: the better text, and the other.
+	columns []string
 	cli.ModelOptions
 }
 
@@ -44,9 +48,12 @@ A text that is longer than the model takes is read in windows, each half a windo
 after the one before it; a token is rated in the one whose middle it is nearest to.
 
 Without a TEXT, texts are read from standard input, one a line, or one JSON object
-a line with --input jsonl.`,
+a line with --input jsonl. With --pairs an argument may be a file of CSV, TSV, JSON
+lines or Parquet, whose columns --columns names; the verdict ends standard output, as
+an object of its own in jsonl, and goes to standard error in csv and json.`,
 		Example: `  $ infill score "he had never seen the sea ."
-  $ infill score --format jsonl < texts.txt`,
+  $ infill score --format jsonl < texts.txt
+  $ infill score --pairs pairs.csv --columns sentence_good,sentence_bad`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Texts = args
@@ -56,6 +63,13 @@ a line with --input jsonl.`,
 			if o.pairs && o.tokens {
 				return &cli.UsageError{Err: errors.New("--pairs and --tokens exclude each other: a pair has one row")}
 			}
+			if o.pairs {
+				if err := o.readPairs(); err != nil {
+					return err
+				}
+			} else if cmd.Flags().Changed("columns") {
+				return &cli.UsageError{Err: errors.New("--columns are those of a file of --pairs")}
+			}
 			return run(cmd.Context(), o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -64,9 +78,60 @@ a line with --input jsonl.`,
 	cli.AddChoice(cmd, (*string)(&o.method), "method", "", cli.Texts([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}), "what is masked beside a token")
 	cmd.Flags().BoolVar(&o.tokens, "tokens", false, "a row of CSV for each token, not for each text")
 	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one first: tell which is likelier, and how often the first is")
+	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"}, "the columns of a file of --pairs, `NAME,NAME`: the better text, and the other")
 	o.InputOptions.Register(cmd)
 	o.ModelOptions.Register(cmd)
 	return cmd
+}
+
+// readPairs puts the pairs of files in the places of their names.
+func (o *scoreOptions) readPairs() error {
+	if len(o.columns) != 2 || o.columns[0] == "" || o.columns[1] == "" {
+		return &cli.UsageError{Err: fmt.Errorf("--columns: %q is not two names with a comma between them", strings.Join(o.columns, ","))}
+	}
+	var texts []string
+	for _, argument := range o.Texts {
+		if strings.Contains(argument, "\t") || !batch.IsFile(argument) {
+			texts = append(texts, argument)
+			continue
+		}
+		pairs, err := batch.Columns(batch.File{Path: argument}, o.columns...)
+		if err != nil {
+			return &cli.UsageError{Err: err, Hint: "name the columns of the better and of the other text: --columns NAME,NAME"}
+		}
+		if len(pairs) == 0 {
+			return &cli.UsageError{Err: fmt.Errorf("%s: no pair in it", argument)}
+		}
+		for _, pair := range pairs {
+			texts = append(texts, strings.ReplaceAll(pair[0], "\t", " ")+"\t"+strings.ReplaceAll(pair[1], "\t", " "))
+		}
+	}
+	o.Texts = texts
+	return nil
+}
+
+// verdict is of how many pairs the first text is the likelier, with the 95 % interval of the share.
+type verdict struct {
+	Right    int        `json:"pairs_right"`
+	Pairs    int        `json:"pairs"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// tell writes the verdict behind the pairs; CSV has no place for it.
+func (v verdict) tell(o *scoreOptions) error {
+	share := float64(v.Right) / float64(v.Pairs)
+	v.Interval[0], v.Interval[1] = metrics.Wilson(share, float64(v.Pairs), 0.95)
+	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", v.Right, cli.Counted(v.Pairs, "pair"), 100*share, 100*v.Interval[0], 100*v.Interval[1])
+	var err error
+	switch {
+	case o.Format == "text":
+		_, err = fmt.Fprintln(o.Streams.Out, "\n"+line)
+	case o.Format == "jsonl":
+		err = object.WriteLine(o.Streams.Out, v)
+	case !o.Quiet:
+		fmt.Fprintln(o.Streams.Err, "infill: "+line)
+	}
+	return err
 }
 
 // pair is the score of two texts, of which the first should be the likelier.
@@ -124,9 +189,8 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 			return p.Print(e.ID, v)
 		}, nil
 	}))
-	if all > 0 && !o.Quiet {
-		low, high := metrics.Wilson(float64(right)/float64(all), float64(all), 0.95)
-		fmt.Fprintf(o.Streams.Err, "infill: the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%\n", right, cli.Counted(all, "pair"), 100*float64(right)/float64(all), 100*low, 100*high)
+	if all > 0 {
+		err = errors.Join(err, verdict{Right: right, Pairs: all}.tell(o))
 	}
 	return err
 }

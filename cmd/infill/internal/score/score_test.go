@@ -12,7 +12,7 @@ import (
 )
 
 func TestScoreFlags(t *testing.T) {
-	defaults := scoreOptions{method: "l2r", InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"}, ModelOptions: cli.ModelOptions{Model: "small-uncased", Device: "auto", Precision: "fp32"}}
+	defaults := scoreOptions{method: "l2r", columns: []string{"first", "second"}, InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"}, ModelOptions: cli.ModelOptions{Model: "small-uncased", Device: "auto", Precision: "fp32"}}
 	tests := []struct {
 		line   string
 		change func(o *scoreOptions)
@@ -20,6 +20,7 @@ func TestScoreFlags(t *testing.T) {
 	}{
 		{line: `"a text"`, change: func(o *scoreOptions) { o.Texts = []string{"a text"} }},
 		{line: `--method original --format json --input jsonl -m DIR`, change: func(o *scoreOptions) { o.method, o.Format, o.Input, o.Model = "original", "json", "jsonl", "DIR" }},
+		{line: `--pairs --columns a "x\ty"`, want: `--columns: "a" is not two names with a comma between them`},
 		{line: `--method salazar`, want: `--method: "salazar" is not one of l2r, original`},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
 		{line: `--seed 1`, want: `unknown flag: --seed`},

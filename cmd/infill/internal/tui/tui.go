@@ -56,10 +56,11 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *
 	cmd := &cobra.Command{
 		Use:   "tui [TEMPLATE | RUN]",
 		Short: "Write, sample, compare and choose fills on a screen",
-		Long: `Write, sample, compare and choose fills on a screen. The fills are sampled while the
-template is written; each slot's distribution and each chain's path can be looked
-at, slots pinned, samplers compared. ? lists the keys. Without an argument, one line
-that is piped to standard input is the template.
+		Long: `Write, sample, compare and choose fills on a screen. The fills of the command come
+while the template is written, and chains when a sampler is named; each slot's
+distribution and each chain's path can be looked at, slots pinned, samplers compared.
+? lists the keys. Without an argument, one line that is piped to standard input is
+the template.
 
 The screen is drawn on the terminal, never on standard output, which gets the
 fill that is picked with enter and nothing else. RUN is the folder of an
@@ -100,7 +101,6 @@ func (o *tuiOptions) take(args []string) error {
 	if err := o.ModelOptions.Validate(); err != nil {
 		return err
 	}
-	o.Options = o.Options.Chained()
 	if err := cmp.Or(o.Options.Validate(), tui.CheckOptions(o.Options)); err != nil {
 		return cli.OptionError(err)
 	}
@@ -109,8 +109,8 @@ func (o *tuiOptions) take(args []string) error {
 	}
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 		o.folder = args[0]
-	} else if strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
-		return &cli.UsageError{Err: fmt.Errorf("no folder %s", args[0]), Hint: "give the folder of an evaluation, or a template in quotes"}
+	} else if !strings.ContainsAny(args[0], " [_") || strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
+		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", args[0]), Hint: "give the folder of an evaluation, or a template in quotes"}
 	} else {
 		o.template = args[0]
 	}

@@ -29,6 +29,7 @@ func TestTUIArguments(t *testing.T) {
 		{args: []string{folder}, folder: folder},
 		{args: []string{"and/or [MASK] it"}, template: "and/or [MASK] it"},
 		{args: []string{"runs/typo"}, fault: "no folder runs/typo"},
+		{args: []string{"typo"}, fault: "no folder typo"},
 		{args: []string{"he", "had"}, fault: "2 arguments"},
 		{args: []string{"--steps", "-1", "x"}, fault: "steps"},
 		{args: []string{"-n", "1000", "--steps", "100000", "x"}, fault: "chains × steps is above 2000000"},

@@ -1,0 +1,46 @@
+package batch
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// IsFile tells whether a name ends as a file of one of the forms, also compressed.
+func IsFile(name string) bool {
+	name = strings.ToLower(filepath.Base(name))
+	return suffixes[filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))] != ""
+}
+
+// Columns reads some columns of all records of a file, by their names, [records][columns]. It is for what is read whole; runs go
+// through records one by one.
+func Columns(f File, names ...string) (rows [][]string, err error) {
+	s, err := openSource(f, names[0])
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	for {
+		r, err := s.next(true)
+		switch {
+		case err == io.EOF:
+			return rows, nil
+		case err != nil:
+			return nil, err
+		case r.Blank:
+			continue
+		}
+		row := make([]string, len(names))
+		for i, name := range names {
+			if r.Err != nil {
+				break
+			}
+			row[i], r.Err = textOf(r, name)
+		}
+		if r.Err != nil {
+			return nil, fmt.Errorf("%s, record %d: %w", f.Path, r.Number, r.Err)
+		}
+		rows = append(rows, row)
+	}
+}
