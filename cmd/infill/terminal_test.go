@@ -105,7 +105,7 @@ func (s *screen) read(name string) string {
 // TestTerminalSession is issue 6's session with the built-in model: type, sample,
 // pin, resample, filter, save, and pick into a pipe.
 func TestTerminalSession(t *testing.T) {
-	s := newScreen(t, 100, 30, "infill tui --seed 3 | cat > picked.txt")
+	s := newScreen(t, 100, 30, "infill tui --seed 3 --sampler dmala | cat > picked.txt")
 	s.await("write a sentence, with _ where a word is wanted")
 	s.typeText("she opened the _ and looked _ .")
 	s.await("she opened the [MASK] and looked [MASK] .", "✓ 25 × 50 steps", "she opened the door and looked up .")
@@ -151,7 +151,7 @@ func TestTerminalSession(t *testing.T) {
 // TestTerminalTypedAhead types before the program is there: no key is lost to what
 // it asks the terminal.
 func TestTerminalTypedAhead(t *testing.T) {
-	s := newScreen(t, 100, 30, "while [ ! -e go ]; do sleep 0.02; done; infill tui --seed 3")
+	s := newScreen(t, 100, 30, "while [ ! -e go ]; do sleep 0.02; done; infill tui --seed 3 --sampler dmala")
 	s.typeText("she opened the _ and looked _ .")
 	s.keys("Tab", "3")
 	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
@@ -164,7 +164,7 @@ func TestTerminalTypedAhead(t *testing.T) {
 
 // TestTerminalPipe stands between two pipes: the keys come from the terminal.
 func TestTerminalPipe(t *testing.T) {
-	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --precision int8 --device cpu --seed 3 'he had [MASK] me .' | cat > picked.txt")
+	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --precision int8 --device cpu --seed 3 --sampler dmala 'he had [MASK] me .' | cat > picked.txt")
 	s.await("✓")
 	s.keys("Down", "Enter")
 	s.await("it ended with 0")
