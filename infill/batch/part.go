@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"infill/internal/journal"
@@ -242,11 +243,14 @@ func (p *part) number(record int64) int64 {
 func (p *part) work(ctx context.Context, from source) error {
 	kept, sum, start := p.Records, p.sum, time.Now() // before records are counted on
 	next, read := kept, int64(0)
+	var reading sync.Mutex // progress looks at what is read
 	tell := func() {
 		if p.job.Observe == nil {
 			return
 		}
+		reading.Lock()
 		total, exact := from.total()
+		reading.Unlock()
 		at := Progress{Done: p.Records, Total: max(p.Records, total/int64(p.head.Part.Count)), Exact: exact, Rejected: p.Rejected}
 		if exact {
 			at.Total = (total + int64(p.head.Part.Count-p.head.Part.Index)) / int64(p.head.Part.Count)
@@ -261,7 +265,9 @@ func (p *part) work(ctx context.Context, from source) error {
 	return parallel.Each(ctx, p.job.InFlight, func(ctx context.Context) (Record, error) {
 		for {
 			due := p.number(next)
+			reading.Lock()
 			r, err := from.next(read+1 == due)
+			reading.Unlock()
 			switch {
 			case err == io.EOF && read < p.number(kept-1):
 				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite", p.job.Input.Path)
