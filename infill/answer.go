@@ -2,13 +2,11 @@ package infill
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"infill/lm"
@@ -215,43 +213,6 @@ func doubles(numbers []float32) []float64 {
 	return list
 }
 
-// largest are the places of the n largest numbers, the largest first; of equals the
-// first.
-func largest(numbers []float64, n int) []int {
-	kept := &leastFirst{numbers: numbers}
-	for i, x := range numbers {
-		if len(kept.places) < n {
-			heap.Push(kept, i)
-		} else if n > 0 && x > numbers[kept.places[0]] {
-			kept.places[0] = i
-			heap.Fix(kept, 0)
-		}
-	}
-	slices.SortFunc(kept.places, func(a, b int) int { return cmp.Or(cmp.Compare(numbers[b], numbers[a]), a-b) })
-	return kept.places
-}
-
-// leastFirst is a heap with the smallest number on top, of equals the last.
-type leastFirst struct {
-	numbers []float64
-	places  []int
-}
-
-var _ heap.Interface = (*leastFirst)(nil)
-
-func (h *leastFirst) Len() int { return len(h.places) }
-func (h *leastFirst) Less(i, j int) bool {
-	a, b := h.places[i], h.places[j]
-	return h.numbers[a] < h.numbers[b] || h.numbers[a] == h.numbers[b] && a > b
-}
-func (h *leastFirst) Swap(i, j int) { h.places[i], h.places[j] = h.places[j], h.places[i] }
-func (h *leastFirst) Push(x any)    { h.places = append(h.places, x.(int)) }
-func (h *leastFirst) Pop() any {
-	last := h.places[len(h.places)-1]
-	h.places = h.places[:len(h.places)-1]
-	return last
-}
-
 // mostMarginals is how many values of a blank are listed.
 const mostMarginals = 20
 
@@ -347,7 +308,7 @@ func (r *run) weighedMargins(points []samplers.Point, logZ float64) [][]*margin 
 		for _, point := range points {
 			key = key[:0]
 			for _, v := range of {
-				key = append(strconv.AppendInt(key, int64(point.State[v]), 36), ' ')
+				key = appendKey(key, point.State[v:v+1])
 			}
 			m := seen[string(key)]
 			if m == nil {
@@ -453,10 +414,7 @@ func (r *run) state(a *answer) *Result {
 	if share := r.candidatesShare(a); share > 0 && !a.found {
 		s.CandidatesProbability = &share
 	}
-	top := o.Top
-	if r.places > 1 {
-		top = max(4*top, 50)
-	}
+	top := r.wanted()
 	seen := map[string]bool{}
 	for i, state := range a.states {
 		if len(result.Fills) == top {
@@ -497,14 +455,8 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 	if u := result.Stats.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
 		return nil, fmt.Errorf("model %s gives a fill the log-likelihood %v: its weights may be unusable", result.Model.Name, u)
 	}
-	if r.places > 1 {
-		for i := range result.Fills {
-			score, err := r.score(ctx, result.Fills[i].TokenIDs)
-			if err != nil {
-				return nil, err
-			}
-			result.Fills[i].Score = &score
-		}
+	if err := r.rate(ctx, result); err != nil {
+		return nil, err
 	}
 	result.Stats.ModelRows = r.rows
 	if r.target != nil {

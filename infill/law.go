@@ -165,11 +165,7 @@ func (l *textLaw) PartialConditionals(ctx context.Context, asked []samplers.Part
 }
 
 func rowKey(text, position int, ids []int) string {
-	var key []byte
-	for _, id := range append([]int{text, position}, ids...) {
-		key = append(key, byte(id), byte(id>>8), byte(id>>16))
-	}
-	return string(key)
+	return string(appendKey(appendKey(nil, []int{text, position}), ids))
 }
 
 // support is what a slot may take beside what a state holds.

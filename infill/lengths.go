@@ -10,6 +10,30 @@ import (
 	"infill/tokenize"
 )
 
+// wanted is how many fills are listed; of several lengths more than are asked for, since the
+// order by score is another than that by likelihood.
+func (r *problem) wanted() int {
+	if r.places > 1 {
+		return max(4*r.options.Top, 50)
+	}
+	return r.options.Top
+}
+
+// rate gives the fills of a template of several lengths their scores.
+func (r *problem) rate(ctx context.Context, result *Result) error {
+	if r.places == 1 {
+		return nil
+	}
+	for i := range result.Fills {
+		score, err := r.score(ctx, result.Fills[i].TokenIDs)
+		if err != nil {
+			return err
+		}
+		result.Fills[i].Pieces, result.Fills[i].Score = r.pieces(), &score
+	}
+	return nil
+}
+
 // score rates the fills of a template of several lengths, see Fill.Score; of several texts
 // it is their mean.
 func (r *problem) score(ctx context.Context, tokens []int) (float64, error) {

@@ -3,11 +3,8 @@ package infill
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 
 	"infill/samplers"
 )
@@ -31,10 +28,7 @@ func newPool(chains, slots int) *pool {
 func (p *pool) add(state *samplers.State, temperature float64) {
 	for chain, u := range state.Energy {
 		position := state.Position(chain)
-		p.key = p.key[:0]
-		for _, v := range position {
-			p.key = binary.LittleEndian.AppendUint32(p.key, uint32(v))
-		}
+		p.key = appendKey(p.key[:0], position)
 		fill, known := p.index[string(p.key)]
 		if !known {
 			fill = len(p.energy)
@@ -146,16 +140,4 @@ func (p *pool) meanEnergies() []float64 {
 		means[i%p.chains] += p.energy[fill] / rounds
 	}
 	return means
-}
-
-// meanAndError returns the mean over chains and its standard error, which is
-// nil for a single chain. Chains are independent and the states of one chain
-// are not, so the spread between chains is what tells the error.
-func meanAndError(chains []float64) (mean float64, standardError *float64) {
-	mean, deviation := stat.MeanStdDev(chains, nil)
-	if len(chains) < 2 {
-		return mean, nil
-	}
-	e := stat.StdErr(deviation, float64(len(chains)))
-	return mean, &e
 }

@@ -2,7 +2,6 @@ package infill
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -225,39 +224,9 @@ func Candidates(fillable []int, logp []float32, number int) []int {
 	if number == 0 || number >= len(fillable) {
 		return fillable
 	}
-	best := leastOnTop{logp: logp, tokens: slices.Clone(fillable[:number])}
-	heap.Init(&best)
-	for _, token := range fillable[number:] {
-		// Tokens come in ascending order, so an equal one loses.
-		if logp[token] > logp[best.tokens[0]] {
-			best.tokens[0] = token
-			heap.Fix(&best, 0)
-		}
-	}
-	slices.Sort(best.tokens)
-	return best.tokens
-}
-
-// leastOnTop is a heap with the token on top that is to go first: the least
-// probable, of equals the one of largest id.
-type leastOnTop struct {
-	logp   []float32
-	tokens []int
-}
-
-var _ heap.Interface = (*leastOnTop)(nil)
-
-func (h *leastOnTop) Len() int { return len(h.tokens) }
-func (h *leastOnTop) Less(i, j int) bool {
-	a, b := h.tokens[i], h.tokens[j]
-	return h.logp[a] < h.logp[b] || h.logp[a] == h.logp[b] && a > b
-}
-func (h *leastOnTop) Swap(i, j int) { h.tokens[i], h.tokens[j] = h.tokens[j], h.tokens[i] }
-func (h *leastOnTop) Push(x any)    { h.tokens = append(h.tokens, x.(int)) }
-func (h *leastOnTop) Pop() any {
-	last := h.tokens[len(h.tokens)-1]
-	h.tokens = h.tokens[:len(h.tokens)-1]
-	return last
+	best := largestAmong(slices.Values(fillable), logp, number)
+	slices.Sort(best)
+	return best
 }
 
 // withTogether asks the model for the further texts too, and adds their log-probabilities to

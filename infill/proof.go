@@ -3,7 +3,6 @@ package infill
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -79,7 +78,7 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 		return p.draw(ctx)
 	}
 	if err := p.run(ctx); err != nil {
-		if ctx.Err() == nil || len(p.search.Found()) == 0 || errors.Is(context.Cause(ctx), ErrUnwanted) {
+		if ctx.Err() == nil || p.search.Len() == 0 || errors.Is(context.Cause(ctx), ErrUnwanted) {
 			return nil, err
 		}
 		result := p.result()
@@ -148,7 +147,7 @@ func (p *proof) run(ctx context.Context) error {
 	if p.observe != nil {
 		tell = func() {
 			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.options.Budget.share(p.rows, p.began)), Steps: 100, Pieces: p.runs[0].pieces()}
-			if len(p.search.Found()) > 0 {
+			if p.search.Len() > 0 {
 				progress.Result = p.result
 			}
 			p.observe(progress)
@@ -166,7 +165,7 @@ func (p *proof) run(ctx context.Context) error {
 		// Fills that read alike are listed once.
 		fills, _ := p.fills()
 		missing := p.options.Top - len(fills)
-		if missing <= 0 || !p.search.Proven() || len(p.search.Found()) < wanted {
+		if missing <= 0 || !p.search.Proven() || p.search.Len() < wanted {
 			break
 		}
 		wanted += max(missing, wanted/2)
@@ -339,10 +338,8 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 					single[tokens[0]] += probability
 					return
 				}
-				tokens, key = tokens[:b.Slots], key[:0]
-				for _, token := range tokens {
-					key = binary.AppendUvarint(key, uint64(token))
-				}
+				tokens = tokens[:b.Slots]
+				key = appendKey(key[:0], tokens)
 				m := byTokens[string(key)]
 				if m == nil {
 					m = &Marginal{TokenIDs: slices.Clone(tokens)}

@@ -3,35 +3,23 @@ package infill
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
+	"infill/samplers"
 	"math"
 	"slices"
 )
 
-// rank makes a result of what the chains visited. Of several lengths it rates more
-// fills than are asked for, since the order by score is another than that by
-// likelihood.
+// rank makes a result of what the chains visited.
 func (c *chains) rank(ctx context.Context) (*Result, error) {
 	if err := c.evaluate(ctx, c.target); err != nil {
 		return nil, err
 	}
-	top := c.options.Top
-	if c.places > 1 {
-		top = max(4*top, 50)
-	}
-	result, order := c.result(c.pool, c.books[1], top)
+	result, order := c.result(c.pool, c.books[1], c.wanted())
 	if u := result.Stats.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
 		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", result.Model.Name, u)
 	}
-	if c.places > 1 {
-		for i := range result.Fills {
-			score, err := c.score(ctx, result.Fills[i].TokenIDs)
-			if err != nil {
-				return nil, err
-			}
-			result.Fills[i].Pieces, result.Fills[i].Score = c.pieces(), &score
-		}
+	if err := c.rate(ctx, result); err != nil {
+		return nil, err
 	}
 	if c.options.Mode == ModeSample {
 		c.believe(result, order)
@@ -86,7 +74,7 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 		}
 		if o.Mode == ModeSample {
 			fill.Frequency = float64(fill.Count) / float64(len(p.draws))
-			_, fill.FrequencyStandardError = meanAndError(frequencies[i])
+			_, fill.FrequencyStandardError = samplers.MeanAndError(frequencies[i])
 		}
 		result.Fills = append(result.Fills, fill)
 	}
@@ -111,10 +99,7 @@ func (c *chains) shares(p *pool) [][]Marginal {
 		of := make([]int, len(p.energy)) // the value of each fill
 		for fill := range of {
 			tokens := c.tokens(p.state(fill))
-			key = key[:0]
-			for _, token := range tokens[b.First : b.First+b.Slots] {
-				key = binary.AppendUvarint(key, uint64(token))
-			}
+			key = appendKey(key[:0], tokens[b.First:b.First+b.Slots])
 			at, seen := index[string(key)]
 			if !seen {
 				at = len(list[blank])
@@ -135,7 +120,7 @@ func (c *chains) shares(p *pool) [][]Marginal {
 		for at := range list[blank] {
 			m := &list[blank][at]
 			m.Probability = float64(counts[at]) / float64(len(p.draws))
-			if _, e := meanAndError(byChain[at]); e != nil {
+			if _, e := samplers.MeanAndError(byChain[at]); e != nil {
 				m.StandardError = *e
 			}
 		}
@@ -184,7 +169,7 @@ func (c *chains) stats(p *pool, b book) Stats {
 	}
 	stats.AcceptanceRate, stats.AcceptanceStandardError, stats.ChangedSlotsPerStep = b.rates(o.Sampler)
 	stats.WarmUp.AcceptanceRate, _, stats.WarmUp.ChangedSlotsPerStep = c.books[0].rates(o.Sampler)
-	stats.MeanLogLikelihood, stats.MeanLogLikelihoodStandardError = meanAndError(p.meanEnergies())
+	stats.MeanLogLikelihood, stats.MeanLogLikelihoodStandardError = samplers.MeanAndError(p.meanEnergies())
 	return stats
 }
 
@@ -200,7 +185,7 @@ func (b *book) rates(sampler string) (acceptance, standardError *float64, change
 		for c := range rates {
 			rates[c] /= steps
 		}
-		rate, e := meanAndError(rates)
+		rate, e := samplers.MeanAndError(rates)
 		acceptance, standardError = &rate, e
 	}
 	return acceptance, standardError, float64(b.changed) / steps / chains

@@ -2,7 +2,6 @@ package infill
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -48,10 +47,7 @@ func (f *found) add(states []int, energy []float64) {
 
 // has tells whether a fill is known, and leaves what it is kept by in key.
 func (f *found) has(state []int) bool {
-	f.key = f.key[:0]
-	for _, v := range state {
-		f.key = binary.AppendUvarint(f.key, uint64(v))
-	}
+	f.key = appendKey(f.key[:0], state)
 	return f.seen[string(f.key)]
 }
 

@@ -60,15 +60,20 @@ func (m *MaskedLM) MaskedLogProbabilities(ctx context.Context, ids, slots []int)
 	for _, s := range slots {
 		b.queries = append(b.queries, int64(s))
 	}
-	b.targets = make([]int64, len(slots))
-	if err := m.run(ctx, &b); err != nil {
+	return m.distributions(ctx, &b)
+}
+
+// distributions runs a batch and gives log p of every token for each of its queries.
+func (m *MaskedLM) distributions(ctx context.Context, b *batch) ([][]float32, error) {
+	b.targets = make([]int64, len(b.queries))
+	if err := m.run(ctx, b); err != nil {
 		return nil, err
 	}
-	out, v := make([][]float32, len(slots)), m.Vocabulary()
-	for j := range out {
-		out[j] = b.vocabulary[j*v : (j+1)*v : (j+1)*v]
+	logp, v := make([][]float32, len(b.queries)), m.Vocabulary()
+	for i := range logp {
+		logp[i] = b.vocabulary[i*v : (i+1)*v : (i+1)*v]
 	}
-	return out, nil
+	return logp, nil
 }
 
 // template is the ids with [MASK] at the slots.
@@ -122,13 +127,5 @@ func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float3
 		}
 		b.queries = append(b.queries, int64(r.Position))
 	}
-	b.targets = make([]int64, len(rows))
-	if err := m.run(ctx, &b); err != nil {
-		return nil, err
-	}
-	logp, v := make([][]float32, len(rows)), m.Vocabulary()
-	for i := range logp {
-		logp[i] = b.vocabulary[i*v : (i+1)*v : (i+1)*v]
-	}
-	return logp, nil
+	return m.distributions(ctx, &b)
 }

@@ -32,7 +32,6 @@ package samplers
 
 import (
 	"context"
-	"encoding/binary"
 	"flag"
 	"math"
 	"math/rand/v2"
@@ -149,10 +148,7 @@ func (m *Importance) Forget() {
 }
 
 func (m *Importance) keyOf(state []int) []byte {
-	m.key = m.key[:0]
-	for _, v := range state {
-		m.key = binary.AppendUvarint(m.key, uint64(v))
-	}
+	m.key = appendState(m.key[:0], state)
 	return m.key
 }
 

@@ -152,6 +152,7 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 		s.restart()
 	}
 	s.k, s.proven = k, false
+	s.judge()
 	for {
 		width, down := searchWidth, false
 		if room != nil {
@@ -161,7 +162,6 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 				width, down = 1, true
 			}
 		}
-		s.judge()
 		asks, more := s.gather(width, down)
 		if len(asks) == 0 {
 			s.proven = !more
@@ -183,8 +183,8 @@ func (s *Search) Run(ctx context.Context, k int, room func() int, tell func()) e
 		if err != nil {
 			return err
 		}
+		s.judge()
 		if tell != nil {
-			s.judge()
 			tell()
 		}
 	}
@@ -211,6 +211,9 @@ func (s *Search) Found() []Found {
 	}
 	return list
 }
+
+// Len is how many states Found lists.
+func (s *Search) Len() int { return len(s.scored) }
 
 // LeftOut is a bound of the log-probability of every state that Found does not list among its first k.
 func (s *Search) LeftOut() float64 {

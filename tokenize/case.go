@@ -15,30 +15,24 @@ import (
 //go:embed names.txt
 var nameList string
 
-// names are the lines of nameList, by how they read without capitals.
-var names = sync.OnceValue(func() map[string]string {
-	list := map[string]string{}
-	for line := range strings.Lines(nameList) {
-		name := strings.TrimSpace(line)
-		list[strings.ToLower(name)] = name
-	}
-	return list
-})
+var names = sync.OnceValue(func() map[string]string { return byLowerCase(nameList) })
 
 // The names of several words of which some are no names by themselves, New York and White House, one a line; phrases.py wrote them.
 //
 //go:embed phrases.txt
 var phraseList string
 
-// phrases are the lines of phraseList, by how they read without capitals.
-var phrases = sync.OnceValue(func() map[string]string {
-	list := map[string]string{}
-	for line := range strings.Lines(phraseList) {
-		phrase := strings.TrimSpace(line)
-		list[strings.ToLower(phrase)] = phrase
+var phrases = sync.OnceValue(func() map[string]string { return byLowerCase(phraseList) })
+
+// byLowerCase are the lines of a list, by how they read without capitals.
+func byLowerCase(list string) map[string]string {
+	lines := map[string]string{}
+	for line := range strings.Lines(list) {
+		line = strings.TrimSpace(line)
+		lines[strings.ToLower(line)] = line
 	}
-	return list
-})
+	return lines
+}
 
 const phraseWords = 4 // of a name at most
 

@@ -13,10 +13,8 @@ package batch
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +22,7 @@ import (
 	"time"
 
 	"infill/internal/journal"
+	"infill/internal/regular"
 )
 
 // Job is a run.
@@ -146,12 +145,12 @@ func (j Job) already(output string) (*Summary, error) {
 	same := m != nil && len(journal.Differences(m.Settings, j.Work.settings())) == 0 && m.Input.Bytes == info.Size()
 	whole := false
 	if same && !(j.Overwrite && !j.Resume) {
-		sum, err := sumOf(j.Input.Path)
+		sum, err := regular.SHA256(j.Input.Path)
 		if err != nil {
 			return nil, err
 		}
 		same = sum == m.Input.SHA256
-		if sum, err = sumOf(output); err != nil {
+		if sum, err = regular.SHA256(output); err != nil {
 			return nil, err
 		}
 		whole = sum == m.Output.SHA256
@@ -180,20 +179,6 @@ func (j Job) already(output string) (*Summary, error) {
 		return nil, &ExistsError{output, "is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
 	}
 	return nil, &ExistsError{output, "is there already, of something else: choose another name, or --overwrite"}
-}
-
-// sumOf is the SHA-256 of a file, in hexadecimal digits.
-func sumOf(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x", hash.Sum(nil)), nil
 }
 
 // ExistsError refuses to write where something is.

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"infill/internal/object"
+	"infill/internal/regular"
 )
 
 // input says which file is read.
@@ -89,7 +90,7 @@ func openSource(f File, column string) (_ source, err error) {
 		if about.Columns = t.names(); !slices.Contains(about.Columns, column) {
 			err = noColumn(f, column, about.Columns)
 		} else {
-			about.SHA256, err = sumOf(f.Path)
+			about.SHA256, err = regular.SHA256(f.Path)
 		}
 		if err != nil {
 			t.close()

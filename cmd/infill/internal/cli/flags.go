@@ -323,6 +323,17 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// OneArgument refuses any number of arguments but one. what says what that is for, as in "one
+// file is read".
+func OneArgument(what, hint string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &UsageError{fmt.Errorf("%s given, %s", Counted(len(args), "argument"), what), hint}
+		}
+		return nil
+	}
+}
+
 // Group puts flags into groups of the help, which come in the order given. A group is
 // its title and the names of its flags.
 func Group(cmd *cobra.Command, groups ...[]string) {

@@ -393,12 +393,7 @@ in DIR.parts, as those of infill run do, and stay there.
 The corpora are read again, from where the first part found them; --corpus
 NAME=FILE says where they are now.`,
 		Example: "  $ infill eval merge run",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%s given, one run is merged", cli.Counted(len(args), "argument")), Hint: "infill eval merge DIR"}
-			}
-			return nil
-		},
+		Args:    cli.OneArgument("one run is merged", "infill eval merge DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := journal.Finished(args[0], "")
 			if err != nil {
@@ -426,12 +421,7 @@ func newCmdEvalShow(s *terminal.Streams) *cobra.Command {
 		Use:     "show DIR",
 		Short:   "Print the table of a run that is done",
 		Example: "  $ infill eval show run --format markdown\n  $ infill eval show run --set all",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%s given, one folder is shown", cli.Counted(len(args), "argument")), Hint: "infill eval show DIR"}
-			}
-			return nil
-		},
+		Args:    cli.OneArgument("one folder is shown", "infill eval show DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			results, err := eval.ReadResults(args[0])
 			if err != nil {

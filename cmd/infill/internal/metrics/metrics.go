@@ -85,12 +85,7 @@ single tests; who looks at many must correct for that.`,
   $ infill metrics fills.txt --format json
   $ infill --format jsonl < templates.txt > fills.jsonl && infill metrics fills.jsonl
   $ infill metrics first.txt --against second.txt -r tbc=tbc.txt`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%s given, one file is scored", cli.Counted(len(args), "argument")), Hint: "infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"}
-			}
-			return nil
-		},
+		Args: cli.OneArgument("one file is scored", "infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
 			if err := o.settle(cmd.Flags()); err != nil {

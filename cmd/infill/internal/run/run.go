@@ -321,12 +321,7 @@ func newCmdRunMerge(s *terminal.Streams) *cobra.Command {
 same bytes as that of one process. Parts that are missing, damaged, of another
 configuration or computed with another runtime or device are refused by name.`,
 		Example: "  $ infill run merge fills.jsonl",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%s given, one output is merged", cli.Counted(len(args), "argument")), Hint: "infill run merge OUTPUT"}
-			}
-			return nil
-		},
+		Args:    cli.OneArgument("one output is merged", "infill run merge OUTPUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			output.Path = args[0]
 			summary, err := batch.Merge(cmd.Context(), output, overwrite)

@@ -11,16 +11,6 @@ import (
 	"infill/samplers"
 )
 
-// meanAndError is the mean over chains with its standard error; nil for fewer than two.
-func meanAndError(byChain []float64) (float64, *float64) {
-	m, deviation := stat.MeanStdDev(byChain, nil)
-	if len(byChain) < 2 {
-		return m, nil
-	}
-	e := stat.StdErr(deviation, float64(len(byChain)))
-	return m, &e
-}
-
 // A logarithm is a natural logarithm; that of 0, -Inf, is null in JSON, which has no infinity.
 type logarithm float64
 
@@ -79,7 +69,7 @@ func (t *tally) logRMSE() (value logarithm, standardError *float64) {
 			squares[c] += d * d / float64(len(t.problem.observables))
 		}
 	}
-	m, e := meanAndError(squares)
+	m, e := samplers.MeanAndError(squares)
 	if e != nil && m > 0 {
 		relative := *e / (2 * m)
 		standardError = &relative
@@ -152,7 +142,7 @@ func effectiveSampleSize(p *Problem, states [][]uint8, first int) *sampleSize {
 	if logmath.Finite(largest) {
 		e.RHat = &largest
 	}
-	e.Mean, e.StandardError = meanAndError(byChain)
+	e.Mean, e.StandardError = samplers.MeanAndError(byChain)
 	slices.Sort(byObservable)
 	slices.Sort(paper)
 	e.Min, e.Median, e.Max = byObservable[0], middle(byObservable), byObservable[len(byObservable)-1]

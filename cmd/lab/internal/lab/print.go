@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"infill/samplers"
 	"math"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func withError(format string, mean float64, standardError *float64) string {
 
 // MeanAndError writes a mean with its standard error, of one value without.
 func MeanAndError(format string, values []float64) string {
-	mean, e := meanAndError(values)
+	mean, e := samplers.MeanAndError(values)
 	return withError(format, mean, e)
 }
 

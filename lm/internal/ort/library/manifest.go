@@ -1,12 +1,9 @@
 package library
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,7 +59,7 @@ func verify(folder string, thorough bool) (manifest, error) {
 		if !thorough && (i > 0 || regular.Unchanged(folder, m.Files[0].Name)) {
 			continue
 		}
-		digest, err := digestFile(path)
+		digest, err := regular.SHA256(path)
 		if err != nil {
 			return m, err
 		}
@@ -74,18 +71,4 @@ func verify(folder string, thorough bool) (manifest, error) {
 		}
 	}
 	return m, nil
-}
-
-// digestFile is the SHA-256 of a file, in hex.
-func digestFile(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

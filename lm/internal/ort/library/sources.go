@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"fmt"
+	"infill/internal/regular"
 	"path/filepath"
 )
 
@@ -27,7 +28,7 @@ func sources(version string) map[string]source {
 
 // verified checks a file's digest.
 func verified(path, sha256 string) (brought, error) {
-	digest, err := digestFile(path)
+	digest, err := regular.SHA256(path)
 	if err != nil {
 		return brought{}, err
 	}
