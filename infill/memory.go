@@ -23,7 +23,8 @@ func (p *Plan) MaxBytes(rows int) float64 {
 	}
 	switch {
 	case o.searches():
-		return bytes + r*conditional + 2*n*texts*min(r*conditional/8, float64(vocabulary))*category
+		// The first slot of an order has one node, and one list of categories.
+		return bytes + r*conditional + 2*texts*((n-1)*min(r*conditional/8, float64(vocabulary))+conditional/8)*category
 	case o.draws():
 		return bytes + float64(o.Chains)*(state+2*n*(state+8*n))
 	}

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"infill/infill"
+	"infill/internal/object"
 )
 
 // Requests that need much memory wait for each other, and those that need little pass them.
@@ -54,4 +57,27 @@ func TestMemoryOfRequests(t *testing.T) {
 		second()
 		enter(900)()
 	})
+}
+
+// A request of one blank as it comes needs no more than the share of its place, so that it
+// passes those that wait for more.
+func TestOneBlankPasses(t *testing.T) {
+	f, err := infill.Open(infill.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := New(Options{Models: map[string]*infill.Filler{"": f}, Fill: infill.DefaultOptions(), Limits: DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for template, passes := range map[string]bool{"the [MASK] sat": true, "the [MASK] sat [MASK] the [MASK]": false} {
+		_, bytes, err := s.plans([]fillRequest{{fields: object.Object{{Key: "template", Value: object.Quote(template)}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := int64(bytes) <= s.gate.share; got != passes {
+			t.Errorf("%q may hold %.0f bytes, the share of a place is %d", template, bytes, s.gate.share)
+		}
+	}
 }
