@@ -108,7 +108,8 @@ var piecesPrior = [wordPieces + 1]float64{1: 1, 2: 0.50, 3: 0.20}
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]
 	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil && r.MinPieces == 0 && r.MaxPieces == 0 &&
-		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil
+		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
+		len(r.vocabulary.going()) > 0
 }
 
 // longWord is the layout whose only blank holds a word of n pieces.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ type Config struct {
 	Heads            int
 	IntermediateSize int
 	// The nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x) with the error function; "gelu_tanh", its tanh
-	// approximation; "relu"; "tanh".
+	// approximation; "relu"; "tanh"; "silu", x times the logistic function of x.
 	Activation, HeadActivation string
 	MaxPositions               int // longest sequence, in tokens, special tokens included
 	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding id unused.
@@ -30,6 +31,7 @@ type Config struct {
 	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
 	PositionTable      bool
 	TypeVocabularySize int // 0: no segment embeddings
+	Tasks              int // embeddings of tasks, of which the first is added (ERNIE); 0: none
 	LayerNormEpsilon   float64
 	PaddingID          int
 	// TieWordEmbeddings: the output matrix is the word-embedding matrix.
@@ -38,8 +40,11 @@ type Config struct {
 	BottleneckSize int
 	// FeedForwards is how many feed-forward blocks a layer has (MobileBERT); 0 for the usual one.
 	FeedForwards int
-	// Modern holds what ModernBERT has beyond the others; nil in every other family.
-	Modern *ModernBERT
+	// TokenDropout: masks have no embedding, and the others grow by the share of masks (ESM). MaskID is the mask's id then.
+	TokenDropout bool
+	MaskID       int
+	// PreNorm holds what families have whose layers normalise before each block; nil in those that do it after.
+	PreNorm *PreNorm
 	// Relative holds what DeBERTa has beyond the others; nil in every other family.
 	Relative *RelativeAttention
 	// Imported holds what there is to say of an ONNX graph that others exported; nil for every family. The rest of a Config has of
@@ -66,13 +71,18 @@ type RelativeAttention struct {
 	Legacy bool
 }
 
-// ModernBERT is what sets that family apart (Warner et al. 2024): rotary positions, and layers that attend to a window.
-type ModernBERT struct {
+// PreNorm is what families differ in whose layers normalise before each block: ModernBERT (Warner et al. 2024), ESM-2 (Lin et
+// al. 2023) and ESM C among them.
+type PreNorm struct {
 	// Window says, per layer, how far a position sees: |i − j| ≤ Window. 0 is without bound.
 	Window []int
-	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window.
+	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window; 0: positions do not rotate.
 	GlobalTheta, LocalTheta float64
-	// Which parts have a bias.
+	// EmbeddingNorm: the embeddings are normalised (ESM-1b).
+	EmbeddingNorm bool
+	// Residual divides what a block adds to the hidden states; 0 is 1.
+	Residual float64
+	// Which parts have a bias, of ModernBERT and ESM C.
 	NormBias, AttentionBias, FeedForwardBias, HeadBias, DecoderBias bool
 }
 
@@ -80,7 +90,7 @@ type ModernBERT struct {
 func activations() map[string]string {
 	return map[string]string{
 		"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh",
-		"relu": "relu", "tanh": "tanh",
+		"relu": "relu", "tanh": "tanh", "silu": "silu", "swish": "silu",
 	}
 }
 
@@ -112,6 +122,9 @@ func ParseConfig(data []byte) (Config, error) {
 		return parseImported(data)
 	}
 	family, ok := findFamily(name)
+	if reason := refusals()[name]; reason != "" {
+		return Config{}, fmt.Errorf("model_type %q is not supported: %s; a graph that was exported to ONNX may run: infill models import", name, reason)
+	}
 	if !ok {
 		return Config{}, fmt.Errorf("model_type %.40q is not supported (supported: %s)", name, strings.Join(Families(), ", "))
 	}
@@ -224,9 +237,10 @@ func (r *configReader) heads(c *Config, key, width string) {
 	}
 }
 
-// absolute refuses position embeddings other than a table with a row for every position.
-func (r *configReader) absolute() {
-	if position := r.text("position_embedding_type", "absolute"); position != "absolute" {
-		r.fail("position_embedding_type %.40q is not supported (supported: absolute)", position)
+// positions refuses position embeddings of other kinds: absolute ones are a table with a row for every position.
+func (r *configReader) positions(supported ...string) (kind string) {
+	if kind = r.text("position_embedding_type", "absolute"); !slices.Contains(supported, kind) {
+		r.fail("position_embedding_type %.40q is not supported (supported: %s)", kind, strings.Join(supported, ", "))
 	}
+	return kind
 }

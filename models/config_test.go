@@ -91,7 +91,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		want  string
 	}{
 		{"model_type", nil, "model_type is missing"},
-		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: albert, bert, camembert, deberta-v2, distilbert, electra, mobilebert, modernbert, roberta, xlm-roberta)`},
+		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: ` + strings.Join(models.Families(), ", ") + ")"},
+		{"model_type", "bart", `model_type "bart" is not supported: it has a decoder`},
 		{"model_type", 7, "model_type: number where a value of type string belongs"},
 		{"vocab_size", nil, "vocab_size is missing"},
 		{"vocab_size", 0, "vocab_size is 0, not between 1 and"},
@@ -107,7 +108,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"intermediate_size", nil, "intermediate_size is missing"},
 		{"max_position_embeddings", nil, "max_position_embeddings is missing"},
 		{"type_vocab_size", 0, "type_vocab_size is 0"},
-		{"hidden_act", "swiglu", `hidden_act "swiglu" is not supported (supported: gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, relu, tanh)`},
+		{"hidden_act", "swiglu", `hidden_act "swiglu" is not supported (supported: gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, relu, silu, swish, tanh)`},
 		{"position_embedding_type", "relative_key", `position_embedding_type "relative_key" is not supported (supported: absolute)`},
 		{"is_decoder", true, "attends in both directions"},
 		{"add_cross_attention", true, "attends in both directions"},

@@ -60,3 +60,5 @@ func (p *draft) Commit(m Manifest, ref string) (*Bundle, error) {
 func (p *draft) Close() error { return p.close() }
 
 func (c Config) TensorParts() (body, head []Tensor) { return c.tensors() }
+
+func Refusals() map[string]string { return refusals() }

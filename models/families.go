@@ -1,7 +1,9 @@
 package models
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -17,16 +19,52 @@ type family struct {
 func families() map[string]family {
 	roberta := family{parseRoBERTa, robertaLayout}
 	return map[string]family{
-		"bert":        {parseBERT, bertLayout},
-		"deberta-v2":  {parseDeBERTa, debertaLayout},
-		"distilbert":  {parseDistilBERT, distilBERTLayout},
-		"electra":     {parseELECTRA, electraLayout},
-		"roberta":     roberta,
-		"xlm-roberta": roberta,
-		"camembert":   roberta,
-		"albert":      {parseALBERT, albertLayout},
-		"mobilebert":  {parseMobileBERT, mobileBERTLayout},
-		"modernbert":  {parseModernBERT, modernBERTLayout},
+		"bert":                 {parseBERT, bertLayout},
+		"deberta-v2":           {parseDeBERTa, debertaLayout},
+		"distilbert":           {parseDistilBERT, distilBERTLayout},
+		"electra":              {parseELECTRA, electraLayout},
+		"roberta":              roberta,
+		"xlm-roberta":          roberta,
+		"camembert":            roberta,
+		"data2vec-text":        {parseRoBERTa, data2VecLayout},
+		"ernie":                {parseErnie, ernieLayout},
+		"megatron-bert":        {preNorm(parseBERT), megatronLayout},
+		"roberta-prelayernorm": {preNorm(parseRoBERTa), robertaPreLayerNormLayout},
+		"xlm-roberta-xl":       {preNorm(parseRoBERTa), xlmRobertaXLLayout},
+		"albert":               {parseALBERT, albertLayout},
+		"mobilebert":           {parseMobileBERT, mobileBERTLayout},
+		"modernbert":           {parseModernBERT, modernBERTLayout},
+		"esm":                  {parseESM, esmLayout},
+		"esmc":                 {parseESMC, esmcLayout},
+	}
+}
+
+// refusals say why further families of transformers' MODEL_FOR_MASKED_LM_MAPPING are not run.
+func refusals() map[string]string {
+	const (
+		writes   = "it has a decoder, which writes a text anew and fills no blanks"
+		page     = "it reads where words stand on a page, which a text does not say"
+		pictures = "it reads pictures beside the text"
+		sparse   = "its attention leaves out most pairs of positions"
+		turned   = "its norms follow rotary attention and gated blocks"
+		square   = "its norms divide by the root mean square"
+	)
+	return map[string]string{
+		"bart": writes, "mbart": writes, "mvp": writes,
+		"layoutlm": page, "tapas": "it reads tables cell by cell",
+		"modernvbert": pictures, "neomme": pictures, "ultravbert": pictures,
+		"big_bird": sparse, "longformer": sparse, "reformer": sparse,
+		"gte": turned, "jina_embeddings_v3": turned, "nomic_bert": turned,
+		"eurobert": square, "ultrabert": square,
+		"convbert": "its attention is half convolution",
+		"deberta":  "the first DeBERTa computes otherwise than versions 2 and 3, which run",
+		"flaubert": "its tokenizer and its embeddings are XLM's", "xlm": "its tokenizer and its embeddings of languages are its own",
+		"fnet": "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
+		"ibert": "it computes in whole numbers; the RoBERTa that it was made of runs", "luke": "it reads entities beside the text",
+		"mpnet": "its attention has biases for distances", "mra": "its attention is approximate", "nystromformer": "its attention is approximate",
+		"perceiver": "it reads bytes through few latent positions", "rembert": "its input and output embeddings differ in width",
+		"roc_bert": "it reads the shapes and sounds of characters", "roformer": "its words are cut by the program jieba",
+		"squeezebert": "its layers are convolutions in groups", "xmod": "it has adapters for each language", "yoso": "its attention samples at random",
 	}
 }
 
@@ -39,8 +77,8 @@ func findFamily(name string) (family, bool) {
 func Families() []string { return sortedKeys(families()) }
 
 // standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the reference
-// implementation; sizes without one are required.
-func (r *configReader) standard(c *Config, positionsUnused int) {
+// implementation; sizes without one are required. It returns the kind of positions: absolute, or one of more.
+func (r *configReader) standard(c *Config, positionsUnused int, more ...string) (positions string) {
 	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
 	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
@@ -57,7 +95,7 @@ func (r *configReader) standard(c *Config, positionsUnused int) {
 	}
 	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
-	r.absolute()
+	return r.positions(append([]string{"absolute"}, more...)...)
 }
 
 func parseBERT(r *configReader, c *Config) {
@@ -65,6 +103,22 @@ func parseBERT(r *configReader, c *Config) {
 	r.standard(c, 0)
 	c.Activation = r.activation("hidden_act", "gelu")
 	c.HeadActivation = c.Activation
+}
+
+// parseErnie: where tasks have embeddings, the first stands for filling in.
+func parseErnie(r *configReader, c *Config) {
+	parseBERT(r, c)
+	if r.flag("use_task_id", false) {
+		c.Tasks = r.size("task_type_vocab_size", 3, maxWidth)
+	}
+}
+
+// preNorm is another family's parse, of layers that normalise before their blocks.
+func preNorm(parse func(r *configReader, c *Config)) func(r *configReader, c *Config) {
+	return func(r *configReader, c *Config) {
+		parse(r, c)
+		c.PreNorm = &PreNorm{}
+	}
 }
 
 func parseDistilBERT(r *configReader, c *Config) {
@@ -234,12 +288,67 @@ func parseModernBERT(r *configReader, c *Config) {
 	c.LayerNormEpsilon = r.number("norm_eps", 1e-5, 0, 1)
 	c.Activation = r.activation("hidden_activation", "gelu")
 	c.HeadActivation = r.activation("classifier_activation", "gelu")
-	c.Modern = &ModernBERT{
+	c.PreNorm = &PreNorm{
 		NormBias: r.flag("norm_bias", false), AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
 		HeadBias: r.flag("classifier_bias", false), DecoderBias: r.flag("decoder_bias", true),
 	}
 	r.windows(c)
-	r.rotary(c.Modern)
+	r.rotary(c.PreNorm)
+}
+
+// parseESM reads ESM-1b, ESM-1v and ESM-2: of the published ones, ESM-2 has rotary positions and the others a table.
+func parseESM(r *configReader, c *Config) {
+	r.padding(c, 1)
+	positions := r.standard(c, c.PaddingID+1, "rotary")
+	c.TypeVocabularySize, c.PositionTable = 0, positions == "absolute"
+	c.Activation, c.HeadActivation = "gelu", "gelu" // whatever hidden_act says
+	c.PreNorm = &PreNorm{EmbeddingNorm: r.flag("emb_layer_norm_before", false)}
+	if !c.PositionTable {
+		c.PreNorm.GlobalTheta = r.theta(c, 10000)
+	}
+	if r.flag("is_folding_model", false) {
+		r.fail("is_folding_model true is not supported (supported: false)")
+	}
+	if c.TokenDropout = r.flag("token_dropout", false); c.TokenDropout {
+		if c.MaskID = r.size("mask_token_id", 0, maxVocabulary); r.err == nil && c.MaskID >= c.VocabularySize {
+			r.fail("mask_token_id %d is outside the vocabulary of %d", c.MaskID, c.VocabularySize)
+		}
+	}
+}
+
+// parseESMC reads ESM C: the blocks are gated, and what they add is divided by the root of the depth over 36.
+func parseESMC(r *configReader, c *Config) {
+	r.padding(c, 1)
+	if r.fields["max_position_embeddings"] == nil {
+		r.fields["max_position_embeddings"] = json.RawMessage("2048")
+	}
+	r.standard(c, 0)
+	c.TypeVocabularySize, c.LayerNormEpsilon = 0, 1e-5 // the second is written into the reference implementation
+	c.Activation, c.HeadActivation = r.activation("hidden_act", "silu"), "gelu"
+	c.TieWordEmbeddings = false
+	c.PreNorm = &PreNorm{AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
+		GlobalTheta: r.theta(c, 10000), Residual: math.Sqrt(float64(c.Layers) / 36)}
+	if heads := r.size("num_key_value_heads", max(c.Heads, 1), maxWidth); heads != c.Heads {
+		r.fail("num_key_value_heads %d is not supported (supported: num_attention_heads, %d)", heads, c.Heads)
+	}
+}
+
+// theta reads the base of the rotary angles where all layers have one.
+func (r *configReader) theta(c *Config, fallback float64) float64 {
+	if r.err == nil && c.HiddenSize/c.Heads%2 != 0 {
+		r.fail("hidden_size %d over num_attention_heads %d is odd; rotary positions need pairs", c.HiddenSize, c.Heads)
+	}
+	var parameters struct {
+		Theta *float64 `json:"rope_theta"`
+		Type  string   `json:"rope_type"`
+	}
+	if read(r, "rope_parameters", &parameters); parameters.Type != "" && parameters.Type != "default" {
+		r.fail("rope_parameters: rope_type %.40q is not supported (supported: default)", parameters.Type)
+	}
+	if parameters.Theta != nil {
+		fallback = *parameters.Theta
+	}
+	return r.number("rope_theta", fallback, 1, highestTheta)
 }
 
 // windows reads which layers see how far: a list of their kinds, or how often one without a window comes.
@@ -264,23 +373,24 @@ func (r *configReader) windows(c *Config) {
 	for _, kind := range kinds {
 		switch kind {
 		case "full_attention":
-			c.Modern.Window = append(c.Modern.Window, 0)
+			c.PreNorm.Window = append(c.PreNorm.Window, 0)
 		case "sliding_attention":
 			if window == 0 {
 				r.fail("local_attention is 1: a layer with a window would see one position")
 			}
-			c.Modern.Window = append(c.Modern.Window, window)
+			c.PreNorm.Window = append(c.PreNorm.Window, window)
 		default:
 			r.fail("layer_types: %.40q is not supported (supported: full_attention, sliding_attention)", kind)
 		}
 	}
 }
 
+const highestTheta = 1e12
+
 // rotary reads the bases of the angles, in the keys of either generation of configs.
-func (r *configReader) rotary(m *ModernBERT) {
-	const highest = 1e12
-	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highest)
-	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highest)
+func (r *configReader) rotary(m *PreNorm) {
+	m.GlobalTheta = r.number("global_rope_theta", 160000, 1, highestTheta)
+	m.LocalTheta = r.number("local_rope_theta", 10000, 1, highestTheta)
 	if raw, ok := r.fields["rope_scaling"]; ok && string(raw) != "null" {
 		r.fail("rope_scaling is not supported")
 	}
@@ -300,8 +410,8 @@ func (r *configReader) rotary(m *ModernBERT) {
 		if p.Theta != nil {
 			*theta = *p.Theta
 		}
-		if !(*theta >= 1 && *theta < highest) {
-			r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highest)
+		if !(*theta >= 1 && *theta < highestTheta) {
+			r.fail("rope_parameters: rope_theta of %s is %g, not between 1 and %g", kind, *theta, highestTheta)
 		}
 	}
 }
@@ -363,6 +473,15 @@ func bertLayout(c Config) Layout {
 	return bertEncoder(c, "bert.").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
 }
 
+func ernieLayout(c Config) Layout {
+	const head = "cls.predictions."
+	l := bertEncoder(c, "ernie.").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
+	if c.Tasks > 0 {
+		l.Tasks = Table{Name: "ernie.embeddings.task_type_embeddings.weight", Rows: c.Tasks, Width: c.HiddenSize}
+	}
+	return l
+}
+
 func distilBERTLayout(c Config) Layout {
 	return encoder(c, "distilbert.", func(i int) Layer {
 		return layerOf(c, fmt.Sprintf("distilbert.transformer.layer.%d.", i), [8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin",
@@ -378,8 +497,74 @@ func electraLayout(c Config) Layout {
 	return l
 }
 
+func data2VecLayout(c Config) Layout {
+	return bertEncoder(c, "data2vec_text.").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+}
+
 func robertaLayout(c Config) Layout {
 	return bertEncoder(c, "roberta.").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+}
+
+// preNormLayout is an encoder of BERT's whose norms stand before the blocks, and after the last layer.
+func preNormLayout(c Config, prefix, attentionNorm, outputNorm, finalNorm string) Layout {
+	l := encoder(c, prefix, func(i int) Layer {
+		name := fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
+		layer := bertLayer(c, name)
+		layer.AttentionNorm, layer.OutputNorm = norm(name+attentionNorm, c.HiddenSize), norm(name+outputNorm, c.HiddenSize)
+		return layer
+	})
+	l.EmbeddingNorm, l.FinalNorm = Norm{}, norm(prefix+finalNorm, c.HiddenSize)
+	return l
+}
+
+func megatronLayout(c Config) Layout {
+	const head = "cls.predictions."
+	return preNormLayout(c, "bert.", "attention.ln", "ln", "encoder.ln").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
+}
+
+func robertaPreLayerNormLayout(c Config) Layout {
+	const prefix = "roberta_prelayernorm."
+	l := preNormLayout(c, prefix, "attention.LayerNorm", "intermediate.LayerNorm", "LayerNorm")
+	l.EmbeddingNorm = norm(prefix+"embeddings.LayerNorm", c.EmbeddingSize)
+	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+}
+
+func xlmRobertaXLLayout(c Config) Layout {
+	return preNormLayout(c, "roberta.", "attention.self_attn_layer_norm", "LayerNorm", "encoder.LayerNorm").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+}
+
+func esmLayout(c Config) Layout {
+	l := preNormLayout(c, "esm.", "attention.LayerNorm", "LayerNorm", "encoder.emb_layer_norm_after")
+	if c.PreNorm.EmbeddingNorm {
+		l.EmbeddingNorm = norm("esm.embeddings.layer_norm", c.HiddenSize)
+	}
+	if !c.PositionTable {
+		l.Positions = Table{}
+	}
+	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+}
+
+func esmcLayout(c Config) Layout {
+	h, f, p := c.HiddenSize, c.IntermediateSize, c.PreNorm
+	l := Layout{
+		Words: Table{Name: "esmc.embed_tokens.weight", Rows: c.VocabularySize, Width: h},
+		Layers: layers(c, func(i int) Layer {
+			prefix := fmt.Sprintf("esmc.layers.%d.", i)
+			layer := layerOf(c, prefix, [8]string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+				"input_layernorm", "mlp.gate_proj", "mlp.down_proj", "post_attention_layernorm"})
+			layer.Gate = linear(prefix+"mlp.up_proj", f, h)
+			for _, part := range []*Linear{&layer.Query, &layer.Key, &layer.Value, &layer.Mixed} {
+				*part = part.biased(p.AttentionBias)
+			}
+			for _, part := range []*Linear{&layer.Up, &layer.Gate, &layer.Down} {
+				*part = part.biased(p.FeedForwardBias)
+			}
+			layer.QueryNorm, layer.KeyNorm = norm(prefix+"self_attn.q_norm", h).biased(false), norm(prefix+"self_attn.k_norm", h).biased(false)
+			return layer
+		}),
+		FinalNorm: norm("esmc.norm", h).biased(false),
+	}
+	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
 }
 
 func albertLayout(c Config) Layout {
@@ -480,7 +665,7 @@ func mobileBERTLayout(c Config) Layout {
 
 // modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of another.
 func modernBERTLayout(c Config) Layout {
-	h, f, m := c.HiddenSize, c.IntermediateSize, c.Modern
+	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
 	l := Layout{
 		Words:         Table{Name: "model.embeddings.tok_embeddings.weight", Rows: c.VocabularySize, Width: h},
 		EmbeddingNorm: norm("model.embeddings.norm", h).biased(m.NormBias),

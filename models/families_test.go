@@ -2,7 +2,9 @@ package models_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,12 +85,31 @@ func TestParseConfigOfFamilies(t *testing.T) {
 			c.VocabularySize, c.EmbeddingSize, c.HiddenSize, c.BottleneckSize, c.FeedForwards = 62, 12, 20, 16, 3
 			c.Activation, c.HeadActivation = "relu", "relu"
 		}},
+		{"ernie", "ernie", nil, func(c *models.Config) { c.VocabularySize, c.Tasks = 62, 3 }},
+		{"megatron-bert", "megatron-bert", nil, func(c *models.Config) { c.VocabularySize, c.PreNorm = 62, &models.PreNorm{} }},
+		{"esm", "esm", nil, func(c *models.Config) {
+			protein(c)
+			c.TokenDropout, c.MaskID, c.LayerNormEpsilon, c.PreNorm = true, 32, 1e-5, &models.PreNorm{GlobalTheta: 10000}
+		}},
+		{"esm with a table of positions", "esm-absolute", nil, func(c *models.Config) {
+			protein(c)
+			c.TokenDropout, c.MaskID, c.PositionTable, c.PreNorm = true, 32, true, &models.PreNorm{EmbeddingNorm: true}
+		}},
+		{"esm without dropout", "esm-plain", nil, func(c *models.Config) {
+			protein(c)
+			c.TieWordEmbeddings, c.PreNorm = false, &models.PreNorm{GlobalTheta: 10000}
+		}},
+		{"esmc", "esmc", nil, func(c *models.Config) {
+			protein(c)
+			c.VocabularySize, c.PositionOffset, c.TieWordEmbeddings, c.LayerNormEpsilon, c.Activation = 64, 0, false, 1e-5, "silu"
+			c.PreNorm = &models.PreNorm{GlobalTheta: 10000, Residual: math.Sqrt(2.0 / 36)}
+		}},
 		{"modernbert", "modernbert", nil, modern},
 		{"modernbert of the first generation", "modernbert", change{"layer_types": nil, "rope_parameters": nil, "global_attn_every_n_layers": 3,
 			"global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, modern},
 		{"modernbert with other angles", "modernbert", change{"rope_parameters": nil, "global_rope_theta": 5e4, "local_rope_theta": 2e4}, func(c *models.Config) {
 			modern(c)
-			c.Modern.GlobalTheta, c.Modern.LocalTheta = 5e4, 2e4
+			c.PreNorm.GlobalTheta, c.PreNorm.LocalTheta = 5e4, 2e4
 		}},
 	} {
 		want := sizes
@@ -105,9 +126,13 @@ func TestParseConfigOfFamilies(t *testing.T) {
 	}
 }
 
+func protein(c *models.Config) {
+	c.VocabularySize, c.TypeVocabularySize, c.PaddingID, c.PositionOffset = 33, 0, 1, 2
+}
+
 func modern(c *models.Config) {
 	c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.Layers = 315, 0, 1e-5, 305, 4
-	c.Modern = &models.ModernBERT{Window: []int{0, 2, 2, 0}, GlobalTheta: 160000, LocalTheta: 10000, DecoderBias: true}
+	c.PreNorm = &models.PreNorm{Window: []int{0, 2, 2, 0}, GlobalTheta: 160000, LocalTheta: 10000, DecoderBias: true}
 }
 
 func TestParseConfigOfFamiliesRefuses(t *testing.T) {
@@ -118,7 +143,7 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 	}{
 		{"distilbert", "dim", nil, "dim is missing"},
 		{"distilbert", "n_heads", 3, "dim 16 is not a multiple of n_heads 3"},
-		{"distilbert", "activation", "silu", `activation "silu" is not supported`},
+		{"distilbert", "activation", "mish", `activation "mish" is not supported`},
 		{"electra", "embedding_size", 0, "embedding_size is 0"},
 		{"electra", "num_attention_heads", 5, "hidden_size 16 is not a multiple of num_attention_heads 5"},
 		{"roberta", "max_position_embeddings", 2, "max_position_embeddings is 2, of which 2 rows stand for no position"},
@@ -141,6 +166,14 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"mobilebert", "normalization_type", "layer_norm", `normalization_type "layer_norm" is not supported (supported: no_norm)`},
 		{"mobilebert", "use_bottleneck", false, "use_bottleneck false is not supported (supported: true)"},
 		{"mobilebert", "use_bottleneck_attention", true, "use_bottleneck_attention true is not supported (supported: false)"},
+		{"esm", "position_embedding_type", "relative_key", `position_embedding_type "relative_key" is not supported (supported: absolute, rotary)`},
+		{"esm", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
+		{"esm", "mask_token_id", nil, "mask_token_id is missing"},
+		{"esm", "mask_token_id", 33, "mask_token_id 33 is outside the vocabulary of 33"},
+		{"esm", "is_folding_model", true, "is_folding_model true is not supported"},
+		{"esm", "rope_theta", 0.5, "rope_theta is 0.5"},
+		{"esmc", "num_key_value_heads", 1, "num_key_value_heads 1 is not supported (supported: num_attention_heads, 2)"},
+		{"esmc", "rope_parameters", map[string]any{"rope_type": "yarn"}, `rope_parameters: rope_type "yarn" is not supported`},
 		{"modernbert", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
 		{"modernbert", "layer_types", []string{"full_attention"}, "layer_types names 1 layers, num_hidden_layers is 4"},
 		{"modernbert", "layer_types", []string{"a", "b", "c", "d"}, `layer_types: "a" is not supported (supported: full_attention, sliding_attention)`},
@@ -159,7 +192,8 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 
 // The tensors that a config asks for are those that the reference implementation stores, but for those that no graph reads.
 func TestTensorsOfFamilies(t *testing.T) {
-	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias"}
+	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias",
+		"esm.contact_head.regression.bias", "esm.contact_head.regression.weight", "esm.encoder.layer.*.attention.self.rotary_embeddings.inv_freq"}
 	folders, err := filepath.Glob(filepath.Join("..", "lm", "internal", "bert", "testdata", "*", "config.json"))
 	if err != nil || len(folders) == 0 {
 		t.Fatal(folders, err)
@@ -194,6 +228,8 @@ func TestFamiliesWithoutHead(t *testing.T) {
 		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight",
 		"deberta-v2": "lm_predictions.lm_head.dense.weight", "deberta-v2-legacy": "cls.predictions.transform.dense.weight",
 		"mobilebert": "cls.predictions.transform.dense.weight", "modernbert": "head.dense.weight",
+		"data2vec-text": "lm_head.dense.weight", "ernie": "cls.predictions.transform.dense.weight", "megatron-bert": "cls.predictions.transform.dense.weight",
+		"roberta-prelayernorm": "lm_head.dense.weight", "xlm-roberta-xl": "lm_head.dense.weight", "esm": "lm_head.dense.weight", "esmc": "lm_head.dense.weight",
 	} {
 		for _, part := range []string{"model", "everything"} {
 			dir := copyOf(t, folder)
@@ -249,6 +285,9 @@ func TestFamiliesWithOtherSizes(t *testing.T) {
 		"deberta-v2":  {"vocab_size": 81, "position_buckets": 8, "conv_kernel_size": 5, "legacy": true, "share_att_key": false, "position_biased_input": true},
 		"mobilebert":  {"vocab_size": 63, "hidden_size": 24, "intra_bottleneck_size": 8, "embedding_size": 8, "num_feedforward_networks": 4},
 		"xlm-roberta": {"vocab_size": 75},
+		"ernie":       {"task_type_vocab_size": 4},
+		"esm":         {"hidden_size": 32, "num_hidden_layers": 3, "intermediate_size": 25, "position_embedding_type": "absolute", "emb_layer_norm_before": true},
+		"esmc":        {"hidden_size": 32, "intermediate_size": 25, "attention_bias": true, "mlp_bias": true},
 	} {
 		for _, key := range slices.Sorted(maps.Keys(changes)) {
 			dir := copyOf(t, folder)
@@ -265,5 +304,54 @@ func TestFamiliesWithOtherSizes(t *testing.T) {
 				t.Errorf("%s, %s = %v: error %v", folder, key, changes[key], err)
 			}
 		}
+	}
+}
+
+// Each family of transformers' mapping for masked language models is run, or refused in one line that says why, and the
+// documentation says which.
+func TestMaskedMapping(t *testing.T) {
+	listed := strings.Fields(string(read(t, "testdata", "masked_mapping.txt")))
+	if len(listed) < 50 {
+		t.Fatalf("only %d families", len(listed))
+	}
+	reasons := map[string][]string{}
+	for _, name := range listed {
+		reason := models.Refusals()[name]
+		_, err := models.ParseConfig([]byte(fmt.Sprintf(`{"model_type": %q}`, name)))
+		switch {
+		case slices.Contains(models.Families(), name):
+			if err == nil || strings.Contains(err.Error(), "is not supported") {
+				t.Errorf("%s: error %v of a family that runs", name, err)
+			}
+			continue
+		case reason == "":
+			t.Errorf("%s: neither run nor refused with a reason", name)
+		case err == nil || !strings.Contains(err.Error(), reason) || strings.Contains(err.Error(), "\n"):
+			t.Errorf("%s: error %v does not say why in one line", name, err)
+		}
+		reasons[reason] = append(reasons[reason], name)
+	}
+	for name := range models.Refusals() {
+		if !slices.Contains(listed, name) {
+			t.Errorf("%s is refused, and is none of the mapping", name)
+		}
+	}
+	content := "| `model_type` | runs |\n| --- | --- |\n| " + strings.Join(models.Families(), ", ") + " | yes |\n"
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return strings.Compare(reasons[a][0], reasons[b][0]) }) {
+		content += "| " + strings.Join(reasons[reason], ", ") + " | no: " + reason + " |\n"
+	}
+	folder, page := filepath.Join("..", "docs", "reference"), "models.md"
+	before, rest, found := strings.Cut(string(read(t, folder, page)), "<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n")
+	written, after, closed := strings.Cut(rest, "\n<!-- /mapping -->")
+	switch {
+	case !found || !closed:
+		t.Fatalf("%s has no table of the mapping", page)
+	case *update:
+		whole := before + "<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n" + content + "\n<!-- /mapping -->" + after
+		if err := os.WriteFile(filepath.Join(folder, page), []byte(whole), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case written != content:
+		t.Errorf("the table of %s is old (-want +got):\n%s", page, cmp.Diff(content, written))
 	}
 }

@@ -3,10 +3,10 @@ package models
 // Layout says where a model's weights lie: the names that a family gives to the parts that a graph is made of. A part whose name
 // is empty is not there.
 type Layout struct {
-	Words, Positions, Segments Table  // embeddings
-	Trigram                    Linear // of the embeddings of the next token, the token and the one before (MobileBERT)
-	EmbeddingNorm              Norm
-	Projection                 Linear // from embeddings to hidden states
+	Words, Positions, Segments, Tasks Table  // embeddings
+	Trigram                           Linear // of the embeddings of the next token, the token and the one before (MobileBERT)
+	EmbeddingNorm                     Norm
+	Projection                        Linear // from embeddings to hidden states
 	// DeBERTa's embeddings of distances, and the convolution beside its first layer.
 	Distances       Table
 	DistanceNorm    Norm
@@ -29,6 +29,9 @@ type Layer struct {
 	AttentionNorm            Norm
 	Up, Gate, Down           Linear // the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
 	OutputNorm               Norm
+
+	// QueryNorm and KeyNorm follow the matrices of the queries and keys (ESM C).
+	QueryNorm, KeyNorm Norm
 
 	// PositionKey and PositionQuery map the embeddings of distances (DeBERTa).
 	PositionKey, PositionQuery Linear
@@ -147,7 +150,7 @@ func (c Config) tensors() (body, head []Tensor) {
 		}
 	}
 	l := c.Layout()
-	for _, t := range []Table{l.Words, l.Positions, l.Segments, l.Distances} {
+	for _, t := range []Table{l.Words, l.Positions, l.Segments, l.Tasks, l.Distances} {
 		add(t.Name, t.First+t.Rows, t.Width)
 	}
 	linears(l.Trigram)
@@ -158,7 +161,7 @@ func (c Config) tensors() (body, head []Tensor) {
 	norms(l.ConvolutionNorm)
 	for _, layer := range l.Layers {
 		linears(layer.Query, layer.Key, layer.Value, layer.Mixed)
-		norms(layer.AttentionNorm)
+		norms(layer.AttentionNorm, layer.QueryNorm, layer.KeyNorm)
 		linears(layer.Up, layer.Gate, layer.Down)
 		norms(layer.OutputNorm)
 		linears(layer.PositionKey, layer.PositionQuery, layer.Narrow, layer.Shared, layer.Widen)

@@ -15,7 +15,7 @@ var _ error = Fault("")
 
 // What can be wrong with a text or a template; found in an [*InputError].
 const (
-	errNoBlank        Fault = "no blank in the template"
+	ErrNoBlank        Fault = "no blank in the template"
 	ErrOnlyBlanks     Fault = "nothing but blanks in the template"
 	ErrEmpty          Fault = "no text"
 	errInvalidUTF8    Fault = "text is not valid UTF-8"

@@ -12,7 +12,6 @@ const (
 	ErrMalformed        = errMalformed
 	ErrUnsupported      = errUnsupported
 	ErrMissingTokenizer = errMissingTokenizer
-	ErrNoBlank          = errNoBlank
 	ErrInvalidUTF8      = errInvalidUTF8
 	ErrControl          = errControl
 	ErrSpecialToken     = errSpecialToken

@@ -134,6 +134,12 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 		return nil, &vocabularyError{Fault: errMalformed, File: configurationFile, Detail: err.Error()}
 	}
 	switch strings.TrimSuffix(c.Class, "Fast") {
+	case esmClass:
+		tokens, err := parseVocabulary(vocabulary)
+		if err != nil {
+			return nil, err
+		}
+		return loadResidues(vocabularyFile, tokens, esmClass, configurationContent)
 	case "", "BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer":
 	default:
 		return nil, unsupported("tokenizer_class %q; BertTokenizer and its like are", c.Class)
@@ -235,6 +241,13 @@ func loadTokenizer(content, configuration []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(content, &file); err != nil {
 		return nil, pipelineFault(errMalformed, "%v", err)
 	}
+	if class := classOf(configuration); class == esmClass || class == esmcClass {
+		t := &Tokenizer{ids: map[string]int{}}
+		if _, err := t.addVocabulary(&file.Model); err != nil {
+			return nil, err
+		}
+		return loadResidues(tokenizerFile, t.vocabulary, class, configuration)
+	}
 	if file.Model.Type == "BPE" || file.Model.Type == "Unigram" {
 		return file.load(content, configuration)
 	}
@@ -291,4 +304,11 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese), StripAccents: n.StripAccents,
 		LongestWord: file.Model.LongestWord,
 	}))
+}
+
+// classOf is the class of a tokenizer_config.json, or "": what is wrong with the file is said where it is read.
+func classOf(content []byte) string {
+	var c configuration
+	_ = json.Unmarshal(content, &c)
+	return c.Class
 }

@@ -151,6 +151,7 @@ type draft struct {
 
 // draft checks a template, finds its blanks and cuts the text around them into tokens.
 func (t *Tokenizer) draft(text string) (*draft, error) {
+	text = t.proteins(text)
 	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 		if meant, at := MeantBlank(text); meant != "" {
 			detail = fmt.Sprintf("%q at byte offset %d is not one; %s", meant, at, detail)
 		}
-		return nil, &InputError{Fault: errNoBlank, Offset: -1, Detail: detail}
+		return nil, &InputError{Fault: ErrNoBlank, Offset: -1, Detail: detail}
 	}
 	if err := checkNames(text, blanks); err != nil {
 		return nil, err
@@ -192,6 +193,9 @@ func (t *Tokenizer) draft(text string) (*draft, error) {
 	d.hear(text[from:])
 	d.cased = d.cased || opensSentences(text, blanks[0].start)
 	d.encoding = e.finish()
+	if err := t.refuseUnknown(text, d.encoding); err != nil {
+		return nil, err
+	}
 	if len(d.encoding.IDs) == len(blanks)+2 || !words {
 		return nil, &InputError{Fault: ErrOnlyBlanks, Offset: -1, Detail: "add at least one word around them"}
 	}
@@ -256,7 +260,7 @@ func (d *draft) template(lengths []int) *Template {
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
-			TouchesLeft: wordRune(before), TouchesRight: wordRune(after), Opens: d.tokenizer.opens(d.text[:blank.start], before),
+			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), Opens: d.tokenizer.opens(d.text[:blank.start], before),
 		}
 		for range lengths[i] {
 			template.Slots = append(template.Slots, len(template.IDs))
@@ -306,12 +310,19 @@ func (t *Tokenizer) opens(left string, before rune) bool {
 	return !unicode.IsSpace(before)
 }
 
-// wordRune reports whether a character beside a blank makes one word with it.
+// touches reports whether a character beside a blank makes one word with it.
+func (t *Tokenizer) touches(r rune) bool {
+	_, protein := t.scheme.(residues)
+	return wordRune(r) && !protein
+}
+
+// wordRune reports whether a character is one of a word.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the rules of
 // [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
+	text = t.proteins(text)
 	if err := t.checkText(text); err != nil {
 		return nil, err
 	}
@@ -331,7 +342,7 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	if len(encoding.IDs) == 2 {
 		return nil, &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text holds only characters that the model never sees"}
 	}
-	return encoding, nil
+	return encoding, t.refuseUnknown(text, encoding)
 }
 
 // Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##" piece of

@@ -190,8 +190,12 @@ func (t *Tokenizer) Continues(id int) bool {
 }
 
 // Word reports whether the token of an id is a word or a piece of one: letters, digits and the marks on them alone.
+// Of a protein, it is one of the twenty amino acids.
 func (t *Tokenizer) Word(id int) bool {
 	text, _ := t.scheme.read(t.Token(id))
+	if _, ok := t.scheme.(residues); ok {
+		return text != "" && strings.Contains(standardResidues, text[:1])
+	}
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !wordRune(r) && !unicode.IsMark(r) })
 }
 
@@ -232,8 +236,11 @@ func (t *Tokenizer) Decode(ids []int) string {
 			tokens = append(tokens, t.vocabulary[id])
 		}
 	}
-	if p, ok := t.scheme.(*pipeline); ok {
-		return p.decode(tokens)
+	switch s := t.scheme.(type) {
+	case *pipeline:
+		return s.decode(tokens)
+	case residues:
+		return strings.Join(tokens, " ")
 	}
 	return strings.Join(t.decoder.DecodeChain(tokens), "")
 }

@@ -2,7 +2,8 @@
 //
 // One package serves every family, because they are one model with small changes: DistilBERT, ELECTRA, RoBERTa and
 // ALBERT differ from BERT (Devlin et al. 2019) in names, sizes and which weights are shared, which models.Layout says,
-// so that transformer.go builds all of them; ModernBERT, MobileBERT and DeBERTa have parts of their own, a file each.
+// so that transformer.go builds all of them. Layers that normalise before their blocks (ModernBERT, ESM), MobileBERT and
+// DeBERTa have a file each.
 //
 // No more is computed than is asked for: the last layer and the vocabulary head run only at the queried positions.
 // Weights stay in the bundle's own file; the graph refers to them by offset.
@@ -42,7 +43,7 @@ func (b Model) Forward(g *onnx.Graph, in graphs.Rows, differentiable bool) (grap
 // neighbours other than by attention do not.
 func (b Model) Padded() bool {
 	c := b.Config
-	return c.Modern == nil && c.BottleneckSize == 0 && c.Relative == nil
+	return c.PreNorm == nil && c.BottleneckSize == 0 && c.Relative == nil
 }
 
 // builder is one graph in the making.
@@ -129,6 +130,9 @@ func (m *builder) activate(x *onnx.Value, kind string) *onnx.Value {
 		return m.Relu(x)
 	case "tanh":
 		return m.Tanh(x)
+	case "silu": // x/(1 + exp −x) = x/2·(1 + tanh x/2)
+		half := m.Mul(x, m.Scalar(0.5))
+		return m.Mul(half, m.Add(m.Tanh(half), m.Scalar(1)))
 	}
 	if m.err == nil {
 		m.err = fmt.Errorf("bundle %s: activation %q is not known", m.bundle.Name, kind)

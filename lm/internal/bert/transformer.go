@@ -24,8 +24,8 @@ func (m *builder) transformer(in graphs.Rows, differentiable bool) (words, hidde
 			asked = span{hidden: m.Gather(x, queries, 0), perRow: in.PerRow, at: in.Queries}
 		}
 		switch {
-		case c.Modern != nil:
-			x = m.modernLayer(i, layer, all, asked, in)
+		case c.PreNorm != nil:
+			x = m.preNormLayer(i, layer, all, asked, in)
 		case c.BottleneckSize > 0:
 			x = m.mobileLayer(layer, all, asked, in)
 		case c.Relative != nil:
@@ -55,14 +55,20 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	if t := m.layout.Positions; t.Name != "" {
 		rest = m.Prefix(m.rows(t.Name, t.First, t.Rows), in.Tokens)
 	}
-	if t := m.layout.Segments; t.Name != "" {
-		segment := m.Gather(m.weight(t.Name), m.Ints(0), 0)
-		if rest != nil {
-			segment = m.Add(rest, segment)
+	for _, t := range []models.Table{m.layout.Segments, m.layout.Tasks} {
+		if t.Name == "" {
+			continue
 		}
-		rest = segment
+		first := m.Gather(m.weight(t.Name), m.Ints(0), 0)
+		if rest != nil {
+			first = m.Add(rest, first)
+		}
+		rest = first
 	}
 	x := words
+	if m.bundle.Config.TokenDropout {
+		x = m.Mul(x, m.dropout(in))
+	}
 	if m.layout.Trigram.Weight != "" {
 		x = m.trigram(words, in)
 	}
@@ -74,6 +80,14 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 		x = m.linear(x, m.layout.Projection, 1, 1)
 	}
 	return x
+}
+
+// dropout is what ESM multiplies embeddings by, [rows tokens 1]: 0 at masks, and elsewhere so much that they sum as in training,
+// in which masks were 12 % of a text: 0.88 over the share that is none. A token is the mask where 1 − (id − mask)² is positive.
+func (m *builder) dropout(in graphs.Rows) *onnx.Value {
+	distance := m.Sub(m.Cast(m.Reshape(in.IDs, in.Rows, in.Tokens, onnx.Fixed(1)), onnx.Float), m.Scalar(float64(m.bundle.Config.MaskID)))
+	kept := m.Sub(m.Scalar(1), m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))))
+	return m.Div(m.Mul(kept, m.Scalar(1-0.15*0.8)), m.ReduceMean(kept, true, 1))
 }
 
 // layer is a transformer layer after attention, which gave context, with layer

@@ -12,8 +12,11 @@ NAME.json holds, for each text, what Hugging Face's tokenizers gives:
   decoded  the ids decoded, special tokens skipped
 
 Python and its packages are needed to make these files, never to run the tests:
-  pip install tokenizers sentencepiece protobuf
-  python generate_reference.py
+  pip install tokenizers sentencepiece protobuf transformers
+  python generate_reference.py [NAME...]
+
+proteins.json has the ids and decoded texts of ESM's and ESM C's tokenizers, as
+transformers gives them, of the same texts and of made-up proteins.
 """
 
 import base64
@@ -21,10 +24,9 @@ import io
 import json
 import pathlib
 import random
+import sys
 
-import sentencepiece
 import tokenizers
-from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 HERE = pathlib.Path(__file__).parent
@@ -120,6 +122,9 @@ def around(t, first, last):
 
 def unigram():
     """The pieces and the character map of a SentencePiece model."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
     rules = HERE / "rules.tsv"
     rules.write_text("".join(
         f"{' '.join(f'{ord(c):X}' for c in k)}\t{' '.join(f'{ord(c):X}' for c in v)}\n" for k, v in sorted(RULES.items()) if "\x00" not in k))
@@ -142,7 +147,25 @@ def metaspace(name, vocabulary, unknown, normalizer, pre_tokenizer, special, mas
     store(name, t, lambda text: not set(text) <= plain or "''" in text or "  " in text)
 
 
+def proteins():
+    """ESM's vocabulary is that of ../../../lm/internal/bert/testdata/esm, ESM C's is written into its class."""
+    import transformers
+
+    rng = random.Random(8)
+    parts = [*"LAGVSERTIDPKQNFYMHWCXBUZO.-|", *"ACDEFGHIKLMNPQRSTVWY" * 3, "<mask>", "<pad>", "<unk>", "<cls>", "<null_1>", " ", "\n", "mkt", "J", "JJ", "<", ">", "*", "é", "1"]
+    made = ["".join(rng.choice(parts) for _ in range(rng.randint(1, 30))) for _ in range(200)]
+    everything = [*texts(), *made]
+    out = dict(made_by=f"transformers {transformers.__version__}", texts=[base64.b64encode(t.encode()).decode() for t in made])
+    esm = HERE / ".." / ".." / ".." / "lm" / "internal" / "bert" / "testdata" / "esm"
+    for name, t in (("esm", transformers.EsmTokenizer(str(esm / "vocab.txt"))), ("esmc", transformers.EsmcTokenizer())):
+        ids = [t(text)["input_ids"] for text in everything]
+        out[name] = dict(ids=ids, decoded=[t.decode(i, skip_special_tokens=True, clean_up_tokenization_spaces=False) for i in ids])
+    (HERE / "proteins.json").write_text(json.dumps(out, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+
 def main():
+    if sys.argv[1:] == ["proteins"]:
+        return proteins()
     (HERE / "texts.json").write_text(json.dumps([base64.b64encode(t.encode()).decode() for t in texts()]) + "\n")
     nfc = normalizers.NFC()
     byte_level("roberta", None, [*(added(x, normalized=True) for x in ("<s>", "<pad>", "</s>", "<unk>")), added("<mask>", True)], lambda t: False)
@@ -164,6 +187,7 @@ def main():
     metaspace("albert", albert, 1, normalizers.Sequence([
         normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(),
         characters, squeeze]), words, ["<pad>", "<unk>", "[CLS]", "[SEP]"], "[MASK]", "[CLS]", "[SEP]")
+    proteins()
 
 
 main()

@@ -188,7 +188,7 @@ func (o *fillOptions) plan(f *infill.Filler, e cli.Entry) (*infill.Plan, error) 
 		r.Options.Together[i] = o.blanks(text)
 	}
 	plan, err := f.Plan(r)
-	if meant, _ := tokenize.MeantBlank(r.Template); err != nil && meant != "" && len(tokenize.BlankSpans(r.Template)) == 0 {
+	if meant, _ := tokenize.MeantBlank(r.Template); errors.Is(err, tokenize.ErrNoBlank) && meant != "" {
 		err = fmt.Errorf("%w, or give --blank %q", err, meant)
 	}
 	switch {

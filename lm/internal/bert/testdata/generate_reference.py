@@ -9,6 +9,9 @@ stored 32-bit weights in double precision, for rows in which one slot is masked:
   gradient[i][j]      its entry at slot i's token, differentiated by the word
                       embedding that enters at slot j (zeros for j = i)
 
+In a case that is whole, no slot is masked. Of ESM, whose embeddings depend on the
+share of masks, other positions hold masks as well: some, or most.
+
 Three things make the reference compute in double precision throughout: a model
 in float64, with attention by scaled_dot_product_attention where it has that;
 Tensor.float, with which ModernBERT's code rounds its rotary positions, replaced
@@ -17,12 +20,13 @@ double precision. The largest difference that the second makes is printed.
 
 Python and its packages are needed to make these files, never to run the tests:
   pip install torch transformers tokenizers safetensors
-  python generate_reference.py
+  python generate_reference.py [FOLDER...]
 """
 
 import json
 import pathlib
 import shutil
+import sys
 import zlib
 
 import tokenizers
@@ -118,6 +122,25 @@ def albert_unigram(folder):
     return save(folder, t, "[CLS]", "[SEP]", "[MASK]", "<pad>")
 
 
+RESIDUES = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
+
+
+def residues(folder):
+    """The files of facebook/esm2_t6_8M_UR50D."""
+    (folder / "vocab.txt").write_text("\n".join(RESIDUES))
+    names = dict(cls_token="<cls>", eos_token="<eos>", mask_token="<mask>", pad_token="<pad>", unk_token="<unk>")
+    (folder / "special_tokens_map.json").write_text(json.dumps(names))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"clean_up_tokenization_spaces": True, "tokenizer_class": "EsmTokenizer"}))
+    return {w: i for i, w in enumerate(RESIDUES)}, "<cls>", "<eos>", "<mask>", "<pad>"
+
+
+def chains(folder):
+    """The files that transformers writes for ESM C."""
+    t = transformers.EsmcTokenizer()
+    t.save_pretrained(folder)
+    return t.get_vocab(), "<cls>", "<eos>", "<mask>", "<pad>"
+
+
 SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=20)
 
 # folder: (tokenizer, model class, configuration, embeddings beyond the tokenizer's vocabulary)
@@ -143,6 +166,21 @@ FAMILIES = {
                           dict(SIZES, relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=True, type_vocab_size=2), 0),
     "mobilebert": (word_piece, "MobileBertForMaskedLM", transformers.MobileBertConfig,
                    dict(SIZES, hidden_size=20, embedding_size=12, intra_bottleneck_size=16, num_feedforward_networks=3), 0),
+    "data2vec-text": (roberta_bpe, "Data2VecTextForMaskedLM", transformers.Data2VecTextConfig,
+                      dict(SIZES, max_position_embeddings=22, type_vocab_size=1, layer_norm_eps=1e-5), 0),
+    "ernie": (word_piece, "ErnieForMaskedLM", transformers.ErnieConfig, dict(SIZES, use_task_id=True, task_type_vocab_size=3), 0),
+    "megatron-bert": (word_piece, "MegatronBertForMaskedLM", transformers.MegatronBertConfig, SIZES, 0),
+    "roberta-prelayernorm": (roberta_bpe, "RobertaPreLayerNormForMaskedLM", transformers.RobertaPreLayerNormConfig,
+                             dict(SIZES, max_position_embeddings=22, type_vocab_size=1), 0),
+    "xlm-roberta-xl": (xlmr_unigram, "XLMRobertaXLForMaskedLM", transformers.XLMRobertaXLConfig,
+                       dict(SIZES, max_position_embeddings=22, type_vocab_size=1), 0),
+    "esm": (residues, "EsmForMaskedLM", transformers.EsmConfig,
+            dict(SIZES, mask_token_id=32, position_embedding_type="rotary", token_dropout=True, layer_norm_eps=1e-5, max_position_embeddings=22), 0),
+    "esm-absolute": (residues, "EsmForMaskedLM", transformers.EsmConfig,
+                     dict(SIZES, mask_token_id=32, token_dropout=True, emb_layer_norm_before=True, max_position_embeddings=22), 0),
+    "esm-plain": (residues, "EsmForMaskedLM", transformers.EsmConfig,
+                  dict(SIZES, mask_token_id=32, tie_word_embeddings=False, position_embedding_type="rotary", max_position_embeddings=22), 0),
+    "esmc": (chains, "EsmcForMaskedLM", transformers.EsmcConfig, SIZES, 31),
     # One layer is the first and the last at once.
     "deberta-v2-one-layer": (word_piece, "DebertaV2ForMaskedLM", transformers.DebertaV2Config,
                              dict(SIZES, num_hidden_layers=1, relative_attention=True, position_buckets=6, pos_att_type=["c2p"],
@@ -176,17 +214,16 @@ def numbers(x):
 
 
 def rows(model, ids, slots, mask):
-    """The log-probabilities and gradients of the rows that mask one slot each."""
+    """The log-probabilities and gradients of the rows that mask one slot each; none, where mask is None."""
     values, gradients = [], []
     embeddings = model.get_input_embeddings()
     for i in slots:
         row = list(ids)
-        row[i] = mask
+        row[i] = ids[i] if mask is None else mask
         row = torch.tensor([row])
         x = embeddings(row).detach().requires_grad_()
-        logits = model(inputs_embeds=x, attention_mask=torch.ones_like(row)).logits
-        again = model(input_ids=row, attention_mask=torch.ones_like(row)).logits
-        assert torch.equal(logits, again), "the embeddings enter elsewhere"
+        with torch.nn.modules.module.register_module_forward_hook(lambda m, _, y: x if m is embeddings else y):
+            logits = model(input_ids=row, attention_mask=torch.ones_like(row)).logits
         p = torch.log_softmax(logits[0, i], -1)
         (g,) = torch.autograd.grad(p[ids[i]], x)
         values.append(numbers(p))
@@ -207,7 +244,8 @@ def main():
         buckets[f"{count} {most}"] = torch.clamp(d + span, 0, 2 * span - 1).tolist()
     (HERE / "distances.json").write_text(json.dumps(buckets) + "\n")
     single, double = torch.Tensor.float, torch.Tensor.double
-    for name, (tokenizer, architecture, config, options, extra) in FAMILIES.items():
+    for name in sys.argv[1:] or FAMILIES:
+        tokenizer, architecture, config, options, extra = FAMILIES[name]
         folder = HERE / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -220,17 +258,26 @@ def main():
         made = getattr(transformers, architecture)(config(vocab_size=size + extra, **special, **options))
         randomise(made, random)
         made.save_pretrained(folder)
-        model = getattr(transformers, architecture).from_pretrained(folder, attn_implementation="eager" if "deberta" in name else "sdpa", dtype=torch.float64).eval()
+        model = getattr(transformers, architecture).from_pretrained(
+            folder, attn_implementation="eager" if "deberta" in name or "megatron" in name else "sdpa", dtype=torch.float64).eval()
         cases = []
-        for length, slots in ((12, (2, 5, 6)), (7, (1, 3))):
-            ids = torch.randint(5, size, (length,), generator=random).tolist()
+        shapes = [(12, (2, 5, 6), ()), (7, (1, 3), ())]
+        protein = name.startswith("esm")
+        if protein:
+            shapes += [(7, (1, 3), None), (12, (2, 6), (4, 9)), (12, (2, 6), (1, 3, 4, 5, 7, 8, 9, 10))]
+        for length, slots, masks in shapes:
+            ids = torch.randint(5, RESIDUES.index(".") if protein else size, (length,), generator=random).tolist()
             ids[0], ids[-1] = vocabulary[cls], vocabulary[sep]
+            for i in masks or ():
+                ids[i] = vocabulary[mask]
+            token = None if masks is None else vocabulary[mask]
             torch.Tensor.float = double
-            values, gradients = rows(model, ids, slots, vocabulary[mask])
+            values, gradients = rows(model, ids, slots, token)
             torch.Tensor.float = single
-            plain, _ = rows(model, ids, slots, vocabulary[mask])
+            plain, _ = rows(model, ids, slots, token)
             difference = (torch.tensor(values) - torch.tensor(plain)).abs().max().item()
-            cases.append(dict(ids=ids, slots=slots, log_probability=values, gradient=gradients))
+            whole = {"whole": True} if masks is None else {}
+            cases.append(dict(ids=ids, slots=slots, **whole, log_probability=values, gradient=gradients))
         made_by = f"transformers {transformers.__version__}, torch {torch.__version__.split('+')[0]}, float64"
         (folder / "reference.json").write_text(json.dumps(dict(made_by=made_by, mask=vocabulary[mask], cases=cases)) + "\n")
         for unwanted in ("generation_config.json",):

@@ -1,6 +1,7 @@
 package bert
 
 import (
+	"cmp"
 	"math"
 
 	"infill/lm/internal/graphs"
@@ -8,13 +9,13 @@ import (
 	"infill/models"
 )
 
-// modernLayer is a layer of ModernBERT (Warner et al. 2024): norms before the blocks, positions as rotations of queries
-// and keys, a window in some layers, and a gated feed-forward block (Shazeer 2020).
-func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
-	modern, c := m.bundle.Config.Modern, m.bundle.Config
-	theta := modern.GlobalTheta
-	if modern.Window[i] > 0 {
-		theta = modern.LocalTheta
+// preNormLayer is a layer that normalises before its blocks. Families differ in whether positions are rotations of queries and
+// keys, which layers see a window, and whether the feed-forward block is gated (Shazeer 2020).
+func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
+	c, window := m.bundle.Config, 0
+	theta := c.PreNorm.GlobalTheta
+	if c.PreNorm.Window != nil && c.PreNorm.Window[i] > 0 {
+		theta, window = c.PreNorm.LocalTheta, c.PreNorm.Window[i]
 	}
 	keys := m.normalize(all.hidden, l.AttentionNorm)
 	queries := keys
@@ -22,19 +23,27 @@ func (m *builder) modernLayer(i int, l models.Layer, all, asked span, in graphs.
 		queries = m.normalize(asked.hidden, l.AttentionNorm)
 	}
 	here, there := m.positionsOf(asked, in), m.positionsOf(span{perRow: in.Tokens}, in)
-	q := m.rotate(m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, asked.perRow, 0, 2, 1, 3), here, theta)
-	k := m.rotate(m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3), there, theta)
+	q, k := m.linear(queries, l.Query, 1, m.scale()), m.linear(keys, l.Key, 1, 1)
+	if l.QueryNorm.Weight != "" { // which undoes the scale
+		q = m.Mul(m.normalize(m.linear(queries, l.Query, 1, 1), l.QueryNorm), m.Scalar(m.scale()))
+	}
+	q = m.rotate(m.split(q, in.Rows, asked.perRow, 0, 2, 1, 3), here, theta)
+	k = m.rotate(m.split(m.normalize(k, l.KeyNorm), in.Rows, in.Tokens, 0, 2, 1, 3), there, theta)
 	v := m.split(m.linear(keys, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)
 	scores := m.MatMul(q, m.Transpose(k, 0, 1, 3, 2))
-	if w := modern.Window[i]; w > 0 {
-		scores = m.Add(scores, m.outside(here, there, w))
+	if window > 0 {
+		scores = m.Add(scores, m.outside(here, there, window))
 	}
 	context := m.join(m.MatMul(m.Softmax(scores), v), in.Rows, asked.perRow)
 
-	x := m.Add(asked.hidden, m.linear(context, l.Mixed, 1, 1))
+	part := 1 / cmp.Or(c.PreNorm.Residual, 1) // of a block's result that is added
+	x := m.Add(asked.hidden, m.linear(context, l.Mixed, 1, part))
 	normal := m.normalize(x, l.OutputNorm)
-	inner := m.Mul(m.activate(m.linear(normal, l.Up, 1, 1), c.Activation), m.linear(normal, l.Gate, 1, 1))
-	return m.Add(x, m.linear(inner, l.Down, 1, 1))
+	inner := m.activate(m.linear(normal, l.Up, 1, 1), c.Activation)
+	if l.Gate.Weight != "" {
+		inner = m.Mul(inner, m.linear(normal, l.Gate, 1, 1))
+	}
+	return m.Add(x, m.linear(inner, l.Down, 1, part))
 }
 
 // positionsOf is a span's positions within the row, float [rows or 1, 1, perRow, 1].
@@ -49,8 +58,11 @@ func (m *builder) positionsOf(s span, in graphs.Rows) *onnx.Value {
 
 // rotate turns each pair (d, d + size/2) of x [rows heads perRow size] by the angle position·θ^(−2d/size) (Su et al.
 // 2021): x∘cos + swap(x)∘sin, where swap puts the negated second half before the first. As a product with a constant
-// matrix, swap needs no rule of its own in the backward pass.
+// matrix, swap needs no rule of its own in the backward pass. Where θ is 0 nothing turns.
 func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
+	if theta == 0 {
+		return x
+	}
 	size := m.headSize()
 	half := size / 2
 	frequency, swap := make([]float32, size), make([]float32, size*size)
