@@ -1,8 +1,11 @@
 package infill
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -65,5 +68,47 @@ func TestProteinSites(t *testing.T) {
 		if math.Abs(fill.LogLikelihood-logp[i]) > 1e-6 {
 			t.Errorf("fill %d has log-likelihood %v, want %v", i+1, fill.LogLikelihood, logp[i])
 		}
+	}
+}
+
+// TestMutants holds the scores of variants against the reference implementation's, in double precision.
+func TestMutants(t *testing.T) {
+	f := openProteins(t)
+	content, err := os.ReadFile("../lm/internal/bert/testdata/esm/mutants.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored struct {
+		Text  string
+		Rated []map[string]any
+	}
+	if err := json.Unmarshal(content, &stored); err != nil {
+		t.Fatal(err)
+	}
+	var mutants []string
+	for _, rated := range stored.Rated {
+		mutants = append(mutants, rated["mutant"].(string))
+	}
+	for _, method := range MutantMethods() {
+		scores, err := f.Mutants(t.Context(), stored.Text, mutants, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range scores {
+			if want := stored.Rated[i][string(method)].(float64); !(math.Abs(got-want) < 1e-4) {
+				t.Errorf("%s of %s is %v, want %v", method, mutants[i], got, want)
+			}
+		}
+	}
+	for mutant, says := range map[string]string{
+		"A5G": "the wild type has Y at place 5", "A4G:A4C": "names place 4 twice", "A40G": "the wild type has 13 residues",
+		"4G": "is not like A24G", "A4J": "the model has no residue J", "A4G,K2R": "is not like A24G or A24G:K30R", "": "is not like A24G",
+	} {
+		if _, err := f.Mutants(t.Context(), stored.Text, []string{mutant}, MaskedMarginals); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: error %v does not say %q", mutant, err, says)
+		}
+	}
+	if _, err := f.Mutants(t.Context(), strings.Repeat("A", 30), []string{"A4G"}, MaskedMarginals); err == nil || !strings.Contains(err.Error(), "the model takes 18") {
+		t.Errorf("error %v of a protein that is too long", err)
 	}
 }

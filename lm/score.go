@@ -108,24 +108,32 @@ type Row struct {
 }
 
 // LogProbabilities returns log p of every token at the position of each row, in nats,
-// [rows × vocabulary]. The rows have the same number of tokens.
+// [rows × vocabulary]. The rows have the same number of tokens. Where all have one slice of ids, the model runs one.
 func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float32, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	var b batch
-	b.reset(len(rows[0].IDs), 1, 0, true)
-	for _, r := range rows {
+	same := !slices.ContainsFunc(rows, func(r Row) bool { return len(r.IDs) == 0 || len(r.IDs) != len(rows[0].IDs) || &r.IDs[0] != &rows[0].IDs[0] })
+	perRow := 1
+	if same {
+		perRow = len(rows)
+	}
+	b.reset(len(rows[0].IDs), perRow, 0, true)
+	for i, r := range rows {
 		if len(r.IDs) != b.tokens || r.Position < 0 || r.Position >= b.tokens {
 			return nil, fmt.Errorf("a row of %d tokens, asked for position %d, among rows of %d tokens", len(r.IDs), r.Position, b.tokens)
 		}
 		if err := m.check(r.IDs); err != nil {
 			return nil, err
 		}
+		b.queries = append(b.queries, int64(r.Position))
+		if same && i > 0 {
+			continue
+		}
 		for _, id := range r.IDs {
 			b.ids = append(b.ids, int64(id))
 		}
-		b.queries = append(b.queries, int64(r.Position))
 	}
 	return m.distributions(ctx, &b)
 }

@@ -107,7 +107,7 @@ func loadResidues(file string, tokens []string, class string, configuration []by
 
 // proteins makes of the model's own mask, which texts of proteins are written with, a blank of the same length.
 func (t *Tokenizer) proteins(text string) string {
-	if _, ok := t.scheme.(residues); ok && len(t.vocabulary[t.mask]) == len(maskToken) {
+	if t.Protein() && len(t.vocabulary[t.mask]) == len(maskToken) {
 		return strings.ReplaceAll(text, t.vocabulary[t.mask], maskToken)
 	}
 	return text
@@ -116,7 +116,7 @@ func (t *Tokenizer) proteins(text string) string {
 // refuseUnknown names what is no residue in the text of an encoding; other models read what they do not know.
 func (t *Tokenizer) refuseUnknown(text string, e *Encoding) error {
 	at := slices.Index(e.IDs, t.unknown)
-	if _, ok := t.scheme.(residues); !ok || at < 0 {
+	if !t.Protein() || at < 0 {
 		return nil
 	}
 	span := e.Offsets[at]

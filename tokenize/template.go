@@ -312,8 +312,7 @@ func (t *Tokenizer) opens(left string, before rune) bool {
 
 // touches reports whether a character beside a blank makes one word with it.
 func (t *Tokenizer) touches(r rune) bool {
-	_, protein := t.scheme.(residues)
-	return wordRune(r) && !protein
+	return wordRune(r) && !t.Protein()
 }
 
 // wordRune reports whether a character is one of a word.

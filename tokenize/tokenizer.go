@@ -174,6 +174,9 @@ func (t *Tokenizer) MaskID() int { return t.mask }
 // UnknownID returns the id of [UNK].
 func (t *Tokenizer) UnknownID() int { return t.unknown }
 
+// Protein reports whether tokens are residues of proteins, with no words among them.
+func (t *Tokenizer) Protein() bool { _, ok := t.scheme.(residues); return ok }
+
 // Cased reports whether the tokenizer keeps capitals.
 func (t *Tokenizer) Cased() bool { return t.cased }
 
@@ -193,7 +196,7 @@ func (t *Tokenizer) Continues(id int) bool {
 // Of a protein, it is one of the twenty amino acids.
 func (t *Tokenizer) Word(id int) bool {
 	text, _ := t.scheme.read(t.Token(id))
-	if _, ok := t.scheme.(residues); ok {
+	if t.Protein() {
 		return text != "" && strings.Contains(standardResidues, text[:1])
 	}
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !wordRune(r) && !unicode.IsMark(r) })

@@ -34,7 +34,7 @@ func TestChoices(t *testing.T) {
 		{"", "format", cli.Formats()},
 		{"", "device", cli.Devices()},
 		{"", "precision", cli.Precisions()},
-		{"score", "method", []string{"l2r", "original"}},
+		{"score", "method", []string{"l2r", "original", "masked-marginals", "wt-marginals", "pll", "joint"}},
 		{"score", "format", cli.Formats()},
 		{"doctor", "format", []string{"text", "json"}},
 	}

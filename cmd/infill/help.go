@@ -287,7 +287,7 @@ CSV of infill score has a row for each text, with --tokens for each token, and
 with --pairs for each pair. Columns are named as minicons, a Python package for
 scores of texts, names them: sequence_score, the sum of the log-probabilities in
 nats; token_score, that of one token; PLL_metric, within_word_l2r for --method l2r,
-or original.
+or original. With --mutants a row has mutant, score (nats) and method.
 
 An object of infill score: id, text, log_likelihood, method, tokens (token, id,
 log_prob, span), pseudo_perplexity, model, signature.`

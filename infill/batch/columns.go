@@ -13,6 +13,12 @@ func IsFile(name string) bool {
 	return suffixes[filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))] != ""
 }
 
+// IsFASTA tells whether a name ends as a FASTA file, also compressed.
+func IsFASTA(name string) bool {
+	f, err := File{Path: name}.resolve("input")
+	return err == nil && f.Form == FASTA
+}
+
 // Columns reads some columns of all records of a file, by their names, [records][columns]. It is for what is read whole; runs go
 // through records one by one.
 func Columns(f File, names ...string) (rows [][]string, err error) {

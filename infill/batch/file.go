@@ -22,15 +22,17 @@ const (
 	CSV     Form = "csv"   // RFC 4180, with a header
 	TSV     Form = "tsv"   // cells between tabs, never quoted, with a header
 	Parquet Form = "parquet"
-	Text    Form = "text" // a text a line
+	Text    Form = "text"  // a text a line
+	FASTA   Form = "fasta" // a line >NAME, and a sequence on those behind it
 )
 
 // Forms lists the forms.
-func Forms() []Form { return []Form{JSONL, CSV, TSV, Parquet, Text} }
+func Forms() []Form { return []Form{JSONL, CSV, TSV, Parquet, Text, FASTA} }
 
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
 	".jsonl": JSONL, ".ndjson": JSONL, ".csv": CSV, ".tsv": TSV, ".tab": TSV, ".parquet": Parquet, ".txt": Text, ".text": Text,
+	".fasta": FASTA, ".fa": FASTA, ".faa": FASTA,
 }
 
 // File is a file in one of the forms.
@@ -57,7 +59,7 @@ func (f File) resolve(what string) (File, error) {
 	case f.Path == "":
 		return f, fmt.Errorf("no %s: name a file", what)
 	case f.Form == "":
-		return f, fmt.Errorf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet or .txt (also with .gz or .zst), or name the form", f.Path, what)
+		return f, fmt.Errorf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, .txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
 		return f, fmt.Errorf("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
 	case f.Form == Parquet && f.packed != "":

@@ -332,6 +332,9 @@ func (e *entry) render(rows []Object, form Form, w work) error {
 			e.Rows = append(e.Rows, row.Append(nil))
 		case Text:
 			e.Rows = append(e.Rows, object.Quote(w.plain(row)))
+		case FASTA:
+			name := cmp.Or(oneLine(text(row.Get("id"))), fmt.Sprint(e.Number))
+			e.Rows = append(e.Rows, object.Quote(">"+name+"\n"+w.plain(row)))
 		default:
 			lines, err := w.lines(row)
 			if err != nil {

@@ -34,6 +34,7 @@ func newSplitter(r io.Reader, form Form) *splitter {
 
 // next returns the next record without its content.
 func (s *splitter) next() (Record, error) {
+	line := s.line + 1
 	first, err := s.take()
 	if err != nil {
 		return Record{}, err
@@ -58,8 +59,14 @@ func (s *splitter) next() (Record, error) {
 		}
 		lines = append(lines, ahead...)
 	}
+	if s.form == FASTA {
+		lines, err = s.sequence(lines)
+		if err != nil {
+			return Record{}, err
+		}
+	}
 	s.number++
-	r := Record{Number: s.number, Line: s.line + 1}
+	r := Record{Number: s.number, Line: line}
 	for _, l := range lines {
 		s.line++
 		s.offset += l.size
@@ -72,6 +79,27 @@ func (s *splitter) next() (Record, error) {
 		r.raw = slices.Clip(trimEnd(r.raw))
 	}
 	return r, nil
+}
+
+// sequence adds the lines up to the next header.
+func (s *splitter) sequence(lines []piece) ([]piece, error) {
+	for total := lines[0].size; ; {
+		next, err := s.take()
+		switch {
+		case err == io.EOF:
+			return lines, nil
+		case err != nil:
+			return nil, err
+		case len(next.bytes) > 0 && next.bytes[0] == '>':
+			s.pending = append(s.pending, next)
+			return lines, nil
+		}
+		if total += next.size; total > maxRecord { // only its size is kept
+			s.line += int64(len(lines)) - 1
+			lines, next.bytes, next.size = lines[:1], nil, total-lines[0].size
+		}
+		lines = append(lines, next)
+	}
 }
 
 // take returns a line that was read ahead, or reads one.

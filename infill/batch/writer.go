@@ -105,7 +105,7 @@ func (w *writer) out() io.Writer {
 // line writes a row that stands as it is.
 func (w *writer) line(row json.RawMessage) error {
 	w.rows++
-	if w.form == Text {
+	if w.form == Text || w.form == FASTA {
 		row = []byte(text(row))
 	}
 	_, err := w.out().Write(append(row, '\n'))

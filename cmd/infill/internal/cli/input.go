@@ -60,8 +60,9 @@ func (e Entry) Place() string {
 // InputOptions are the texts of a command and the form of its result.
 type InputOptions struct {
 	Streams *terminal.Streams
-	Key     string   // of a text in JSONL, and the word for one
-	Texts   []string // the arguments
+	Key     string            // of a text in JSONL, and the word for one
+	Texts   []string          // the arguments
+	IDs     []json.RawMessage // of the arguments, nil where they have none
 	Input   string
 	Format  string
 	// answerErrors has wrong lines answered in their place, as JSON, for programs that ask
@@ -244,7 +245,11 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		if i++; i == len(o.Texts) {
 			return Entry{}, io.EOF
 		}
-		return Entry{Text: o.Texts[i], number: i}, nil
+		e := Entry{Text: o.Texts[i], number: i}
+		if i < len(o.IDs) {
+			e.ID = o.IDs[i]
+		}
+		return e, nil
 	}
 }
 

@@ -163,7 +163,8 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *runOptions) error) *
 		Use:   "run INPUT -o OUTPUT",
 		Short: "Fill the templates of a file, on one machine or on many",
 		Long: `Fill the templates of a file: JSON objects a line (.jsonl), a table with a head
-line (.csv, .tsv), .parquet, or a template a line (.txt); all but Parquet also
+line (.csv, .tsv), .parquet, a template a line (.txt), or FASTA (.fasta, .fa, .faa:
+the template is the sequence, the id the line before it); all but Parquet also
 compressed (.gz, .zst). The name of the output tells its form in the same way.
 
 The template stands in the column --column. Columns with the name of an option
@@ -173,7 +174,7 @@ again as they went in; of Parquet, dates and times come as text, bytes in base64
 and NaN as null; its lists and groups are not read. JSON lines get the result's
 keys (infill help formats); a table has a line for each fill: rank, text, blank_1,
 ..., probability, log-likelihood and the rest, then the columns of the input in
-their order; plain text has the best fill of each line. A column that is called
+their order; plain text and FASTA have the best fill of each. A column that is called
 like one of the result is called input_NAME, so the output can be an input again.
 What computed it, and its signature, stand in OUTPUT.manifest.json.
 An only blank takes words of one piece here; --pieces or [MASK:1-3] asks for more.

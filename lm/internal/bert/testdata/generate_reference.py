@@ -231,6 +231,37 @@ def rows(model, ids, slots, mask):
     return values, gradients
 
 
+def mutants(folder, model, vocabulary):
+    """Stores how much likelier variants of a protein are than the wild type, as Meier et al. 2021 define it, and by the chain rule."""
+    text = "MKTAYIAKQRLVG"
+    variants = ["A4G", "K2R", "A4G:K8R", "G13W:M1L", "M1A:A4C:Q9H", "A4A"]
+    wild = [vocabulary["<cls>"], *(vocabulary[c] for c in text), vocabulary["<eos>"]]
+
+    def logp(ids, masked=()):
+        row = torch.tensor([[vocabulary["<mask>"] if i in masked else token for i, token in enumerate(ids)]])
+        with torch.no_grad():
+            return torch.log_softmax(model(input_ids=row, attention_mask=torch.ones_like(row)).logits[0], -1)
+
+    def pll(ids):
+        return sum(logp(ids, {i})[i, ids[i]].item() for i in range(1, len(ids) - 1))
+
+    def chain(ids, sites):
+        def product(order):
+            return sum(logp(ids, set(order[k:]))[site, ids[site]].item() for k, site in enumerate(order))
+        return torch.logsumexp(torch.tensor([product(sites), product(sites[::-1])], dtype=torch.float64), 0).item()
+
+    rated = []
+    for variant in variants:
+        parts = sorted((int(p[1:-1]), vocabulary[p[-1]]) for p in variant.split(":"))
+        ids, sites = list(wild), [site for site, _ in parts]
+        for site, token in parts:
+            ids[site] = token
+        gain = lambda p: sum((p[site, token] - p[site, wild[site]]).item() for site, token in parts)
+        rated.append({"mutant": variant, "masked-marginals": gain(logp(wild, set(sites))), "wt-marginals": gain(logp(wild)),
+                      "pll": pll(ids) - pll(wild), "joint": chain(ids, sites) - chain(wild, sites)})
+    (folder / "mutants.json").write_text(json.dumps(dict(text=text, rated=rated), indent=1) + "\n")
+
+
 def main():
     deberta = transformers.models.deberta_v2.modeling_deberta_v2
     deberta.scaled_size_sqrt = lambda query, factor: torch.tensor(query.size(-1) * factor, dtype=torch.float64).sqrt()
@@ -280,6 +311,8 @@ def main():
             cases.append(dict(ids=ids, slots=slots, **whole, log_probability=values, gradient=gradients))
         made_by = f"transformers {transformers.__version__}, torch {torch.__version__.split('+')[0]}, float64"
         (folder / "reference.json").write_text(json.dumps(dict(made_by=made_by, mask=vocabulary[mask], cases=cases)) + "\n")
+        if name == "esm":
+            mutants(folder, model, vocabulary)
         for unwanted in ("generation_config.json",):
             (folder / unwanted).unlink(missing_ok=True)
         print(f"{name}: {size} tokens, {sum(p.numel() for p in model.parameters())} weights, single-precision positions differ by {difference:.1g}")
