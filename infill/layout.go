@@ -109,7 +109,7 @@ func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]
 	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil && r.MinPieces == 0 && r.MaxPieces == 0 &&
 		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
-		len(r.vocabulary.going()) > 0
+		len(r.vocabulary.going())+len(r.vocabulary.unspaced()) > 0
 }
 
 // longWord is the layout whose only blank holds a word of n pieces.
@@ -124,7 +124,10 @@ func (r *rules) longWord(p *layout, n int) (*layout, error) {
 	longer := &layout{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
 	for slot := range n {
 		support := r.vocabulary.going()
-		if slot == 0 {
+		switch {
+		case b.Unspaced:
+			support = r.vocabulary.unspaced()
+		case slot == 0:
 			support = r.openings(b)
 		}
 		longer.variables = append(longer.variables, variable{slots: []int{slot}, support: support})

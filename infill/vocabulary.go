@@ -17,13 +17,16 @@ type vocabulary struct {
 	classes   func() []tokenClass // of each token, [vocabulary]
 	reads     func() []string     // the letters of each that is a word or a piece of one
 	going     func() []int        // the pieces that go on with a word
+	unspaced  func() []int        // the pieces of scripts that write no blanks, which go on with any word there
 	kinds     sync.Map            // the tokens of each kind of blank, see rules.kinds
 }
 
 func newVocabulary(tokenizer *tokenize.Tokenizer) *vocabulary {
 	v := &vocabulary{tokenizer: tokenizer, fillable: tokenizer.Fillable()}
 	v.classes = sync.OnceValue(func() []tokenClass { return classify(tokenizer) })
-	v.reads, v.going = sync.OnceValue(v.readTokens), sync.OnceValue(v.goingTokens)
+	v.reads = sync.OnceValue(v.readTokens)
+	v.going = v.pieces(func(id int) bool { return v.classes()[id]&continuingToken != 0 })
+	v.unspaced = v.pieces(tokenizer.Unspaced)
 	return v
 }
 
@@ -59,15 +62,16 @@ func (v *vocabulary) readTokens() []string {
 	return reads
 }
 
-// goingTokens are the pieces that go on with a word.
-func (v *vocabulary) goingTokens() []int {
-	var list []int
-	for _, id := range v.fillable {
-		if v.classes()[id]&(wordToken|continuingToken) == wordToken|continuingToken {
-			list = append(list, id)
+// pieces are the words and pieces of words of a kind.
+func (v *vocabulary) pieces(are func(id int) bool) func() []int {
+	return sync.OnceValue(func() (list []int) {
+		for _, id := range v.fillable {
+			if v.classes()[id]&wordToken != 0 && are(id) {
+				list = append(list, id)
+			}
 		}
-	}
-	return list
+		return list
+	})
 }
 
 // pieceText is a token as it reads, without the mark of a piece or the blank of

@@ -114,7 +114,9 @@ func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float3
 		return nil, nil
 	}
 	var b batch
-	same := !slices.ContainsFunc(rows, func(r Row) bool { return len(r.IDs) == 0 || len(r.IDs) != len(rows[0].IDs) || &r.IDs[0] != &rows[0].IDs[0] })
+	same := !slices.ContainsFunc(rows, func(r Row) bool {
+		return len(r.IDs) == 0 || len(r.IDs) != len(rows[0].IDs) || &r.IDs[0] != &rows[0].IDs[0]
+	})
 	perRow := 1
 	if same {
 		perRow = len(rows)

@@ -3,16 +3,21 @@ package tokenize
 import (
 	"container/heap"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
-// bytePairs is byte-level BPE (Sennrich et al. 2016, Radford et al. 2019): a piece starts as its bytes, and of all neighbours
-// that have a rule of merging, those whose rule comes first are merged first, the leftmost before the others.
+// bytePairs is BPE (Sennrich et al. 2016): a piece starts as its characters, or as its bytes (Radford et al. 2019), and of all
+// neighbours that have a rule of merging, those whose rule comes first are merged first, the leftmost before the others.
 type bytePairs struct {
-	bytes  [256]int // token of each byte
-	merges map[[2]int]merge
+	characters map[rune]int // token of each; nil where a piece starts as its bytes
+	bytes      [256]int     // token of each byte; of characters, for those without a token, -1 where there is none
+	unknown    int          // the token of characters that have no tokens of bytes either
+	fuse       bool         // neighbouring unknown characters are one token
+	merges     map[[2]int]merge
 }
 
 // merge is a rule: two tokens become one.
@@ -59,9 +64,22 @@ func decodeBytes(token string) string {
 	return text.String()
 }
 
-// newBytePairs makes the model of a vocabulary and its rules, in order. The error names what is missing.
-func newBytePairs(vocabulary map[string]int, rules [][2]string) (*bytePairs, error) {
-	m := &bytePairs{merges: make(map[[2]int]merge, len(rules))}
+// byteToken is the token of a byte in a vocabulary of characters.
+func byteToken(b int) string { return fmt.Sprintf("<0x%02X>", b) }
+
+// byteOf is the byte that a token of a vocabulary of characters stands for, or -1.
+func byteOf(token string) int {
+	if len(token) == len("<0x00>") && strings.HasPrefix(token, "<0x") && token[5] == '>' {
+		if b, err := strconv.ParseUint(token[3:5], 16, 8); err == nil {
+			return int(b)
+		}
+	}
+	return -1
+}
+
+// newBytePairs makes the model that starts from bytes.
+func newBytePairs(vocabulary map[string]int, rules []mergeRule) (*bytePairs, error) {
+	m := &bytePairs{}
 	for b, r := range byteSymbols() {
 		id, ok := vocabulary[string(r)]
 		if !ok {
@@ -69,16 +87,71 @@ func newBytePairs(vocabulary map[string]int, rules [][2]string) (*bytePairs, err
 		}
 		m.bytes[b] = id
 	}
+	return m, m.setMerges(vocabulary, rules)
+}
+
+// newCharacterPairs makes the model that starts from characters.
+func newCharacterPairs(vocabulary map[string]int, file *pipelineModel) (*bytePairs, error) {
+	m := &bytePairs{characters: map[rune]int{}, fuse: file.FuseUnknown}
+	var ok bool
+	if m.unknown, ok = vocabulary[file.UnknownToken]; !ok {
+		return nil, fmt.Errorf("unk_token %q is not in the vocabulary", file.UnknownToken)
+	}
+	for token, id := range vocabulary {
+		if r, size := utf8.DecodeRuneInString(token); size == len(token) {
+			m.characters[r] = id
+		}
+	}
+	for b := range m.bytes {
+		id, ok := vocabulary[byteToken(b)]
+		if m.bytes[b] = id; !ok {
+			m.bytes[b] = -1
+		}
+	}
+	return m, m.setMerges(vocabulary, file.Merges)
+}
+
+// setMerges reads the rules, in order. The error names what is missing.
+func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) error {
+	m.merges = make(map[[2]int]merge, len(rules))
 	for rank, rule := range rules {
 		left, leftOK := vocabulary[rule[0]]
 		right, rightOK := vocabulary[rule[1]]
 		token, ok := vocabulary[rule[0]+rule[1]]
 		if !leftOK || !rightOK || !ok {
-			return nil, fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or what they make", rank, rule[0], rule[1])
+			return fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or what they make", rank, rule[0], rule[1])
 		}
 		m.merges[[2]int{left, right}] = merge{rank, token}
 	}
-	return m, nil
+	return nil
+}
+
+// start gives the tokens that a piece starts as.
+func (m *bytePairs) start(piece letters) []link {
+	links := make([]link, 0, 2*len(piece.runes))
+	add := func(token int, source [2]int) {
+		if last := len(links) - 1; m.fuse && token == m.unknown && last >= 0 && links[last].token == token {
+			links[last].source[1] = source[1]
+			return
+		}
+		links = append(links, link{token, len(links) - 1, len(links) + 1, source})
+	}
+	var buffer [utf8.UTFMax]byte
+	for i, r := range piece.runes {
+		if id, ok := m.characters[r]; ok {
+			add(id, piece.source[i])
+			continue
+		}
+		spelled := buffer[:utf8.EncodeRune(buffer[:], r)]
+		if slices.ContainsFunc(spelled, func(b byte) bool { return m.bytes[b] < 0 }) {
+			add(m.unknown, piece.source[i])
+			continue
+		}
+		for _, b := range spelled {
+			add(m.bytes[b], piece.source[i])
+		}
+	}
+	return links
 }
 
 // link is a token of a piece that is being merged, in a list by index; -1 ends it.
@@ -112,13 +185,7 @@ func (c *candidates) Pop() any {
 var _ heap.Interface = (*candidates)(nil)
 
 func (m *bytePairs) cut(e *encoder, piece letters) {
-	links := make([]link, 0, 2*len(piece.runes))
-	var buffer [utf8.UTFMax]byte
-	for i, r := range piece.runes {
-		for _, b := range buffer[:utf8.EncodeRune(buffer[:], r)] {
-			links = append(links, link{m.bytes[b], len(links) - 1, len(links) + 1, piece.source[i]})
-		}
-	}
+	links := m.start(piece)
 	links[len(links)-1].next = -1
 	var queue candidates
 	offer := func(left int) {

@@ -39,6 +39,7 @@ type encoder struct {
 	text     string
 	encoding *Encoding
 	words    int
+	inside   bool // a piece of the text that is being cut has tokens
 
 	word    []byte   // the normalised word being read
 	sources [][2]int // the bytes of text that each character of word came from

@@ -360,6 +360,11 @@ func TestLoadFamilyRefuses(t *testing.T) {
 		}, tokenize.ErrMissingToken, "no mask token (<mask>, [MASK])"},
 		{"added token of a single word", "roberta", func(f object) { f["added_tokens"].([]any)[0].(object)["single_word"] = true }, tokenize.ErrUnsupported, "single_word"},
 		{"added token with another id", "roberta", func(f object) { f["added_tokens"].([]any)[0].(object)["id"] = 77 }, tokenize.ErrMalformed, "has id 77"},
+		{"no decoder of bytes", "gemma", func(f object) { f["decoder"] = nil }, tokenize.ErrUnsupported, "byte_fallback true without a decoder of Replace, ByteFallback and Fuse"},
+		{"other decoder", "gemma", func(f object) { f["decoder"] = object{"type": "Sequence", "decoders": []any{object{"type": "CTC"}}} }, tokenize.ErrUnsupported, `decoder "CTC"`},
+		{"other split", "gemma", func(f object) { in(f, "pre_tokenizer")["behavior"] = "Isolated" }, tokenize.ErrUnsupported, `pre_tokenizer "Split" other than behind a text (behavior "Isolated"`},
+		{"no such unknown token", "gemma", func(f object) { in(f, "model")["unk_token"] = "<?>" }, tokenize.ErrMalformed, `unk_token "<?>" is not in the vocabulary`},
+		{"merges ignored", "gemma", func(f object) { in(f, "model")["ignore_merges"] = true }, tokenize.ErrUnsupported, "ignore_merges true"},
 		{"character map cut", "xlm-roberta", func(f object) { in(f, "normalizer")["precompiled_charsmap"] = "AAAA" }, tokenize.ErrMalformed, "cut short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type Filled struct {
 // A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is dropped,
 // unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text at all stands
 // between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one blank, except where
-// Hugging Face's decoder sets none, as before a full stop; this blank belongs to neither blank's span.
+// Hugging Face's decoder sets none, as before a full stop, or the script writes none; this blank belongs to neither blank's span.
 //
 // With an uncased model, fills get capitals, unless KeepCase is set: what was written with one (Written) keeps it; all letters get
 // them where the words around the blank are in capitals, two on either side at most; else the first letter of names ("york",

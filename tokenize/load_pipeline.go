@@ -18,6 +18,7 @@ type pipelineFile struct {
 	Normalizer    *pipelineStep   `json:"normalizer"`
 	PreTokenizer  *pipelineStep   `json:"pre_tokenizer"`
 	PostProcessor *pipelineStep   `json:"post_processor"`
+	Decoder       *pipelineStep   `json:"decoder"` // read where the model starts from characters
 	Model         pipelineModel   `json:"model"`
 }
 
@@ -39,6 +40,7 @@ type pipelineModel struct {
 	Prefix       *string         `json:"continuing_subword_prefix"`
 	Suffix       *string         `json:"end_of_word_suffix"`
 	ByteFallback bool            `json:"byte_fallback"`
+	FuseUnknown  bool            `json:"fuse_unk"`
 	IgnoreMerges bool            `json:"ignore_merges"`
 	// The vocabulary where it does not come as JSON.
 	ids    map[string]int
@@ -87,6 +89,7 @@ type pipelineStep struct {
 	Normalizers   []pipelineStep `json:"normalizers"`
 	PreTokenizers []pipelineStep `json:"pretokenizers"`
 	Processors    []pipelineStep `json:"processors"`
+	Decoders      []pipelineStep `json:"decoders"`
 	Pattern       struct {
 		String *string
 		Regex  *string
@@ -101,6 +104,8 @@ type pipelineStep struct {
 	PrependScheme string `json:"prepend_scheme"`
 	Split         *bool  `json:"split"`
 	Behavior      string `json:"behavior"`
+	Invert        bool   `json:"invert"`
+	Start         int    `json:"start"`
 	// Of BertNormalizer.
 	CleanText     *bool `json:"clean_text"`
 	HandleChinese *bool `json:"handle_chinese_chars"`
@@ -155,6 +160,7 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	p := &pipeline{t: t}
 	t.scheme = p
+	p.characters = file.Model.Type == "BPE" && file.Model.ByteFallback
 	if err := p.loadModel(&file.Model); err != nil {
 		return nil, err
 	}
@@ -167,8 +173,13 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 	if err := p.addSplitter(file.PreTokenizer, prefixSpace); err != nil {
 		return nil, err
 	}
-	if p.byteLevel != (file.Model.Type == "BPE") {
-		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel, Unigram Metaspace", file.Model.Type)
+	if p.byteLevel != (file.Model.Type == "BPE" && !p.characters) {
+		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel or byte_fallback, Unigram Metaspace", file.Model.Type)
+	}
+	if p.characters {
+		if err := p.loadDecoder(file.Decoder); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.loadSpecials(file, c); err != nil {
 		return nil, err
@@ -176,7 +187,35 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 	if err := p.setAdded(file.Added); err != nil {
 		return nil, err
 	}
+	if p.characters {
+		t.maskStripsLeft = p.bare() // the blank of a word is part of its token
+		for id, token := range t.vocabulary {
+			t.notWords[id] = t.notWords[id] || byteOf(token) >= 0
+		}
+	}
 	return t, nil
+}
+
+// loadDecoder holds the decoder of a vocabulary of characters to the one that is known here: ▁ is a blank, bytes are put together,
+// and a blank before the text may be dropped.
+func (p *pipeline) loadDecoder(s *pipelineStep) error {
+	var kinds []string
+	if s != nil && s.Type == "Sequence" {
+		for _, part := range s.Decoders {
+			kinds = append(kinds, part.Type)
+			switch {
+			case part.Type == "Replace" && part.Pattern.String != nil && *part.Pattern.String == string(metaspace) && part.Content == " ":
+			case part.Type == "Strip" && part.Content == " " && part.Start == 1:
+				p.dropsBlank = true
+			case part.Type != "ByteFallback" && part.Type != "Fuse":
+				return pipelineFault(errUnsupported, "decoder %q", part.Type)
+			}
+		}
+	}
+	if known := []string{"Replace", "ByteFallback", "Fuse", "Strip"}; len(kinds) < 3 || !slices.Equal(kinds, known[:min(len(kinds), 4)]) {
+		return pipelineFault(errUnsupported, "byte_fallback true without a decoder of Replace, ByteFallback and Fuse")
+	}
+	return nil
 }
 
 // loadModel reads the vocabulary and makes the model.
@@ -188,7 +227,7 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 		return pipelineFault(errUnsupported, "continuing_subword_prefix %q", *m.Prefix)
 	case m.Suffix != nil && *m.Suffix != "":
 		return pipelineFault(errUnsupported, "end_of_word_suffix %q", *m.Suffix)
-	case m.ByteFallback:
+	case m.ByteFallback && !p.characters:
 		return pipelineFault(errUnsupported, "byte_fallback true")
 	case m.IgnoreMerges:
 		return pipelineFault(errUnsupported, "ignore_merges true")
@@ -200,11 +239,12 @@ func (p *pipeline) loadModel(m *pipelineModel) error {
 	if err != nil {
 		return err
 	}
-	rules := make([][2]string, len(m.Merges))
-	for i, rule := range m.Merges {
-		rules[i] = rule
+	var model *bytePairs
+	if p.characters {
+		model, err = newCharacterPairs(vocabulary, m)
+	} else {
+		model, err = newBytePairs(vocabulary, m.Merges)
 	}
-	model, err := newBytePairs(vocabulary, rules)
 	if err != nil {
 		return pipelineFault(errMalformed, "%v", err)
 	}
@@ -404,10 +444,19 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 
 // addSplitter adds a step and those in it.
 func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
+	if s == nil && p.characters {
+		return nil
+	}
 	if s == nil {
 		return pipelineFault(errUnsupported, "no pre_tokenizer")
 	}
 	switch s.Type {
+	case "Split":
+		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != "MergedWithPrevious" || s.Invert {
+			return pipelineFault(errUnsupported, `pre_tokenizer "Split" other than behind a text (behavior %q, invert %t)`, s.Behavior, s.Invert)
+		}
+		p.splitters = append(p.splitters, splitBehind(*s.Pattern.String))
+		return nil
 	case "Sequence":
 		for i := range s.PreTokenizers {
 			if err := p.addSplitter(&s.PreTokenizers[i], configured); err != nil {
@@ -447,6 +496,7 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 		case prepend != prependAlways && prepend != prependFirst && prepend != prependNever:
 			return pipelineFault(errUnsupported, "pre_tokenizer Metaspace with the prepend_scheme %q", prepend)
 		}
+		p.prepends = p.prepends || prepend != prependNever
 		p.splitters = append(p.splitters, splitMetaspace(prepend, isTrue(s.Split)))
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// pipeline is the scheme of a tokenizer.json whose model is byte-level BPE or Unigram: normalise, find further added tokens,
+// pipeline is the scheme of a tokenizer.json whose model is BPE or Unigram: normalise, find further added tokens,
 // split, and cut each piece by the model.
 //
 // It is written here because no Go library does this and passes: sugarme/tokenizer drops special tokens and misorders merges,
@@ -20,6 +20,9 @@ type pipeline struct {
 	splitters   []splitter
 	model       cutter
 	byteLevel   bool // tokens spell bytes; otherwise words start with metaspace
+	characters  bool // BPE over characters: some tokens stand for a byte
+	prepends    bool // a text gets a blank before its first word
+	dropsBlank  bool // which decoding drops
 }
 
 // cutter is a model: it cuts a piece, never empty, and adds its tokens.
@@ -128,6 +131,7 @@ func (p *pipeline) cut(e *encoder, l letters) {
 	}
 	for _, piece := range pieces {
 		if len(piece.runes) > 0 {
+			e.inside = false
 			p.model.cut(e, piece)
 			e.words++
 		}
@@ -136,6 +140,10 @@ func (p *pipeline) cut(e *encoder, l letters) {
 
 // addPiece adds a token that stands for the given bytes; white space at their ends is not the token's.
 func (e *encoder) addPiece(id int, span [2]int) {
+	if e.inside && e.t.opensWord(id) {
+		e.words++
+	}
+	e.inside = true
 	text := e.text[span[0]:span[1]]
 	end := span[0] + len(strings.TrimRightFunc(text, unicode.IsSpace))
 	start := span[1] - len(strings.TrimLeftFunc(text, unicode.IsSpace))
@@ -151,6 +159,11 @@ func (p *pipeline) read(token string) (text string, joins bool) {
 		word, spaced := strings.CutPrefix(text, " ")
 		return word, !spaced
 	}
+	if p.characters {
+		if b := byteOf(token); b >= 0 {
+			return string([]byte{byte(b)}), true
+		}
+	}
 	word, spaced := strings.CutPrefix(token, string(metaspace))
 	return strings.ReplaceAll(word, string(metaspace), " "), !spaced
 }
@@ -160,8 +173,41 @@ func (p *pipeline) apart(_, right string) bool {
 	return !joins
 }
 
+// bare tells whether the first word of a text has no blank in its token.
+func (p *pipeline) bare() bool { return p.byteLevel || p.characters && !p.prepends }
+
+// decodeCharacters joins tokens of a vocabulary of characters. Bytes that are no characters read as one U+FFFD each.
+func (p *pipeline) decodeCharacters(tokens []string) string {
+	var text strings.Builder
+	var spelled []byte
+	flush := func() {
+		if utf8.Valid(spelled) {
+			text.Write(spelled)
+		} else {
+			text.WriteString(strings.Repeat(string(utf8.RuneError), len(spelled)))
+		}
+		spelled = spelled[:0]
+	}
+	for _, token := range tokens {
+		if b := byteOf(token); b >= 0 {
+			spelled = append(spelled, byte(b))
+			continue
+		}
+		flush()
+		text.WriteString(strings.ReplaceAll(token, string(metaspace), " "))
+	}
+	flush()
+	if p.dropsBlank {
+		return strings.TrimPrefix(text.String(), " ")
+	}
+	return text.String()
+}
+
 // decode joins tokens into a text.
 func (p *pipeline) decode(tokens []string) string {
+	if p.characters {
+		return p.decodeCharacters(tokens)
+	}
 	var text strings.Builder
 	for i, token := range tokens {
 		switch {

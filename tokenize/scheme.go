@@ -32,8 +32,12 @@ func (w wordPiece) read(token string) (text string, joins bool) {
 	return token, false
 }
 
-// apart asks the decoder, which sets no blank before a full stop.
+// apart asks the decoder, which sets no blank before a full stop; where a script writes no blanks, there is none.
 func (w wordPiece) apart(left, right string) bool {
+	last, _ := utf8.DecodeLastRuneInString(left)
+	if first, _ := utf8.DecodeRuneInString(right); unspaced(last) && unspaced(first) {
+		return false
+	}
 	return strings.HasPrefix(w.t.decoder.DecodeChain([]string{left, right})[1], " ")
 }
 

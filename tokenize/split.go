@@ -24,6 +24,25 @@ func splitSpace(piece letters, list []letters) []letters {
 	return list
 }
 
+// splitBehind cuts behind each match of a text.
+func splitBehind(text string) splitter {
+	pattern := []rune(text)
+	return func(piece letters, list []letters) []letters {
+		from := 0
+		for i := 0; i < len(piece.runes); i++ {
+			if hasPrefix(piece.runes[i:], pattern) {
+				i += len(pattern) - 1
+				list = append(list, piece.part(from, i+1))
+				from = i + 1
+			}
+		}
+		if from < len(piece.runes) {
+			list = append(list, piece.part(from, len(piece.runes)))
+		}
+		return list
+	}
+}
+
 // splitPunctuation makes each punctuation mark a part.
 func splitPunctuation(piece letters, list []letters) []letters {
 	from := 0

@@ -52,6 +52,8 @@ type Blank struct {
 	TouchesLeft, TouchesRight bool
 	// Opens: a token without a blank of its own (Ġ, ▁) may begin a word here, as behind a bracket; never in WordPiece.
 	Opens bool
+	// Unspaced: a letter beside it, white space left out, is of a script that writes no blanks between words.
+	Unspaced bool
 }
 
 // Template reads a text with blanks. The text must be valid UTF-8 and hold at least one blank and one other token, no control
@@ -260,6 +262,7 @@ func (d *draft) template(lengths []int) *Template {
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
+			Unspaced:    unspacedBeside(d.text[:blank.start], d.text[blank.end:]),
 			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), Opens: d.tokenizer.opens(d.text[:blank.start], before),
 		}
 		for range lengths[i] {
@@ -302,17 +305,17 @@ func (d *draft) hear(text string) {
 func (t *Tokenizer) opens(left string, before rune) bool {
 	p, ok := t.scheme.(*pipeline)
 	switch {
-	case !ok || wordRune(before):
+	case !ok || wordRune(before) && !unspaced(before):
 		return false
 	case left == "":
-		return p.byteLevel
+		return p.bare()
 	}
 	return !unicode.IsSpace(before)
 }
 
 // touches reports whether a character beside a blank makes one word with it.
 func (t *Tokenizer) touches(r rune) bool {
-	return wordRune(r) && !t.Protein()
+	return wordRune(r) && !unspaced(r) && !t.Protein()
 }
 
 // wordRune reports whether a character is one of a word.
@@ -346,17 +349,20 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 
 // Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##" piece of
 // the vocabulary is taken as it stands. Where tokens hold the blank before a word, as in RoBERTa, a candidate gets one: it is
-// read as standing inside a text. A text that [Tokenizer.Plain] refuses, or with a word outside the vocabulary, gives an
+// read as standing inside a text, unless its script writes no blanks. A text that [Tokenizer.Plain] refuses, or with a word outside the vocabulary, gives an
 // [*InputError].
 func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	if id, ok := t.ids[text]; ok && continues(text) {
 		return []int{id}, nil
 	}
-	if p, ok := t.scheme.(*pipeline); ok && p.byteLevel {
+	if p, ok := t.scheme.(*pipeline); ok && p.bare() {
 		if err := t.checkText(text); err != nil {
 			return nil, err
 		}
-		text = " " + strings.TrimLeftFunc(text, unicode.IsSpace)
+		text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		if first, _ := utf8.DecodeRuneInString(text); !unspaced(first) {
+			text = " " + text
+		}
 	}
 	encoding, err := t.Plain(text)
 	if err != nil {

@@ -15,6 +15,11 @@ Python and its packages are needed to make these files, never to run the tests:
   pip install tokenizers sentencepiece protobuf transformers
   python generate_reference.py [NAME...]
 
+gemma.tokenizer.json has the layout of Gemma's and mmBERT's, gemma-metaspace its
+parts in other places, over a vocabulary of characters with tokens for bytes. Their
+texts are those of texts.json and then those of scripts.json; "random" has ids, tokens
+of bytes among them, with the text that they are decoded to.
+
 proteins.json has the ids and decoded texts of ESM's and ESM C's tokenizers, as
 transformers gives them, of the same texts and of made-up proteins.
 """
@@ -75,10 +80,10 @@ def blank(c):
     return c.isspace() and c not in "\x1c\x1d\x1e\x1f"
 
 
-def store(name, t, rewritten):
+def store(name, t, rewritten, more=()):
     t.save(str(HERE / f"{name}.tokenizer.json"), pretty=False)
     ids, offsets, decoded = [], [], []
-    for text in texts():
+    for text in [*texts(), *more]:
         e = t.encode(text)
         spans = []
         for start, end in e.offsets:
@@ -147,6 +152,82 @@ def metaspace(name, vocabulary, unknown, normalizer, pre_tokenizer, special, mas
     store(name, t, lambda text: not set(text) <= plain or "''" in text or "  " in text)
 
 
+SCRIPTS = """
+Þórður æfði sig á íslensku, și apoi în română; Łódź też.
+Η γάτα κοιμάται πάνω στο χαλί.
+Съешь же ещё этих мягких французских булок.
+Բարև ձեզ, ինչպե՞ս եք։
+שלום עולם, מה שלומך?
+مرحبا بالعالم، كيف حالك؟
+नमस्ते दुनिया, आप कैसे हैं?
+ওহে বিশ্ব, তুমি কেমন আছ?
+ਸਤ ਸ੍ਰੀ ਅਕਾਲ ਦੁਨੀਆ
+નમસ્તે દુનિયા
+வணக்கம் உலகமே
+హలో ప్రపంచం
+ಹಲೋ ವಿಶ್ವ
+ഹലോ വേൾഡ്
+สวัสดีชาวโลก วันนี้อากาศดีมาก
+ສະບາຍດີຊາວໂລກ
+བཀྲ་ཤིས་བདེ་ལེགས།
+გამარჯობა მსოფლიო
+ሰላም ዓለም
+ជំរាបសួរពិភពលោក
+မင်္ဂလာပါကမ္ဘာလောက
+안녕하세요 세계, 잘 지내세요?
+こんにちは世界。今日はとても良い天気ですね。
+我喜欢苹果,他喜欢看书。今天天气很好。
+ᎣᏏᏲ ᎡᎶᎯ
+ᠰᠠᠶᠢᠨ ᠪᠠᠶᠢᠨ᠎ᠠ ᠤᠤ
+👩‍👩‍👧‍👦 🏳️‍🌈 🇫🇷🇩🇪 👍🏽 ☺️ 🫠
+\ue000\U000f0000\uffff\ufdd0\U0010ffff
+\u0301\u0301a\u200d\u200e\u2066 ﷽ 𝒳𝔜 𐍈 𒀀
+<0x41><0x0A> <0xZZ> 0x41 ▁▁ ▁a a▁ <table><unused0>
+\ta\t\tb  c   d\n\n\ne\r\n
+""".strip().splitlines()
+
+ASIAN = "我喜欢苹果 他喜欢看书 今天天气很好 我们去学校 他们喜欢我们 今日はとても良い天気です 私は本を読みます 天気が良いです สวัสดี วันนี้ อากาศดีมาก ดีมาก".split()
+
+
+def scripts():
+    rng = random.Random(9)
+    parts = [c for text in SCRIPTS for c in text if c != " "] + [" ", "  ", "\n"] * 20
+    return [*SCRIPTS,
+            *("".join(rng.choice(parts) for _ in range(rng.randint(1, 20))) for _ in range(150))]
+
+
+def character_pairs(name, pre_tokenizer, decoder):
+    trained = Tokenizer(models.BPE(unk_token="<unk>"))
+    trained.normalizer = normalizers.Replace(" ", "▁")
+    trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
+    trained.train_from_iterator([*SENTENCES, *ASIAN, " ".join(ASIAN)], trainers.BpeTrainer(vocab_size=500, special_tokens=["<unk>"], show_progress=False))
+    learnt = json.loads(trained.to_str())["model"]
+    first = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<unused0>", "\n", "\n\n", "▁▁", "▁▁▁", "<table>", *(f"<0x{b:02X}>" for b in range(256))]
+    words = [w for w in sorted(learnt["vocab"], key=learnt["vocab"].get) if w not in first]
+    vocabulary = {w: i for i, w in enumerate([*first, *words])}
+    merges = [("▁", "▁"), ("▁▁", "▁"), ("\n", "\n"), *map(tuple, learnt["merges"])]
+    t = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    t.normalizer, t.pre_tokenizer, t.decoder = normalizers.Replace(" ", "▁"), pre_tokenizer, decoders.Sequence(decoder)
+    t.add_special_tokens([added(w) for w in ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>")])
+    t.add_tokens([tokenizers.AddedToken(w, normalized=False) for w in ("<unused0>", "\n\n", "▁▁", "▁▁▁", "<table>")])
+    t.post_processor = around(t, "<bos>", "<eos>")
+    rng = random.Random(10)
+    made = [[rng.randrange(5, len(vocabulary)) if rng.random() < 0.4 else vocabulary[f"<0x{b:02X}>"] for b in "".join(
+        rng.choice(["é", "漢", "🙂", "a", "\x80"]) for _ in range(4)).encode("latin1" if rng.random() < 0.1 else "utf-8", "ignore")] for _ in range(100)]
+    store(name, t, lambda text: not set(text) <= set(vocabulary) | {" "} or "\n\n" in text, scripts())
+    path = HERE / f"{name}.json"
+    stored = json.loads(path.read_text())
+    stored["random"] = dict(ids=made, decoded=[t.decode(ids, skip_special_tokens=True) for ids in made])
+    path.write_text(json.dumps(stored, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+
+def gemma():
+    spell = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    (HERE / "scripts.json").write_text(json.dumps([base64.b64encode(t.encode()).decode() for t in scripts()]) + "\n")
+    character_pairs("gemma", pre_tokenizers.Split(" ", "merged_with_previous"), spell)
+    character_pairs("gemma-metaspace", pre_tokenizers.Metaspace(prepend_scheme="first"), [*spell, decoders.Strip(" ", 1, 0)])
+
+
 def proteins():
     """ESM's vocabulary is that of ../../../lm/internal/bert/testdata/esm, ESM C's is written into its class."""
     import transformers
@@ -164,8 +245,8 @@ def proteins():
 
 
 def main():
-    if sys.argv[1:] == ["proteins"]:
-        return proteins()
+    if sys.argv[1:]:
+        return [dict(gemma=gemma, proteins=proteins)[name]() for name in sys.argv[1:]]
     (HERE / "texts.json").write_text(json.dumps([base64.b64encode(t.encode()).decode() for t in texts()]) + "\n")
     nfc = normalizers.NFC()
     byte_level("roberta", None, [*(added(x, normalized=True) for x in ("<s>", "<pad>", "</s>", "<unk>")), added("<mask>", True)], lambda t: False)
@@ -187,6 +268,7 @@ def main():
     metaspace("albert", albert, 1, normalizers.Sequence([
         normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(),
         characters, squeeze]), words, ["<pad>", "<unk>", "[CLS]", "[SEP]"], "[MASK]", "[CLS]", "[SEP]")
+    gemma()
     proteins()
 
 

@@ -1,0 +1,132 @@
+package tokenize_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"infill/tokenize"
+)
+
+// The layouts with byte fallback.
+var fallbackNames = []string{"gemma", "gemma-metaspace"}
+
+// Ids, offsets and decoded texts are the reference tokenizer's, also of many scripts, of characters without a token, and of bytes
+// in any order.
+func TestByteFallback(t *testing.T) {
+	var scripts [][]byte
+	if err := json.Unmarshal(familyFile(t, "scripts.json"), &scripts); err != nil {
+		t.Fatal(err)
+	}
+	texts := familyTexts(t)
+	for _, text := range scripts {
+		texts = append(texts, string(text))
+	}
+	for _, name := range fallbackNames {
+		tokenizer := loadFamily(t, name, "")
+		var want struct {
+			encodings
+			Random encodings
+		}
+		if err := json.Unmarshal(familyFile(t, name+".json"), &want); err != nil {
+			t.Fatal(err)
+		}
+		if located := equalReference(t, tokenizer, texts, want.encodings, func([][2]int) {}); located < 40 {
+			t.Errorf("offsets of only %d texts were compared", located)
+		}
+		for i, ids := range want.Random.IDs {
+			if decoded := tokenizer.Decode(ids); decoded != want.Random.Decoded[i] {
+				t.Errorf("%s: %v decoded is %q, want %q", name, ids, decoded, want.Random.Decoded[i])
+			}
+		}
+	}
+}
+
+// A token that stands for a byte fills no slot.
+func TestByteTokens(t *testing.T) {
+	for _, name := range fallbackNames {
+		tokenizer := loadFamily(t, name, "")
+		for _, id := range tokenizer.Fillable() {
+			if token := tokenizer.Token(id); strings.HasPrefix(token, "<0x") || !utf8.ValidString(token) {
+				t.Errorf("%s: %q is fillable", name, token)
+			}
+		}
+		ids, err := tokenizer.Candidate("🫠")
+		if err != nil || len(ids) < 4 {
+			t.Errorf("%s: candidate %v, error %v", name, ids, err)
+		}
+	}
+}
+
+// Beside a script that writes no blanks a blank is a word of its own, and takes tokens without one; beside others it is not.
+func TestUnspaced(t *testing.T) {
+	tokenizer := loadFamily(t, "gemma", "")
+	id := func(token string) int {
+		id, ok := tokenizer.ID(token)
+		if !ok {
+			t.Fatalf("no token %q", token)
+		}
+		return id
+	}
+	for _, c := range []struct {
+		text, fill, want       string
+		touches, opens, beside bool
+	}{
+		{"我[MASK]苹果", "喜欢", "我喜欢苹果", false, true, true},
+		{"我喜欢[MASK]。", "我们", "我喜欢我们。", false, true, true},
+		{"[MASK]喜欢苹果", "我", "我喜欢苹果", false, true, true},
+		{"今日は[MASK]です", "天気", "今日は天気です", false, true, true},
+		{"อากาศ[MASK]มาก", "ดี", "อากาศดีมาก", false, true, true},
+		{"he had [MASK] me", "▁told", "he had told me", false, false, false},
+		{"he tell[MASK] me", "ing", "he telling me", true, false, false},
+	} {
+		template, err := tokenizer.Template(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := template.Blanks[0]
+		if b.TouchesLeft != c.touches || b.Opens != c.opens || b.Unspaced != c.beside {
+			t.Errorf("%q: touches %t, opens %t, unspaced %t", c.text, b.TouchesLeft, b.Opens, b.Unspaced)
+		}
+		if got := template.Fill([]int{id(c.fill)}).Text; got != c.want {
+			t.Errorf("%q with %q is %q, want %q", c.text, c.fill, got, c.want)
+		}
+	}
+	// The blank before a word is part of its token, and no token of its own.
+	template, err := tokenizer.Template("he had [MASK] me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := slices.Index(template.IDs, tokenizer.MaskID()); tokenizer.Token(template.IDs[at-1]) == "▁" {
+		t.Errorf("a lone blank stands before the slot: %v", template.IDs)
+	}
+	for token, want := range map[string][2]bool{"喜欢": {false, true}, "▁told": {false, false}, "ing": {true, false}, "天気": {false, true}} {
+		if got := [2]bool{tokenizer.Continues(id(token)), tokenizer.Unspaced(id(token))}; got != want {
+			t.Errorf("%q continues, is unspaced: %v, want %v", token, got, want)
+		}
+	}
+	plain, err := tokenizer.Plain("the train 我喜欢苹果")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := plain.Words[len(plain.Words)-2]; words < 3 {
+		t.Errorf("words %v of %q", plain.Words, plain.Tokens)
+	}
+	for candidate, want := range map[string]string{"told": "▁told", "喜欢": "喜欢"} {
+		ids, err := tokenizer.Candidate(candidate)
+		if err != nil || len(ids) != 1 || tokenizer.Token(ids[0]) != want {
+			t.Errorf("candidate %q is %v, error %v", candidate, ids, err)
+		}
+	}
+	// In WordPiece too, what touches a Chinese character is no rest of a word.
+	chinese, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "我", "爱", "你", "##爱"}, tokenize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err = chinese.Template("我[MASK]你")
+	if err != nil || template.Blanks[0].TouchesLeft || template.Blanks[0].TouchesRight || template.Fill([]int{6}).Text != "我爱你" {
+		t.Errorf("%+v, error %v", template, err)
+	}
+}
