@@ -259,11 +259,12 @@ func (d *draft) template(lengths []int) *Template {
 		template.Offsets = append(template.Offsets, d.encoding.Offsets[from:mask]...)
 		before, _ := utf8.DecodeLastRuneInString(d.text[:blank.start])
 		after, _ := utf8.DecodeRuneInString(d.text[blank.end:])
+		beside := unspacedBeside(d.text[:blank.start], d.text[blank.end:])
 		template.Blanks[i] = Blank{
 			Start: blank.start, End: blank.end, Name: blank.name, Pattern: blank.pattern,
 			First: len(template.Slots), Slots: lengths[i], Low: blank.low, High: blank.high,
-			Unspaced:    unspacedBeside(d.text[:blank.start], d.text[blank.end:]),
-			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), Opens: d.tokenizer.opens(d.text[:blank.start], before),
+			TouchesLeft: d.tokenizer.touches(before), TouchesRight: d.tokenizer.touches(after), Unspaced: beside,
+			Opens: d.tokenizer.opens(d.text[:blank.start], before, beside),
 		}
 		for range lengths[i] {
 			template.Slots = append(template.Slots, len(template.IDs))
@@ -302,11 +303,14 @@ func (d *draft) hear(text string) {
 }
 
 // opens reports whether a token that joins the text on its left may begin a word behind it; before is its last character.
-func (t *Tokenizer) opens(left string, before rune) bool {
+// beside tells of a script that writes no blanks.
+func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	p, ok := t.scheme.(*pipeline)
 	switch {
 	case !ok || wordRune(before) && !unspaced(before):
 		return false
+	case beside:
+		return true
 	case left == "":
 		return p.bare()
 	}

@@ -184,12 +184,12 @@ func (t *Tokenizer) Cased() bool { return t.cased }
 func (t *Tokenizer) SHA256() string { return t.sum }
 
 // Continues reports whether the token of an id continues the word on its left: a "##" piece, and letters or digits without a
-// blank of their own (Ġ, ▁) where the vocabulary writes blanks, but for scripts that write none between words.
+// blank of their own (Ġ, ▁) where the vocabulary writes blanks.
 func (t *Tokenizer) Continues(id int) bool {
 	text, joins := t.scheme.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
 	_, pieces := t.scheme.(wordPiece)
-	return joins && (pieces || wordRune(first) && !unspaced(first))
+	return joins && (pieces || wordRune(first))
 }
 
 // Unspaced reports whether the token of an id begins with a letter of a script that writes no blanks between words, and is no

@@ -97,6 +97,25 @@ def modern_bpe(folder):
     return save(folder, t, "[CLS]", "[SEP]", "[MASK]", "[PAD]")
 
 
+ASIAN = "我喜欢苹果 他喜欢看书 今天天气很好 我们喜欢书 今日は天気が良いです 私は本を読みます".split()
+
+
+def gemma_bpe(folder):
+    """The layout of Gemma's tokenizer.json, which mmBERT has."""
+    blanks = normalizers.Replace(" ", "▁")
+    learnt = Tokenizer(models.BPE(unk_token="<unk>"))
+    learnt.normalizer, learnt.pre_tokenizer = blanks, pre_tokenizers.Metaspace(prepend_scheme="never")
+    learnt.train_from_iterator([*SENTENCES, *(" " + s for s in SENTENCES), *ASIAN], trainers.BpeTrainer(vocab_size=200, special_tokens=["<unk>"], show_progress=False))
+    model = json.loads(learnt.to_str())["model"]
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    words = [*special, *(f"<0x{b:02X}>" for b in range(256)), *(w for w in sorted(model["vocab"], key=model["vocab"].get) if w != "<unk>")]
+    t = Tokenizer(models.BPE({w: i for i, w in enumerate(words)}, list(map(tuple, model["merges"])), unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    t.normalizer, t.pre_tokenizer = blanks, pre_tokenizers.Split(" ", "merged_with_previous")
+    t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    t.add_special_tokens([added(w) for w in special])
+    return save(folder, t, "<bos>", "<eos>", "<mask>", "<pad>")
+
+
 def xlmr_unigram(folder):
     """The layout of FacebookAI/xlm-roberta-base's tokenizer.json, without its character map."""
     t = Tokenizer(models.Unigram())
@@ -192,6 +211,9 @@ FAMILIES = {
                              dict(SIZES, num_hidden_layers=1, local_attention=4, layer_types=["sliding_attention"]), 0),
     "modernbert": (modern_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
                    dict(SIZES, num_hidden_layers=4, local_attention=4), 8),
+    "mmbert": (gemma_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
+               dict(SIZES, num_hidden_layers=3, local_attention=6, rope_parameters={
+                   kind: dict(rope_type="default", rope_theta=160000.0) for kind in ("full_attention", "sliding_attention")}), 5),
     "modernbert-biased": (modern_bpe, "ModernBertForMaskedLM", transformers.ModernBertConfig,
                           dict(SIZES, num_hidden_layers=3, local_attention=6, norm_bias=True, attention_bias=True, mlp_bias=True,
                                classifier_bias=True, tie_word_embeddings=False,
@@ -284,7 +306,7 @@ def main():
         random = torch.Generator().manual_seed(zlib.crc32(name.encode()))
         size = max(vocabulary.values()) + 1
         special = dict(pad_token_id=vocabulary[pad], bos_token_id=vocabulary[cls], eos_token_id=vocabulary[sep])
-        if name.startswith("modernbert"):
+        if "Modern" in architecture:
             special |= dict(cls_token_id=vocabulary[cls], sep_token_id=vocabulary[sep])
         made = getattr(transformers, architecture)(config(vocab_size=size + extra, **special, **options))
         randomise(made, random)
