@@ -158,7 +158,7 @@ type Options struct {
 	// Constraints must not change while they are used.
 	Constraints
 	// Window is the number of tokens that the model sees of a text at most, [CLS] and
-	// [SEP] included; 0 is usualWindow. The model's own limit holds beside it.
+	// [SEP] included; 0 is usualWindow, and of proteins all that it takes. The model's own limit holds beside it.
 	Window int
 	// Pins, where not nil, hold for every slot of the template the id of the one token
 	// it may take, or Free. A pinned slot stays part of the energy, so the chains draw

@@ -45,6 +45,10 @@ func TestProteinSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A protein that is longer than the model takes is read around the blank.
+	if long := fill(t, f, strings.Repeat("MKTAYIAKQRLVG", 4)+"<mask>"+strings.Repeat("MKTAYIAKQRLVG", 4), DefaultOptions()); len(long.Fills) != 5 || len(long.Windows) != 1 || long.Windows[0].Tokens < 18 {
+		t.Errorf("%d fills, windows %+v", len(long.Fills), long.Windows)
+	}
 	states := [][]int{nil}
 	for _, v := range layout.variables {
 		var longer [][]int

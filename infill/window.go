@@ -17,6 +17,9 @@ func (f *Filler) windowTokens(o *Options) int {
 	if o.Window > 0 {
 		return min(o.Window, f.maxPositions)
 	}
+	if f.tokenizer.Protein() {
+		return f.maxPositions // residues far apart in a sequence may touch
+	}
 	return min(usualWindow, f.maxPositions)
 }
 
@@ -119,7 +122,7 @@ func groupBlanks(typed *tokenize.Template, lengths [][2]int, tokens int) (groups
 
 // around chooses the part of a text that its first blanks, count of them, are filled in:
 // about as many tokens on their left as on their right, whole sentences where half of the
-// room has them, and no other blank. It returns the bytes of the text.
+// room has them, else whole words where there are blanks, and no other blank. It returns the bytes of the text.
 func around(typed *tokenize.Template, count int, lengths [][2]int, tokens int) [2]int {
 	end := len(typed.IDs) - 2 // the last token before [SEP]
 	first, last := typed.Slots[0], typed.Slots[typed.Blanks[count-1].First+typed.Blanks[count-1].Slots-1]
@@ -147,7 +150,7 @@ func around(typed *tokenize.Template, count int, lengths [][2]int, tokens int) [
 			}
 			return 0
 		}
-		p := cmp.Or(at(betweenSentences), at(betweenWords), first)
+		p := cmp.Or(at(betweenSentences), at(betweenWords), from) // the last where no white space is, as in Chinese
 		span[0] = typed.Offsets[p][0]
 		if p == first {
 			span[0] = typed.Blanks[0].Start
@@ -163,7 +166,7 @@ func around(typed *tokenize.Template, count int, lengths [][2]int, tokens int) [
 			}
 			return 0
 		}
-		p := cmp.Or(at(betweenSentences), at(betweenWords), last)
+		p := cmp.Or(at(betweenSentences), at(betweenWords), to)
 		span[1] = typed.Offsets[p][1]
 		if p == last {
 			span[1] = typed.Blanks[count-1].End

@@ -47,6 +47,8 @@ var published = []struct{ name, config string }{
 		"num_hidden_layers": 24, "num_attention_heads": 4, "intermediate_size": 512, "max_position_embeddings": 512}`},
 	{"modernbert-base", `{"model_type": "modernbert", "vocab_size": 50368, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
 		"intermediate_size": 1152, "max_position_embeddings": 8192}`},
+	{"mmbert-base", `{"model_type": "modernbert", "vocab_size": 256000, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
+		"intermediate_size": 1152, "max_position_embeddings": 8192, "pad_token_id": 0, "local_rope_theta": 160000}`},
 }
 
 const (

@@ -1,11 +1,12 @@
 // Package tokenize turns text into the token ids of a BERT-style masked language model and fills back into text.
 //
-// A [Tokenizer] is WordPiece over a vocabulary, cased or uncased, or what a tokenizer.json of byte-level BPE (RoBERTa, ModernBERT)
-// or Unigram (ALBERT, XLM-RoBERTa) says, or the files that such models had before there was a tokenizer.json.
+// A [Tokenizer] is WordPiece over a vocabulary, cased or uncased, or what a tokenizer.json of BPE, byte-level (RoBERTa, ModernBERT)
+// or over characters (mmBERT), or Unigram (ALBERT, XLM-RoBERTa) says, or the files that such models had before there was a
+// tokenizer.json, or the residues of a protein model (ESM-2).
 // [Tokenizer.Encode] gives the ids that Hugging Face's tokenizers library gives.
 //
 // For WordPiece, the greedy longest-match model is github.com/sugarme/tokenizer/model/wordpiece; normalising and splitting are done
-// here, because that library loses accents, offsets and special tokens on the way (and panics on some text). The other two models
+// here, because that library loses accents, offsets and special tokens on the way (and panics on some text). The other models
 // are written here, see pipeline: on 14,216 lines and hard cases they gave the reference's ids without exception, and no Go library
 // that could be had does.
 //
@@ -17,7 +18,8 @@
 //	[MASK=x]      named: every [MASK=x] of the template takes the same fill
 //	[MASK:2=x]    both
 //
-// Blanks are written so whatever the model's own mask token is, <mask> for instance.
+// Blanks are written so whatever the model's own mask token is, <mask> for instance; of a protein, that is a blank as well.
+// Beside a script that writes no blanks between words, such as Chinese, a blank is a word of its own.
 //
 // [Template.Fill] puts tokens into the slots of the blanks and gives the user's own text back byte for byte around them.
 //

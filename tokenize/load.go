@@ -23,7 +23,7 @@ const (
 const maxFile = 64 << 20
 
 // Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load faster),
-// else tokenizer.json, whose model may be WordPiece, byte-level BPE or Unigram, else vocab.json with merges.txt or a SentencePiece
+// else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else vocab.json with merges.txt or a SentencePiece
 // file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there, tokenizer_config.json,
 // special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2.
 // A tokenizer whose ids this package would not reproduce is refused: another model, a step that is not known here; for WordPiece,
