@@ -92,87 +92,70 @@ func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
 	if err != nil {
 		return nil, err
 	}
-	r := &mutantRater{filler: f, model: model, wildType: ids}
+	r := &mutantRater{model: model, mask: f.tokenizer.MaskID(), wildType: ids, mutants: read}
+	rate := map[ScoreMethod]func(context.Context, []int, []int, []float64) error{
+		MaskedMarginals: r.masked, WildTypeMarginals: r.unmasked, MutantPLL: r.pseudo, MutantJoint: r.joint,
+	}[method]
 	scores := make([]float64, len(mutants))
 	for i := range mutants {
 		group := bySites[string(appendKey(nil, read[i].sites))]
 		if group[0] != i {
 			continue // rated with the first
 		}
-		if err := r.rate(ctx, method, read, group, scores); err != nil {
+		if err := rate(ctx, read[i].sites, group, scores); err != nil {
 			return nil, cancelled(ctx, err)
 		}
 	}
 	return scores, nil
 }
 
-// mutantRater rates the mutants of a wild type.
+// mutantRater rates the mutants of a wild type, a group that has the same sites at a time.
 type mutantRater struct {
-	filler   *Filler
 	model    LanguageModel
+	mask     int
 	wildType []int
-	whole    map[int][]float32 // by site, log p with nothing masked
-	pll      float64           // of the wild type, once asked
-	asked    bool
+	mutants  []mutant
+	whole    [][]float32 // by place, log p with nothing masked
+	pll      *float64    // of the wild type
 }
 
-// rate sets the scores of the mutants of a group, which have the same sites.
-func (r *mutantRater) rate(ctx context.Context, method ScoreMethod, mutants []mutant, group []int, scores []float64) error {
-	sites := mutants[group[0]].sites
-	switch method {
-	case MutantPLL:
-		for _, i := range group {
-			if err := r.difference(ctx, mutants[i], &scores[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	case MutantJoint:
-		return r.joint(ctx, mutants, group, scores)
-	}
-	var logp [][]float32
-	var err error
-	if method == MaskedMarginals {
-		logp, err = r.model.MaskedLogProbabilities(ctx, r.wildType, sites)
-	} else {
-		logp, err = r.unmasked(ctx, sites)
-	}
-	if err != nil {
-		return err
-	}
+// marginals sets the scores by log p at the sites, [sites][vocabulary].
+func (r *mutantRater) marginals(logp [][]float32, sites, group []int, scores []float64) {
 	for _, i := range group {
 		for j, site := range sites {
-			scores[i] += float64(logp[j][mutants[i].to[j]]) - float64(logp[j][r.wildType[site]])
+			scores[i] += float64(logp[j][r.mutants[i].to[j]]) - float64(logp[j][r.wildType[site]])
 		}
 	}
-	return nil
 }
 
-// unmasked is log p at sites with nothing masked; all places of the wild type are asked for at once.
-func (r *mutantRater) unmasked(ctx context.Context, sites []int) ([][]float32, error) {
+func (r *mutantRater) masked(ctx context.Context, sites, group []int, scores []float64) error {
+	logp, err := r.model.MaskedLogProbabilities(ctx, r.wildType, sites)
+	if err == nil {
+		r.marginals(logp, sites, group, scores)
+	}
+	return err
+}
+
+func (r *mutantRater) unmasked(ctx context.Context, sites, group []int, scores []float64) (err error) {
 	if r.whole == nil {
-		var rows []lm.Row
-		for site := 1; site < len(r.wildType)-1; site++ {
-			rows = append(rows, lm.Row{IDs: r.wildType, Position: site})
+		rows := make([]lm.Row, len(r.wildType)) // of one slice, which is one row of the model
+		for site := range rows {
+			rows[site] = lm.Row{IDs: r.wildType, Position: site}
 		}
-		logp, err := r.model.LogProbabilities(ctx, rows)
-		if err != nil {
-			return nil, err
-		}
-		r.whole = map[int][]float32{}
-		for i, row := range rows {
-			r.whole[row.Position] = logp[i]
+		if r.whole, err = r.model.LogProbabilities(ctx, rows); err != nil {
+			return err
 		}
 	}
 	logp := make([][]float32, len(sites))
 	for j, site := range sites {
 		logp[j] = r.whole[site]
 	}
-	return logp, nil
+	r.marginals(logp, sites, group, scores)
+	return nil
 }
 
-// difference is the pseudo-log-likelihood of a mutant minus the wild type's.
-func (r *mutantRater) difference(ctx context.Context, m mutant, score *float64) error {
+// pseudo compares pseudo-log-likelihoods.
+func (r *mutantRater) pseudo(ctx context.Context, sites, group []int, scores []float64) error {
 	sum := func(ids []int) (total float64, err error) {
 		var queries []lm.Query
 		for position := 1; position < len(ids)-1; position++ {
@@ -184,44 +167,46 @@ func (r *mutantRater) difference(ctx context.Context, m mutant, score *float64) 
 		}
 		return total, err
 	}
-	var err error
-	if !r.asked {
-		if r.pll, err = sum(r.wildType); err != nil {
+	if r.pll == nil {
+		total, err := sum(r.wildType)
+		if err != nil {
 			return err
 		}
-		r.asked = true
+		r.pll = &total
 	}
-	ids := slices.Clone(r.wildType)
-	for j, site := range m.sites {
-		ids[site] = m.to[j]
+	for _, i := range group {
+		ids := slices.Clone(r.wildType)
+		for j, site := range sites {
+			ids[site] = r.mutants[i].to[j]
+		}
+		total, err := sum(ids)
+		if err != nil {
+			return err
+		}
+		scores[i] = total - *r.pll
 	}
-	*score, err = sum(ids)
-	*score -= r.pll
-	return err
+	return nil
 }
 
-// joint rates mutants by the law of their sites, which is the chain rule's over both orders.
-func (r *mutantRater) joint(ctx context.Context, mutants []mutant, group []int, scores []float64) error {
-	sites := mutants[group[0]].sites
+// joint compares by the law of the sites, which is the chain rule's over both orders.
+func (r *mutantRater) joint(ctx context.Context, sites, group []int, scores []float64) (err error) {
 	text := lawText{ids: slices.Clone(r.wildType), number: len(sites)}
-	l := &textLaw{model: r.model, mask: r.filler.tokenizer.MaskID(), temperature: 1, rows: new(int64)}
+	l := &textLaw{model: r.model, mask: r.mask, temperature: 1, rows: new(int64)}
 	order, states := make([]int, len(sites)), [][]int{make([]int, len(sites))}
 	for j, site := range sites {
 		text.ids[site], order[j], states[0][j] = l.mask, j, r.wildType[site]
 		l.slots = append(l.slots, lawSlot{position: site})
 	}
 	l.texts = []lawText{text}
-	var err error
 	if l.root, err = r.model.MaskedLogProbabilities(ctx, r.wildType, sites); err != nil {
 		return err
 	}
 	for _, i := range group {
-		states = append(states, mutants[i].to)
+		states = append(states, r.mutants[i].to)
 	}
 	back := slices.Clone(order)
 	slices.Reverse(back)
-	law := samplers.Law{Target: l, Orders: [][]int{order, back}}
-	logp, err := law.LogProbability(ctx, states)
+	logp, err := (&samplers.Law{Target: l, Orders: [][]int{order, back}}).LogProbability(ctx, states)
 	if err != nil {
 		return err
 	}

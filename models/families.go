@@ -17,7 +17,7 @@ type family struct {
 // families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which wrote
 // nearly every bundle there is.
 func families() map[string]family {
-	roberta := family{parseRoBERTa, robertaLayout}
+	roberta := family{parseRoBERTa, robertaLayout("roberta.")}
 	return map[string]family{
 		"bert":                 {parseBERT, bertLayout},
 		"deberta-v2":           {parseDeBERTa, debertaLayout},
@@ -26,7 +26,7 @@ func families() map[string]family {
 		"roberta":              roberta,
 		"xlm-roberta":          roberta,
 		"camembert":            roberta,
-		"data2vec-text":        {parseRoBERTa, data2VecLayout},
+		"data2vec-text":        {parseRoBERTa, robertaLayout("data2vec_text.")},
 		"ernie":                {parseErnie, ernieLayout},
 		"megatron-bert":        {preNorm(parseBERT), megatronLayout},
 		"roberta-prelayernorm": {preNorm(parseRoBERTa), robertaPreLayerNormLayout},
@@ -446,6 +446,14 @@ func (l Layout) head(c Config, dense, normalisation, decoder string) Layout {
 	return l
 }
 
+func (l Layout) bertHead(c Config) Layout {
+	return l.head(c, "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder")
+}
+
+func (l Layout) robertaHead(c Config) Layout {
+	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+}
+
 // layerOf makes a layer of the names of its query, key, value and output matrices, of the norm after them, of the two matrices of the
 // feed-forward block, and of the norm after these.
 func layerOf(c Config, prefix string, names [8]string) Layer {
@@ -469,13 +477,11 @@ func bertEncoder(c Config, prefix string) Layout {
 }
 
 func bertLayout(c Config) Layout {
-	const head = "cls.predictions."
-	return bertEncoder(c, "bert.").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
+	return bertEncoder(c, "bert.").bertHead(c)
 }
 
 func ernieLayout(c Config) Layout {
-	const head = "cls.predictions."
-	l := bertEncoder(c, "ernie.").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
+	l := bertEncoder(c, "ernie.").bertHead(c)
 	if c.Tasks > 0 {
 		l.Tasks = Table{Name: "ernie.embeddings.task_type_embeddings.weight", Rows: c.Tasks, Width: c.HiddenSize}
 	}
@@ -497,12 +503,9 @@ func electraLayout(c Config) Layout {
 	return l
 }
 
-func data2VecLayout(c Config) Layout {
-	return bertEncoder(c, "data2vec_text.").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
-}
-
-func robertaLayout(c Config) Layout {
-	return bertEncoder(c, "roberta.").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+// robertaLayout is RoBERTa's under a prefix.
+func robertaLayout(prefix string) func(c Config) Layout {
+	return func(c Config) Layout { return bertEncoder(c, prefix).robertaHead(c) }
 }
 
 // preNormLayout is an encoder of BERT's whose norms stand before the blocks, and after the last layer.
@@ -518,19 +521,18 @@ func preNormLayout(c Config, prefix, attentionNorm, outputNorm, finalNorm string
 }
 
 func megatronLayout(c Config) Layout {
-	const head = "cls.predictions."
-	return preNormLayout(c, "bert.", "attention.ln", "ln", "encoder.ln").head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
+	return preNormLayout(c, "bert.", "attention.ln", "ln", "encoder.ln").bertHead(c)
 }
 
 func robertaPreLayerNormLayout(c Config) Layout {
 	const prefix = "roberta_prelayernorm."
 	l := preNormLayout(c, prefix, "attention.LayerNorm", "intermediate.LayerNorm", "LayerNorm")
 	l.EmbeddingNorm = norm(prefix+"embeddings.LayerNorm", c.EmbeddingSize)
-	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+	return l.robertaHead(c)
 }
 
 func xlmRobertaXLLayout(c Config) Layout {
-	return preNormLayout(c, "roberta.", "attention.self_attn_layer_norm", "LayerNorm", "encoder.LayerNorm").head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+	return preNormLayout(c, "roberta.", "attention.self_attn_layer_norm", "LayerNorm", "encoder.LayerNorm").robertaHead(c)
 }
 
 func esmLayout(c Config) Layout {
@@ -541,7 +543,7 @@ func esmLayout(c Config) Layout {
 	if !c.PositionTable {
 		l.Positions = Table{}
 	}
-	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+	return l.robertaHead(c)
 }
 
 func esmcLayout(c Config) Layout {
@@ -564,7 +566,7 @@ func esmcLayout(c Config) Layout {
 		}),
 		FinalNorm: norm("esmc.norm", h).biased(false),
 	}
-	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+	return l.robertaHead(c)
 }
 
 func albertLayout(c Config) Layout {
@@ -594,8 +596,7 @@ func debertaLayout(c Config) Layout {
 		l.ConvolutionNorm = norm("deberta.encoder.conv.LayerNorm", h)
 	}
 	if a.Legacy {
-		const head = "cls.predictions."
-		return l.head(c, head+"transform.dense", head+"transform.LayerNorm", head+"decoder")
+		return l.bertHead(c)
 	}
 	const head = "lm_predictions.lm_head."
 	l = l.head(c, head+"dense", head+"LayerNorm", "")
