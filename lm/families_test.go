@@ -161,7 +161,7 @@ var described = []struct{ family, example, tokenizer, missing string }{
 	{"megatron-bert", "nvidia/megatron-bert-uncased-345m", "WordPiece", ""},
 	{"roberta-prelayernorm", "andreasmadsen/efficient_mlm_m0.40", "byte-level BPE", ""},
 	{"xlm-roberta-xl", "facebook/xlm-roberta-xl", "Unigram", ""},
-	{"esm", "facebook/esm2_t6_8M_UR50D", "residues", "ESMFold; tokens of several bases (Nucleotide Transformer)"},
+	{"esm", "facebook/esm2_t6_8M_UR50D", "residues", "folding models (`is_folding_model`); tokens of several bases (Nucleotide Transformer)"},
 	{"esmc", "biohub/ESMC-300M", "residues", "several chains that do not see each other"},
 	{"albert", "albert/albert-base-v2", "Unigram", ""},
 	{"deberta-v2", "microsoft/deberta-v2-xlarge", "Unigram", "absolute attention; `embedding_size`, `attention_head_size` and `conv_groups` other than the usual"},
@@ -185,7 +185,7 @@ func TestFamilyTable(t *testing.T) {
 	var families []string
 	for _, d := range described {
 		families = append(families, d.family)
-		fmt.Fprintf(&content, "| %s | %s | %s | %.0e | %.0e | %s |\n", d.family, d.example, d.tokenizer, double[d.family], single[d.family], d.missing)
+		fmt.Fprintf(&content, "| `%s` | %s | %s | %.0e | %.0e | %s |\n", d.family, d.example, d.tokenizer, double[d.family], single[d.family], d.missing)
 	}
 	slices.Sort(families)
 	if !slices.Equal(families, models.Families()) {
@@ -198,7 +198,7 @@ func TestFamilyTable(t *testing.T) {
 	}
 	written := table(t, name, command)
 	for _, d := range described {
-		row := regexp.MustCompile(`(?m)^\| ` + d.family + ` \| ` + regexp.QuoteMeta(d.example) + ` \| ` + regexp.QuoteMeta(d.tokenizer) + ` \| (\S+) \| (\S+) \| ` + regexp.QuoteMeta(d.missing) + ` \|$`).FindStringSubmatch(written)
+		row := regexp.MustCompile("(?m)^\\| `" + d.family + "` \\| " + regexp.QuoteMeta(d.example) + ` \| ` + regexp.QuoteMeta(d.tokenizer) + ` \| (\S+) \| (\S+) \| ` + regexp.QuoteMeta(d.missing) + ` \|$`).FindStringSubmatch(written)
 		if row == nil {
 			t.Errorf("the row of %s is missing or old; run with -update", d.family)
 			continue

@@ -58,12 +58,12 @@ func refusals() map[string]string {
 		"eurobert": square, "ultrabert": square,
 		"convbert": "its attention is half convolution",
 		"deberta":  "the first DeBERTa computes otherwise than versions 2 and 3, which run",
-		"flaubert": "its tokenizer and its embeddings are XLM's", "xlm": "its tokenizer and its embeddings of languages are its own",
+		"flaubert": "its tokenizer and its embeddings are those of XLM", "xlm": "its tokenizer and its embeddings of languages are its own",
 		"fnet": "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
 		"ibert": "it computes in whole numbers; the RoBERTa that it was made of runs", "luke": "it reads entities beside the text",
 		"mpnet": "its attention has biases for distances", "mra": "its attention is approximate", "nystromformer": "its attention is approximate",
 		"perceiver": "it reads bytes through few latent positions", "rembert": "its input and output embeddings differ in width",
-		"roc_bert": "it reads the shapes and sounds of characters", "roformer": "its words are cut by the program jieba",
+		"roc_bert": "it reads the shapes and sounds of characters", "roformer": "its tokenizer needs a program that cuts Chinese words",
 		"squeezebert": "its layers are convolutions in groups", "xmod": "it has adapters for each language", "yoso": "its attention samples at random",
 	}
 }

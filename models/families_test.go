@@ -336,9 +336,9 @@ func TestMaskedMapping(t *testing.T) {
 			t.Errorf("%s is refused, and is none of the mapping", name)
 		}
 	}
-	content := "| `model_type` | runs |\n| --- | --- |\n| " + strings.Join(models.Families(), ", ") + " | yes |\n"
+	content := "| `model_type` | runs |\n| --- | --- |\n| `" + strings.Join(models.Families(), "`, `") + "` | yes |\n"
 	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return strings.Compare(reasons[a][0], reasons[b][0]) }) {
-		content += "| " + strings.Join(reasons[reason], ", ") + " | no: " + reason + " |\n"
+		content += "| `" + strings.Join(reasons[reason], "`, `") + "` | no: " + reason + " |\n"
 	}
 	folder, page := filepath.Join("..", "docs", "reference"), "models.md"
 	before, rest, found := strings.Cut(string(read(t, folder, page)), "<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n")

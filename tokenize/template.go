@@ -60,7 +60,7 @@ type Blank struct {
 // character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a blank of unknown length, which
 // [Tokenizer.Shortest] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the caller's to check.
 //
-// The ids are those of [Tokenizer.Encode] for [MASK]; a text directly beside a blank is cut into tokens by itself: "[MASK]ing"
+// The ids are those of [Tokenizer.Encode] for [MASK], but that tokens over characters take the white space before a blank; a text directly beside a blank is cut into tokens by itself: "[MASK]ing"
 // is [MASK] and "ing", not "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
 	template, err := t.Shortest(text)
