@@ -58,6 +58,8 @@ const helpEnvironment = `Environment variables:
                       the system, and fetched into the cache folder once
   INFILL_CACHE        folder of the cache; otherwise infill in the user's cache
                       folder (XDG_CACHE_HOME is honoured)
+  INFILL_MODEL        the model where --model names none; it wins over infill models
+                      use
   HF_ENDPOINT         address of a mirror of the Hugging Face hub, from which
                       infill models pull fetches instead
   HF_TOKEN            token for private and gated models; otherwise the one that

@@ -126,6 +126,11 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
 	bar := cli.NewProgress(o.Streams, o.Quiet)
 	defer bar.Clear()
+	defer func() {
+		if err == nil {
+			o.Recommend(o.Streams, f.Model().Name)
+		}
+	}()
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End, func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 		switch {
 		case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():

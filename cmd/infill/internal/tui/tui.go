@@ -21,6 +21,7 @@ import (
 	"infill/infill"
 	"infill/internal/object"
 	"infill/lm"
+	"infill/models"
 	"infill/tui"
 )
 
@@ -162,6 +163,15 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 
+	if o.Model == "" { // the screen shows its name
+		store, err := models.DefaultStore()
+		if err == nil {
+			o.Model, err = store.Default()
+		}
+		if err != nil {
+			return err
+		}
+	}
 	names, _ := cli.CompleteModels(nil, nil, "")
 	picked, err := o.show(ctx, tui.Config{
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
