@@ -209,8 +209,7 @@ func moveOptions() []Option {
 		},
 		{
 			Name: "initial", Kind: "NAME", Sampling: true, Values: texts(starts),
-			Help: "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, " +
-				"unmasked slot by slot, or at a fill; one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
+			Help:    "where chains start, see infill help samplers: " + strings.Join(texts(starts), ", ") + " or fill:WORD,...",
 			want:    "one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
 			useless: []useless{{decodes, "always starts from slots that are all masked: leave it out"}},
 			get:     func(o *Options) string { return o.Initial.String() },

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,11 +20,13 @@ func newCmdHelp() *cobra.Command {
 		Long:  "Tell about a command or a topic; infill --help lists them.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
+			if err != nil || len(rest) > 0 && !slices.Equal(rest, []string{"all"}) {
 				return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")), Hint: "see infill --help for the commands and topics"}
 			}
 			about.InitDefaultHelpFlag()
-			return about.Help()
+			about.InitDefaultVersionFlag()
+			about.HelpFunc()(about, rest)
+			return nil
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
@@ -205,14 +208,7 @@ probabilities.
                    temperature after the first, and neighbours swap. Only the
                    first, which is --temperature, is drawn from. The step size
                    adapts to it, and the replicas take the same. Costs a step of
-                   the sampler for each temperature
-
-Where chains start, --initial: model draws every slot from the model with all
-slots masked; shared does so once for all chains; mask draws slot by slot in a
-random order, each seeing those before it, as a Gibbs sampler that starts from
-masks does in its first round ([MASK] itself is no fill with a log-likelihood, so
-no chain can stand there); random is uniform; fill:dark blue,sky is a given fill,
-one for each blank, which has to be among the candidates.`
+                   the sampler for each temperature`
 
 const helpFormats = `Forms of the result, --format:
 
@@ -308,8 +304,21 @@ likeliest fills and proves that nothing is more probable, and with --samples it
 makes independent draws. Of other joints it goes through all fills where that takes
 few model rows, and weighs draws of the chain rule where not; chains move only where
 the weights say too little. A name moves chains, and so does an option that chains alone
-have, such as --steps: then the first of the list, unless one is named. Settings
-follow a colon, as in dmala:step-size=0.4,balance=sqrt:
+have, such as --steps: then the first of the list, unless one is named. As the papers
+do: their energy, the square root as balance, the best final states:
+
+  $ infill --sampler dmala --joint pll --balance sqrt --gradient full --candidates 0 \
+      --fill any --rank final "she opened the [MASK] and looked [MASK] ."
+
+Where chains start, --initial:
+
+  model          each slot is drawn from the model while all are masked
+  shared         the same, one draw for all chains
+  mask           slot by slot in a random order, each seeing those before it
+  random         each slot is drawn uniformly from its candidates
+  fill:WORD,...  at this fill, a word for each blank, which has to be a candidate
+
+Settings follow a colon, as in dmala:step-size=0.4,balance=sqrt:
 `)
 	for _, name := range infill.Samplers() {
 		d := samplers.Describe(name)

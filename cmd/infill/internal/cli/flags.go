@@ -334,8 +334,11 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 	}
 }
 
+// MatterFirst is the title of the flags that a short help shows.
+const MatterFirst = "The flags that matter first"
+
 // Group puts flags into groups of the help, which come in the order given. A group is
-// its title and the names of its flags.
+// its title and the names of its flags. A short help shows the first group alone.
 func Group(cmd *cobra.Command, groups ...[]string) {
 	for i, group := range groups {
 		for _, name := range group[1:] {

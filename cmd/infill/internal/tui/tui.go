@@ -94,6 +94,7 @@ evaluation.`,
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	cli.AddChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
 	o.ModelOptions.Register(cmd)
+	cli.Group(cmd, []string{cli.MatterFirst, "slot", "ban", "fill", "pieces", "sampler", "samples", "seed", "format", "model", "device"})
 	return cmd
 }
 
