@@ -118,6 +118,9 @@ whatever else narrows the fills leaves their probabilities as they are:
                            a length keeps it and refuses words of another; a list
                            for one blank holds for all of its name
   --slot 1=@words.txt      the words of a file, one a line; --ban @words.txt too
+  --pos 1=noun,verb        English words that can be one of these: noun, verb,
+                           adjective, adverb; without 1= in every blank. A word
+                           may be several parts of speech, and nothing is tagged
   --ban sky,blue sky       no blank holds these words, also not as a part of a
                            fill of several
   --fill words             words, letters and digits alone (the default);
