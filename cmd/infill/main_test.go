@@ -75,6 +75,7 @@ func scripts(t *testing.T, names ...string) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(models.CacheVariable, root)
 			env.Setenv("BUNDLE", bundle.Dir)
+			env.Setenv(models.DefaultVariable, models.BuiltInName)
 			env.Setenv("LIBRARY", found.Path)
 			if named := os.Getenv("INFILL_ONNXRUNTIME"); named != "" {
 				env.Setenv("INFILL_ONNXRUNTIME", named)

@@ -173,7 +173,7 @@ func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
 		return
 	}
 	told.Close()
-	fmt.Fprintln(s.Err, "infill: the built-in model is small and errs in facts: infill models recommend lists better ones (this is said once)")
+	fmt.Fprintln(s.Err, Wrap("infill: the built-in model is small and errs in facts; infill models recommend lists better ones (said once)", s.Width, ""))
 }
 
 // CompleteModels offers the names of the models that are here.
