@@ -3,69 +3,48 @@ package main
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
-// definition matches a line that says what something is: a term, two spaces or more, and words about it, which go on below their beginning.
+// definition matches a line that says what something is: a term, two spaces or more, and words about it, which go on below their
+// beginning.
 var definition = regexp.MustCompile(`^( *\S+(?: \S+)* {2,})\S`)
 
-// reflow writes a help text for a terminal: lines of one paragraph, and of one term, are filled up to the width and no further.
-// Lines that are indented without a term, as examples, stand by themselves.
+// reflow writes a help text for a terminal: lines of one paragraph, and of one definition, are filled up to the width and no
+// further. Other lines that are indented, as examples, stand by themselves.
 func reflow(text string, width int) string {
 	var b strings.Builder
-	line, hang := "", 0
+	line, hang, goesOn := "", -1, false
 	end := func() {
-		if hang > width/2 && utf8.RuneCountInString(line) > width { // too narrow for two columns
-			head := cut(line, hang)
+		if hang < 0 {
+			return
+		}
+		head, margin := line[:hang], hang
+		if hang > width/2 && ansi.StringWidth(line) > width { // too narrow for two columns
 			b.WriteString(strings.TrimRight(head, " ") + "\n")
-			hang = width / 5
-			line = strings.Repeat(" ", hang) + line[len(head):]
+			margin = width / 5
+			head = strings.Repeat(" ", margin)
 		}
-		for utf8.RuneCountInString(line) > width {
-			at := strings.LastIndexByte(cut(line, width+1), ' ')
-			if at < 0 || strings.TrimSpace(line[:at]) == "" { // a word that is wider than the terminal
-				break
-			}
-			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
-			line = strings.Repeat(" ", hang) + line[at+1:]
-		}
-		b.WriteString(line + "\n")
+		// A flag is not broken behind its hyphens, where Wordwrap breaks words.
+		body := ansi.Wordwrap(strings.ReplaceAll(line[hang:], "-", "\u2011"), max(width-margin, 1), "")
+		body = strings.ReplaceAll(body, "\u2011", "-")
+		b.WriteString(head + strings.ReplaceAll(body, "\n", "\n"+strings.Repeat(" ", margin)) + "\n")
 	}
-	begun := false
 	for next := range strings.Lines(text) {
 		next = strings.TrimRight(next, " \n")
-		trimmed := strings.TrimLeft(next, " ")
-		indent := len(next) - len(trimmed)
-		if begun && trimmed != "" && line != "" && indent == hang && (indent > 0 || !strings.HasSuffix(line, ":")) {
-			line += " " + trimmed
+		words := strings.TrimLeft(next, " ")
+		indent := len(next) - len(words)
+		if goesOn && words != "" && indent == hang {
+			line += " " + words
 			continue
 		}
-		if begun {
-			end()
-		}
-		begun, line = true, next
-		switch found := definition.FindStringSubmatch(next); {
-		case found != nil:
-			hang = utf8.RuneCountInString(found[1])
-		case indent == 0:
-			hang = 0
-		default: // what goes on with an example is indented further
-			hang = indent + 4
-		}
-	}
-	if begun {
 		end()
-	}
-	return b.String()
-}
-
-// cut is the first n characters of a text.
-func cut(text string, n int) string {
-	for i := range text {
-		if n == 0 {
-			return text[:i]
+		line, hang, goesOn = next, indent, indent == 0 && words != "" && !strings.HasSuffix(words, ":")
+		if found := definition.FindStringSubmatch(next); found != nil {
+			hang, goesOn = len(found[1]), true
 		}
-		n--
 	}
-	return text
+	end()
+	return b.String()
 }

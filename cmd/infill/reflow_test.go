@@ -14,7 +14,7 @@ func TestReflow(t *testing.T) {
 		{"one two three\nfour five\n", "one two three four\nfive\n"},
 		{"  red   the colour of blood\n        and fire\n", "  red   the colour\n        of blood\n        and fire\n"},
 		{"Title:\n  $ one\n  $ two\n\nend\n", "Title:\n  $ one\n  $ two\n\nend\n"},
-		{"  $ infill a long example\n", "  $ infill a long\n      example\n"},
+		{"  $ infill a long example\n", "  $ infill a long\n  example\n"},
 		{"averyveryverylongwordindeed\n", "averyveryverylongwordindeed\n"},
 	} {
 		if got := reflow(test.text, 18); got != test.want {
