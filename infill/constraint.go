@@ -38,7 +38,8 @@ func (b bans) begin(ids []int) bool {
 
 // rules reads the constraints for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
-	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)), written: make([]map[string]string, len(t.Blanks)), spoken: map[int]spoken{}, plain: bans{}, joined: bans{}}
+	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)),
+		written: make([]map[string]string, len(t.Blanks)), spoken: map[int]spoken{}, plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, v.tokenizer.VocabularySize())
 		for _, id := range v.fillable {
@@ -328,7 +329,8 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 			continue
 		case fills == nil:
 			v.support = r.support(b, slots[0]-b.First)
-			if _, said := r.spoken[b.Start]; b.Slots > 1 && (said || r.length != nil || r.plain.longer() || r.joined.longer()) {
+			_, said := r.spoken[b.Start]
+			if b.Slots > 1 && (said || r.length != nil || r.plain.longer() || r.joined.longer()) {
 				judged[blank] = b
 			}
 		case b.Slots == 1:

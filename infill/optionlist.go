@@ -249,25 +249,32 @@ var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
 
 // listsOption holds what blanks may take: "1=red,dark blue 2=sky".
 func listsOption() Option {
-	return numbered(Option{Name: "slot", Kind: "N=WORD,...", Help: "what blank N, counted from 1, may take; once for each blank, see infill help templates",
+	return numbered(Option{Name: "slot", Kind: "N=WORD,...",
+		Help: "what blank N, counted from 1, may take; once for each blank, see infill help templates",
 		want: "a blank's number and all words it may take, as in 1=red,dark blue"},
 		1, func(o *Options) *map[int][]string { return &o.Words }, func(string) bool { return true })
 }
 
 // speechOption holds the parts of speech of the words of blanks: "noun", "1=noun,adjective 2=verb".
 func speechOption() Option {
+	parts := strings.Join(partsOfSpeech, ", ")
 	return numbered(Option{Name: "pos", Kind: "[N=]PART,...", Values: partsOfSpeech,
-		Help: "part of speech of the English word in each blank, or in blank N: " + strings.Join(partsOfSpeech, ", ") + "; a word may be several",
-		want: "a list of " + strings.Join(partsOfSpeech, ", ") + ", perhaps of one blank, as in noun or 1=noun,verb"},
-		0, func(o *Options) *map[int][]string { return &o.Speech }, func(part string) bool { return slices.Contains(partsOfSpeech, part) })
+		Help: "part of speech of the English word in each blank, or in blank N: " + parts + "; a word may be several",
+		want: "a list of " + parts + ", perhaps of one blank, as in noun or 1=noun,verb"},
+		0, func(o *Options) *map[int][]string { return &o.Speech },
+		func(part string) bool { return slices.Contains(partsOfSpeech, part) })
 }
 
 // numbered is lists of values for blanks by their numbers, from least on: what has no number is under 0.
 func numbered(t Option, least int, field func(*Options) *map[int][]string, takes func(value string) bool) Option {
+	right := func(n int, values []string) (list []string, ok bool) {
+		list, ok = words(values)
+		return list, ok && n >= least && !slices.ContainsFunc(list, func(value string) bool { return !takes(value) })
+	}
 	add := func(lists map[int][]string, number string, values []string) bool {
 		n, err := strconv.Atoi(strings.TrimSpace(number))
-		list, ok := words(values)
-		if err != nil || n < least || !ok || lists[n] != nil || slices.ContainsFunc(list, func(value string) bool { return !takes(value) }) {
+		list, ok := right(n, values)
+		if err != nil || !ok || lists[n] != nil {
 			return false
 		}
 		lists[n] = list
@@ -322,7 +329,7 @@ func numbered(t Option, least int, field func(*Options) *map[int][]string, takes
 	}
 	t.valid = func(o *Options) bool {
 		for n, list := range *field(o) {
-			if _, ok := words(list); n < least || !ok || slices.ContainsFunc(list, func(value string) bool { return !takes(value) }) {
+			if _, ok := right(n, list); !ok {
 				return false
 			}
 		}

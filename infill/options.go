@@ -434,7 +434,8 @@ type Constraints struct {
 
 // Any tells whether there is a constraint.
 func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Speech) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
+	return len(c.Words) > 0 || len(c.Speech) > 0 || len(c.Ban) > 0 || c.Distinct ||
+		c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
 }
 
 // searches tells whether the likeliest fills are searched for, and proven.

@@ -14,7 +14,7 @@ func TestSpeech(t *testing.T) {
 	f := open(t)
 	first := func(template string, o infill.Options, speech map[int][]string) *infill.Result {
 		t.Helper()
-		o.Speech, o.Top = speech, 25
+		o.Speech, o.Top = speech, 15
 		r, err := f.Fill(t.Context(), template, o, nil)
 		if err != nil {
 			t.Fatal(template, err)

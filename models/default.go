@@ -20,7 +20,8 @@ const DefaultVariable = "INFILL_MODEL"
 // defaultFile holds the name that SetDefault was given. No model can have its name.
 const defaultFile = ".default"
 
-// Default is the model that is meant where none is named: that of INFILL_MODEL, else of SetDefault, else the built-in one.
+// Default is the model that is meant where none is named: that of INFILL_MODEL, else of SetDefault, else the built-in
+// one.
 func (s *Store) Default() (string, error) {
 	if name := os.Getenv(DefaultVariable); name != "" {
 		return name, nil
@@ -34,12 +35,14 @@ func (s *Store) Default() (string, error) {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", filepath.Join(s.Dir, defaultFile), err, BuiltInName)
+		path := filepath.Join(s.Dir, defaultFile)
+		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", path, err, BuiltInName)
 	}
 	return name, nil
 }
 
-// SetDefault makes a model the one that is meant where none is named. The name is as for Open, and the model has to open.
+// SetDefault makes a model the one that is meant where none is named. The name is as for Open, and the model has to
+// open.
 func (s *Store) SetDefault(name string) (*Bundle, error) {
 	b, err := s.Open(name)
 	if err != nil {

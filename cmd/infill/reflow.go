@@ -7,12 +7,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// definition matches a line that says what something is: a term, two spaces or more, and words about it, which go on below their
-// beginning.
+// definition matches a line that says what something is: a term, two spaces or more, and words about it, which go on
+// below their beginning.
 var definition = regexp.MustCompile(`^( *\S+(?: \S+)* {2,})\S`)
 
-// reflow writes a help text for a terminal: lines of one paragraph, and of one definition, are filled up to the width and no
-// further. Other lines that are indented, as examples, stand by themselves.
+// reflow writes a help text for a terminal: lines of one paragraph, and of one definition, are filled up to the width
+// and no further. Other lines that are indented, as examples, stand by themselves.
 func reflow(text string, width int) string {
 	var b strings.Builder
 	line, hang, goesOn := "", -1, false

@@ -100,7 +100,7 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), cli.MeantFlag(cmd, err))
 	})
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{groupedFlags . | trimTrailingWhitespaces}}", 1))
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages |", "{{groupedFlags . |", 1))
 	printHelp := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if slices.Contains(args, "all") {
@@ -130,8 +130,8 @@ const (
 	wholeHelp = "wholeHelp" // the annotation of a command of which all flags are asked for
 )
 
-// groupedFlags writes the flags: of a command with groups the first group, or with "all" each below its title; those of no
-// group, and of commands without any, as "Flags".
+// groupedFlags writes the flags: of a command with groups the first group, or with "all" each below its title;
+// those of no group, and of commands without any, as "Flags".
 func groupedFlags(cmd *cobra.Command) string {
 	_, whole := cmd.Annotations[wholeHelp]
 	var titles []string

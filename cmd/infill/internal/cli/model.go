@@ -31,14 +31,16 @@ type ModelOptions struct {
 }
 
 // ModelHelp is what --model is.
-const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, what infill models use made the default, or the built-in " + models.BuiltInName
+const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, " +
+	"what infill models use made the default, or the built-in " + models.BuiltInName
 
 // CompleteModel offers the models that are there, and folders.
 func CompleteModel(cmd *cobra.Command) {
-	if err := cmd.RegisterFlagCompletionFunc("model", func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	names := func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		names, _ := CompleteModels(cmd, args, toComplete)
 		return names, cobra.ShellCompDirectiveDefault
-	}); err != nil {
+	}
+	if err := cmd.RegisterFlagCompletionFunc("model", names); err != nil {
 		panic(err) // a slip in the program, as in complete
 	}
 }
@@ -160,7 +162,8 @@ func UseModel(ctx context.Context, s *terminal.Streams, name string, maxTime tim
 
 // Recommend tells a person once, after the first fill by the built-in model, that there are better ones.
 func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
-	if o.Quiet || o.Model != "" || used != models.BuiltInName || !s.OutTerminal || !s.ErrTerminal || !s.InTerminal || s.Getenv(models.DefaultVariable) != "" {
+	chosen := o.Model != "" || used != models.BuiltInName || s.Getenv(models.DefaultVariable) != ""
+	if o.Quiet || chosen || !s.OutTerminal || !s.ErrTerminal || !s.InTerminal {
 		return
 	}
 	store, err := models.DefaultStore()
@@ -173,7 +176,8 @@ func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
 		return
 	}
 	told.Close()
-	fmt.Fprintln(s.Err, Wrap("infill: the built-in model is small and errs in facts; infill models recommend lists better ones (said once)", s.Width, ""))
+	const line = "infill: the built-in model is small and errs in facts; infill models recommend lists better ones (said once)"
+	fmt.Fprintln(s.Err, Wrap(line, s.Width, ""))
 }
 
 // CompleteModels offers the names of the models that are here.

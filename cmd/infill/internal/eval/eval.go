@@ -157,7 +157,8 @@ together.`,
 	o.jobs = 1
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps", "out", "shard", "format"})
+	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
+		"out", "shard", "format"})
 	return cmd
 }
 

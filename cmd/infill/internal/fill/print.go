@@ -290,7 +290,8 @@ func answerFooter(r *infill.Result) string {
 	case infill.MethodSearch:
 		return searchFooter(r)
 	case infill.MethodDraws:
-		return fmt.Sprintf("%s from the model, %s different", cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "fill"))
+		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "fill")
+		return fmt.Sprintf("%s from the model, %s different", draws, fills)
 	case "":
 		if s.DistinctFills == 0 {
 			return "no fill was looked at"
@@ -299,7 +300,8 @@ func answerFooter(r *infill.Result) string {
 	case infill.MethodExact:
 		how = fmt.Sprintf("exact: probabilities are among all %s", cli.Counted(s.DistinctFills, "fill"))
 	case infill.MethodImportance:
-		how = fmt.Sprintf("estimated from %s of the chain rule, worth %.0f of this law: probabilities are among all fills", cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
+		how = fmt.Sprintf("estimated from %s of the chain rule, worth %.0f of this law: probabilities are among all fills",
+			cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
 	if s.Candidates != nil {
 		how += fmt.Sprintf(" of the likeliest tokens of each slot (%s)", cli.Joined(s.Candidates, "%d", ", "))
@@ -321,7 +323,8 @@ func lengthsNote(r *infill.Result) string {
 	if r.Stats.Lengths == nil {
 		return ""
 	}
-	return fmt.Sprintf("; %s, ranked by score, in nats a word: all other numbers compare within a length", cli.Counted(len(r.Stats.Lengths), "length"))
+	lengths := cli.Counted(len(r.Stats.Lengths), "length")
+	return "; " + lengths + ", ranked by score, in nats a word: all other numbers compare within a length"
 }
 
 // chainsNote tells how chains moved.
@@ -342,7 +345,9 @@ func chainsNote(s infill.Stats) string {
 	}
 	notes = append(notes, fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
-		notes = append(notes, fmt.Sprintf("split R-hat %.2f, %.0f effective draws of the log-likelihood", *s.SplitRHat, *s.EffectiveDraws))
+		const mixing = "split R-hat %.2f, %.0f effective draws of the log-likelihood"
+		notes = append(notes, fmt.Sprintf(mixing, *s.SplitRHat, *s.EffectiveDraws))
 	}
-	return strings.Join(append(notes, "mean log-likelihood "+cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError)), ", ")
+	mean := cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError)
+	return strings.Join(append(notes, "mean log-likelihood "+mean), ", ")
 }

@@ -195,8 +195,10 @@ short names can be given wherever a model is named.`,
 			}
 			var b strings.Builder
 			for _, m := range models.Recommended() {
-				fmt.Fprintf(&b, "%-12s%s\n%12s%s; %d M parameters; %s to fetch; %s; %g times the built-in model's time\n%12s%s\n",
-					m.Name, m.Repository, "", m.Languages, m.Parameters, cli.BytesText(m.Megabytes*1e6), m.Licence, m.Time, "", m.Quality)
+				size := cli.BytesText(m.Megabytes * 1e6)
+				fmt.Fprintf(&b, "%-12s%s\n", m.Name, m.Repository)
+				fmt.Fprintf(&b, "%12s%s; %d M parameters; %s to fetch; %s; ", "", m.Languages, m.Parameters, size, m.Licence)
+				fmt.Fprintf(&b, "%g times the built-in model's time\n%12s%s\n", m.Time, "", m.Quality)
 			}
 			_, err := fmt.Fprintf(s.Out, `%s
 Qualities are from the papers named. Times were measured here, with random weights of
@@ -221,7 +223,7 @@ func newCmdModelsUse(s *terminal.Streams) *cobra.Command {
 recommend, one of the hub, that of a model that is here, or a folder. What is not
 here is fetched, as by infill models pull. --model and INFILL_MODEL win over it.
 infill models use ` + models.BuiltInName + ` goes back to the built-in model.`,
-		Example:           "  $ infill models use base\n  $ infill models use answerdotai/ModernBERT-base\n  $ infill models use " + models.BuiltInName,
+		Example:           "  $ infill models use base\n  $ infill models use " + models.BuiltInName,
 		Args:              oneName,
 		ValidArgsFunction: cli.CompleteModels,
 		RunE: func(cmd *cobra.Command, names []string) error {

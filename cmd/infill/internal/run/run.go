@@ -207,7 +207,8 @@ together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kuberne
 	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
 	cli.AddOptions(cmd, &o.Options)
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "shard", "top", "fill", "slot", "ban", "model"})
+	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "shard",
+		"top", "fill", "slot", "ban", "model"})
 	cmd.AddCommand(newCmdRunMerge(s))
 	return cmd
 }
@@ -278,7 +279,8 @@ the line, so parts agree with the whole.`,
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
 	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
-	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect", "not-original", "distinct", "model"})
+	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
+		"not-original", "distinct", "model"})
 	return cmd
 }
 
