@@ -493,7 +493,7 @@ func summary(s *snapshot) []string {
 				lines[0] += fmt.Sprintf(", seed %d", *r.Seed)
 			}
 			if held := r.Stats.ListedProbability; held != nil {
-				lines = append(lines, fmt.Sprintf("the best %d fills hold %.1f %%", s.Distinct, 100**held))
+				lines = append(lines, fmt.Sprintf("together the %d likeliest fills have %.1f %%", s.Distinct, 100**held))
 			}
 		}
 		return append(lines, warnings(s)...)

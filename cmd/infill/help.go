@@ -267,10 +267,10 @@ An object of json and jsonl:
               seconds on the clock, with other lines of standard input beside;
               law ("none known") with --mode best and decode; ladder and
               swap_rates with --ladder; lengths, the numbers of each, where
-              blanks have several; listed_probability, what the fills listed
-              hold; of --joint pll and others candidates,
-              candidates_probability (what they hold of all), and of weighted
-              draws effective_draws and pareto_k
+              blanks have several; listed_probability, that of the fills listed
+              together; of --joint pll and others candidates,
+              candidates_probability (what part of the model's own they have), and
+              of weighted draws effective_draws and pareto_k
   marginals   for each blank its likeliest values, with text, token_ids,
               probability, probability_error; of a search, which follows only
               what may be likely, probability is what it has followed, and
