@@ -135,16 +135,19 @@ func UseModel(ctx context.Context, s *terminal.Streams, name string, maxTime tim
 		return err
 	}
 	b, err := store.SetDefault(name)
-	if errors.Is(err, models.ErrNotStored) {
+	switch {
+	case errors.Is(err, models.ErrNotStored):
 		bar := NewTransfer(s, quiet)
 		bar.announced = !quiet
 		_, err = store.Pull(ctx, name, FetchOptions(bar, maxTime))
 		if bar.Clear(); err == nil {
 			b, err = store.SetDefault(name)
 		}
+	case err != nil:
+		err = &Failure{Err: err, Hint: "infill models recommend lists models that can be fetched"}
 	}
 	if err != nil {
-		return &Failure{Err: err, Hint: "infill models recommend lists models that can be fetched"}
+		return err
 	}
 	if quiet {
 		return nil
