@@ -62,7 +62,7 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	CompleteModel(cmd)
 	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU, by OpenVINO where that is installed and faster")
 	Complete(cmd, "device", Devices())
-	flags.Var(Whole{&o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
+	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
 	AddChoice(cmd, &o.Precision, "precision", "", Precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
