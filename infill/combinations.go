@@ -64,8 +64,9 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		if err := checkTogether(p, o); err != nil {
 			return nil, err
 		}
+		rules.measure(p)
 		if rules.oneWord(t, o) {
-			p.rules = rules
+			p.rules, p.counted, p.lengths = rules, []int{1}, nil
 		}
 		layouts = append(layouts, p)
 	}

@@ -140,6 +140,13 @@ func (r *problem) limits(s *signature) {
 	if r.rules != nil {
 		s.add("pieces", fmt.Sprintf("word:1-%d", wordPieces))
 	}
+	switch {
+	case r.rules == nil && len(r.words) == 0:
+	case r.filler.lexicon != nil:
+		s.add("lexicon", short(r.filler.lexicon.sha256))
+	case r.filler.noLexicon:
+		s.add("lexicon", NoLexicon)
+	}
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))
 	}

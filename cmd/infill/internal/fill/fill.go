@@ -91,7 +91,7 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 		[]string{"The ten that matter first", "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
 		[]string{"What to fill", "case", "characters", "blank", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
-		[]string{"Which model", "device", "threads", "precision"},
+		[]string{"Which model", "device", "threads", "precision", "lexicon"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
 		[]string{"Output", "show", "quiet", "verbose", "answer-errors"})
 	return cmd
