@@ -15,6 +15,10 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 	if err != nil {
 		return nil, err
 	}
+	context, err := f.context(o)
+	if err != nil {
+		return nil, err
+	}
 	templates, err := typed.Expand(lengths)
 	if err != nil {
 		return nil, err
@@ -44,11 +48,12 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		if o.Fill == FillWords {
 			f.goOn(t)
 		}
+		t.After(context)
 		if err := f.checkLength(len(t.IDs)); err != nil {
 			return nil, err
 		}
 		t.Spelling = spelling
-		p := &layout{typed: typed, template: t, place: i, places: len(templates)}
+		p := &layout{typed: typed, template: t, context: context, place: i, places: len(templates)}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
 				var option *OptionError
@@ -71,6 +76,21 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		layouts = append(layouts, p)
 	}
 	return layouts, nil
+}
+
+// context are the tokens before a text, none without one.
+func (f *Filler) context(o *Options) ([]int, error) {
+	if o.Context == "" {
+		return nil, nil
+	}
+	ids, err := f.tokenizer.Context(o.Context)
+	if err != nil {
+		return nil, misfit("context", "%v", err)
+	}
+	if window := f.ownWindow(o); len(ids) > window/2 {
+		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it", len(ids), window)
+	}
+	return ids, nil
 }
 
 // goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the

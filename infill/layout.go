@@ -27,7 +27,8 @@ type layout struct {
 	// those of the others.
 	counted, lengths []int
 	// rules are not nil where the only blank may take a word of several pieces, too.
-	rules *rules
+	rules   *rules
+	context []int // tokens before the text
 	// place is the number of this layout among those of the template's lengths.
 	place, places int
 }
@@ -144,6 +145,7 @@ func (r *rules) longWord(p *layout, n int) (*layout, error) {
 		return nil, err
 	}
 	t := templates[0]
+	t.After(p.context)
 	t.Spelling = p.template.Spelling
 	b := t.Blanks[0]
 	longer := &layout{typed: p.typed, template: t, words: t.Blanks, counted: []int{n}, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}

@@ -130,7 +130,7 @@ func (r *problem) limits(s *signature) {
 	if o.Fill != FillAny {
 		s.options(o, "fill")
 	}
-	s.options(o, "case", "window", "distinct")
+	s.options(o, "case", "window", "distinct", "context")
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
 	} else {

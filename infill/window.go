@@ -12,8 +12,14 @@ import (
 	"infill/tokenize"
 )
 
-// windowTokens is how much of a text the model sees at most.
+// windowTokens is how much of a text the model sees at most, beside its context, which was checked.
 func (f *Filler) windowTokens(o *Options) int {
+	context, _ := f.context(o)
+	return f.ownWindow(o) - len(context)
+}
+
+// ownWindow is how many tokens the model sees at most.
+func (f *Filler) ownWindow(o *Options) int {
 	if o.Window > 0 {
 		return min(o.Window, f.maxPositions)
 	}
