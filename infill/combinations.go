@@ -78,21 +78,6 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 	return layouts, nil
 }
 
-// context are the tokens before a text, none without one.
-func (f *Filler) context(o *Options) ([]int, error) {
-	if o.Context == "" {
-		return nil, nil
-	}
-	ids, err := f.tokenizer.Context(o.Context)
-	if err != nil {
-		return nil, misfit("context", "%v", err)
-	}
-	if window := f.ownWindow(o); len(ids) > window/2 {
-		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it", len(ids), window)
-	}
-	return ids, nil
-}
-
 // goOn makes of the text that is written onto a blank on its left, "[MASK]ing", pieces that go on with the
 // word that fills it, ##ing: the tokenizer reads it as a word of its own, which the model sees beside any
 // other. Only IDs and Slots change, which the model is asked by.

@@ -173,6 +173,29 @@ func (f *Filler) checkLength(tokens int) error {
 		"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it", tokens, f.maxPositions)}
 }
 
+// context are the tokens before a text, none without one.
+func (f *Filler) context(o *Options) ([]int, error) {
+	if o.Context == "" {
+		return nil, nil
+	}
+	ids, err := f.tokenizer.Context(o.Context)
+	if err != nil {
+		return nil, misfit("context", "%v", err)
+	}
+	if window := f.ownWindow(o); len(ids) > window/2 {
+		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it", len(ids), window)
+	}
+	return ids, nil
+}
+
+// ownWindow is how many tokens the model sees at most.
+func (f *Filler) ownWindow(o *Options) int {
+	if o.Window > 0 {
+		return min(o.Window, f.maxPositions)
+	}
+	return min(usualWindow, f.maxPositions)
+}
+
 // Tokenizer is the model's.
 func (f *Filler) Tokenizer() *tokenize.Tokenizer { return f.tokenizer }
 

@@ -108,7 +108,7 @@ func TestNewSeed(t *testing.T) {
 func TestTable(t *testing.T) {
 	texts := map[string]string{
 		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
-		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
+		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "context": "A dog ran.", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
 	}
 	seen := map[string]bool{}
 	for _, option := range Table() {
@@ -135,7 +135,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		o := DefaultOptions()
-		if err := option.Set(&o, "?"); err == nil && option.Name != "ban" && option.Name != "together" {
+		if err := option.Set(&o, "?"); err == nil && !slices.Contains([]string{"ban", "context", "together"}, option.Name) {
 			t.Errorf("%s takes ?", option.Name)
 		}
 	}

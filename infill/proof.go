@@ -60,8 +60,8 @@ const (
 	inventedWord
 )
 
-// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none, if no
-// lexicon knows: words that exist had far more in their places, and what was made up for xqz.* and the like less.
+// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none, unless
+// the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* and the like less.
 const leastInvented = 1e-7
 
 // unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
@@ -72,7 +72,7 @@ func (p *proof) unfit(r *Result) string {
 		p.options.Together != nil || slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
 		return ""
 	}
-	if first := p.kinds[p.search.Found()[0].Law]; first == existingWord || first == anyWord && *r.Fills[0].Probability >= leastInvented {
+	if p.kinds[p.search.Found()[0].Law] == existingWord || *r.Fills[0].Probability >= leastInvented {
 		return ""
 	}
 	return b.Pattern

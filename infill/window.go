@@ -18,14 +18,6 @@ func (f *Filler) windowTokens(o *Options) int {
 	return f.ownWindow(o) - len(context)
 }
 
-// ownWindow is how many tokens the model sees at most.
-func (f *Filler) ownWindow(o *Options) int {
-	if o.Window > 0 {
-		return min(o.Window, f.maxPositions)
-	}
-	return min(usualWindow, f.maxPositions)
-}
-
 // window is what the model sees of a long text when it fills some of its blanks.
 type window struct {
 	span [2]int             // of the text, in bytes

@@ -132,7 +132,7 @@ func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler)
 			w.rows[known] = r.Stats.ModelRows
 		}
 	}
-	r, err := f.Fill(ctx, template("[MASK~"+w.word+"]"), infill.DefaultOptions(), nil)
+	r, err := f.Fill(ctx, template("[MASK:1-3~"+w.word+"]"), infill.DefaultOptions(), nil)
 	if err != nil {
 		return err
 	}
