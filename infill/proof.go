@@ -327,8 +327,10 @@ func (p *proof) fill(found samplers.Found) Fill {
 	run := p.runs[found.Law]
 	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
 	filled := run.template.Fill(tokens)
-	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens,
-		LogLikelihood: found.LogProbability - p.laws[found.Law].LogWeight}
+	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens, LogLikelihood: found.LogProbability}
+	if p.kinds[found.Law] == anyWord {
+		fill.LogLikelihood -= p.laws[found.Law].LogWeight
+	}
 	probability := min(1, math.Exp(found.LogProbability-p.logShare))
 	e := probability * p.shareError
 	fill.Probability, fill.ProbabilityError = &probability, &e
