@@ -185,8 +185,9 @@ at least 50. Probabilities, and how often chains drew a fill, are within its len
 
 An only blank that stands by itself takes one word: those of one, two and three
 pieces are ranked together by probability, in which a prior of the number of pieces
-enters, and whether --lexicon has the word (docs/explanation/probabilities.md). --samples, samplers, --joint pll, --together and
---fill tokens or any take one piece.
+enters, and whether --lexicon has the word (docs/explanation/probabilities.md).
+--samples, samplers, --joint pll, --together and --fill tokens or any take one
+piece.
 
 What is done, --mode:
 
