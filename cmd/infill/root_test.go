@@ -408,19 +408,19 @@ func TestAsking(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		streams := &terminal.Streams{In: in, Out: out, Err: io.Discard}
-		ended <- Main(t.Context(), streams, strings.Fields("--input jsonl --format jsonl --answer-errors --seed 1 -k 1"))
+		ended <- Main(t.Context(), streams, strings.Fields("--input jsonl --format jsonl --seed 1 -k 1"))
 		out.Close()
 	}()
 	read := bufio.NewReader(answers)
-	for i, template := range []string{"he had [MASK] me", "no blank", "it was a [MASK] day"} {
+	for i, template := range []string{"he had [MASK] me", "it was a [MASK] day"} {
 		fmt.Fprintf(lines, `{"id": %d, "template": %q}`+"\n", i, template)
 		answer, err := read.ReadString('\n')
-		if err != nil || !strings.HasPrefix(answer, fmt.Sprintf(`{"id":%d,`, i)) || strings.Contains(answer, `"error"`) != (i == 1) {
+		if err != nil || !strings.HasPrefix(answer, fmt.Sprintf(`{"id":%d,`, i)) {
 			t.Fatalf("%q: %s, %v", template, answer, err)
 		}
 	}
 	lines.Close()
 	if code := <-ended; code != 0 {
-		t.Errorf("exit code %d, although every line has its answer", code)
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -72,16 +72,19 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	if err := work.Check(); err != nil {
 		return nil, problem(ctx, err)
 	}
-	records := make([]batch.Record, len(q.Records))
+	records, held := make([]batch.Record, len(q.Records)), 0.0
 	for i, text := range q.Records {
 		object, err := object.Parse(text)
 		if err != nil {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("record %d: %v", i+1, err)}
 		}
 		records[i] = batch.Record{Number: int64(i + 1), Object: object}
+		// What a draw may remember of each of its slots; a word has two bytes or more.
+		slots := float64(max(q.Blanks, 1+int(q.Rate*float64(len(text)/2))))
+		held = max(held, float64(q.Variants)*(float64(len(text))+2*slots*(512+8*slots)))
 	}
 	rows := make([][]batch.Object, len(records))
-	err = s.work(ctx, 0, func(ctx context.Context) error {
+	err = s.work(ctx, together(held, len(records)), func(ctx context.Context) error {
 		return each(ctx, len(records), func(ctx context.Context, i int) (err error) {
 			rows[i], err = work.Do(ctx, records[i])
 			var wrong *batch.RejectError

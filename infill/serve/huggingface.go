@@ -28,7 +28,7 @@ type maskRequest struct {
 }
 
 type maskParameters struct {
-	TopK    *int     `json:"top_k,omitempty" minimum:"1" maximum:"1000" doc:"How many candidates; 5 where it is not said."`
+	TopK    *int     `json:"top_k,omitempty" minimum:"1" doc:"How many candidates; 5 where it is not said."`
 	Targets []string `json:"targets,omitempty" doc:"Only these words are rated; each must be one token of the model."`
 }
 
@@ -95,7 +95,10 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 	if targets != nil {
 		top = min(top, len(targets))
 	}
-	answers, templates, size := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0
+	if top > s.Limits.Top {
+		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)}
+	}
+	answers, templates, size, slots := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0, 0
 	for i, text := range texts {
 		t, err := f.Template(blanksOf(f, text))
 		if err != nil {
@@ -104,13 +107,14 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		if len(t.Slots) > s.Limits.Blanks {
 			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
 		}
-		templates[i] = t
+		templates[i], slots = t, max(slots, len(t.Slots))
 		size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
 	}
 	if err := s.checkAnswer(size); err != nil {
 		return nil, err
 	}
-	err = s.work(ctx, 0, func(ctx context.Context) error {
+	logits := 4 * float64(slots) * float64(f.Tokenizer().VocabularySize())
+	err = s.work(ctx, together(logits, len(texts))+size, func(ctx context.Context) error {
 		return each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
 			answers[i], err = s.candidates(ctx, f, templates[i], targets, top)
 			return err

@@ -32,7 +32,7 @@ type inferRequest struct {
 }
 
 type inferParameters struct {
-	Top  *int    `json:"top,omitempty" minimum:"1" maximum:"1000" doc:"Fills of each text; 5 where it is not said."`
+	Top  *int    `json:"top,omitempty" minimum:"1" doc:"Fills of each text; 5 where it is not said."`
 	Seed *uint64 `json:"seed,omitempty"`
 }
 

@@ -34,7 +34,7 @@ class Infill:
         program: str | None = None,
     ):
         """Name a model, or the folder of one; None takes the built-in one."""
-        arguments = [program or _program(), "serve", "--pipe", "--quiet", "--max-time", "24h", "--max-texts", "100000"]
+        arguments = [program or _program(), "serve", "--pipe", "--quiet"]
         for name, value in (("model", model), ("device", device), ("threads", threads), ("precision", precision)):
             if value is not None:
                 arguments += [f"--{name}", str(value)]

@@ -44,6 +44,13 @@ def test_options(m):
     assert [f.text for f in draws] == [f.text for f in m.fill("a [MASK] house", samples=5, seed=3)]
 
 
+def test_no_limits(m):
+    """The limits of a server for others do not hold here."""
+    assert len(m.fill("[MASK] the " * 20 + "end.", top=1, budget=50)[0].fills) == 20
+    assert len(m.fill_mask("the [MASK] sat", top_k=2000)) == 2000
+    assert len(m.fill(["a [MASK]"] * 400, top=1)) == 400
+
+
 def test_errors(m):
     with pytest.raises(InfillError, match="no blank"):
         m.fill("no blank")

@@ -64,9 +64,6 @@ type InputOptions struct {
 	Texts   []string // the arguments
 	Input   string
 	Format  string
-	// answerErrors has wrong lines answered in their place, as JSON, for programs that ask
-	// line by line.
-	answerErrors bool
 	// Reads tells whether a key of an object is read beside the text and "id"; nil: none is.
 	Reads func(key string) bool
 	// flag is what a key of an object may have been meant for, "" for nothing.
@@ -78,7 +75,6 @@ func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
 	AddChoice(cmd, &o.Input, "input", "", Inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
-	cmd.Flags().BoolVar(&o.answerErrors, "answer-errors", false, `answer a wrong line with {"id": ..., "line": ..., "error": ...}, for a program that sends JSON lines and reads an answer to each`)
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
 
@@ -86,9 +82,6 @@ func (o *InputOptions) Register(cmd *cobra.Command) {
 func (o *InputOptions) Validate(hint string) error {
 	if len(o.Texts) == 0 && o.Streams.InTerminal {
 		return &UsageError{fmt.Errorf("no %s: give one, or pipe %[1]ss to standard input", o.Key), hint}
-	}
-	if o.answerErrors && (len(o.Texts) > 0 || o.Input != "jsonl" || o.Format != "jsonl") {
-		return &UsageError{errors.New("--answer-errors: lines are answered where they are JSON and the answers too: take --input jsonl --format jsonl"), ""}
 	}
 	return nil
 }
@@ -219,8 +212,6 @@ func (o *reporter) tell(t *task) error {
 	case err == nil:
 	case t.Line == 0 || errors.Is(err, context.Canceled) || t.Err == nil && !isInput(err):
 		return err
-	case o.answerErrors:
-		return object.WriteLine(o.Streams.Out, wrongLine{t.ID, t.Line, OneLine(err.Error())})
 	default:
 		o.failed = true
 		PrintError(o.Streams.Err, fmt.Errorf("line %d: %w", t.Line, err), "")
@@ -246,13 +237,6 @@ func (o *InputOptions) entries(ctx context.Context) func() (Entry, error) {
 		}
 		return Entry{Text: o.Texts[i], number: i}, nil
 	}
-}
-
-// wrongLine is the answer to a line that is wrong.
-type wrongLine struct {
-	ID    json.RawMessage `json:"id"` // null where the line has none
-	Line  int             `json:"line"`
-	Error string          `json:"error"`
 }
 
 // Entries gives the lines of a reader, see readEntries, and then io.EOF.

@@ -93,7 +93,7 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
 		[]string{"Which model", "device", "threads", "precision", "lexicon"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
-		[]string{"Output", "show", "quiet", "verbose", "answer-errors"})
+		[]string{"Output", "show", "quiet", "verbose"})
 	return cmd
 }
 

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"infill/cmd/infill/internal/cli"
 	"infill/cmd/infill/internal/terminal"
@@ -59,6 +61,11 @@ request must bring, or say --no-auth.`,
 			if err := o.validate(cmd.Context()); err != nil {
 				return err
 			}
+			if o.pipe {
+				if err := lift(cmd.Flags()); err != nil {
+					return err
+				}
+			}
 			return run(cmd.Context(), o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -73,7 +80,7 @@ request must bring, or say --no-auth.`,
 	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
 	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
-	flags.BoolVar(&o.pipe, "pipe", false, `listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output`)
+	flags.BoolVar(&o.pipe, "pipe", false, `listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
 	l := &o.limits
 	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
 	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
@@ -92,6 +99,22 @@ request must bring, or say --no-auth.`,
 	flags.Int64Var(&l.ModelBytes, "max-model-bytes", l.ModelBytes, "bytes of a model fetched for a request")
 	o.ModelOptions.Register(cmd)
 	return cmd
+}
+
+// lift takes away the limits that the command line does not set: whoever writes to a pipe
+// started the program. How many requests run at once stays, for it bounds memory alone.
+func lift(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !strings.HasPrefix(f.Name, "max-") || f.Changed || f.Name == "max-requests" {
+			return
+		}
+		value := strconv.Itoa(1 << 40)
+		if f.Value.Type() == "duration" {
+			value = "1000000h"
+		}
+		err = errors.Join(err, f.Value.Set(value))
+	})
+	return err
 }
 
 // loopback tells whether an address is reached from this machine alone.
