@@ -66,7 +66,7 @@ type Model struct {
 type Filler struct {
 	*vocabulary
 	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	lexicon      *lexicon                                      // named when the filler was opened; nil: the model's, if it has weights for one
+	lexicon      *lexicon                                      // that was named; nil: the English one, for a model with weights
 	noLexicon    bool
 	english      func() *lexicon
 	maxPositions int
@@ -183,7 +183,8 @@ func (f *Filler) context(o *Options) ([]int, error) {
 		return nil, misfit("context", "%v", err)
 	}
 	if window := f.ownWindow(o); len(ids) > window/2 {
-		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it", len(ids), window)
+		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it",
+			len(ids), window)
 	}
 	return ids, nil
 }

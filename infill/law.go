@@ -26,7 +26,7 @@ type textLaw struct {
 	byVariable  [][]int        // the slots of each variable
 	root        [][]float32    // log-probabilities of each slot while all are masked
 	rows        *int64         // that went through the model
-	remembered  rememberedRows // where orders of several texts are combined, or words that exist and others have laws; or nil
+	remembered  rememberedRows // of several texts, and where words that exist and others have laws; or nil
 }
 
 type rememberedRows = *simplelru.LRU[string, []float32]
@@ -331,7 +331,7 @@ func (l *textLaw) existing(of samplers.Law, list func() *lexicon) samplers.Law {
 				}
 			}
 		}
-		if !slices.ContainsFunc(orders, func(other []int) bool { return slices.Equal(other, order) }) || len(l.plan.words) < len(l.plan.template.Blanks) {
+		if len(l.plan.template.Blanks) > 1 || orders == nil { // of one word all orders are the same now
 			orders = append(orders, order)
 		}
 	}
@@ -342,7 +342,8 @@ func (l *textLaw) existing(of samplers.Law, list func() *lexicon) samplers.Law {
 // invented is the law of the other fills.
 func (l *textLaw) invented(of samplers.Law, list func() *lexicon) samplers.Law {
 	of.Allows = func(state []int) bool {
-		return slices.ContainsFunc(l.plan.words, func(b tokenize.Blank) bool { return !list().has(state[b.First : b.First+b.Slots]) }) && l.allows(state)
+		isNone := func(b tokenize.Blank) bool { return !list().has(state[b.First : b.First+b.Slots]) }
+		return slices.ContainsFunc(l.plan.words, isNone) && l.allows(state)
 	}
 	return of
 }
@@ -355,7 +356,9 @@ type wordLaw struct {
 }
 
 // PartialConditionals implements samplers.PartialTarget.
-func (l *wordLaw) PartialConditionals(ctx context.Context, asked []samplers.Partial, take func(i int, logp []float32)) error {
+func (l *wordLaw) PartialConditionals(
+	ctx context.Context, asked []samplers.Partial, take func(i int, logp []float32),
+) error {
 	return l.textLaw.PartialConditionals(ctx, asked, func(i int, logp []float32) {
 		a := asked[i]
 		for _, b := range l.plan.words {

@@ -102,9 +102,9 @@ func (p *layout) piecesOf(n int) int {
 	return 1
 }
 
-// usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which exist: the
-// probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to held-out words
-// by lab pieces, see docs/explanation/probabilities.md.
+// usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which
+// exist: the probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to
+// held-out words by lab pieces, see docs/explanation/probabilities.md.
 var usualWeights = []float64{0.5, 0.2}
 
 // logWeight is the weight of a word of so many pieces, in nats; beyond the last, each piece counts as the last did.
@@ -148,7 +148,8 @@ func (r *rules) longWord(p *layout, n int) (*layout, error) {
 	t.After(p.context)
 	t.Spelling = p.template.Spelling
 	b := t.Blanks[0]
-	longer := &layout{typed: p.typed, template: t, words: t.Blanks, counted: []int{n}, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
+	longer := &layout{typed: p.typed, template: t, words: t.Blanks, counted: []int{n}}
+	longer.cut = func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }
 	for slot := range n {
 		support := r.vocabulary.going()
 		if slot == 0 {

@@ -38,7 +38,7 @@ const wordPieces = 3
 type lexicon struct {
 	sha256 string
 	words  [wordPieces + 1][]uint64 // of each number of pieces from two, packed, ascending
-	// heads are, by a word's first piece, how often words that begin with it have so many pieces, of all of them, in nats.
+	// heads are, by a word's first piece, how often words that begin with it have so many pieces, of all, in nats.
 	heads [wordPieces + 1][]float32
 }
 
@@ -95,11 +95,13 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 		count := 1.0
 		if counted {
 			if count, err = strconv.ParseFloat(times, 64); err != nil || !(count > 0) || math.IsInf(count, 0) {
-				return nil, fmt.Errorf("line %d: %.40q is not how often a word stands in a text: write a number above 0, or the word alone", lines, times)
+				return nil, fmt.Errorf("line %d: %.40q is not how often a word stands in a text: "+
+					"write a number above 0, or the word alone", lines, times)
 			}
 		}
-		if word = strings.TrimSpace(word); strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar || r == 0 }) {
-			return nil, fmt.Errorf("line %d: %.40q is not a word: a lexicon is a list of one word a line, in UTF-8", lines, word)
+		if word = strings.TrimSpace(word); strings.ContainsFunc(word, inNoWord) {
+			return nil, fmt.Errorf("line %d: %.40q is not a word: a lexicon is a list of one word a line, in UTF-8",
+				lines, word)
 		}
 		pieces := cut(word)
 		if len(pieces) == 0 {
@@ -112,7 +114,8 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 		}
 	}
 	if len(l.words[1]) == 0 {
-		return nil, fmt.Errorf("none of its %d lines is a word that the model has a token for: give a lexicon of the model's language, or none", lines)
+		return nil, fmt.Errorf("none of its %d lines is a word that the model has a token for: "+
+			"give a lexicon of the model's language, or none", lines)
 	}
 	for n := 2; n <= wordPieces; n++ {
 		slices.Sort(l.words[n])
@@ -125,8 +128,11 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 	return l, nil
 }
 
-// cutter cuts words of a list into the pieces that the tokenizer cuts them into, nil for a word that it cannot write. For
-// pieces marked by ## it looks for the longest by itself, ten times as fast.
+// inNoWord tells whether a character stands in no word.
+func inNoWord(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar || r == 0 }
+
+// cutter cuts words of a list into the pieces that the tokenizer cuts them into, nil for a word that it cannot write.
+// For pieces marked by ## it looks for the longest by itself, ten times as fast.
 func (v *vocabulary) cutter() func(word string) []int {
 	begin, going := map[string]int{}, v.continuations()
 	for _, id := range v.fillable {
@@ -141,7 +147,8 @@ func (v *vocabulary) cutter() func(word string) []int {
 	return func(word string) []int {
 		if pieces = pieces[:0]; len(going) == 0 || v.tokenizer.Cased() || !plain(word) {
 			ids, err := v.tokenizer.Candidate(word)
-			if err != nil || slices.ContainsFunc(ids[min(1, len(ids)):], func(id int) bool { return !v.tokenizer.Continues(id) }) {
+			begins := func(id int) bool { return !v.tokenizer.Continues(id) }
+			if err != nil || slices.ContainsFunc(ids[min(1, len(ids)):], begins) {
 				return nil
 			}
 			return ids
@@ -171,7 +178,7 @@ func plain(word string) bool {
 // pieceBits are those of a token in a packed word.
 const pieceBits = 21
 
-// packed is a word of at most wordPieces pieces, or the beginning of one, as a number: beginnings come before their words.
+// packed is a word of at most wordPieces pieces, or the beginning of one, as a number: a beginning before its words.
 func packed(pieces []int) (key uint64) {
 	for place := range wordPieces {
 		if key <<= pieceBits; place < len(pieces) {
@@ -187,8 +194,8 @@ func (l *lexicon) has(pieces []int) bool {
 	return found
 }
 
-// narrow makes of what the model says of the next piece of a word what it says of it among the words of n pieces that exist
-// and begin with the given ones, to be written into a row; a first piece counts by how often it begins such words.
+// narrow makes of what the model says of the next piece of a word what it says of it among the words of n pieces that
+// exist and begin with the given ones, written into row; a first piece counts by how often it begins such words.
 func (l *lexicon) narrow(begin []int, n int, logp, row []float32) {
 	infinite := float32(math.Inf(-1))
 	for i := range row {

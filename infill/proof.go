@@ -60,8 +60,8 @@ const (
 	inventedWord
 )
 
-// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none, unless
-// the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* and the like less.
+// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none,
+// unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
 
 // unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
@@ -146,7 +146,8 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
 				}
 			}
-			p.runs, p.texts, p.laws, p.kinds = append(p.runs, r), append(p.texts, text), append(p.laws, law), append(p.kinds, kind)
+			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
+			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
 		}
 		if list == nil || len(plan.words) == 0 || len(plan.others) > 0 {
 			add(law, anyWord, usualWeights, nil)
@@ -327,7 +328,8 @@ func (p *proof) fill(found samplers.Found) Fill {
 	run := p.runs[found.Law]
 	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
 	filled := run.template.Fill(tokens)
-	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens, LogLikelihood: found.LogProbability}
+	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans,
+		TokenIDs: tokens, LogLikelihood: found.LogProbability}
 	if p.kinds[found.Law] == anyWord {
 		fill.LogLikelihood -= p.laws[found.Law].LogWeight
 	}
@@ -362,7 +364,8 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 				for _, found := range p.search.Found() {
 					if found.Law == law {
 						fill := p.fill(found)
-						values[fill.Values[0]] = &Marginal{Text: fill.Values[0], TokenIDs: fill.TokenIDs, Probability: math.Exp(found.LogProbability)}
+						values[fill.Values[0]] = &Marginal{Text: fill.Values[0], TokenIDs: fill.TokenIDs,
+							Probability: math.Exp(found.LogProbability)}
 					}
 				}
 				continue

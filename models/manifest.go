@@ -119,7 +119,8 @@ func (m *Manifest) check() error {
 		w := m.Joint.Words
 		both := slices.Concat(w.Existing, w.Invented)
 		if len(w.Existing) != 2 || len(w.Invented) != 2 || !(slices.Min(both) > 0 && slices.Max(both) <= 1) {
-			return fmt.Errorf("joint: the weights of words %v and %v are not two and two numbers above 0, at most 1", w.Existing, w.Invented)
+			return fmt.Errorf("joint: the weights of words %v and %v are not two and two numbers above 0, at most 1",
+				w.Existing, w.Invented)
 		}
 	}
 	seen := map[string]bool{}

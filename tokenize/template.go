@@ -138,8 +138,8 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 	}
 }
 
-// Context is a text as a model reads it before another: its tokens and the separator behind them, twice where the models of a
-// family have it so, as </s></s>. Errors are those of [Tokenizer.Plain].
+// Context is a text as a model reads it before another: its tokens and the separator behind them, twice where the
+// models of a family have it so, as </s></s>. Errors are those of [Tokenizer.Plain].
 func (t *Tokenizer) Context(text string) ([]int, error) {
 	encoding, err := t.Plain(text)
 	if err != nil {

@@ -187,7 +187,8 @@ func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
 	l := s.models[0]
 	f := infill.New(l.MaskedLM, l.tokenizer)
 	var all []*maskedWord
-	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first", "among five", "model rows", "nats")
+	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first", "among five",
+		"model rows", "nats")
 	for _, c := range s.corpora {
 		words, err := l.maskWords(c.text, *o, s.seed)
 		if err != nil {
@@ -221,7 +222,8 @@ func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
 					row = append(row, fmt.Sprint(first[several]), fmt.Sprint(five[several]))
 				}
 				mean, sd := stat.MeanStdDev(nats, nil)
-				s.row(append(row, fmt.Sprintf("%.1f, at most %.0f", stat.Mean(cost, nil), slices.Max(cost)), fmt.Sprintf("%.2f ± %.2f", mean, sd/math.Sqrt(float64(len(nats)))))...)
+				s.row(append(row, fmt.Sprintf("%.1f, at most %.0f", stat.Mean(cost, nil), slices.Max(cost)),
+					fmt.Sprintf("%.2f ± %.2f", mean, sd/math.Sqrt(float64(len(nats)))))...)
 			}
 		}
 		all = append(all, words...)

@@ -63,7 +63,8 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants of each of %d texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)}
 	}
 	work := &batch.Augment{Filler: f, Options: batch.AugmentOptions(), Key: q.Key, Variants: q.Variants, Rate: q.Rate, Blanks: q.Blanks, MinSpan: 1, MaxSpan: 1,
-		Protect: q.Protect, KeepStopWords: q.KeepStopWords, NotOriginal: q.NotOriginal, Context: q.Context, MinProbability: q.MinProbability, Distinct: q.Distinct, WithOriginal: q.WithOriginal}
+		Protect: q.Protect, KeepStopWords: q.KeepStopWords, NotOriginal: q.NotOriginal, Context: q.Context,
+		MinProbability: q.MinProbability, Distinct: q.Distinct, WithOriginal: q.WithOriginal}
 	if q.Seed != nil {
 		work.Options.Seed = *q.Seed
 	} else if work.Options.Seed, err = infill.NewSeed(); err != nil {

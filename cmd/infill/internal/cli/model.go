@@ -54,7 +54,8 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	Complete(cmd, "device", Devices())
 	flags.Var(Whole{&o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
 	AddChoice(cmd, &o.Precision, "precision", "", Precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
-	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, or none: fills that are put together of pieces and are no such words come later; English ones for the built-in model")
+	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, or none: fills of several pieces that are "+
+		"no such words come later; English ones for the built-in model")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -79,7 +80,8 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 		tell = func(line string) { o.Note(s, "%s", line) }
 	}
 	return infill.Open(infill.OpenOptions{
-		Model: o.Model, Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision), Lexicon: o.Lexicon, Tell: tell,
+		Model: o.Model, Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision), Lexicon: o.Lexicon,
+		Tell: tell,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, lm.Precision(o.Precision).Device(o.Device), FetchProgress(s, o.Quiet))
 			if err == nil {
