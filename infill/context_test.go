@@ -43,7 +43,7 @@ func TestContext(t *testing.T) {
 				t.Errorf("%s asks %v", r.Method, ids)
 			}
 		}
-		if len(model.masked) == 0 || !strings.Contains(r.Signature, "|context:the dog ran|") || strings.Contains(r.Fills[0].Text, "ran ") {
+		if len(model.masked) == 0 || !strings.Contains(r.Signature, "|context:") || strings.Contains(r.Fills[0].Text, "ran ") {
 			t.Errorf("%d rows, %s, %q", len(model.masked), r.Signature, r.Fills[0].Text)
 		}
 	}

@@ -155,7 +155,7 @@ func TestSigned(t *testing.T) {
 	o := DefaultOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
-	o.Distinct, o.Together = true, []string{twoSlots}
+	o.Distinct, o.Together, o.Context = true, []string{twoSlots}, "the cat"
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	// Weighted draws have no chains, and chains have no error to reach; energy is joint.
 	answers := DefaultOptions()

@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,7 +131,10 @@ func (r *problem) limits(s *signature) {
 	if o.Fill != FillAny {
 		s.options(o, "fill")
 	}
-	s.options(o, "case", "window", "distinct", "context")
+	s.options(o, "case", "window", "distinct")
+	if o.Context != "" {
+		s.add("context", short(fmt.Sprintf("%x", sha256.Sum256([]byte(o.Context)))))
+	}
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
 	} else {
