@@ -20,8 +20,8 @@ type OpenOptions struct {
 	// as there are cores.
 	Threads   int
 	Precision lm.Precision // "" is fp32
-	// Lexicon is a file of the words that exist, one a line; "" takes English ones for a model that has weights for
-	// them, and NoLexicon none. Words of several pieces that are not in it count less.
+	// Lexicon is a file of the words that exist, one a line, or EnglishLexicon, or NoLexicon; "" takes English ones for a
+	// model that has weights for them. Words of several pieces that are not in it count less.
 	Lexicon string
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
@@ -66,7 +66,13 @@ func Open(o OpenOptions) (*Filler, error) {
 		}
 		return m, nil
 	})
-	if f.noLexicon = o.Lexicon == NoLexicon; !f.noLexicon && o.Lexicon != "" {
+	switch o.Lexicon {
+	case "":
+	case NoLexicon:
+		f.noLexicon = true
+	case EnglishLexicon:
+		f.lexicon = f.english()
+	default:
 		if f.lexicon, err = f.openLexicon(o.Lexicon); err != nil {
 			return nil, fmt.Errorf("lexicon: %w", err)
 		}

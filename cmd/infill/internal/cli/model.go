@@ -54,8 +54,8 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	Complete(cmd, "device", Devices())
 	flags.Var(Whole{&o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
 	AddChoice(cmd, &o.Precision, "precision", "", Precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
-	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, or none: fills of several pieces that are "+
-		"no such words come later; English ones for the built-in model")
+	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
+		"that are no such words come later; english for the built-in model, else none")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
