@@ -316,26 +316,10 @@ func (l *textLaw) law(o Order, logWeight float64) (samplers.Law, error) {
 	return samplers.Law{Target: l, Orders: orders, LogWeight: logWeight, Support: l.support, Allows: l.allows}, err
 }
 
-// existing is the law of the fills whose words of several pieces are in a lexicon: each piece, from left to right, is
-// among those that go on with the beginning of such a word.
+// existing is the law of the fills whose words of several pieces are in a lexicon: each piece is among those that go on
+// with the beginning or, from right to left, the end of such a word.
 func (l *textLaw) existing(of samplers.Law, list func() *lexicon) samplers.Law {
-	var orders [][]int
-	for _, order := range of.Orders {
-		order = slices.Clone(order)
-		for _, b := range l.plan.words {
-			next := b.First
-			for i, slot := range order {
-				if slot >= b.First && slot < b.First+b.Slots {
-					order[i] = next
-					next++
-				}
-			}
-		}
-		if len(l.plan.template.Blanks) > 1 || orders == nil { // of one word all orders are the same now
-			orders = append(orders, order)
-		}
-	}
-	of.Target, of.Orders = &wordLaw{l, list, make([]float32, len(l.root[0]))}, orders
+	of.Target = &wordLaw{l, list, make([]float32, len(l.root[0]))}
 	return of
 }
 
@@ -363,7 +347,14 @@ func (l *wordLaw) PartialConditionals(
 		a := asked[i]
 		for _, b := range l.plan.words {
 			if a.Slot >= b.First && a.Slot < b.First+b.Slots {
-				l.list().narrow(a.State[b.First:a.Slot], b.Slots, logp, l.row)
+				known := a.State[b.First:a.Slot]
+				words := &l.list().forward[b.Slots]
+				if slices.Contains(known, samplers.Open) || a.Slot == b.First && a.State[b.First+1] != samplers.Open {
+					known = slices.Clone(a.State[a.Slot+1 : b.First+b.Slots])
+					slices.Reverse(known)
+					words = &l.list().backward[b.Slots]
+				}
+				words.narrow(known, logp, l.row)
 				logp = l.row
 				break
 			}

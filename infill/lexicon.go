@@ -40,9 +40,15 @@ const wordPieces = 3
 // A lexicon is the words that exist, as a vocabulary cuts them into pieces.
 type lexicon struct {
 	sha256 string
-	words  [wordPieces + 1][]uint64 // of each number of pieces from two, packed, ascending
+	// The words of each number of pieces, from the first piece on, and from the last on.
+	forward, backward [wordPieces + 1]cutWords
+}
+
+// cutWords are words of so many pieces, in one direction.
+type cutWords struct {
+	words []uint64 // packed, ascending
 	// heads are, by a word's first piece, how often words that begin with it have so many pieces, of all, in nats.
-	heads [wordPieces + 1][]float32
+	heads []float32
 }
 
 // englishLexicon reads the list of the program.
@@ -85,11 +91,7 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 	}
 	sum := sha256.Sum256(list)
 	l := &lexicon{sha256: hex.EncodeToString(sum[:])}
-	all := make([]float64, v.tokenizer.VocabularySize())
-	var heads [wordPieces + 1][]float64
-	for n := range heads {
-		heads[n] = make([]float64, len(all))
-	}
+	first, last := newTally(v.tokenizer.VocabularySize()), newTally(v.tokenizer.VocabularySize())
 	cut := v.cutter()
 	lines := 0
 	for line := range strings.Lines(string(list)) {
@@ -110,25 +112,50 @@ func (v *vocabulary) readLexicon(r io.Reader) (*lexicon, error) {
 		if len(pieces) == 0 {
 			continue
 		}
-		all[pieces[0]] += count
-		if n := len(pieces); n <= wordPieces {
-			heads[n][pieces[0]] += count
-			l.words[n] = append(l.words[n], packed(pieces))
-		}
+		first.add(&l.forward, pieces, count)
+		slices.Reverse(pieces)
+		last.add(&l.backward, pieces, count)
 	}
-	if len(l.words[1]) == 0 {
+	if len(l.forward[1].words) == 0 {
 		return nil, fmt.Errorf("none of its %d lines is a word that the model has a token for: "+
 			"give a lexicon of the model's language, or none", lines)
 	}
+	first.finish(&l.forward)
+	last.finish(&l.backward)
+	return l, nil
+}
+
+// A tally counts words by their first piece.
+type tally struct {
+	all   []float64
+	heads [wordPieces + 1][]float64
+}
+
+func newTally(tokens int) *tally {
+	t := &tally{all: make([]float64, tokens)}
+	for n := range t.heads {
+		t.heads[n] = make([]float64, tokens)
+	}
+	return t
+}
+
+func (t *tally) add(list *[wordPieces + 1]cutWords, pieces []int, count float64) {
+	t.all[pieces[0]] += count
+	if n := len(pieces); n <= wordPieces {
+		t.heads[n][pieces[0]] += count
+		list[n].words = append(list[n].words, packed(pieces))
+	}
+}
+
+func (t *tally) finish(list *[wordPieces + 1]cutWords) {
 	for n := 2; n <= wordPieces; n++ {
-		slices.Sort(l.words[n])
-		l.words[n] = slices.Compact(l.words[n])
-		l.heads[n] = make([]float32, len(all))
-		for piece, count := range heads[n] {
-			l.heads[n][piece] = float32(math.Log(count / (all[piece] + 1)))
+		c := &list[n]
+		slices.Sort(c.words)
+		c.words, c.heads = slices.Compact(c.words), make([]float32, len(t.all))
+		for piece, count := range t.heads[n] {
+			c.heads[piece] = float32(math.Log(count / (t.all[piece] + 1)))
 		}
 	}
-	return l, nil
 }
 
 // inNoWord tells whether a character stands in no word.
@@ -193,29 +220,29 @@ func packed(pieces []int) (key uint64) {
 
 // has tells whether a word of several pieces exists.
 func (l *lexicon) has(pieces []int) bool {
-	_, found := slices.BinarySearch(l.words[len(pieces)], packed(pieces))
+	_, found := slices.BinarySearch(l.forward[len(pieces)].words, packed(pieces))
 	return found
 }
 
 // narrow makes of what the model says of the next piece of a word what it says of it among the words of n pieces that
 // exist and begin with the given ones, written into row; a first piece counts by how often it begins such words.
-func (l *lexicon) narrow(begin []int, n int, logp, row []float32) {
+func (c *cutWords) narrow(begin []int, logp, row []float32) {
 	infinite := float32(math.Inf(-1))
 	for i := range row {
 		row[i] = infinite
 	}
 	sum := 0.0
 	if len(begin) == 0 {
-		for piece, head := range l.heads[n] {
+		for piece, head := range c.heads {
 			row[piece] = logp[piece] + head
 			sum += math.Exp(float64(row[piece]))
 		}
 	} else {
 		shift := pieceBits * (wordPieces - len(begin))
 		from := packed(begin)
-		at, _ := slices.BinarySearch(l.words[n], from)
-		for ; at < len(l.words[n]) && l.words[n][at]>>shift == from>>shift; at++ {
-			piece := int(l.words[n][at]>>(shift-pieceBits))&(1<<pieceBits-1) - 1
+		at, _ := slices.BinarySearch(c.words, from)
+		for ; at < len(c.words) && c.words[at]>>shift == from>>shift; at++ {
+			piece := int(c.words[at]>>(shift-pieceBits))&(1<<pieceBits-1) - 1
 			if row[piece] == infinite {
 				row[piece] = logp[piece]
 				sum += math.Exp(float64(logp[piece]))
