@@ -22,9 +22,10 @@ type rules struct {
 	written []map[string]string // how the words of the lists were written, by their tokens, [blanks]
 	// patterns are those of the blanks, [blanks]; nil without one.
 	patterns []*pattern
-	plain    bans  // as words stand by themselves
-	joined   bans  // as they continue a word
-	length   []int // characters of each token, [vocabulary]; nil where none are counted
+	spoken   map[int]spoken // by where a blank starts in the text
+	plain    bans           // as words stand by themselves
+	joined   bans           // as they continue a word
+	length   []int          // characters of each token, [vocabulary]; nil where none are counted
 }
 
 // bans are banned words, by their first token.
@@ -37,11 +38,22 @@ func (b bans) begin(ids []int) bool {
 
 // rules reads the constraints for the blanks of a template.
 func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (*rules, error) {
-	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)), written: make([]map[string]string, len(t.Blanks)), plain: bans{}, joined: bans{}}
+	r := &rules{Constraints: c, fill: fill, vocabulary: v, lists: make([]map[int][][]int, len(t.Blanks)),
+		written: make([]map[string]string, len(t.Blanks)), spoken: map[int]spoken{}, plain: bans{}, joined: bans{}}
 	if c.MinCharacters > 1 || c.MaxCharacters > 0 {
 		r.length = make([]int, v.tokenizer.VocabularySize())
 		for _, id := range v.fillable {
 			r.length[id] = utf8.RuneCountInString(v.pieceText(id))
+		}
+	}
+	for number, parts := range c.Speech {
+		if number > len(t.Blanks) {
+			return nil, misfit("pos", "there is no blank %d: the template has %d", number, len(t.Blanks))
+		}
+		for i, b := range t.Blanks {
+			if number == i+1 || number == 0 && c.Speech[i+1] == nil {
+				r.spoken[b.Start] = newSpoken(t, b, parts)
+			}
 		}
 	}
 	var continuing map[string]int
@@ -259,8 +271,11 @@ func (r *rules) takes(token int) bool {
 }
 
 // allows tells whether a blank's tokens hold no banned word, and have as many
-// characters as they should.
+// characters as they should and the part of speech.
 func (r *rules) allows(b tokenize.Blank, ids []int) bool {
+	if spoken, ok := r.spoken[b.Start]; ok && !spoken.takes(r.vocabulary.wordOf(ids)) {
+		return false
+	}
 	characters := 0
 	for at, id := range ids {
 		if r.plain.begin(ids[at:]) || at == 0 && b.TouchesLeft && r.joined.begin(ids) {
@@ -314,7 +329,8 @@ func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allo
 			continue
 		case fills == nil:
 			v.support = r.support(b, slots[0]-b.First)
-			if b.Slots > 1 && (r.length != nil || r.plain.longer() || r.joined.longer()) {
+			_, said := r.spoken[b.Start]
+			if b.Slots > 1 && (said || r.length != nil || r.plain.longer() || r.joined.longer()) {
 				judged[blank] = b
 			}
 		case b.Slots == 1:
@@ -420,8 +436,10 @@ func (r *rules) support(b tokenize.Blank, piece int) []int {
 	}
 	var support []int
 	one := make([]int, 1)
+	_, said := r.spoken[b.Start]
 	for _, id := range list {
 		switch one[0] = id; {
+		case said && piece > 0 && r.vocabulary.classes()[id]&continuingToken == 0: // a single word is asked for
 		case b.Slots == 1 && !r.allows(b, one):
 		case r.plain.begin(one) || piece == 0 && b.TouchesLeft && r.joined.begin(one):
 		case r.length != nil && r.MaxCharacters > 0 && r.length[id] > r.MaxCharacters:

@@ -31,6 +31,7 @@ func proven(of string, given func(o *Options) bool) func(o *Options) string {
 func blankOptions() []Option {
 	return []Option{
 		listsOption(),
+		speechOption(),
 		bannedOption(),
 		choice(Option{Name: "fill", Help: "what a blank may take: words; words and punctuation; or any token, word pieces included"},
 			func(o *Options) *FillKind { return &o.Fill }, FillWords, FillTokens, FillAny),
@@ -218,8 +219,7 @@ func moveOptions() []Option {
 		},
 		{
 			Name: "initial", Kind: "NAME", Sampling: true, Values: texts(starts),
-			Help: "where chains start: drawn from the model with all slots masked, at random, all at one draw from the model, " +
-				"unmasked slot by slot, or at a fill; one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
+			Help:    "where chains start, see infill help samplers: " + strings.Join(texts(starts), ", ") + " or fill:WORD,...",
 			want:    "one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
 			useless: []useless{{decodes, "always starts from slots that are all masked: leave it out"}},
 			get:     func(o *Options) string { return o.Initial.String() },
@@ -258,65 +258,93 @@ var listStart = regexp.MustCompile(`(?:^|\s)(\d+)\s*=`)
 
 // listsOption holds what blanks may take: "1=red,dark blue 2=sky".
 func listsOption() Option {
-	return Option{
-		Name: "slot", Kind: "N=WORD,...", Help: "what blank N, counted from 1, may take; once for each blank, see infill help templates", Join: " ",
-		want: "a blank's number and all words it may take, as in 1=red,dark blue",
-		get: func(o *Options) string {
-			var lists []string
-			for _, n := range slices.Sorted(maps.Keys(o.Words)) {
-				lists = append(lists, strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
-			}
-			return strings.Join(lists, " ")
-		},
-		set: func(o *Options, text string) bool {
-			o.Words = map[int][]string{}
-			starts := append(listStart.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
-			if strings.TrimSpace(text[:starts[0][0]]) != "" {
-				return false
-			}
-			for i, at := range starts[:len(starts)-1] {
-				if !o.setWords(text[at[2]:at[3]], strings.Split(text[at[1]:starts[i+1][0]], ",")) {
-					return false
-				}
-			}
-			return true
-		},
-		list: func(o *Options, values []string) bool {
-			o.Words = map[int][]string{}
-			return !slices.ContainsFunc(values, func(text string) bool {
-				number, list, _ := strings.Cut(text, "=")
-				return !o.setWords(number, strings.Split(list, ","))
-			})
-		},
-		lists: func(o *Options, values map[string][]string) bool {
-			o.Words = map[int][]string{}
-			for number, list := range values {
-				if !o.setWords(number, list) {
-					return false
-				}
-			}
-			return true
-		},
-		valid: func(o *Options) bool {
-			for n, list := range o.Words {
-				if _, ok := words(list); n < 1 || !ok {
-					return false
-				}
-			}
-			return true
-		},
-	}
+	return numbered(Option{Name: "slot", Kind: "N=WORD,...",
+		Help: "what blank N, counted from 1, may take; once for each blank, see infill help templates",
+		want: "a blank's number and all words it may take, as in 1=red,dark blue"},
+		1, func(o *Options) *map[int][]string { return &o.Words }, func(string) bool { return true })
 }
 
-// setWords lists what a blank may take that has no list yet.
-func (o *Options) setWords(number string, values []string) bool {
-	n, err := strconv.Atoi(strings.TrimSpace(number))
-	list, ok := words(values)
-	if err != nil || n < 1 || !ok || o.Words[n] != nil {
-		return false
+// speechOption holds the parts of speech of the words of blanks: "noun", "1=noun,adjective 2=verb".
+func speechOption() Option {
+	parts := strings.Join(partsOfSpeech, ", ")
+	return numbered(Option{Name: "pos", Kind: "[N=]PART,...", Values: partsOfSpeech,
+		Help: "part of speech of the English word in each blank, or in blank N: " + parts + "; a word may be several",
+		want: "a list of " + parts + ", perhaps of one blank, as in noun or 1=noun,verb"},
+		0, func(o *Options) *map[int][]string { return &o.Speech },
+		func(part string) bool { return slices.Contains(partsOfSpeech, part) })
+}
+
+// numbered is lists of values for blanks by their numbers, from least on: what has no number is under 0.
+func numbered(t Option, least int, field func(*Options) *map[int][]string, takes func(value string) bool) Option {
+	right := func(n int, values []string) (list []string, ok bool) {
+		list, ok = words(values)
+		return list, ok && n >= least && !slices.ContainsFunc(list, func(value string) bool { return !takes(value) })
 	}
-	o.Words[n] = list
-	return true
+	add := func(lists map[int][]string, number string, values []string) bool {
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		list, ok := right(n, values)
+		if err != nil || !ok || lists[n] != nil {
+			return false
+		}
+		lists[n] = list
+		return true
+	}
+	t.Join = " "
+	t.get = func(o *Options) string {
+		var lists []string
+		for _, n := range slices.Sorted(maps.Keys(*field(o))) {
+			list := strings.Join((*field(o))[n], ",")
+			if n > 0 || least > 0 {
+				list = strconv.Itoa(n) + "=" + list
+			}
+			lists = append(lists, list)
+		}
+		return strings.Join(lists, " ")
+	}
+	t.set = func(o *Options, text string) bool {
+		lists := map[int][]string{}
+		*field(o) = lists
+		starts := append(listStart.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
+		if all := strings.TrimSpace(text[:starts[0][0]]); all != "" && !add(lists, "0", strings.Split(all, ",")) {
+			return false
+		}
+		for i, at := range starts[:len(starts)-1] {
+			if !add(lists, text[at[2]:at[3]], strings.Split(text[at[1]:starts[i+1][0]], ",")) {
+				return false
+			}
+		}
+		return true
+	}
+	t.list = func(o *Options, values []string) bool {
+		*field(o) = map[int][]string{}
+		all := []string{}
+		for _, text := range values {
+			if number, list, found := strings.Cut(text, "="); !found {
+				all = append(all, text)
+			} else if !add(*field(o), number, strings.Split(list, ",")) {
+				return false
+			}
+		}
+		return len(all) == 0 || add(*field(o), "0", all)
+	}
+	t.lists = func(o *Options, values map[string][]string) bool {
+		*field(o) = map[int][]string{}
+		for number, list := range values {
+			if !add(*field(o), number, list) {
+				return false
+			}
+		}
+		return true
+	}
+	t.valid = func(o *Options) bool {
+		for n, list := range *field(o) {
+			if _, ok := right(n, list); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	return t
 }
 
 func bannedOption() Option {

@@ -418,6 +418,9 @@ type Constraints struct {
 	// is one word or several, of one piece or several; a blank without a length
 	// of its own takes each at the number of its pieces.
 	Words map[int][]string
+	// Speech lists, by the number of a blank from 1 or for all blanks under 0, the parts of speech of which its fill,
+	// a single English word, has to be able to be one: "noun", "verb", "adjective", "adverb".
+	Speech map[int][]string
 	// Ban lists words that no blank may hold: their pieces side by side.
 	Ban []string
 	// Distinct keeps blanks from holding the same, but for those of one name.
@@ -433,7 +436,8 @@ type Constraints struct {
 
 // Any tells whether there is a constraint.
 func (c *Constraints) Any() bool {
-	return len(c.Words) > 0 || len(c.Ban) > 0 || c.Distinct || c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
+	return len(c.Words) > 0 || len(c.Speech) > 0 || len(c.Ban) > 0 || c.Distinct ||
+		c.MinCharacters > 0 || c.MaxCharacters > 0 || c.MinPieces > 1 || c.MaxPieces > 0
 }
 
 // searches tells whether the likeliest fills are searched for, and proven.

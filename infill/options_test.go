@@ -107,7 +107,7 @@ func TestNewSeed(t *testing.T) {
 // TestTable: what an option writes, it reads again, and its values can be set.
 func TestTable(t *testing.T) {
 	texts := map[string]string{
-		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
+		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "pos": "noun,verb 2=adverb", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
 		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "context": "A dog ran.", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
 	}
 	seen := map[string]bool{}
@@ -153,7 +153,7 @@ func TestTable(t *testing.T) {
 func TestSigned(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
+	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Speech: map[int][]string{1: {"noun"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
 	o.Distinct, o.Together, o.Context = true, []string{twoSlots}, "the cat"
 	signature := "|" + fill(t, f, twoSlots, o).Signature

@@ -124,7 +124,7 @@ func (r *problem) limits(s *signature) {
 	for _, n := range slices.Sorted(maps.Keys(o.Words)) {
 		s.add("slot", strconv.Itoa(n)+"="+strings.Join(o.Words[n], ","))
 	}
-	s.options(o, "ban")
+	s.options(o, "pos", "ban")
 	if o.Together != nil {
 		s.add("texts", strconv.Itoa(1+len(o.Together)))
 	}

@@ -84,8 +84,8 @@ func renumbered(words map[int][]string, first, other *tokenize.Template) map[int
 	list := maps.Clone(words)
 	clear(list)
 	for n, fills := range words {
-		if n > len(first.Blanks) {
-			list[n] = fills // Check tells of it
+		if n == 0 || n > len(first.Blanks) {
+			list[n] = fills // of all blanks, or Check tells of it
 			continue
 		}
 		unnamed := 0
@@ -109,7 +109,7 @@ func (f *Filler) otherLayouts(first *tokenize.Template, o *Options) ([][]*layout
 		one.Together = nil
 		typed, err := f.read(text)
 		if err == nil {
-			one.Words = renumbered(o.Words, first, typed)
+			one.Words, one.Speech = renumbered(o.Words, first, typed), renumbered(o.Speech, first, typed)
 			var p *Plan
 			if p, err = f.plan(typed, Request{Options: one}, false); err == nil && p.windows != nil {
 				return nil, misfit("together", "text %d has more tokens than the window of %d: shorten it, or give a larger window", i+2, f.windowTokens(o))

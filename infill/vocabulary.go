@@ -121,6 +121,19 @@ func (v *vocabulary) candidate(text string, b tokenize.Blank, continuing map[str
 	return append(joined, ids[end:]...), nil
 }
 
+// wordOf is the word that the pieces of a blank make, "" where they are not one.
+func (v *vocabulary) wordOf(ids []int) string {
+	text := ""
+	for i, id := range ids {
+		class := v.classes()[id]
+		if class&wordToken == 0 || i > 0 && class&continuingToken == 0 {
+			return ""
+		}
+		text += v.reads()[id]
+	}
+	return text
+}
+
 // cutSo tells whether the tokenizer cuts the word that the pieces make into them.
 func (v *vocabulary) cutSo(b tokenize.Blank, ids []int) bool {
 	if len(ids) == 1 || b.TouchesLeft {

@@ -83,15 +83,18 @@ func windowed(tokens int, windows []Window) string {
 
 // of are the options for the blanks of a group alone.
 func (o Options) of(g [2]int, blanks int) Options {
-	if o.Words != nil {
-		all := o.Words
-		o.Words = map[int][]string{}
+	within := func(all map[int][]string) map[int][]string {
+		part := map[int][]string{}
 		for number, list := range all {
-			if at := number - 1; g[0] <= at && at <= g[1] {
-				o.Words[number-g[0]] = list
+			if at := number - 1; number == 0 {
+				part[0] = list
+			} else if g[0] <= at && at <= g[1] {
+				part[number-g[0]] = list
 			}
 		}
+		return part
 	}
+	o.Words, o.Speech = within(o.Words), within(o.Speech)
 	if len(o.Initial.Fill) == blanks {
 		o.Initial.Fill = o.Initial.Fill[g[0] : g[1]+1]
 	}

@@ -16,7 +16,7 @@ import (
 const maskID = 103 // of the built-in model, and of mini-uncased
 
 // The models of testdata/golden: the built-in one, which is also the first, and a smaller one that only tests use.
-var goldenModels = []struct{ name, open string }{{models.DefaultName, ""}, {"mini-uncased", "../testdata/mini-uncased"}}
+var goldenModels = []struct{ name, open string }{{models.BuiltInName, ""}, {"mini-uncased", "../testdata/mini-uncased"}}
 
 // goldenEnergy is one energy of a case; see testdata/golden/README.md.
 type goldenEnergy struct {
@@ -46,7 +46,7 @@ type goldenCase struct {
 }
 
 // golden is the cases of the built-in model.
-func golden(t testing.TB) []goldenCase { return goldenOf(t, models.DefaultName) }
+func golden(t testing.TB) []goldenCase { return goldenOf(t, models.BuiltInName) }
 
 func goldenOf(t testing.TB, model string) []goldenCase {
 	t.Helper()

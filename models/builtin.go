@@ -24,22 +24,22 @@ import (
 //go:embed small-uncased
 var embedded embed.FS
 
-// DefaultName is the model that is part of the program, and used when none is asked for.
-const DefaultName = "small-uncased"
+// BuiltInName is the model that is part of the program.
+const BuiltInName = "small-uncased"
 
 // builtIn gives the files of the built-in model and its manifest.
 func builtIn() (fs.FS, *Manifest, error) {
-	files, err := fs.Sub(embedded, DefaultName)
+	files, err := fs.Sub(embedded, BuiltInName)
 	if err != nil {
 		return nil, nil, err
 	}
 	encoded, err := fs.ReadFile(files, manifestName)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the program was built without the model %s: %w", DefaultName, err)
+		return nil, nil, fmt.Errorf("the program was built without the model %s: %w", BuiltInName, err)
 	}
 	manifest, err := parseManifest(encoded)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", manifestName, DefaultName, err)
+		return nil, nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", manifestName, BuiltInName, err)
 	}
 	return files, manifest, nil
 }
@@ -47,7 +47,7 @@ func builtIn() (fs.FS, *Manifest, error) {
 // builtInDir is where the built-in model lies in the store. Programs of different versions can share a cache: each has its own folder in
 // it.
 func (s *Store) builtInDir(manifest *Manifest) string {
-	return filepath.Join(s.folder(DefaultName), manifest.SHA256()[:12])
+	return filepath.Join(s.folder(BuiltInName), manifest.SHA256()[:12])
 }
 
 // openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and offset, and opens
@@ -69,11 +69,11 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set %s to a folder that can be written",
-			DefaultName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
+			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
 	manifest.FiniteWeights = true // TestOpenBuiltIn looks at them
 	// Small files are read from the program itself.
-	b := &Bundle{Name: DefaultName, Dir: dir, Manifest: manifest, files: files}
+	b := &Bundle{Name: BuiltInName, Dir: dir, Manifest: manifest, files: files}
 	if err := b.load(); err != nil {
 		return nil, err
 	}

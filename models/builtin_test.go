@@ -23,9 +23,9 @@ import (
 var update = flag.Bool("update", false, "write small-uncased/manifest.json anew")
 
 func TestBuiltInManifest(t *testing.T) {
-	files := os.DirFS(models.DefaultName)
+	files := os.DirFS(models.BuiltInName)
 	want, err := models.NewManifest(files, models.Manifest{
-		Name:        models.DefaultName,
+		Name:        models.BuiltInName,
 		Description: "English, uncased, 6 layers, hidden size 384; trained for infill",
 		Family:      "bert",
 		Licence:     "Apache-2.0",
@@ -42,7 +42,7 @@ func TestBuiltInManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(filepath.Join(models.DefaultName, models.ManifestName), want.Encode(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(models.BuiltInName, models.ManifestName), want.Encode(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestBuiltInManifest(t *testing.T) {
 	}
 	unlisted := t.TempDir()
 	for _, f := range want.Files {
-		if err := os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.DefaultName, f.Path), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.BuiltInName, f.Path), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestBuiltInManifest(t *testing.T) {
 		t.Errorf("the weights, looked at one by one: %v", err)
 	}
 	weights, _ := want.File("model.safetensors")
-	if card := read(t, models.DefaultName, "README.md"); !bytes.Contains(card, []byte(weights.SHA256)) {
+	if card := read(t, models.BuiltInName, "README.md"); !bytes.Contains(card, []byte(weights.SHA256)) {
 		t.Errorf("the model card does not give the SHA-256 of the weights, %s", weights.SHA256)
 	}
 }
@@ -82,7 +82,7 @@ func openBuiltIn(t testing.TB) (*models.Store, *models.Bundle) {
 func TestOpenBuiltIn(t *testing.T) {
 	_, b := openBuiltIn(t)
 	for _, name := range append(b.Manifest.Files, models.ManifestFile{Path: "manifest.json"}) {
-		if !bytes.Equal(read(t, b.Dir, name.Path), read(t, models.DefaultName, name.Path)) {
+		if !bytes.Equal(read(t, b.Dir, name.Path), read(t, models.BuiltInName, name.Path)) {
 			t.Errorf("%s was placed with other bytes", name.Path)
 		}
 		info, err := os.Stat(filepath.Join(b.Dir, name.Path))
@@ -101,7 +101,7 @@ func TestOpenBuiltIn(t *testing.T) {
 		t.Errorf("the same files as a folder have the identity %s, built in %s", folder.SHA256, b.SHA256)
 	}
 	// The places of the weights against a plain reading of the header.
-	raw := read(t, models.DefaultName, "model.safetensors")
+	raw := read(t, models.BuiltInName, "model.safetensors")
 	start := 8 + int64(binary.LittleEndian.Uint64(raw))
 	var header map[string]struct {
 		Offsets [2]int64 `json:"data_offsets"`
@@ -204,7 +204,7 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 			if _, err := store.Open(""); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(read(t, b.Dir, c.file), read(t, models.DefaultName, c.file)) {
+			if !bytes.Equal(read(t, b.Dir, c.file), read(t, models.BuiltInName, c.file)) {
 				t.Errorf("%s is still damaged", c.file)
 			}
 			after := state(t, store.Dir)

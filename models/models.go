@@ -21,13 +21,24 @@ func Open(name string) (*Bundle, error) {
 }
 
 // Open finds a bundle, verifies it and reads its configuration and the places of its weights. The name is empty for the
-// default model, that of a built-in model, a folder, or "org/name" or "org/name@revision" of the store, in this order:
-// write "./small-uncased" for a folder of a built-in's name.
+// default model (see Store.Default), that of a built-in model, a folder, or "org/name" or "org/name@revision" of the
+// store, in this order: write "./small-uncased" for a folder of a built-in's name.
 func (s *Store) Open(name string) (*Bundle, error) {
 	if name == "" {
-		name = DefaultName
+		chosen, err := s.Default()
+		if err != nil {
+			return nil, err
+		}
+		b, err := s.Open(chosen)
+		switch {
+		case err == nil || chosen == BuiltInName:
+			return b, err
+		case os.Getenv(DefaultVariable) != "":
+			return nil, fmt.Errorf("%s: %w", DefaultVariable, err)
+		}
+		return nil, fmt.Errorf("the default: %w; infill models use %s goes back to the built-in one", err, BuiltInName)
 	}
-	if name == DefaultName {
+	if name == BuiltInName {
 		return s.openBuiltIn()
 	}
 	info, err := os.Stat(name)
@@ -43,9 +54,9 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		if errors.As(err, &path) {
 			err = path.Err
 		}
-		return nil, fmt.Errorf("model %.200q is not built in (built in: %s), and no folder: %w", name, DefaultName, err)
+		return nil, fmt.Errorf("model %.200q is not built in (built in: %s), and no folder: %w", name, BuiltInName, err)
 	}
-	if _, _, err := splitName(name); err == nil {
+	if base, _, err := s.splitName(name); err == nil {
 		entry, err := s.Find(name)
 		if err == nil {
 			b, err := openDir(entry.Dir, true, (*Bundle).refuseUnconverted)
@@ -58,9 +69,9 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		if !errors.Is(err, ErrNotStored) {
 			return nil, err
 		}
-		if strings.Contains(name, "/") {
-			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s (built in: %s)", err, name, DefaultName)
+		if strings.Contains(base, "/") {
+			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s (built in: %s)", err, name, BuiltInName)
 		}
 	}
-	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name, DefaultName)
+	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name, BuiltInName)
 }

@@ -110,7 +110,7 @@ var errOffline = errors.New("the network may not be used (offline)")
 //
 // Each failure is one line that tells what was asked for, what came back and what to do.
 func (s *Store) Pull(ctx context.Context, name string, o HubOptions) (*Bundle, error) {
-	base, revision, err := splitName(name)
+	base, revision, err := s.splitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func fetchError(ctx context.Context, verb, name string, err error) error {
 }
 
 func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (*Bundle, error) {
-	if name == DefaultName {
+	if name == BuiltInName {
 		return nil, errors.New("the model is part of the program: there is nothing to fetch")
 	}
 	if revision == "" {

@@ -33,7 +33,7 @@ func TestRememberedBuiltIn(t *testing.T) {
 	if _, err := store.Open(""); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(read(t, b.Dir, weights), read(t, models.DefaultName, weights)) {
+	if !bytes.Equal(read(t, b.Dir, weights), read(t, models.BuiltInName, weights)) {
 		t.Error("damaged weights are not mended")
 	}
 }

@@ -67,7 +67,7 @@ func (s *Store) List() ([]Entry, error) {
 	}
 	for _, folder := range folders {
 		name := strings.Replace(folder.Name(), "--", "/", 1)
-		if name == DefaultName || !folder.IsDir() || CheckName(name) != nil {
+		if name == BuiltInName || !folder.IsDir() || CheckName(name) != nil {
 			continue
 		}
 		found, err := s.revisions(name)
@@ -84,7 +84,7 @@ func (s *Store) builtInEntry() (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := Entry{Name: DefaultName, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest}
+	entry := Entry{Name: BuiltInName, Revision: manifest.Revision, BuiltIn: true, Manifest: manifest}
 	dir := s.builtInDir(manifest)
 	if _, err := os.Stat(dir); err == nil {
 		entry.Dir = dir
@@ -170,10 +170,10 @@ func readManifest(dir string) (*Manifest, error) {
 // Find gives the entry for a name "org/name", or "org/name@revision" with the beginning of a revision or a name of one.
 // Without a revision it is the one that "main" points at, or the only one. ErrNotStored reports that there is none.
 func (s *Store) Find(name string) (Entry, error) {
-	if name == DefaultName {
+	if name == BuiltInName {
 		return s.builtInEntry()
 	}
-	name, wanted, err := splitName(name)
+	name, wanted, err := s.splitName(name)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -246,10 +246,10 @@ func (s *Store) Verify(ctx context.Context, name string) ([]error, error) {
 // Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads of
 // "org/name". It gives the entries that were removed.
 func (s *Store) Remove(ctx context.Context, name string) ([]Entry, error) {
-	if name == DefaultName {
+	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be removed", name)
 	}
-	base, revision, err := splitName(name)
+	base, revision, err := s.splitName(name)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ type draft struct {
 // begin starts to place a revision of a model, or goes on with a start that was cut short. A stored revision that is
 // damaged becomes such a start: what is whole of it need not be fetched again. Call close at the end.
 func (s *Store) begin(ctx context.Context, name, revision string) (*draft, error) {
-	if name == DefaultName {
+	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be replaced", name)
 	}
 	if err := errors.Join(CheckName(name), checkRevision(revision)); err != nil {
@@ -478,14 +478,22 @@ func CheckName(name string) error {
 	return nil
 }
 
-// splitName takes "org/name@revision" apart; the revision is empty where none is given.
-func splitName(name string) (base, revision string, err error) {
+// splitName takes "org/name@revision" apart; the revision is empty where none is given. A short name of Recommended is
+// that model, unless the store has a model of this very name.
+func (s *Store) splitName(name string) (base, revision string, err error) {
 	base, revision, found := strings.Cut(name, "@")
 	if err := CheckName(base); err != nil {
 		return "", "", err
 	}
 	if found && (revision == "" || len(revision) > 200) {
 		return "", "", fmt.Errorf("%.100q: the revision after @ is empty or too long", name)
+	}
+	if _, err := os.Stat(s.folder(base)); err != nil {
+		for _, r := range Recommended() {
+			if r.Name == base {
+				base = r.Repository
+			}
+		}
 	}
 	return base, revision, nil
 }

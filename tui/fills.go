@@ -391,12 +391,12 @@ func (p *fillsPage) row(i, allowed int, w fillColumns, best float64) string {
 		m.faint.Inherit(look).Bold(false).Render(right(drawn, w.drawn))
 }
 
-// percent writes a share with its standard error.
+// percent writes a share with its standard error, where that has a digit to show.
 func percent(share float64, standardError *float64, withError bool) string {
 	if math.IsNaN(share) {
 		return "–"
 	}
-	if withError && standardError != nil && !math.IsNaN(*standardError) {
+	if withError && standardError != nil && *standardError >= 0.0005 {
 		return fmt.Sprintf("%.1f ± %.1f %%", 100*share, 100**standardError)
 	}
 	return fmt.Sprintf("%.1f %%", 100*share)
@@ -493,7 +493,7 @@ func summary(s *snapshot) []string {
 				lines[0] += fmt.Sprintf(", seed %d", *r.Seed)
 			}
 			if held := r.Stats.ListedProbability; held != nil {
-				lines = append(lines, fmt.Sprintf("the best %d fills hold %.1f %%", s.Distinct, 100**held))
+				lines = append(lines, fmt.Sprintf("together the %d likeliest fills have %.1f %%", s.Distinct, 100**held))
 			}
 		}
 		return append(lines, warnings(s)...)

@@ -46,6 +46,7 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 		{"temperature"},
 		{"mode"},
 		{"slot", "allowed", "what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything"},
+		{"pos", "speech", "noun, verb, adjective or adverb, in English; 1=noun 2=verb for one blank each"},
 		{"ban", "forbidden", "words that no blank may hold: red,blue"},
 		{"seed", "seed", "the same seed gives the same run; r takes the next one"},
 	} {

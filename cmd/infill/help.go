@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,11 +20,13 @@ func newCmdHelp() *cobra.Command {
 		Long:  "Tell about a command or a topic; infill --help lists them.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
+			if err != nil || len(rest) > 0 && !slices.Equal(rest, []string{"all"}) {
 				return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")), Hint: "see infill --help for the commands and topics"}
 			}
 			about.InitDefaultHelpFlag()
-			return about.Help()
+			about.InitDefaultVersionFlag()
+			about.HelpFunc()(about, rest)
+			return nil
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
@@ -58,6 +61,8 @@ const helpEnvironment = `Environment variables:
                       the system, and fetched into the cache folder once
   INFILL_CACHE        folder of the cache; otherwise infill in the user's cache
                       folder (XDG_CACHE_HOME is honoured)
+  INFILL_MODEL        the model where --model names none; it wins over infill models
+                      use
   HF_ENDPOINT         address of a mirror of the Hugging Face hub, from which
                       infill models pull fetches instead
   HF_TOKEN            token for private and gated models; otherwise the one that
@@ -114,6 +119,9 @@ whatever else narrows the fills leaves their probabilities as they are:
                            a length keeps it and refuses words of another; a list
                            for one blank holds for all of its name
   --slot 1=@words.txt      the words of a file, one a line; --ban @words.txt too
+  --pos 1=noun,verb        English words that can be one of these: noun, verb,
+                           adjective, adverb; without 1= in every blank. A word
+                           may be several parts of speech, and nothing is tagged
   --ban sky,blue sky       no blank holds these words, also not as a part of a
                            fill of several
   --fill words             words, letters and digits alone (the default);
@@ -209,14 +217,7 @@ probabilities.
                    temperature after the first, and neighbours swap. Only the
                    first, which is --temperature, is drawn from. The step size
                    adapts to it, and the replicas take the same. Costs a step of
-                   the sampler for each temperature
-
-Where chains start, --initial: model draws every slot from the model with all
-slots masked; shared does so once for all chains; mask draws slot by slot in a
-random order, each seeing those before it, as a Gibbs sampler that starts from
-masks does in its first round ([MASK] itself is no fill with a log-likelihood, so
-no chain can stand there); random is uniform; fill:dark blue,sky is a given fill,
-one for each blank, which has to be among the candidates.`
+                   the sampler for each temperature`
 
 const helpFormats = `Forms of the result, --format:
 
@@ -272,10 +273,10 @@ An object of json and jsonl:
               seconds on the clock, with other lines of standard input beside;
               law ("none known") with --mode best and decode; ladder and
               swap_rates with --ladder; lengths, the numbers of each, where
-              blanks have several; listed_probability, what the fills listed
-              hold; of --joint pll and others candidates,
-              candidates_probability (what they hold of all), and of weighted
-              draws effective_draws and pareto_k
+              blanks have several; listed_probability, that of the fills listed
+              together; of --joint pll and others candidates,
+              candidates_probability (what part of the model's own they have), and
+              of weighted draws effective_draws and pareto_k
   marginals   for each blank its likeliest values, with text, token_ids,
               probability, probability_error; of a search, which follows only
               what may be likely, probability is what it has followed, and
@@ -312,8 +313,21 @@ likeliest fills and proves that nothing is more probable, and with --samples it
 makes independent draws. Of other joints it goes through all fills where that takes
 few model rows, and weighs draws of the chain rule where not; chains move only where
 the weights say too little. A name moves chains, and so does an option that chains alone
-have, such as --steps: then the first of the list, unless one is named. Settings
-follow a colon, as in dmala:step-size=0.4,balance=sqrt:
+have, such as --steps: then the first of the list, unless one is named. As the papers
+do: their energy, the square root as balance, the best final states:
+
+  $ infill --sampler dmala --joint pll --balance sqrt --gradient full --candidates 0 \
+      --fill any --rank final "she opened the [MASK] and looked [MASK] ."
+
+Where chains start, --initial:
+
+  model          each slot is drawn from the model while all are masked
+  shared         the same, one draw for all chains
+  mask           slot by slot in a random order, each seeing those before it
+  random         each slot is drawn uniformly from its candidates
+  fill:WORD,...  at this fill, a word for each blank, which has to be a candidate
+
+Settings follow a colon, as in dmala:step-size=0.4,balance=sqrt:
 `)
 	for _, name := range infill.Samplers() {
 		d := samplers.Describe(name)

@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 type prepared struct{ *testing.M }
 
 func (p prepared) Run() int {
+	// A developer's own default is nothing to the tests.
+	if err := os.Setenv(models.DefaultVariable, models.BuiltInName); err != nil {
+		panic(err)
+	}
 	if _, err := lm.EnsureLibrary(context.Background(), "cpu", os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -71,6 +75,7 @@ func scripts(t *testing.T, names ...string) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(models.CacheVariable, root)
 			env.Setenv("BUNDLE", bundle.Dir)
+			env.Setenv(models.DefaultVariable, models.BuiltInName)
 			env.Setenv("LIBRARY", found.Path)
 			if named := os.Getenv("INFILL_ONNXRUNTIME"); named != "" {
 				env.Setenv("INFILL_ONNXRUNTIME", named)

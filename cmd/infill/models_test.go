@@ -57,7 +57,7 @@ func TestModelScripts(t *testing.T) {
 			"hub": func(ts *testscript.TestScript, neg bool, args []string) {
 				server := ts.Value(serverKey{}).(*modelstest.Hub)
 				if neg || len(args) != 1 {
-					ts.Fatalf("usage: hub private|gated|wrong|cut|down|well|moved")
+					ts.Fatalf("usage: hub private|gated|wrong|cut|hang|down|well|moved")
 				}
 				server.Private, server.Gated = args[0] == "private", args[0] == "gated"
 				server.Answer(nil)
@@ -72,6 +72,8 @@ func TestModelScripts(t *testing.T) {
 					})
 				case "cut":
 					server.Answer(server.Cut(4000))
+				case "hang":
+					server.Answer(server.Hang(4000))
 				case "down":
 					server.Answer(func(w http.ResponseWriter, _ *http.Request) bool {
 						http.Error(w, "down", http.StatusNotImplemented)
@@ -175,3 +177,32 @@ func TestModelCompletion(t *testing.T) {
 }
 
 func TestBundleScripts(t *testing.T) { scripts(t, "bundle") }
+
+// TestRecommendOnce: a person at a terminal hears once that there are better models; pipes, -q and those who chose hear nothing.
+func TestRecommendOnce(t *testing.T) {
+	found, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("INFILL_ONNXRUNTIME", found.Path)
+	t.Setenv(models.CacheVariable, t.TempDir())
+	t.Setenv(models.DefaultVariable, "")
+	fill := func(person bool, args ...string) bool {
+		t.Helper()
+		var out, errs bytes.Buffer
+		s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, InTerminal: person, OutTerminal: person, ErrTerminal: person, Environment: os.Environ()}
+		if code := Main(t.Context(), s, append(args, "a [MASK] day")); code != cli.ExitDone {
+			t.Fatalf("code %d: %s", code, errs.String())
+		}
+		return strings.Contains(errs.String(), "infill models recommend")
+	}
+	if fill(false) || fill(true, "-q") || fill(true, "-m", models.BuiltInName) {
+		t.Error("it is said in a pipe, under -q, or to who named a model")
+	}
+	if !fill(true) {
+		t.Error("it is not said at the first run on a terminal")
+	}
+	if fill(true) {
+		t.Error("it is said again")
+	}
+}

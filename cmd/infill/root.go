@@ -100,7 +100,22 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), cli.MeantFlag(cmd, err))
 	})
-	root.SetUsageTemplate(usageTemplate(root, s.Width))
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages |", "{{groupedFlags . |", 1))
+	printHelp := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if slices.Contains(args, "all") {
+			cmd.Annotations = map[string]string{wholeHelp: ""}
+		}
+		var text strings.Builder
+		cmd.SetOut(&text)
+		printHelp(cmd, args)
+		cmd.SetOut(s.Out)
+		written := text.String()
+		if s.Width > 0 {
+			written = reflow(written, s.Width)
+		}
+		fmt.Fprint(s.Out, written)
+	})
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(newCmdHelp())
 	root.Version = version.Line()
@@ -110,9 +125,15 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 
 func init() { cobra.AddTemplateFunc("groupedFlags", groupedFlags) }
 
-// groupedFlags writes the flags below the titles of their groups; those of none, and
-// commands without groups, come as "Flags".
-func groupedFlags(cmd *cobra.Command, width int) string {
+const (
+	helpWidth = 100         // where no terminal tells another
+	wholeHelp = "wholeHelp" // the annotation of a command of which all flags are asked for
+)
+
+// groupedFlags writes the flags: of a command with groups the first group, or with "all" each below its title;
+// those of no group, and of commands without any, as "Flags".
+func groupedFlags(cmd *cobra.Command) string {
+	_, whole := cmd.Annotations[wholeHelp]
 	var titles []string
 	sets := map[string]*pflag.FlagSet{}
 	ungrouped := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -134,27 +155,18 @@ func groupedFlags(cmd *cobra.Command, width int) string {
 		sets[in[1]].AddFlag(flag)
 	})
 	var b strings.Builder
-	for _, title := range titles {
-		fmt.Fprintf(&b, "%s:\n%s\n", title, sets[title].FlagUsagesWrapped(width))
+	for i, title := range titles {
+		if i == 0 || whole {
+			fmt.Fprintf(&b, "%s:\n%s\n", title, sets[title].FlagUsagesWrapped(helpWidth))
+		}
 	}
-	title := "Flags"
-	if titles != nil {
-		title = "Other flags"
-	}
-	if ungrouped.HasAvailableFlags() {
-		fmt.Fprintf(&b, "%s:\n%s", title, ungrouped.FlagUsagesWrapped(width))
+	switch {
+	case titles == nil:
+		fmt.Fprintf(&b, "Flags:\n%s", ungrouped.FlagUsagesWrapped(helpWidth))
+	case whole:
+		fmt.Fprintf(&b, "Other flags:\n%s", ungrouped.FlagUsagesWrapped(helpWidth))
+	default:
+		fmt.Fprintf(&b, "%s --help all lists every flag.\n", cmd.CommandPath())
 	}
 	return b.String()
-}
-
-// usageTemplate is cobra's own with the flags in groups, and their descriptions
-// wrapped to a width, of the terminal where it is known.
-func usageTemplate(root *cobra.Command, width int) string {
-	if width == 0 {
-		width = 100
-	}
-	width = max(width, 60)
-	local := fmt.Sprintf("{{groupedFlags . %d | trimTrailingWhitespaces}}", width)
-	text := strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", local, 1)
-	return strings.ReplaceAll(text, ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", width))
 }

@@ -86,7 +86,9 @@ func TestPage(t *testing.T) {
 	}
 	server := httptest.NewServer(s)
 	defer server.Close()
-	var wide, tooWide, narrow, stale bool
+	var wide, tooWide, narrow, stale, explained, apart bool
+	var drawn, full string
+	var listed int
 	var first, template, wrong string
 	var bars, words int
 	const count = `document.querySelectorAll(%q).length`
@@ -98,6 +100,18 @@ func TestPage(t *testing.T) {
 			chromedp.Evaluate(fmt.Sprintf(count, "#marginals .bar"), &bars)}},
 		{"dark, on a narrow screen", chromedp.Tasks{emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
 			chromedp.EmulateViewport(360, 600), picture("page-dark"), chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth && getComputedStyle(document.body).color === "rgb(236, 236, 236)"`, &narrow)}},
+		// Beside each other or below, with two pixels between: what stands in a line of the fills, a bar, a label, and the screen's edge.
+		{"nothing touches", chromedp.Tasks{chromedp.Click("#options summary", chromedp.ByQuery), picture("page-drawer"), chromedp.Evaluate(`
+			[...document.querySelectorAll("main, li, .row, .bar span, .fields")].every(box => {
+				const all = [...box.children].map(e => e.getBoundingClientRect()).filter(r => r.width > 1 && r.height > 1);
+				return all.every((a, i) => a.right <= innerWidth - 8 && all.slice(0, i).every(b => a.left - b.right >= 2 || b.left - a.right >= 2 || a.top - b.bottom >= -1 || b.top - a.bottom >= -1));
+			})`, &apart)}},
+		{"bars and numbers explain themselves", chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#marginals .bar i").style.width`, &full),
+			chromedp.Evaluate(`[...document.querySelectorAll("#fills .number, .bar")].every(e => e.title.length > 20 && document.getElementById(e.getAttribute("aria-describedby")))`, &explained)}},
+		{"the drawer's options", chromedp.Tasks{chromedp.Evaluate(`document.querySelector("[name=pos]").value = "noun"; document.querySelector("[name=top]").value = "2"; true`, nil),
+			chromedp.SendKeys(`[name=ban]`, "door"+kb.Enter, chromedp.ByQuery), until(`document.querySelectorAll("#fills li").length === 2 && ` + done),
+			chromedp.Evaluate(fmt.Sprintf(count, "#fills li"), &listed), chromedp.Text("#fills ol", &drawn, chromedp.ByQuery),
+			chromedp.Evaluate(`document.querySelectorAll("#options input, #options select").forEach(f => f.value = ""); document.querySelector("#options").open = false; true`, nil)}},
 		{"the text is copied", chromedp.Tasks{chromedp.Click("#copy", chromedp.ByID), until(`document.getElementById("copy").textContent === "copied"`)}},
 		{"typing", append(say("he had [MASK] me"), until(done), chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
 		// By keyboard alone: tab from the text to the first word, press it, and it is a blank.
@@ -116,6 +130,12 @@ func TestPage(t *testing.T) {
 		if err := chromedp.Run(ctx, step.do); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
+	}
+	if full != "100%" || !explained || !apart {
+		t.Errorf("the first bar has a width of %s; numbers explain themselves: %v; nothing touches at 360 pixels: %v", full, explained, apart)
+	}
+	if listed != 2 || strings.Contains(drawn, "door and") || strings.Contains(drawn, "to her") {
+		t.Errorf("with two nouns and no door the fills are %d: %q", listed, drawn)
 	}
 	if bars == 0 {
 		t.Error("no bar of a blank's candidates")

@@ -33,7 +33,7 @@ class Infill:
         precision: str | None = None,
         program: str | None = None,
     ):
-        """Name a model, or the folder of one; None takes the built-in one."""
+        """Name a model, or the folder of one; None takes the default one."""
         arguments = [program or _program(), "serve", "--pipe", "--quiet"]
         for name, value in (("model", model), ("device", device), ("threads", threads), ("precision", precision)):
             if value is not None:

@@ -71,89 +71,53 @@ func Complete(cmd *cobra.Command, name string, values []string) {
 	}
 }
 
-// Whole is a whole number. Its range is the business of who takes the options.
-type Whole struct{ Value *int }
+// A Number is a flag whose range is the business of who takes the options.
+type Number[T int | uint64 | float64] struct {
+	Value *T
+	Kind  string // in the usage text; "" is N
+}
+
+// Whole, Decimal and Seed are the kinds of numbers.
+type (
+	Whole   = Number[int]
+	Decimal = Number[float64]
+	Seed    = Number[uint64]
+)
 
 var _ pflag.Value = Whole{}
 
-func (w Whole) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return errors.New("a whole number")
+func (n Number[T]) Set(text string) error {
+	switch value := any(n.Value).(type) {
+	case *int:
+		whole, err := strconv.Atoi(text)
+		if err != nil {
+			return errors.New("a whole number")
+		}
+		*value = whole
+	case *uint64:
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return errors.New("a whole number of 0 or more, below 2^64")
+		}
+		*value = seed
+	case *float64:
+		number, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return errors.New("a number")
+		}
+		*value = number
 	}
-	*w.Value = n
 	return nil
 }
 
-func (w Whole) String() string {
-	if w.Value == nil {
+func (n Number[T]) String() string {
+	if n.Value == nil {
 		return ""
 	}
-	return strconv.Itoa(*w.Value)
+	return fmt.Sprint(*n.Value)
 }
 
-func (w Whole) Type() string { return "N" }
-
-// Decimal is a number; word, when not "", stands for the value 0.
-type Decimal struct {
-	Value *float64
-	Word  string
-	Kind  string // in the usage text
-}
-
-var _ pflag.Value = Decimal{}
-
-func (d Decimal) Set(text string) error {
-	if d.Word != "" && text == d.Word {
-		*d.Value = 0
-		return nil
-	}
-	x, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil && d.Word != "":
-		return fmt.Errorf("a number or %s", d.Word)
-	case err != nil:
-		return errors.New("a number")
-	case d.Word != "" && x == 0:
-		// 0 is how the word is kept, and must not pass for it.
-		return fmt.Errorf("a number above 0, or %s", d.Word)
-	}
-	*d.Value = x
-	return nil
-}
-
-func (d Decimal) String() string {
-	switch {
-	case d.Value == nil:
-		return ""
-	case d.Word != "" && *d.Value == 0:
-		return d.Word
-	}
-	return strconv.FormatFloat(*d.Value, 'g', -1, 64)
-}
-
-func (d Decimal) Type() string { return d.Kind }
-
-// Seed is a number of 64 bits and whether it was given.
-type Seed struct {
-	Value *uint64
-	Given *bool
-}
-
-var _ pflag.Value = Seed{}
-
-func (s Seed) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return errors.New("a whole number of 0 or more, below 2^64")
-	}
-	*s.Value, *s.Given = n, true
-	return nil
-}
-
-// String is empty: the default is drawn.
-func (s Seed) String() string { return "" }
-func (s Seed) Type() string   { return "N" }
+func (n Number[T]) Type() string { return cmp.Or(n.Kind, "N") }
 
 // ShardFlag is a part of a run. An empty value, as of a variable that is not set, is not the whole run.
 type ShardFlag struct{ *batch.Shard }
@@ -334,8 +298,11 @@ func OneArgument(what, hint string) cobra.PositionalArgs {
 	}
 }
 
+// MatterFirst is the title of the flags that a short help shows.
+const MatterFirst = "The flags that matter first"
+
 // Group puts flags into groups of the help, which come in the order given. A group is
-// its title and the names of its flags.
+// its title and the names of its flags. A short help shows the first group alone.
 func Group(cmd *cobra.Command, groups ...[]string) {
 	for i, group := range groups {
 		for _, name := range group[1:] {

@@ -3,10 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,10 +31,17 @@ type ModelOptions struct {
 	Verbose   bool
 }
 
+// ModelHelp is what --model is.
+const ModelHelp = "`NAME` of a model, or the folder of a bundle; otherwise INFILL_MODEL, " +
+	"what infill models use made the default, or the built-in " + models.BuiltInName
+
 // CompleteModel offers the models that are there, and folders.
 func CompleteModel(cmd *cobra.Command) {
-	completions := cobra.FixedCompletions([]string{models.DefaultName}, cobra.ShellCompDirectiveDefault)
-	if err := cmd.RegisterFlagCompletionFunc("model", completions); err != nil {
+	names := func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		names, _ := CompleteModels(cmd, args, toComplete)
+		return names, cobra.ShellCompDirectiveDefault
+	}
+	if err := cmd.RegisterFlagCompletionFunc("model", names); err != nil {
 		panic(err) // a slip in the program, as in complete
 	}
 }
@@ -48,11 +59,11 @@ func Precisions() []string {
 func (o *ModelOptions) Register(cmd *cobra.Command) {
 	o.Device, o.Precision = Devices()[0], Precisions()[0]
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Model, "model", "m", models.DefaultName, "`NAME` of a model, or the folder of a bundle")
+	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
 	CompleteModel(cmd)
 	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU, by OpenVINO where that is installed and faster")
 	Complete(cmd, "device", Devices())
-	flags.Var(Whole{&o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
+	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
 	AddChoice(cmd, &o.Precision, "precision", "", Precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
 	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
 		"that are no such words come later; english for the built-in model, else none")
@@ -120,6 +131,61 @@ func FetchProgress(s *terminal.Streams, quiet bool) io.Writer {
 
 // VersionOf is a library's version in words.
 func VersionOf(l lm.Library) string { return cmp.Or(l.Version, "of unknown version") }
+
+// UseModel makes a model the default, and fetches it before if it is not here.
+func UseModel(ctx context.Context, s *terminal.Streams, name string, maxTime time.Duration, quiet bool) error {
+	store, err := models.DefaultStore()
+	if err != nil {
+		return err
+	}
+	b, err := store.SetDefault(name)
+	switch {
+	case errors.Is(err, models.ErrNotStored):
+		bar := NewTransfer(s, quiet)
+		bar.announced = !quiet
+		_, err = store.Pull(ctx, name, FetchOptions(bar, maxTime))
+		if bar.Clear(); err == nil {
+			b, err = store.SetDefault(name)
+		}
+	case err != nil:
+		err = &Failure{Err: err, Hint: "infill models recommend lists models that can be fetched"}
+	}
+	if err != nil {
+		return err
+	}
+	if quiet {
+		return nil
+	}
+	back := "; infill models use " + models.BuiltInName + " goes back to the built-in model"
+	if b.Name == models.BuiltInName {
+		back = ""
+	}
+	if named := s.Getenv(models.DefaultVariable); named != "" && named != name {
+		Warn(s, quiet, "%s=%s is set and wins over it", models.DefaultVariable, named)
+	}
+	_, err = fmt.Fprintf(s.Out, "%s is the default from now on%s\n", OneLine(b.Name), back)
+	return err
+}
+
+// Recommend tells a person once, after the first fill by the built-in model, that there are better ones.
+func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
+	chosen := o.Model != "" || used != models.BuiltInName || s.Getenv(models.DefaultVariable) != ""
+	if o.Quiet || chosen || !s.OutTerminal || !s.ErrTerminal || !s.InTerminal {
+		return
+	}
+	store, err := models.DefaultStore()
+	if err != nil {
+		return
+	}
+	// Only one process can make the file, and only once; where none can, nothing is told.
+	told, err := os.OpenFile(filepath.Join(store.Dir, ".recommended"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return
+	}
+	told.Close()
+	const line = "infill: the built-in model is small and errs in facts; infill models recommend lists better ones (said once)"
+	fmt.Fprintln(s.Err, Wrap(line, s.Width, ""))
+}
 
 // CompleteModels offers the names of the models that are here.
 func CompleteModels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -88,15 +88,28 @@ func (p *progress) Observe(step infill.Progress) {
 }
 
 // transfer shows how far a model has been fetched.
-type transfer struct{ Bar }
+type transfer struct {
+	Bar
+	announced bool // its size is told beforehand, also in a pipe
+	err       io.Writer
+}
 
 var _ models.Progress = (*transfer)(nil)
 
 // NewTransfer makes the bar of a transfer.
-func NewTransfer(s *terminal.Streams, quiet bool) *transfer { return &transfer{NewBar(s, quiet)} }
+func NewTransfer(s *terminal.Streams, quiet bool) *transfer {
+	return &transfer{Bar: NewBar(s, quiet), err: s.Err}
+}
 
 // Begin implements models.Progress.
 func (t *transfer) Begin(_ int, have, total int64) {
+	if t.announced {
+		here := ""
+		if have > 0 {
+			here = ", of which " + BytesText(have) + " are here"
+		}
+		fmt.Fprintf(t.err, "infill: fetching %s%s\n", BytesText(total), here)
+	}
 	if t.out != nil {
 		t.Clear()
 		t.begin(total, progressbar.OptionSetWidth(24), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true), progressbar.OptionSetPredictTime(true))

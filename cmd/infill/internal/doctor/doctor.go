@@ -60,7 +60,7 @@ folder and tried. The exit code is 1 where infill cannot work as it is.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "json"}, "form of the result")
-	cmd.Flags().StringVarP(&o.model, "model", "m", models.DefaultName, "`NAME` of the model to try, or the folder of a bundle")
+	cmd.Flags().StringVarP(&o.model, "model", "m", "", cli.ModelHelp)
 	cli.CompleteModel(cmd)
 	return cmd
 }

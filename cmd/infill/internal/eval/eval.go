@@ -41,7 +41,6 @@ type evalOptions struct {
 	shard        journal.Shard
 	jobs         int
 	out          string
-	seedGiven    bool
 	table        tableOptions
 	base         infill.Sampling // what the samplers share
 	config       eval.Config
@@ -132,7 +131,7 @@ together.`,
 	flags.Var(&o.samplers, "samplers", "samplers, see above; may be given several times")
 	flags.StringSliceVar(&o.config.Baselines, "baseline", nil, "`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
 	flags.Var(cli.Whole{Value: &o.config.Sentences}, "sentences", "of all corpora together")
-	flags.Var(cli.Decimal{Value: &o.fraction, Word: "", Kind: "F"}, "mask-fraction", "share of a sentence's words to mask")
+	flags.Var(cli.Decimal{Value: &o.fraction, Kind: "F"}, "mask-fraction", "share of a sentence's words to mask")
 	flags.Var(cli.Whole{Value: &o.slots}, "slots", "words to mask in every sentence, instead of a fraction")
 	flags.Var(cli.Whole{Value: &o.config.Select.MinimumTokens}, "min-tokens", "fewest white-space tokens of a sentence")
 	flags.Var(cli.Whole{Value: &o.config.Select.MaximumTokens}, "max-tokens", "most white-space tokens of a sentence; 0 is no limit")
@@ -143,20 +142,22 @@ together.`,
 	joints := cli.Texts([]infill.Joint{infill.JointPLL, infill.JointChain, infill.JointFilled})
 	cli.AddChoice(cmd, (*string)(&o.base.Joint), "joint", "", joints, "what the likelihood of several slots is, see infill --help")
 	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values, "the papers' name of --joint pll and --joint filled")
-	flags.Var(cli.Decimal{Value: &o.base.Temperature, Word: "", Kind: "T"}, "temperature", "draw from the distribution to the power 1/T")
+	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature", "draw from the distribution to the power 1/T")
 	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values, "where chains start")
 	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
 	flags.Var(cli.Whole{Value: &o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
 	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
 	flags.Var(cli.Whole{Value: &o.config.Metrics.Resamples}, "resamples", "bootstrap samples, and exchanges of the paired tests")
-	flags.Var(cli.Decimal{Value: &o.config.Metrics.Confidence, Word: "", Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
-	flags.Var(cli.Seed{Value: &o.config.Seed, Given: &o.seedGiven}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
+	flags.Var(cli.Decimal{Value: &o.config.Metrics.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
+	flags.Var(cli.Seed{Value: &o.config.Seed}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
 	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
 	flags.Var(cli.ShardFlag{Shard: &o.shard}, "shard", "`I/N`: make part I of N, from 1")
 	flags.Var(cli.Whole{Value: &o.jobs}, "jobs", "sentences to work at at once; more than 1 makes the seconds of a sample mean less")
 	o.jobs = 1
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
+	cli.Group(cmd, []string{cli.MatterFirst, "preset", "corpus", "samplers", "models", "sentences", "samples", "steps",
+		"out", "shard", "format"})
 	return cmd
 }
 
@@ -221,7 +222,7 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	if len(o.models) == 0 {
 		o.models = []string{o.Model}
 	}
-	if !o.seedGiven {
+	if !flags.Changed("seed") {
 		o.config.Seed = 1
 	}
 	o.config.Metrics.Tokenisation = metrics.Tokenisation(o.tokenisation)

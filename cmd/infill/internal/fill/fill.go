@@ -60,16 +60,8 @@ JSON object a line with --input jsonl, whose keys may be options, too:
   # only these words, and never those
   $ infill --slot "1=dark blue,red" --ban sky,air "the [MASK] house stood under the [MASK] ."
 
-  # one, two or three pieces; a word that goes on
-  $ infill "they lived in [MASK:1-3] ."
-  $ infill "a high[MASK] bridge"
-
   # many templates, one JSON object for each
-  $ infill --format jsonl < templates.txt
-
-  # as the papers do: their energy, the square root as balance, the best final states
-  $ infill --sampler dmala --joint pll --balance sqrt --gradient full --candidates 0 \
-      --fill any --rank final "she opened the [MASK] and looked [MASK] ."`,
+  $ infill --format jsonl < templates.txt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Texts, o.root, o.seedGiven = args, cmd.Root(), cmd.Flags().Changed("seed")
@@ -88,8 +80,8 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"}, "of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd,
-		[]string{"The ten that matter first", "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
-		[]string{"What to fill", "case", "characters", "blank", "context", "window", "together"},
+		[]string{cli.MatterFirst, "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
+		[]string{"What to fill", "pos", "case", "characters", "blank", "context", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
 		[]string{"Which model", "device", "threads", "precision", "lexicon"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
@@ -126,6 +118,11 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 	p := &resultPrinter{cli.Printer[*infill.Result]{Form: o.form(), Format: o.Format, Streams: o.Streams}}
 	bar := cli.NewProgress(o.Streams, o.Quiet)
 	defer bar.Clear()
+	defer func() {
+		if err == nil {
+			o.Recommend(o.Streams, f.Model().Name)
+		}
+	}()
 	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End, func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 		switch {
 		case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():

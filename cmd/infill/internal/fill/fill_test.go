@@ -17,7 +17,7 @@ import (
 func fillDefaults(change func(o *fillOptions)) fillOptions {
 	o := fillOptions{show: "table",
 		InputOptions: cli.InputOptions{Key: "template", Texts: []string{"a [MASK]"}, Input: "lines", Format: "text"}, Options: infill.DefaultOptions(),
-		ModelOptions: cli.ModelOptions{Model: "small-uncased", Device: "auto", Precision: "fp32"},
+		ModelOptions: cli.ModelOptions{Device: "auto", Precision: "fp32"},
 	}
 	if change != nil {
 		change(&o)

@@ -77,23 +77,30 @@ func list[T int | string](values []T) string {
 	return string(text)
 }
 
+// ranks marks the head of the column by which fills are ranked, where it is not their probability.
+const ranks = " (rank)"
+
 func resultText(r *infill.Result, width int, verbose bool) string {
 	// The text needs the room of a narrow terminal more than the numbers do.
 	narrow := width > 0 && width < 60
+	probabilities := r.Stats.Law == "" && (r.Method != "" || !r.Unfinished)
 	headers := []string{"#", "fill"}
-	if r.Stats.Lengths != nil {
-		headers = append(headers, "pieces", "score")
-	}
 	likelihood := true
 	switch {
 	case narrow && r.Stats.Lengths != nil:
-		likelihood = false // the score is what ranks
+		headers, likelihood = append(headers, "pieces", "score"), false // which alone ranks
+	case r.Stats.Lengths != nil:
+		headers = append(headers, "pieces", "score"+ranks)
+	}
+	switch {
+	case !likelihood:
 	case narrow:
 		headers = append(headers, "log-lik.")
+	case r.Stats.Lengths == nil && !(probabilities && r.Stats.Sampler == infill.Auto):
+		headers = append(headers, "log-likelihood"+ranks)
 	default:
 		headers = append(headers, "log-likelihood")
 	}
-	probabilities := r.Stats.Law == "" && (r.Method != "" || !r.Unfinished)
 	switch {
 	case probabilities && r.Stats.Sampler == infill.Auto:
 		headers = append(headers, "probability")
@@ -201,18 +208,17 @@ func notFollowed(values []infill.Marginal) (open float64) {
 
 // searchFooter tells what a search has proven.
 func searchFooter(r *infill.Result) string {
-	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(r.Stats.ModelRows, "model row"), r.Stats.Seconds, withSeed(r.Seed))
 	n := "the likeliest"
 	if len(r.Fills) > 1 {
 		n = fmt.Sprintf("the %d likeliest", len(r.Fills))
 	}
 	switch {
 	case *r.LeftOutAtMost == 0:
-		return "all that the blanks may take; " + cost
+		return "all that the blanks may take"
 	case *r.Proven:
-		return n + ", proven: nothing that the blanks may take is more probable; " + cost
+		return n + ", proven: nothing that the blanks may take is more probable"
 	}
-	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s; %s", n, atMost(*r.LeftOutAtMost), cost)
+	return fmt.Sprintf("%s found, not proven: nothing left out has more than %s", n, atMost(*r.LeftOutAtMost))
 }
 
 // atMost writes a bound in percent, rounded up.
@@ -236,105 +242,112 @@ func seedOrNone(seed *uint64) string {
 	return strconv.FormatUint(*seed, 10)
 }
 
-// answerFooter tells how probabilities were found, and what they hold.
-func answerFooter(r *infill.Result) []string {
-	s := r.Stats
-	how := r.Method + ": "
-	switch r.Method {
-	case infill.MethodSearch:
-		return []string{searchFooter(r)}
-	case infill.MethodDraws:
-		return []string{fmt.Sprintf("%s from the model, %s different; %s, %.2f s%s", cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "fill"), cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))}
-	case "":
-		how = "no fill was looked at"
-		if s.DistinctFills > 0 {
-			how = fmt.Sprintf("the likeliest of %s that were looked at", cli.Counted(s.DistinctFills, "fill"))
-		}
-	case infill.MethodExact:
-		how += fmt.Sprintf("all %s of the candidates", cli.Counted(s.DistinctFills, "fill"))
-	case infill.MethodImportance:
-		how += fmt.Sprintf("%s of the chain rule, worth %.0f", cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
-	}
-	if s.PLLTemperature != nil {
-		how += fmt.Sprintf(", at the model's temperature %.3g", *s.PLLTemperature)
-	}
-	lines := []string{fmt.Sprintf("%s, %s, %.2f s%s", how, cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))}
-	if s.ListedProbability != nil {
-		held := "these hold " + probability(*s.ListedProbability, nil, false)
-		if s.CandidatesProbability != nil {
-			held += fmt.Sprintf(" of the candidates' probability, the candidates (%s) hold %s of all", cli.Joined(s.Candidates, "%d", ", "), probability(*s.CandidatesProbability, nil, false))
-		} else if s.Candidates != nil {
-			held += fmt.Sprintf(" of the probability of the candidates (%s)", cli.Joined(s.Candidates, "%d", ", "))
-		}
-		lines = append(lines, held)
-	}
-	if s.Lengths != nil {
-		lines = append(lines, fmt.Sprintf("%s, taken for equally likely; score: nats a word", cli.Counted(len(s.Lengths), "length")))
-	}
-	return lines
-}
-
-// footer tells how a result was made.
+// footer tells in one sentence how a result was made and what its probabilities are among; verbose adds to it.
 func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
 		lines = slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
 	}
+	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))
 	if s.Sampler == infill.Auto {
-		return append(lines, answerFooter(r)...)
+		return append(lines, answerFooter(r)+"; "+cost)
 	}
-	if r.Method == "" && r.Unfinished {
-		return append(lines, fmt.Sprintf("%s, %s × %s, %s, %.2f s%s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"), cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)))
-	}
-	how := fmt.Sprintf("%s, %s × %s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"))
+	how := fmt.Sprintf("%s: %s of %s", s.Sampler, cli.Counted(s.Chains, "chain"), cli.Counted(s.Steps, "step"))
 	switch s.Mode {
 	case infill.ModeBest:
 		how = "annealing with " + how
 	case infill.ModeDecode:
-		how = fmt.Sprintf("%s, %s × %s", s.Sampler, cli.Counted(s.Chains, "decoding"), cli.Counted(s.Steps, "round"))
+		how = fmt.Sprintf("%s: %s of %s", s.Sampler, cli.Counted(s.Chains, "decoding"), cli.Counted(s.Steps, "round"))
+	}
+	if r.Method == "" && r.Unfinished {
+		return append(lines, how+"; "+cost)
 	}
 	if s.WarmUp.Steps > 0 {
-		how += fmt.Sprintf(" (%d warm-up)", s.WarmUp.Steps)
-	}
-	if s.StepSize != nil && verbose {
-		how += fmt.Sprintf(", step size %.3g", *s.StepSize)
+		how += fmt.Sprintf(", the first %d left out", s.WarmUp.Steps)
 	}
 	if s.Ladder != nil {
-		how += ", temperatures " + cli.Joined(s.Ladder, "%g", ", ")
+		how += ", at temperatures " + cli.Joined(s.Ladder, "%g", ", ")
 		if s.SwapRates != nil {
 			how += " (swapped " + cli.Joined(s.SwapRates, "%.2f", ", ") + ")"
 		}
 	}
-	moves := []string{}
+	if s.Law != "" {
+		how += "; the fills are finds, not draws, and have no probabilities"
+	}
+	lines = append(lines, how+lengthsNote(r)+"; "+cost)
+	if verbose {
+		lines = append(lines, chainsNote(s))
+	}
+	return lines
+}
+
+// answerFooter tells how probabilities were found, among what they are, and what those above have of them.
+func answerFooter(r *infill.Result) string {
+	s := r.Stats
+	how := ""
+	switch r.Method {
+	case infill.MethodSearch:
+		return searchFooter(r)
+	case infill.MethodDraws:
+		draws, fills := cli.Counted(s.Draws, "independent draw"), cli.Counted(s.DistinctFills, "fill")
+		return fmt.Sprintf("%s from the model, %s different", draws, fills)
+	case "":
+		if s.DistinctFills == 0 {
+			return "no fill was looked at"
+		}
+		return fmt.Sprintf("the likeliest of %s that were looked at", cli.Counted(s.DistinctFills, "fill"))
+	case infill.MethodExact:
+		how = fmt.Sprintf("exact: probabilities are among all %s", cli.Counted(s.DistinctFills, "fill"))
+	case infill.MethodImportance:
+		how = fmt.Sprintf("estimated from %s of the chain rule, worth %.0f of this law: probabilities are among all fills",
+			cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
+	}
+	if s.Candidates != nil {
+		how += fmt.Sprintf(" of the likeliest tokens of each slot (%s)", cli.Joined(s.Candidates, "%d", ", "))
+	}
+	if s.CandidatesProbability != nil {
+		how += fmt.Sprintf(", which have %s of the model's own", probability(*s.CandidatesProbability, nil, false))
+	}
+	if s.ListedProbability != nil && s.Lengths == nil {
+		how += fmt.Sprintf("; together those above have %s", probability(*s.ListedProbability, nil, false))
+	}
+	if s.PLLTemperature != nil {
+		how += fmt.Sprintf("; the model's temperature is %.3g", *s.PLLTemperature)
+	}
+	return how + lengthsNote(r)
+}
+
+// lengthsNote tells what compares where fills have several lengths and no law of all of them.
+func lengthsNote(r *infill.Result) string {
+	if r.Stats.Lengths == nil {
+		return ""
+	}
+	lengths := cli.Counted(len(r.Stats.Lengths), "length")
+	return "; " + lengths + ", ranked by score, in nats a word: all other numbers compare within a length"
+}
+
+// chainsNote tells how chains moved.
+func chainsNote(s infill.Stats) string {
+	var notes []string
+	if s.StepSize != nil {
+		notes = append(notes, fmt.Sprintf("step size %.3g", *s.StepSize))
+	}
 	if s.AcceptanceRate != nil {
-		moves = append(moves, "acceptance "+cli.WithError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
+		notes = append(notes, "acceptance "+cli.WithError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
 	}
 	if s.Steps > s.WarmUp.Steps && s.Mode != infill.ModeDecode {
-		moves = append(moves, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
+		notes = append(notes, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
 	}
 	noun := "draw"
 	if s.Law != "" {
 		noun = "state"
 	}
-	moves = append(moves, fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
-	lines = []string{how}
-	switch s.Mode {
-	case infill.ModeBest, infill.ModeDecode:
-		lines = append(lines, "the fills are finds, not draws: they follow no known law and have no frequencies")
-	}
-	if s.Lengths != nil {
-		lines = append(lines, fmt.Sprintf("%s, score: nats a word; log-likelihoods compare, and draws are counted, within a length", cli.Counted(len(s.Lengths), "length")))
-	}
+	notes = append(notes, fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
-		moves = append(moves, fmt.Sprintf("split R-hat %.2f, %.0f effective draws of the log-likelihood", *s.SplitRHat, *s.EffectiveDraws))
+		const mixing = "split R-hat %.2f, %.0f effective draws of the log-likelihood"
+		notes = append(notes, fmt.Sprintf(mixing, *s.SplitRHat, *s.EffectiveDraws))
 	}
-	if !verbose {
-		return append(lines, fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)))
-	}
-	return append(lines,
-		strings.Join(moves, ", "),
-		fmt.Sprintf("mean log-likelihood %s, %s, %.2f s%s",
-			cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError), cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed)),
-	)
+	mean := cli.WithError("%.2f", s.MeanLogLikelihood, s.MeanLogLikelihoodStandardError)
+	return strings.Join(append(notes, "mean log-likelihood "+mean), ", ")
 }

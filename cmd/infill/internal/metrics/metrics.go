@@ -34,7 +34,6 @@ type metricsOptions struct {
 	tokenisation string
 	smoothing    string
 	format       string
-	seedGiven    bool
 	quiet        bool
 	form         cli.ByCorpus
 	encoding     cli.ByCorpus
@@ -110,8 +109,8 @@ single tests; who looks at many must correct for that.`,
 	flags.VarP(cli.Whole{Value: &o.Top}, "top", "k", "repetition among the N likeliest of each template as well, for JSONL; 0 is not")
 	flags.Var(cli.Whole{Value: &o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
 	flags.Var(cli.Whole{Value: &o.Resamples}, "resamples", "samples and exchanges of the paired tests; -1 is no intervals")
-	flags.Var(cli.Decimal{Value: &o.Confidence, Word: "", Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
-	flags.Var(cli.Seed{Value: &o.Seed, Given: &o.seedGiven}, "seed", "start of the random numbers of the resampling; 0 when not given")
+	flags.Var(cli.Decimal{Value: &o.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
+	flags.Var(cli.Seed{Value: &o.Seed}, "seed", "start of the random numbers of the resampling; 0 when not given")
 	cli.AddChoice(cmd, &o.format, "format", "", metricsFormats(), "form of the result")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no warnings")
 	return cmd

@@ -207,6 +207,8 @@ together. docs/how-to/fill-a-million-lines.md has examples for Slurm and Kuberne
 	flags.StringSliceVar(&o.keep, "keep", nil, "`LIST` of columns that have an option's name and are none")
 	cli.AddOptions(cmd, &o.Options)
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "shard",
+		"top", "fill", "slot", "ban", "model"})
 	cmd.AddCommand(newCmdRunMerge(s))
 	return cmd
 }
@@ -264,7 +266,7 @@ the line, so parts agree with the whole.`,
 	flags.SortFlags = false
 	o.batchOptions.register(cmd)
 	flags.Var(cli.Whole{Value: &o.Variants}, "variants", "variants of each text")
-	flags.Var(cli.Decimal{Value: &o.Rate, Word: "", Kind: "R"}, "rate", "share of the words to mask, at least one")
+	flags.Var(cli.Decimal{Value: &o.Rate, Kind: "R"}, "rate", "share of the words to mask, at least one")
 	flags.Var(cli.Whole{Value: &o.Blanks}, "blanks", "words to mask, instead of a share")
 	flags.StringVar(&o.span, "span", o.span, "`MIN-MAX` words in a row to mask together")
 	flags.BoolVar(&o.Parts, "parts", false, "mask the last piece of words of several pieces, instead of whole words")
@@ -274,11 +276,13 @@ the line, so parts agree with the whole.`,
 	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
 	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
 		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
-	flags.Var(cli.Decimal{Value: &o.MinProbability, Word: "", Kind: "P"}, "min-probability", "least probability of every fill, given the finished text")
+	flags.Var(cli.Decimal{Value: &o.MinProbability, Kind: "P"}, "min-probability", "least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
 	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
 	flags.Lookup("seed").Usage = "start of all random numbers; 1 when not given"
+	cli.Group(cmd, []string{cli.MatterFirst, "out", "column", "resume", "overwrite", "variants", "rate", "protect",
+		"not-original", "distinct", "model"})
 	return cmd
 }
 

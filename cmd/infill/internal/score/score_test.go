@@ -12,7 +12,7 @@ import (
 )
 
 func TestScoreFlags(t *testing.T) {
-	defaults := scoreOptions{method: "l2r", columns: []string{"first", "second"}, InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"}, ModelOptions: cli.ModelOptions{Model: "small-uncased", Device: "auto", Precision: "fp32"}}
+	defaults := scoreOptions{method: "l2r", columns: []string{"first", "second"}, InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"}, ModelOptions: cli.ModelOptions{Device: "auto", Precision: "fp32"}}
 	tests := []struct {
 		line   string
 		change func(o *scoreOptions)

@@ -98,6 +98,8 @@ request must bring, or say --no-auth.`,
 	flags.Var(cli.Whole{Value: &l.Models}, "max-models", "models fetched for requests")
 	flags.Int64Var(&l.ModelBytes, "max-model-bytes", l.ModelBytes, "bytes of a model fetched for a request")
 	o.ModelOptions.Register(cmd)
+	cli.Group(cmd, []string{cli.MatterFirst, "listen", "token-file", "tls-cert", "tls-key", "also", "allow-pull",
+		"max-requests", "max-memory", "model", "device"})
 	return cmd
 }
 

@@ -21,6 +21,7 @@ type setupOptions struct {
 	cuda     bool
 	force    bool // fetch for CUDA without a GPU
 	openVINO bool
+	model    string // to be the default; "" leaves it
 	quiet    bool
 }
 
@@ -29,10 +30,12 @@ func NewCmd(s *terminal.Streams, run func(context.Context, *setupOptions) error)
 	o := &setupOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Fetch the onnxruntime library ahead of time",
+		Short: "Fetch the onnxruntime library, and perhaps a model, ahead of time",
 		Long: `Fetch the onnxruntime library ahead of time, and place the built-in model in the
 cache folder. Filling does the same when it first needs them; after that nothing
 needs a network.
+
+With --model a model is made the default as well, as by infill models use.
 
 With --cuda the library that runs on NVIDIA GPUs is fetched, 250 MB. CUDA and cuDNN
 themselves are the system's: infill doctor tells what is missing. Where no NVIDIA
@@ -42,10 +45,11 @@ prepared for another.
 With --openvino the library with Intel's OpenVINO is fetched, which is faster on
 many processors and computes in bfloat16 (--precision bf16). It is then compared
 with the other: the device auto takes the faster.`,
-		Example: "  $ infill setup\n  $ infill setup --cuda\n  $ infill setup --openvino",
+		Example: "  $ infill setup\n  $ infill setup --model base\n  $ infill setup --cuda\n  $ infill setup --openvino",
 		Args:    cli.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
+	cmd.Flags().StringVar(&o.model, "model", "", "`NAME` of a model to fetch and make the default, such as one of infill models recommend")
 	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
 	cmd.Flags().BoolVar(&o.openVINO, "openvino", false, "fetch the library with OpenVINO, and measure it")
 	cmd.MarkFlagsMutuallyExclusive("cuda", "openvino")
@@ -64,7 +68,7 @@ func Run(ctx context.Context, o *setupOptions) error {
 			return &cli.Failure{Err: fmt.Errorf("the library with CUDA was not fetched (250 MB): %w", err), Hint: "infill setup fetches the one for the CPU; --cuda --force fetches this one all the same"}
 		}
 	}
-	bundle, err := models.Open(models.DefaultName)
+	bundle, err := models.Open(models.BuiltInName)
 	if err != nil {
 		return err
 	}
@@ -85,12 +89,16 @@ func Run(ctx context.Context, o *setupOptions) error {
 			return err
 		}
 	}
-	if o.quiet {
+	if !o.quiet {
+		if _, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n%s",
+			cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir, measured); err != nil {
+			return err
+		}
+	}
+	if o.model == "" {
 		return nil
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "onnxruntime %s: %s (%s)\nmodel %s: %s\n%s",
-		cli.VersionOf(found), found.Path, found.Place, bundle.Name, bundle.Dir, measured)
-	return err
+	return cli.UseModel(ctx, o.streams, o.model, models.DefaultTotal, o.quiet)
 }
 
 // measureOpenVINO says in a line which of the two the device auto takes.

@@ -21,6 +21,7 @@ import (
 	"infill/infill"
 	"infill/internal/object"
 	"infill/lm"
+	"infill/models"
 	"infill/tui"
 )
 
@@ -89,10 +90,11 @@ evaluation.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	cli.AddOptions(cmd, &o.Options, "slot", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples", "steps", "step-size", "candidates", "temperature", "seed")
+	cli.AddOptions(cmd, &o.Options, "slot", "pos", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples", "steps", "step-size", "candidates", "temperature", "seed")
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	cli.AddChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
 	o.ModelOptions.Register(cmd)
+	cli.Group(cmd, []string{cli.MatterFirst, "slot", "ban", "fill", "pieces", "sampler", "samples", "seed", "format", "model", "device"})
 	return cmd
 }
 
@@ -162,6 +164,15 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 
+	if o.Model == "" { // the screen shows its name
+		store, err := models.DefaultStore()
+		if err == nil {
+			o.Model, err = store.Default()
+		}
+		if err != nil {
+			return err
+		}
+	}
 	names, _ := cli.CompleteModels(nil, nil, "")
 	picked, err := o.show(ctx, tui.Config{
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,

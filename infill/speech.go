@@ -1,0 +1,76 @@
+package infill
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"infill/tokenize"
+)
+
+// partsOfSpeech are the values of the option pos.
+var partsOfSpeech = []string{"noun", "verb", "adjective", "adverb"}
+
+//go:embed speech.txt.gz
+var speechFile []byte
+
+// speech are the parts of speech of English words in small letters, a letter each; speech.py writes the list.
+var speech = sync.OnceValue(func() map[string]string {
+	reader, err := gzip.NewReader(bytes.NewReader(speechFile))
+	if err != nil {
+		panic(err) // the program was built with another file
+	}
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		panic(err)
+	}
+	words := make(map[string]string, bytes.Count(text, []byte{'\n'}))
+	for line := range strings.Lines(string(text)) {
+		word, parts, _ := strings.Cut(strings.TrimSpace(line), " ")
+		words[word] = parts
+	}
+	return words
+})
+
+// A spoken is what the word of a blank has to be, with what the user has written onto the blank.
+type spoken struct {
+	parts       string // a letter each, as in speech
+	left, right string
+}
+
+// newSpoken reads what the option pos says of a blank.
+func newSpoken(t *tokenize.Template, b tokenize.Blank, parts []string) spoken {
+	var s spoken
+	for _, part := range parts {
+		s.parts += string("nvar"[slices.Index(partsOfSpeech, part)])
+	}
+	other := func(r rune) bool { return !unicode.IsLetter(r) }
+	if b.TouchesLeft {
+		before := t.Text[:b.Start]
+		at := strings.LastIndexFunc(before, other)
+		if at >= 0 {
+			_, size := utf8.DecodeRuneInString(before[at:])
+			before = before[at+size:]
+		}
+		s.left = before
+	}
+	if b.TouchesRight {
+		after := t.Text[b.End:]
+		if at := strings.IndexFunc(after, other); at >= 0 {
+			after = after[:at]
+		}
+		s.right = after
+	}
+	return s
+}
+
+// takes tells whether a word can be one of the parts of speech.
+func (s spoken) takes(word string) bool {
+	return strings.ContainsAny(speech()[strings.ToLower(s.left+word+s.right)], s.parts)
+}

@@ -1,0 +1,64 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/google/renameio/v2/maybe"
+
+	"infill/internal/regular"
+)
+
+// DefaultVariable is the environment variable that names the model where no other is asked for.
+const DefaultVariable = "INFILL_MODEL"
+
+// defaultFile holds the name that SetDefault was given. No model can have its name.
+const defaultFile = ".default"
+
+// Default is the model that is meant where none is named: that of INFILL_MODEL, else of SetDefault, else the built-in
+// one.
+func (s *Store) Default() (string, error) {
+	if name := os.Getenv(DefaultVariable); name != "" {
+		return name, nil
+	}
+	content, err := regular.ReadFS(os.DirFS(s.Dir), defaultFile, 4096)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return BuiltInName, nil
+	}
+	name := strings.TrimSpace(string(content))
+	if err == nil && name == "" {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		path := filepath.Join(s.Dir, defaultFile)
+		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", path, err, BuiltInName)
+	}
+	return name, nil
+}
+
+// SetDefault makes a model the one that is meant where none is named. The name is as for Open, and the model has to
+// open.
+func (s *Store) SetDefault(name string) (*Bundle, error) {
+	b, err := s.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.Dir, defaultFile)
+	if name == BuiltInName {
+		return b, removeIfThere(path)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		if name, err = filepath.Abs(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	return b, maybe.WriteFile(path, []byte(name+"\n"), 0o644)
+}
