@@ -15,6 +15,10 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 	if err != nil {
 		return nil, err
 	}
+	context, err := f.context(o)
+	if err != nil {
+		return nil, err
+	}
 	templates, err := typed.Expand(lengths)
 	if err != nil {
 		return nil, err
@@ -44,11 +48,12 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		if o.Fill == FillWords {
 			f.goOn(t)
 		}
+		t.After(context)
 		if err := f.checkLength(len(t.IDs)); err != nil {
 			return nil, err
 		}
 		t.Spelling = spelling
-		p := &layout{typed: typed, template: t, place: i, places: len(templates)}
+		p := &layout{typed: typed, template: t, context: context, place: i, places: len(templates)}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
 			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
 				var option *OptionError
@@ -64,8 +69,9 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		if err := checkTogether(p, o); err != nil {
 			return nil, err
 		}
+		rules.measure(p)
 		if rules.oneWord(t, o) {
-			p.rules = rules
+			p.rules, p.counted, p.lengths = rules, []int{1}, nil
 		}
 		layouts = append(layouts, p)
 	}

@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"infill/lm"
+	"infill/models"
 	"infill/tokenize"
 )
 
@@ -58,15 +59,16 @@ type Model struct {
 	Device    string       `json:"-"`
 	Precision lm.Precision `json:"-"`
 	Note      string       `json:"-"`
-	// PLLTemperature is T of exp(U/T) that was fitted to the model for JointPLL, 0 where
-	// none was.
-	PLLTemperature float64 `json:"-"`
+	Joint     models.Joint `json:"-"` // what was fitted to the model on held-out text
 }
 
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
 	*vocabulary
 	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
+	lexicon      *lexicon                                      // that was named; nil: the English one, for a model with weights
+	noLexicon    bool
+	english      func() *lexicon
 	maxPositions int
 
 	load   func(ctx context.Context) (LanguageModel, error)
@@ -86,13 +88,28 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
 	f := &Filler{vocabulary: newVocabulary(tokenizer), read: tokenizer.Shortest, maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
+	f.english = sync.OnceValue(f.englishLexicon)
 	return f
+}
+
+// words are the weights of words of several pieces, and the lexicon that tells which exist; nil without one.
+func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
+	weights := f.Model().Joint.Words
+	switch {
+	case f.noLexicon, weights == nil && f.lexicon == nil:
+		return nil, nil
+	case f.lexicon == nil:
+		return weights, f.english
+	case weights == nil:
+		weights = &usualWords
+	}
+	return weights, func() *lexicon { return f.lexicon }
 }
 
 func (f *Filler) describe(d lm.Description) {
 	m := &f.model
 	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device, cmp.Or(d.Precision, lm.FP32), d.Note
-	m.PLLTemperature = d.PLLTemperature
+	m.Joint = d.Joint
 }
 
 // Model tells what fills.
@@ -154,6 +171,33 @@ func (f *Filler) checkLength(tokens int) error {
 	}
 	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
 		"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it", tokens, f.maxPositions)}
+}
+
+// context are the tokens before a text, none without one.
+func (f *Filler) context(o *Options) ([]int, error) {
+	if o.Context == "" {
+		return nil, nil
+	}
+	ids, err := f.tokenizer.Context(o.Context)
+	if err != nil {
+		return nil, misfit("context", "%v", err)
+	}
+	if window := f.ownWindow(o); len(ids) > window/2 {
+		return nil, misfit("context", "%d tokens, at most half of the window of %d may be context: shorten it",
+			len(ids), window)
+	}
+	return ids, nil
+}
+
+// ownWindow is how many tokens the model sees at most.
+func (f *Filler) ownWindow(o *Options) int {
+	if o.Window > 0 {
+		return min(o.Window, f.maxPositions)
+	}
+	if f.tokenizer.Protein() {
+		return f.maxPositions // residues far apart in a sequence may touch
+	}
+	return min(usualWindow, f.maxPositions)
 }
 
 // Tokenizer is the model's.

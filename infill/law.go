@@ -9,6 +9,7 @@ import (
 
 	"infill/lm"
 	"infill/samplers"
+	"infill/tokenize"
 )
 
 // textLaw is the chain rule's law over the fills of a plan, as samplers.Search takes it. Its
@@ -25,7 +26,7 @@ type textLaw struct {
 	byVariable  [][]int        // the slots of each variable
 	root        [][]float32    // log-probabilities of each slot while all are masked
 	rows        *int64         // that went through the model
-	remembered  rememberedRows // of several texts, whose orders are combined; nil for one
+	remembered  rememberedRows // of several texts, and where words that exist and others have laws; or nil
 }
 
 type rememberedRows = *simplelru.LRU[string, []float32]
@@ -80,7 +81,7 @@ func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *layout, tem
 	for i := range l.root {
 		l.root[i] = l.tempered(l.root[i])
 	}
-	if len(l.texts) > 1 {
+	if len(l.texts) > 1 || len(p.words) > 0 {
 		var err error
 		// 64 MiB of rows.
 		if l.remembered, err = simplelru.NewLRU[string, []float32](max(1, 16<<20/len(l.root[0])), nil); err != nil {
@@ -313,4 +314,51 @@ func (l *textLaw) merged(texts [][]int) (order []int) {
 func (l *textLaw) law(o Order, logWeight float64) (samplers.Law, error) {
 	orders, err := l.orders(o)
 	return samplers.Law{Target: l, Orders: orders, LogWeight: logWeight, Support: l.support, Allows: l.allows}, err
+}
+
+// existing is the law of the fills whose words of several pieces are in a lexicon: each piece is among those that go on
+// with the beginning or, from right to left, the end of such a word.
+func (l *textLaw) existing(of samplers.Law, list func() *lexicon) samplers.Law {
+	of.Target = &wordLaw{l, list, make([]float32, len(l.root[0]))}
+	return of
+}
+
+// invented is the law of the other fills.
+func (l *textLaw) invented(of samplers.Law, list func() *lexicon) samplers.Law {
+	of.Allows = func(state []int) bool {
+		isNone := func(b tokenize.Blank) bool { return !list().has(state[b.First : b.First+b.Slots]) }
+		return slices.ContainsFunc(l.plan.words, isNone) && l.allows(state)
+	}
+	return of
+}
+
+// wordLaw is a law whose words of several pieces exist.
+type wordLaw struct {
+	*textLaw
+	list func() *lexicon // read where it is needed
+	row  []float32       // scratch
+}
+
+// PartialConditionals implements samplers.PartialTarget.
+func (l *wordLaw) PartialConditionals(
+	ctx context.Context, asked []samplers.Partial, take func(i int, logp []float32),
+) error {
+	return l.textLaw.PartialConditionals(ctx, asked, func(i int, logp []float32) {
+		a := asked[i]
+		for _, b := range l.plan.words {
+			if a.Slot >= b.First && a.Slot < b.First+b.Slots {
+				known := a.State[b.First:a.Slot]
+				words := &l.list().forward[b.Slots]
+				if slices.Contains(known, samplers.Open) || a.Slot == b.First && a.State[b.First+1] != samplers.Open {
+					known = slices.Clone(a.State[a.Slot+1 : b.First+b.Slots])
+					slices.Reverse(known)
+					words = &l.list().backward[b.Slots]
+				}
+				words.narrow(known, logp, l.row)
+				logp = l.row
+				break
+			}
+		}
+		take(i, logp)
+	})
 }

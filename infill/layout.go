@@ -2,6 +2,7 @@ package infill
 
 import (
 	"fmt"
+	"math"
 
 	"infill/tokenize"
 )
@@ -20,8 +21,14 @@ type layout struct {
 	cut func(tokens []int) bool
 	// others are those of the further texts, their variables in the order of these.
 	others []*layout
+	// words are the blanks that hold one word of several pieces, and may be asked whether it exists.
+	words []tokenize.Blank
+	// counted are the pieces of the blanks that hold one word, where these may have another number, and lengths
+	// those of the others.
+	counted, lengths []int
 	// rules are not nil where the only blank may take a word of several pieces, too.
-	rules *rules
+	rules   *rules
+	context []int // tokens before the text
 	// place is the number of this layout among those of the template's lengths.
 	place, places int
 }
@@ -95,13 +102,33 @@ func (p *layout) piecesOf(n int) int {
 	return 1
 }
 
-// wordPieces is how many pieces the word of an only blank has at most.
-const wordPieces = 3
-
-// piecesPrior weighs words of so many pieces against those of one: the probabilities of each
-// number of pieces sum to one by themselves and say nothing of the number. Fitted to
+// usualWeights are what words of two and of three pieces weigh, times their probability, where nothing tells which
+// exist: the probabilities of each number of pieces sum to one by themselves and say nothing of the number. Fitted to
 // held-out words by lab pieces, see docs/explanation/probabilities.md.
-var piecesPrior = [wordPieces + 1]float64{1: 1, 2: 0.50, 3: 0.20}
+var usualWeights = []float64{0.5, 0.2}
+
+// logWeight is the weight of a word of so many pieces, in nats; beyond the last, each piece counts as the last did.
+func logWeight(weights []float64, pieces int) float64 {
+	at := func(n int) float64 { return math.Log(append([]float64{1}, weights...)[n-1]) }
+	if most := len(weights) + 1; pieces > most {
+		return at(most) + float64(pieces-most)*(at(most)-at(most-1))
+	}
+	return at(pieces)
+}
+
+// measure notes which blanks hold one word, by their patterns.
+func (r *rules) measure(p *layout) {
+	for _, b := range p.template.Blanks {
+		if b.Pattern != "" && r.fill == FillWords && judges(b) {
+			p.words = append(p.words, b)
+		}
+		if b.Pattern != "" && (b.High == 0 || b.High > b.Low) {
+			p.counted = append(p.counted, b.Slots)
+		} else {
+			p.lengths = append(p.lengths, b.Slots)
+		}
+	}
+}
 
 // oneWord tells whether the only blank of a template may hold a word of several pieces: it
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
@@ -119,9 +146,11 @@ func (r *rules) longWord(p *layout, n int) (*layout, error) {
 		return nil, err
 	}
 	t := templates[0]
+	t.After(p.context)
 	t.Spelling = p.template.Spelling
 	b := t.Blanks[0]
-	longer := &layout{typed: p.typed, template: t, cut: func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }}
+	longer := &layout{typed: p.typed, template: t, words: t.Blanks, counted: []int{n}}
+	longer.cut = func(tokens []int) bool { return r.allows(b, tokens) && r.vocabulary.cutSo(b, tokens) }
 	for slot := range n {
 		support := r.vocabulary.going()
 		switch {

@@ -20,6 +20,9 @@ type OpenOptions struct {
 	// as there are cores.
 	Threads   int
 	Precision lm.Precision // "" is fp32
+	// Lexicon is a file of the words that exist, one a line, or EnglishLexicon, or NoLexicon; "" takes English ones for a
+	// model that has weights for them. Words of several pieces that are not in it count less.
+	Lexicon string
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
 	FindLibrary func(ctx context.Context) (path string, err error)
@@ -63,6 +66,17 @@ func Open(o OpenOptions) (*Filler, error) {
 		}
 		return m, nil
 	})
+	switch o.Lexicon {
+	case "":
+	case NoLexicon:
+		f.noLexicon = true
+	case EnglishLexicon:
+		f.lexicon = f.english()
+	default:
+		if f.lexicon, err = f.openLexicon(o.Lexicon); err != nil {
+			return nil, fmt.Errorf("lexicon: %w", err)
+		}
+	}
 	f.model.Name, f.model.SHA256 = bundle.Name, bundle.SHA256
 	return f, nil
 }

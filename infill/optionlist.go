@@ -56,6 +56,15 @@ func blankOptions() []Option {
 		numeric(Option{Name: "window", Kind: "{auto|N}", Unit: "tokens", Help: "tokens that the model sees of a long text at most, around the blanks",
 			Values: strings.Fields("auto 64 128 256 512"), want: "a whole number of 16 or more, or auto"},
 			func(o *Options) *int { return &o.Window }, auto, 0, 16, math.MaxInt),
+		{
+			Name: "context", Kind: "TEXT",
+			Help: "a text that the model reads before each template: the sentence before, a definition, the original",
+			want: "a text", get: func(o *Options) string { return o.Context },
+			set: func(o *Options, text string) bool {
+				o.Context = text
+				return true
+			},
+		},
 		togetherOption(),
 	}
 }

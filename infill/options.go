@@ -151,6 +151,8 @@ type Options struct {
 	Ladder      []float64
 	Rank        Rank
 	LengthScore LengthScore
+	// Context is a text that the model reads before the template, as [CLS] context [SEP] text [SEP]; "" is none.
+	Context string
 	// Together, where not nil, are further templates whose blanks take the same fills as
 	// the template's: U is then the sum over all of them. A blank with a name answers to
 	// that of its name, the others to each other in their order.

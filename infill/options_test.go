@@ -108,7 +108,7 @@ func TestNewSeed(t *testing.T) {
 func TestTable(t *testing.T) {
 	texts := map[string]string{
 		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "pos": "noun,verb 2=adverb", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
-		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
+		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "context": "A dog ran.", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
 	}
 	seen := map[string]bool{}
 	for _, option := range Table() {
@@ -135,7 +135,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		o := DefaultOptions()
-		if err := option.Set(&o, "?"); err == nil && option.Name != "ban" && option.Name != "together" {
+		if err := option.Set(&o, "?"); err == nil && !slices.Contains([]string{"ban", "context", "together"}, option.Name) {
 			t.Errorf("%s takes ?", option.Name)
 		}
 	}
@@ -155,7 +155,7 @@ func TestSigned(t *testing.T) {
 	o := DefaultOptions()
 	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Speech: map[int][]string{1: {"noun"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
-	o.Distinct, o.Together = true, []string{twoSlots}
+	o.Distinct, o.Together, o.Context = true, []string{twoSlots}, "the cat"
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	// Weighted draws have no chains, and chains have no error to reach; energy is joint.
 	answers := DefaultOptions()

@@ -39,6 +39,9 @@ func (f *Filler) plan(typed *tokenize.Template, r Request, escaped bool) (*Plan,
 	if err != nil {
 		return nil, err
 	}
+	if _, err := f.context(&r.Options); err != nil { // before windows count it
+		return nil, err
+	}
 	p := &Plan{Request: r, filler: f, typed: typed, lengths: rules.lengths(typed.Blanks)}
 	if p.tokens() > f.windowTokens(&r.Options) {
 		err = p.divide()

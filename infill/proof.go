@@ -41,6 +41,7 @@ type proof struct {
 	runs    []*problem // of each length, for what is said of it
 	texts   []*textLaw
 	laws    []samplers.Law
+	kinds   []wordKind // of each
 	search  *samplers.Search
 	rows    int64
 	// logShare is what lists hold of the law, 0 where nothing is listed, with its relative
@@ -50,8 +51,17 @@ type proof struct {
 	observe              func(Progress)
 }
 
-// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none: words that
-// exist had far more in their places, and what was made up for xqz.* and the like less.
+// A wordKind says which words of several pieces a law takes.
+type wordKind int
+
+const (
+	anyWord wordKind = iota
+	existingWord
+	inventedWord
+)
+
+// leastInvented is the probability below which a word that is put together of pieces for a pattern is taken for none,
+// unless the lexicon has it: words that exist had far more in their places, and what was made up for xqz.* less.
 const leastInvented = 1e-7
 
 // unfit is the pattern of an only blank that no word fits; "" where one does, or pieces were asked for.
@@ -62,7 +72,7 @@ func (p *proof) unfit(r *Result) string {
 		p.options.Together != nil || slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
 		return ""
 	}
-	if q := r.Fills[0].Probability; q == nil || *q >= leastInvented {
+	if p.kinds[p.search.Found()[0].Law] == existingWord || *r.Fills[0].Probability >= leastInvented {
 		return ""
 	}
 	return b.Pattern
@@ -99,22 +109,22 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 
 // prepare makes a law of each length.
 func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layout) error {
-	weights := slices.Repeat([]float64{-math.Log(float64(len(plans)))}, len(plans))
 	if rules := plans[0].rules; rules != nil && p.options.searches() {
 		for n := 2; n <= wordPieces && len(plans[0].template.IDs)+n-1 <= p.filler.maxPositions; n++ {
 			longer, err := rules.longWord(plans[0], n)
 			if err != nil {
 				return err
 			}
-			plans, weights = append(plans, longer), append(weights, math.Log(piecesPrior[n]))
+			plans = append(plans, longer)
 		}
 	}
-	for i, plan := range plans {
+	weights, list := p.filler.words()
+	free := map[string]bool{} // the lengths of blanks that are no words, each as likely
+	for _, plan := range plans {
+		free[fmt.Sprint(plan.lengths)] = true
+	}
+	for _, plan := range plans {
 		text, err := p.filler.newLaw(ctx, model, plan, p.options.Temperature, &p.rows)
-		if err != nil {
-			return err
-		}
-		law, err := text.law(p.options.Order, weights[i])
 		if err != nil {
 			return err
 		}
@@ -123,7 +133,29 @@ func (p *proof) prepare(ctx context.Context, model LanguageModel, plans []*layou
 		for n := range r.variables {
 			r.hint(&r.variables[n], text.root)
 		}
-		p.runs, p.texts, p.laws = append(p.runs, r), append(p.texts, text), append(p.laws, law)
+		law, err := text.law(p.options.Order, 0)
+		if err != nil {
+			return err
+		}
+		add := func(law samplers.Law, kind wordKind, weights, existing []float64) {
+			law.LogWeight = -math.Log(float64(len(free)))
+			for _, pieces := range plan.counted {
+				law.LogWeight += logWeight(weights, pieces)
+			}
+			if kind == inventedWord && len(plan.counted) == 0 { // of a known length
+				for _, b := range plan.words {
+					law.LogWeight += logWeight(weights, b.Slots) - logWeight(existing, b.Slots)
+				}
+			}
+			p.runs, p.texts = append(p.runs, r), append(p.texts, text)
+			p.laws, p.kinds = append(p.laws, law), append(p.kinds, kind)
+		}
+		if list == nil || len(plan.words) == 0 || len(plan.others) > 0 {
+			add(law, anyWord, usualWeights, nil)
+			continue
+		}
+		add(text.existing(law, list), existingWord, weights.Existing, weights.Existing)
+		add(text.invented(law, list), inventedWord, weights.Invented, weights.Existing)
 	}
 	var err error
 	p.search, err = samplers.NewSearch(p.laws)
@@ -297,8 +329,11 @@ func (p *proof) fill(found samplers.Found) Fill {
 	run := p.runs[found.Law]
 	tokens := slices.Clone(found.State[:p.texts[found.Law].texts[0].number])
 	filled := run.template.Fill(tokens)
-	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans, TokenIDs: tokens,
-		LogLikelihood: found.LogProbability - p.laws[found.Law].LogWeight}
+	fill := Fill{Text: filled.Text, Together: run.togetherTexts(tokens), Values: filled.Fills, Spans: filled.Spans,
+		TokenIDs: tokens, LogLikelihood: found.LogProbability}
+	if p.kinds[found.Law] == anyWord {
+		fill.LogLikelihood -= p.laws[found.Law].LogWeight
+	}
 	probability := min(1, math.Exp(found.LogProbability-p.logShare))
 	e := probability * p.shareError
 	fill.Probability, fill.ProbabilityError = &probability, &e
@@ -325,6 +360,16 @@ func (p *proof) marginals(r *Result) [][]Marginal {
 			var slots []int
 			for slot := b.First; slot < b.First+b.Slots; slot++ {
 				slots = append(slots, slot)
+			}
+			if blanks == 1 && len(run.words) > 0 { // each value is a fill, and known or not listed
+				for _, found := range p.search.Found() {
+					if found.Law == law {
+						fill := p.fill(found)
+						values[fill.Values[0]] = &Marginal{Text: fill.Values[0], TokenIDs: fill.TokenIDs,
+							Probability: math.Exp(found.LogProbability)}
+					}
+				}
+				continue
 			}
 			// The other slots of its variable decide with it, and so do lists.
 			all := p.texts[law].settling(slots)

@@ -179,17 +179,25 @@ func TestLongWords(t *testing.T) {
 		}
 		if n > 1 {
 			long++
-			u, err := f.LogLikelihoods(t.Context(), before+"[MASK:"+string(rune('0'+n))+"]"+after, DefaultOptions(), [][]int{fill.TokenIDs})
-			if err != nil || math.Abs(u[0]-fill.LogLikelihood) > 1e-4 {
-				t.Errorf("%s: U %v, of its pieces %v, %v", fill.Text, fill.LogLikelihood, u, err)
-			}
+			continue
 		}
-		if want := piecesPrior[n] * math.Exp(fill.LogLikelihood); math.Abs(*fill.Probability/want-1) > 1e-9 {
+		if want := math.Exp(fill.LogLikelihood); math.Abs(*fill.Probability/want-1) > 1e-9 {
 			t.Errorf("%s: probability %v, want %v", fill.Text, *fill.Probability, want)
 		}
 	}
 	if long == 0 {
 		t.Error("no word of several pieces")
+	}
+	f.noLexicon = true
+	if r, err = f.Fill(t.Context(), before+"[MASK]"+after, o, nil); err != nil || !strings.Contains(r.Signature, "|lexicon:none|") {
+		t.Fatalf("%v, %s", err, r.Signature)
+	}
+	for _, fill := range r.Fills {
+		n := len(fill.TokenIDs)
+		u, err := f.LogLikelihoods(t.Context(), before+"[MASK:"+string(rune('0'+n))+"]"+after, DefaultOptions(), [][]int{fill.TokenIDs})
+		if want := math.Exp(u[0] + logWeight(usualWeights, n)); err != nil || math.Abs(*fill.Probability/want-1) > 1e-4 {
+			t.Errorf("%s: probability %v, of its pieces %v, %v", fill.Text, *fill.Probability, want, err)
+		}
 	}
 	for name, change := range map[string]func(*Options){
 		"pieces": func(o *Options) { o.MinPieces, o.MaxPieces = 1, 1 }, "pll": func(o *Options) { o.Joint = JointPLL }, "any": func(o *Options) { o.Fill = FillAny },

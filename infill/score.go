@@ -198,6 +198,13 @@ func (f *Filler) LogLikelihoods(ctx context.Context, template string, o Options,
 	if err != nil || len(fills) == 0 {
 		return nil, err
 	}
+	context, err := f.context(&o)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.After(context); len(parsed.IDs) > f.maxPositions {
+		return nil, f.checkLength(len(parsed.IDs))
+	}
 	energy, err := o.energy(&layout{template: parsed})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package infill
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,6 +132,9 @@ func (r *problem) limits(s *signature) {
 		s.options(o, "fill")
 	}
 	s.options(o, "case", "window", "distinct")
+	if o.Context != "" {
+		s.add("context", short(fmt.Sprintf("%x", sha256.Sum256([]byte(o.Context)))))
+	}
 	if o.MaxCharacters > 0 && o.MinCharacters == 0 {
 		s.add("characters", "0-"+strconv.Itoa(o.MaxCharacters))
 	} else {
@@ -139,6 +143,13 @@ func (r *problem) limits(s *signature) {
 	s.options(o, "pieces")
 	if r.rules != nil {
 		s.add("pieces", fmt.Sprintf("word:1-%d", wordPieces))
+	}
+	switch {
+	case r.rules == nil && len(r.words) == 0:
+	case r.filler.lexicon != nil:
+		s.add("lexicon", short(r.filler.lexicon.sha256))
+	case r.filler.noLexicon:
+		s.add("lexicon", NoLexicon)
 	}
 	if slices.ContainsFunc(o.Pins, func(pin int) bool { return pin != Free }) {
 		s.add("pins", strings.NewReplacer("[", "", "]", "", " ", ",", "-1", "-").Replace(fmt.Sprint(o.Pins)))

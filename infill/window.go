@@ -12,15 +12,10 @@ import (
 	"infill/tokenize"
 )
 
-// windowTokens is how much of a text the model sees at most.
+// windowTokens is how much of a text the model sees at most, beside its context, which was checked.
 func (f *Filler) windowTokens(o *Options) int {
-	if o.Window > 0 {
-		return min(o.Window, f.maxPositions)
-	}
-	if f.tokenizer.Protein() {
-		return f.maxPositions // residues far apart in a sequence may touch
-	}
-	return min(usualWindow, f.maxPositions)
+	context, _ := f.context(o)
+	return f.ownWindow(o) - len(context)
 }
 
 // window is what the model sees of a long text when it fills some of its blanks.

@@ -128,9 +128,8 @@ type Description struct {
 	Note      string // why "auto" took the CPU; empty when it did not, or was not asked
 	Threads   int    // that one model call uses on the CPU
 	Precision Precision
-	// PLLTemperature is T of exp(U/T), U being the pseudo-log-likelihood, that was fitted
-	// to the model on held-out text; 0 where none was.
-	PLLTemperature float64
+	// Joint is what was fitted to the model on held-out text; its zero value is nothing.
+	Joint models.Joint
 }
 
 // Description tells what runs.
@@ -138,7 +137,7 @@ func (m *MaskedLM) Description() Description {
 	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(), Device: m.runtime.Device(),
 		Note: m.runtime.Note(), Threads: m.runtime.Threads(), Precision: m.precision}
 	if joint := m.bundle.Manifest.Joint; joint != nil {
-		d.PLLTemperature = joint.PLLTemperature
+		d.Joint = *joint
 	}
 	return d
 }

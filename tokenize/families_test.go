@@ -529,3 +529,46 @@ func BenchmarkFamilies(b *testing.B) {
 		})
 	}
 }
+
+// TestFamilyContext: a context stands before the text as the families write pairs: one separator, or two where it is </s>.
+func TestFamilyContext(t *testing.T) {
+	for _, name := range familyNames {
+		tokenizer := loadFamily(t, name, "")
+		template, err := tokenizer.Template("the [MASK] sat")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		context, err := tokenizer.Context("a dog")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		first, second := tokenizer.Token(template.IDs[0]), tokenizer.Token(template.IDs[len(template.IDs)-1])
+		whole := append(slices.Clone(template.IDs[:1]), append(context, template.IDs[1:]...)...)
+		separators := 1
+		if second == "</s>" {
+			separators = 2
+		}
+		slot := template.Slots[0]
+		before := *template
+		if template.After(context); !slices.Equal(template.IDs, whole) || template.Slots[0] != slot+len(context) || len(template.Offsets) != len(whole) ||
+			tokenizer.Token(context[len(context)-1]) != second || tokenizer.Token(template.IDs[0]) != first {
+			t.Errorf("%s: %v, slots %v, want %v", name, template.IDs, template.Slots, whole)
+		}
+		if got := strings.Count(strings.Join(tokens(tokenizer, context), " "), second); got != separators {
+			t.Errorf("%s: %d separators behind the context, want %d", name, got, separators)
+		}
+		if before.Slots[0] != slot {
+			t.Errorf("%s: another template of the text has changed", name)
+		}
+		if _, err := tokenizer.Context("a [MASK]"); !errors.Is(err, tokenize.ErrUnwantedBlank) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func tokens(t *tokenize.Tokenizer, ids []int) (list []string) {
+	for _, id := range ids {
+		list = append(list, t.Token(id))
+	}
+	return list
+}

@@ -140,6 +140,30 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 	}
 }
 
+// Context is a text as a model reads it before another: its tokens and the separator behind them, twice where the
+// models of a family have it so, as </s></s>. Errors are those of [Tokenizer.Plain].
+func (t *Tokenizer) Context(text string) ([]int, error) {
+	encoding, err := t.Plain(text)
+	if err != nil {
+		return nil, err
+	}
+	ids := encoding.IDs[1:]
+	if t.vocabulary[t.separator] == "</s>" {
+		ids = append(ids, t.separator)
+	}
+	return ids, nil
+}
+
+// After puts a [Tokenizer.Context] between [CLS] and the text.
+func (tpl *Template) After(context []int) {
+	tpl.IDs = slices.Insert(slices.Clone(tpl.IDs), 1, context...)
+	tpl.Offsets = slices.Insert(slices.Clone(tpl.Offsets), 1, make([][2]int, len(context))...)
+	tpl.Slots = slices.Clone(tpl.Slots)
+	for i := range tpl.Slots {
+		tpl.Slots[i] += len(context)
+	}
+}
+
 // draft is a template whose blanks have no lengths yet.
 type draft struct {
 	tokenizer *Tokenizer

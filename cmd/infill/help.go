@@ -95,10 +95,11 @@ const helpTemplates = `Blanks, as they stand in a template:
                 [MASK:1-3=name]
   [MASK~st..d]  a word of these letters, a regular expression as in Go that the
                 whole word has to match: gaps in damaged texts. It may have up to
-                three pieces, or as many as stand before it, as in
-                [MASK:1-4~.{3,5}ing] and [MASK:2=name~anti.*]. Of two or three
-                such blanks a word has up to two pieces, of more one. Samplers and
-                --joint pll try the 250 likeliest words of several pieces
+                three pieces, those that exist first (--lexicon), or as
+                many as stand before it, as in [MASK:1-4~.{3,5}ing] and
+                [MASK:2=name~anti.*]. Of two or three such blanks a word has up to
+                two pieces, of more one. Samplers and --joint pll try the 250
+                likeliest words of several pieces
   \[MASK]       no blank, but this text; the backslash goes
   high[MASK]    a blank that touches a letter or digit on its left goes on with
                 the word: it begins with a piece that continues one (##way)
@@ -147,6 +148,10 @@ order; --slot 1 is the first text's blank 1. A fill has to suit the blanks of al
 texts (high[MASK] and [MASK] share none). JSON has the other texts under
 "together"; in files for infill run, and for the server, that is a list.
 
+Context. --context TEXT is read before the template, as a pair of texts is: the
+sentence before, a definition, or the original of which a word is to be replaced.
+At most half of --window may be context.
+
 Where the model would rather have what was left out, a line says so.
 
 Long texts. The model sees at most --window tokens around the blanks, whole
@@ -188,8 +193,9 @@ at least 50. Probabilities, and how often chains drew a fill, are within its len
 
 An only blank that stands by itself takes one word: those of one, two and three
 pieces are ranked together by probability, in which a prior of the number of pieces
-enters (docs/explanation/probabilities.md). --samples, samplers, --joint pll, --together and
---fill tokens or any take one piece.
+enters, and whether --lexicon has the word (docs/explanation/probabilities.md).
+--samples, samplers, --joint pll, --together and --fill tokens or any take one
+piece.
 
 What is done, --mode:
 

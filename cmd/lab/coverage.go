@@ -240,7 +240,7 @@ func (l *language) coverage(ctx context.Context, sheet *sheet, text string, c co
 	if t == nil {
 		return fmt.Errorf("it is answered without a target: give more blanks")
 	}
-	t.temperature = cmp.Or(l.Description().PLLTemperature, 1)
+	t.temperature = cmp.Or(l.Description().Joint.PLLTemperature, 1)
 	if err := t.enumerate(ctx); err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ import (
 const piecesLong = `Measure words of several pieces: in held-out sentences (--corpus) one word of one, two
 or three pieces is masked by a single blank. How often is the true word the first fill,
 and among five, where fills have one piece and where they may have up to three; and
-how often where the number of its letters is known, too?
+how often where the number of its letters is known, too, or every other letter, as in
+d.m.g.d? Nats are those of the true word where all its letters are known.
 
 How likely words of so many pieces are before a text is seen, against one piece, is
 fitted to the same blanks: the greatest likelihood of the true number of pieces, each
@@ -50,8 +51,9 @@ type maskedWord struct {
 	before, after, word string
 	pieces              int
 	weight              float64
-	ranks               [2][2]int // of the true word, 0 where it is not among five, [letters known][up to three pieces]
-	rows                [2]int64
+	ranks               [3][2]int // of the true word, 0 where it is not among five, [letters][up to three pieces]
+	rows                [3]int64
+	nats                float64
 	believes            [mostPieces + 1]float64 // of the last slot: that it goes on with a word; of one that it is one
 }
 
@@ -102,18 +104,27 @@ func (l *language) maskWords(text string, o piecesOptions, seed uint64) ([]*mask
 // measure fills the blank in both ways.
 func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler) error {
 	template := func(blank string) string { return strings.TrimSpace(w.before + " " + blank + " " + w.after) }
+	every := []rune(w.word)
+	for i := 1; i < len(every); i += 2 {
+		every[i] = '.'
+	}
 	for known := range w.ranks {
 		for several := range w.ranks[known] {
 			o := infill.DefaultOptions()
 			o.MinPieces, o.MaxPieces = 1-several, 1-several // 0 is the default
-			if known == 1 {
+			blank := "[MASK]"
+			switch known {
+			case 1:
 				o.MinCharacters = utf8.RuneCountInString(w.word)
 				o.MaxCharacters = o.MinCharacters
+			case 2:
+				blank = "[MASK~" + string(every) + "]"
+				o.Budget.Rows = 300 // the fifth fill is often an invented word, and hard to prove
 			}
-			r, err := f.Fill(ctx, template("[MASK]"), o, nil)
+			r, err := f.Fill(ctx, template(blank), o, nil)
 			var none *infill.OptionError
 			if errors.As(err, &none) {
-				continue // no word of one piece has so many letters
+				continue // no word of one piece has such letters
 			} else if err != nil {
 				return err
 			}
@@ -121,6 +132,11 @@ func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler)
 			w.rows[known] = r.Stats.ModelRows
 		}
 	}
+	r, err := f.Fill(ctx, template("[MASK:1-3~"+w.word+"]"), infill.DefaultOptions(), nil)
+	if err != nil {
+		return err
+	}
+	w.nats = -math.Log(*r.Fills[0].Probability)
 	for n := 1; n <= mostPieces; n++ {
 		read, err := f.Template(template(fmt.Sprintf("[MASK:%d]", n)))
 		if err != nil {
@@ -171,7 +187,8 @@ func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
 	l := s.models[0]
 	f := infill.New(l.MaskedLM, l.tokenizer)
 	var all []*maskedWord
-	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first", "among five", "model rows")
+	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first", "among five",
+		"model rows", "nats")
 	for _, c := range s.corpora {
 		words, err := l.maskWords(c.text, *o, s.seed)
 		if err != nil {
@@ -182,16 +199,16 @@ func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
 				return err
 			}
 		}
-		for known, letters := range []string{"unknown", "known"} {
+		for known, letters := range []string{"unknown", "their number", "every other"} {
 			for n := 1; n <= mostPieces; n++ {
 				row := []string{c.name, letters, fmt.Sprint(n), fmt.Sprint(o.words)}
-				var cost []float64
+				var cost, nats []float64
 				var first, five [2]int
 				for _, w := range words {
 					if w.pieces != n {
 						continue
 					}
-					cost = append(cost, float64(w.rows[known]))
+					cost, nats = append(cost, float64(w.rows[known])), append(nats, w.nats)
 					for several, rank := range w.ranks[known] {
 						if rank == 1 {
 							first[several]++
@@ -204,7 +221,9 @@ func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
 				for several := range first {
 					row = append(row, fmt.Sprint(first[several]), fmt.Sprint(five[several]))
 				}
-				s.row(append(row, fmt.Sprintf("%.1f, at most %.0f", stat.Mean(cost, nil), slices.Max(cost)))...)
+				mean, sd := stat.MeanStdDev(nats, nil)
+				s.row(append(row, fmt.Sprintf("%.1f, at most %.0f", stat.Mean(cost, nil), slices.Max(cost)),
+					fmt.Sprintf("%.2f ± %.2f", mean, sd/math.Sqrt(float64(len(nats)))))...)
 			}
 		}
 		all = append(all, words...)

@@ -51,6 +51,9 @@ type Augment struct {
 
 	// NotOriginal keeps the masked words out of the blanks.
 	NotOriginal bool
+	// Context is what the model reads before the masked text: nothing ("", ContextNone), or the text itself
+	// (ContextOriginal), whose masked words are then kept out of the blanks.
+	Context string
 	// MinProbability is the least that the model gives to every fill in the finished
 	// text, the fill masked; 0 is no bound.
 	MinProbability float64
@@ -74,6 +77,12 @@ func AugmentOptions() infill.Options {
 	return o
 }
 
+// What the model reads before a masked text.
+const (
+	ContextNone     = "none"
+	ContextOriginal = "original"
+)
+
 // attempts is how many draws a variant may take until it keeps the rules.
 const attempts = 8
 
@@ -90,6 +99,9 @@ func (a *Augment) settings() map[string]string {
 	s["keep-stop-words"], s["protect"] = strconv.FormatBool(a.KeepStopWords), strings.Join(a.Protect, ",")
 	if a.Pattern != nil {
 		s["protect-pattern"] = a.Pattern.String()
+	}
+	if a.Context == ContextOriginal {
+		s["context"] = a.Context
 	}
 	s["not-original"], s["min-probability"] = strconv.FormatBool(a.NotOriginal), fmt.Sprint(a.MinProbability)
 	s["distinct"], s["with-original"] = strconv.FormatBool(a.Distinct), strconv.FormatBool(a.WithOriginal)
@@ -113,6 +125,8 @@ func (a *Augment) Check() error {
 		return wrong("blanks", "%d is not a whole number of 1 or more", a.Blanks)
 	case a.MinSpan < 1 || a.MaxSpan < a.MinSpan:
 		return wrong("span", "%d-%d is not a range of numbers of 1 or more", a.MinSpan, a.MaxSpan)
+	case !slices.Contains([]string{"", ContextNone, ContextOriginal}, a.Context):
+		return wrong("context", "%q is not one of %s, %s", a.Context, ContextNone, ContextOriginal)
 	case !(a.MinProbability >= 0 && a.MinProbability < 1):
 		return wrong("min-probability", "%v is not a number from 0 to below 1", a.MinProbability)
 	}
@@ -218,7 +232,10 @@ func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, word
 		}
 	}
 	template.WriteString(text[end:])
-	if o.Seed = random.Uint64(); a.NotOriginal {
+	if a.Context == ContextOriginal {
+		o.Context = text
+	}
+	if o.Seed = random.Uint64(); a.NotOriginal || o.Context != "" {
 		o.Ban = append(slices.Clone(o.Ban), masked...)
 	}
 	plan, err := a.Filler.Plan(infill.Request{Template: template.String(), Options: o, Originals: masked})

@@ -28,6 +28,7 @@ type augmentRequest struct {
 	Protect        []string          `json:"protect,omitempty" doc:"Words that stay."`
 	KeepStopWords  bool              `json:"keep_stop_words,omitempty" doc:"Leave the words that hold sentences together."`
 	NotOriginal    bool              `json:"not_original,omitempty" doc:"No blank takes a word that was masked."`
+	Context        string            `json:"context,omitempty" enum:"none,original" doc:"What the model reads before the text; original keeps the meaning, and masked words out of the blanks."`
 	MinProbability float64           `json:"min_probability,omitempty" doc:"The least that the model gives to every fill."`
 	Distinct       bool              `json:"distinct,omitempty" doc:"The variants of a text differ."`
 	WithOriginal   bool              `json:"with_original,omitempty" doc:"The text itself stands before its variants."`
@@ -62,7 +63,8 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants of each of %d texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)}
 	}
 	work := &batch.Augment{Filler: f, Options: batch.AugmentOptions(), Key: q.Key, Variants: q.Variants, Rate: q.Rate, Blanks: q.Blanks, MinSpan: 1, MaxSpan: 1,
-		Protect: q.Protect, KeepStopWords: q.KeepStopWords, NotOriginal: q.NotOriginal, MinProbability: q.MinProbability, Distinct: q.Distinct, WithOriginal: q.WithOriginal}
+		Protect: q.Protect, KeepStopWords: q.KeepStopWords, NotOriginal: q.NotOriginal, Context: q.Context,
+		MinProbability: q.MinProbability, Distinct: q.Distinct, WithOriginal: q.WithOriginal}
 	if q.Seed != nil {
 		work.Options.Seed = *q.Seed
 	} else if work.Options.Seed, err = infill.NewSeed(); err != nil {

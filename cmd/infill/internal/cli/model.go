@@ -26,6 +26,7 @@ type ModelOptions struct {
 	Device    string
 	Threads   int
 	Precision string
+	Lexicon   string
 	Quiet     bool
 	Verbose   bool
 }
@@ -64,6 +65,8 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	Complete(cmd, "device", Devices())
 	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
 	AddChoice(cmd, &o.Precision, "precision", "", Precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
+	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
+		"that are no such words come later; english for the built-in model, else none")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -88,7 +91,8 @@ func (o *ModelOptions) Open(s *terminal.Streams) (*infill.Filler, error) {
 		tell = func(line string) { o.Note(s, "%s", line) }
 	}
 	return infill.Open(infill.OpenOptions{
-		Model: o.Model, Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision), Tell: tell,
+		Model: o.Model, Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision), Lexicon: o.Lexicon,
+		Tell: tell,
 		FindLibrary: func(ctx context.Context) (string, error) {
 			path, err := lm.LocateLibrary(ctx, lm.Precision(o.Precision).Device(o.Device), FetchProgress(s, o.Quiet))
 			if err == nil {

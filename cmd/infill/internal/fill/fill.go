@@ -81,9 +81,9 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd,
 		[]string{cli.MatterFirst, "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
-		[]string{"What to fill", "pos", "case", "characters", "blank", "window", "together"},
+		[]string{"What to fill", "pos", "case", "characters", "blank", "context", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
-		[]string{"Which model", "device", "threads", "precision"},
+		[]string{"Which model", "device", "threads", "precision", "lexicon"},
 		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
 		[]string{"Output", "show", "quiet", "verbose"})
 	return cmd

@@ -275,6 +275,8 @@ the line, so parts agree with the whole.`,
 	flags.StringSliceVar(&o.Protect, "protect", nil, "`LIST` of words that are never masked")
 	flags.StringVar(&o.pattern, "protect-pattern", "", "`REGEXP` of words that are never masked")
 	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
+	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
+		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
 	flags.Var(cli.Decimal{Value: &o.MinProbability, Kind: "P"}, "min-probability", "least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
