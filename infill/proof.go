@@ -101,8 +101,8 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 		return nil, misfit("slot", "the constraints forbid every fill: loosen them")
 	}
 	if pattern := p.unfit(result); pattern != "" {
-		return nil, misfit("pattern", "no word of up to %d pieces fits %s: [MASK:1-5~%[2]s] takes longer ones, "+
-			"and --fill any pieces that are no words", patternPieces, pattern)
+		return nil, misfit("pattern", "no word of up to %d pieces fits %s; --fill any takes pieces that are no words",
+			patternPieces, pattern)
 	}
 	return result, nil
 }
