@@ -81,7 +81,8 @@ func (r *run) answer(ctx context.Context, observe func(Progress)) (*answer, erro
 		return r.enumerate(ctx, observe)
 	}
 	if r.options.Joint == JointAG {
-		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take %.0f: give fewer candidates, a larger budget, or take chain",
+		return nil, misfit("joint", "ag needs a model row for each candidate of both blanks, %.0f, and may take "+
+			"%.0f: give fewer candidates, a larger budget, or take chain",
 			enumerationRows(r.target), r.enumeratedRows())
 	}
 	return r.weigh(ctx, observe)
@@ -151,7 +152,8 @@ func (r *run) enumerate(ctx context.Context, observe func(Progress)) (*answer, e
 		highest = max(highest, u)
 	}
 	if math.IsInf(highest, -1) {
-		return nil, misfit("slot", "the constraints forbid every fill of the candidates: loosen them, or raise candidates")
+		return nil, misfit("slot",
+			"the constraints forbid every fill of the candidates: loosen them, or raise candidates")
 	}
 	for _, i := range largest(energy, r.kept()) {
 		a.states, a.energy = append(a.states, r.combination(i)), append(a.energy, energy[i])
@@ -195,7 +197,8 @@ func (r *run) closest(ctx context.Context, a *answer) ([]float64, error) {
 	}
 	joint, change, err := samplers.ClosestJoint(ctx, target)
 	if change > samplers.ClosestEnough {
-		a.warnings = append(a.warnings, "joint ag has not converged, so that its probabilities are rough: take fewer candidates, or joint chain")
+		a.warnings = append(a.warnings,
+			"joint ag has not converged, so that its probabilities are rough: take fewer candidates, or joint chain")
 	}
 	return joint, err
 }
@@ -245,11 +248,13 @@ func (r *run) listed(margins [][]*margin, squares, unseen float64) [][]Marginal 
 	list := make([][]Marginal, len(margins))
 	for blank, all := range margins {
 		b := r.template.Blanks[blank]
-		slices.SortFunc(all, func(x, y *margin) int { return cmp.Or(cmp.Compare(y.p, x.p), slices.Compare(x.state, y.state)) })
+		slices.SortFunc(all,
+			func(x, y *margin) int { return cmp.Or(cmp.Compare(y.p, x.p), slices.Compare(x.state, y.state)) })
 		for _, m := range all[:min(len(all), mostMarginals)] {
 			m.p = min(m.p, 1) // sums of shares may be a little more
 			tokens := r.tokens(m.state)
-			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots], Probability: m.p}
+			value := Marginal{Text: r.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots],
+				Probability: m.p}
 			// The delta method for a ratio: Σ w² (1[has it] − p)².
 			// What one draw more weighs may all have it, or none of it.
 			more := unseen * max(m.p, 1-m.p)
@@ -392,8 +397,10 @@ func (r *run) state(a *answer) *Result {
 		result.Seed = &o.Seed
 	}
 	s := &result.Stats
-	*s = Stats{Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Draws: a.draws, DistinctFills: a.distinct,
-		EffectiveDraws: a.effective, ParetoK: a.paretoK, MeanLogLikelihood: a.mean, Device: result.Model.Device, ModelRows: r.rows}
+	*s = Stats{Mode: o.Mode, Sampler: o.Sampler, Joint: o.Joint, Slots: len(r.variables), Draws: a.draws,
+		DistinctFills:  a.distinct,
+		EffectiveDraws: a.effective, ParetoK: a.paretoK, MeanLogLikelihood: a.mean, Device: result.Model.Device,
+		ModelRows: r.rows}
 	if t := r.pllTemperature(); t != 1 {
 		s.PLLTemperature = &t
 	}
@@ -426,7 +433,8 @@ func (r *run) state(a *answer) *Result {
 			continue
 		}
 		seen[filled.Text] = true
-		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
+		fill := Fill{Rank: len(result.Fills) + 1, Text: filled.Text, Together: r.togetherTexts(ids),
+			Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids, LogLikelihood: a.energy[i]}
 		if !a.found {
 			p, standardError := a.of(i, r.temperature())
 			fill.Probability, fill.ProbabilityError = &p, &standardError
@@ -453,7 +461,8 @@ func (r *run) candidatesShare(a *answer) float64 {
 func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 	result := r.state(a)
 	if u := result.Stats.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
-		return nil, fmt.Errorf("model %s gives a fill the log-likelihood %v: its weights may be unusable", result.Model.Name, u)
+		return nil, fmt.Errorf("model %s gives a fill the log-likelihood %v: its weights may be unusable",
+			result.Model.Name, u)
 	}
 	if err := r.rate(ctx, result); err != nil {
 		return nil, err
@@ -473,10 +482,12 @@ func (r *run) answered(ctx context.Context, a *answer) (*Result, error) {
 // missedAccuracy says what the budget did not suffice for.
 func (r *run) missedAccuracy(a *answer) string {
 	if a.few {
-		return fmt.Sprintf("%d slots are too many for the budget of %s: these are likely fills, and their probabilities, from %d draws, are rough; give more with --budget, or fewer blanks",
+		return fmt.Sprintf("%d slots are too many for the budget of %s: these are likely fills, and their "+
+			"probabilities, from %d draws, are rough; give more with --budget, or fewer blanks",
 			len(r.variables), r.options.Budget.text(), a.draws)
 	}
-	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative, r.options.Error)
+	why := fmt.Sprintf("the probabilities have a relative standard error of %.2g, wanted was %g", a.relative,
+		r.options.Error)
 	if a.news {
 		why = "the last draws still found some of the likeliest fills, so that others may be missing"
 	} else if a.unbelieved {

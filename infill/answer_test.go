@@ -88,8 +88,10 @@ func TestManyBlanks(t *testing.T) {
 		t.Errorf("%d steps heard, %d with an answer", steps, answers)
 	}
 	for _, r := range []*Result{result, on} {
-		if r.Method != MethodSearch || *r.Proven || len(r.Fills) == 0 || r.Seed != nil || !(*r.LeftOutAtMost > 0 && *r.LeftOutAtMost <= 1) {
-			t.Errorf("method %q, proven %v, %d fills, left out at most %v", r.Method, *r.Proven, len(r.Fills), *r.LeftOutAtMost)
+		if r.Method != MethodSearch || *r.Proven || len(r.Fills) == 0 || r.Seed != nil ||
+			!(*r.LeftOutAtMost > 0 && *r.LeftOutAtMost <= 1) {
+			t.Errorf("method %q, proven %v, %d fills, left out at most %v", r.Method, *r.Proven, len(r.Fills),
+				*r.LeftOutAtMost)
 		}
 		if _, err := json.Marshal(r); err != nil {
 			t.Error(err)

@@ -54,7 +54,8 @@ func (b *book) count(info *samplers.Info) {
 // variable's categories with all slots masked.
 func newChains(ctx context.Context, r *problem, asked Options, weights [][]float32) (*chains, error) {
 	o := asked.Chained()
-	c := &chains{problem: r, pool: newPool(o.Chains, len(r.variables)), streams: samplers.Streams(o.Seed, r.label, o.Chains)}
+	c := &chains{problem: r, pool: newPool(o.Chains, len(r.variables)),
+		streams: samplers.Streams(o.Seed, r.label, o.Chains)}
 	for i := range c.books {
 		c.books[i].accepted = make([]float64, o.Chains)
 	}
@@ -143,12 +144,13 @@ const (
 func (c *chains) anneal(ctx context.Context, observe func(Progress)) error {
 	o := c.options
 	c.stepSize = o.StepSize
-	best, err := samplers.Anneal(ctx, c.kernel, c.start, c.streams, samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(at samplers.Step) error {
-		if at.Number > 0 {
-			c.step(at, o.StepSize, o.Rank == RankDistinct, observe)
-		}
-		return nil
-	})
+	best, err := samplers.Anneal(ctx, c.kernel, c.start, c.streams,
+		samplers.AnnealOptions{Steps: o.Steps, Start: hottest, End: coldest}, func(at samplers.Step) error {
+			if at.Number > 0 {
+				c.step(at, o.StepSize, o.Rank == RankDistinct, observe)
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -169,7 +171,8 @@ func (c *chains) decode(ctx context.Context, observe func(Progress)) error {
 		if part.from == part.to {
 			continue
 		}
-		p, err := samplers.MaskPredict(ctx, c.target, c.streams[part.from:part.to], samplers.MaskPredictOptions{Rounds: c.rounds(), Temperature: part.temperature})
+		p, err := samplers.MaskPredict(ctx, c.target, c.streams[part.from:part.to],
+			samplers.MaskPredictOptions{Rounds: c.rounds(), Temperature: part.temperature})
 		if err != nil {
 			return err
 		}
@@ -241,7 +244,8 @@ func (f *finds) observe(at samplers.Step) {
 
 // add keeps a state if it is among the likeliest.
 func (f *finds) add(state []int, u float64) {
-	if full := len(f.states) == mostFinds; full && u <= f.energy[mostFinds-1] || slices.ContainsFunc(f.states, func(s []int) bool { return slices.Equal(s, state) }) {
+	if full := len(f.states) == mostFinds; full && u <= f.energy[mostFinds-1] ||
+		slices.ContainsFunc(f.states, func(s []int) bool { return slices.Equal(s, state) }) {
 		return
 	}
 	place, _ := slices.BinarySearchFunc(f.energy, u, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -267,5 +271,6 @@ func (f *finds) answer() *answer {
 		}
 	}
 	return &answer{found: true, states: f.states, energy: f.energy, distinct: len(f.states), steps: f.step,
-		note: fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then, not draws", f.step, f.chains.options.Steps)}
+		note: fmt.Sprintf("at step %d of %d: these are the likeliest fills met by then, not draws", f.step,
+			f.chains.options.Steps)}
 }

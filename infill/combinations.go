@@ -10,7 +10,8 @@ import (
 
 // combinations makes a layout for each combination of the lengths that the blanks of a
 // template may have, once its further texts are read.
-func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options, spelling tokenize.Spelling) (layouts []*layout, err error) {
+func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths [][2]int, o *Options,
+	spelling tokenize.Spelling) (layouts []*layout, err error) {
 	others, err := f.otherLayouts(typed, o)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,8 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		}
 	}
 	if templates = possible; len(templates) == 0 {
-		return nil, misfit("pattern", "no word that the model can write fits: loosen the patterns, or allow more pieces, as in [MASK:1-4~...]")
+		return nil, misfit("pattern",
+			"no word that the model can write fits: loosen the patterns, or allow more pieces, as in [MASK:1-4~...]")
 	}
 	if o.Pins != nil {
 		if len(templates) != 1 {
@@ -55,10 +57,12 @@ func (f *Filler) combinations(typed *tokenize.Template, rules *rules, lengths []
 		t.Spelling = spelling
 		p := &layout{typed: typed, template: t, context: context, place: i, places: len(templates)}
 		if p.variables, p.allowed, p.cut, err = rules.compile(t, o.Pins); err != nil {
-			if !o.Constraints.Any() && o.Pins == nil && !slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
+			if !o.Constraints.Any() && o.Pins == nil &&
+				!slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.Pattern != "" }) {
 				var option *OptionError
 				if errors.As(err, &option) { // nothing constrains it but the model
-					err = misfit(option.Option, "model %s: its vocabulary (vocab.txt or tokenizer.json) lacks what to fill with: %s", f.Model().Name, option.Reason)
+					err = misfit(option.Option, "model %s: its vocabulary (vocab.txt or tokenizer.json) lacks what "+
+						"to fill with: %s", f.Model().Name, option.Reason)
 				}
 			}
 			return nil, err
@@ -115,7 +119,8 @@ func checkTogether(p *layout, o *Options) error {
 	case o.Mode == ModeDecode:
 		return misfit("mode", "decode fills slot by slot, and %s need several at once: take sample or best", why)
 	case !o.answers() && (kind.Conditionals || kind.Distances):
-		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why, defaultSampler)
+		return misfit("sampler", "%s cannot move slots together, which %s need: take %s", o.Sampler, why,
+			defaultSampler)
 	case o.Initial.Kind == StartMask:
 		return misfit("initial", "mask fills slot by slot, and %s need several at once: take model or random", why)
 	}

@@ -33,7 +33,8 @@ type bans map[int][][]int
 
 // begin tells whether tokens begin with a banned word.
 func (b bans) begin(ids []int) bool {
-	return slices.ContainsFunc(b[ids[0]], func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
+	return slices.ContainsFunc(b[ids[0]],
+		func(ban []int) bool { return len(ids) >= len(ban) && slices.Equal(ids[:len(ban)], ban) })
 }
 
 // rules reads the constraints for the blanks of a template.
@@ -57,7 +58,8 @@ func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (
 		}
 	}
 	var continuing map[string]int
-	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) && (len(c.Words) > 0 || len(c.Ban) > 0) {
+	if slices.ContainsFunc(t.Blanks, func(b tokenize.Blank) bool { return b.TouchesLeft }) &&
+		(len(c.Words) > 0 || len(c.Ban) > 0) {
 		continuing = v.continuations()
 	}
 	for _, word := range c.Ban {
@@ -95,7 +97,8 @@ func (v *vocabulary) rules(t *tokenize.Template, c Constraints, fill FillKind) (
 func (r *rules) openings(b tokenize.Blank) []int {
 	var list []int
 	for _, id := range r.vocabulary.fillable {
-		if class := r.vocabulary.classes()[id]; class&wordToken != 0 && (b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
+		if class := r.vocabulary.classes()[id]; class&wordToken != 0 &&
+			(b.Opens || (class&continuingToken != 0) == b.TouchesLeft) {
 			list = append(list, id)
 		}
 	}
@@ -103,7 +106,8 @@ func (r *rules) openings(b tokenize.Blank) []int {
 }
 
 // list reads the fills of the blank of that number, from 1.
-func (r *rules) list(t *tokenize.Template, number int, words []string, continuing map[string]int) (map[int][][]int, error) {
+func (r *rules) list(t *tokenize.Template, number int, words []string,
+	continuing map[string]int) (map[int][][]int, error) {
 	b := t.Blanks[number-1]
 	low, high := 1, maxPieces
 	if b.High > 0 {
@@ -122,11 +126,13 @@ func (r *rules) list(t *tokenize.Template, number int, words []string, continuin
 		}
 		for _, id := range ids {
 			if _, ok := slices.BinarySearch(r.vocabulary.fillable, id); !ok {
-				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word, r.vocabulary.tokenizer.Token(id))
+				return nil, misfit("slot", "blank %d cannot take %q: %s fills no slot", number, word,
+					r.vocabulary.tokenizer.Token(id))
 			}
 		}
 		if n := len(ids); n < low || n > high {
-			return nil, misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", number, word, countPieces(n), t.Text[b.Start:b.End], span(low, high))
+			return nil, misfit("slot", "blank %d cannot take %q: it has %s, %s has %s", number, word, countPieces(n),
+				t.Text[b.Start:b.End], span(low, high))
 		} else if (!b.TouchesLeft || r.begins(b, ids[0])) && r.allows(b, ids) {
 			fills[n] = append(fills[n], ids)
 			if key := fmt.Sprint(ids); written[key] == "" && !strings.HasPrefix(word, "##") {
@@ -157,7 +163,8 @@ func (r *rules) spelled(blank int, ids []int) string {
 func (r *rules) named(blanks []tokenize.Blank) error {
 	first := make([]int, len(blanks)) // the first blank of a blank's name, or itself
 	for i, b := range blanks {
-		first[i] = slices.IndexFunc(blanks, func(other tokenize.Blank) bool { return other.Start == b.Start || b.Name != "" && other.Name == b.Name })
+		first[i] = slices.IndexFunc(blanks,
+			func(other tokenize.Blank) bool { return other.Start == b.Start || b.Name != "" && other.Name == b.Name })
 		j := first[i]
 		switch {
 		case blanks[j].TouchesLeft != b.TouchesLeft:
@@ -290,7 +297,8 @@ func (r *rules) allows(b tokenize.Blank, ids []int) bool {
 
 // compile writes the variables of a template, and what judges their tokens together; cut
 // judges the words that have a pattern.
-func (r *rules) compile(t *tokenize.Template, pins []int) (list []variable, allowed, cut func(tokens []int) bool, err error) {
+func (r *rules) compile(t *tokenize.Template,
+	pins []int) (list []variable, allowed, cut func(tokens []int) bool, err error) {
 	judged := map[int]tokenize.Blank{}
 	var spelled []tokenize.Blank
 	for _, slots := range tied(len(t.Slots), t.Ties) {

@@ -84,7 +84,8 @@ func TestScoreOnModel(t *testing.T) {
 	f := open(t)
 	o := chainOptions()
 	o.Seed, o.LengthScore = 2, "word-l2r"
-	o.Constraints = infill.Constraints{Words: map[int][]string{1: {"london", "new york", "a small hooligan", "hooligan"}}}
+	o.Constraints = infill.Constraints{Words: map[int][]string{1: {"london", "new york", "a small hooligan",
+		"hooligan"}}}
 	result, err := f.Fill(t.Context(), "they lived in [MASK] .", o, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -32,18 +32,21 @@ func TestContext(t *testing.T) {
 	o.Context = "the dog ran"
 	// [CLS] context [SEP] the blank sat [SEP]
 	before := []int{2, 6, 8, 10, 3}
-	for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Joint = JointPLL }, func(o *Options) { o.Chains, o.Steps, o.Sampler = 2, 2, "dmala" }} {
+	for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Joint = JointPLL },
+		func(o *Options) { o.Chains, o.Steps, o.Sampler = 2, 2, "dmala" }} {
 		o := o
 		change(&o)
 		model.masked = nil
 		r := fill(t, f, "the [MASK] sat", o)
 		for _, ids := range model.masked {
 			text := ids[len(before):]
-			if !slices.Equal(ids[:len(before)], before) || text[0] != 6 || text[1] != -1 || !slices.Equal(text[len(text)-2:], []int{9, 3}) {
+			if !slices.Equal(ids[:len(before)], before) || text[0] != 6 || text[1] != -1 ||
+				!slices.Equal(text[len(text)-2:], []int{9, 3}) {
 				t.Errorf("%s asks %v", r.Method, ids)
 			}
 		}
-		if len(model.masked) == 0 || !strings.Contains(r.Signature, "|context:") || strings.Contains(r.Fills[0].Text, "ran ") {
+		if len(model.masked) == 0 || !strings.Contains(r.Signature, "|context:") ||
+			strings.Contains(r.Fills[0].Text, "ran ") {
 			t.Errorf("%d rows, %s, %q", len(model.masked), r.Signature, r.Fills[0].Text)
 		}
 	}
@@ -62,7 +65,8 @@ func TestContext(t *testing.T) {
 		"\x00":                        "context: control character",
 	} {
 		o.Context = text
-		if _, err := f.Plan(Request{Template: "the [MASK] sat", Options: o}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := f.Plan(Request{Template: "the [MASK] sat", Options: o}); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

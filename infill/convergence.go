@@ -102,5 +102,7 @@ func unconverged(result *Result) []string {
 	if what == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the chains have not converged: split R-hat of %s is %.2f, and near 1 where chains agree: take more steps, or a ladder of temperatures; until then the shares of draws may be far off", what, worst)}
+	return []string{fmt.Sprintf("the chains have not converged: split R-hat of %s is %.2f, and near 1 where chains "+
+		"agree: take more steps, or a ladder of temperatures; until then the shares of draws may be far off", what,
+		worst)}
 }

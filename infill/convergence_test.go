@@ -29,7 +29,8 @@ func TestIntervalsCover(t *testing.T) {
 	for _, sampler := range []string{"dmala", "gwg", "gibbs", "mlm-mh"} {
 		for seed := range 30 {
 			o := chainOptions()
-			o.Sampler, o.Fill, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, FillAny, 10, 60, 1000, 6, uint64(seed)
+			o.Sampler, o.Fill, o.Chains, o.Steps, o.Top, o.Candidates, o.Seed = sampler, FillAny, 10, 60, 1000, 6,
+				uint64(seed)
 			result := fill(t, f, twoSlots, o)
 			// The fake's support is the same in every run: what is drawn in all is it.
 			weights, total := map[string]float64{}, 0.0
@@ -57,7 +58,8 @@ func TestIntervalsCover(t *testing.T) {
 	if share := float64(held) / float64(all); share < 0.92 || share > 0.99 {
 		t.Errorf("%d of %d intervals (%d of fills that few chains met) hold the enumerated probability", held, all, few)
 	}
-	t.Logf("%d of %d intervals hold the enumerated probability, %d of them of fills that few chains met", held, all, few)
+	t.Logf("%d of %d intervals hold the enumerated probability, %d of them of fills that few chains met", held, all,
+		few)
 }
 
 // Chains in modes that they do not leave are told of, and their shares have no small errors.
@@ -84,7 +86,8 @@ func TestUnconverged(t *testing.T) {
 		t.Errorf("split R-hat %v of chains that never move", r)
 	}
 	if second.FrequencyStandardError != nil || second.FrequencyInterval == nil || second.FrequencyInterval[1] < 0.35 {
-		t.Errorf("a fill that one chain met: error %v, interval %v", second.FrequencyStandardError, second.FrequencyInterval)
+		t.Errorf("a fill that one chain met: error %v, interval %v", second.FrequencyStandardError,
+			second.FrequencyInterval)
 	}
 	if n := second.EffectiveDraws; n == nil || *n > 20 {
 		t.Errorf("%v effective draws of 10 chains that never move", n)

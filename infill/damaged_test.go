@@ -48,15 +48,18 @@ func TestDamaged(t *testing.T) {
 	}
 	for _, line := range lines {
 		template, word, _ := strings.Cut(line, "\t")
-		if m := pattern.FindStringSubmatch(template); m == nil || !regexp.MustCompile("^(?:"+m[1]+")$").MatchString(word) {
+		if m := pattern.FindStringSubmatch(template); m == nil ||
+			!regexp.MustCompile("^(?:"+m[1]+")$").MatchString(word) {
 			t.Errorf("%s: the pattern does not fit %q", template, word)
 		}
 	}
 	with, withFive := count(func(template string) string { return template })
 	without, withoutFive := count(func(template string) string { return pattern.ReplaceAllString(template, "[MASK]") })
-	t.Logf("%d words: with the pattern %d first and %d among five, without %d and %d", len(lines), with, withFive, without, withoutFive)
+	t.Logf("%d words: with the pattern %d first and %d among five, without %d and %d", len(lines), with, withFive,
+		without, withoutFive)
 	if len(lines) != 50 || with < 35 || withFive < 42 || with <= without || withFive <= withoutFive {
-		t.Errorf("of %d words %d come first and %d among five with the pattern, %d and %d without", len(lines), with, withFive, without, withoutFive)
+		t.Errorf("of %d words %d come first and %d among five with the pattern, %d and %d without", len(lines), with,
+			withFive, without, withoutFive)
 	}
 }
 
@@ -81,16 +84,22 @@ func TestExpected(t *testing.T) {
 		{"def [MASK](x)", nil, `^def [\pL\pN]+\(x\)$`, ""},
 		{"the [MASK] sat by the [MASK]", nil, `^the [\pL\pN]+ sat by the [\pL\pN]+$`, ""},
 		{"I have a dog and a [MASK]", nil, `^I have a dog and a [\pL\pN]+$`, ""},
-		{"He closed the door and went home [MASK]", nil, `^He closed the door and went home [\pL\pN]+$`, "end the sentence, or --fill tokens"},
+		{"He closed the door and went home [MASK]", nil, `^He closed the door and went home [\pL\pN]+$`,
+			"end the sentence, or --fill tokens"},
 		{"a high[MASK] bridge", nil, `^a high[\pL\pN]+ bridge$`, ""},
 		{"they called it [MASK]ism", nil, `^they called it [\pL]{4,}ism$`, ""}, // not "a" and "ism"
 		{"He lived in New [MASK].", func(o *infill.Options) { o.Top = 1 }, `^He lived in New York\.$`, ""},
 		{"THE [MASK] SAT ON THE MAT", nil, `^THE [\p{Lu}\pN]+ SAT ON THE MAT$`, ""},
-		{"They were [MASK] and [MASK] .", func(o *infill.Options) { o.Distinct = true }, `^They were [\pL\pN]+ and [\pL\pN]+ \.$`, ""},
-		{"They [MASK~st..d] by the old mill.", func(o *infill.Options) { o.Top = 2 }, `^They (stood|stand) by the old mill\.$`, ""},
-		{"Der Hund läuft schnell durch den dunklen [MASK] nach Hause.", nil, `^Der Hund `, "a language that it has hardly seen"},
+		{"They were [MASK] and [MASK] .", func(o *infill.Options) { o.Distinct = true },
+			`^They were [\pL\pN]+ and [\pL\pN]+ \.$`, ""},
+		{"They [MASK~st..d] by the old mill.", func(o *infill.Options) { o.Top = 2 },
+			`^They (stood|stand) by the old mill\.$`, ""},
+		{"Der Hund läuft schnell durch den dunklen [MASK] nach Hause.", nil, `^Der Hund `,
+			"a language that it has hardly seen"},
 		{"he had , after all , told me the [MASK] but abandoned me .", nil, `^he had `, ""},
-		{long + "He closed the [MASK] . " + long, nil, "^" + regexp.QuoteMeta(long) + `He closed the [\pL\pN]+ \. ` + regexp.QuoteMeta(long) + "$", "tokens the model sees"},
+		{long + "He closed the [MASK] . " + long, nil,
+			"^" + regexp.QuoteMeta(long) + `He closed the [\pL\pN]+ \. ` + regexp.QuoteMeta(long) + "$",
+			"tokens the model sees"},
 	} {
 		o := infill.DefaultOptions()
 		o.Seed = 1

@@ -27,8 +27,10 @@ func TestWeighedWhereTheChainRuleIsDeaf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Method != MethodImportance || len(r.Fills) != o.Top || len(r.Warnings) > 0 || r.Stats.EffectiveDraws == nil || *r.Stats.NormaliserError > o.Error {
-			t.Errorf("seed %d: %s, %d fills, warnings %q, error %v", o.Seed, r.Method, len(r.Fills), r.Warnings, *r.Stats.NormaliserError)
+		if r.Method != MethodImportance || len(r.Fills) != o.Top || len(r.Warnings) > 0 ||
+			r.Stats.EffectiveDraws == nil || *r.Stats.NormaliserError > o.Error {
+			t.Errorf("seed %d: %s, %d fills, warnings %q, error %v", o.Seed, r.Method, len(r.Fills), r.Warnings,
+				*r.Stats.NormaliserError)
 		}
 		var tokens []int // the candidates: all that are whole words
 		for token, word := range fakeWords() {

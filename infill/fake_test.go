@@ -222,7 +222,8 @@ func (t *fakeTarget) EnergyGradient(ctx context.Context, states []int, energy, g
 func (t *fakeTarget) Terms() int { return len(t.support) }
 
 // EnergyGradientOf pretends that every term has the same gradient.
-func (t *fakeTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+func (t *fakeTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
+	gradient []float64) error {
 	return t.EnergyGradient(ctx, states, energy, gradient)
 }
 

@@ -65,7 +65,8 @@ func (p *Plan) interrupted(ctx context.Context, results []*Result, at int, start
 	if at > 0 {
 		result = merge(results[:at], p.Options)
 		result.Unfinished = true
-		result.Warnings = slices.Insert(result.Warnings, 0, fmt.Sprintf("unfinished: interrupted after %d of %d combinations of lengths", at, len(results)))
+		result.Warnings = slices.Insert(result.Warnings, 0,
+			fmt.Sprintf("unfinished: interrupted after %d of %d combinations of lengths", at, len(results)))
 	}
 	result.Fills = result.Fills[:min(p.Options.Top, len(result.Fills))]
 	result.Stats.Seconds = time.Since(start).Seconds()
@@ -82,7 +83,8 @@ func (f *Filler) Fill(ctx context.Context, template string, o Options, observe f
 }
 
 // fill takes a combination of lengths through the three steps.
-func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Options, start time.Time, observe func(Progress)) (*Result, error) {
+func (f *Filler) fill(ctx context.Context, model LanguageModel, p *layout, o Options, start time.Time,
+	observe func(Progress)) (*Result, error) {
 	r, weights, err := f.prepare(ctx, model, p, o, start)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,8 @@ func (p *Plan) fillWindows(ctx context.Context, start time.Time, observe func(Pr
 		return nil, interrupted
 	}
 	if interrupted != nil && !whole.Unfinished {
-		whole.Unfinished, whole.Warnings = true, slices.Insert(whole.Warnings, 0, "unfinished: interrupted before the last blanks")
+		whole.Unfinished, whole.Warnings = true,
+			slices.Insert(whole.Warnings, 0, "unfinished: interrupted before the last blanks")
 	}
 	// Until here the backslashes kept what is text from becoming a blank.
 	for i := range whole.Fills {

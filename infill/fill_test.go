@@ -77,7 +77,8 @@ func TestKnown(t *testing.T) {
 		if diff := cmp.Diff(result.Fills, known.Fills[:len(result.Fills)], ignored); diff != "" {
 			t.Errorf("%s: the end is not what the result says: %s", sampler, diff)
 		}
-		if diff := cmp.Diff(result.Stats, known.Stats, cmpopts.IgnoreFields(Stats{}, "Seconds", "ModelRows", "ListedProbability")); diff != "" {
+		if diff := cmp.Diff(result.Stats, known.Stats,
+			cmpopts.IgnoreFields(Stats{}, "Seconds", "ModelRows", "ListedProbability")); diff != "" {
 			t.Errorf("%s: %s", sampler, diff)
 		}
 	}
@@ -223,7 +224,8 @@ func TestAlike(t *testing.T) {
 		}
 	}
 	target := &fakeTarget{model: model}
-	if want := math.Max(target.energyOf([]int{id("un"), id("##seen")}), target.energyOf([]int{id("uns"), id("##een")})); math.Abs(best-want) > 1e-9 {
+	if want := math.Max(target.energyOf([]int{id("un"), id("##seen")}),
+		target.energyOf([]int{id("uns"), id("##een")})); math.Abs(best-want) > 1e-9 {
 		t.Errorf("kept the one of log-likelihood %v, want %v", best, want)
 	}
 	if result.Stats.DistinctFills != len(result.Fills)+1 {
@@ -367,7 +369,8 @@ func TestObserver(t *testing.T) {
 		}
 	}
 	if size := seen[6].StepSize; size != seen[3].StepSize || size == seen[0].StepSize {
-		t.Errorf("step sizes %v at the start, %v and %v after the warm-up: must adapt, then stay", seen[0].StepSize, seen[3].StepSize, size)
+		t.Errorf("step sizes %v at the start, %v and %v after the warm-up: must adapt, then stay", seen[0].StepSize,
+			seen[3].StepSize, size)
 	}
 }
 
@@ -440,7 +443,8 @@ func TestUnadjusted(t *testing.T) {
 
 func TestFewSteps(t *testing.T) {
 	f, _ := newFake(t)
-	tests := []struct{ steps, warmUp, draws int }{{0, HalfSteps, 25}, {0, 0, 25}, {1, HalfSteps, 25}, {3, 3, 25}, {2, 0, 50}}
+	tests := []struct{ steps, warmUp, draws int }{{0, HalfSteps, 25}, {0, 0, 25}, {1, HalfSteps, 25}, {3, 3, 25},
+		{2, 0, 50}}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%d steps, %d warm-up", test.steps, test.warmUp), func(t *testing.T) {
 			o := chainOptions()
@@ -494,7 +498,8 @@ func TestInitial(t *testing.T) {
 		"model":  {softmax(-1000, -1001, -1002), softmax(-1, -2, math.Inf(-1))},
 		"random": {{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}},
 	} {
-		r := &chains{problem: &problem{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: count}}, streams: samplers.Streams(1, "initial", count)}
+		r := &chains{problem: &problem{options: Options{Sampling: Sampling{Initial: Start{Kind: how}}, Chains: count}},
+			streams: samplers.Streams(1, "initial", count)}
 		var weights [][]float32
 		for slot := range support {
 			v := variable{slots: []int{slot}, support: support[slot]}
@@ -535,7 +540,8 @@ func softmax(a, b, c float64) [3]float64 {
 func TestFillErrors(t *testing.T) {
 	f, model := newFake(t)
 	loads := 0
-	f = newFiller(f.tokenizer, model.positions, func(context.Context) (LanguageModel, error) { loads++; return model, nil })
+	f = newFiller(f.tokenizer, model.positions,
+		func(context.Context) (LanguageModel, error) { loads++; return model, nil })
 	tests := []struct {
 		name, template string
 		change         func(*Options)
@@ -544,7 +550,8 @@ func TestFillErrors(t *testing.T) {
 		{"no slot", "the cat", nil, "no blank"},
 		{"only blanks", "[MASK] [MASK]", nil, "nothing but blanks"},
 		{"too long", "the [MASK:15]", nil, "blank 1 needs 15 of the 16 tokens that the model takes"},
-		{"bad option", twoSlots, func(o *Options) { o.Chains = -1 }, `samples: "-1" is not auto, or a whole number from 1 to`},
+		{"bad option", twoSlots, func(o *Options) { o.Chains = -1 },
+			`samples: "-1" is not auto, or a whole number from 1 to`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -596,7 +603,8 @@ func TestModelFails(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := f.Fill(t.Context(), twoSlots, chainOptions(), nil); err == nil || !strings.Contains(err.Error(), "out of memory") {
+		if _, err := f.Fill(t.Context(), twoSlots, chainOptions(), nil); err == nil ||
+			!strings.Contains(err.Error(), "out of memory") {
 			t.Errorf("call %d failed: got %v", failAt, err)
 		}
 	}
@@ -610,9 +618,11 @@ func TestWarnings(t *testing.T) {
 		want           string // "" for no warning
 	}{
 		{"none", twoSlots, func(o *Options) { o.Candidates, o.Steps = 0, 400 }, ""},
-		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Candidates = 0 }, "words outside the model's vocabulary (1)"},
+		{"unknown word", "the zebra [MASK]", func(o *Options) { o.Candidates = 0 },
+			"words outside the model's vocabulary (1)"},
 		{"few fills", "the [MASK] sat", func(o *Options) { o.Candidates = 3 }, "5 fills were asked for and 3 found"},
-		{"no more fills", "the [MASK] sat", func(o *Options) { *o = DefaultOptions(); o.Words = map[int][]string{1: {"cat", "dog"}} }, ""},
+		{"no more fills", "the [MASK] sat",
+			func(o *Options) { *o = DefaultOptions(); o.Words = map[int][]string{1: {"cat", "dog"}} }, ""},
 		{"stuck", twoSlots, func(o *Options) { o.Candidates, o.Sampler = 1, "gibbs" }, "no slot changed"},
 	}
 	for _, test := range tests {
@@ -629,7 +639,8 @@ func TestWarnings(t *testing.T) {
 	model.bond, model.blind = 60, true
 	o := chainOptions()
 	o.StepSize, o.Candidates = 100, 0
-	if w := fill(t, f, "the [MASK] [MASK] [MASK] [MASK] sat", o).Warnings; len(w) == 0 || !strings.Contains(strings.Join(w, "\n"), "of the proposals were accepted") {
+	if w := fill(t, f, "the [MASK] [MASK] [MASK] [MASK] sat", o).Warnings; len(w) == 0 ||
+		!strings.Contains(strings.Join(w, "\n"), "of the proposals were accepted") {
 		t.Errorf("rejected proposals: got warnings %q", w)
 	}
 }
@@ -641,15 +652,22 @@ func TestSignature(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) {}, "sampler:dmala|alpha:auto|beta:1|joint:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
-		{func(o *Options) { o.Sampler = "gibbs"; o.Candidates = 0 }, "sampler:gibbs|joint:pll|candidates:0|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
-		{func(o *Options) { o.StepSize = 0.25; o.Balance = "ratio"; o.Rank = "final" }, "sampler:dmala|alpha:0.25|beta:ratio|joint:pll|gradient:local|candidates:250|temperature:1|chains:25|steps:50|warm-up:25|initial:model|rank:final|seed:7"},
+		{func(o *Options) {},
+			"sampler:dmala|alpha:auto|beta:1|joint:pll|gradient:local|candidates:250|temperature:1|chains:25|" +
+				"steps:50|warm-up:25|initial:model|rank:distinct|seed:7"},
+		{func(o *Options) { o.Sampler = "gibbs"; o.Candidates = 0 },
+			"sampler:gibbs|joint:pll|candidates:0|temperature:1|chains:25|steps:50|warm-up:25|initial:model|" +
+				"rank:distinct|seed:7"},
+		{func(o *Options) { o.StepSize = 0.25; o.Balance = "ratio"; o.Rank = "final" },
+			"sampler:dmala|alpha:0.25|beta:ratio|joint:pll|gradient:local|candidates:250|temperature:1|chains:25|" +
+				"steps:50|warm-up:25|initial:model|rank:final|seed:7"},
 	}
 	for _, test := range tests {
 		o := chainOptions()
 		o.Seed = 7
 		test.change(&o)
-		want := test.want + "|fill:words|model:fake@0123456789ab|tokenizer:" + hash + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+		want := test.want + "|fill:words|model:fake@0123456789ab|tokenizer:" + hash +
+			"|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
 		if diff := cmp.Diff(want, fill(t, f, twoSlots, o).Signature); diff != "" {
 			t.Error(diff)
 		}
@@ -675,13 +693,19 @@ func TestJSON(t *testing.T) {
 		return list
 	}
 	want := map[string][]string{
-		"top":    {"format", "method", "model", "samples", "seed", "signature", "stats", "template", "warnings"},
-		"model":  {"name", "sha256"},
-		"sample": {"count", "effective_draws", "fills", "final_count", "frequency", "frequency_interval", "frequency_standard_error", "log_likelihood", "probability", "probability_error", "rank", "spans", "split_r_hat", "text", "token_ids"},
-		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device", "distinct_fills", "draws", "effective_draws", "energy_evaluations",
-			"gradient_evaluations", "joint", "listed_probability", "mean_log_likelihood", "mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "split_r_hat", "step_size", "steps", "warm_up"},
+		"top":   {"format", "method", "model", "samples", "seed", "signature", "stats", "template", "warnings"},
+		"model": {"name", "sha256"},
+		"sample": {"count", "effective_draws", "fills", "final_count", "frequency", "frequency_interval",
+			"frequency_standard_error", "log_likelihood", "probability", "probability_error", "rank", "spans",
+			"split_r_hat", "text", "token_ids"},
+		"stats": {"acceptance_rate", "acceptance_standard_error", "chains", "changed_slots_per_step", "device",
+			"distinct_fills", "draws", "effective_draws", "energy_evaluations",
+			"gradient_evaluations", "joint", "listed_probability", "mean_log_likelihood",
+			"mean_log_likelihood_standard_error", "mode", "model_rows", "sampler", "seconds", "slots", "split_r_hat",
+			"step_size", "steps", "warm_up"},
 	}
-	got := map[string][]string{"top": names(object), "model": names(object["model"]), "sample": names(object["samples"].([]any)[0]), "stats": names(object["stats"])}
+	got := map[string][]string{"top": names(object), "model": names(object["model"]),
+		"sample": names(object["samples"].([]any)[0]), "stats": names(object["stats"])}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -65,8 +65,9 @@ type Model struct {
 // Filler fills templates with one model. It serves several goroutines at once.
 type Filler struct {
 	*vocabulary
-	read         func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
-	lexicon      *lexicon                                      // that was named; nil: the English one, for a model with weights
+	read func(text string) (*tokenize.Template, error) // a template, each blank at its shortest
+	// that was named; nil: the English one, for a model with weights
+	lexicon      *lexicon
 	noLexicon    bool
 	english      func() *lexicon
 	maxPositions int
@@ -85,7 +86,8 @@ func New(m LanguageModel, tokenizer *tokenize.Tokenizer) *Filler {
 	return f
 }
 
-func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int, load func(context.Context) (LanguageModel, error)) *Filler {
+func newFiller(tokenizer *tokenize.Tokenizer, maxPositions int,
+	load func(context.Context) (LanguageModel, error)) *Filler {
 	f := &Filler{vocabulary: newVocabulary(tokenizer), read: tokenizer.Shortest, maxPositions: maxPositions, load: load,
 		model: Model{Tokenizer: tokenizer.SHA256(), Cased: tokenizer.Cased()}}
 	f.english = sync.OnceValue(f.englishLexicon)
@@ -108,7 +110,8 @@ func (f *Filler) words() (*models.WordWeights, func() *lexicon) {
 
 func (f *Filler) describe(d lm.Description) {
 	m := &f.model
-	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device, cmp.Or(d.Precision, lm.FP32), d.Note
+	m.Name, m.SHA256, m.Runtime, m.Device, m.Precision, m.Note = d.Name, d.SHA256, d.Runtime, d.Device,
+		cmp.Or(d.Precision, lm.FP32), d.Note
 	m.Joint = d.Joint
 }
 
@@ -170,7 +173,8 @@ func (f *Filler) checkLength(tokens int) error {
 		return nil
 	}
 	return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: -1, Detail: fmt.Sprintf(
-		"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it", tokens, f.maxPositions)}
+		"%d tokens found, the model takes %d (its [CLS] and [SEP] included); shorten the text or split it", tokens,
+		f.maxPositions)}
 }
 
 // context are the tokens before a text, none without one.

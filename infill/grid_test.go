@@ -56,7 +56,8 @@ func newGrid(t *testing.T) grid {
 	for j := range support {
 		support[j] = infill.Candidates(tokenizer.Fillable(), logp[j], gridSide)
 	}
-	made, err := m.NewTarget(template.IDs, template.Slots, lm.TargetOptions{Gradient: lm.Local, Support: support, Distances: true})
+	made, err := m.NewTarget(template.IDs, template.Slots,
+		lm.TargetOptions{Gradient: lm.Local, Support: support, Distances: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,21 +124,22 @@ func TestExactSamplersReachTheGrid(t *testing.T) {
 			first, second := make([][]float64, chains), make([][]float64, chains)
 			var early float64
 			plan := samplers.Plan{Streams: streams, WarmUp: warmUp, Steps: steps}
-			_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(g.target, streams), plan, func(s samplers.Step) error {
-				if s.WarmUp {
+			_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(g.target, streams), plan,
+				func(s samplers.Step) error {
+					if s.WarmUp {
+						return nil
+					}
+					for c := range chains {
+						a, b := s.State.Positions[2*c], s.State.Positions[2*c+1]
+						counts[a*gridSide+b]++
+						draws++
+						first[c], second[c] = append(first[c], float64(a)), append(second[c], float64(b))
+					}
+					if s.Number == warmUp+steps/10 {
+						early = g.distance(counts, draws)
+					}
 					return nil
-				}
-				for c := range chains {
-					a, b := s.State.Positions[2*c], s.State.Positions[2*c+1]
-					counts[a*gridSide+b]++
-					draws++
-					first[c], second[c] = append(first[c], float64(a)), append(second[c], float64(b))
-				}
-				if s.Number == warmUp+steps/10 {
-					early = g.distance(counts, draws)
-				}
-				return nil
-			})
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

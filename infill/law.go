@@ -53,8 +53,10 @@ type lawSlot struct {
 
 // newLaw makes the law of a plan, asking the model for the row of each text in which all
 // slots are masked.
-func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *layout, temperature float64, rows *int64) (*textLaw, error) {
-	l := &textLaw{model: model, plan: p, mask: f.tokenizer.MaskID(), temperature: temperature, byVariable: make([][]int, len(p.variables)), rows: rows}
+func (f *Filler) newLaw(ctx context.Context, model LanguageModel, p *layout, temperature float64,
+	rows *int64) (*textLaw, error) {
+	l := &textLaw{model: model, plan: p, mask: f.tokenizer.MaskID(), temperature: temperature,
+		byVariable: make([][]int, len(p.variables)), rows: rows}
 	for number, text := range append([]*layout{p}, p.others...) {
 		ids := slices.Clone(text.template.IDs)
 		for _, position := range text.template.Slots {
@@ -112,7 +114,8 @@ func (l *textLaw) tempered(logp []float32) []float32 {
 var _ samplers.PartialTarget = (*textLaw)(nil)
 
 // PartialConditionals implements samplers.PartialTarget.
-func (l *textLaw) PartialConditionals(ctx context.Context, asked []samplers.Partial, take func(i int, logp []float32)) error {
+func (l *textLaw) PartialConditionals(ctx context.Context, asked []samplers.Partial,
+	take func(i int, logp []float32)) error {
 	for number, text := range l.texts {
 		var rows []lm.Row
 		var places []int
@@ -140,7 +143,8 @@ func (l *textLaw) PartialConditionals(ctx context.Context, asked []samplers.Part
 					continue
 				}
 			}
-			rows, places, keys = append(rows, lm.Row{IDs: ids, Position: s.position}), append(places, i), append(keys, key)
+			rows, places, keys = append(rows, lm.Row{IDs: ids, Position: s.position}), append(places, i),
+				append(keys, key)
 		}
 		if len(rows) == 0 {
 			continue
@@ -217,7 +221,8 @@ func (l *textLaw) listedSupport() func(state []int, slot int) []int {
 func (l *textLaw) settling(slots []int) []int {
 	all := slices.Clone(slots)
 	for variable, own := range l.byVariable {
-		if l.plan.variables[variable].listed || slices.ContainsFunc(own, func(slot int) bool { return slices.Contains(slots, slot) }) {
+		if l.plan.variables[variable].listed ||
+			slices.ContainsFunc(own, func(slot int) bool { return slices.Contains(slots, slot) }) {
 			for _, slot := range own {
 				if !slices.Contains(all, slot) {
 					all = append(all, slot)
@@ -274,7 +279,8 @@ func (l *textLaw) orders(o Order) ([][]int, error) {
 			}
 		}
 		if combined = more; len(combined) > mostCombined {
-			return nil, misfit("together", "%d texts have too many combinations of two orders: take order l2r, or fewer texts", len(l.texts))
+			return nil, misfit("together",
+				"%d texts have too many combinations of two orders: take order l2r, or fewer texts", len(l.texts))
 		}
 	}
 	orders := make([][]int, len(combined))
@@ -301,7 +307,8 @@ func (l *textLaw) merged(texts [][]int) (order []int) {
 				take(text)
 			}
 			for other := range texts {
-				for at[other] < len(texts[other]) && l.plan.piecesOf(l.slots[texts[other][at[other]]].variable) == 1 && settled[l.slots[texts[other][at[other]]].variable] {
+				for at[other] < len(texts[other]) && l.plan.piecesOf(l.slots[texts[other][at[other]]].variable) == 1 &&
+					settled[l.slots[texts[other][at[other]]].variable] {
 					take(other)
 				}
 			}

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestLayers holds the imports to the list of layers in docs/explanation/architecture.md: a package stands in it once, and imports what
-// stands below its own line.
+// TestLayers holds the imports to the list of layers in docs/explanation/architecture.md: a package stands in it once,
+// and imports what stands below its own line.
 func TestLayers(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to list imports with")
@@ -43,7 +43,8 @@ func TestLayers(t *testing.T) {
 			layers[name] = number
 		}
 	}
-	command := exec.Command("go", "list", "-f", `{{.Module.Path}} {{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
+	command := exec.Command("go", "list", "-f", `{{.Module.Path}} {{.ImportPath}}{{range .Imports}} {{.}}{{end}}`,
+		"./...")
 	command.Dir = ".."
 	out, err := command.Output()
 	if err != nil {
@@ -118,14 +119,17 @@ func TestFileOrder(t *testing.T) {
 	}
 	// Other packages stay unknown: references within this one are enough.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: importer.ForCompiler(set, "gc", func(string) (io.ReadCloser, error) { return nil, os.ErrNotExist }), Error: func(error) {}}
+	config := types.Config{Importer: importer.ForCompiler(set, "gc",
+		func(string) (io.ReadCloser, error) { return nil, os.ErrNotExist }), Error: func(error) {}}
 	own, _ := config.Check("infill", set, files, info)
 	up := map[string]string{}
 	for ident, object := range info.Uses {
-		if v, variable := object.(*types.Var); object.Pkg() != own || variable && (v.IsField() || v.Parent() != own.Scope()) {
+		if v, variable := object.(*types.Var); object.Pkg() != own ||
+			variable && (v.IsField() || v.Parent() != own.Scope()) {
 			continue
 		}
-		from, to := filepath.Base(set.Position(ident.Pos()).Filename), filepath.Base(set.Position(object.Pos()).Filename)
+		from, to := filepath.Base(set.Position(ident.Pos()).Filename),
+			filepath.Base(set.Position(object.Pos()).Filename)
 		if places[from] > places[to] {
 			up[from+" uses "+to] = object.Name()
 		}

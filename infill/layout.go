@@ -134,7 +134,8 @@ func (r *rules) measure(p *layout) {
 // stands by itself, and nothing is said of what it takes but what all of its words can be asked.
 func (r *rules) oneWord(t *tokenize.Template, o *Options) bool {
 	b := t.Blanks[0]
-	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil && r.MinPieces == 0 && r.MaxPieces == 0 &&
+	return len(t.Blanks) == 1 && o.searches() && o.Fill == FillWords && o.Pins == nil && o.Together == nil &&
+		r.MinPieces == 0 && r.MaxPieces == 0 &&
 		b.High == 0 && b.Pattern == "" && !b.TouchesLeft && !b.TouchesRight && r.lists[0] == nil &&
 		len(r.vocabulary.going())+len(r.vocabulary.unspaced()) > 0
 }

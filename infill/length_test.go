@@ -41,7 +41,8 @@ func TestLengths(t *testing.T) {
 		last := 0
 		result, err := f.Fill(t.Context(), template, o, func(p Progress) {
 			if p.Step < last || p.Steps != 600 || len(p.TokenIDs) != 100*p.Pieces[0] {
-				t.Errorf("step %d after %d of %d: %d tokens, pieces %v", p.Step, last, p.Steps, len(p.TokenIDs), p.Pieces)
+				t.Errorf("step %d after %d of %d: %d tokens, pieces %v", p.Step, last, p.Steps, len(p.TokenIDs),
+					p.Pieces)
 			}
 			last = p.Step
 		})
@@ -80,13 +81,15 @@ func TestLengths(t *testing.T) {
 			t.Errorf("template %q, blank %v", result.Template, result.Blanks[0])
 		}
 		s := result.Stats
-		if len(s.Lengths) != 2 || s.Lengths[1].Pieces[0] != 2 || s.Draws != 2*150*100 || s.DistinctFills != 5 || s.StepSize != nil || s.Slots != 1 {
+		if len(s.Lengths) != 2 || s.Lengths[1].Pieces[0] != 2 || s.Draws != 2*150*100 || s.DistinctFills != 5 ||
+			s.StepSize != nil || s.Slots != 1 {
 			t.Errorf("stats: %+v", s)
 		}
 		if a := s.Lengths; math.Abs(*s.AcceptanceRate-(*a[0].AcceptanceRate+*a[1].AcceptanceRate)/2) > 1e-12 {
 			t.Errorf("acceptance %v of %v and %v", *s.AcceptanceRate, *a[0].AcceptanceRate, *a[1].AcceptanceRate)
 		}
-		if !strings.HasPrefix(result.Signature, "lengths:word-l2r|") || !strings.Contains(result.Signature, "|slot:1=cat,unseen,dog,the cat,un|") {
+		if !strings.HasPrefix(result.Signature, "lengths:word-l2r|") ||
+			!strings.Contains(result.Signature, "|slot:1=cat,unseen,dog,the cat,un|") {
 			t.Errorf("signature %s", result.Signature)
 		}
 	}
@@ -124,7 +127,8 @@ func TestLengthCombinations(t *testing.T) {
 		want     string
 	}{
 		{"a [MASK:1-2] or [MASK:2-3]", Constraints{}, "[[1 2] [1 3] [2 2] [2 3]]"},
-		{"a [MASK] or [MASK:3] or [MASK=x] or [MASK=x]", Constraints{MinPieces: 1, MaxPieces: 2}, "[[1 3 1 1] [1 3 2 2] [2 3 1 1] [2 3 2 2]]"},
+		{"a [MASK] or [MASK:3] or [MASK=x] or [MASK=x]", Constraints{MinPieces: 1, MaxPieces: 2},
+			"[[1 3 1 1] [1 3 2 2] [2 3 1 1] [2 3 2 2]]"},
 		{"a [MASK] or [MASK]", Constraints{Words: map[int][]string{1: {"cat", "un cat dog"}}}, "[[1 1] [3 1]]"},
 	}
 	for _, test := range tests {
@@ -146,7 +150,8 @@ func TestLengthCombinations(t *testing.T) {
 	}
 	o := chainOptions()
 	o.Constraints = Constraints{MinPieces: 2, MaxPieces: 2}
-	if s := fill(t, f, "a [MASK]", o); s.Stats.Lengths != nil || s.Fills[0].Score != nil || len(s.Fills[0].TokenIDs) != 2 {
+	if s := fill(t, f, "a [MASK]", o); s.Stats.Lengths != nil || s.Fills[0].Score != nil ||
+		len(s.Fills[0].TokenIDs) != 2 {
 		t.Errorf("one length of two pieces: %+v", s.Fills[0])
 	}
 }

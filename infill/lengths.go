@@ -60,7 +60,8 @@ func (r *problem) scoreIn(ctx context.Context, t *tokenize.Template, tokens []in
 		end := slots[len(slots)-1] + 1
 		for _, position := range slots {
 			masked := []int{position}
-			for next := position + 1; next < end && r.options.LengthScore == BlankLeftToRight || r.filler.tokenizer.Continues(ids[next]); next++ {
+			for next := position + 1; next < end && r.options.LengthScore == BlankLeftToRight ||
+				r.filler.tokenizer.Continues(ids[next]); next++ {
 				masked = append(masked, next)
 			}
 			queries = append(queries, lm.Query{Position: position, Masked: masked})
@@ -96,7 +97,8 @@ func merge(results []*Result, o Options) *Result {
 		}
 	}
 	merged.Marginals = nil
-	merged.Stats.LogNormaliser, merged.Stats.NormaliserError, merged.Stats.CandidatesProbability, merged.Stats.Candidates = nil, nil, nil, nil
+	merged.Stats.LogNormaliser, merged.Stats.NormaliserError, merged.Stats.CandidatesProbability,
+		merged.Stats.Candidates = nil, nil, nil, nil
 	// Stable, so that of equal scores the shorter fill comes first.
 	slices.SortStableFunc(merged.Fills, func(a, b Fill) int { return cmp.Compare(*b.Score, *a.Score) })
 	if o.Rank == RankDistinct {
@@ -131,7 +133,8 @@ func worse(a, b *float64, worst func(a, b float64) float64) *float64 {
 func sumUp(results []*Result) Stats {
 	s := results[0].Stats
 	s.StepSize, s.SwapRates, s.ParetoK = nil, nil, nil
-	s.Slots, s.Steps, s.Draws, s.DistinctFills, s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows = 0, 0, 0, 0, 0, 0, 0
+	s.Slots, s.Steps, s.Draws, s.DistinctFills, s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows = 0, 0, 0, 0, 0,
+		0, 0
 	for _, r := range results {
 		one := r.Stats
 		s.Slots, s.Steps = max(s.Slots, one.Slots), max(s.Steps, one.Steps)
@@ -141,9 +144,11 @@ func sumUp(results []*Result) Stats {
 		s.GradientEvaluations += one.GradientEvaluations
 		s.ModelRows += one.ModelRows
 		s.Lengths = append(s.Lengths, LengthStats{
-			Pieces: r.Fills[0].Pieces, StepSize: one.StepSize, AcceptanceRate: one.AcceptanceRate, ChangedSlotsPerStep: one.ChangedSlotsPerStep,
-			SwapRates: one.SwapRates, Draws: one.Draws, DistinctFills: one.DistinctFills,
-			MeanLogLikelihood: one.MeanLogLikelihood, MeanLogLikelihoodStandardError: one.MeanLogLikelihoodStandardError,
+			Pieces: r.Fills[0].Pieces, StepSize: one.StepSize, AcceptanceRate: one.AcceptanceRate,
+			ChangedSlotsPerStep: one.ChangedSlotsPerStep,
+			SwapRates:           one.SwapRates, Draws: one.Draws, DistinctFills: one.DistinctFills,
+			MeanLogLikelihood:              one.MeanLogLikelihood,
+			MeanLogLikelihoodStandardError: one.MeanLogLikelihoodStandardError,
 		})
 	}
 	// over adds up a number of all lengths, and is nil where one has none.
@@ -170,6 +175,7 @@ func sumUp(results []*Result) Stats {
 	s.MeanLogLikelihood = *over(func(s *Stats) *float64 { return &s.MeanLogLikelihood }, plus)
 	// The lengths' chains are independent, so the variances of their means add up.
 	s.AcceptanceStandardError = over(func(s *Stats) *float64 { return s.AcceptanceStandardError }, math.Hypot)
-	s.MeanLogLikelihoodStandardError = over(func(s *Stats) *float64 { return s.MeanLogLikelihoodStandardError }, math.Hypot)
+	s.MeanLogLikelihoodStandardError = over(func(s *Stats) *float64 { return s.MeanLogLikelihoodStandardError },
+		math.Hypot)
 	return s
 }

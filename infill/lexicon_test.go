@@ -41,10 +41,12 @@ func TestLexicon(t *testing.T) {
 			t.Errorf("%s has %v, want %v", word, got, want)
 		}
 	}
-	if !*with.Proven || !strings.Contains(with.Signature, "|lexicon:") || strings.Contains(without.Signature, "|lexicon:") {
+	if !*with.Proven || !strings.Contains(with.Signature, "|lexicon:") ||
+		strings.Contains(without.Signature, "|lexicon:") {
 		t.Errorf("proven %v, %s", *with.Proven, with.Signature)
 	}
-	if pattern := fill(t, f, "the [MASK~un.*] sat .", o); pattern.Fills[0].Values[0] != "un" && pattern.Fills[0].Values[0] != "unseen" {
+	if pattern := fill(t, f, "the [MASK~un.*] sat .", o); pattern.Fills[0].Values[0] != "un" &&
+		pattern.Fills[0].Values[0] != "unseen" {
 		t.Errorf("un.* gives %q first", pattern.Fills[0].Values[0])
 	}
 	for list, want := range map[string]string{
@@ -58,7 +60,8 @@ func TestLexicon(t *testing.T) {
 		if err := os.WriteFile(name, []byte(list), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.openLexicon(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := f.openLexicon(name); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", list, err, want)
 		}
 	}
@@ -68,14 +71,16 @@ func TestLexicon(t *testing.T) {
 func TestEnglish(t *testing.T) {
 	f := openMini(t)
 	cut := f.cutter()
-	for _, word := range strings.Fields("restorative unhappily harbour disagreeable the antidisestablishmentarianism naïve xyzzy") {
+	for _, word := range strings.Fields(
+		"restorative unhappily harbour disagreeable the antidisestablishmentarianism naïve xyzzy") {
 		want, err := f.tokenizer.Candidate(word)
 		if got := cut(word); err != nil || len(got) != len(want) || got[len(got)-1] != want[len(want)-1] {
 			t.Errorf("%s: %v, want %v, %v", word, got, want, err)
 		}
 	}
 	list := f.english()
-	for word, exists := range map[string]bool{"restorative": true, "disagreeable": true, "strad": false, "stowd": false, "retrative": false} {
+	for word, exists := range map[string]bool{"restorative": true, "disagreeable": true, "strad": false, "stowd": false,
+		"retrative": false} {
 		if ids := cut(word); len(ids) > wordPieces || list.has(ids) != exists {
 			t.Errorf("%s in %d pieces: exists %v", word, len(ids), !exists)
 		}

@@ -43,7 +43,8 @@ func TestErrorsOfWeightedMarginals(t *testing.T) {
 					}
 				}
 				if v.Probability < listed-1e-9 {
-					t.Errorf("seed %d, blank %d: %s has %v, and the listed fills with it %v", o.Seed, blank+1, v.Text, v.Probability, listed)
+					t.Errorf("seed %d, blank %d: %s has %v, and the listed fills with it %v", o.Seed, blank+1, v.Text,
+						v.Probability, listed)
 				}
 				all++
 				if d := math.Abs(v.Probability - want[blank][v.TokenIDs[0]]); d <= 1.96*v.StandardError {
@@ -101,7 +102,8 @@ func TestMarginalsOfSeveralLengths(t *testing.T) {
 	for _, v := range r.Marginals[0] {
 		lengths[len(v.TokenIDs)] = true
 		if v.Probability < listed[v.Text]-1e-9 || *v.AtMost < v.Probability {
-			t.Errorf("%s: %v, at most %v, and the listed fills hold %v", v.Text, v.Probability, *v.AtMost, listed[v.Text])
+			t.Errorf("%s: %v, at most %v, and the listed fills hold %v", v.Text, v.Probability, *v.AtMost,
+				listed[v.Text])
 		}
 	}
 	if !lengths[1] || !lengths[2] {

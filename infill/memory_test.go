@@ -25,10 +25,13 @@ func (m *counting) LogProbabilities(_ context.Context, rows []lm.Row) ([][]float
 // However many conditionals are asked for, few are made at once: each is a number for every token.
 func TestFewRowsAtOnce(t *testing.T) {
 	model := &counting{row: make([]float32, askedNumbers/50)}
-	l := &textLaw{model: model, temperature: 1, texts: []lawText{{ids: []int{4, 4}, number: 2}}, slots: []lawSlot{{}, {position: 1}},
-		root: [][]float32{model.row}, rows: new(int64)}
+	l := &textLaw{model: model, temperature: 1, texts: []lawText{{ids: []int{4, 4}, number: 2}},
+		slots: []lawSlot{{}, {position: 1}},
+		root:  [][]float32{model.row}, rows: new(int64)}
 	heard := 0
-	err := l.PartialConditionals(t.Context(), slices.Repeat([]samplers.Partial{{State: []int{6, samplers.Open}, Slot: 1}}, 120), func(int, []float32) { heard++ })
+	err := l.PartialConditionals(t.Context(),
+		slices.Repeat([]samplers.Partial{{State: []int{6, samplers.Open}, Slot: 1}}, 120),
+		func(int, []float32) { heard++ })
 	if err != nil || heard != 120 || *l.rows != 120 || model.most != 50 {
 		t.Errorf("%d of 120 heard, %d rows, %d at once, error %v", heard, *l.rows, model.most, err)
 	}

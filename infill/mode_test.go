@@ -53,7 +53,8 @@ func TestBest(t *testing.T) {
 				if got, want := result.Fills[0].LogLikelihood, likeliest(f, model); math.Abs(got-want) > 1e-9 {
 					t.Errorf("found %v, the likeliest has %v", got, want)
 				}
-				if s := result.Stats; s.Law != NoLaw || s.Mode != ModeBest || s.WarmUp.Steps != 0 || s.Sampler != sampler {
+				if s := result.Stats; s.Law != NoLaw || s.Mode != ModeBest || s.WarmUp.Steps != 0 ||
+					s.Sampler != sampler {
 					t.Errorf("stats: %+v", s)
 				}
 				for _, s := range result.Fills {
@@ -68,7 +69,8 @@ func TestBest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if strings.Contains(string(text), `"frequency":`) || !strings.Contains(string(text), `"law":"none known"`) {
+				if strings.Contains(string(text), `"frequency":`) ||
+					!strings.Contains(string(text), `"law":"none known"`) {
 					t.Errorf("the result gives frequencies, or no word on the law: %s", text)
 				}
 				if rank == "final" {
@@ -143,7 +145,8 @@ func TestDecode(t *testing.T) {
 		t.Errorf("%d reports, want that of the end", reports)
 	}
 	s := result.Stats
-	if s.Law != NoLaw || s.Sampler != "mask-predict" || s.Steps != 2 || s.Draws != 25 || s.AcceptanceRate != nil || s.StepSize != nil {
+	if s.Law != NoLaw || s.Sampler != "mask-predict" || s.Steps != 2 || s.Draws != 25 || s.AcceptanceRate != nil ||
+		s.StepSize != nil {
 		t.Errorf("stats: %+v", s)
 	}
 	if s.DistinctFills < 2 {
@@ -236,16 +239,25 @@ func TestGivenStart(t *testing.T) {
 		{template: "the [MASK:2] and [MASK]", initial: "fill:unseen,dog", want: []string{"un", "##seen", "dog"}},
 		{template: "un[MASK] and [MASK]", initial: "fill:known,dog", want: []string{"##known", "dog"}},
 		{template: "the [MASK=x] and [MASK=x]", initial: "fill:cat,cat", want: []string{"cat", "cat"}},
-		{template: "the [MASK:2]", initial: "fill:the cat", change: func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{1: {"the cat", "unseen"}}} }, want: []string{"the", "cat"}},
+		{template: "the [MASK:2]", initial: "fill:the cat",
+			change: func(o *Options) { o.Constraints = Constraints{Words: map[int][]string{1: {"the cat", "unseen"}}} },
+			want:   []string{"the", "cat"}},
 		{template: twoSlots, initial: "fill:cat", err: "initial: 1 fills given, the template has 2 blanks"},
 		{template: twoSlots, initial: "fill:cat,", err: `initial: blank 2 cannot take "": no text`},
 		{template: twoSlots, initial: "fill:cat,unseen", err: `initial: "unseen" has 2 pieces, blank 2 has 1`},
-		{template: twoSlots, initial: "fill:cat,mat", change: func(o *Options) { o.Candidates = 1 }, err: `is not among the 1 candidates of its blank: raise candidates`},
+		{template: twoSlots, initial: "fill:cat,mat", change: func(o *Options) { o.Candidates = 1 },
+			err: `is not among the 1 candidates of its blank: raise candidates`},
 		{template: "the [MASK=x] and [MASK=x]", initial: "fill:cat,dog", err: `is not among`},
-		{template: "the [MASK:1-2]", initial: "fill:cat", err: "initial: a given fill has one length, and the template several: name one"},
-		{template: "un[MASK]", initial: "fill:cat", err: "initial: blank 1 cannot take \"cat\": the vocabulary has no pieces that continue a word with it"},
-		{template: "the [MASK:2]", initial: "fill:unseen", change: func(o *Options) { o.Constraints = Constraints{MaxCharacters: 5} }, err: `initial: the constraints forbid "unseen"`},
-		{template: "the [MASK:2]", initial: "fill:the cat", change: func(o *Options) { o.Constraints = Constraints{MaxCharacters: 5} }, err: `initial: the constraints forbid "the cat"`},
+		{template: "the [MASK:1-2]", initial: "fill:cat",
+			err: "initial: a given fill has one length, and the template several: name one"},
+		{template: "un[MASK]", initial: "fill:cat",
+			err: "initial: blank 1 cannot take \"cat\": the vocabulary has no pieces that continue a word with it"},
+		{template: "the [MASK:2]", initial: "fill:unseen",
+			change: func(o *Options) { o.Constraints = Constraints{MaxCharacters: 5} },
+			err:    `initial: the constraints forbid "unseen"`},
+		{template: "the [MASK:2]", initial: "fill:the cat",
+			change: func(o *Options) { o.Constraints = Constraints{MaxCharacters: 5} },
+			err:    `initial: the constraints forbid "the cat"`},
 	}
 	for _, test := range tests {
 		t.Run(test.template+" "+test.initial, func(t *testing.T) {
@@ -271,7 +283,8 @@ func TestGivenStart(t *testing.T) {
 			switch {
 			case test.err == "" && err != nil:
 				t.Error(err)
-			case test.err != "" && (!errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), test.err)):
+			case test.err != "" &&
+				(!errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), test.err)):
 				t.Errorf("got %v, want %q", err, test.err)
 			}
 		})

@@ -20,7 +20,8 @@ const (
 	WildTypeMarginals ScoreMethod = "wt-marginals"
 	// MutantPLL: the pseudo-log-likelihood of the mutant minus that of the wild type, one residue masked at a time.
 	MutantPLL ScoreMethod = "pll"
-	// MutantJoint: log P(mutant) − log P(wild type) of all sites together, P being the mean over both orders of the chain rule.
+	// MutantJoint: log P(mutant) − log P(wild type) of all sites together, P being the mean over both orders of the
+	// chain rule.
 	MutantJoint ScoreMethod = "joint"
 )
 
@@ -64,10 +65,11 @@ func (f *Filler) readMutant(text string, ids []int) (m mutant, err error) {
 	return m, nil
 }
 
-// Mutants rates variants of a wild type, each written like "A24G:K30R" with places from 1, by how much likelier than the wild type
-// the model holds them, [mutants], in nats. A residue is a token. Errors: *OptionError for a mutant or the method,
-// *tokenize.InputError for the wild type.
-func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string, method ScoreMethod) ([]float64, error) {
+// Mutants rates variants of a wild type, each written like "A24G:K30R" with places from 1, by how much likelier than
+// the wild type the model holds them, [mutants], in nats. A residue is a token. Errors: *OptionError for a mutant or
+// the method, *tokenize.InputError for the wild type.
+func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
+	method ScoreMethod) ([]float64, error) {
 	if !slices.Contains(MutantMethods(), method) {
 		return nil, &OptionError{Option: "method", Reason: fmt.Sprintf("%q is not one of %v", method, MutantMethods())}
 	}
@@ -77,7 +79,9 @@ func (f *Filler) Mutants(ctx context.Context, wildType string, mutants []string,
 	}
 	ids := encoding.IDs
 	if len(ids) > f.maxPositions {
-		return nil, misfit("mutants", "the wild type has %d residues, the model takes %d: give the domain around the sites", len(ids)-2, f.maxPositions-2)
+		return nil, misfit("mutants",
+			"the wild type has %d residues, the model takes %d: give the domain around the sites", len(ids)-2,
+			f.maxPositions-2)
 	}
 	read := make([]mutant, len(mutants))
 	bySites := map[string][]int{} // mutants of the same sites share rows

@@ -20,8 +20,8 @@ type OpenOptions struct {
 	// as there are cores.
 	Threads   int
 	Precision lm.Precision // "" is fp32
-	// Lexicon is a file of the words that exist, one a line, or EnglishLexicon, or NoLexicon; "" takes English ones for a
-	// model that has weights for them. Words of several pieces that are not in it count less.
+	// Lexicon is a file of the words that exist, one a line, or EnglishLexicon, or NoLexicon; "" takes English ones for
+	// a model that has weights for them. Words of several pieces that are not in it count less.
 	Lexicon string
 	// FindLibrary, when not nil, gives the path of the onnxruntime library at the
 	// moment it is needed; otherwise it is found, or fetched without a word.
@@ -45,11 +45,13 @@ func Open(o OpenOptions) (*Filler, error) {
 		return nil, fmt.Errorf("model %s: %w", bundle.Name, err)
 	}
 	if found, want := tokenizer.VocabularySize(), bundle.Config.VocabularySize; found > want {
-		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights are of different models", bundle.Name, found, want)
+		return nil, fmt.Errorf("model %s: the tokenizer has %d tokens, the model embeds %d: tokenizer and weights "+
+			"are of different models", bundle.Name, found, want)
 	}
 	var f *Filler
 	f = newFiller(tokenizer, bundle.Config.MaxPositions, func(ctx context.Context) (LanguageModel, error) {
-		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision, Tell: o.Tell}
+		options := lm.Options{MaskID: tokenizer.MaskID(), Device: o.Device, Threads: o.Threads, Precision: o.Precision,
+			Tell: o.Tell}
 		if o.FindLibrary != nil {
 			path, err := o.FindLibrary(ctx)
 			if err != nil {

@@ -33,12 +33,15 @@ func blankOptions() []Option {
 		listsOption(),
 		speechOption(),
 		bannedOption(),
-		choice(Option{Name: "fill", Help: "what a blank may take: words; words and punctuation; or any token, word pieces included"},
+		choice(Option{Name: "fill",
+			Help: "what a blank may take: words; words and punctuation; or any token, word pieces included"},
 			func(o *Options) *FillKind { return &o.Fill }, FillWords, FillTokens, FillAny),
-		choice(Option{Name: "case", Values: []string{auto}, Help: "give fills capitals as the text asks for them, or keep the model's letters"},
+		choice(Option{Name: "case", Values: []string{auto},
+			Help: "give fills capitals as the text asks for them, or keep the model's letters"},
 			func(o *Options) *Case { return &o.Case }, CaseKeep),
 		{
-			Name: "distinct", Help: "no two blanks hold the same, but for those of one name", Values: []string{"false", "true"}, Closed: true,
+			Name: "distinct", Help: "no two blanks hold the same, but for those of one name",
+			Values: []string{"false", "true"}, Closed: true,
 			want: "true or false",
 			get:  func(o *Options) string { return strconv.FormatBool(o.Distinct) },
 			set: func(o *Options, text string) bool {
@@ -47,13 +50,18 @@ func blankOptions() []Option {
 				return err == nil
 			},
 		},
-		bounds(Option{Name: "characters", Unit: "characters", Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
-			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)}, maxCharacters,
+		bounds(Option{Name: "characters", Unit: "characters",
+			Help: "bounds on the characters of a fill: 3-8, 3-, -8 or 3",
+			want: fmt.Sprintf("a number or a range from 1 to %d, as in 3, 3-8, 3- or -8", maxCharacters)},
+			maxCharacters,
 			func(o *Options) (low, high *int) { return &o.MinCharacters, &o.MaxCharacters }),
-		bounds(Option{Name: "pieces", Unit: "pieces", Help: "number of pieces of every blank without a length of its own: 2 or 1-3; bounds --slot as well; otherwise one, and up to three for the word of an only blank, which 1- turns off",
+		bounds(Option{Name: "pieces", Unit: "pieces", Help: "number of pieces of every blank without a length of its " +
+			"own: 2 or 1-3; bounds --slot as well; otherwise one, and up to three for the word of an only blank, " +
+			"which 1- turns off",
 			want: fmt.Sprintf("a number or a range from 1 to %d, as in 2 or 1-3", maxPieces)}, maxPieces,
 			func(o *Options) (low, high *int) { return &o.MinPieces, &o.MaxPieces }),
-		numeric(Option{Name: "window", Kind: "{auto|N}", Unit: "tokens", Help: "tokens that the model sees of a long text at most, around the blanks",
+		numeric(Option{Name: "window", Kind: "{auto|N}", Unit: "tokens",
+			Help:   "tokens that the model sees of a long text at most, around the blanks",
 			Values: strings.Fields("auto 64 128 256 512"), want: "a whole number of 16 or more, or auto"},
 			func(o *Options) *int { return &o.Window }, auto, 0, 16, math.MaxInt),
 		{
@@ -73,11 +81,15 @@ func blankOptions() []Option {
 func answerOptions() []Option {
 	named := func(o *Options) bool { return !o.answers() }
 	return []Option{
-		choice(Option{Name: "mode", Help: "fills with their probabilities; a search for the likeliest by annealing; or decoding by confidence, without chains"},
+		choice(Option{Name: "mode", Help: "fills with their probabilities; a search for the likeliest by annealing; " +
+			"or decoding by confidence, without chains"},
 			func(o *Options) *Mode { return &o.Mode }, ModeSample, ModeBest, ModeDecode),
 		{
-			Name: "sampler", Kind: "NAME", Sampling: true, Values: samplerNames(), want: "one of " + strings.Join(samplerNames(), ", "),
-			Help: "how probabilities are found: auto, or by chains that move as named, see infill help samplers; one of " + strings.Join(samplerNames(), ", "),
+			Name: "sampler", Kind: "NAME", Sampling: true, Values: samplerNames(),
+			want: "one of " + strings.Join(samplerNames(), ", "),
+			Help: "how probabilities are found: auto, or by chains that move as named, see infill help samplers; " +
+				"one of " +
+				strings.Join(samplerNames(), ", "),
 			get: func(o *Options) string {
 				if o.Sampler == Auto {
 					return Auto
@@ -96,25 +108,32 @@ func answerOptions() []Option {
 				return ""
 			},
 		},
-		numeric(Option{Name: "error", Kind: "E", Help: "of joint pll: relative standard error wanted of the first fill's probability", Values: strings.Fields("0.01 0.02 0.05 0.1 0.2"),
-			want: "a number above 0, at most 1, as in 0.05", useless: []useless{{named, "runs the steps that it is given: leave it out"}},
-			check: proven("accuracy", func(o *Options) bool { return o.Error != DefaultOptions().Error }),
+		numeric(Option{Name: "error", Kind: "E", Help: "of joint pll: relative standard error wanted of the first " +
+			"fill's probability", Values: strings.Fields("0.01 0.02 0.05 0.1 0.2"),
+			want:    "a number above 0, at most 1, as in 0.05",
+			useless: []useless{{named, "runs the steps that it is given: leave it out"}},
+			check:   proven("accuracy", func(o *Options) bool { return o.Error != DefaultOptions().Error }),
 		}, func(o *Options) *float64 { return &o.Error }, "", 0, math.SmallestNonzeroFloat64, 1),
 		{
-			Name: "budget", Kind: "{ROWS|SECONDSs}", Help: "model rows, or seconds as in 2s, that an answer may cost", Values: strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
+			Name: "budget", Kind: "{ROWS|SECONDSs}", Help: "model rows, or seconds as in 2s, that an answer may cost",
+			Values:  strings.Fields("500 1000 2000 4000 10000 1s 5s 20s"),
 			want:    "a number of model rows above 0, or seconds above 0, as in 2s",
 			useless: []useless{{named, "runs the steps that it is given: leave it out"}},
 			get:     func(o *Options) string { return o.Budget.String() },
 			set:     func(o *Options, text string) bool { return o.Budget.set(text) },
 			valid:   func(o *Options) bool { return o.Budget.bounds() },
 		},
-		numeric(Option{Name: "samples", Kind: "{auto|N}", Unit: "chains", Help: "independent draws from the model; of a named sampler its chains, each of which ends in one sample, 25 by default",
-			Values: strings.Fields("auto 1 5 10 25 50 100"), want: fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
+		numeric(Option{Name: "samples", Kind: "{auto|N}", Unit: "chains", Help: "independent draws from the model; " +
+			"of a named sampler its chains, each of which ends in one sample, 25 by default",
+			Values: strings.Fields("auto 1 5 10 25 50 100"),
+			want:   fmt.Sprintf("auto, or a whole number from 1 to %d", maxChains)},
 			func(o *Options) *int { return &o.Chains }, auto, 0, 1, maxChains),
-		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print", want: fmt.Sprintf("a whole number from 1 to %d", maxChains),
+		numeric(Option{Name: "top", Kind: "N", Unit: "fills", Help: "fills to print",
+			want: fmt.Sprintf("a whole number from 1 to %d", maxChains),
 			check: func(o *Options) string {
 				if o.searches() && o.Top > maxTop {
-					return fmt.Sprintf("%d are too many to prove: ask for %d at most, or make draws with samples", o.Top, maxTop)
+					return fmt.Sprintf("%d are too many to prove: ask for %d at most, or make draws with samples",
+						o.Top, maxTop)
 				}
 				return ""
 			}},
@@ -128,15 +147,18 @@ func moveOptions() []Option {
 	balances := strings.Join(samplers.BalanceNames(), ", ")
 	starts := []StartKind{StartModel, StartRandom, StartShared, StartMask}
 	return []Option{
-		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true, Help: "steps of each chain, the warm-up included",
-			Values: strings.Fields("0 10 20 50 100 200 500 1000"), want: fmt.Sprintf("a whole number from 0 to %d", maxSteps),
+		numeric(Option{Name: "steps", Kind: "N", Unit: "steps", Sampling: true,
+			Help:   "steps of each chain, the warm-up included",
+			Values: strings.Fields("0 10 20 50 100 200 500 1000"),
+			want:   fmt.Sprintf("a whole number from 0 to %d", maxSteps),
 			check: func(o *Options) string {
 				if o.Mode != ModeSample && o.Steps == 0 {
 					return string(o.Mode) + " needs at least one"
 				}
 				return ""
 			}}, func(o *Options) *int { return &o.Steps }, "", 0, 0, maxSteps),
-		numeric(Option{Name: "warm-up", Kind: "{half|N}", Unit: "steps", Sampling: true, Help: "first steps that are not drawn from; half is half of the steps",
+		numeric(Option{Name: "warm-up", Kind: "{half|N}", Unit: "steps", Sampling: true,
+			Help:   "first steps that are not drawn from; half is half of the steps",
 			Values: []string{"half"}, want: "a whole number of 0 or more, or half",
 			check: func(o *Options) string {
 				if o.WarmUp > o.Steps {
@@ -146,14 +168,17 @@ func moveOptions() []Option {
 			},
 			useless: []useless{{func(o *Options) bool { return o.Mode != ModeSample }, "has none: leave it out"}},
 		}, func(o *Options) *int { return &o.WarmUp }, "half", HalfSteps, 0, math.MaxInt),
-		numeric(Option{Name: "step-size", Kind: "{auto|ALPHA}", Sampling: true, Help: "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up",
+		numeric(Option{Name: "step-size", Kind: "{auto|ALPHA}", Sampling: true,
+			Help:   "changing a slot costs 1/ALPHA nats; auto adapts it in the warm-up",
 			Values: strings.Fields("auto 0.1 0.2 0.5 1 2 5 10 50"), want: "a number above 0, or auto",
-			useless: []useless{{func(o *Options) bool { return decodes(o) || !o.has("step-size") }, "has none: leave it out"}},
+			useless: []useless{{func(o *Options) bool { return decodes(o) || !o.has("step-size") },
+				"has none: leave it out"}},
 		}, func(o *Options) *float64 { return &o.StepSize }, auto, 0, math.SmallestNonzeroFloat64, math.MaxFloat64),
 		{
-			Name: "balance", Kind: "{auto|BETA|NAME}", Sampling: true, Values: append([]string{auto}, samplers.BalanceNames()...),
-			Help: "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " + balances,
-			want: "one of auto, " + balances + ", or a number from 0.5 to 1",
+			Name: "balance", Kind: "{auto|BETA|NAME}", Sampling: true,
+			Values: append([]string{auto}, samplers.BalanceNames()...),
+			Help:   "what an energy difference weighs in a proposal: a power from 0.5 to 1, or one of " + balances,
+			want:   "one of auto, " + balances + ", or a number from 0.5 to 1",
 			useless: []useless{{decodes, "has none: leave it out"},
 				{func(o *Options) bool { return !o.has("balance") }, "has none to choose: leave it out"}},
 			get: func(o *Options) string { return orAuto(o.Balance) },
@@ -163,11 +188,14 @@ func moveOptions() []Option {
 			},
 			valid: func(o *Options) bool { return new(samplers.Balance).Set(o.Balance) == nil },
 		},
-		numeric(Option{Name: "candidates", Kind: "{auto|N}", Unit: "tokens", Sampling: true, Help: "of samplers and joint pll: keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
-			Values: strings.Fields("auto 10 50 100 250 500 1000 0"), want: "auto, or a whole number of 0 (the whole vocabulary) or more",
-			check: proven("candidates", func(o *Options) bool { return o.Candidates != AutoCandidates })},
+		numeric(Option{Name: "candidates", Kind: "{auto|N}", Unit: "tokens", Sampling: true, Help: "of samplers and " +
+			"joint pll: keep a slot to the model's N most probable tokens; 0 is the whole vocabulary",
+			Values: strings.Fields("auto 10 50 100 250 500 1000 0"),
+			want:   "auto, or a whole number of 0 (the whole vocabulary) or more",
+			check:  proven("candidates", func(o *Options) bool { return o.Candidates != AutoCandidates })},
 			func(o *Options) *int { return &o.Candidates }, auto, AutoCandidates, 0, math.MaxInt),
-		choice(Option{Name: "joint", Sampling: true, Help: "what the likelihood of several slots is: the chain rule, the pseudo-log-likelihood, the closest to the conditionals of two, or nothing masked",
+		choice(Option{Name: "joint", Sampling: true, Help: "what the likelihood of several slots is: the chain rule, " +
+			"the pseudo-log-likelihood, the closest to the conditionals of two, or nothing masked",
 			check: func(o *Options) string {
 				if o.Joint == JointAG && !o.answers() {
 					return "ag is enumerated, and no chains draw from it: take sampler auto"
@@ -176,9 +204,10 @@ func moveOptions() []Option {
 			}}, func(o *Options) *Joint { return &o.Joint }, JointChain, JointPLL, JointAG, JointFilled),
 		energyOption(),
 		{
-			Name: "order", Kind: "{both|l2r|r2l|N,N,...}", Sampling: true, Values: texts([]Order{OrderBoth, OrderLeftToRight, OrderRightToLeft}),
-			Help: "of the chain rule: the mean of both directions, one of them, or the blanks as numbered",
-			want: "one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3",
+			Name: "order", Kind: "{both|l2r|r2l|N,N,...}", Sampling: true,
+			Values: texts([]Order{OrderBoth, OrderLeftToRight, OrderRightToLeft}),
+			Help:   "of the chain rule: the mean of both directions, one of them, or the blanks as numbered",
+			want:   "one of both, l2r, r2l, or a permutation of the blanks, as in 2,1,3",
 			check: func(o *Options) string {
 				if o.Order != OrderBoth && o.Joint != JointChain {
 					return string(o.Joint) + " has none: leave it out, or take joint chain"
@@ -196,19 +225,24 @@ func moveOptions() []Option {
 			},
 			valid: func(o *Options) bool { return o.Order.valid() },
 		},
-		choice(Option{Name: "gradient", Sampling: true, Values: []string{auto}, Help: "what proposals look at; auto is the sampler's own choice",
-			useless: []useless{{func(o *Options) bool { return decodes(o) || o.onText().Gradient == "" }, "uses none: leave it out"}},
+		choice(Option{Name: "gradient", Sampling: true, Values: []string{auto},
+			Help: "what proposals look at; auto is the sampler's own choice",
+			useless: []useless{{func(o *Options) bool { return decodes(o) || o.onText().Gradient == "" },
+				"uses none: leave it out"}},
 			check: func(o *Options) string {
 				if searches(o) && o.Gradient == lm.Stochastic {
 					return "best needs the same gradient at every temperature: take local or full"
 				}
 				return ""
 			}}, func(o *Options) *lm.Gradient { return &o.Gradient }, lm.Local, lm.Full, lm.Stochastic),
-		numeric(Option{Name: "temperature", Kind: "T", Sampling: true, Help: "draw from the distribution to the power 1/T",
-			Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), want: "a number above 0", useless: []useless{{searches, "lowers it itself: leave it out"}},
+		numeric(Option{Name: "temperature", Kind: "T", Sampling: true,
+			Help:   "draw from the distribution to the power 1/T",
+			Values: strings.Fields("0.5 0.7 0.8 1 1.2 1.5 2"), want: "a number above 0",
+			useless: []useless{{searches, "lowers it itself: leave it out"}},
 		}, func(o *Options) *float64 { return &o.Temperature }, "", 0, math.SmallestNonzeroFloat64, math.MaxFloat64),
 		{
-			Name: "ladder", Kind: "T,T,...", Help: "parallel tempering: hotter replicas of each chain, at these temperatures; the first is drawn from",
+			Name: "ladder", Kind: "T,T,...", Help: "parallel tempering: hotter replicas of each chain, at these " +
+				"temperatures; the first is drawn from",
 			want: "a list of temperatures, as in 1,2,4",
 			get: func(o *Options) string {
 				return strings.ReplaceAll(strings.Trim(fmt.Sprint(o.Ladder), "[]"), " ", ",")
@@ -219,7 +253,8 @@ func moveOptions() []Option {
 		},
 		{
 			Name: "initial", Kind: "NAME", Sampling: true, Values: texts(starts),
-			Help:    "where chains start, see infill help samplers: " + strings.Join(texts(starts), ", ") + " or fill:WORD,...",
+			Help: "where chains start, see infill help samplers: " + strings.Join(texts(starts), ", ") +
+				" or fill:WORD,...",
 			want:    "one of " + strings.Join(texts(starts), ", ") + ", fill:WORD,...",
 			useless: []useless{{decodes, "always starts from slots that are all masked: leave it out"}},
 			get:     func(o *Options) string { return o.Initial.String() },
@@ -231,11 +266,13 @@ func moveOptions() []Option {
 				return o.Initial.Kind == StartGiven || slices.Contains(starts, o.Initial.Kind)
 			},
 		},
-		choice(Option{Name: "rank", Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
+		choice(Option{Name: "rank",
+			Help: "rank the distinct fills of all draws, or the chains' final states with repeats"},
 			func(o *Options) *Rank { return &o.Rank }, RankDistinct, RankFinal),
 		choice(Option{Name: "length-score", Help: "what compares fills of several lengths, see infill help templates"},
 			func(o *Options) *LengthScore { return &o.LengthScore }, BlankLeftToRight, WordLeftToRight),
-		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given", want: "a whole number of 0 or more, below 2^64"},
+		numeric(Option{Name: "seed", Kind: "N", Help: "start of all random numbers; drawn and printed when not given",
+			want: "a whole number of 0 or more, below 2^64"},
 			func(o *Options) *uint64 { return &o.Seed }, "", 0, 0, math.MaxUint64),
 	}
 }
@@ -372,7 +409,8 @@ const togetherEnd = "\x1e"
 
 func togetherOption() Option {
 	return Option{
-		Name: "together", Kind: "TEMPLATE", Help: "a further text whose blanks take the same fills; once for each, see infill help templates", Join: togetherEnd,
+		Name: "together", Kind: "TEMPLATE", Help: "a further text whose blanks take the same fills; once for each, " +
+			"see infill help templates", Join: togetherEnd,
 		want: "a template",
 		get:  func(o *Options) string { return strings.Join(o.Together, togetherEnd) },
 		set: func(o *Options, text string) bool {
@@ -435,7 +473,8 @@ func ladderFault(o *Options) string {
 	case len(o.Ladder) > maxRungs:
 		return fmt.Sprintf("%d temperatures, at most %d are taken", len(o.Ladder), maxRungs)
 	case o.Ladder[0] != o.Temperature:
-		return fmt.Sprintf("it begins with %v, and what is drawn from is temperature %v: begin with that", o.Ladder[0], o.Temperature)
+		return fmt.Sprintf("it begins with %v, and what is drawn from is temperature %v: begin with that", o.Ladder[0],
+			o.Temperature)
 	case o.Sampler == "gibbs":
 		return "replicas swap by their energies, and gibbs moves without knowing any: take another sampler"
 	case o.onText().Gradient != "" && o.Gradient == lm.Stochastic:

@@ -275,12 +275,14 @@ func (o *Options) answers() bool {
 // weighs tells whether fills are enumerated, or weighted draws made: of joints that are not
 // the chain rule.
 func (o *Options) weighs() bool {
-	return o.Joint != JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
+	return o.Joint != JointChain && o.Sampler == Auto && o.Mode == ModeSample && o.Chains == 0 &&
+		o.Rank == RankDistinct && !o.moved()
 }
 
 // moved tells whether an option is set that chains alone have.
 func (o *Options) moved() bool {
-	return o.Steps != defaultSteps || o.WarmUp != HalfSteps || o.StepSize != 0 || o.Balance != "" || o.Gradient != "" || o.Ladder != nil || o.Initial.Kind != StartModel
+	return o.Steps != defaultSteps || o.WarmUp != HalfSteps || o.StepSize != 0 || o.Balance != "" || o.Gradient != "" ||
+		o.Ladder != nil || o.Initial.Kind != StartModel
 }
 
 // moves is the sampler that moves the chains where there are any.
@@ -442,7 +444,8 @@ func (c *Constraints) Any() bool {
 
 // searches tells whether the likeliest fills are searched for, and proven.
 func (o *Options) searches() bool {
-	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 && o.Rank == RankDistinct && !o.moved()
+	return o.Joint == JointChain && o.Sampler == Auto && o.Mode != ModeDecode && o.Chains == 0 &&
+		o.Rank == RankDistinct && !o.moved()
 }
 
 // draws tells whether independent draws are made.

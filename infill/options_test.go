@@ -35,25 +35,31 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Gradient, o.Sampler = "full", "gibbs" }, "gradient", "gibbs uses none"},
 		{func(o *Options) { o.Temperature = 0 }, "temperature", `"0" is not a number above 0`},
 		{func(o *Options) { o.Temperature = math.NaN() }, "temperature", `"NaN" is not`},
-		{func(o *Options) { o.Initial.Kind = "masks" }, "initial", `"masks" is not one of model, random, shared, mask, fill:WORD,...`},
+		{func(o *Options) { o.Initial.Kind = "masks" }, "initial",
+			`"masks" is not one of model, random, shared, mask, fill:WORD,...`},
 		{func(o *Options) { o.Rank = "all" }, "rank", `"all" is not one of distinct, final`},
 		{func(o *Options) { o.Mode = "guess" }, "mode", `"guess" is not one of sample, best, decode`},
 		{func(o *Options) { o.Mode, o.WarmUp = ModeBest, 3 }, "warm-up", "best has none"},
 		{func(o *Options) { o.Mode, o.Steps = ModeDecode, 0 }, "steps", "decode needs at least one"},
-		{func(o *Options) { o.Mode, o.Ladder = ModeBest, []float64{1, 2} }, "ladder", "best draws from no distribution"},
+		{func(o *Options) { o.Mode, o.Ladder = ModeBest, []float64{1, 2} }, "ladder",
+			"best draws from no distribution"},
 		{func(o *Options) { o.Mode, o.Temperature = ModeBest, 2 }, "temperature", "best lowers it itself"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeBest, "stochastic" }, "gradient", "best needs the same gradient"},
 		{func(o *Options) { o.Mode, o.StepSize = ModeDecode, 2 }, "step-size", "decode has none"},
 		{func(o *Options) { o.Mode, o.Balance = ModeDecode, "sqrt" }, "balance", "decode has none"},
 		{func(o *Options) { o.Mode, o.Gradient = ModeDecode, "full" }, "gradient", "decode uses none"},
-		{func(o *Options) { o.Mode, o.Initial = ModeDecode, Start{Kind: StartRandom} }, "initial", "decode always starts from slots that are all masked"},
+		{func(o *Options) { o.Mode, o.Initial = ModeDecode, Start{Kind: StartRandom} }, "initial",
+			"decode always starts from slots that are all masked"},
 		{func(o *Options) { o.Ladder = []float64{1} }, "ladder", "one temperature alone"},
 		{func(o *Options) { o.Ladder = []float64{} }, "ladder", "one temperature alone"},
 		{func(o *Options) { o.Ladder = []float64{1, math.NaN()} }, "ladder", "NaN is not a temperature"},
 		{func(o *Options) { o.Ladder = []float64{1, 3, 2} }, "ladder", "2 after 3: temperatures must ascend"},
-		{func(o *Options) { o.Ladder = []float64{2, 3} }, "ladder", "it begins with 2, and what is drawn from is temperature 1"},
-		{func(o *Options) { o.Ladder, o.Sampler = []float64{1, 2}, "gibbs" }, "ladder", "replicas swap by their energies"},
-		{func(o *Options) { o.Sampler, o.Ladder, o.Gradient = "dmala", []float64{1, 2}, lm.Stochastic }, "ladder", "replicas with stochastic gradients"},
+		{func(o *Options) { o.Ladder = []float64{2, 3} }, "ladder",
+			"it begins with 2, and what is drawn from is temperature 1"},
+		{func(o *Options) { o.Ladder, o.Sampler = []float64{1, 2}, "gibbs" }, "ladder",
+			"replicas swap by their energies"},
+		{func(o *Options) { o.Sampler, o.Ladder, o.Gradient = "dmala", []float64{1, 2}, lm.Stochastic }, "ladder",
+			"replicas with stochastic gradients"},
 	}
 	for _, test := range tests {
 		t.Run(test.option+" "+test.want, func(t *testing.T) {
@@ -61,7 +67,8 @@ func TestValidate(t *testing.T) {
 			test.change(&o)
 			err := o.Validate()
 			var option *OptionError
-			if !errors.As(err, &option) || option.Option != test.option || !strings.HasPrefix(option.Reason, test.want) {
+			if !errors.As(err, &option) || option.Option != test.option ||
+				!strings.HasPrefix(option.Reason, test.want) {
 				t.Errorf("got %v, want %s: %s", err, test.option, test.want)
 			}
 		})
@@ -107,8 +114,10 @@ func TestNewSeed(t *testing.T) {
 // TestTable: what an option writes, it reads again, and its values can be set.
 func TestTable(t *testing.T) {
 	texts := map[string]string{
-		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "pos": "noun,verb 2=adverb", "ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
-		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "context": "A dog ran.", "initial": "fill:dark blue,sky", "seed": "18446744073709551615",
+		"sampler": "hamming-ball:radius=2", "slot": "1=red,dark blue 2=sky", "pos": "noun,verb 2=adverb",
+		"ban": "red,dark blue", "characters": "-8", "pieces": "1-3", "samples": "3", "top": "4", "warm-up": "7",
+		"step-size": "0.25", "balance": "0.75", "ladder": "1,2,4", "context": "A dog ran.",
+		"initial": "fill:dark blue,sky", "seed": "18446744073709551615",
 	}
 	seen := map[string]bool{}
 	for _, option := range Table() {
@@ -135,7 +144,8 @@ func TestTable(t *testing.T) {
 			}
 		}
 		o := DefaultOptions()
-		if err := option.Set(&o, "?"); err == nil && !slices.Contains([]string{"ban", "context", "together"}, option.Name) {
+		if err := option.Set(&o, "?"); err == nil &&
+			!slices.Contains([]string{"ban", "context", "together"}, option.Name) {
 			t.Errorf("%s takes ?", option.Name)
 		}
 	}
@@ -153,14 +163,16 @@ func TestTable(t *testing.T) {
 func TestSigned(t *testing.T) {
 	f, _ := newFake(t)
 	o := DefaultOptions()
-	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Speech: map[int][]string{1: {"noun"}}, Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
+	o.Constraints = Constraints{Words: map[int][]string{1: {"cat", "the cat"}}, Speech: map[int][]string{1: {"noun"}},
+		Ban: []string{"rug"}, MinCharacters: 1, MaxCharacters: 9, MinPieces: 1, MaxPieces: 2}
 	o.Ladder, o.Case, o.Window = []float64{1, 2}, CaseKeep, 64
 	o.Distinct, o.Together, o.Context = true, []string{twoSlots}, "the cat"
 	signature := "|" + fill(t, f, twoSlots, o).Signature
 	// Weighted draws have no chains, and chains have no error to reach; energy is joint.
 	answers := DefaultOptions()
 	proven := "|" + fill(t, f, twoSlots, answers).Signature
-	if !strings.Contains(proven, "|budget:") || strings.Contains(proven, "|seed:") || strings.Contains(proven, "|error:") || strings.Contains(proven, "|candidates:") {
+	if !strings.Contains(proven, "|budget:") || strings.Contains(proven, "|seed:") ||
+		strings.Contains(proven, "|error:") || strings.Contains(proven, "|candidates:") {
 		t.Errorf("a proof depends on its budget alone: %s", proven)
 	}
 	answers.Joint = JointPLL
@@ -175,7 +187,8 @@ func TestSigned(t *testing.T) {
 			}
 			continue
 		}
-		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta", "samples": "chains", "together": "texts"}[option.Name]
+		key := map[string]string{"length-score": "lengths", "step-size": "alpha", "balance": "beta",
+			"samples": "chains", "together": "texts"}[option.Name]
 		if key == "" {
 			key = option.Name
 		}
@@ -190,13 +203,18 @@ func TestSigned(t *testing.T) {
 func TestSamplerGrammar(t *testing.T) {
 	f, _ := newFake(t)
 	tests := []struct{ text, err, signature string }{
-		{text: "dmala:step-size=0.4,balance=sqrt,steps=6", signature: "sampler:dmala|alpha:0.4|beta:sqrt|joint:chain|order:both|gradient:local|candidates:250|temperature:1|chains:25|steps:6|"},
-		{text: "hamming-ball:radius=2,candidates=3", signature: "sampler:hamming-ball:radius=2|joint:chain|order:both|candidates:3|"},
+		{text: "dmala:step-size=0.4,balance=sqrt,steps=6",
+			signature: "sampler:dmala|alpha:0.4|beta:sqrt|joint:chain|order:both|gradient:local|candidates:250|" +
+				"temperature:1|chains:25|steps:6|"},
+		{text: "hamming-ball:radius=2,candidates=3",
+			signature: "sampler:hamming-ball:radius=2|joint:chain|order:both|candidates:3|"},
 		{text: "dmala:terms=1", signature: "sampler:dmala:terms=1|alpha:auto|"},
 		{text: "mh", err: "one of auto, dmala, gibbs, "},
 		{text: "gwg,dmala", err: "a sampler, as in dmala:step-size=0.4,balance=sqrt"},
-		{text: "dmala:step-size=much", err: `a sampler with its settings: step-size: "much" is not a number above 0, or auto`},
-		{text: "hamming-ball:radius=0", err: `a sampler with its settings: hamming-ball: radius "0" is not a whole number of 1 or more`},
+		{text: "dmala:step-size=much",
+			err: `a sampler with its settings: step-size: "much" is not a number above 0, or auto`},
+		{text: "hamming-ball:radius=0",
+			err: `a sampler with its settings: hamming-ball: radius "0" is not a whole number of 1 or more`},
 		{text: "dmala:speed=3", err: "a sampler with its settings: dmala has no speed: "},
 		{text: "dula-ordinal", err: "one of auto, dmala, gibbs, "},
 	}
@@ -220,7 +238,8 @@ func TestSamplerGrammar(t *testing.T) {
 		t.Fatal(err)
 	}
 	var option *OptionError
-	if _, err := f.Fill(t.Context(), twoSlots, o, nil); !errors.As(err, &option) || !option.Misfit || !strings.Contains(err.Error(), "sampler: radius 9: ") {
+	if _, err := f.Fill(t.Context(), twoSlots, o, nil); !errors.As(err, &option) || !option.Misfit ||
+		!strings.Contains(err.Error(), "sampler: radius 9: ") {
 		t.Errorf("a radius beyond the slots: %v", err)
 	}
 }

@@ -15,7 +15,8 @@ func TestOriginals(t *testing.T) {
 	o := DefaultOptions()
 	o.Top, o.Window = 1, 64
 	far := strings.Repeat(" and then they went on to the next town", 12)
-	for _, template := range []string{"[MASK] film was a [MASK] one", "[MASK] film was good" + far + " and it was a [MASK] one"} {
+	for _, template := range []string{"[MASK] film was a [MASK] one",
+		"[MASK] film was good" + far + " and it was a [MASK] one"} {
 		p, err := f.Plan(Request{Template: template, Options: o, Originals: []string{"The", "Good"}})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A module of somebody else imports this one as the README says: the program there builds, and with it every package that is public.
+// A module of somebody else imports this one as the README says: the program there builds, and with it every package
+// that is public.
 func TestOutsideModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -55,7 +56,8 @@ func TestOutsideModule(t *testing.T) {
 	module := ""
 	for line := range strings.Lines(string(out)) {
 		var name string
-		if module, name, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " "); name != "" && !strings.Contains(name, "/internal/") {
+		if module, name, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " "); name != "" &&
+			!strings.Contains(name, "/internal/") {
 			fmt.Fprintf(&public, "import _ %q\n", name)
 		}
 	}
@@ -63,7 +65,8 @@ func TestOutsideModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"main.go": program, "public.go": public.String(), "go.sum": string(sums)} {
+	for name, content := range map[string]string{"main.go": program, "public.go": public.String(),
+		"go.sum": string(sums)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,8 @@ func (v *vocabulary) newPattern(text string, pieces []int) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pattern{text: text, program: program, numbers: map[string]int{}, steps: map[step]int{}, vocabulary: v, goes: map[int][]move{}}
+	p := &pattern{text: text, program: program, numbers: map[string]int{}, steps: map[step]int{}, vocabulary: v,
+		goes: map[int][]move{}}
 	start := p.number([]uint32{uint32(program.Start)})
 	p.starts = p.moves(start, pieces)
 	return p, nil
@@ -266,7 +267,8 @@ func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) 
 			moves = p.from(at.state, going)
 		}
 		if total += len(moves); len(p.sets) > maxStates || total > maxMoves {
-			return nil, misfit("pattern", "%s is too wide for words of %s: bound its repetitions, or write the number of pieces as in [MASK:1~...]", strconv.Quote(p.text), countPieces(pieces))
+			return nil, misfit("pattern", "%s is too wide for words of %s: bound its repetitions, or write the "+
+				"number of pieces as in [MASK:1~...]", strconv.Quote(p.text), countPieces(pieces))
 		}
 		list := []rated{}
 		for _, m := range moves {
@@ -315,13 +317,15 @@ func (p *pattern) words(b tokenize.Blank, pieces, number int, logp [][]float32) 
 		// The next best in the place of the last piece.
 		siblings := sorted[at]
 		if next := s.rank[n] + 1; next < len(siblings) {
-			queue2 := spelling{s.bound - siblings[next-1].most + siblings[next].most, slices.Clone(s.rank), slices.Clone(s.moves)}
+			queue2 := spelling{s.bound - siblings[next-1].most + siblings[next].most, slices.Clone(s.rank),
+				slices.Clone(s.moves)}
 			queue2.rank[n], queue2.moves[n] = next, siblings[next].move
 			heap.Push(queue, queue2)
 		}
 		if n < pieces-1 {
 			rest := sorted[place{n + 1, s.moves[n].state}]
-			heap.Push(queue, spelling{s.bound, append(slices.Clone(s.rank), 0), append(slices.Clone(s.moves), rest[0].move)})
+			heap.Push(queue,
+				spelling{s.bound, append(slices.Clone(s.rank), 0), append(slices.Clone(s.moves), rest[0].move)})
 			continue
 		}
 		pops++

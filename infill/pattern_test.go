@@ -13,7 +13,8 @@ import (
 // every pair of pieces.
 func TestPatternAutomaton(t *testing.T) {
 	f, _ := newFake(t)
-	for _, expression := range []string{".at", "un.*", "(c|d|r)[aou][tng]", "s.{0,2}", "unseen|cat", "[^a-m]+", "un(see|know)n", "(?:at)?m?at", `\w\w\w`, "UN.*", "x*", "u?n?seen"} {
+	for _, expression := range []string{".at", "un.*", "(c|d|r)[aou][tng]", "s.{0,2}", "unseen|cat", "[^a-m]+",
+		"un(see|know)n", "(?:at)?m?at", `\w\w\w`, "UN.*", "x*", "u?n?seen"} {
 		t.Run(expression, func(t *testing.T) {
 			template, err := f.tokenizer.Template("the [MASK~" + expression + "] .")
 			if err != nil {
@@ -39,7 +40,8 @@ func TestPatternAutomaton(t *testing.T) {
 					}
 					for _, second := range f.going() {
 						ids := []int{first, second}
-						if matches.MatchString(f.pieceText(first)+f.pieceText(second)) && f.cutSo(template.Blanks[0], ids) {
+						if matches.MatchString(f.pieceText(first)+f.pieceText(second)) &&
+							f.cutSo(template.Blanks[0], ids) {
 							want = append(want, ids)
 						}
 					}
@@ -128,7 +130,8 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	o.Words = map[int][]string{1: {"cat"}}
-	if err := check(f, "the [MASK~.at] .", o); err == nil || !strings.Contains(err.Error(), "give it a list or a pattern") {
+	if err := check(f, "the [MASK~.at] .", o); err == nil ||
+		!strings.Contains(err.Error(), "give it a list or a pattern") {
 		t.Errorf("a list beside a pattern: %v", err)
 	}
 }
@@ -154,7 +157,8 @@ func TestEscapes(t *testing.T) {
 	o := DefaultOptions()
 	o.Chains, o.Steps, o.Top = 2, 4, 1
 	filler := strings.Repeat(`the cat ran . `, 5)
-	for _, template := range []string{`a \[MASK] on the [MASK]`, `the [MASK] \[MASK:2] a`, `the [MASK] ran . ` + filler + `a \[MASK] on the [MASK]`} {
+	for _, template := range []string{`a \[MASK] on the [MASK]`, `the [MASK] \[MASK:2] a`,
+		`the [MASK] ran . ` + filler + `a \[MASK] on the [MASK]`} {
 		s := fill(t, f, template, o).Fills[0]
 		want, rest := "", template
 		for _, value := range s.Values {
@@ -176,7 +180,8 @@ func TestEscapes(t *testing.T) {
 	if _, err := f.tokenizer.Template(`the \[MASK] cat`); err == nil {
 		t.Error("text alone passes for a blank")
 	}
-	if encoding, err := f.tokenizer.Plain(`the \[MASK] cat`); err != nil || slices.Contains(encoding.IDs, f.tokenizer.MaskID()) {
+	if encoding, err := f.tokenizer.Plain(`the \[MASK] cat`); err != nil ||
+		slices.Contains(encoding.IDs, f.tokenizer.MaskID()) {
 		t.Errorf("scored text: %v, %v", encoding, err)
 	}
 }

@@ -164,7 +164,8 @@ func TestLogLikelihoods(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.LogLikelihoods(ctx, "the [MASK] [MASK] .", chainOptions(), fills); !errors.Is(err, context.Canceled) {
+	if _, err := f.LogLikelihoods(ctx, "the [MASK] [MASK] .", chainOptions(), fills); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("a cancelled call gives %v", err)
 	}
 	if _, err := f.LogLikelihoods(t.Context(), "the [MASK] .", chainOptions(), fills); err == nil {

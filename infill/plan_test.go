@@ -28,7 +28,8 @@ func TestReads(t *testing.T) {
 		"together":       {"the [MASK] sat", func(o *Options) { o.Together = []string{"the [MASK] ran"} }, 2},
 		"ten":            {"the" + strings.Repeat(" [MASK]", 11), func(o *Options) { o.Budget.Rows = 50 }, 1},
 		"a window":       {filler + "the dog [MASK] on the mat.", func(*Options) {}, 2},
-		"windows":        {"the [MASK] ran. " + filler + "the [MASK] sat. " + filler + "the [MASK]", func(*Options) {}, 1 + 1 + 2 + 2},
+		"windows": {"the [MASK] ran. " + filler + "the [MASK] sat. " + filler + "the [MASK]", func(*Options) {},
+			1 + 1 + 2 + 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := newFake(t)
@@ -55,7 +56,9 @@ func TestReads(t *testing.T) {
 			}
 			// A plan can be filled again.
 			again, err := plan.Fill(t.Context(), nil)
-			if err != nil || !slices.EqualFunc(result.Fills, again.Fills, func(a, b Fill) bool { return a.Text == b.Text && a.LogLikelihood == b.LogLikelihood }) {
+			if err != nil ||
+				!slices.EqualFunc(result.Fills, again.Fills,
+					func(a, b Fill) bool { return a.Text == b.Text && a.LogLikelihood == b.LogLikelihood }) {
 				t.Errorf("%v, or other fills the second time", err)
 			}
 		})
@@ -73,22 +76,29 @@ func TestParseRequest(t *testing.T) {
 	}
 	defaults := DefaultOptions()
 	defaults.Top, defaults.Seed = 9, 3
-	r, err := ParseRequest(fields("note", `[1]`, "template", `"a [MASK]"`, "id", `7`, "seed", `18446744073709551615`, "step_size", `0.1`, "top", `""`, "window", `null`,
-		"slots", `{"1":["a, b","c"],"2":"d,e"}`, "ban", `["x"]`, "together", `["b [MASK]"]`, "ladder", `[1,2]`, "distinct", `true`, "order", `[2,1]`, "samples", `"3"`), "template", defaults)
+	r, err := ParseRequest(
+		fields("note", `[1]`, "template", `"a [MASK]"`, "id", `7`, "seed", `18446744073709551615`, "step_size", `0.1`,
+			"top", `""`, "window", `null`,
+			"slots", `{"1":["a, b","c"],"2":"d,e"}`, "ban", `["x"]`, "together", `["b [MASK]"]`, "ladder", `[1,2]`,
+			"distinct", `true`, "order", `[2,1]`, "samples", `"3"`), "template", defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := r.Options
-	if r.Template != "a [MASK]" || string(r.ID) != "7" || len(r.Extra) != 1 || r.Extra[0].Key != "note" || o.Top != 9 || o.Seed != 1<<64-1 || o.StepSize != 0.1 ||
-		!slices.Equal(o.Words[1], []string{"a, b", "c"}) || !slices.Equal(o.Words[2], []string{"d", "e"}) || !slices.Equal(o.Ban, []string{"x"}) ||
-		len(o.Together) != 1 || !slices.Equal(o.Ladder, []float64{1, 2}) || !o.Distinct || o.Order != "2,1" || o.Chains != 3 {
+	if r.Template != "a [MASK]" || string(r.ID) != "7" || len(r.Extra) != 1 || r.Extra[0].Key != "note" || o.Top != 9 ||
+		o.Seed != 1<<64-1 || o.StepSize != 0.1 ||
+		!slices.Equal(o.Words[1], []string{"a, b", "c"}) || !slices.Equal(o.Words[2], []string{"d", "e"}) ||
+		!slices.Equal(o.Ban, []string{"x"}) ||
+		len(o.Together) != 1 || !slices.Equal(o.Ladder, []float64{1, 2}) || !o.Distinct || o.Order != "2,1" ||
+		o.Chains != 3 {
 		t.Errorf("got %+v", r)
 	}
 	r, err = ParseRequest(fields("id", `7`, "seed", `"x"`, "text", `"a [MASK]"`), "text", defaults, "id", "seed")
 	if err != nil || r.ID != nil || len(r.Extra) != 2 || r.Options.Seed != 3 {
 		t.Errorf("kept keys: %v, %+v", err, r)
 	}
-	for key, value := range map[string]string{"top": `"x"`, "steps": `[3]`, "slot": `{"0":"a"}`, "slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "mode": `{}`, "ladder": `["a"]`} {
+	for key, value := range map[string]string{"top": `"x"`, "steps": `[3]`, "slot": `{"0":"a"}`,
+		"slots": `{"1":[["a"]]}`, "ban": `[[]]`, "seed": `-1`, "mode": `{}`, "ladder": `["a"]`} {
 		_, err := ParseRequest(fields("template", `"a [MASK]"`, key, value), "template", defaults)
 		var option *OptionError
 		if !errors.As(err, &option) || option.Option != key || !strings.Contains(option.Reason, "is not ") {
@@ -96,7 +106,8 @@ func TestParseRequest(t *testing.T) {
 		}
 	}
 	for _, pairs := range [][]string{{"top", "3"}, {"template", "7"}, {"template", "null"}} {
-		if _, err := ParseRequest(fields(pairs...), "template", defaults); err == nil || !strings.Contains(err.Error(), `write {"template": "..."}`) {
+		if _, err := ParseRequest(fields(pairs...), "template", defaults); err == nil ||
+			!strings.Contains(err.Error(), `write {"template": "..."}`) {
 			t.Errorf("%v: %v", pairs, err)
 		}
 	}

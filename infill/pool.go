@@ -84,7 +84,8 @@ func (p *pool) distinct() []int {
 		fills[fill] = fill
 	}
 	slices.SortFunc(fills, func(a, b int) int {
-		return cmp.Or(cmp.Compare(p.energy[b], p.energy[a]), cmp.Compare(counts[b], counts[a]), slices.Compare(p.state(a), p.state(b)))
+		return cmp.Or(cmp.Compare(p.energy[b], p.energy[a]), cmp.Compare(counts[b], counts[a]),
+			slices.Compare(p.state(a), p.state(b)))
 	})
 	return fills
 }

@@ -34,7 +34,8 @@ type problem struct {
 
 // prepare asks the model what is likely. weights are its log-probabilities of each variable's
 // categories with all slots masked.
-func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *layout, o Options, start time.Time) (r *problem, weights [][]float32, err error) {
+func (f *Filler) prepare(ctx context.Context, model LanguageModel, p *layout, o Options,
+	start time.Time) (r *problem, weights [][]float32, err error) {
 	if !o.answers() {
 		o = o.Chained()
 	}
@@ -100,9 +101,11 @@ func (r *problem) foreign() {
 	switch {
 	case words < few:
 	case 2*unknown >= words:
-		r.hints = append(r.hints, fmt.Sprintf("the model does not know %d of the text's %d words: take one of its language, see infill models pull --help", unknown, words))
+		r.hints = append(r.hints, fmt.Sprintf("the model does not know %d of the text's %d words: take one of its "+
+			"language, see infill models pull --help", unknown, words))
 	case 3*cut >= 2*words:
-		r.hints = append(r.hints, fmt.Sprintf("the model cuts the text's %d words into %d pieces, as words of a language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut))
+		r.hints = append(r.hints, fmt.Sprintf("the model cuts the text's %d words into %d pieces, as words of a "+
+			"language that it has hardly seen: take a model of it, see infill models pull --help", words, words+cut))
 	}
 }
 
@@ -130,7 +133,8 @@ func (r *problem) hint(v *variable, logp [][]float32) {
 			best = token
 		}
 	}
-	if best < 0 || best >= r.filler.tokenizer.VocabularySize() { // the model's table is often longer than the vocabulary
+	// the model's table is often longer than the vocabulary
+	if best < 0 || best >= r.filler.tokenizer.VocabularySize() {
 		return
 	}
 	least := math.Log(0.1)
@@ -149,7 +153,8 @@ func (r *problem) hint(v *variable, logp [][]float32) {
 	if taken >= sum/2 || float64(row[best]-highest) < least+math.Log(sum) {
 		return
 	}
-	if kind := (&rules{fill: r.options.Fill, vocabulary: r.filler.vocabulary}); kind.takes(best) && kind.begins(b, best) {
+	if kind := (&rules{fill: r.options.Fill, vocabulary: r.filler.vocabulary}); kind.takes(best) &&
+		kind.begins(b, best) {
 		return // another constraint leaves it out
 	}
 	where := "here"
@@ -169,7 +174,9 @@ func (r *problem) hint(v *variable, logp [][]float32) {
 	case r.options.Fill == FillWords:
 		advice = "--fill tokens takes it"
 	}
-	r.hints = append(r.hints, fmt.Sprintf("the model would rather put %q %s (%.0f %%): %s", strings.TrimSpace(r.filler.tokenizer.Token(best)), where, 100*share, advice))
+	r.hints = append(r.hints,
+		fmt.Sprintf("the model would rather put %q %s (%.0f %%): %s", strings.TrimSpace(r.filler.tokenizer.Token(best)),
+			where, 100*share, advice))
 }
 
 // narrowed are the candidates of a slot: as many of the likeliest tokens as the options

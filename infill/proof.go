@@ -68,8 +68,10 @@ const leastInvented = 1e-7
 func (p *proof) unfit(r *Result) string {
 	t := p.runs[0].template
 	b := t.Blanks[0]
-	if len(t.Blanks) > 1 || b.Pattern == "" || b.High > 0 || b.TouchesLeft || b.TouchesRight || p.options.Fill != FillWords || p.options.MinPieces > 1 ||
-		p.options.Together != nil || slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
+	if len(t.Blanks) > 1 || b.Pattern == "" || b.High > 0 || b.TouchesLeft || b.TouchesRight ||
+		p.options.Fill != FillWords || p.options.MinPieces > 1 ||
+		p.options.Together != nil ||
+		slices.ContainsFunc(p.runs, func(run *problem) bool { return len(run.template.Slots) == 1 }) {
 		return ""
 	}
 	if p.kinds[p.search.Found()[0].Law] == existingWord || *r.Fills[0].Probability >= leastInvented {
@@ -79,7 +81,8 @@ func (p *proof) unfit(r *Result) string {
 }
 
 // prove fills a template by search, or by draws.
-func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout, o Options, start time.Time, observe func(Progress)) (*Result, error) {
+func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout, o Options, start time.Time,
+	observe func(Progress)) (*Result, error) {
 	p := &proof{filler: f, options: o, began: start, observe: observe}
 	if err := p.prepare(ctx, model, plans); err != nil {
 		return nil, err
@@ -93,7 +96,8 @@ func (f *Filler) prove(ctx context.Context, model LanguageModel, plans []*layout
 		}
 		result := p.result()
 		result.Unfinished = true
-		result.Warnings = slices.Insert(result.Warnings, 0, "unfinished: interrupted before the end: "+p.leftOut(result))
+		result.Warnings = slices.Insert(result.Warnings, 0,
+			"unfinished: interrupted before the end: "+p.leftOut(result))
 		return result, err
 	}
 	result := p.result()
@@ -179,7 +183,8 @@ func (p *proof) run(ctx context.Context) error {
 	tell := func() {}
 	if p.observe != nil {
 		tell = func() {
-			progress := Progress{Template: p.runs[0].typed.Text, Step: int(100 * p.options.Budget.share(p.rows, p.began)), Steps: 100, Pieces: p.runs[0].pieces()}
+			progress := Progress{Template: p.runs[0].typed.Text,
+				Step: int(100 * p.options.Budget.share(p.rows, p.began)), Steps: 100, Pieces: p.runs[0].pieces()}
 			if p.search.Len() > 0 {
 				progress.Result = p.result
 			}
@@ -459,7 +464,9 @@ func (p *proof) draw(ctx context.Context) (*Result, error) {
 	attempts := 0
 	for len(missing) > 0 {
 		if attempts > 0 && p.room() == 0 {
-			return nil, misfit("samples", "%s sufficed for %d of %d draws: what the blanks may take has little of what the model would write; give more with --budget, or name a sampler", o.Budget.text(), o.Chains-len(missing), o.Chains)
+			return nil, misfit("samples", "%s sufficed for %d of %d draws: what the blanks may take has little of "+
+				"what the model would write; give more with --budget, or name a sampler", o.Budget.text(),
+				o.Chains-len(missing), o.Chains)
 		}
 		type kind struct{ law, order int }
 		of := map[kind][]int{}

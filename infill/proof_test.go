@@ -21,9 +21,12 @@ func openMini(t *testing.T) *Filler {
 // found are the likeliest, whatever the order, the temperature and the constraints.
 func TestProofByBruteForce(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"both": func(*Options) {}, "l2r": func(o *Options) { o.Order = OrderLeftToRight }, "2,1": func(o *Options) { o.Order = "2,1" },
-		"temperature": func(o *Options) { o.Temperature = 2 }, "any": func(o *Options) { o.Fill = FillAny }, "ban": func(o *Options) { o.Ban = []string{"cat"} },
-		"distinct": func(o *Options) { o.Distinct = true }, "characters": func(o *Options) { o.MinCharacters = 3 }, "best": func(o *Options) { o.Mode = ModeBest },
+		"both": func(*Options) {}, "l2r": func(o *Options) { o.Order = OrderLeftToRight },
+		"2,1":         func(o *Options) { o.Order = "2,1" },
+		"temperature": func(o *Options) { o.Temperature = 2 }, "any": func(o *Options) { o.Fill = FillAny },
+		"ban":      func(o *Options) { o.Ban = []string{"cat"} },
+		"distinct": func(o *Options) { o.Distinct = true }, "characters": func(o *Options) { o.MinCharacters = 3 },
+		"best": func(o *Options) { o.Mode = ModeBest },
 	} {
 		f, model := newFake(t)
 		model.bond = 1.5
@@ -64,10 +67,12 @@ func TestProofByBruteForce(t *testing.T) {
 		}
 		for i, fill := range r.Fills {
 			if math.Abs(*fill.Probability/math.Exp(logp[i])-1) > 1e-9 || math.Abs(fill.LogLikelihood-logp[i]) > 1e-9 {
-				t.Errorf("%s: fill %d has %v, log-likelihood %v, want %v", name, i+1, *fill.Probability, fill.LogLikelihood, logp[i])
+				t.Errorf("%s: fill %d has %v, log-likelihood %v, want %v", name, i+1, *fill.Probability,
+					fill.LogLikelihood, logp[i])
 			}
 		}
-		if len(logp) > 7 && math.Abs(*r.LeftOutAtMost-math.Exp(logp[7])) > 1e-9 && *r.LeftOutAtMost < math.Exp(logp[7]) {
+		if len(logp) > 7 && math.Abs(*r.LeftOutAtMost-math.Exp(logp[7])) > 1e-9 &&
+			*r.LeftOutAtMost < math.Exp(logp[7]) {
 			t.Errorf("%s: left out at most %v, the eighth has %v", name, *r.LeftOutAtMost, math.Exp(logp[7]))
 		}
 	}
@@ -96,7 +101,8 @@ func TestMarginals(t *testing.T) {
 				}
 			}
 			if v.Probability < listed[v.Text]-1e-9 || sum > *v.AtMost+1e-6 || v.Probability > *v.AtMost {
-				t.Errorf("blank %d, %q: %v to %v, listed fills hold %v, all %v", blank+1, v.Text, v.Probability, *v.AtMost, listed[v.Text], sum)
+				t.Errorf("blank %d, %q: %v to %v, listed fills hold %v, all %v", blank+1, v.Text, v.Probability,
+					*v.AtMost, listed[v.Text], sum)
 			}
 		}
 	}
@@ -133,7 +139,8 @@ func TestLists(t *testing.T) {
 	}
 	for _, fill := range part.Fills {
 		if *fill.Probability <= math.Exp(fill.LogLikelihood) || !(*fill.ProbabilityError > 0) || part.Seed == nil {
-			t.Errorf("%s: %v ± %v of a list, %v of all", fill.Text, *fill.Probability, *fill.ProbabilityError, math.Exp(fill.LogLikelihood))
+			t.Errorf("%s: %v ± %v of a list, %v of all", fill.Text, *fill.Probability, *fill.ProbabilityError,
+				math.Exp(fill.LogLikelihood))
 		}
 	}
 	for blank, values := range part.Marginals {
@@ -189,18 +196,22 @@ func TestLongWords(t *testing.T) {
 		t.Error("no word of several pieces")
 	}
 	f.noLexicon = true
-	if r, err = f.Fill(t.Context(), before+"[MASK]"+after, o, nil); err != nil || !strings.Contains(r.Signature, "|lexicon:none|") {
+	if r, err = f.Fill(t.Context(), before+"[MASK]"+after, o, nil); err != nil ||
+		!strings.Contains(r.Signature, "|lexicon:none|") {
 		t.Fatalf("%v, %s", err, r.Signature)
 	}
 	for _, fill := range r.Fills {
 		n := len(fill.TokenIDs)
-		u, err := f.LogLikelihoods(t.Context(), before+"[MASK:"+string(rune('0'+n))+"]"+after, DefaultOptions(), [][]int{fill.TokenIDs})
-		if want := math.Exp(u[0] + logWeight(usualWeights, n)); err != nil || math.Abs(*fill.Probability/want-1) > 1e-4 {
+		u, err := f.LogLikelihoods(t.Context(), before+"[MASK:"+string(rune('0'+n))+"]"+after, DefaultOptions(),
+			[][]int{fill.TokenIDs})
+		if want := math.Exp(u[0] + logWeight(usualWeights, n)); err != nil ||
+			math.Abs(*fill.Probability/want-1) > 1e-4 {
 			t.Errorf("%s: probability %v, of its pieces %v, %v", fill.Text, *fill.Probability, want, err)
 		}
 	}
 	for name, change := range map[string]func(*Options){
-		"pieces": func(o *Options) { o.MinPieces, o.MaxPieces = 1, 1 }, "pll": func(o *Options) { o.Joint = JointPLL }, "any": func(o *Options) { o.Fill = FillAny },
+		"pieces": func(o *Options) { o.MinPieces, o.MaxPieces = 1, 1 }, "pll": func(o *Options) { o.Joint = JointPLL },
+		"any":  func(o *Options) { o.Fill = FillAny },
 		"list": func(o *Options) { o.Words, o.MinCharacters = map[int][]string{1: {"likely", "strange"}}, 0 },
 	} {
 		o := o

@@ -46,7 +46,8 @@ func TestProteinSites(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A protein that is longer than the model takes is read around the blank.
-	if long := fill(t, f, strings.Repeat("MKTAYIAKQRLVG", 4)+"<mask>"+strings.Repeat("MKTAYIAKQRLVG", 4), DefaultOptions()); len(long.Fills) != 5 || len(long.Windows) != 1 || long.Windows[0].Tokens < 18 {
+	if long := fill(t, f, strings.Repeat("MKTAYIAKQRLVG", 4)+"<mask>"+strings.Repeat("MKTAYIAKQRLVG", 4),
+		DefaultOptions()); len(long.Fills) != 5 || len(long.Windows) != 1 || long.Windows[0].Tokens < 18 {
 		t.Errorf("%d fills, windows %+v", len(long.Fills), long.Windows)
 	}
 	states := [][]int{nil}
@@ -105,14 +106,18 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	for mutant, says := range map[string]string{
-		"A5G": "the wild type has Y at place 5", "A4G:A4C": "names place 4 twice", "A40G": "the wild type has 13 residues",
-		"4G": "is not like A24G", "A4J": "the model has no residue J", "A4G,K2R": "is not like A24G or A24G:K30R", "": "is not like A24G",
+		"A5G": "the wild type has Y at place 5", "A4G:A4C": "names place 4 twice",
+		"A40G": "the wild type has 13 residues",
+		"4G":   "is not like A24G", "A4J": "the model has no residue J", "A4G,K2R": "is not like A24G or A24G:K30R",
+		"": "is not like A24G",
 	} {
-		if _, err := f.Mutants(t.Context(), stored.Text, []string{mutant}, MaskedMarginals); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := f.Mutants(t.Context(), stored.Text, []string{mutant}, MaskedMarginals); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%q: error %v does not say %q", mutant, err, says)
 		}
 	}
-	if _, err := f.Mutants(t.Context(), strings.Repeat("A", 30), []string{"A4G"}, MaskedMarginals); err == nil || !strings.Contains(err.Error(), "the model takes 18") {
+	if _, err := f.Mutants(t.Context(), strings.Repeat("A", 30), []string{"A4G"}, MaskedMarginals); err == nil ||
+		!strings.Contains(err.Error(), "the model takes 18") {
 		t.Errorf("error %v of a protein that is too long", err)
 	}
 }

@@ -16,7 +16,8 @@ func (c *chains) rank(ctx context.Context) (*Result, error) {
 	}
 	result, order := c.result(c.pool, c.books[1], c.wanted())
 	if u := result.Stats.MeanLogLikelihood; math.IsNaN(u) || math.IsInf(u, 0) {
-		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable", result.Model.Name, u)
+		return nil, fmt.Errorf("model %s gives a drawn fill the log-likelihood %v: its weights may be unusable",
+			result.Model.Name, u)
 	}
 	if err := c.rate(ctx, result); err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func (c *chains) result(p *pool, b book, top int) (result *Result, order []int) 
 		ids := c.tokens(p.state(at))
 		filled := c.template.Fill(ids)
 		fill := Fill{
-			Rank: i + 1, Text: filled.Text, Together: c.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans, TokenIDs: ids,
+			Rank: i + 1, Text: filled.Text, Together: c.togetherTexts(ids), Values: filled.Fills, Spans: filled.Spans,
+			TokenIDs:      ids,
 			LogLikelihood: p.energy[at], Count: counts[at], FinalCount: finalCounts[at],
 		}
 		if o.Mode == ModeSample {
@@ -104,7 +106,8 @@ func (c *chains) shares(p *pool) [][]Marginal {
 			if !seen {
 				at = len(list[blank])
 				index[string(key)] = at
-				list[blank] = append(list[blank], Marginal{Text: c.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots]})
+				list[blank] = append(list[blank],
+					Marginal{Text: c.template.Fill(tokens).Fills[blank], TokenIDs: tokens[b.First : b.First+b.Slots]})
 			}
 			of[fill] = at
 		}

@@ -9,7 +9,8 @@ import (
 
 // newResult is a result that has no fills yet.
 func (r *problem) newResult() *Result {
-	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: r.options.Together, Model: r.filler.Model()}
+	result := &Result{Format: resultFormat, Template: r.typed.Text, Together: r.options.Together,
+		Model: r.filler.Model()}
 	for _, b := range r.typed.Blanks {
 		result.Blanks = append(result.Blanks, [2]int{b.Start, b.End})
 	}
@@ -42,13 +43,17 @@ func (r *problem) warnings(result *Result) []string {
 		}
 	}
 	if unknown > 0 {
-		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which it reads as [UNK]", unknown))
+		warnings = append(warnings, fmt.Sprintf("the template has words outside the model's vocabulary (%d), which "+
+			"it reads as [UNK]", unknown))
 	}
 	warnings = append(warnings, r.hints...)
 	if a := s.AcceptanceRate; a != nil && *a < 0.05 {
-		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly moved; leave the step size to auto, or take a smaller one", 100**a))
-	} else if result.Method == s.Sampler && s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps && s.Mode != ModeDecode {
-		warnings = append(warnings, "no slot changed after the warm-up: the fills are those that the chains had reached by then")
+		warnings = append(warnings, fmt.Sprintf("only %.1f %% of the proposals were accepted: the chains hardly "+
+			"moved; leave the step size to auto, or take a smaller one", 100**a))
+	} else if result.Method == s.Sampler && s.ChangedSlotsPerStep == 0 && s.Steps > s.WarmUp.Steps &&
+		s.Mode != ModeDecode {
+		warnings = append(warnings,
+			"no slot changed after the warm-up: the fills are those that the chains had reached by then")
 	}
 	warnings = append(warnings, unconverged(result)...)
 	if r.places == 1 {
@@ -59,10 +64,13 @@ func (r *problem) warnings(result *Result) []string {
 
 // tooFew warns of fewer fills than wanted, unless no others exist.
 func tooFew(results []*Result, found, wanted int) []string {
-	if found >= wanted || !slices.ContainsFunc(results, func(r *Result) bool { return r.Method != MethodExact && (r.Proven == nil || !*r.Proven) }) {
+	if found >= wanted ||
+		!slices.ContainsFunc(results,
+			func(r *Result) bool { return r.Method != MethodExact && (r.Proven == nil || !*r.Proven) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise the temperature", wanted, found)}
+	return []string{fmt.Sprintf("%d fills were asked for and %d found: draw more (samples, steps, budget), or raise "+
+		"the temperature", wanted, found)}
 }
 
 // adjusted tells whether a sampler accepts or rejects, so that a rate of

@@ -25,8 +25,8 @@ type Request struct {
 }
 
 // ParseRequest reads a request as lines of JSON, records of files, HTTP and tools of agents
-// have it: the template under key, "id", and options by their names, see [Find]. A value is a string as the flag takes it, a number, true or false, a
-// list of these, or an object for values that belong to keys; null and "" leave what
+// have it: the template under key, "id", and options by their names, see [Find]. A value is a string as the flag takes
+// it, a number, true or false, a list of these, or an object for values that belong to keys; null and "" leave what
 // defaults says. The keys of keep are Extra whatever they are called. A wrong value is an
 // *OptionError; whether the values go together is for [Filler.Plan].
 func ParseRequest(fields []Field, key string, defaults Options, keep ...string) (Request, error) {

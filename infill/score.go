@@ -55,7 +55,8 @@ type TokenScore struct {
 // the text.
 func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*Score, error) {
 	if method != WordScore && method != PieceScore {
-		return nil, &OptionError{Option: "method", Reason: fmt.Sprintf("%q is not one of %s, %s", method, WordScore, PieceScore)}
+		return nil, &OptionError{Option: "method",
+			Reason: fmt.Sprintf("%q is not one of %s, %s", method, WordScore, PieceScore)}
 	}
 	encoding, err := f.Plain(text)
 	if err != nil {
@@ -73,7 +74,8 @@ func (f *Filler) Score(ctx context.Context, text string, method ScoreMethod) (*S
 	score := &Score{Text: text, Method: method, Model: f.Model(), Windows: windows}
 	for i, q := range queries {
 		score.Tokens = append(score.Tokens, TokenScore{
-			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i], Span: encoding.Offsets[q.Position],
+			Token: encoding.Tokens[q.Position], ID: encoding.IDs[q.Position], LogProb: logProbs[i],
+			Span: encoding.Offsets[q.Position],
 		})
 		score.LogLikelihood += logProbs[i]
 	}
@@ -97,7 +99,8 @@ func (f *Filler) Plain(text string) (*tokenize.Encoding, error) {
 // scoreWindows rates the queries of a text. One that is longer than the model takes is read
 // through windows, each half a window after the one before it, and every token is rated in
 // the window whose middle it is nearest to; windows is their number, 0 for a text that fits.
-func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int, queries []lm.Query) (logProbs []float64, windows int, err error) {
+func (f *Filler) scoreWindows(ctx context.Context, model LanguageModel, ids []int,
+	queries []lm.Query) (logProbs []float64, windows int, err error) {
 	width := f.maxPositions - 2 // without [CLS] and [SEP]
 	last := len(ids) - 2 - width
 	if last <= 0 {

@@ -19,8 +19,12 @@ func TestScore(t *testing.T) {
 		method ScoreMethod
 		want   []lm.Query
 	}{
-		{"original", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
-		{"l2r", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}}, {Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}}, {Position: 6, Masked: []int{6}}}},
+		{"original", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}},
+			{Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4}}, {Position: 5, Masked: []int{5}},
+			{Position: 6, Masked: []int{6}}}},
+		{"l2r", []lm.Query{{Position: 1, Masked: []int{1}}, {Position: 2, Masked: []int{2}},
+			{Position: 3, Masked: []int{3}}, {Position: 4, Masked: []int{4, 5}}, {Position: 5, Masked: []int{5}},
+			{Position: 6, Masked: []int{6}}}},
 	}
 	for _, test := range tests {
 		t.Run(string(test.method), func(t *testing.T) {
@@ -38,13 +42,16 @@ func TestScore(t *testing.T) {
 				sum += token.LogProb
 				tokens = append(tokens, token.Token+"="+text[token.Span[0]:token.Span[1]])
 			}
-			if diff := cmp.Diff([]string{"the=The", "cat=cat", "[UNK]=was", "un=un", "##seen=seen", ".=."}, tokens); diff != "" {
+			if diff := cmp.Diff([]string{"the=The", "cat=cat", "[UNK]=was", "un=un", "##seen=seen", ".=."},
+				tokens); diff != "" {
 				t.Errorf("tokens: %s", diff)
 			}
 			if math.Abs(sum-score.LogLikelihood) > 1e-12 || math.Abs(math.Log(score.PseudoPerplexity)+sum/6) > 1e-12 {
-				t.Errorf("log-likelihood %v, pseudo-perplexity %v, sum %v", score.LogLikelihood, score.PseudoPerplexity, sum)
+				t.Errorf("log-likelihood %v, pseudo-perplexity %v, sum %v", score.LogLikelihood, score.PseudoPerplexity,
+					sum)
 			}
-			want := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" + f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
+			want := "method:" + string(test.method) + "|model:fake@0123456789ab|tokenizer:" +
+				f.tokenizer.SHA256()[:12] + "|onnxruntime:1.2.3|device:cpu|precision:fp32|version:" + Version()
 			if score.Signature != want {
 				t.Errorf("signature %q, want %q", score.Signature, want)
 			}

@@ -136,7 +136,8 @@ func vary(ctx context.Context, target samplers.Target, known *found, most int) (
 	asked := map[string]bool{}
 	for first := 0; first < len(from); first += step {
 		last := min(first+step, len(from))
-		if err := masked.LogMaskedConditionals(ctx, states[first*n:last*n], open[first*n:last*n], logp[:(last-first)*n*wide]); err != nil {
+		if err := masked.LogMaskedConditionals(ctx, states[first*n:last*n], open[first*n:last*n],
+			logp[:(last-first)*n*wide]); err != nil {
 			return false, err
 		}
 		for row := first; row < last; row++ {
@@ -147,7 +148,8 @@ func vary(ctx context.Context, target samplers.Target, known *found, most int) (
 			other := slices.Clone(state)
 			for v, l := range conditional {
 				estimate := known.energy[i] + l - conditional[state[j]]
-				if other[j] = v; (v == likeliest || estimate >= floor) && !known.has(other) && !asked[string(known.key)] {
+				if other[j] = v; (v == likeliest || estimate >= floor) && !known.has(other) &&
+					!asked[string(known.key)] {
 					asked[string(known.key)] = true
 					varied, estimates = append(varied, other...), append(estimates, estimate)
 				}

@@ -61,8 +61,10 @@ func TestVary(t *testing.T) {
 			continue
 		}
 		wanted++
-		if !slices.ContainsFunc(slices.Collect(slices.Chunk(known.states, 3)), func(s []int) bool { return slices.Equal(s, state) }) {
-			t.Errorf("%v with U %v is beside what is known, and was not found; the tenth likeliest had %v", state, all.Energy[i], floor)
+		if !slices.ContainsFunc(slices.Collect(slices.Chunk(known.states, 3)),
+			func(s []int) bool { return slices.Equal(s, state) }) {
+			t.Errorf("%v with U %v is beside what is known, and was not found; the tenth likeliest had %v", state,
+				all.Energy[i], floor)
 		}
 	}
 	if wanted < 20 || len(known.energy)-begun > 4*wanted {
@@ -81,7 +83,8 @@ func TestCutSearchIsTold(t *testing.T) {
 		o := DefaultOptions()
 		o.Seed, o.Joint, o.Candidates, o.Error, o.Budget = 1, JointPLL, 12, 0.9, Budget{Rows: rows}
 		r := fill(t, f, "She closed the [MASK] and went to [MASK] with the [MASK].", o)
-		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "cut short by the budget"); got != want || r.Method != MethodImportance {
+		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "cut short by the budget"); got != want ||
+			r.Method != MethodImportance {
 			t.Errorf("%d rows: method %s, warnings %q", rows, r.Method, r.Warnings)
 		}
 	}

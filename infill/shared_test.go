@@ -17,7 +17,8 @@ func TestSharedStart(t *testing.T) {
 			for c := range o.Chains {
 				same := p.TokenIDs[2*c] == p.TokenIDs[0] && p.TokenIDs[2*c+1] == p.TokenIDs[1]
 				if p.Step == 0 && !same {
-					t.Errorf("seed %d: chain %d starts at %v, chain 0 at %v", seed, c, p.TokenIDs[2*c:2*c+2], p.TokenIDs[:2])
+					t.Errorf("seed %d: chain %d starts at %v, chain 0 at %v", seed, c, p.TokenIDs[2*c:2*c+2],
+						p.TokenIDs[:2])
 				}
 				parted = parted || !same
 			}

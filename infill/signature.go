@@ -42,7 +42,8 @@ func (s *signature) model(m Model) {
 func (s *signature) options(o *Options, names ...string) {
 	for _, name := range names {
 		if value := Find(name).Get(o); value != "" && value != auto && value != "false" {
-			s.add(cmp.Or(map[string]string{"length-score": "lengths", "balance": "beta", "samples": "chains"}[name], name), value)
+			s.add(cmp.Or(map[string]string{"length-score": "lengths", "balance": "beta", "samples": "chains"}[name],
+				name), value)
 		}
 	}
 }

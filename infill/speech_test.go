@@ -9,7 +9,8 @@ import (
 	"infill/infill"
 )
 
-// TestSpeech: words have the part of speech that is asked for, of one piece and of several, and their probabilities stay.
+// TestSpeech: words have the part of speech that is asked for, of one piece and of several, and their probabilities
+// stay.
 func TestSpeech(t *testing.T) {
 	f := open(t)
 	first := func(template string, o infill.Options, speech map[int][]string) *infill.Result {
@@ -33,11 +34,13 @@ func TestSpeech(t *testing.T) {
 	o := infill.DefaultOptions()
 	free := first("she saw the [MASK] .", o, nil)
 	nouns := first("she saw the [MASK] .", o, map[int][]string{0: {"noun"}})
-	if all := values(nouns, 0); !slices.Contains(all, "door") || slices.Contains(all, "old") || slices.Contains(all, "her") || slices.Contains(all, "same") {
+	if all := values(nouns, 0); !slices.Contains(all, "door") || slices.Contains(all, "old") ||
+		slices.Contains(all, "her") || slices.Contains(all, "same") {
 		t.Errorf("nouns: %q", all)
 	}
 	for _, fill := range nouns.Fills {
-		if at := slices.Index(values(free, 0), fill.Values[0]); at >= 0 && *free.Fills[at].Probability != *fill.Probability {
+		if at := slices.Index(values(free, 0), fill.Values[0]); at >= 0 &&
+			*free.Fills[at].Probability != *fill.Probability {
 			t.Errorf("%s had %v, and as a noun %v", fill.Values[0], *free.Fills[at].Probability, *fill.Probability)
 		}
 	}
@@ -63,7 +66,8 @@ func TestSpeech(t *testing.T) {
 	}
 	o.Speech = map[int][]string{3: {"noun"}}
 	var option *infill.OptionError
-	if _, err := f.Fill(t.Context(), "she saw the [MASK] .", o, nil); !errors.As(err, &option) || option.Option != "pos" {
+	if _, err := f.Fill(t.Context(), "she saw the [MASK] .", o, nil); !errors.As(err, &option) ||
+		option.Option != "pos" {
 		t.Errorf("of a third blank: %v", err)
 	}
 }
@@ -72,8 +76,9 @@ func TestSpeech(t *testing.T) {
 func TestSpeechOption(t *testing.T) {
 	option := infill.Find("pos")
 	for text, want := range map[string]string{
-		"noun": "noun", "noun,verb": "noun,verb", "1=noun 2=adjective, adverb": "1=noun 2=adjective,adverb", "verb 2=noun": "verb 2=noun",
-		"nouns": "", "1=": "", "1=noun 1=verb": "", "1=red": "",
+		"noun": "noun", "noun,verb": "noun,verb", "1=noun 2=adjective, adverb": "1=noun 2=adjective,adverb",
+		"verb 2=noun": "verb 2=noun",
+		"nouns":       "", "1=": "", "1=noun 1=verb": "", "1=red": "",
 	} {
 		o := infill.DefaultOptions()
 		if err := option.Set(&o, text); (err == nil) != (want != "") || option.Get(&o) != want {

@@ -56,7 +56,8 @@ func (c *chains) drawn(weights [][]float32, streams []*rand.Rand) ([]int, error)
 		state := start[chain*len(c.variables):][:len(c.variables)]
 		for try := 0; ; try++ {
 			if try == maxTries {
-				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen them, or give a fill as fill:WORD,...", maxTries, c.options.Initial)
+				return nil, misfit("initial", "none of %d starts that %s draws keeps to the constraints: loosen "+
+					"them, or give a fill as fill:WORD,...", maxTries, c.options.Initial)
 			}
 			for n := range state {
 				if weights == nil {
@@ -147,7 +148,9 @@ func (c *chains) given(fills []string) ([]int, error) {
 			state[n]++
 		}
 		if state[n] == v.categories() {
-			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being the whole vocabulary, or change the constraints", c.filler.pieceText(tokens[v.slots[0]]), v.categories())
+			return nil, misfit("initial", "%q is not among the %d candidates of its blank: raise candidates, 0 being "+
+				"the whole vocabulary, or change the constraints", c.filler.pieceText(tokens[v.slots[0]]),
+				v.categories())
 		}
 	}
 	if c.allowed != nil && !c.allowed(tokens) {

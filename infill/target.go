@@ -103,7 +103,8 @@ func (t *sumTarget) Counts() (sum lm.Counts) {
 }
 
 // add writes the sum of what each target writes.
-func add[T any](targets []lm.Target, sum []float64, scratch *[]float64, write func(target T, into []float64) error) error {
+func add[T any](targets []lm.Target, sum []float64, scratch *[]float64,
+	write func(target T, into []float64) error) error {
 	clear(sum)
 	*scratch = slices.Grow((*scratch)[:0], len(sum))[:len(sum)]
 	for _, one := range targets {
@@ -137,10 +138,12 @@ func (o *Options) energy(p *layout) (lm.TargetOptions, error) {
 		return lm.TargetOptions{Terms: terms}, nil
 	case JointAG:
 		if len(p.template.Slots) > 2 {
-			return lm.TargetOptions{}, misfit("joint", "ag is for two slots, and the template has %d: take chain", len(p.template.Slots))
+			return lm.TargetOptions{},
+				misfit("joint", "ag is for two slots, and the template has %d: take chain", len(p.template.Slots))
 		}
 		if p.together() != "" {
-			return lm.TargetOptions{}, misfit("joint", "ag is for slots that move one by one, not for %s: take chain", p.together())
+			return lm.TargetOptions{},
+				misfit("joint", "ag is for slots that move one by one, not for %s: take chain", p.together())
 		}
 	}
 	return lm.TargetOptions{Energy: lm.PLL}, nil
@@ -166,7 +169,8 @@ func (o Order) slots(p *layout) ([][]int, error) {
 	}
 	numbers := o.numbers()
 	if len(numbers) != len(p.template.Blanks) {
-		return nil, misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3", len(numbers), len(p.template.Blanks))
+		return nil, misfit("order", "it names %d blanks, the template has %d: name each once, as in 2,1,3",
+			len(numbers), len(p.template.Blanks))
 	}
 	var order []int
 	for _, n := range numbers {
@@ -294,7 +298,8 @@ func (t *variableTarget) EnergyGradient(ctx context.Context, states []int, energ
 
 // EnergyGradientOf implements samplers.StochasticGradientTarget; the terms are
 // those of the slots.
-func (t *variableTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+func (t *variableTarget) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
+	gradient []float64) error {
 	return t.sum(len(energy), gradient, func(slots []float64) error {
 		err := t.slotTarget.EnergyGradientOf(ctx, terms, t.expand(states), energy, slots)
 		t.forbid(states, energy)
@@ -369,7 +374,8 @@ func (t *variableTarget) LogMaskedConditionals(ctx context.Context, states []int
 
 // Energy implements samplers.Target.
 func (t *sumTarget) Energy(ctx context.Context, states []int, energy []float64) error {
-	return add(t.targets, energy, &t.one, func(target samplers.Target, into []float64) error { return target.Energy(ctx, states, into) })
+	return add(t.targets, energy, &t.one,
+		func(target samplers.Target, into []float64) error { return target.Energy(ctx, states, into) })
 }
 
 // EnergyGradient implements samplers.GradientTarget.

@@ -36,7 +36,9 @@ func TestPLLTemperatureOfTheManifest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				manifest.Files = append(manifest.Files, models.ManifestFile{Path: f.Name(), Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(content))})
+				manifest.Files = append(manifest.Files,
+					models.ManifestFile{Path: f.Name(), Size: int64(len(content)),
+						SHA256: fmt.Sprintf("%x", sha256.Sum256(content))})
 			}
 			if err := os.WriteFile(filepath.Join(dir, "manifest.json"), manifest.Encode(), 0o600); err != nil {
 				t.Fatal(err)
@@ -76,7 +78,8 @@ func TestPLLTemperatureOfTheManifest(t *testing.T) {
 	for _, temperature := range []float64{1, 2} {
 		got := fill(kept, two, func(o *infill.Options) { o.Temperature = temperature })
 		same("two slots", got, fill(plain, two, func(o *infill.Options) { o.Temperature = temperature * fitted }))
-		if got.Method != infill.MethodExact || got.Stats.PLLTemperature == nil || *got.Stats.PLLTemperature != fitted || !strings.Contains(got.Signature, "|pll-temperature:1.5|") {
+		if got.Method != infill.MethodExact || got.Stats.PLLTemperature == nil || *got.Stats.PLLTemperature != fitted ||
+			!strings.Contains(got.Signature, "|pll-temperature:1.5|") {
 			t.Errorf("%s, temperature %v, %s", got.Method, got.Stats.PLLTemperature, got.Signature)
 		}
 	}
@@ -100,8 +103,10 @@ func TestPLLTemperatureOfTheManifest(t *testing.T) {
 			t.Errorf("%s: temperature %v, %s", what, got.Stats.PLLTemperature, got.Signature)
 		}
 	}
-	same("one slot", fill(kept, "a [MASK] b", func(*infill.Options) {}), fill(plain, "a [MASK] b", func(*infill.Options) {}))
-	if r := fill(plain, two, func(*infill.Options) {}); r.Stats.PLLTemperature != nil || slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "temperature") }) {
+	same("one slot", fill(kept, "a [MASK] b", func(*infill.Options) {}),
+		fill(plain, "a [MASK] b", func(*infill.Options) {}))
+	if r := fill(plain, two, func(*infill.Options) {}); r.Stats.PLLTemperature != nil ||
+		slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "temperature") }) {
 		t.Errorf("nothing was fitted: %v, %q", r.Stats.PLLTemperature, r.Warnings)
 	}
 }

@@ -15,10 +15,12 @@ func (f *Filler) alignTogether(p *layout, others [][]*layout) error {
 		// A layout that is aligned belongs to p alone.
 		at := slices.IndexFunc(list, func(other *layout) bool {
 			have := other.keys()
-			return len(have) == len(keys) && !slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(have, k) })
+			return len(have) == len(keys) &&
+				!slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(have, k) })
 		})
 		if at < 0 {
-			return misfit("together", "the blanks of text %d are others than those of the first: as many, with the same names and lengths", number+2)
+			return misfit("together", "the blanks of text %d are others than those of the first: as many, with the "+
+				"same names and lengths", number+2)
 		}
 		other := *list[at]
 		have := other.keys()
@@ -112,7 +114,8 @@ func (f *Filler) otherLayouts(first *tokenize.Template, o *Options) ([][]*layout
 			one.Words, one.Speech = renumbered(o.Words, first, typed), renumbered(o.Speech, first, typed)
 			var p *Plan
 			if p, err = f.plan(typed, Request{Options: one}, false); err == nil && p.windows != nil {
-				return nil, misfit("together", "text %d has more tokens than the window of %d: shorten it, or give a larger window", i+2, f.windowTokens(o))
+				return nil, misfit("together", "text %d has more tokens than the window of %d: shorten it, or give a "+
+					"larger window", i+2, f.windowTokens(o))
 			}
 			if err == nil {
 				others = append(others, p.layouts)

@@ -23,11 +23,16 @@ func TestTogether(t *testing.T) {
 		// order is, for each text, which fill of the first its blanks hold.
 		order [][]int
 	}{
-		{"one blank", []string{"the [MASK] man .", "he is [MASK] .", "a [MASK] dog ran ."}, "1=" + some, []infill.Joint{infill.JointChain, infill.JointPLL}, [][]int{{0}, {0}, {0}}},
-		{"two blanks", []string{"the [MASK] man and the [MASK] one .", "a [MASK] and [MASK] day ."}, "1=" + some + " 2=new,good", []infill.Joint{infill.JointChain, infill.JointPLL}, [][]int{{0, 1}, {0, 1}}},
-		{"names the other way round", []string{"[MASK=a] saw [MASK=b] .", "it was [MASK=b] that [MASK=a] saw ."}, "1=he,she,they 2=him,her", []infill.Joint{infill.JointChain, infill.JointPLL}, [][]int{{0, 1}, {1, 0}}},
-		{"a name twice in one", []string{"the [MASK=a] man .", "the [MASK=a] dog and the [MASK=a] cat ."}, "1=" + some, []infill.Joint{infill.JointChain}, [][]int{{0}, {0, 0}}},
-		{"words of two pieces", []string{"the [MASK:2] man .", "he is [MASK:2] ."}, "1=very old,so happy,quite young", []infill.Joint{infill.JointChain}, [][]int{{0}, {0}}},
+		{"one blank", []string{"the [MASK] man .", "he is [MASK] .", "a [MASK] dog ran ."}, "1=" + some,
+			[]infill.Joint{infill.JointChain, infill.JointPLL}, [][]int{{0}, {0}, {0}}},
+		{"two blanks", []string{"the [MASK] man and the [MASK] one .", "a [MASK] and [MASK] day ."},
+			"1=" + some + " 2=new,good", []infill.Joint{infill.JointChain, infill.JointPLL}, [][]int{{0, 1}, {0, 1}}},
+		{"names the other way round", []string{"[MASK=a] saw [MASK=b] .", "it was [MASK=b] that [MASK=a] saw ."},
+			"1=he,she,they 2=him,her", []infill.Joint{infill.JointChain, infill.JointPLL}, [][]int{{0, 1}, {1, 0}}},
+		{"a name twice in one", []string{"the [MASK=a] man .", "the [MASK=a] dog and the [MASK=a] cat ."}, "1=" + some,
+			[]infill.Joint{infill.JointChain}, [][]int{{0}, {0, 0}}},
+		{"words of two pieces", []string{"the [MASK:2] man .", "he is [MASK:2] ."}, "1=very old,so happy,quite young",
+			[]infill.Joint{infill.JointChain}, [][]int{{0}, {0}}},
 	} {
 		for _, joint := range test.joints {
 			t.Run(test.name+" "+string(joint), func(t *testing.T) {
@@ -55,7 +60,8 @@ func TestTogether(t *testing.T) {
 							if alone.Words == nil {
 								alone.Words = map[int][]string{}
 							}
-							alone.Words[blank+1] = []string{strings.ToLower(fill.Values[of])} // a capital that is written stays
+							// a capital that is written stays
+							alone.Words[blank+1] = []string{strings.ToLower(fill.Values[of])}
 						}
 						one, err := f.Fill(t.Context(), text, alone, nil)
 						if err != nil {
@@ -75,11 +81,14 @@ func TestTogether(t *testing.T) {
 				if lists := strings.Count(test.slots, ",") + strings.Count(test.slots, "="); len(want) < lists {
 					t.Errorf("%d fills", len(want))
 				}
-				if method := map[infill.Joint]string{infill.JointChain: infill.MethodSearch, infill.JointPLL: infill.MethodExact}[joint]; got.Method != method || got.Stats.CandidatesProbability != nil {
+				if method := map[infill.Joint]string{infill.JointChain: infill.MethodSearch,
+					infill.JointPLL: infill.MethodExact}[joint]; got.Method != method ||
+					got.Stats.CandidatesProbability != nil {
 					t.Errorf("method %s, candidates hold %v", got.Method, got.Stats.CandidatesProbability)
 				}
 				if joint == infill.JointChain && (!*got.Proven || *got.LeftOutAtMost != 0) {
-					t.Errorf("proven %v, left out at most %v of lists that are all gone through", *got.Proven, *got.LeftOutAtMost)
+					t.Errorf("proven %v, left out at most %v of lists that are all gone through", *got.Proven,
+						*got.LeftOutAtMost)
 				}
 				for i, fill := range got.Fills {
 					if p := want[i] / total; math.Abs(*fill.Probability-p) > 1e-4 {
@@ -101,16 +110,19 @@ func TestTogether(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, fill := range drawn.Fills {
-						at := slices.IndexFunc(got.Fills, func(g infill.Fill) bool { return slices.Equal(g.TokenIDs, fill.TokenIDs) })
+						at := slices.IndexFunc(got.Fills,
+							func(g infill.Fill) bool { return slices.Equal(g.TokenIDs, fill.TokenIDs) })
 						if math.Abs(got.Fills[at].LogLikelihood-fill.LogLikelihood) > 1e-4 {
-							t.Errorf("%s: %q has U %v, enumerated %v", drawn.Method, fill.Values, fill.LogLikelihood, got.Fills[at].LogLikelihood)
+							t.Errorf("%s: %q has U %v, enumerated %v", drawn.Method, fill.Values, fill.LogLikelihood,
+								got.Fills[at].LogLikelihood)
 						}
 						limit := 0.1
 						if drawn.Method == infill.MethodSearch { // draws tell what the lists hold
 							limit = max(1e-9, 4**fill.ProbabilityError)
 						}
 						if p := *got.Fills[at].Probability; math.Abs(*fill.Probability-p) > limit {
-							t.Errorf("%s: %q has probability %v ± %v, enumerated %v", drawn.Method, fill.Values, *fill.Probability, fill.ProbabilityError, p)
+							t.Errorf("%s: %q has probability %v ± %v, enumerated %v", drawn.Method, fill.Values,
+								*fill.Probability, fill.ProbabilityError, p)
 						}
 					}
 				}

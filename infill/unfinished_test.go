@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A fill that is called off gives what it has found, whatever the method and however early, in a result that can be printed.
+// A fill that is called off gives what it has found, whatever the method and however early, in a result that can be
+// printed.
 func TestUnfinished(t *testing.T) {
 	for _, c := range []struct {
 		name, template string
@@ -17,13 +18,21 @@ func TestUnfinished(t *testing.T) {
 		calls          int // of the model before it is called off
 		want           string
 	}{
-		{"search", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) {}, 12, "nothing left out has more than"},
-		{"draws", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) { o.Candidates, o.Error, o.Joint = 0, 0.001, JointPLL }, 140, "interrupted before the end"},
-		{"chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
-		{"chains without energies", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "gibbs", 1<<20 }, 30, "these are the likeliest fills met by then"},
+		{"search", "the [MASK] sat [MASK] on [MASK] the [MASK]", func(o *Options) {}, 12,
+			"nothing left out has more than"},
+		{"draws", "the [MASK] sat [MASK] on [MASK] the [MASK]",
+			func(o *Options) { o.Candidates, o.Error, o.Joint = 0, 0.001, JointPLL }, 140,
+			"interrupted before the end"},
+		{"chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30,
+			"these are the likeliest fills met by then"},
+		{"chains without energies", "the [MASK] sat [MASK] .", func(o *Options) { o.Sampler, o.Steps = "gibbs", 1<<20 },
+			30, "these are the likeliest fills met by then"},
 		{"lengths by search", "the [MASK:1-3] .", func(o *Options) {}, 6, "nothing left out has more than"},
-		{"search by chains", "the [MASK] sat [MASK] .", func(o *Options) { o.Mode, o.Sampler, o.Steps = ModeBest, "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
-		{"lengths", "the [MASK:1-3] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30, "these are the likeliest fills met by then"},
+		{"search by chains", "the [MASK] sat [MASK] .",
+			func(o *Options) { o.Mode, o.Sampler, o.Steps = ModeBest, "dmala", 1<<20 }, 30,
+			"these are the likeliest fills met by then"},
+		{"lengths", "the [MASK:1-3] .", func(o *Options) { o.Sampler, o.Steps = "dmala", 1<<20 }, 30,
+			"these are the likeliest fills met by then"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, model := newFake(t)
@@ -43,15 +52,18 @@ func TestUnfinished(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || r == nil {
 				t.Fatalf("%d calls, result %v, error %v", calls, r != nil, err)
 			}
-			t.Log(calls, r.Method, r.Warnings, r.Stats.DistinctFills, r.Stats.Steps, r.Fills[0].Text, r.Fills[0].LogLikelihood)
-			if !r.Unfinished || len(r.Fills) == 0 || len(r.Fills) > o.Top || !strings.Contains(r.Warnings[0], c.want) || !strings.HasPrefix(r.Warnings[0], "unfinished: interrupted ") {
+			t.Log(calls, r.Method, r.Warnings, r.Stats.DistinctFills, r.Stats.Steps, r.Fills[0].Text,
+				r.Fills[0].LogLikelihood)
+			if !r.Unfinished || len(r.Fills) == 0 || len(r.Fills) > o.Top || !strings.Contains(r.Warnings[0], c.want) ||
+				!strings.HasPrefix(r.Warnings[0], "unfinished: interrupted ") {
 				t.Errorf("%d fills, warnings %q", len(r.Fills), r.Warnings)
 			}
 			if c.name == "draws" && (r.Method != MethodImportance || r.Fills[0].Probability == nil) {
 				t.Errorf("method %q", r.Method)
 			}
 			for i, fill := range r.Fills {
-				if math.IsNaN(fill.LogLikelihood) || fill.Rank != i+1 || i > 0 && fill.LogLikelihood > r.Fills[i-1].LogLikelihood {
+				if math.IsNaN(fill.LogLikelihood) || fill.Rank != i+1 ||
+					i > 0 && fill.LogLikelihood > r.Fills[i-1].LogLikelihood {
 					t.Errorf("fill %d: %+v", i, fill)
 				}
 			}

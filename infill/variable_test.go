@@ -82,9 +82,13 @@ func TestVariableGradient(t *testing.T) {
 		name      string
 		variables []variable
 	}{
-		{"blanks of one name", []variable{{slots: []int{0, 2}, support: []int{6, 7, 8}}, {slots: []int{1}, support: []int{9, 10}}}},
-		{"words", []variable{{slots: []int{0, 1}, words: [][]int{{6, 9}, {8, 9}, {6, 10}}}, {slots: []int{2}, support: []int{6, 7, 8, 11}}}},
-		{"words of one name", []variable{{slots: []int{1, 2}, words: [][]int{{9, 7}, {12, 7}}}, {slots: []int{0, 3}, support: []int{7, 8}}}},
+		{"blanks of one name",
+			[]variable{{slots: []int{0, 2}, support: []int{6, 7, 8}}, {slots: []int{1}, support: []int{9, 10}}}},
+		{"words", []variable{{slots: []int{0, 1}, words: [][]int{{6, 9}, {8, 9}, {6, 10}}},
+			{slots: []int{2}, support: []int{6, 7, 8, 11}}}},
+		{"words of one name",
+			[]variable{{slots: []int{1, 2}, words: [][]int{{9, 7}, {12, 7}}},
+				{slots: []int{0, 3}, support: []int{7, 8}}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -160,8 +164,10 @@ func TestVariableGradient(t *testing.T) {
 				want := fd.Gradient(nil, energy, x, &fd.Settings{Formula: fd.Central})
 				for n, v := range test.variables {
 					for category := range v.categories() {
-						if got, want := gradient[(chain*2+n)*widest+category], want[offsets[n]+category]; math.Abs(got-want) > 1e-7 {
-							t.Errorf("chain %d, variable %d, category %d: gradient %v, want %v", chain, n, category, got, want)
+						if got, want := gradient[(chain*2+n)*widest+category], want[offsets[n]+category]; math.Abs(
+							got-want) > 1e-7 {
+							t.Errorf("chain %d, variable %d, category %d: gradient %v, want %v", chain, n, category,
+								got, want)
 						}
 					}
 				}

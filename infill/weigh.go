@@ -114,12 +114,14 @@ func (r *run) weigh(ctx context.Context, observe func(Progress)) (*answer, error
 			continue
 		}
 		if math.IsNaN(z.Log) || math.IsInf(z.Log, 0) {
-			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
+			return nil, fmt.Errorf("model %s gives the drawn fills the total probability %v: its weights may be "+
+				"unusable, or the constraints forbid all of %d draws", r.filler.Model().Name, math.Exp(z.Log), z.Draws)
 		}
 		a := r.weighed(draws, z, known)
 		a.missed, a.few, a.news = !done, all < drawnAtOnce, quiet < quietBatches
 		if cut && done {
-			a.warnings = append(a.warnings, fmt.Sprintf("the search for likely fills was cut short by the budget of %s, so that some may be missing: give more with --budget", o.Budget.text()))
+			a.warnings = append(a.warnings, fmt.Sprintf("the search for likely fills was cut short by the budget of "+
+				"%s, so that some may be missing: give more with --budget", o.Budget.text()))
 		}
 		return a, nil
 	}
@@ -148,7 +150,8 @@ func (r *run) share() float64 { return r.options.Budget.share(r.target.Counts().
 // weighed is what weighted draws say.
 func (r *run) weighed(draws *samplers.Importance, z samplers.Normaliser, known *found) *answer {
 	t := r.temperature()
-	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws, effective: finiteOrNil(z.EffectiveSampleSize), paretoK: finiteOrNil(z.ParetoK), unbelieved: !z.Believable()}
+	a := &answer{method: MethodImportance, logZ: z.Log, relative: z.Error, draws: z.Draws,
+		effective: finiteOrNil(z.EffectiveSampleSize), paretoK: finiteOrNil(z.ParetoK), unbelieved: !z.Believable()}
 	a.distinct = len(known.energy)
 	for _, i := range known.best(r.kept()) {
 		a.states, a.energy = append(a.states, known.state(i)), append(a.energy, known.energy[i]*t)

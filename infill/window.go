@@ -30,12 +30,14 @@ func (p *Plan) divide() (err error) {
 	f, o := p.filler, &p.Options
 	tokens := f.windowTokens(o)
 	if o.Together != nil {
-		return misfit("together", "the first text has more tokens than the window of %d: shorten it, or give a larger window", tokens)
+		return misfit("together",
+			"the first text has more tokens than the window of %d: shorten it, or give a larger window", tokens)
 	}
 	for i, b := range p.typed.Blanks {
 		if most := p.lengths[i][1]; most > tokens/2 {
 			return &tokenize.InputError{Fault: tokenize.ErrTooLong, Offset: b.Start,
-				Detail: fmt.Sprintf("blank %d needs %d of the %d tokens that the model takes; give it fewer", i+1, most, tokens)}
+				Detail: fmt.Sprintf("blank %d needs %d of the %d tokens that the model takes; give it fewer", i+1, most,
+					tokens)}
 		}
 	}
 	p.windows = groupBlanks(p.typed, p.lengths, tokens)
@@ -44,7 +46,8 @@ func (p *Plan) divide() (err error) {
 		case o.Pins != nil:
 			return misfit("pins", "the blanks are too far apart for one window: shorten the text")
 		case len(p.typed.Ties) > 0:
-			return misfit("window", "blanks of one name are filled together, and these are too far apart for one window of %d tokens: shorten the text", tokens)
+			return misfit("window", "blanks of one name are filled together, and these are too far apart for one "+
+				"window of %d tokens: shorten the text", tokens)
 		}
 	}
 	p.first, err = p.window(0, p.typed)
@@ -57,7 +60,8 @@ func (p *Plan) window(number int, rest *tokenize.Template) (*window, error) {
 	w := &window{rest: rest, span: around(rest, g[1]-g[0]+1, p.lengths[g[0]:g[1]+1], f.windowTokens(&p.Options))}
 	part, err := f.read(rest.Text[w.span[0]:w.span[1]])
 	if errors.Is(err, tokenize.ErrOnlyBlanks) {
-		return nil, misfit("window", "blanks %d to %d leave no room for a word in the %d tokens that the model sees: give fewer blanks, or a larger window, of which the model takes %d",
+		return nil, misfit("window", "blanks %d to %d leave no room for a word in the %d tokens that the model sees: "+
+			"give fewer blanks, or a larger window, of which the model takes %d",
 			g[0]+1, g[1]+1, f.windowTokens(&p.Options), f.maxPositions)
 	}
 	if err != nil {
@@ -78,7 +82,8 @@ func windowed(tokens int, windows []Window) string {
 	if len(windows) == 1 {
 		return fmt.Sprintf("of the text's %d tokens the model sees the %d around the blanks", tokens, windows[0].Tokens)
 	}
-	return fmt.Sprintf("of the text's %d tokens the model sees those around the blanks: in %d windows, from left to right, each with the likeliest fill of those before it", tokens, len(windows))
+	return fmt.Sprintf("of the text's %d tokens the model sees those around the blanks: in %d windows, from left to "+
+		"right, each with the likeliest fill of those before it", tokens, len(windows))
 }
 
 // of are the options for the blanks of a group alone.
@@ -181,7 +186,9 @@ func betweenWords(_, between string) bool {
 
 func betweenSentences(left, between string) bool {
 	left = strings.TrimRight(left, `"'”’)]`)
-	return betweenWords(left, between) && strings.ContainsFunc(left[max(0, len(left)-3):], func(r rune) bool { return strings.ContainsRune(".!?。！？", r) }) &&
+	return betweenWords(left, between) &&
+		strings.ContainsFunc(left[max(0, len(left)-3):],
+			func(r rune) bool { return strings.ContainsRune(".!?。！？", r) }) &&
 		strings.TrimRight(left, ".!?。！？") != left
 }
 
@@ -214,8 +221,10 @@ func join(before, group *Result, end, top int) *Result {
 		last := x.Spans[len(x.Spans)-1][1]
 		f := Fill{
 			Rank: i + 1,
-			Text: x.Text[:last] + y.Text[end:], Values: slices.Concat(x.Values, y.Values), TokenIDs: slices.Concat(x.TokenIDs, y.TokenIDs),
-			Spans: slices.Clone(x.Spans), LogLikelihood: x.LogLikelihood + y.LogLikelihood, Frequency: x.Frequency * y.Frequency,
+			Text: x.Text[:last] + y.Text[end:], Values: slices.Concat(x.Values, y.Values),
+			TokenIDs: slices.Concat(x.TokenIDs, y.TokenIDs),
+			Spans:    slices.Clone(x.Spans), LogLikelihood: x.LogLikelihood + y.LogLikelihood,
+			Frequency: x.Frequency * y.Frequency,
 		}
 		for _, s := range y.Spans {
 			f.Spans = append(f.Spans, [2]int{s[0] + last - end, s[1] + last - end})
@@ -248,7 +257,8 @@ func join(before, group *Result, end, top int) *Result {
 	s.LogNormaliser, s.NormaliserError, s.CandidatesProbability = nil, nil, nil
 	s.ListedProbability = listedProbability(joined.Fills)
 	s.Candidates = slices.Concat(s.Candidates, t.Candidates)
-	s.EffectiveDraws, s.ParetoK = worse(s.EffectiveDraws, t.EffectiveDraws, math.Min), worse(s.ParetoK, t.ParetoK, math.Max)
+	s.EffectiveDraws, s.ParetoK = worse(s.EffectiveDraws, t.EffectiveDraws, math.Min),
+		worse(s.ParetoK, t.ParetoK, math.Max)
 	s.Draws = max(s.Draws, t.Draws)
 	s.Lengths = nil
 	s.Slots += t.Slots

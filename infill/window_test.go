@@ -19,7 +19,8 @@ func TestWindows(t *testing.T) {
 		{"one at the end", filler + "the dog [MASK] on the mat.", [][2]int{{1, 1}}},
 		{"one at the start", "\tthe [MASK] ran. " + filler, [][2]int{{1, 1}}},
 		{"together", filler + "the [MASK] sat on the [MASK]. " + filler, [][2]int{{1, 2}}},
-		{"apart", "the [MASK] ran. " + filler + "the [MASK] sat on the [MASK]. " + filler + "The [MASK]", [][2]int{{1, 1}, {2, 3}, {4, 4}}},
+		{"apart", "the [MASK] ran. " + filler + "the [MASK] sat on the [MASK]. " + filler + "The [MASK]",
+			[][2]int{{1, 1}, {2, 3}, {4, 4}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f, _ := newFake(t)
@@ -39,7 +40,8 @@ func TestWindows(t *testing.T) {
 			if !slices.Equal(test.windows, windows) {
 				t.Errorf("windows of blanks %v, want %v", windows, test.windows)
 			}
-			if len(result.Blanks) != strings.Count(test.template, "[MASK]") || result.Template != test.template || !strings.Contains(result.Warnings[0], "tokens the model sees") {
+			if len(result.Blanks) != strings.Count(test.template, "[MASK]") || result.Template != test.template ||
+				!strings.Contains(result.Warnings[0], "tokens the model sees") {
 				t.Errorf("%d blanks in %q, %q", len(result.Blanks), result.Template, result.Warnings)
 			}
 			for i, s := range result.Fills {
@@ -54,7 +56,9 @@ func TestWindows(t *testing.T) {
 					t.Errorf("got %q, want %q", s.Text, text)
 				}
 			}
-			if len(result.Fills) != o.Top || !slices.IsSortedFunc(result.Fills, func(a, b Fill) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) }) {
+			if len(result.Fills) != o.Top ||
+				!slices.IsSortedFunc(result.Fills,
+					func(a, b Fill) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) }) {
 				t.Errorf("%d fills, or out of order", len(result.Fills))
 			}
 		})
@@ -85,11 +89,13 @@ func TestWindowOptions(t *testing.T) {
 		t.Errorf("the list of blank 2 gave %q", got)
 	}
 	o = DefaultOptions()
-	if _, err := f.Fill(t.Context(), filler+"[MASK=a] . "+filler+"the [MASK=a]", o, nil); err == nil || !strings.Contains(err.Error(), "too far apart") {
+	if _, err := f.Fill(t.Context(), filler+"[MASK=a] . "+filler+"the [MASK=a]", o, nil); err == nil ||
+		!strings.Contains(err.Error(), "too far apart") {
 		t.Errorf("one name in two windows: %v", err)
 	}
 	o.Pins = []int{Free, Free}
-	if _, err := f.Fill(t.Context(), filler+"[MASK] . "+filler+"the [MASK]", o, nil); err == nil || !strings.Contains(err.Error(), "too far apart") {
+	if _, err := f.Fill(t.Context(), filler+"[MASK] . "+filler+"the [MASK]", o, nil); err == nil ||
+		!strings.Contains(err.Error(), "too far apart") {
 		t.Errorf("pins in two windows: %v", err)
 	}
 }
@@ -106,8 +112,10 @@ func TestScoreWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(score.Tokens) != len(encoding.IDs)-2 || score.Windows < 3 || !strings.Contains(score.Signature, "|windows:16/7|") {
-		t.Errorf("%d of %d tokens in %d windows, %s", len(score.Tokens), len(encoding.IDs)-2, score.Windows, score.Signature)
+	if len(score.Tokens) != len(encoding.IDs)-2 || score.Windows < 3 ||
+		!strings.Contains(score.Signature, "|windows:16/7|") {
+		t.Errorf("%d of %d tokens in %d windows, %s", len(score.Tokens), len(encoding.IDs)-2, score.Windows,
+			score.Signature)
 	}
 	for i, token := range score.Tokens {
 		want := -float64(encoding.IDs[i+1]) - 1./8

@@ -100,7 +100,8 @@ func BenchmarkRows(b *testing.B) {
 	defer m.Close()
 	for _, gradient := range []bool{false, true} {
 		for _, chains := range []int{1, 2, 5, 10, 25, 50, 100} {
-			b.Run(fmt.Sprintf("gradient=%t/rows=%d", gradient, 5*chains), func(b *testing.B) { benchmarkChunk(b, m, chains, gradient) })
+			b.Run(fmt.Sprintf("gradient=%t/rows=%d", gradient, 5*chains),
+				func(b *testing.B) { benchmarkChunk(b, m, chains, gradient) })
 		}
 	}
 }

@@ -81,7 +81,8 @@ func TestCUDAAgrees(t *testing.T) {
 			for i, x := range results[0] {
 				worst = max(worst, math.Abs(x-results[1][i])/(1+math.Abs(x)))
 			}
-			t.Logf("%s: largest |gpu − cpu|/(1 + |gpu|) of %d values: %.2g", gpu.Description().Device, len(results[0]), worst)
+			t.Logf("%s: largest |gpu − cpu|/(1 + |gpu|) of %d values: %.2g", gpu.Description().Device, len(results[0]),
+				worst)
 			if !(worst < 1e-4) {
 				t.Errorf("the GPU is off by %g", worst)
 			}
@@ -89,7 +90,8 @@ func TestCUDAAgrees(t *testing.T) {
 	}
 }
 
-// BenchmarkCUDA is energies, and energies with gradients, of 25 chains with 5 slots in 24 tokens, on the GPU and on the CPU.
+// BenchmarkCUDA is energies, and energies with gradients, of 25 chains with 5 slots in 24 tokens, on the GPU and on the
+// CPU.
 func BenchmarkCUDA(b *testing.B) {
 	builtIn, err := models.Open("")
 	if err != nil {
@@ -99,18 +101,19 @@ func BenchmarkCUDA(b *testing.B) {
 	for _, m := range []*lm.MaskedLM{gpu, cpu} {
 		for _, chains := range []int{25, 400} {
 			for _, gradient := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%s/chains=%d/gradient=%t", m.Description().Device, chains, gradient), func(b *testing.B) {
-					w := newWorkload(chains, benchTokens, benchSlots, 250)
-					if err := w.run(b.Context(), m, gradient); err != nil {
-						b.Fatal(err)
-					}
-					for b.Loop() {
+				b.Run(fmt.Sprintf("%s/chains=%d/gradient=%t", m.Description().Device, chains, gradient),
+					func(b *testing.B) {
+						w := newWorkload(chains, benchTokens, benchSlots, 250)
 						if err := w.run(b.Context(), m, gradient); err != nil {
 							b.Fatal(err)
 						}
-					}
-					b.ReportMetric(float64(chains*benchSlots*b.N)/b.Elapsed().Seconds(), "rows/s")
-				})
+						for b.Loop() {
+							if err := w.run(b.Context(), m, gradient); err != nil {
+								b.Fatal(err)
+							}
+						}
+						b.ReportMetric(float64(chains*benchSlots*b.N)/b.Elapsed().Seconds(), "rows/s")
+					})
 			}
 		}
 	}

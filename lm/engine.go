@@ -280,7 +280,8 @@ func (e *engine) take() (parts []part, tokens int) {
 	})
 	room := e.m.chunk.rows(best.tokens, best.perRow)
 	light := best.lightTokens()
-	switch mixed := slices.ContainsFunc(e.groups, func(g *group) bool { return g.lightTokens() < g.waiting*g.tokens }); {
+	switch mixed := slices.ContainsFunc(e.groups,
+		func(g *group) bool { return g.lightTokens() < g.waiting*g.tokens }); {
 	case light > 0 && mixed:
 		room = min(room, light/best.tokens)
 		e.calm, e.lately = calmCalls, room*best.tokens
@@ -348,7 +349,8 @@ func (e *engine) callOn(ctx context.Context, session *ort.Session, c *sharedCall
 	e.calls.Add(1)
 	e.rows.Add(int64(rows))
 	n := rows * perRow
-	c.ids, c.queries, c.targets, c.candidates, c.chosen, c.lengths = c.ids[:0], c.queries[:0], c.targets[:0], c.candidates[:0], c.chosen[:0], c.lengths[:0]
+	c.ids, c.queries, c.targets, c.candidates, c.chosen, c.lengths = c.ids[:0], c.queries[:0], c.targets[:0],
+		c.candidates[:0], c.chosen[:0], c.lengths[:0]
 	for _, p := range parts {
 		b := p.batch
 		for row := p.from; row < p.to; row++ {
@@ -375,7 +377,8 @@ func (e *engine) callOn(ctx context.Context, session *ort.Session, c *sharedCall
 	twice := n == 1 && e.m.mapped()
 	if twice {
 		rows, n = 2, 2
-		c.ids, c.queries, c.lengths = append(c.ids, c.ids...), append(c.queries, c.queries[0]+int64(tokens)), append(c.lengths, c.lengths...)
+		c.ids, c.queries, c.lengths = append(c.ids, c.ids...), append(c.queries, c.queries[0]+int64(tokens)),
+			append(c.lengths, c.lengths...)
 		c.targets, c.candidates = append(c.targets, c.targets...), append(c.candidates, c.candidates...)
 	}
 	target, candidate, all := c.target, c.candidate, c.vocabulary

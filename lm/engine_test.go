@@ -58,14 +58,16 @@ func anyBatch(rng *rand.Rand, rows int) *batch {
 }
 
 func same(a, b *batch) bool {
-	return slices.Equal(a.target, b.target) && slices.Equal(a.candidate, b.candidate) && (!a.everything || slices.Equal(a.vocabulary, b.vocabulary))
+	return slices.Equal(a.target, b.target) && slices.Equal(a.candidate, b.candidate) &&
+		(!a.everything || slices.Equal(a.vocabulary, b.vocabulary))
 }
 
 // A row's value does not depend on its neighbours: texts in flight together get, bit for bit, what they get one by one.
 func TestNeighbours(t *testing.T) {
 	large := t.TempDir()
 	// The weights of a model this large are read as they lie in their file.
-	if err := modelstest.Write(large, `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 1104, "num_hidden_layers": 1, "num_attention_heads": 12,
+	if err := modelstest.Write(large,
+		`{"model_type": "bert", "vocab_size": 30522, "hidden_size": 1104, "num_hidden_layers": 1, "num_attention_heads": 12,
   "intermediate_size": 512, "max_position_embeddings": 64}`, modelstest.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,8 @@ func TestNeighbours(t *testing.T) {
 			wait.Wait()
 			for i := range alone {
 				if !same(alone[i], together[i]) {
-					t.Errorf("batch %d of %d rows, %d tokens, %d queries: it depends on its neighbours", i, alone[i].rows(), alone[i].tokens, alone[i].perRow)
+					t.Errorf("batch %d of %d rows, %d tokens, %d queries: it depends on its neighbours", i,
+						alone[i].rows(), alone[i].tokens, alone[i].perRow)
 				}
 			}
 			calls, rows = m.engine.calls.Load()-calls, m.engine.rows.Load()-rows

@@ -19,7 +19,8 @@ func TestEnumerate(t *testing.T) {
 	m := tiny(t)
 	for i, o := range []lm.TargetOptions{
 		{Energy: lm.PLL}, {Energy: lm.Filled}, {Terms: lm.ChainRule([]int{1, 2, 0}, 0)}, {Terms: bothWays()},
-		{Terms: []lm.Term{{Slot: 0, Masked: []int{0, 2}, Weight: 0.5}, {Slot: 2, Masked: []int{0, 2}, Weight: -1}, {Slot: 1, Weight: 0.25}}},
+		{Terms: []lm.Term{{Slot: 0, Masked: []int{0, 2}, Weight: 0.5}, {Slot: 2, Masked: []int{0, 2}, Weight: -1},
+			{Slot: 1, Weight: 0.25}}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			target := newTarget(t, m, o)
@@ -44,7 +45,8 @@ func TestEnumerate(t *testing.T) {
 	}
 }
 
-// An enumeration that is called off leaves U where it is known: by the orders that are whole, or for the fills whose rows all ran.
+// An enumeration that is called off leaves U where it is known: by the orders that are whole, or for the fills whose
+// rows all ran.
 func TestEnumerateKnown(t *testing.T) {
 	m := tiny(t)
 	var support []int
@@ -52,7 +54,9 @@ func TestEnumerateKnown(t *testing.T) {
 		support = append(support, 5+v)
 	}
 	enumerate := func(ctx context.Context, terms []lm.Term, energy lm.Energy, progress func(int)) ([]float64, error) {
-		target := targetOf(t, m, exampleIDs, exampleSlots[:3], lm.TargetOptions{Support: [][]int{support, support, support}, Terms: terms, Energy: energy}).(lm.EnumerableTarget)
+		target := targetOf(t, m, exampleIDs, exampleSlots[:3],
+			lm.TargetOptions{Support: [][]int{support, support, support}, Terms: terms, Energy: energy},
+		).(lm.EnumerableTarget)
 		u := make([]float64, 20*20*20)
 		return u, target.Enumerate(ctx, u, progress)
 	}
@@ -102,9 +106,12 @@ func TestMeanOfChainRules(t *testing.T) {
 	m := tiny(t)
 	for _, gradient := range []lm.Gradient{lm.Local, lm.Full} {
 		states := manyStates()
-		left, leftGradient := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: lm.ChainRule([]int{0, 1, 2}, 0)}), states, 20)
-		right, rightGradient := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: lm.ChainRule([]int{2, 1, 0}, 0)}), states, 20)
-		both, bothGradient := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: bothWays()}), states, 20)
+		evaluate := func(terms []lm.Term) ([]float64, []float64) {
+			return evaluateAll(t, newTarget(t, m, lm.TargetOptions{Gradient: gradient, Terms: terms}), states, 20)
+		}
+		left, leftGradient := evaluate(lm.ChainRule([]int{0, 1, 2}, 0))
+		right, rightGradient := evaluate(lm.ChainRule([]int{2, 1, 0}, 0))
+		both, bothGradient := evaluate(bothWays())
 		for i := range both {
 			a, b := math.Exp(left[i]), math.Exp(right[i])
 			if want := math.Log((a + b) / 2); !close32(both[i], want) {
@@ -139,7 +146,9 @@ func TestChainRuleSumsToOne(t *testing.T) {
 	if math.Abs(sum-1) > 1e-4 {
 		t.Errorf("the probabilities sum to %g", sum)
 	}
-	if _, err := m.NewTarget(exampleIDs, exampleSlots, lm.TargetOptions{Support: exampleKinds, Terms: lm.ChainRule([]int{0, 1, 2}, 1)}); err == nil {
+	terms := lm.ChainRule([]int{0, 1, 2}, 1)
+	_, err := m.NewTarget(exampleIDs, exampleSlots, lm.TargetOptions{Support: exampleKinds, Terms: terms})
+	if err == nil {
 		t.Error("an energy without its first part was taken")
 	}
 }

@@ -22,7 +22,8 @@ import (
 // be differentiated, everything but gradient.onnx is written, and the note says why.
 func Export(ctx context.Context, b *models.Bundle, mask int, dir string) (note string, err error) {
 	if mask <= 0 || mask >= b.Config.VocabularySize {
-		return "", fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask, b.Config.VocabularySize)
+		return "", fmt.Errorf("export %s: [MASK] has id %d, outside the model's vocabulary of %d", b.Name, mask,
+			b.Config.VocabularySize)
 	}
 	final, err := filepath.Abs(dir)
 	if err != nil {
@@ -66,12 +67,15 @@ func exportInto(ctx context.Context, b *models.Bundle, mask int, dir string) (no
 		file, about string
 		write       func() (*onnx.Graph, error)
 	}{
-		{"conditionals.onnx", "log-probabilities of tokens at queried positions", func() (*onnx.Graph, error) { return graphOf(b, graphs.Conditionals) }},
+		{"conditionals.onnx", "log-probabilities of tokens at queried positions",
+			func() (*onnx.Graph, error) { return graphOf(b, graphs.Conditionals) }},
 		{"energy.onnx", "the energy of fills", func() (*onnx.Graph, error) {
-			return graphOf(b, func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.Energy(name, m, mask) })
+			return graphOf(b,
+				func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.Energy(name, m, mask) })
 		}},
 		{"gradient.onnx", "the energy of fills and its gradient", func() (*onnx.Graph, error) {
-			return gradientOf(b, func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.EnergyGradient(name, m, mask) })
+			return gradientOf(b,
+				func(name string, m graphs.Model) (*onnx.Graph, error) { return graphs.EnergyGradient(name, m, mask) })
 		}},
 	} {
 		if err := ctx.Err(); err != nil {
@@ -121,7 +125,8 @@ func writeSynced(path string, content []byte) error {
 func exportHead(b *models.Bundle, mask int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %s as ONNX graphs\n\n", b.Name)
-	fmt.Fprintf(&s, "%s. Bundle SHA-256 `%s`. Vocabulary of %d tokens, texts of at most %d tokens, special tokens included.\n\n",
+	fmt.Fprintf(&s, "%s. Bundle SHA-256 `%s`. Vocabulary of %d tokens, texts of at most %d tokens, special tokens "+
+		"included.\n\n",
 		b.Description, b.SHA256, b.Config.VocabularySize, b.Config.MaxPositions)
 	s.WriteString(`Written by infill. The graphs hold no weights: they read them from the model's own files, which must lie beside them. Any onnxruntime of version 1.17
 or later runs them; the operators are those of the ONNX standard, opset 20. All other files are copies of the model's own: the folder
@@ -174,7 +179,8 @@ func exportTables(file, about string, g *onnx.Graph) (string, error) {
 			if !ok {
 				return "", fmt.Errorf("%s %s is not documented", strings.ToLower(part.title), v.Name)
 			}
-			fmt.Fprintf(&s, "| `%s` | %s | %s | %s |\n", v.Name, v.DType, strings.ReplaceAll(strings.Join(strings.Fields(v.Shape.String()), " × "), "*", "·"), note)
+			fmt.Fprintf(&s, "| `%s` | %s | %s | %s |\n", v.Name, v.DType,
+				strings.ReplaceAll(strings.Join(strings.Fields(v.Shape.String()), " × "), "*", "·"), note)
 		}
 		s.WriteString("\n")
 	}

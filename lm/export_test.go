@@ -65,7 +65,8 @@ func exportedRun(t *testing.T, r *ort.Runtime, dir, file string, inputs, outputs
 		}
 		return names
 	}
-	session, err := r.NewSession(model, ort.SessionOptions{ExternalDir: dir, Inputs: names(decoded.Inputs), Outputs: names(decoded.Outputs)})
+	session, err := r.NewSession(model,
+		ort.SessionOptions{ExternalDir: dir, Inputs: names(decoded.Inputs), Outputs: names(decoded.Outputs)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +118,11 @@ func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots
 	rows := int64(chains * n)
 	scores := make([]float32, rows)
 	exportedRun(t, r, dir, "conditionals.onnx", []ort.Tensor{
-		ort.Int64([]int64{rows, int64(tokens)}, maskedIDs), ort.Int64([]int64{rows, 1}, queries), ort.Int64([]int64{rows, 1}, targets),
+		ort.Int64([]int64{rows, int64(tokens)}, maskedIDs), ort.Int64([]int64{rows, 1}, queries),
+		ort.Int64([]int64{rows, 1}, targets),
 		ort.Int64([]int64{rows, 0}, nil), ort.Int64([]int64{0}, nil),
-	}, []ort.Tensor{ort.Float32([]int64{rows, 1}, scores), ort.Float32([]int64{rows, 0}, nil), ort.Float32([]int64{0, int64(v)}, nil)})
+	}, []ort.Tensor{ort.Float32([]int64{rows, 1}, scores), ort.Float32([]int64{rows, 0}, nil),
+		ort.Float32([]int64{0, int64(v)}, nil)})
 
 	texts := []ort.Tensor{ort.Int64([]int64{int64(chains), int64(tokens)}, ids), ort.Int64([]int64{int64(n)}, at)}
 	energy, again, gradient := make([]float32, chains), make([]float32, chains), make([]float32, len(states)*v)
@@ -132,7 +135,8 @@ func testExported(t *testing.T, bundle *models.Bundle, mask int, template, slots
 		for _, s := range scores[c*n:][:n] {
 			sum += float64(s)
 		}
-		for file, got := range map[string]float64{"conditionals.onnx": sum, "energy.onnx": float64(energy[c]), "gradient.onnx": float64(again[c])} {
+		for file, got := range map[string]float64{"conditionals.onnx": sum, "energy.onnx": float64(energy[c]),
+			"gradient.onnx": float64(again[c])} {
 			if !close32(got, want) {
 				t.Errorf("%s: energy %g of chain %d, the target's is %g", file, got, c, want)
 			}
@@ -164,7 +168,8 @@ func TestExportedGraphsGiveEnergyAndGradient(t *testing.T) {
 	t.Run("imported", func(t *testing.T) {
 		want := importedReference(t)
 		for _, file := range []string{"sdpa-14.onnx", "external-14.onnx", "dynamo-18.onnx"} {
-			testExported(t, importGraph(t, filepath.Join(exportFixtures, file)), 4, want.Template, want.Slots, append([]int{6, 7, 8}, want.Fill...))
+			testExported(t, importGraph(t, filepath.Join(exportFixtures, file)), 4, want.Template, want.Slots,
+				append([]int{6, 7, 8}, want.Fill...))
 		}
 	})
 	for _, r := range berttest.References(t, filepath.Join("internal", "bert", "testdata")) {
@@ -201,7 +206,8 @@ func TestExportedFolder(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	want := []string{"README.md", "conditionals.onnx", "config.json", "energy.onnx", "gradient.onnx", "manifest.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
+	want := []string{"README.md", "conditionals.onnx", "config.json", "energy.onnx", "gradient.onnx", "manifest.json",
+		"model.safetensors", "tokenizer_config.json", "vocab.txt"}
 	if !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
 	}
@@ -210,7 +216,8 @@ func TestExportedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		bundle.SHA256, "| `ids` | int64 | [rows × tokens] |", "| `target_log_probability` | float | [queries·rows × 1] |",
+		bundle.SHA256, "| `ids` | int64 | [rows × tokens] |",
+		"| `target_log_probability` | float | [queries·rows × 1] |",
 		"| `energy` | float | [chains] |", "| `gradient` | float | [chains × slots × 30] |", "the id 4.",
 	} {
 		if !strings.Contains(string(readme), part) {
@@ -226,7 +233,8 @@ func TestExportedFolder(t *testing.T) {
 		t.Errorf("the exported folder is imported as %s, the model is %s", again.SHA256, bundle.SHA256)
 	}
 	energyOf := func(b *models.Bundle) float64 {
-		target, energy := targetOf(t, openBundle(t, b, berttest.MaskID), []int{2, 7, 4, 9, 4, 3}, []int{2, 4}, lm.TargetOptions{Support: vocabularySupport(b.Config.VocabularySize, 2)}), make([]float64, 1)
+		target, energy := targetOf(t, openBundle(t, b, berttest.MaskID), []int{2, 7, 4, 9, 4, 3}, []int{2, 4},
+			lm.TargetOptions{Support: vocabularySupport(b.Config.VocabularySize, 2)}), make([]float64, 1)
 		if err := target.Energy(t.Context(), []int{8, 11}, energy); err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +251,8 @@ func TestExportRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, full); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if _, err := lm.Export(t.Context(), bundle, berttest.MaskID, full); err == nil ||
+		!strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("into a folder with files: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -29,23 +29,30 @@ var published = []struct{ name, config string }{
 		"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}`},
 	{"bert-large", `{"model_type": "bert", "vocab_size": 30522, "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
 		"intermediate_size": 4096, "max_position_embeddings": 512, "type_vocab_size": 2}`},
-	{"distilbert-base", `{"model_type": "distilbert", "vocab_size": 30522, "dim": 768, "n_layers": 6, "n_heads": 12, "hidden_dim": 3072, "max_position_embeddings": 512}`},
-	{"electra-base-generator", `{"model_type": "electra", "vocab_size": 30522, "embedding_size": 768, "hidden_size": 256, "num_hidden_layers": 12,
+	{"distilbert-base",
+		`{"model_type": "distilbert", "vocab_size": 30522, "dim": 768, "n_layers": 6, "n_heads": 12, "hidden_dim": 3072, "max_position_embeddings": 512}`},
+	{"electra-base-generator",
+		`{"model_type": "electra", "vocab_size": 30522, "embedding_size": 768, "hidden_size": 256, "num_hidden_layers": 12,
 		"num_attention_heads": 4, "intermediate_size": 1024, "max_position_embeddings": 512}`},
-	{"roberta-base", `{"model_type": "roberta", "vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+	{"roberta-base",
+		`{"model_type": "roberta", "vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
 		"intermediate_size": 3072, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5}`},
-	{"xlm-roberta-base", `{"model_type": "xlm-roberta", "vocab_size": 250002, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+	{"xlm-roberta-base",
+		`{"model_type": "xlm-roberta", "vocab_size": 250002, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
 		"intermediate_size": 3072, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5}`},
-	{"camembert-base", `{"model_type": "camembert", "vocab_size": 32005, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+	{"camembert-base",
+		`{"model_type": "camembert", "vocab_size": 32005, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
 		"intermediate_size": 3072, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-5}`},
 	{"albert-base", `{"model_type": "albert", "vocab_size": 30000, "embedding_size": 128, "hidden_size": 768, "num_hidden_layers": 12,
 		"num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512}`},
-	{"deberta-v3-small", `{"model_type": "deberta-v2", "vocab_size": 128100, "hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12,
+	{"deberta-v3-small",
+		`{"model_type": "deberta-v2", "vocab_size": 128100, "hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12,
 		"intermediate_size": 3072, "max_position_embeddings": 512, "relative_attention": true, "position_buckets": 256, "norm_rel_ebd": "layer_norm",
 		"share_att_key": true, "pos_att_type": "p2c|c2p", "position_biased_input": false, "type_vocab_size": 0}`},
 	{"mobilebert", `{"model_type": "mobilebert", "vocab_size": 30522, "embedding_size": 128, "hidden_size": 512, "intra_bottleneck_size": 128,
 		"num_hidden_layers": 24, "num_attention_heads": 4, "intermediate_size": 512, "max_position_embeddings": 512}`},
-	{"modernbert-base", `{"model_type": "modernbert", "vocab_size": 50368, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
+	{"modernbert-base",
+		`{"model_type": "modernbert", "vocab_size": 50368, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
 		"intermediate_size": 1152, "max_position_embeddings": 8192}`},
 	{"mmbert-base", `{"model_type": "modernbert", "vocab_size": 256000, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
 		"intermediate_size": 1152, "max_position_embeddings": 8192, "pad_token_id": 0, "local_rope_theta": 160000}`},
@@ -108,13 +115,15 @@ func BenchmarkFamilies(b *testing.B) {
 			for _, f := range all {
 				mean, deviation := stat.MeanStdDev(f.values, nil)
 				b.ReportMetric(mean, f.unit)
-				fmt.Fprintf(&rows, " %.*f ± %.*f |", f.digits, mean, f.digits, deviation/math.Sqrt(float64(len(f.values))))
+				fmt.Fprintf(&rows, " %.*f ± %.*f |", f.digits, mean, f.digits,
+					deviation/math.Sqrt(float64(len(f.values))))
 			}
 			rows.WriteString("\n")
 		})
 	}
 	if *update {
-		const head = "| shape | weights | open, s | first energy, s | first gradient, s | rows/s | rows/s with gradient | memory / weights | with gradient |\n" +
+		const head = "| shape | weights | open, s | first energy, s | first gradient, s | rows/s | rows/s with " +
+			"gradient | memory / weights | with gradient |\n" +
 			"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 		writeTable(b, "speed", "go test ./lm -run '^$' -bench Families -benchtime 5x -update", head+rows.String())
 	}

@@ -46,7 +46,8 @@ func TestFamilyTemplates(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tokenizer.MaskID() != r.Mask || tokenizer.VocabularySize() > r.Bundle.Config.VocabularySize {
-				t.Fatalf("the tokenizer has %d tokens, its mask is %d; the model %d, %d", tokenizer.VocabularySize(), tokenizer.MaskID(), r.Bundle.Config.VocabularySize, r.Mask)
+				t.Fatalf("the tokenizer has %d tokens, its mask is %d; the model %d, %d", tokenizer.VocabularySize(),
+					tokenizer.MaskID(), r.Bundle.Config.VocabularySize, r.Mask)
 			}
 			first, second := "he had ", " me "
 			if strings.HasPrefix(r.Name, "esm") {
@@ -57,9 +58,11 @@ func TestFamilyTemplates(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, fillable := openBundle(t, r.Bundle, r.Mask), tokenizer.Fillable()
-			target := targetOf(t, m, template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{fillable, fillable}})
+			target := targetOf(t, m, template.IDs, template.Slots,
+				lm.TargetOptions{Support: [][]int{fillable, fillable}})
 			logp := make([]float64, 2*len(fillable))
-			if err := target.LogMaskedConditionals(context.Background(), []int{0, 0}, []bool{true, true}, logp); err != nil {
+			if err := target.LogMaskedConditionals(context.Background(), []int{0, 0}, []bool{true, true},
+				logp); err != nil {
 				t.Fatal(err)
 			}
 			best := func(row []float64) int {
@@ -72,7 +75,8 @@ func TestFamilyTemplates(t *testing.T) {
 				return fillable[at]
 			}
 			filled := template.Fill([]int{best(logp[:len(fillable)]), best(logp[len(fillable):])})
-			if !strings.HasPrefix(filled.Text, strings.TrimSpace(first)) || !strings.Contains(filled.Text, strings.TrimSpace(second)) || strings.Contains(filled.Text, "[MASK]") {
+			if !strings.HasPrefix(filled.Text, strings.TrimSpace(first)) ||
+				!strings.Contains(filled.Text, strings.TrimSpace(second)) || strings.Contains(filled.Text, "[MASK]") {
 				t.Errorf("filled: %q", filled.Text)
 			}
 		})
@@ -161,12 +165,16 @@ var described = []struct{ family, example, tokenizer, missing string }{
 	{"megatron-bert", "nvidia/megatron-bert-uncased-345m", "WordPiece", ""},
 	{"roberta-prelayernorm", "andreasmadsen/efficient_mlm_m0.40", "byte-level BPE", ""},
 	{"xlm-roberta-xl", "facebook/xlm-roberta-xl", "Unigram", ""},
-	{"esm", "facebook/esm2_t6_8M_UR50D", "residues", "folding models (`is_folding_model`); tokens of several bases (Nucleotide Transformer)"},
+	{"esm", "facebook/esm2_t6_8M_UR50D", "residues",
+		"folding models (`is_folding_model`); tokens of several bases (Nucleotide Transformer)"},
 	{"esmc", "biohub/ESMC-300M", "residues", "several chains that do not see each other"},
 	{"albert", "albert/albert-base-v2", "Unigram", ""},
-	{"deberta-v2", "microsoft/deberta-v2-xlarge", "Unigram", "absolute attention; `embedding_size`, `attention_head_size` and `conv_groups` other than the usual"},
-	{"mobilebert", "google/mobilebert-uncased", "WordPiece", "`layer_norm`, and other uses of the bottleneck than the paper's"},
-	{"modernbert", "answerdotai/ModernBERT-base", "byte-level BPE; mmBERT: BPE over characters", "scaled rotary positions (`rope_scaling`)"},
+	{"deberta-v2", "microsoft/deberta-v2-xlarge", "Unigram",
+		"absolute attention; `embedding_size`, `attention_head_size` and `conv_groups` other than the usual"},
+	{"mobilebert", "google/mobilebert-uncased", "WordPiece",
+		"`layer_norm`, and other uses of the bottleneck than the paper's"},
+	{"modernbert", "answerdotai/ModernBERT-base", "byte-level BPE; mmBERT: BPE over characters",
+		"scaled rotary positions (`rope_scaling`)"},
 }
 
 // The table of families in docs/measured/models.md has a row for each, and its errors
@@ -181,11 +189,13 @@ func TestFamilyTable(t *testing.T) {
 	}
 	double["camembert"], single["camembert"] = double["roberta"], single["roberta"]
 	var content strings.Builder
-	content.WriteString("| family (`model_type`) | for example | tokenizer | error, double | error, single | not supported |\n| --- | --- | --- | --- | --- | --- |\n")
+	content.WriteString("| family (`model_type`) | for example | tokenizer | error, double | error, single | not " +
+		"supported |\n| --- | --- | --- | --- | --- | --- |\n")
 	var families []string
 	for _, d := range described {
 		families = append(families, d.family)
-		fmt.Fprintf(&content, "| `%s` | %s | %s | %.0e | %.0e | %s |\n", d.family, d.example, d.tokenizer, double[d.family], single[d.family], d.missing)
+		fmt.Fprintf(&content, "| `%s` | %s | %s | %.0e | %.0e | %s |\n", d.family, d.example, d.tokenizer,
+			double[d.family], single[d.family], d.missing)
 	}
 	slices.Sort(families)
 	if !slices.Equal(families, models.Families()) {
@@ -198,7 +208,9 @@ func TestFamilyTable(t *testing.T) {
 	}
 	written := table(t, name, command)
 	for _, d := range described {
-		row := regexp.MustCompile("(?m)^\\| `" + d.family + "` \\| " + regexp.QuoteMeta(d.example) + ` \| ` + regexp.QuoteMeta(d.tokenizer) + ` \| (\S+) \| (\S+) \| ` + regexp.QuoteMeta(d.missing) + ` \|$`).FindStringSubmatch(written)
+		row := regexp.MustCompile("(?m)^\\| `" + d.family + "` \\| " + regexp.QuoteMeta(d.example) + ` \| ` +
+			regexp.QuoteMeta(d.tokenizer) + ` \| (\S+) \| (\S+) \| ` + regexp.QuoteMeta(d.missing) +
+			` \|$`).FindStringSubmatch(written)
 		if row == nil {
 			t.Errorf("the row of %s is missing or old; run with -update", d.family)
 			continue

@@ -128,7 +128,8 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 		for energy, want := range map[lm.Energy]goldenEnergy{lm.PLL: c.PLL, lm.Filled: c.Filled} {
 			t.Run(fmt.Sprintf("%s/%s", energy, c.Template), func(t *testing.T) {
 				slots, v := len(c.Slots), m.Vocabulary()
-				target := targetOf(t, m, c.IDs[0], c.Slots, lm.TargetOptions{Energy: energy, Support: vocabulary(m, slots)})
+				target := targetOf(t, m, c.IDs[0], c.Slots,
+					lm.TargetOptions{Energy: energy, Support: vocabulary(m, slots)})
 				var states []int
 				for _, ids := range c.IDs {
 					for _, s := range c.Slots {
@@ -171,7 +172,8 @@ func compareGolden(t *testing.T, m *lm.MaskedLM, cases []goldenCase) {
 					}
 					for chain := range c.IDs {
 						for k, id := range want.LogProbs.IDs[chain][j] {
-							near(t, fmt.Sprintf("log p_%d(%d)", j, id), logp[chain*v+id], want.LogProbs.Values[chain][j][k])
+							near(t, fmt.Sprintf("log p_%d(%d)", j, id), logp[chain*v+id],
+								want.LogProbs.Values[chain][j][k])
 						}
 					}
 				}

@@ -55,7 +55,8 @@ type noGradientError struct {
 
 // Error is one line that names the operator and says what works all the same.
 func (e *noGradientError) Error() string {
-	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model, e.reason)
+	return fmt.Sprintf("model %s has no gradient: %v; use the gradient local, or a sampler without one", e.model,
+		e.reason)
 }
 
 // Unwrap gives the reason.

@@ -11,7 +11,8 @@ import (
 // cannot be differentiated is imported too: NoGradient of its Config.Imported names the operator. name is the model's
 // in the store. tokenizer is the folder with the tokenizer's files, and perhaps the model's own config.json; positions
 // is the longest text in tokens, 0: as config.json or tokenizer_config.json there say.
-func Import(ctx context.Context, store *models.Store, file, name, tokenizer string, positions int) (*models.Bundle, error) {
+func Import(ctx context.Context, store *models.Store, file, name, tokenizer string,
+	positions int) (*models.Bundle, error) {
 	settings, err := imported.Settings(file, tokenizer, positions)
 	if err != nil {
 		return nil, err

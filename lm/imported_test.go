@@ -52,7 +52,8 @@ func importGraph(t *testing.T, file string) *models.Bundle {
 func TestImportedEnergyAndGradient(t *testing.T) {
 	want := importedReference(t)
 	for file, tolerance := range map[string]float64{
-		"eager-11.onnx": 1e-5, "sdpa-14.onnx": 1e-5, "eager-17.onnx": 1e-5, "ids-18.onnx": 1e-5, "external-14.onnx": 1e-5, "dynamo-18.onnx": 1e-5, "float16-11.onnx": 2e-2,
+		"eager-11.onnx": 1e-5, "sdpa-14.onnx": 1e-5, "eager-17.onnx": 1e-5, "ids-18.onnx": 1e-5,
+		"external-14.onnx": 1e-5, "dynamo-18.onnx": 1e-5, "float16-11.onnx": 2e-2,
 	} {
 		t.Run(file, func(t *testing.T) {
 			bundle := importGraph(t, filepath.Join(exportFixtures, file))
@@ -96,7 +97,8 @@ func TestImportedWithoutGradient(t *testing.T) {
 	}
 	// Elu and Erf have names of equal length, and Elu no rule.
 	altered := filepath.Join(t.TempDir(), "model.onnx")
-	if err := os.WriteFile(altered, []byte(strings.ReplaceAll(string(content), "\x22\x03Erf", "\x22\x03Elu")), 0o644); err != nil {
+	if err := os.WriteFile(altered, []byte(strings.ReplaceAll(string(content), "\x22\x03Erf", "\x22\x03Elu")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	bundle := importGraph(t, altered)
@@ -106,10 +108,12 @@ func TestImportedWithoutGradient(t *testing.T) {
 	m := openBundle(t, bundle, 4)
 	want := importedReference(t)
 	newTarget := func(gradient lm.Gradient) target {
-		return targetOf(t, m, want.Template, want.Slots, lm.TargetOptions{Support: vocabularySupport(64, 3), Gradient: gradient})
+		return targetOf(t, m, want.Template, want.Slots,
+			lm.TargetOptions{Support: vocabularySupport(64, 3), Gradient: gradient})
 	}
 	energy, gradient := make([]float64, 1), make([]float64, 3*64)
-	if err := newTarget(lm.Local).EnergyGradient(context.Background(), want.Fill, energy, gradient); err != nil || energy[0] >= 0 || math.IsNaN(energy[0]) {
+	if err := newTarget(lm.Local).EnergyGradient(context.Background(), want.Fill, energy, gradient); err != nil ||
+		energy[0] >= 0 || math.IsNaN(energy[0]) {
 		t.Errorf("the local gradient, energy %g: %v", energy[0], err)
 	}
 	err = newTarget(lm.Full).EnergyGradient(context.Background(), want.Fill, energy, gradient)
@@ -117,18 +121,23 @@ func TestImportedWithoutGradient(t *testing.T) {
 	if !errors.As(err, &rule) || rule.Op != "Elu" || !strings.Contains(err.Error(), "sampler without one") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := m.NewTarget(want.Template, want.Slots, lm.TargetOptions{Support: vocabularySupport(64, 3), Distances: true}); err == nil || !strings.Contains(err.Error(), "imported") {
+	if _, err := m.NewTarget(want.Template, want.Slots,
+		lm.TargetOptions{Support: vocabularySupport(64, 3), Distances: true}); err == nil ||
+		!strings.Contains(err.Error(), "imported") {
 		t.Errorf("distances: %v", err)
 	}
 	exported := filepath.Join(t.TempDir(), "exported")
-	if note, err := lm.Export(t.Context(), bundle, 4, exported); err != nil || !strings.Contains(note, "there is no gradient.onnx: ") || !strings.Contains(note, "Elu") {
+	if note, err := lm.Export(t.Context(), bundle, 4, exported); err != nil ||
+		!strings.Contains(note, "there is no gradient.onnx: ") || !strings.Contains(note, "Elu") {
 		t.Errorf("export: %q, %v", note, err)
 	}
 	graphs, err := filepath.Glob(filepath.Join(exported, "*.onnx"))
-	if err != nil || len(graphs) != 3 || filepath.Base(graphs[1]) != "energy.onnx" || filepath.Base(graphs[2]) != "model.onnx" {
+	if err != nil || len(graphs) != 3 || filepath.Base(graphs[1]) != "energy.onnx" ||
+		filepath.Base(graphs[2]) != "model.onnx" {
 		t.Errorf("exported %q, %v", graphs, err)
 	}
-	if readme, err := os.ReadFile(filepath.Join(exported, "README.md")); err != nil || !strings.Contains(string(readme), "There is no gradient.onnx: ") {
+	if readme, err := os.ReadFile(filepath.Join(exported, "README.md")); err != nil ||
+		!strings.Contains(string(readme), "There is no gradient.onnx: ") {
 		t.Errorf("README.md %v:\n%s", err, readme)
 	}
 }
@@ -152,7 +161,8 @@ func TestImportRefuses(t *testing.T) {
 		return path
 	}
 	larger := t.TempDir()
-	if err := os.WriteFile(filepath.Join(larger, "vocab.txt"), []byte(strings.Repeat("word\n", 100)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(larger, "vocab.txt"), []byte(strings.Repeat("word\n", 100)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -165,8 +175,11 @@ func TestImportRefuses(t *testing.T) {
 		{"no length", good, tokenizer, 0, "the longest text"},
 		{"another tokenizer", good, larger, 24, "64 columns, the tokenizer 100 tokens"},
 		{"no tokenizer", good, t.TempDir(), 24, "vocab.txt or tokenizer.json"},
-		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), tokenizer, 24, `input "pixel_value_id" is not one of`},
-		{"weights that are missing", altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), tokenizer, 24, "weights is missing"},
+		{"an input of something else", altered("eager-11.onnx", "token_type_ids", "pixel_value_id"), tokenizer, 24,
+			`input "pixel_value_id" is not one of`},
+		{"weights that are missing",
+			altered("external-14.onnx", "never", "never", "bert.embeddings", "bert_embeddings"), tokenizer, 24,
+			"weights is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := &models.Store{Dir: filepath.Join(t.TempDir(), "models")}
@@ -181,8 +194,8 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// A graph with a weight that is no number is refused when it is imported, and when a folder with it is opened; what was looked at is
-// remembered in the store.
+// A graph with a weight that is no number is refused when it is imported, and when a folder with it is opened; what was
+// looked at is remembered in the store.
 func TestImportedUnfitWeights(t *testing.T) {
 	good := importGraph(t, filepath.Join(exportFixtures, "external-14.onnx"))
 	if !good.Manifest.FiniteWeights {
@@ -210,9 +223,11 @@ func TestImportedUnfitWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = lm.Open(t.Context(), opened, lm.Options{Device: "cpu", MaskID: 4})
-	_, imported := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"), "unfit", filepath.Join(exportFixtures, "tokenizer"), 24)
+	_, imported := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(dir, "model.onnx"), "unfit",
+		filepath.Join(exportFixtures, "tokenizer"), 24)
 	for _, err := range []error{err, imported} {
-		if err == nil || !strings.HasPrefix(err.Error(), data+": constant ") || !strings.Contains(err.Error(), ": element 2 is NaN: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), data+": constant ") ||
+			!strings.Contains(err.Error(), ": element 2 is NaN: ") {
 			t.Errorf("error %v", err)
 		}
 	}

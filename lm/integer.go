@@ -36,7 +36,9 @@ func (m *MaskedLM) checkIntegers(ctx context.Context, session *ort.Session, dir 
 		return m.engine.callOn(ctx, session, &sharedCall{}, []part{rows}, b.tokens)
 	})
 	if err != nil {
-		return fmt.Errorf("model %s: precision int8 cannot be trusted with onnxruntime %s on this processor: %w; take --precision fp32, or let `infill setup` fetch another onnxruntime", m.bundle.Name, m.runtime.Version(), err)
+		return fmt.Errorf("model %s: precision int8 cannot be trusted with onnxruntime %s on this processor: %w; "+
+			"take --precision fp32, or let `infill setup` fetch another onnxruntime", m.bundle.Name,
+			m.runtime.Version(), err)
 	}
 	return maybe.WriteFile(path, nil, 0o644)
 }
@@ -78,7 +80,8 @@ func checkRows(vocabulary, mask int, run func(*batch) error) error {
 		}
 		for row, x := range together {
 			if d := math.Abs(float64(x) - float64(alone[row])); !(d <= bound) {
-				return fmt.Errorf("in a call of %d rows, row %d has log-probability %.4g, alone %.4g", rows, row+1, x, alone[row])
+				return fmt.Errorf("in a call of %d rows, row %d has log-probability %.4g, alone %.4g", rows, row+1, x,
+					alone[row])
 			}
 		}
 	}

@@ -11,18 +11,20 @@ import (
 	"infill/lm/internal/ort"
 )
 
-// kept is a graph as onnxruntime has optimised it, with weights widened to single precision and in the order that it wants, in the cache
-// folder. Making that from the bundle takes longer than a whole answer.
+// kept is a graph as onnxruntime has optimised it, with weights widened to single precision and in the order that it
+// wants, in the cache folder. Making that from the bundle takes longer than a whole answer.
 type kept struct{ prepared }
 
-// kept is where it is kept what the session's graph becomes; nil: it is not. Small models are made in no time; large ones have their weights in single
-// precision, mostly, and are mapped. Gradients are asked for by long runs only.
+// kept is where it is kept what the session's graph becomes; nil: it is not. Small models are made in no time; large
+// ones have their weights in single precision, mostly, and are mapped. Gradients are asked for by long runs only.
 func (l *lazySession) kept(m *MaskedLM, graph []byte) *kept {
 	const small = 8 << 20 // bytes
-	if m.runtime.Device() != "cpu" || m.precision != FP32 || m.bundle.Manifest.Size() < small || m.large() || l != &m.conditionals {
+	if m.runtime.Device() != "cpu" || m.precision != FP32 || m.bundle.Manifest.Size() < small || m.large() ||
+		l != &m.conditionals {
 		return nil
 	}
-	p, err := preparedOf(m.bundle.SHA256, fmt.Sprintf("%s-%08x-%s", FP32, crc32.Checksum(graph, castagnoli()), m.machine()), l.name)
+	p, err := preparedOf(m.bundle.SHA256,
+		fmt.Sprintf("%s-%08x-%s", FP32, crc32.Checksum(graph, castagnoli()), m.machine()), l.name)
 	if err != nil {
 		return nil
 	}
@@ -38,15 +40,17 @@ func (k *kept) open(l *lazySession, m *MaskedLM) *ort.Session {
 	if err != nil {
 		return nil
 	}
-	s, err := m.runtime.NewSession(graph, ort.SessionOptions{ExternalDir: k.dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(), Optimised: true})
+	s, err := m.runtime.NewSession(graph,
+		ort.SessionOptions{ExternalDir: k.dir, Inputs: l.inputs, Outputs: l.outputs, NoPrepacking: m.mapped(),
+			Optimised: true})
 	if err != nil {
 		return nil // made anew, which tells what is wrong
 	}
 	return s
 }
 
-// save makes a session of the bundle's own graph, and keeps what it is optimised to. That is for the next start: where it fails, as in
-// a folder that cannot be written, nothing is lost but its time.
+// save makes a session of the bundle's own graph, and keeps what it is optimised to. That is for the next start: where
+// it fails, as in a folder that cannot be written, nothing is lost but its time.
 func (k *kept) save(m *MaskedLM, graph []byte, o ort.SessionOptions) (*ort.Session, error) {
 	if k == nil || os.MkdirAll(k.dir, 0o755) != nil {
 		return m.runtime.NewSession(graph, o)

@@ -14,8 +14,9 @@ import (
 // Library is what a place has for running models: an onnxruntime library that serves, or what was found instead of one.
 type Library library.Library
 
-// LocateLibrary is the path of the library for a device (see [Options]). The CPU's is fetched where there is none; progress takes what
-// that tells the user, nil: nothing. A process can load only one library: what it runs already stays.
+// LocateLibrary is the path of the library for a device (see [Options]). The CPU's is fetched where there is none;
+// progress takes what that tells the user, nil: nothing. A process can load only one library: what it runs already
+// stays.
 func LocateLibrary(ctx context.Context, device string, progress io.Writer) (string, error) {
 	return ort.Locate(ctx, device, progress)
 }
@@ -26,15 +27,16 @@ func FindLibrary(ctx context.Context) (Library, error) {
 	return Library(found), err
 }
 
-// EnsureLibrary finds a library, for the device "cpu", "cuda" or "openvino", or fetches one. It fetches nothing where INFILL_ONNXRUNTIME names
-// one, good or bad.
+// EnsureLibrary finds a library, for the device "cpu", "cuda" or "openvino", or fetches one. It fetches nothing where
+// INFILL_ONNXRUNTIME names one, good or bad.
 func EnsureLibrary(ctx context.Context, device string, progress io.Writer) (Library, error) {
-	found, err := library.Ensure(ctx, library.Options{CUDA: device == "cuda", OpenVINO: device == openVINO, Progress: progress})
+	found, err := library.Ensure(ctx,
+		library.Options{CUDA: device == "cuda", OpenVINO: device == openVINO, Progress: progress})
 	return Library(found), err
 }
 
-// SurveyLibraries looks at every place, also behind the first that serves, and verifies the cached files whole. Where no library serves,
-// that is the zero Library, and mend says in one line how to get one.
+// SurveyLibraries looks at every place, also behind the first that serves, and verifies the cached files whole. Where
+// no library serves, that is the zero Library, and mend says in one line how to get one.
 func SurveyLibraries(ctx context.Context) (places []Library, serves Library, mend string, err error) {
 	looked, found, mend, err := library.Survey(ctx, library.Options{})
 	for _, l := range looked {
@@ -55,8 +57,8 @@ func (l Library) CUDADevice(ctx context.Context) (string, error) {
 // OpenVINOVersion is the OpenVINO that EnsureLibrary brings for the device "openvino".
 const OpenVINOVersion = library.OpenVINOVersion
 
-// OpenVINO is the library with OpenVINO that lies in the cache folder; Found is false where there is none. The device "auto" takes it where
-// faster, a measured ratio of rates, is well above 1; 0 is not measured.
+// OpenVINO is the library with OpenVINO that lies in the cache folder; Found is false where there is none. The device
+// "auto" takes it where faster, a measured ratio of rates, is well above 1; 0 is not measured.
 func OpenVINO(ctx context.Context) (found Library, faster float64, taken bool) {
 	l, err := library.Find(ctx, library.Options{OpenVINO: true})
 	if err != nil {
@@ -68,9 +70,10 @@ func OpenVINO(ctx context.Context) (found Library, faster float64, taken bool) {
 	return Library(l), faster, library.OpenVINOFaster(l.Path)
 }
 
-// MeasureOpenVINO compares energies on OpenVINO with onnxruntime's own kernels, in single precision, alternating for some seconds, and
-// keeps the result beside the library: the device "auto" goes by it. It gives rows a second on each.
-func (l Library) MeasureOpenVINO(ctx context.Context, bundle *models.Bundle, mask int) (openvino, cpu float64, err error) {
+// MeasureOpenVINO compares energies on OpenVINO with onnxruntime's own kernels, in single precision, alternating for
+// some seconds, and keeps the result beside the library: the device "auto" goes by it. It gives rows a second on each.
+func (l Library) MeasureOpenVINO(ctx context.Context, bundle *models.Bundle,
+	mask int) (openvino, cpu float64, err error) {
 	const slots, tokens, chains, rounds = 4, 24, 25, 5
 	ids, states := make([]int, tokens), make([]int, slots*chains)
 	for i := range ids {

@@ -31,8 +31,8 @@ type Options struct {
 	Library string
 	// Progress hears of the fetching; nil: nothing.
 	Progress io.Writer
-	// Tell, when not nil, hears in one line for each session, when it is closed, which of its nodes ran where. On the CPU by
-	// onnxruntime itself there is nothing to tell.
+	// Tell, when not nil, hears in one line for each session, when it is closed, which of its nodes ran where. On the
+	// CPU by onnxruntime itself there is nothing to tell.
 	Tell func(line string)
 }
 
@@ -56,7 +56,8 @@ type MaskedLM struct {
 // log-probabilities, another for gradients.
 func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, error) {
 	if o.MaskID <= 0 || o.MaskID >= bundle.Config.VocabularySize {
-		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID, bundle.Config.VocabularySize)
+		return nil, fmt.Errorf("[MASK] has id %d, outside the model's vocabulary of %d", o.MaskID,
+			bundle.Config.VocabularySize)
 	}
 	precision, err := oneOf("precision", cmp.Or(o.Precision, FP32))
 	if err != nil {
@@ -78,7 +79,9 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 	}
 	m := &MaskedLM{bundle: bundle, runtime: runtime, mask: o.MaskID, precision: precision, tell: o.Tell}
 	if m.precision == INT8 && runtime.Device() != "cpu" {
-		return nil, errors.Join(fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()), runtime.Close())
+		return nil, errors.Join(
+			fmt.Errorf("precision int8 runs on the CPU, not on %s: give the device cpu", runtime.Device()),
+			runtime.Close())
 	}
 	if m.precision == BF16 {
 		if err := runtime.BFloat16(); err != nil {
@@ -97,14 +100,16 @@ func Open(ctx context.Context, bundle *models.Bundle, o Options) (*MaskedLM, err
 		return graphOf(b, graphs.Conditionals)
 	}
 	m.gradient.build = func(b *models.Bundle) (*onnx.Graph, error) { return gradientOf(b, graphs.Gradient) }
-	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates, graphs.InputChosen}
+	m.conditionals.inputs = []string{graphs.InputIDs, graphs.InputQueries, graphs.InputTargets, graphs.InputCandidates,
+		graphs.InputChosen}
 	m.conditionals.outputs = []string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}
 	m.gradient.inputs = append(append([]string{}, m.conditionals.inputs...),
 		graphs.InputSlots, graphs.InputWeights, graphs.InputSlotCandidates, graphs.InputChosenSlots)
 	if m.padded {
 		m.conditionals.inputs = append(m.conditionals.inputs, graphs.InputLengths)
 	}
-	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates, graphs.OutputSlotsVocabulary)
+	m.gradient.outputs = append(append([]string{}, m.conditionals.outputs...), graphs.OutputSlotCandidates,
+		graphs.OutputSlotsVocabulary)
 	return m, nil
 }
 
@@ -134,8 +139,9 @@ type Description struct {
 
 // Description tells what runs.
 func (m *MaskedLM) Description() Description {
-	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(), Device: m.runtime.Device(),
-		Note: m.runtime.Note(), Threads: m.runtime.Threads(), Precision: m.precision}
+	d := Description{Name: m.bundle.Name, SHA256: m.bundle.SHA256, Runtime: m.runtime.Version(),
+		Device: m.runtime.Device(),
+		Note:   m.runtime.Note(), Threads: m.runtime.Threads(), Precision: m.precision}
 	if joint := m.bundle.Manifest.Joint; joint != nil {
 		d.Joint = *joint
 	}
@@ -154,7 +160,8 @@ func (m *MaskedLM) MaskID() int { return m.mask }
 // check refuses ids that the model has no embedding for.
 func (m *MaskedLM) check(ids []int) error {
 	if len(ids) > m.Positions() {
-		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids), m.Positions())
+		return fmt.Errorf("the text has %d tokens, the model takes at most %d ([CLS] and [SEP] included)", len(ids),
+			m.Positions())
 	}
 	for i, id := range ids {
 		if id < 0 || id >= m.Vocabulary() {
@@ -170,7 +177,8 @@ func oneOf[T interface {
 	Values() []T
 }](what string, value T) (T, error) {
 	if !slices.Contains(value.Values(), value) {
-		return "", fmt.Errorf("%s %q is not one of %s", what, value, strings.Trim(strings.ReplaceAll(fmt.Sprint(value.Values()), " ", ", "), "[]"))
+		return "", fmt.Errorf("%s %q is not one of %s", what, value,
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(value.Values()), " ", ", "), "[]"))
 	}
 	return value, nil
 }
@@ -187,8 +195,8 @@ type lazySession struct {
 	closed  bool
 }
 
-// get makes the session where there is none. Once ctx ends, one that is being made is left behind: a later get takes it, and close
-// has it closed when it is done.
+// get makes the session where there is none. Once ctx ends, one that is being made is left behind: a later get takes
+// it, and close has it closed when it is done.
 func (l *lazySession) get(ctx context.Context, m *MaskedLM) (*ort.Session, error) {
 	l.lock.Lock()
 	if l.session != nil {
@@ -291,12 +299,16 @@ func (m *MaskedLM) file() string { return cmp.Or(m.bundle.Graph, m.bundle.Dir) }
 // named puts the model's file into an error of onnxruntime, and what to do.
 func (m *MaskedLM) named(err error) error {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), m.file()):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		strings.Contains(err.Error(), m.file()):
 		return err
 	case m.bundle.Graph != "":
-		return fmt.Errorf("%s: %w: the graph does not fit what it is given, or onnxruntime %s does not run it; export the model anew, with dynamic axes", m.file(), err, m.runtime.Version())
+		return fmt.Errorf("%s: %w: the graph does not fit what it is given, or onnxruntime %s does not run it; "+
+			"export the model anew, with dynamic axes", m.file(), err, m.runtime.Version())
 	}
-	return fmt.Errorf("%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it anew, or see infill doctor", m.file(), err, m.runtime.Version())
+	return fmt.Errorf(
+		"%s: %w: the model may be damaged, or onnxruntime %s too old; fetch it anew, or see infill doctor", m.file(),
+		err, m.runtime.Version())
 }
 
 // mapped says whether the weights stay in the file they are mapped from. Copies in the order that products read make
@@ -344,7 +356,8 @@ func (m *MaskedLM) numbers(lists ...[]float32) error {
 	for _, list := range lists {
 		for _, x := range list {
 			if x != x {
-				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too large; fetch or export it anew", m.file())
+				return fmt.Errorf("%s: the model computes what is no number (NaN): its weights are damaged or too "+
+					"large; fetch or export it anew", m.file())
 			}
 		}
 	}

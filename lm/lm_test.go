@@ -89,19 +89,22 @@ func TestBatchIndependence(t *testing.T) {
 	m, states := tiny(t), manyStates()
 	for _, energy := range []lm.Energy{lm.PLL, lm.Filled} {
 		for _, gradient := range []lm.Gradient{lm.Full, lm.Local} {
-			wantE, wantG := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Energy: energy, Gradient: gradient}), states, 60)
+			wantE, wantG := evaluateAll(t, newTarget(t, m, lm.TargetOptions{Energy: energy, Gradient: gradient}),
+				states, 60)
 			for _, chains := range []int{1, 7} {
 				target := newTarget(t, m, lm.TargetOptions{Energy: energy, Gradient: gradient})
 				for range 2 {
 					e, g := evaluateAll(t, target, states, chains)
 					for i := range e {
 						if !close32(e[i], wantE[i]) {
-							t.Fatalf("%s %s: energy %d is %g in batches of %d, %g in one batch", energy, gradient, i, e[i], chains, wantE[i])
+							t.Fatalf("%s %s: energy %d is %g in batches of %d, %g in one batch", energy, gradient, i,
+								e[i], chains, wantE[i])
 						}
 					}
 					for i := range g {
 						if !close32(g[i], wantG[i]) {
-							t.Fatalf("%s %s: gradient %d is %g in batches of %d, %g in one batch", energy, gradient, i, g[i], chains, wantG[i])
+							t.Fatalf("%s %s: gradient %d is %g in batches of %d, %g in one batch", energy, gradient, i,
+								g[i], chains, wantG[i])
 						}
 					}
 				}
@@ -176,7 +179,8 @@ func TestStochasticGradientIsUnbiased(t *testing.T) {
 	if target.Terms() != 3 {
 		t.Errorf("%d terms, want 3", target.Terms())
 	}
-	if err := target.EnergyGradientOf(context.Background(), nil, state, make([]float64, 1), make([]float64, 15)); err == nil {
+	if err := target.EnergyGradientOf(context.Background(), nil, state, make([]float64, 1),
+		make([]float64, 15)); err == nil {
 		t.Error("no term at all is accepted")
 	}
 }
@@ -370,9 +374,13 @@ func TestRowsServeAll(t *testing.T) {
 // the chain rule in the order 3, 1, 2, of weighted terms, and of those of PLL.
 func TestEnergyOfTerms(t *testing.T) {
 	m, state, ctx := tiny(t), []int{2, 0, 1}, context.Background()
-	chain := []lm.Term{{Slot: 2, Masked: []int{0, 1, 2}, Weight: 1}, {Slot: 0, Masked: []int{0, 1}, Weight: 1}, {Slot: 1, Masked: []int{1}, Weight: 1}}
-	half := []lm.Term{{Slot: 0, Masked: []int{0}, Weight: 0.5}, {Slot: 1, Masked: []int{1}, Weight: 0.5}, {Slot: 2, Masked: []int{2}, Weight: 0.5}}
-	mixed := append([]lm.Term{{Slot: 0, Masked: []int{0, 1, 2}, Weight: 0.3}, {Slot: 2, Masked: []int{0, 1, 2}, Weight: 0.2}}, half...)
+	chain := []lm.Term{{Slot: 2, Masked: []int{0, 1, 2}, Weight: 1}, {Slot: 0, Masked: []int{0, 1}, Weight: 1},
+		{Slot: 1, Masked: []int{1}, Weight: 1}}
+	half := []lm.Term{{Slot: 0, Masked: []int{0}, Weight: 0.5}, {Slot: 1, Masked: []int{1}, Weight: 0.5},
+		{Slot: 2, Masked: []int{2}, Weight: 0.5}}
+	mixed := append(
+		[]lm.Term{{Slot: 0, Masked: []int{0, 1, 2}, Weight: 0.3}, {Slot: 2, Masked: []int{0, 1, 2}, Weight: 0.2}},
+		half...)
 	ids := append([]int(nil), exampleIDs...)
 	for j, s := range exampleSlots {
 		ids[s] = exampleKinds[j][state[j]]
@@ -421,12 +429,16 @@ func TestEnergyOfTerms(t *testing.T) {
 		"slot 0, which its row does not mask": {{Slot: 0, Masked: []int{1}}},
 		"an energy of no term":                {},
 	} {
-		if _, err := m.NewTarget(exampleIDs, exampleSlots, lm.TargetOptions{Support: exampleKinds, Terms: terms}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := m.NewTarget(exampleIDs, exampleSlots,
+			lm.TargetOptions{Support: exampleKinds, Terms: terms}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	uneven := newTarget(t, m, lm.TargetOptions{Terms: []lm.Term{{Slot: 0, Masked: []int{0, 1}, Weight: 1}, {Slot: 1, Masked: []int{0, 1}, Weight: 2}}})
-	if err := uneven.EnergyGradient(ctx, state, make([]float64, 1), make([]float64, 15)); err == nil || !strings.Contains(err.Error(), "local gradient") {
+	uneven := newTarget(t, m,
+		lm.TargetOptions{Terms: []lm.Term{{Slot: 0, Masked: []int{0, 1}, Weight: 1},
+			{Slot: 1, Masked: []int{0, 1}, Weight: 2}}})
+	if err := uneven.EnergyGradient(ctx, state, make([]float64, 1), make([]float64, 15)); err == nil ||
+		!strings.Contains(err.Error(), "local gradient") {
 		t.Errorf("a full gradient of uneven weights: error %v", err)
 	}
 }
@@ -495,22 +507,28 @@ func TestBadTargets(t *testing.T) {
 		o          lm.TargetOptions
 		want       string
 	}{
-		"no slot":       {exampleIDs, nil, lm.TargetOptions{}, "there is no slot"},
-		"too long":      {long, []int{2}, lm.TargetOptions{Support: [][]int{{5}}}, "the text has 17 tokens, the model takes at most 16"},
-		"outside":       {exampleIDs, []int{8}, lm.TargetOptions{}, "outside the text"},
-		"twice":         {exampleIDs, []int{2, 2}, lm.TargetOptions{}, "two slots are at position 2"},
-		"no support":    {exampleIDs, exampleSlots, lm.TargetOptions{}, "supports for 0"},
-		"empty support": {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {}, {5}}}, "slot 1 may take no token"},
-		"bad token":     {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {30}, {5}}}, "token 30 is outside"},
-		"energy":        {exampleIDs, exampleSlots, lm.TargetOptions{Energy: "raw", Support: exampleKinds}, `energy "raw" is not one of pll, filled`},
-		"gradient":      {exampleIDs, exampleSlots, lm.TargetOptions{Gradient: "half", Support: exampleKinds}, `gradient "half" is not one of local, full, stochastic`},
+		"no slot": {exampleIDs, nil, lm.TargetOptions{}, "there is no slot"},
+		"too long": {long, []int{2}, lm.TargetOptions{Support: [][]int{{5}}},
+			"the text has 17 tokens, the model takes at most 16"},
+		"outside":    {exampleIDs, []int{8}, lm.TargetOptions{}, "outside the text"},
+		"twice":      {exampleIDs, []int{2, 2}, lm.TargetOptions{}, "two slots are at position 2"},
+		"no support": {exampleIDs, exampleSlots, lm.TargetOptions{}, "supports for 0"},
+		"empty support": {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {}, {5}}},
+			"slot 1 may take no token"},
+		"bad token": {exampleIDs, exampleSlots, lm.TargetOptions{Support: [][]int{{5}, {30}, {5}}},
+			"token 30 is outside"},
+		"energy": {exampleIDs, exampleSlots, lm.TargetOptions{Energy: "raw", Support: exampleKinds},
+			`energy "raw" is not one of pll, filled`},
+		"gradient": {exampleIDs, exampleSlots, lm.TargetOptions{Gradient: "half", Support: exampleKinds},
+			`gradient "half" is not one of local, full, stochastic`},
 	} {
 		_, err := m.NewTarget(c.ids, c.slots, c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := lm.Open(context.Background(), m.Bundle(), lm.Options{MaskID: 30}); err == nil || !strings.Contains(err.Error(), "[MASK] has id 30") {
+	if _, err := lm.Open(context.Background(), m.Bundle(), lm.Options{MaskID: 30}); err == nil ||
+		!strings.Contains(err.Error(), "[MASK] has id 30") {
 		t.Errorf("mask outside the vocabulary: error %v", err)
 	}
 }

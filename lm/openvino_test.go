@@ -20,8 +20,8 @@ import (
 	"infill/samplers"
 )
 
-// onOpenVINO runs the test in a process of its own, on the library that `infill setup --openvino` fetched: a process can load only
-// one. It is false there where the test is to go on.
+// onOpenVINO runs the test in a process of its own, on the library that `infill setup --openvino` fetched: a process
+// can load only one. It is false there where the test is to go on.
 func onOpenVINO(t *testing.T) (elsewhere bool) {
 	t.Helper()
 	found, _, _ := lm.OpenVINO(t.Context())
@@ -126,7 +126,8 @@ func TestOpenVINOAgrees(t *testing.T) {
 			evaluate(states[2*chain:2*chain+2], alone, slope)
 			_, apart := distance(slope, gradient[8*chain:8*chain+8], func(int) bool { return true })
 			if alone[0] != energy[chain] || !(apart < 1e-5) {
-				t.Errorf("%s: chain %d alone: %v %v, among others %v %v", names[i], chain, alone, slope, energy[chain], gradient[8*chain:8*chain+8])
+				t.Errorf("%s: chain %d alone: %v %v, among others %v %v", names[i], chain, alone, slope, energy[chain],
+					gradient[8*chain:8*chain+8])
 			}
 		}
 		got = append(append(got, energy...), gradient...)
@@ -152,11 +153,15 @@ func TestOpenVINOTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	for precision, want := range map[lm.Precision][]string{
-		lm.FP32: {"conditionals on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph", "gradient on onnxruntime's own kernels: .*MatMul[^;]*$"},
-		lm.BF16: {"conditionals on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph", "gradient on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph"},
+		lm.FP32: {"conditionals on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph",
+			"gradient on onnxruntime's own kernels: .*MatMul[^;]*$"},
+		lm.BF16: {"conditionals on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph",
+			"gradient on onnxruntime's own kernels: .*; on OpenVINO: .*parts of the graph"},
 	} {
 		var lines []string
-		m, err := lm.Open(t.Context(), bundle, lm.Options{Device: "openvino", Precision: precision, MaskID: maskID, Tell: func(line string) { lines = append(lines, line) }})
+		m, err := lm.Open(t.Context(), bundle,
+			lm.Options{Device: "openvino", Precision: precision, MaskID: maskID,
+				Tell: func(line string) { lines = append(lines, line) }})
 		if precision == lm.BF16 && !rounds() {
 			refused(t, err)
 			continue
@@ -185,8 +190,8 @@ func TestOpenVINOTells(t *testing.T) {
 	}
 }
 
-// TestOpenVINOTable writes the table of docs/measured/models.md with -update; its figures are those of one processor, so without it only their
-// magnitude is held.
+// TestOpenVINOTable writes the table of docs/measured/models.md with -update; its figures are those of one processor,
+// so without it only their magnitude is held.
 func TestOpenVINOTable(t *testing.T) {
 	if onOpenVINO(t) {
 		return
@@ -195,7 +200,9 @@ func TestOpenVINOTable(t *testing.T) {
 	list, names := alternatives(t)
 	var reference measured
 	var content strings.Builder
-	content.WriteString("| device, precision | log p: mean, largest error | U: mean, largest error | acceptance | log p, alone and among 63 | energies: rows per second | with gradient |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	content.WriteString("| device, precision | log p: mean, largest error | U: mean, largest error | acceptance | " +
+		"log p, alone and among 63 | energies: rows per second | with gradient |\n| --- | --- | --- | --- | --- | " +
+		"--- | --- |\n")
 	seconds := [2][][]float64{make([][]float64, len(list)), make([][]float64, len(list))}
 	if *update {
 		for round := range rounds + 1 {
@@ -218,17 +225,20 @@ func TestOpenVINOTable(t *testing.T) {
 		if i == 0 {
 			reference = got
 		}
-		meanLogP, worstLogP := distance(got.logp, reference.logp, func(i int) bool { return reference.logp[i] >= math.Log(1e-4) })
+		meanLogP, worstLogP := distance(got.logp, reference.logp,
+			func(i int) bool { return reference.logp[i] >= math.Log(1e-4) })
 		meanU, worstU := distance(got.energy, reference.energy, func(int) bool { return true })
 		neighbours := neighbours(t, m)
-		fmt.Fprintf(&content, "| %s | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g |", names[i], meanLogP, worstLogP, meanU, worstU, got.acceptance, neighbours)
+		fmt.Fprintf(&content, "| %s | %.2g, %.2g | %.2g, %.2g | %.3f | %.2g |", names[i], meanLogP, worstLogP, meanU,
+			worstU, got.acceptance, neighbours)
 		for k := range seconds {
 			content.WriteString(" " + against(seconds[k][i], seconds[k][0]) + " |")
 		}
 		content.WriteString("\n")
 		bound := map[lm.Precision]float64{lm.FP32: 1e-3, lm.BF16: 0.2}[m.Description().Precision]
 		if !(meanU < bound && meanLogP < bound && neighbours < 5*bound) {
-			t.Errorf("%s: log p is off by %g on average, U by %g, a row among others by up to %g", names[i], meanLogP, meanU, neighbours)
+			t.Errorf("%s: log p is off by %g on average, U by %g, a row among others by up to %g", names[i], meanLogP,
+				meanU, neighbours)
 		}
 	}
 	t.Log("\n" + content.String())

@@ -13,8 +13,9 @@ import (
 	"infill/models"
 )
 
-// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE PRECISION CHAINS": for each line
-// "energy" or "gradient" it computes fresh fills and answers with the seconds. With "FOLDER shape" it writes random weights of BERT-base's shape.
+// TestPeer is infill's side of testdata/peers/peers.py, which starts it with INFILL_PEER="FOLDER DEVICE PRECISION
+// CHAINS": for each line "energy" or "gradient" it computes fresh fills and answers with the seconds. With "FOLDER
+// shape" it writes random weights of BERT-base's shape.
 func TestPeer(t *testing.T) {
 	words := strings.Fields(os.Getenv("INFILL_PEER"))
 	if len(words) == 0 {
@@ -34,7 +35,8 @@ func TestPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lm.Open(t.Context(), bundle, lm.Options{Device: words[1], Precision: lm.Precision(words[2]), MaskID: maskID})
+	m, err := lm.Open(t.Context(), bundle,
+		lm.Options{Device: words[1], Precision: lm.Precision(words[2]), MaskID: maskID})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,15 +36,16 @@ const (
 	// for each row of activations. The backward pass stays in single precision: its gradient, at the integer pass's
 	// activations, is a proposal's, and needs only to be the same each time.
 	INT8 Precision = "int8"
-	// BF16 is matrix products of factors rounded to bfloat16 (8 bits of mantissa), which OpenVINO computes on processors with AMX or
-	// AVX512-BF16.
+	// BF16 is matrix products of factors rounded to bfloat16 (8 bits of mantissa), which OpenVINO computes on
+	// processors with AMX or AVX512-BF16.
 	BF16 Precision = "bf16"
 )
 
 // Values lists the precisions.
 func (Precision) Values() []Precision { return []Precision{FP32, FP16, INT8, BF16} }
 
-// Device is the device that a precision takes where one is asked for: OpenVINO has the one arithmetic that no other has.
+// Device is the device that a precision takes where one is asked for: OpenVINO has the one arithmetic that no other
+// has.
 func (p Precision) Device(asked string) string {
 	if p == BF16 && (asked == "" || asked == "auto") {
 		return openVINO
@@ -81,13 +82,15 @@ func preparedOf(sha256, kind, name string) (*prepared, error) {
 	return &prepared{dir: filepath.Join(root, "precision", fmt.Sprintf("%.16s-%s", sha256, kind)), name: name}, nil
 }
 
-// RemovePrepared deletes what was prepared in the cache folder for the model with that SHA256. It is made anew when the model is used.
+// RemovePrepared deletes what was prepared in the cache folder for the model with that SHA256. It is made anew when the
+// model is used.
 func RemovePrepared(sha256 string) error {
 	p, err := preparedOf(sha256, "", "")
 	if err != nil {
 		return err
 	}
-	return removePrepared(filepath.Dir(p.dir), func(name string, _ time.Time) bool { return strings.HasPrefix(name, filepath.Base(p.dir)) })
+	return removePrepared(filepath.Dir(p.dir),
+		func(name string, _ time.Time) bool { return strings.HasPrefix(name, filepath.Base(p.dir)) })
 }
 
 func removePrepared(root string, doomed func(name string, used time.Time) bool) error {
@@ -105,7 +108,8 @@ func removePrepared(root string, doomed func(name string, used time.Time) bool) 
 
 // prepare gives the encoded graph of a model in a precision other than FP32,
 // and the folder that its weights are in. name tells its graphs apart.
-func prepare(b *models.Bundle, precision Precision, name string, build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
+func prepare(b *models.Bundle, precision Precision, name string,
+	build func(*models.Bundle) (*onnx.Graph, error)) (graph []byte, dir string, err error) {
 	p, err := preparedOf(b.SHA256, fmt.Sprintf("%s-%d", precision, preparedFormat), name)
 	if err != nil {
 		return nil, "", err
@@ -114,7 +118,8 @@ func prepare(b *models.Bundle, precision Precision, name string, build func(*mod
 		return graph, p.dir, nil
 	}
 	fail := func(err error) ([]byte, string, error) {
-		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be written", b.Name, precision, err, filepath.Dir(filepath.Dir(p.dir)), models.CacheVariable)
+		return nil, "", fmt.Errorf("prepare model %s in %s: %w; make room in %s, or set %s to a folder that can be "+
+			"written", b.Name, precision, err, filepath.Dir(filepath.Dir(p.dir)), models.CacheVariable)
 	}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return fail(err)
@@ -203,7 +208,8 @@ func (p *prepared) write(b *models.Bundle, precision Precision, g *onnx.Graph) (
 	case INT8:
 		var outputs []*onnx.Value
 		for _, v := range g.Outputs {
-			if slices.Contains([]string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary}, v.Name) {
+			if slices.Contains([]string{graphs.OutputTarget, graphs.OutputCandidates, graphs.OutputVocabulary},
+				v.Name) {
 				outputs = append(outputs, v)
 			}
 		}
@@ -234,7 +240,8 @@ func (p *prepared) place(weights string, graph []byte, sum uint32) error {
 	if err := os.Rename(weights, p.weightsPath()); err != nil {
 		return err
 	}
-	if err := errors.Join(maybe.WriteFile(p.graphPath(), graph, 0o644), maybe.WriteFile(p.sumsPath(), append(sums, '\n'), 0o644)); err != nil {
+	if err := errors.Join(maybe.WriteFile(p.graphPath(), graph, 0o644),
+		maybe.WriteFile(p.sumsPath(), append(sums, '\n'), 0o644)); err != nil {
 		return err
 	}
 	// Other versions, libraries and models leave theirs behind. One that a process still has open is only unlinked.

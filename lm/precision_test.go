@@ -57,7 +57,8 @@ func openPrecision(t testing.TB, bundle *models.Bundle, mask int, precision lm.P
 func TestInt8Energies(t *testing.T) {
 	ownCache(t)
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: 2, Spread: 0.25, Hidden: 16, Intermediate: 32})
-	plain, integer := openPrecision(t, bundle, berttest.MaskID, lm.FP32), openPrecision(t, bundle, berttest.MaskID, lm.INT8)
+	plain, integer := openPrecision(t, bundle, berttest.MaskID, lm.FP32),
+		openPrecision(t, bundle, berttest.MaskID, lm.INT8)
 	if integer.Description().Precision != lm.INT8 || plain.Description().Precision != lm.FP32 {
 		t.Errorf("%+v and %+v", integer.Description(), plain.Description())
 	}
@@ -103,7 +104,8 @@ func TestPreparedWeights(t *testing.T) {
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{Spread: 0.3})
 	score := func() float64 {
 		t.Helper()
-		s, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs, []lm.Query{{Position: 1}})
+		s, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs,
+			[]lm.Query{{Position: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,14 +154,17 @@ func TestPreparedWeights(t *testing.T) {
 func TestPrecisionRefuses(t *testing.T) {
 	root := ownCache(t)
 	bundle := berttest.Write(t, t.TempDir(), berttest.Shape{})
-	if _, err := lm.Open(t.Context(), bundle, lm.Options{Device: "cpu", MaskID: berttest.MaskID, Precision: "fp64"}); err == nil || !strings.Contains(err.Error(), `"fp64" is not one of fp32, fp16, int8`) {
+	if _, err := lm.Open(t.Context(), bundle,
+		lm.Options{Device: "cpu", MaskID: berttest.MaskID, Precision: "fp64"}); err == nil ||
+		!strings.Contains(err.Error(), `"fp64" is not one of fp32, fp16, int8`) {
 		t.Errorf("error %v", err)
 	}
 	// A file where the folder belongs.
 	if err := os.WriteFile(filepath.Join(root, "precision"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs, []lm.Query{{Position: 1}})
+	_, err := openPrecision(t, bundle, berttest.MaskID, lm.INT8).Score(t.Context(), exampleIDs,
+		[]lm.Query{{Position: 1}})
 	if err == nil || !strings.Contains(err.Error(), models.CacheVariable) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
@@ -208,7 +213,8 @@ func TestPrecisionTable(t *testing.T) {
 	}
 	bundle := withSinglePrecision(t, builtIn)
 	var reference measured
-	rows, opened, seconds := map[lm.Precision]precisionRow{}, map[lm.Precision]*lm.MaskedLM{}, map[lm.Precision][]float64{}
+	rows, opened, seconds := map[lm.Precision]precisionRow{}, map[lm.Precision]*lm.MaskedLM{},
+		map[lm.Precision][]float64{}
 	for _, p := range onCPU() {
 		m := openPrecision(t, bundle, maskID, p)
 		got := measure(t, m)
@@ -216,7 +222,8 @@ func TestPrecisionTable(t *testing.T) {
 			reference = got
 		}
 		row := precisionRow{acceptance: got.acceptance}
-		row.meanLogP, row.worstLogP = distance(got.logp, reference.logp, func(i int) bool { return reference.logp[i] >= math.Log(1e-4) })
+		row.meanLogP, row.worstLogP = distance(got.logp, reference.logp,
+			func(i int) bool { return reference.logp[i] >= math.Log(1e-4) })
 		row.meanEnergy, row.worstE = distance(got.energy, reference.energy, func(int) bool { return true })
 		path := filepath.Join(bundle.Dir, "model.safetensors")
 		if p != lm.FP32 {
@@ -240,17 +247,20 @@ func TestPrecisionTable(t *testing.T) {
 			}
 		}
 		var content strings.Builder
-		content.WriteString("| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error | acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
+		content.WriteString("| `--precision` | weights on disk | log p: mean, largest error | U: mean, largest error " +
+			"| acceptance | rows per second |\n| --- | --- | --- | --- | --- | --- |\n")
 		for _, p := range onCPU() {
 			r := rows[p]
-			fmt.Fprintf(&content, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %s |\n", p, r.megabytes, r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, against(seconds[p], seconds[lm.FP32]))
+			fmt.Fprintf(&content, "| %s | %.0f MB | %.2g, %.2g | %.2g, %.2g | %.3f | %s |\n", p, r.megabytes,
+				r.meanLogP, r.worstLogP, r.meanEnergy, r.worstE, r.acceptance, against(seconds[p], seconds[lm.FP32]))
 		}
 		writeTable(t, name, command, content.String())
 		return
 	}
 	written := table(t, name, command)
 	for _, p := range onCPU() {
-		line := regexp.MustCompile(`(?m)^\| ` + string(p) + ` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ \(\S+\) × \|$`).FindStringSubmatch(written)
+		line := regexp.MustCompile(`(?m)^\| ` + string(p) +
+			` \| (\S+) MB \| (\S+), (\S+) \| (\S+), (\S+) \| (\S+) \| \S+ \(\S+\) × \|$`).FindStringSubmatch(written)
 		if line == nil {
 			t.Errorf("the row of %s is missing or old; run with -update", p)
 			continue
@@ -287,7 +297,8 @@ func measure(t *testing.T, m *lm.MaskedLM) measured {
 				out.logp = append(out.logp, float64(x))
 			}
 		}
-		target := targetOf(t, m, c.IDs[0], c.Slots, lm.TargetOptions{Support: vocabulary(m, len(c.Slots)), Gradient: lm.Local})
+		target := targetOf(t, m, c.IDs[0], c.Slots,
+			lm.TargetOptions{Support: vocabulary(m, len(c.Slots)), Gradient: lm.Local})
 		var states []int
 		for _, ids := range c.IDs {
 			for _, s := range c.Slots {
@@ -323,15 +334,16 @@ func acceptance(t *testing.T, m *lm.MaskedLM, c goldenCase) float64 {
 		start[i] = streams[i/len(c.Slots)].IntN(250)
 	}
 	sum := 0.0
-	_, err = samplers.Sample(t.Context(), kernel, start, samplers.Plan{Streams: streams, Steps: steps}, func(s samplers.Step) error {
-		if s.Info == nil {
+	_, err = samplers.Sample(t.Context(), kernel, start, samplers.Plan{Streams: streams, Steps: steps},
+		func(s samplers.Step) error {
+			if s.Info == nil {
+				return nil
+			}
+			for _, ratio := range s.Info.LogAcceptance {
+				sum += min(1, math.Exp(ratio))
+			}
 			return nil
-		}
-		for _, ratio := range s.Info.LogAcceptance {
-			sum += min(1, math.Exp(ratio))
-		}
-		return nil
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ func limits(c models.Config, device string) chunkLimits {
 	if strings.HasPrefix(device, "cuda") {
 		return chunkLimits{tokens: 64 << 10, queries: max(1, min(2<<10, (64<<20)/c.VocabularySize))}
 	}
-	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize), queries: max(1, min(256, (8<<20)/c.VocabularySize))}
+	return chunkLimits{tokens: max(256, (4<<20)/c.IntermediateSize),
+		queries: max(1, min(256, (8<<20)/c.VocabularySize))}
 }
 
 // rows is the number of rows for one call.
@@ -149,7 +150,8 @@ func (m *MaskedLM) runGradient(ctx context.Context, b *gradientBatch) error {
 	return nil
 }
 
-func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort.Session, from, to, vocabulary int) error {
+func (m *MaskedLM) runChains(ctx context.Context, b *gradientBatch, session *ort.Session, from, to,
+	vocabulary int) error {
 	chains, rows := to-from, (to-from)*b.terms
 	first, last := from*b.terms*b.slots, to*b.terms*b.slots
 	common, results := b.part(from*b.terms, to*b.terms, vocabulary)

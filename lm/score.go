@@ -124,7 +124,8 @@ func (m *MaskedLM) LogProbabilities(ctx context.Context, rows []Row) ([][]float3
 	b.reset(len(rows[0].IDs), perRow, 0, true)
 	for i, r := range rows {
 		if len(r.IDs) != b.tokens || r.Position < 0 || r.Position >= b.tokens {
-			return nil, fmt.Errorf("a row of %d tokens, asked for position %d, among rows of %d tokens", len(r.IDs), r.Position, b.tokens)
+			return nil, fmt.Errorf("a row of %d tokens, asked for position %d, among rows of %d tokens", len(r.IDs),
+				r.Position, b.tokens)
 		}
 		if err := m.check(r.IDs); err != nil {
 			return nil, err

@@ -207,7 +207,8 @@ func (m *MaskedLM) NewTarget(ids, slots []int, o TargetOptions) (Target, error) 
 		return nil, err
 	}
 	t.sums = make([]float64, t.parts)
-	if t.remembered, err = simplelru.NewLRU(math.MaxInt, func(_ string, row []float32) { t.size -= len(row) }); err != nil {
+	if t.remembered, err = simplelru.NewLRU(math.MaxInt,
+		func(_ string, row []float32) { t.size -= len(row) }); err != nil {
 		return nil, err
 	}
 	t.one = make([]bool, len(slots))
@@ -252,7 +253,8 @@ func groupTerms(terms []Term, slots int) (groups []rowTerms, parts int, err erro
 			groups = append(groups, rowTerms{masked: masked})
 		}
 		g := &groups[at]
-		g.slots, g.places, g.weights = append(g.slots, term.Slot), append(g.places, place(masked, term.Slot)), append(g.weights, term.Weight)
+		g.slots, g.places, g.weights = append(g.slots, term.Slot), append(g.places, place(masked, term.Slot)),
+			append(g.weights, term.Weight)
 		g.parts, of = append(g.parts, term.Part), append(of, term.Part)
 	}
 	if groups == nil {
@@ -687,8 +689,10 @@ func (t *target) through(terms []int) (list []int, err error) {
 		}
 		list = append(list, i)
 		r := &t.terms[i]
-		if len(r.slots) != len(t.terms[list[0]].slots) || slices.Min(r.weights) != slices.Max(r.weights) || slices.Min(r.parts) != slices.Max(r.parts) {
-			return nil, errors.New("the energy has rows that score different numbers of slots, or with different weights: take the local gradient")
+		if len(r.slots) != len(t.terms[list[0]].slots) || slices.Min(r.weights) != slices.Max(r.weights) ||
+			slices.Min(r.parts) != slices.Max(r.parts) {
+			return nil, errors.New("the energy has rows that score different numbers of slots, or with different " +
+				"weights: take the local gradient")
 		}
 	}
 	return list, nil

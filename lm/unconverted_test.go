@@ -19,9 +19,11 @@ import (
 func TestUnconvertedTokenizers(t *testing.T) {
 	const source = "../tokenize/testdata/unconverted"
 	architecture := map[string]any{
-		"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 40, "embedding_size": 16,
+		"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+		"max_position_embeddings": 40, "embedding_size": 16,
 	}
-	relative := map[string]any{"relative_attention": true, "pos_att_type": "p2c|c2p", "type_vocab_size": 0, "position_biased_input": false}
+	relative := map[string]any{"relative_attention": true, "pos_att_type": "p2c|c2p", "type_vocab_size": 0,
+		"position_biased_input": false}
 	for name, more := range map[string]map[string]any{
 		"roberta-saved": nil, "xlm-roberta": nil, "camembert": nil, "albert": nil, "deberta-v2": relative,
 	} {
@@ -48,7 +50,8 @@ func TestUnconvertedTokenizers(t *testing.T) {
 			if err := modelstest.Write(weights, string(content), modelstest.Options{Spread: 0.3}); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Rename(filepath.Join(weights, "model.safetensors"), filepath.Join(dir, "model.safetensors")); err != nil {
+			if err := os.Rename(filepath.Join(weights, "model.safetensors"),
+				filepath.Join(dir, "model.safetensors")); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.CopyFS(dir, files); err != nil {
@@ -71,12 +74,14 @@ func TestUnconvertedTokenizers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := targetOf(t, m, template.IDs, template.Slots, lm.TargetOptions{Support: [][]int{tokenizer.Fillable()}})
+			target := targetOf(t, m, template.IDs, template.Slots,
+				lm.TargetOptions{Support: [][]int{tokenizer.Fillable()}})
 			energy := make([]float64, 1)
 			if err := target.Energy(t.Context(), []int{3}, energy); err != nil || !(energy[0] < 0) {
 				t.Errorf("energy %g, %v", energy[0], err)
 			}
-			if text := template.Fill([]int{tokenizer.Fillable()[3]}).Text; !strings.HasPrefix(text, "he had") || !strings.HasSuffix(text, " me") {
+			if text := template.Fill([]int{tokenizer.Fillable()[3]}).Text; !strings.HasPrefix(text, "he had") ||
+				!strings.HasSuffix(text, " me") {
 				t.Errorf("filled: %q", text)
 			}
 		})
@@ -85,7 +90,8 @@ func TestUnconvertedTokenizers(t *testing.T) {
 
 // An imported graph keeps what its tokenizer is read by.
 func TestUnconvertedTokenizerOfImported(t *testing.T) {
-	b, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(exportFixtures, "sdpa-14.onnx"), "exported",
+	b, err := lm.Import(t.Context(), &models.Store{Dir: t.TempDir()}, filepath.Join(exportFixtures, "sdpa-14.onnx"),
+		"exported",
 		"../tokenize/testdata/unconverted/roberta", 24)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// benchmarkSentences look like text to the counters: word frequencies fall as in Zipf's law, lengths run from 5 to 35 (mean 20), and half
-// of the words follow the word before them, so that longer n-grams are shared.
+// benchmarkSentences look like text to the counters: word frequencies fall as in Zipf's law, lengths run from 5 to 35
+// (mean 20), and half of the words follow the word before them, so that longer n-grams are shared.
 func benchmarkSentences(seed uint64, count int) [][]string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	zipf := rand.NewZipf(random, 1.1, 2, 30000)

@@ -10,10 +10,12 @@ import (
 // MaximumOrder bounds the length of n-grams, so that a slip in a flag does not index whole sentences.
 const MaximumOrder = 16
 
-// Smoothing says how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of Smoothing Techniques
-// for Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction). The zero value is none. Methods:
+// Smoothing says how BLEU treats n-gram lengths without a match (Chen & Cherry 2014, "A Systematic Comparison of
+// Smoothing Techniques for Sentence-Level BLEU"; the numbers are those of NLTK's SmoothingFunction). The zero value is
+// none. Methods:
 //
-//   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76 percent and not at
+//   - none, method0: a precision without a match becomes the smallest normal float64, so BLEU-4 comes out near 1e-76
+//     percent and not at
 //     exactly 0; with no matching unigram it is exactly 0 under every method.
 //   - epsilon, method1: ε (0.1) is the number of matches where there are none.
 //   - add-k, method2 (Lin & Och 2004): k (1) is added to matches and totals of every length but 1.
@@ -63,7 +65,8 @@ func (s Smoothing) normal() (Smoothing, error) {
 			s.Constant = 1
 		}
 	default:
-		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method, strings.Join([]string{noSmoothing, epsilon, addK, exponential}, ", "))
+		return s, fmt.Errorf("unknown smoothing %q: choose one of %s", s.Method,
+			strings.Join([]string{noSmoothing, epsilon, addK, exponential}, ", "))
 	}
 	if s.Constant < 0 || math.IsNaN(s.Constant) || math.IsInf(s.Constant, 0) {
 		return s, fmt.Errorf("smoothing %s: constant %v must be a number above 0", s.Method, s.Constant)
@@ -97,10 +100,12 @@ type BLEUScore struct {
 	ReferenceLength  int64     `json:"reference_length"`  // tokens, sum of the closest reference lengths
 }
 
-// corpusBLEU is a BLEU kept as the statistics of each hypothesis, from which the score of any sample of the sentences follows.
+// corpusBLEU is a BLEU kept as the statistics of each hypothesis, from which the score of any sample of the sentences
+// follows.
 type corpusBLEU struct {
 	options bleuOptions
-	// [sentences × width], row-major: clipped matches by length, totals by length, hypothesis length, closest reference length.
+	// [sentences × width], row-major: clipped matches by length, totals by length, hypothesis length, closest reference
+	// length.
 	rows []float64
 }
 

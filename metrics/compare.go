@@ -37,15 +37,18 @@ func (c *Comparison) Score(name string) (Difference, bool) {
 	return Difference{}, false
 }
 
-// CompareMethods tests every score of [Evaluate] for a difference between two methods that worked on the same prompts, or, without
-// prompts, sentence by sentence. The p-values are of single tests; who looks at many scores or pairs of methods must correct for that.
-func CompareMethods(ctx context.Context, first, second Hypotheses, references []Reference, o Options) (*Comparison, error) {
+// CompareMethods tests every score of [Evaluate] for a difference between two methods that worked on the same prompts,
+// or, without prompts, sentence by sentence. The p-values are of single tests; who looks at many scores or pairs of
+// methods must correct for that.
+func CompareMethods(ctx context.Context, first, second Hypotheses, references []Reference,
+	o Options) (*Comparison, error) {
 	o, err := o.normal()
 	if err != nil {
 		return nil, err
 	}
 	if o.Resamples < 0 {
-		return nil, fmt.Errorf("resamples %d: a paired test needs a number above 0, or 0 for %d", o.Resamples, DefaultOptions().Resamples)
+		return nil, fmt.Errorf("resamples %d: a paired test needs a number above 0, or 0 for %d", o.Resamples,
+			DefaultOptions().Resamples)
 	}
 	e, err := newEvaluation([]Hypotheses{first, second}, references, o)
 	if err != nil {
@@ -54,14 +57,17 @@ func CompareMethods(ctx context.Context, first, second Hypotheses, references []
 	if len(e.groups) > 0 {
 		err = samePrompts(first.Prompts, second.Prompts)
 	} else if len(first.Sentences) != len(second.Sentences) {
-		err = fmt.Errorf("%d sentences against %d: without prompts, methods are compared sentence by sentence", len(first.Sentences), len(second.Sentences))
+		err = fmt.Errorf("%d sentences against %d: without prompts, methods are compared sentence by sentence",
+			len(first.Sentences), len(second.Sentences))
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Unit: e.units.name, Units: e.units.count, Warnings: append([]Warning{}, e.warnings...), Signature: e.whole("paired")}
+	c := &Comparison{Unit: e.units.name, Units: e.units.count, Warnings: append([]Warning{}, e.warnings...),
+		Signature: e.whole("paired")}
 	if c.Units < fewestToDiffer {
-		c.Warnings = append(c.Warnings, Warning{Message: fmt.Sprintf("%d %ss: with fewer than %d no difference can reach p = 0.05", c.Units, c.Unit, fewestToDiffer)})
+		c.Warnings = append(c.Warnings, Warning{Message: fmt.Sprintf("%d %ss: with fewer than %d no difference can "+
+			"reach p = 0.05", c.Units, c.Unit, fewestToDiffer)})
 	}
 	for _, m := range e.metrics() {
 		test, err := compare(ctx, m.of, e.units, e.second, e.random(), resampling{o.Resamples, o.Confidence})
@@ -85,7 +91,8 @@ func samePrompts(first, second []string) error {
 		}
 		for _, prompt := range pair[0] {
 			if _, ok := known[prompt]; !ok {
-				return fmt.Errorf("prompt %q has sentences of one method only: a paired test needs the same prompts", prompt)
+				return fmt.Errorf("prompt %q has sentences of one method only: a paired test needs the same prompts",
+					prompt)
 			}
 		}
 	}

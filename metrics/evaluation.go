@@ -35,13 +35,17 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			return nil, errNoHypothesis
 		}
 		if h.Prompts != nil && len(h.Prompts) != len(h.Sentences) {
-			return nil, fmt.Errorf("%d sentences but %d prompts: name the prompt of every sentence", len(h.Sentences), len(h.Prompts))
+			return nil, fmt.Errorf("%d sentences but %d prompts: name the prompt of every sentence", len(h.Sentences),
+				len(h.Prompts))
 		}
 		if h.LogLikelihoods != nil && len(h.LogLikelihoods) != len(h.Sentences) {
-			return nil, fmt.Errorf("%d sentences but %d log-likelihoods: give one for every sentence", len(h.Sentences), len(h.LogLikelihoods))
+			return nil, fmt.Errorf("%d sentences but %d log-likelihoods: give one for every sentence", len(h.Sentences),
+				len(h.LogLikelihoods))
 		}
-		if (h.Prompts == nil) != (methods[0].Prompts == nil) || (h.LogLikelihoods == nil) != (methods[0].LogLikelihoods == nil) {
-			return nil, errors.New("one method has prompts or log-likelihoods and the other has not: give both or neither")
+		if (h.Prompts == nil) != (methods[0].Prompts == nil) ||
+			(h.LogLikelihoods == nil) != (methods[0].LogLikelihoods == nil) {
+			return nil, errors.New(
+				"one method has prompts or log-likelihoods and the other has not: give both or neither")
 		}
 		tokens, empty := 0, 0
 		groups := make(map[string]int)
@@ -77,7 +81,8 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 			return nil, errors.New("hypotheses hold no tokens: every sentence is empty")
 		}
 		if empty > 0 {
-			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("%d of %d sentences hold no token and count as empty hypotheses", empty, len(h.Sentences))})
+			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("%d of %d sentences hold no token and count "+
+				"as empty hypotheses", empty, len(h.Sentences))})
 		}
 	}
 	e.units.count = slices.Max(e.units.of) + 1
@@ -85,7 +90,8 @@ func newEvaluation(methods []Hypotheses, references []Reference, o Options) (*ev
 		e.units.name = "prompt"
 	}
 	if o.Top > 0 && (e.likelihoods == nil || e.groups == nil) {
-		return nil, errors.New("repetition among the top sentences needs the prompt and the log-likelihood of every sentence")
+		return nil, errors.New(
+			"repetition among the top sentences needs the prompt and the log-likelihood of every sentence")
 	}
 	e.index = newIndex(e.tokens, max(e.bleu.order, slices.Max(append(slices.Clone(o.UniqueOrders), 1))))
 	e.pool = newPool(e.index)
@@ -128,13 +134,15 @@ func (e *evaluation) read(references []Reference) error {
 		}
 		set := e.index.collect(r.Name, sentences, skip)
 		if set.sentences == 0 {
-			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses", r.Name, set.excluded)
+			return fmt.Errorf("reference %q has no sentence left: all %d are sources of the hypotheses", r.Name,
+				set.excluded)
 		}
 		if set.tokens == 0 {
 			return fmt.Errorf("reference %q holds no tokens: every sentence is empty", r.Name)
 		}
 		if set.lengths[0] == 0 {
-			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("reference %q has empty sentences, which count as references of length 0", r.Name)})
+			e.warnings = append(e.warnings, Warning{Message: fmt.Sprintf("reference %q has empty sentences, which "+
+				"count as references of length 0", r.Name)})
 		}
 		e.sets = append(e.sets, set)
 		if o.UnionFirst > 0 {
@@ -165,8 +173,10 @@ func checkName(name string) error {
 	case name == "":
 		return errors.New("a reference has no name: write NAME=FILE")
 	case name == Union || name == Self:
-		return fmt.Errorf("reference name %q is taken: it stands for %s", name, map[string]string{Union: "all references together", Self: "the hypotheses themselves"}[name])
-	case strings.ContainsAny(name, "|:+[]@/=,") || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		return fmt.Errorf("reference name %q is taken: it stands for %s", name,
+			map[string]string{Union: "all references together", Self: "the hypotheses themselves"}[name])
+	case strings.ContainsAny(name, "|:+[]@/=,") ||
+		strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
 		return fmt.Errorf("reference name %q: use letters, digits, dot, hyphen and underscore", name)
 	}
 	return nil
@@ -199,14 +209,16 @@ func (e *evaluation) metrics() []measured {
 	add(measured{metric: MetricSelfBLEU, of: self.metric(), bleu: self.score}, choices{bleu: true})
 	for _, set := range e.sets {
 		b := e.index.bleu(set, e.bleu)
-		add(measured{metric: MetricCorpusBLEU, reference: set.name, of: b.metric(), bleu: b.score}, choices{bleu: true, sets: []*referenceSet{set}})
+		add(measured{metric: MetricCorpusBLEU, reference: set.name, of: b.metric(), bleu: b.score},
+			choices{bleu: true, sets: []*referenceSet{set}})
 	}
 	for _, n := range o.UniqueOrders {
 		add(measured{metric: MetricUniqueNGrams, reference: Self, n: n, of: e.pool.selfUnique(n)}, choices{})
 	}
 	for _, set := range e.sets {
 		for _, n := range o.UniqueOrders {
-			add(measured{metric: MetricUniqueNGrams, reference: set.name, n: n, of: e.pool.distinct(n, set)}, choices{sets: []*referenceSet{set}})
+			add(measured{metric: MetricUniqueNGrams, reference: set.name, n: n, of: e.pool.distinct(n, set)},
+				choices{sets: []*referenceSet{set}})
 		}
 	}
 	for _, n := range o.UniqueOrders {
@@ -215,7 +227,8 @@ func (e *evaluation) metrics() []measured {
 	add(measured{metric: MetricRepeatedSentences, of: repeated(e.tokens)}, choices{})
 	if e.groups != nil {
 		add(measured{metric: MetricSelfBLEUPerPrompt, of: e.perPromptSelfBLEU()}, choices{bleu: true})
-		add(measured{metric: MetricRepeatedWithinPrompt, of: e.repeatedAmong(func(group []int) []int { return group })}, choices{})
+		add(measured{metric: MetricRepeatedWithinPrompt, of: e.repeatedAmong(func(group []int) []int { return group })},
+			choices{})
 	}
 	if o.Top > 0 {
 		add(measured{metric: MetricRepeatedTop, of: e.repeatedAmong(func(group []int) []int {
@@ -223,17 +236,20 @@ func (e *evaluation) metrics() []measured {
 		})}, choices{top: o.Top})
 	}
 	if e.likelihoods != nil {
-		add(measured{metric: MetricLogLikelihoodMean, unit: unitNats, of: ratio(e.likelihoods, slices.Repeat([]float64{1}, len(e.tokens)), 1)}, choices{})
+		add(measured{metric: MetricLogLikelihoodMean, unit: unitNats,
+			of: ratio(e.likelihoods, slices.Repeat([]float64{1}, len(e.tokens)), 1)}, choices{})
 		if e.groups != nil {
-			add(measured{metric: MetricLogLikelihoodBest, unit: unitNats, of: e.byPrompt(1, func(group []int) (above, below float64) {
-				return e.likelihoods[e.likeliest(group)[0]], 1
-			})}, choices{})
+			add(measured{metric: MetricLogLikelihoodBest, unit: unitNats,
+				of: e.byPrompt(1, func(group []int) (above, below float64) {
+					return e.likelihoods[e.likeliest(group)[0]], 1
+				})}, choices{})
 		}
 	}
 	return list
 }
 
-// byPrompt is a ratio of what is taken within each prompt. It is booked on the prompt's first sentence, as samples draw whole prompts.
+// byPrompt is a ratio of what is taken within each prompt. It is booked on the prompt's first sentence, as samples draw
+// whole prompts.
 func (e *evaluation) byPrompt(scale float64, of func(group []int) (above, below float64)) metric {
 	above, below := make([]float64, len(e.tokens)), make([]float64, len(e.tokens))
 	for _, group := range e.groups {
@@ -251,7 +267,8 @@ func (e *evaluation) perPromptSelfBLEU() metric {
 	})
 }
 
-// repeatedAmong is the share of sentences that say the same as an earlier one among those that pick takes of each prompt's.
+// repeatedAmong is the share of sentences that say the same as an earlier one among those that pick takes of each
+// prompt's.
 func (e *evaluation) repeatedAmong(pick func(group []int) []int) metric {
 	return e.byPrompt(100, func(group []int) (above, below float64) {
 		group = pick(group)
@@ -285,9 +302,11 @@ func (e *evaluation) score(ctx context.Context, m measured) (Score, []Warning, e
 			s.BLEU = &b
 			switch matches := b.Matches[len(b.Matches)-1]; {
 			case matches == 0:
-				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("no matching %d-gram: the score says nothing of the shorter ones", len(b.Matches))})
+				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("no matching %d-gram: the score says "+
+					"nothing of the shorter ones", len(b.Matches))})
 			case matches < fewMatches:
-				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score depends on them", matches, len(b.Matches))})
+				warnings = append(warnings, Warning{s.Name(), fmt.Sprintf("only %d matching %d-grams: the score "+
+					"depends on them", matches, len(b.Matches))})
 			}
 		}
 	} else {
@@ -383,5 +402,7 @@ func (e *evaluation) signature(key string, c choices) Signature {
 
 // whole is the signature of all scores together.
 func (e *evaluation) whole(key string) Signature {
-	return e.signature(key, choices{metric: "bleu+self-bleu+unique-n-grams", bleu: true, unique: e.options.UniqueOrders, top: e.options.Top, sets: e.sets})
+	return e.signature(key,
+		choices{metric: "bleu+self-bleu+unique-n-grams", bleu: true, unique: e.options.UniqueOrders, top: e.options.Top,
+			sets: e.sets})
 }

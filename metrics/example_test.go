@@ -18,13 +18,15 @@ func ExampleEvaluate() {
 		"at noon the ferry leaves the harbour",
 		"the boats come home at nine",
 	}}}
-	report, err := metrics.Evaluate(context.Background(), fills, references, metrics.Options{Resamples: -1, Version: "1.0"})
+	report, err := metrics.Evaluate(context.Background(), fills, references,
+		metrics.Options{Resamples: -1, Version: "1.0"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("self-BLEU %.2f\n", report.SelfBLEU)
 	fmt.Printf("corpus BLEU %.2f\n", report.CorpusBLEU["log"])
-	fmt.Printf("unique 2-grams %.2f, not in log %.2f\n", report.UniqueNGrams[metrics.Self][2], report.UniqueNGrams["log"][2])
+	fmt.Printf("unique 2-grams %.2f, not in log %.2f\n", report.UniqueNGrams[metrics.Self][2],
+		report.UniqueNGrams["log"][2])
 	fmt.Println(report.Scores[0].Signature)
 	// Output:
 	// self-BLEU 77.92

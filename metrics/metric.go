@@ -11,18 +11,20 @@ import (
 // metric is a score that can be computed anew on samples of its sentences, which is all that intervals and tests need.
 type metric struct {
 	sentences int // the length of the weights of a sample
-	// pooled: sentences are compared with each other, so that a sample is not only a weighting of the sentences but changes what each
-	// is compared with. See the package comment on intervals.
+	// pooled: sentences are compared with each other, so that a sample is not only a weighting of the sentences but
+	// changes what each is compared with. See the package comment on intervals.
 	pooled bool
-	// evaluator returns a function that scores the sample in which sentence i occurs weights[i] ≥ 0 times; NaN where the score is not
-	// defined. The function owns scratch memory: one goroutine at a time, more goroutines ask for one each.
+	// evaluator returns a function that scores the sample in which sentence i occurs weights[i] ≥ 0 times; NaN where
+	// the score is not defined. The function owns scratch memory: one goroutine at a time, more goroutines ask for one
+	// each.
 	evaluator func() func(weights []int) float64
 }
 
 // value is the score of all sentences, NaN where it is not defined.
 func (m metric) value() Value { return Value(m.evaluator()(ones(m.sentences))) }
 
-// ratio is a metric whose statistics add up: a sum over sentences over another sum, times a scale. A mean has ones below.
+// ratio is a metric whose statistics add up: a sum over sentences over another sum, times a scale. A mean has ones
+// below.
 func ratio(above, below []float64, scale float64) metric {
 	return metric{sentences: len(above), evaluator: func() func(weights []int) float64 {
 		return func(weights []int) float64 {

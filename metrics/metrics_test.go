@@ -157,7 +157,8 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 		for smoothing := range c.SelfBLEU {
 			for k := range c.SelfBLEU[smoothing] {
 				r, err := Evaluate(t.Context(), hypotheses, references, Options{
-					Tokenisation: Tokenisation(c.Tokenisation), Order: k + 1, Smoothing: options(t, smoothing, k+1).smoothing, Resamples: -1,
+					Tokenisation: Tokenisation(c.Tokenisation), Order: k + 1,
+					Smoothing: options(t, smoothing, k+1).smoothing, Resamples: -1,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -184,7 +185,8 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 				check(t, what+" repeated", float64(r.RepeatedSentences), c.Repeated)
 			}
 		}
-		first, err := Evaluate(t.Context(), hypotheses, references, Options{Tokenisation: Tokenisation(c.Tokenisation), UnionFirst: 5, Resamples: -1})
+		first, err := Evaluate(t.Context(), hypotheses, references,
+			Options{Tokenisation: Tokenisation(c.Tokenisation), UnionFirst: 5, Resamples: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +194,8 @@ func TestEvaluateEqualsNLTK(t *testing.T) {
 		for n, want := range c.FirstFive.Unique {
 			check(t, "first five unique", float64(first.UniqueNGrams[Union][n+1]), float64(want))
 		}
-		without, err := Evaluate(t.Context(), hypotheses, references, Options{Tokenisation: Tokenisation(c.Tokenisation), Sources: hypotheses.Sentences[:1], Resamples: -1})
+		without, err := Evaluate(t.Context(), hypotheses, references,
+			Options{Tokenisation: Tokenisation(c.Tokenisation), Sources: hypotheses.Sentences[:1], Resamples: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +225,8 @@ func TestTokenisations(t *testing.T) {
 	if got, err := Tokenisation("").normal(); got != WhiteSpace || err != nil {
 		t.Errorf("empty name: %q, %v", got, err)
 	}
-	if _, err := Tokenisation("13a").normal(); err == nil || !strings.Contains(err.Error(), "whitespace, bert-gen, discs") {
+	if _, err := Tokenisation("13a").normal(); err == nil ||
+		!strings.Contains(err.Error(), "whitespace, bert-gen, discs") {
 		t.Errorf("unknown name: %v", err)
 	}
 }
@@ -252,7 +256,8 @@ func TestFastEqualsNaive(t *testing.T) {
 		}
 		x := newIndex(sentences, 5)
 		p, set := newPool(x), x.collect("", references, nil)
-		selfUnique, distinct, unique := p.selfUnique(order).evaluator(), p.distinct(order, nil).evaluator(), p.distinct(order, set).evaluator()
+		selfUnique, distinct, unique := p.selfUnique(order).evaluator(), p.distinct(order, nil).evaluator(),
+			p.distinct(order, set).evaluator()
 		present := drawWeights(t, len(sentences))
 		for i := range present {
 			present[i] = min(present[i], 1)
@@ -298,12 +303,14 @@ func TestScoresDoNotDependOnOrder(t *testing.T) {
 			p, set := newPool(x), x.collect("", references, nil)
 			o := bleuOptions{order: 4}
 			return []float64{
-				float64(x.bleu(set, o).score().Score), float64(p.selfBLEU(o).score().Score), float64(p.selfUnique(2).value()),
+				float64(x.bleu(set, o).score().Score), float64(p.selfBLEU(o).score().Score),
+				float64(p.selfUnique(2).value()),
 				float64(p.distinct(2, set).value()), float64(repeated(sentences).value()),
 			}
 		}
 		a := score(sentences, references)
-		b := score(rapid.Permutation(sentences).Draw(t, "permuted sentences"), rapid.Permutation(references).Draw(t, "permuted references"))
+		b := score(rapid.Permutation(sentences).Draw(t, "permuted sentences"),
+			rapid.Permutation(references).Draw(t, "permuted references"))
 		for k := range a {
 			if !same(a[k], b[k]) {
 				t.Fatalf("score %d: %v in one order, %v in another", k, a[k], b[k])
@@ -320,7 +327,8 @@ func TestBounds(t *testing.T) {
 		x := newIndex(sentences, 4)
 		p, set := newPool(x), x.collect("", references, nil)
 		o := bleuOptions{order: 4}
-		for _, m := range []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(3), p.distinct(3, set), p.distinct(3, nil), repeated(sentences)} {
+		for _, m := range []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(3), p.distinct(3, set),
+			p.distinct(3, nil), repeated(sentences)} {
 			// 1e-9 for the sum of shares 1/k.
 			if v := m.evaluator()(weights); v < 0 || v > 100+1e-9 {
 				t.Fatalf("%T: %v", m, v)
@@ -351,14 +359,19 @@ func TestBLEURefusesBadInput(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		"order":                   {func() error { _, err := Options{Order: -1}.normal(); return err }, "longest n-gram -1"},
-		"long order":              {func() error { _, err := Options{Order: 17}.normal(); return err }, "choose 1 to 16"},
-		"smoothing":               {func() error { _, err := ParseSmoothing("floor"); return err }, "choose one of none, epsilon, add-k, exp"},
-		"constant":                {func() error { _, err := ParseSmoothing("epsilon=x"); return err }, "must be a number"},
-		"zero constant":           {func() error { _, err := ParseSmoothing("add-k=0"); return err }, "above 0"},
-		"negative constant":       {func() error { _, err := ParseSmoothing("add-k=-1"); return err }, "above 0"},
-		"endless constant":        {func() error { _, err := ParseSmoothing("add-k=Inf"); return err }, "above 0"},
-		"constant where no place": {func() error { _, err := ParseSmoothing("exp=2"); return err }, "takes no constant"},
+		"order": {func() error { _, err := Options{Order: -1}.normal(); return err },
+			"longest n-gram -1"},
+		"long order": {func() error { _, err := Options{Order: 17}.normal(); return err },
+			"choose 1 to 16"},
+		"smoothing": {func() error { _, err := ParseSmoothing("floor"); return err },
+			"choose one of none, epsilon, add-k, exp"},
+		"constant": {func() error { _, err := ParseSmoothing("epsilon=x"); return err },
+			"must be a number"},
+		"zero constant":     {func() error { _, err := ParseSmoothing("add-k=0"); return err }, "above 0"},
+		"negative constant": {func() error { _, err := ParseSmoothing("add-k=-1"); return err }, "above 0"},
+		"endless constant":  {func() error { _, err := ParseSmoothing("add-k=Inf"); return err }, "above 0"},
+		"constant where no place": {func() error { _, err := ParseSmoothing("exp=2"); return err },
+			"takes no constant"},
 	} {
 		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", name, err, c.want)
@@ -367,7 +380,8 @@ func TestBLEURefusesBadInput(t *testing.T) {
 }
 
 func TestSmoothingRoundTrip(t *testing.T) {
-	for text, want := range map[string]string{"": "none", "none": "none", "epsilon": "epsilon[0.1]", "epsilon=0.03": "epsilon[0.03]", "add-k": "add-k[1]", "add-k=2": "add-k[2]", "exp": "exp"} {
+	for text, want := range map[string]string{"": "none", "none": "none", "epsilon": "epsilon[0.1]",
+		"epsilon=0.03": "epsilon[0.03]", "add-k": "add-k[1]", "add-k=2": "add-k[2]", "exp": "exp"} {
 		s, err := ParseSmoothing(text)
 		if err != nil || s.String() != want {
 			t.Errorf("%q: %q, %v; want %q", text, s, err, want)

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// The oracle: every definition written out pair by pair with maps of joined words, as the papers and NLTK's documentation state it.
-// It shares nothing with the package but the weights' meaning, and is the baseline of the benchmarks.
+// The oracle: every definition written out pair by pair with maps of joined words, as the papers and NLTK's
+// documentation state it. It shares nothing with the package but the weights' meaning, and is the baseline of the
+// benchmarks.
 
 func naiveCounts(tokens []string, n int) map[string]int {
 	counts := map[string]int{}

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map look-up
-// to go from an n-gram to the next longer one, and a reference n-gram that no hypothesis has is given up at its first unknown token.
+// index interns the tokens and the n-grams of the hypotheses. An n-gram is a node of a trie, so it costs one map
+// look-up to go from an n-gram to the next longer one, and a reference n-gram that no hypothesis has is given up at its
+// first unknown token.
 type index struct {
 	order      int // longest n-gram kept
 	vocabulary map[string]uint32
@@ -60,7 +61,8 @@ func newIndex(sentences [][]string, order int) *index {
 	return x
 }
 
-// add counts the n-grams of one sentence; at is scratch of its length, zeroed: the node of the n-gram that starts at each token.
+// add counts the n-grams of one sentence; at is scratch of its length, zeroed: the node of the n-gram that starts at
+// each token.
 func (x *index) add(ids, at []uint32) sentence {
 	s := sentence{length: len(ids), start: make([]int, x.order+1)}
 	for n := 1; n <= x.order; n++ {
@@ -90,8 +92,8 @@ func (x *index) add(ids, at []uint32) sentence {
 	return s
 }
 
-// referenceSet is what any number of reference sentences come down to: for every n-gram of the hypotheses its largest count in one
-// reference sentence, and the lengths that occur.
+// referenceSet is what any number of reference sentences come down to: for every n-gram of the hypotheses its largest
+// count in one reference sentence, and the lengths that occur.
 type referenceSet struct {
 	name      string
 	sentences int

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// pool holds, for the scores that compare hypotheses with each other, which sentences share which n-grams. N-grams that only one
-// sentence has ("sole") need no look at the other sentences and are kept as counts.
+// pool holds, for the scores that compare hypotheses with each other, which sentences share which n-grams. N-grams that
+// only one sentence has ("sole") need no look at the other sentences and are kept as counts.
 type pool struct {
 	index    *index
 	nodes    []uint32  // shared n-gram → node of the index
@@ -72,9 +72,9 @@ func (p *pool) ofOrder(sentence, n int) []shared {
 	return p.grams[p.from[k-1]:p.from[k]]
 }
 
-// selfBLEU is the corpus BLEU in which the references of every sentence are all the other sentences. It is kept in a form from which the
-// score of any sample of the sentences follows in time linear in the sample's shared n-grams: for every n-gram the largest count with
-// its owner and the second largest, so that leaving a sentence out costs nothing.
+// selfBLEU is the corpus BLEU in which the references of every sentence are all the other sentences. It is kept in a
+// form from which the score of any sample of the sentences follows in time linear in the sample's shared n-grams: for
+// every n-gram the largest count with its owner and the second largest, so that leaving a sentence out costs nothing.
 type selfBLEU struct {
 	pool    *pool
 	options bleuOptions
@@ -95,8 +95,9 @@ func (p *pool) selfBLEU(o bleuOptions) *selfBLEU {
 	return m
 }
 
-// metric scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references are the other sentences
-// drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU: NaN.
+// metric scores samples, in percent. A sentence drawn w times counts w times as a hypothesis; its references are the
+// other sentences drawn, once each, and never its own copies. Fewer than two different sentences have no self-BLEU:
+// NaN.
 func (m *selfBLEU) metric() metric {
 	return metric{sentences: len(m.rank), pooled: true, evaluator: func() func(weights []int) float64 {
 		sum := m.summer()
@@ -188,7 +189,8 @@ func (m *selfBLEU) summer() func(weights []int) []float64 {
 	}
 }
 
-// closestOther is the length nearest to that of rank k among the other sentences of the sample, the shorter of two equally near.
+// closestOther is the length nearest to that of rank k among the other sentences of the sample, the shorter of two
+// equally near.
 func (m *selfBLEU) closestOther(k int, present, below, above []int) int {
 	switch {
 	case present[k] > 1:
@@ -214,8 +216,8 @@ func (p *pool) sole(n int, yes func(node uint32, count int32) bool) []float64 {
 	return sole
 }
 
-// share is a metric, in percent: what each sentence counts by itself, to which shared adds what the sample's sentences count for the
-// n-grams that they share, over the number of n-grams.
+// share is a metric, in percent: what each sentence counts by itself, to which shared adds what the sample's sentences
+// count for the n-grams that they share, over the number of n-grams.
 func (p *pool) share(n int, sole []float64, shared func(sum float64, weights []int) float64) metric {
 	return metric{sentences: len(sole), pooled: true, evaluator: func() func(weights []int) float64 {
 		return func(weights []int) float64 {
@@ -229,8 +231,8 @@ func (p *pool) share(n int, sole []float64, shared func(sum float64, weights []i
 	}}
 }
 
-// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number of n-grams. A
-// second copy of a drawn sentence is no other occurrence of its n-grams.
+// selfUnique is nyu-dl/bert-gen's self_unique_ngrams: n-grams that occur exactly once in all sentences, over the number
+// of n-grams. A second copy of a drawn sentence is no other occurrence of its n-grams.
 func (p *pool) selfUnique(n int) metric {
 	once := p.sole(n, func(_ uint32, count int32) bool { return count == 1 })
 	return p.share(n, once, func(unique float64, weights []int) float64 {
@@ -253,10 +255,10 @@ func (p *pool) selfUnique(n int) metric {
 	})
 }
 
-// distinct counts the different n-grams of the sentences that a reference set does not have (nyu-dl/bert-gen's ref_unique_ngrams), over
-// the number of n-grams. Without a reference set it is distinct-n (Li et al. 2016, "A Diversity-Promoting Objective Function"). An n-gram
-// that k drawn sentences share counts 1/k for each, so that a sentence drawn w times weighs w times as much in numerator and denominator
-// alike.
+// distinct counts the different n-grams of the sentences that a reference set does not have (nyu-dl/bert-gen's
+// ref_unique_ngrams), over the number of n-grams. Without a reference set it is distinct-n (Li et al. 2016, "A
+// Diversity-Promoting Objective Function"). An n-gram that k drawn sentences share counts 1/k for each, so that a
+// sentence drawn w times weighs w times as much in numerator and denominator alike.
 func (p *pool) distinct(n int, set *referenceSet) metric {
 	counts := func(node uint32, _ int32) bool { return set == nil || set.most[node] == 0 }
 	return p.share(n, p.sole(n, counts), func(different float64, weights []int) float64 {

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// ReadSentences reads a text with one sentence a line, UTF-8, with line feeds or carriage return and line feed, and with or without a
-// byte order mark. Lines that hold nothing but white space are left out; blank has their numbers, from 1, so that the caller can say so.
+// ReadSentences reads a text with one sentence a line, UTF-8, with line feeds or carriage return and line feed, and
+// with or without a byte order mark. Lines that hold nothing but white space are left out; blank has their numbers,
+// from 1, so that the caller can say so.
 func ReadSentences(r io.Reader) (sentences []string, blank []int, err error) {
 	reader := bufio.NewReaderSize(r, 1<<16)
 	for number := 1; ; number++ {

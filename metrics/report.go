@@ -11,8 +11,8 @@ import (
 // Hypotheses are the generated sentences to be scored.
 type Hypotheses struct {
 	Sentences []string
-	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not independent, so
-	// intervals draw whole prompts, and scores per prompt exist. Nil: every sentence stands for itself.
+	// Prompts names, for every sentence, the prompt (template) it was generated for. Sentences of one prompt are not
+	// independent, so intervals draw whole prompts, and scores per prompt exist. Nil: every sentence stands for itself.
 	Prompts []string
 	// LogLikelihoods is U of every sentence, in nats; nil where not known.
 	LogLikelihoods []float64
@@ -40,10 +40,11 @@ type Options struct {
 	Smoothing    Smoothing
 	// UniqueOrders are the lengths for unique and distinct n-grams; nil = 1 to 4.
 	UniqueOrders []int
-	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out, and counted.
+	// Sources are the sentences that hypotheses were made from. Reference sentences with the same tokens are left out,
+	// and counted.
 	Sources []string
-	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out (BertGenUnion in
-	// nyu-dl/bert-gen); 0 = all.
+	// UnionFirst limits the union of the references to the first so many sentences of each, counted after leaving out
+	// (BertGenUnion in nyu-dl/bert-gen); 0 = all.
 	UnionFirst int
 	// Top asks for repetition among the so many likeliest sentences of every prompt; 0 = none. It needs LogLikelihoods.
 	Top int
@@ -247,7 +248,8 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 		r.Tokens += len(tokens)
 	}
 	for _, set := range e.sets {
-		r.References = append(r.References, ReferenceSummary{set.name, set.sentences, set.tokens, set.excluded, set.sha256})
+		r.References = append(r.References,
+			ReferenceSummary{set.name, set.sentences, set.tokens, set.excluded, set.sha256})
 	}
 	for _, m := range e.metrics() {
 		score, warnings, err := e.score(ctx, m)
@@ -260,9 +262,12 @@ func Evaluate(ctx context.Context, hypotheses Hypotheses, references []Reference
 	if o.Resamples > 0 {
 		switch units := e.units; {
 		case units.count < FewestUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name, FewestUnits)})
+			r.Warnings = append(r.Warnings,
+				Warning{Message: fmt.Sprintf("no intervals: %d %ss, at least %d are needed", units.count, units.name,
+					FewestUnits)})
 		case units.count < fewUnits:
-			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are rough: what they cover was measured from %d on", units.count, units.name, fewUnits)})
+			r.Warnings = append(r.Warnings, Warning{Message: fmt.Sprintf("intervals from %d %ss are rough: what they "+
+				"cover was measured from %d on", units.count, units.name, fewUnits)})
 		}
 	}
 	e.fill(r)
@@ -278,7 +283,8 @@ func (e *evaluation) fill(r *Report) {
 		}
 	}
 	if e.likelihoods != nil {
-		r.LogLikelihood = &LogLikelihood{Lowest: Value(slices.Min(e.likelihoods)), Highest: Value(slices.Max(e.likelihoods)), BestMean: undefined}
+		r.LogLikelihood = &LogLikelihood{Lowest: Value(slices.Min(e.likelihoods)),
+			Highest: Value(slices.Max(e.likelihoods)), BestMean: undefined}
 	}
 	for _, s := range r.Scores {
 		switch s.Metric {

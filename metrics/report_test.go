@@ -35,7 +35,8 @@ func warnings(list []Warning) string {
 
 // The names that scripts depend on, with null for what is not defined and never NaN.
 func TestReportJSON(t *testing.T) {
-	r := evaluate(t, Hypotheses{Sentences: []string{"a b"}}, []Reference{{"one", []string{"a b c", "d"}}}, Options{UniqueOrders: []int{2, 3}, Version: "1.2.3", Resamples: -1})
+	r := evaluate(t, Hypotheses{Sentences: []string{"a b"}}, []Reference{{"one", []string{"a b c", "d"}}},
+		Options{UniqueOrders: []int{2, 3}, Version: "1.2.3", Resamples: -1})
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,8 @@ func TestReportJSON(t *testing.T) {
 	if err := json.Unmarshal(text, again); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r, again, cmp.Comparer(func(a, b Value) bool { return a == b || !a.Defined() && !b.Defined() })); diff != "" {
+	if diff := cmp.Diff(r, again,
+		cmp.Comparer(func(a, b Value) bool { return a == b || !a.Defined() && !b.Defined() })); diff != "" {
 		t.Errorf("read back (-written +read):\n%s", diff)
 	}
 	// These have tests of their own.
@@ -60,7 +62,8 @@ func TestReportJSON(t *testing.T) {
 	}
 	want := map[string]any{
 		"sentences": 1.0, "tokens": 2.0, "self_bleu": nil,
-		"unique_ngrams":      map[string]any{"self": map[string]any{"2": 100.0, "3": nil}, "one": map[string]any{"2": 0.0, "3": nil}, "all": map[string]any{"2": 0.0, "3": nil}},
+		"unique_ngrams": map[string]any{"self": map[string]any{"2": 100.0, "3": nil},
+			"one": map[string]any{"2": 0.0, "3": nil}, "all": map[string]any{"2": 0.0, "3": nil}},
 		"distinct_ngrams":    map[string]any{"2": 100.0, "3": nil},
 		"repeated_sentences": 0.0,
 		"references": []any{
@@ -72,11 +75,12 @@ func TestReportJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// Both n-gram lengths that the hypothesis has match in full, the other two count 2^-1022 of 1. Of the lengths 3 and 1 the shorter
-	// is taken, so there is no brevity penalty.
+	// Both n-gram lengths that the hypothesis has match in full, the other two count 2^-1022 of 1. Of the lengths 3 and
+	// 1 the shorter is taken, so there is no brevity penalty.
 	check(t, "corpus BLEU", float64(r.CorpusBLEU["one"]), 100*math.Pow(0x1p-1022, 0.5))
 	check(t, "corpus BLEU, union", float64(r.CorpusBLEU[Union]), 100*math.Pow(0x1p-1022, 0.5))
-	for _, part := range []string{"self_bleu: not defined for one sentence", "unique_ngrams/self/3: not defined: no sentence has 3 tokens", "corpus_bleu/one: no matching 4-gram: "} {
+	for _, part := range []string{"self_bleu: not defined for one sentence",
+		"unique_ngrams/self/3: not defined: no sentence has 3 tokens", "corpus_bleu/one: no matching 4-gram: "} {
 		if !strings.Contains(warnings(r.Warnings), part) {
 			t.Errorf("no warning %q in\n%s", part, warnings(r.Warnings))
 		}
@@ -91,25 +95,31 @@ const (
 )
 
 func TestSignatures(t *testing.T) {
-	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen, Order: 3, Smoothing: Smoothing{Method: addK}, UniqueOrders: []int{3, 2, 3}}
+	o := Options{Version: "1.2.3", Seed: 9, Resamples: 50, Sources: []string{"q"}, UnionFirst: 1, Tokenisation: BertGen,
+		Order: 3, Smoothing: Smoothing{Method: addK}, UniqueOrders: []int{3, 2, 3}}
 	h := Hypotheses{Sentences: []string{"a b c", "a b d", "e f", "g h", "a"}}
 	r := evaluate(t, h, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, o)
 	tail := "|intervals:jackknife|resamples:50|unit:sentence|confidence:0.95|seed:9|version:1.2.3"
 	one, two := "one[2@"+r.References[0].SHA256[:12]+"]", "two[1@"+r.References[1].SHA256[:12]+"]"
 	all := "all[2@" + r.References[2].SHA256[:12] + "]"
 	for name, want := range map[string]string{
-		"self_bleu":           "metric:self-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest" + tail,
-		"corpus_bleu/one":     "metric:corpus-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|references:" + one + tail,
-		"corpus_bleu/two":     "metric:corpus-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|references:" + two + "|excluded:1" + tail,
-		"unique_ngrams/all/2": "metric:unique-ngrams|tokenisation:bert-gen|n:2|references:" + all + "|excluded:1|union-first:1" + tail,
-		"distinct_ngrams/3":   "metric:distinct-ngrams|tokenisation:bert-gen|n:3" + tail,
+		"self_bleu": "metric:self-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest" +
+			tail,
+		"corpus_bleu/one": "metric:corpus-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|" +
+			"references:" + one + tail,
+		"corpus_bleu/two": "metric:corpus-bleu|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|" +
+			"references:" + two + "|excluded:1" + tail,
+		"unique_ngrams/all/2": "metric:unique-ngrams|tokenisation:bert-gen|n:2|references:" + all +
+			"|excluded:1|union-first:1" + tail,
+		"distinct_ngrams/3": "metric:distinct-ngrams|tokenisation:bert-gen|n:3" + tail,
 	} {
 		s, ok := r.Score(name)
 		if !ok || s.Signature.String() != want {
 			t.Errorf("%s: %v\n got %s\nwant %s", name, ok, s.Signature, want)
 		}
 	}
-	whole := "metrics:bleu+self-bleu+unique-n-grams|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|n:2,3|references:" + one + "+" + two + "+" + all + "|excluded:1|union-first:1" + tail
+	whole := "metrics:bleu+self-bleu+unique-n-grams|tokenisation:bert-gen|bleu-n:3|smoothing:add-k[1]|length:closest|" +
+		"n:2,3|references:" + one + "+" + two + "+" + all + "|excluded:1|union-first:1" + tail
 	if got := r.Signature.String(); got != whole {
 		t.Errorf(" got %s\nwant %s", got, whole)
 	}
@@ -129,7 +139,8 @@ func TestSignatures(t *testing.T) {
 	} {
 		changed, sentences := o, h
 		change(&changed, &sentences)
-		if got := evaluate(t, sentences, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}}, changed); got.Signature.String() == whole {
+		if got := evaluate(t, sentences, []Reference{{"one", []string{"a b c", "d"}}, {"two", []string{"Q", "x y"}}},
+			changed); got.Signature.String() == whole {
 			t.Errorf("%s changed, the signature did not", what)
 		}
 	}
@@ -159,7 +170,8 @@ func TestPerPrompt(t *testing.T) {
 	if len(r.CorpusBLEU) != 0 || len(r.References) != 0 || len(r.UniqueNGrams) != 1 {
 		t.Errorf("no reference was given: %+v", r)
 	}
-	plain := evaluate(t, Hypotheses{Sentences: h.Sentences, LogLikelihoods: h.LogLikelihoods}, nil, Options{Resamples: -1})
+	plain := evaluate(t, Hypotheses{Sentences: h.Sentences, LogLikelihoods: h.LogLikelihoods}, nil,
+		Options{Resamples: -1})
 	if plain.PerPrompt != nil || plain.LogLikelihood == nil || plain.LogLikelihood.BestMean.Defined() {
 		t.Errorf("without prompts: %+v %+v", plain.PerPrompt, plain.LogLikelihood)
 	}
@@ -181,7 +193,8 @@ func TestEvaluateIntervals(t *testing.T) {
 	}
 	for _, s := range r.Scores {
 		i := s.Interval
-		if i == nil || i.Low.Defined() != (i.StandardError > 0) || i.Low > i.High || i.Confidence != 0.9 || i.Units != 12 || i.Unit != "prompt" {
+		if i == nil || i.Low.Defined() != (i.StandardError > 0) || i.Low > i.High || i.Confidence != 0.9 ||
+			i.Units != 12 || i.Unit != "prompt" {
 			t.Fatalf("%s: %+v", s.Name(), i)
 		}
 		if s.Unit == unitPercent && (i.Low < 0 || i.High > 100) {
@@ -199,7 +212,8 @@ func TestEvaluateIntervals(t *testing.T) {
 	if !strings.Contains(warnings(r.Warnings), "intervals from 12 prompts are rough") {
 		t.Errorf("warnings:\n%s", warnings(r.Warnings))
 	}
-	if diff := cmp.Diff(r, evaluate(t, h, references, o), cmp.Comparer(func(a, b Value) bool { return a == b || !a.Defined() && !b.Defined() })); diff != "" {
+	if diff := cmp.Diff(r, evaluate(t, h, references, o),
+		cmp.Comparer(func(a, b Value) bool { return a == b || !a.Defined() && !b.Defined() })); diff != "" {
 		t.Errorf("the same again differs:\n%s", diff)
 	}
 	few := evaluate(t, Hypotheses{Sentences: h.Sentences[:12], Prompts: h.Prompts[:12]}, nil, Options{Resamples: 100})
@@ -212,7 +226,8 @@ func TestSourcesAreExcluded(t *testing.T) {
 	h := Hypotheses{Sentences: []string{"the tide turns at nine", "the tide turns at noon"}}
 	references := []Reference{{"sea", []string{"The tide turns at noon", "boats come home", "the  tide turns at noon"}}}
 	o := Options{Resamples: -1, Tokenisation: BertGen, Sources: []string{"the tide turns at NOON"}}
-	with, without := evaluate(t, h, references, Options{Resamples: -1, Tokenisation: BertGen}), evaluate(t, h, references, o)
+	with, without := evaluate(t, h, references, Options{Resamples: -1, Tokenisation: BertGen}),
+		evaluate(t, h, references, o)
 	if s := without.References[0]; s.Excluded != 2 || s.Sentences != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -236,28 +251,30 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 		references []Reference
 		o          Options
 	}{
-		"no hypotheses":                       {h: Hypotheses{}},
-		"hypotheses hold no tokens":           {h: Hypotheses{Sentences: []string{"", " \t"}}},
-		"2 sentences but 1 prompts":           {h: Hypotheses{Sentences: two.Sentences, Prompts: []string{"x"}}},
-		"2 sentences but 3 log-likelihoods":   {h: Hypotheses{Sentences: two.Sentences, LogLikelihoods: []float64{1, 2, 3}}},
-		"log-likelihood of sentence 2 is NaN": {h: Hypotheses{Sentences: two.Sentences, LogLikelihoods: []float64{1, math.NaN()}}},
-		`reference "one" has no sentence`:     {h: two, references: []Reference{{"one", nil}}},
-		`reference "one" holds no tokens`:     {h: two, references: []Reference{{"one", []string{"", ""}}}},
-		"a reference has no name":             {h: two, references: []Reference{{"", []string{"a"}}}},
-		`reference name "all" is taken`:       {h: two, references: []Reference{{"all", []string{"a"}}}},
-		`reference name "self" is taken`:      {h: two, references: []Reference{{"self", []string{"a"}}}},
-		`reference name "a|b"`:                {h: two, references: []Reference{{"a|b", []string{"a"}}}},
-		`reference name "a b"`:                {h: two, references: []Reference{{"a b", []string{"a"}}}},
-		"two references are named":            {h: two, references: append(good[:1:1], good...)},
-		"unknown tokenisation":                {h: two, o: Options{Tokenisation: "moses"}},
-		"longest n-gram 99":                   {h: two, o: Options{Order: 99}},
-		"unique n-grams of length 0":          {h: two, o: Options{UniqueOrders: []int{0}}},
-		"unique n-grams of length 17":         {h: two, o: Options{UniqueOrders: []int{2, 17}}},
-		"confidence 95":                       {h: two, o: Options{Confidence: 95}},
-		"first -1 sentences":                  {h: two, o: Options{UnionFirst: -1}},
-		"top -1":                              {h: two, o: Options{Top: -1}},
-		"repetition among the top":            {h: two, o: Options{Top: 5}},
-		"version":                             {h: two, o: Options{Version: "a|b"}},
+		"no hypotheses":             {h: Hypotheses{}},
+		"hypotheses hold no tokens": {h: Hypotheses{Sentences: []string{"", " \t"}}},
+		"2 sentences but 1 prompts": {h: Hypotheses{Sentences: two.Sentences, Prompts: []string{"x"}}},
+		"2 sentences but 3 log-likelihoods": {h: Hypotheses{Sentences: two.Sentences,
+			LogLikelihoods: []float64{1, 2, 3}}},
+		"log-likelihood of sentence 2 is NaN": {h: Hypotheses{Sentences: two.Sentences,
+			LogLikelihoods: []float64{1, math.NaN()}}},
+		`reference "one" has no sentence`: {h: two, references: []Reference{{"one", nil}}},
+		`reference "one" holds no tokens`: {h: two, references: []Reference{{"one", []string{"", ""}}}},
+		"a reference has no name":         {h: two, references: []Reference{{"", []string{"a"}}}},
+		`reference name "all" is taken`:   {h: two, references: []Reference{{"all", []string{"a"}}}},
+		`reference name "self" is taken`:  {h: two, references: []Reference{{"self", []string{"a"}}}},
+		`reference name "a|b"`:            {h: two, references: []Reference{{"a|b", []string{"a"}}}},
+		`reference name "a b"`:            {h: two, references: []Reference{{"a b", []string{"a"}}}},
+		"two references are named":        {h: two, references: append(good[:1:1], good...)},
+		"unknown tokenisation":            {h: two, o: Options{Tokenisation: "moses"}},
+		"longest n-gram 99":               {h: two, o: Options{Order: 99}},
+		"unique n-grams of length 0":      {h: two, o: Options{UniqueOrders: []int{0}}},
+		"unique n-grams of length 17":     {h: two, o: Options{UniqueOrders: []int{2, 17}}},
+		"confidence 95":                   {h: two, o: Options{Confidence: 95}},
+		"first -1 sentences":              {h: two, o: Options{UnionFirst: -1}},
+		"top -1":                          {h: two, o: Options{Top: -1}},
+		"repetition among the top":        {h: two, o: Options{Top: 5}},
+		"version":                         {h: two, o: Options{Version: "a|b"}},
 	} {
 		_, err := Evaluate(t.Context(), c.h, c.references, c.o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -266,14 +283,17 @@ func TestEvaluateRefusesBadInput(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Evaluate(ctx, Hypotheses{Sentences: strings.Split("a b,c,d e,f g,a", ",")}, good, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := Evaluate(ctx, Hypotheses{Sentences: strings.Split("a b,c,d e,f g,a", ",")}, good,
+		Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
 func TestEmptySentencesAreCountedAndSaid(t *testing.T) {
-	r := evaluate(t, Hypotheses{Sentences: []string{"a b", "", "a"}}, []Reference{{"one", []string{"a", ""}}}, Options{Resamples: -1})
-	if r.Sentences != 3 || !strings.Contains(warnings(r.Warnings), "1 of 3 sentences hold no token") || !strings.Contains(warnings(r.Warnings), `reference "one" has empty sentences`) {
+	r := evaluate(t, Hypotheses{Sentences: []string{"a b", "", "a"}}, []Reference{{"one", []string{"a", ""}}},
+		Options{Resamples: -1})
+	if r.Sentences != 3 || !strings.Contains(warnings(r.Warnings), "1 of 3 sentences hold no token") ||
+		!strings.Contains(warnings(r.Warnings), `reference "one" has empty sentences`) {
 		t.Errorf("%d sentences\n%s", r.Sentences, warnings(r.Warnings))
 	}
 }
@@ -285,7 +305,9 @@ func TestCompareMethods(t *testing.T) {
 	for p := range 15 {
 		for k := range 4 {
 			for m, h := range []*Hypotheses{&first, &second} {
-				h.Sentences = append(h.Sentences, fmt.Sprintf("prompt %d says w%d to x%d and y%d .", p, random.IntN(30-28*m), random.IntN(30-28*m), random.IntN(30-28*m)))
+				h.Sentences = append(h.Sentences,
+					fmt.Sprintf("prompt %d says w%d to x%d and y%d .", p, random.IntN(30-28*m), random.IntN(30-28*m),
+						random.IntN(30-28*m)))
 				h.Prompts = append(h.Prompts, fmt.Sprint(p))
 				h.LogLikelihoods = append(h.LogLikelihoods, -float64(k)-random.Float64())
 			}
@@ -308,34 +330,42 @@ func TestCompareMethods(t *testing.T) {
 		check(t, d.Name()+" second", float64(d.Second), float64(against.Value))
 		check(t, d.Name(), float64(d.Difference), float64(against.Value-of.Value))
 	}
-	if d, _ := c.Score("self_bleu"); d.Difference <= 0 || d.RandomisationP > 0.05 || d.BootstrapP > 0.05 || d.Interval.Low <= 0 {
+	if d, _ := c.Score("self_bleu"); d.Difference <= 0 || d.RandomisationP > 0.05 || d.BootstrapP > 0.05 ||
+		d.Interval.Low <= 0 {
 		t.Errorf("self-BLEU: %+v", d)
 	}
-	if d, _ := c.Score("log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 || d.Unit != unitNats {
+	if d, _ := c.Score("log_likelihood_mean"); d.RandomisationP < 0.05 || d.Interval.Low > 0 || d.Interval.High < 0 ||
+		d.Unit != unitNats {
 		t.Errorf("log-likelihoods are alike: %+v", d)
 	}
 	if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"randomisation_p"`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if _, err := CompareMethods(t.Context(), first, Hypotheses{Sentences: second.Sentences}, nil, Options{}); err == nil || !strings.Contains(err.Error(), "give both or neither") {
+	if _, err := CompareMethods(t.Context(), first, Hypotheses{Sentences: second.Sentences}, nil,
+		Options{}); err == nil || !strings.Contains(err.Error(), "give both or neither") {
 		t.Errorf("prompts of one only: %v", err)
 	}
 	other := second
 	other.Prompts = append([]string{"new"}, second.Prompts[1:]...)
-	if _, err := CompareMethods(t.Context(), first, other, nil, Options{}); err == nil || !strings.Contains(err.Error(), `prompt "new" has sentences of one method only`) {
+	if _, err := CompareMethods(t.Context(), first, other, nil, Options{}); err == nil ||
+		!strings.Contains(err.Error(), `prompt "new" has sentences of one method only`) {
 		t.Errorf("another prompt: %v", err)
 	}
-	if _, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a"}}, Hypotheses{Sentences: []string{"a", "b"}}, nil, Options{}); err == nil || !strings.Contains(err.Error(), "1 sentences against 2") {
+	if _, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a"}},
+		Hypotheses{Sentences: []string{"a", "b"}}, nil, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "1 sentences against 2") {
 		t.Errorf("unequal: %v", err)
 	}
 	if _, err := CompareMethods(t.Context(), first, second, nil, Options{Resamples: -1}); err == nil {
 		t.Error("a test without resamples")
 	}
-	small, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a b"}}, Hypotheses{Sentences: []string{"b a"}}, nil, Options{Resamples: 10})
+	small, err := CompareMethods(t.Context(), Hypotheses{Sentences: []string{"a b"}},
+		Hypotheses{Sentences: []string{"b a"}}, nil, Options{Resamples: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := warnings(small.Warnings); !strings.Contains(text, "1 sentences: with fewer than 6") || !strings.Contains(text, "self_bleu: not defined for both methods") {
+	if text := warnings(small.Warnings); !strings.Contains(text, "1 sentences: with fewer than 6") ||
+		!strings.Contains(text, "self_bleu: not defined for both methods") {
 		t.Errorf("warnings:\n%s", text)
 	}
 	if text, err := json.Marshal(small); err != nil || strings.Contains(string(text), "NaN") {
@@ -343,22 +373,24 @@ func TestCompareMethods(t *testing.T) {
 	}
 }
 
-// Without prompts the i-th sentences are paired. The methods differ by about 0.1 on every sentence while sentences differ by much more,
-// which only the right pairs show.
+// Without prompts the i-th sentences are paired. The methods differ by about 0.1 on every sentence while sentences
+// differ by much more, which only the right pairs show.
 func TestCompareMethodsBySentence(t *testing.T) {
 	random := newRandom(13)
 	var first, second Hypotheses
 	for i := range 12 {
 		u := -float64(10 * i)
 		first.Sentences, second.Sentences = append(first.Sentences, "a b"), append(second.Sentences, "a c")
-		first.LogLikelihoods, second.LogLikelihoods = append(first.LogLikelihoods, u), append(second.LogLikelihoods, u+0.1+0.01*random.Float64())
+		first.LogLikelihoods, second.LogLikelihoods = append(first.LogLikelihoods, u),
+			append(second.LogLikelihoods, u+0.1+0.01*random.Float64())
 	}
 	c, err := CompareMethods(t.Context(), first, second, nil, Options{Resamples: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, _ := c.Score("log_likelihood_mean")
-	if c.Unit != "sentence" || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 || d.RandomisationP > 0.02 {
+	if c.Unit != "sentence" || c.Units != 12 || d.Interval.Low < 0.1 || d.Interval.High > 0.11 ||
+		d.RandomisationP > 0.02 {
 		t.Errorf("%d %ss: %+v", c.Units, c.Unit, d)
 	}
 }
@@ -414,10 +446,13 @@ func TestReadSentences(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("word ", 1<<18)
-	if got, _, err := ReadSentences(iotest.OneByteReader(strings.NewReader(long))); err != nil || len(got) != 1 || got[0] != long {
+	if got, _, err := ReadSentences(iotest.OneByteReader(strings.NewReader(long))); err != nil || len(got) != 1 ||
+		got[0] != long {
 		t.Errorf("a line of %d bytes: %v", len(long), err)
 	}
-	if _, _, err := ReadSentences(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("torn")))); err == nil || err.Error() != "line 2: torn" {
+	if _, _, err := ReadSentences(
+		io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("torn")))); err == nil ||
+		err.Error() != "line 2: torn" {
 		t.Errorf("failing reader: %v", err)
 	}
 }
@@ -429,7 +464,8 @@ func FuzzEvaluate(f *testing.F) {
 	f.Add("\xff", "@@UNKNOWN@@ ''", "discs")
 	f.Add(strings.Repeat("x ", 1000), "x\n\n\nx x", "whitespace")
 	f.Fuzz(func(t *testing.T, hypotheses, references, tokenisation string) {
-		r, err := Evaluate(t.Context(), Hypotheses{Sentences: strings.Split(hypotheses, "\n")}, []Reference{{"one", strings.Split(references, "\n")}},
+		r, err := Evaluate(t.Context(), Hypotheses{Sentences: strings.Split(hypotheses, "\n")},
+			[]Reference{{"one", strings.Split(references, "\n")}},
 			Options{Tokenisation: Tokenisation(tokenisation), Resamples: 5})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {

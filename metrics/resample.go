@@ -18,8 +18,9 @@ type resampling struct {
 	confidence float64
 }
 
-// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined where the score is, where
-// fewer than nine of ten samples have one, and where all of them have the same, as of n-grams of which all or none are unique.
+// Interval is a jackknife confidence interval: see the package documentation. Low and High are undefined where the
+// score is, where fewer than nine of ten samples have one, and where all of them have the same, as of n-grams of which
+// all or none are unique.
 type Interval struct {
 	Low        Value   `json:"low"`
 	High       Value   `json:"high"`
@@ -31,15 +32,18 @@ type Interval struct {
 	Unit          string `json:"unit"`    // "sentence" or "prompt"
 }
 
-// units are what is left out, drawn and exchanged: sentences, or the prompts that they belong to, whose samples are not independent.
+// units are what is left out, drawn and exchanged: sentences, or the prompts that they belong to, whose samples are not
+// independent.
 type units struct {
-	of    []int // per sentence, from 0 without gaps; of two methods' sentences, those that are compared have the same number
+	// per sentence, from 0 without gaps; of two methods' sentences, those that are compared have the same number
+	of    []int
 	count int
 	name  string // "sentence" or "prompt"
 }
 
 func (o resampling) undefined(u units) Interval {
-	return Interval{Low: undefined, High: undefined, Confidence: o.confidence, StandardError: undefined, Units: u.count, Unit: u.name}
+	return Interval{Low: undefined, High: undefined, Confidence: o.confidence, StandardError: undefined, Units: u.count,
+		Unit: u.name}
 }
 
 const (
@@ -60,13 +64,14 @@ func interval(ctx context.Context, m metric, u units, random *rand.Rand, o resam
 	})
 }
 
-// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics two of them. worker returns
-// a function that scores the units kept, which are 1 in a list of all, the others 0. The result depends on the state of random and on
-// nothing else, not on the number of processors.
+// jackknife leaves out one unit, or group of units, in turn (Quenouille; Tukey 1958), and for pooled metrics two of
+// them. worker returns a function that scores the units kept, which are 1 in a list of all, the others 0. The result
+// depends on the state of random and on nothing else, not on the number of processors.
 //
-// The jackknife counts what k units do together k times (Efron and Stein 1981). Their correction by pairs of units, half of it, makes
-// that k − k(k−1)/4: never less than once up to k = 4.
-func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o resampling, worker func() func(kept []int) float64) (*Interval, error) {
+// The jackknife counts what k units do together k times (Efron and Stein 1981). Their correction by pairs of units,
+// half of it, makes that k − k(k−1)/4: never less than once up to k = 4.
+func jackknife(ctx context.Context, u units, pooled bool, random *rand.Rand, o resampling,
+	worker func() func(kept []int) float64) (*Interval, error) {
 	in := o.undefined(u)
 	score := worker()(ones(u.count))
 	n := min(u.count, mostGroups)
@@ -140,18 +145,20 @@ type PairedTest struct {
 	Difference Value `json:"difference"` // second − first
 	// Interval is that of the difference, units left out of both methods together.
 	Interval Interval `json:"interval"`
-	// BootstrapP is two-sided: how often the resampled difference, moved to mean 0, is as large as the one seen (Koehn 2004).
+	// BootstrapP is two-sided: how often the resampled difference, moved to mean 0, is as large as the one seen (Koehn
+	// 2004).
 	BootstrapP Value `json:"bootstrap_p"`
-	// RandomisationP is two-sided: how often the difference is as large when for every unit a coin decides which method's sentences
-	// count as whose (Noreen 1989; Riezler & Maxwell 2005).
+	// RandomisationP is two-sided: how often the difference is as large when for every unit a coin decides which
+	// method's sentences count as whose (Noreen 1989; Riezler & Maxwell 2005).
 	RandomisationP Value `json:"randomisation_p"`
 }
 
-// compare tests whether two methods differ on a metric over the sentences of both; second tells which method's each sentence is. Both
-// p-values count the outcome seen as one of the outcomes, (c+1)/(n+1), so that neither is ever 0 (Phipson & Smyth 2010). Approximate
-// randomisation keeps every sentence exactly once and so needs no care with copies; it is the one to trust for pooled metrics and for few
-// units.
-func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand, o resampling) (*PairedTest, error) {
+// compare tests whether two methods differ on a metric over the sentences of both; second tells which method's each
+// sentence is. Both p-values count the outcome seen as one of the outcomes, (c+1)/(n+1), so that neither is ever 0
+// (Phipson & Smyth 2010). Approximate randomisation keeps every sentence exactly once and so needs no care with copies;
+// it is the one to trust for pooled metrics and for few units.
+func compare(ctx context.Context, m metric, u units, second []bool, random *rand.Rand,
+	o resampling) (*PairedTest, error) {
 	side := func(weights []int, weight func(unit int, second bool) int) {
 		for i := range weights {
 			weights[i] = weight(u.of[i], second[i])
@@ -165,8 +172,9 @@ func compare(ctx context.Context, m metric, u units, second []bool, random *rand
 	before, after := score(false), score(true)
 	seen := after - before
 	test := &PairedTest{
-		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined, RandomisationP: undefined,
-		Interval: o.undefined(u),
+		First: Value(before), Second: Value(after), Difference: Value(seen), BootstrapP: undefined,
+		RandomisationP: undefined,
+		Interval:       o.undefined(u),
 	}
 	if math.IsNaN(seen) {
 		return test, nil
@@ -247,7 +255,8 @@ func drawUnits(draws []int, stream *rand.Rand) {
 }
 
 // replicate computes count values, each from its own stream seeded by random, on all processors.
-func replicate(ctx context.Context, count int, random *rand.Rand, worker func() func(*rand.Rand) float64) ([]float64, error) {
+func replicate(ctx context.Context, count int, random *rand.Rand,
+	worker func() func(*rand.Rand) float64) ([]float64, error) {
 	seeds := make([][2]uint64, count)
 	for k := range seeds {
 		seeds[k] = [2]uint64{random.Uint64(), random.Uint64()}

@@ -30,7 +30,8 @@ func each(sentences int) units {
 	return u
 }
 
-// The jackknife of a mean is the textbook's interval: its standard deviation over √n, by Student's t. Of many values, groups are left out.
+// The jackknife of a mean is the textbook's interval: its standard deviation over √n, by Student's t. Of many values,
+// groups are left out.
 func TestJackknifeOfMean(t *testing.T) {
 	random := newRandom(4)
 	for _, n := range []int{6, 60, 1000} {
@@ -90,14 +91,15 @@ func TestJackknifeCountsPairs(t *testing.T) {
 		}
 	}
 	truth := 2.0 / (n * (n - 1))
-	// Once where theory counts it, twice without the correction, with it one and a half times; higher terms of 1/n come to it.
+	// Once where theory counts it, twice without the correction, with it one and a half times; higher terms of 1/n come
+	// to it.
 	if plain/truth < 1.8 || plain/truth > 2.5 || deviation/truth < 1.2 || deviation/truth > 1.8 {
 		t.Errorf("variance %.3g times the truth, without pairs %.3g", deviation/truth, plain/truth)
 	}
 }
 
-// Values of one cluster share a common part of known mean 0. The interval that draws clusters covers it as often as it says; one that
-// draws values does not.
+// Values of one cluster share a common part of known mean 0. The interval that draws clusters covers it as often as it
+// says; one that draws values does not.
 func TestClusteredIntervalCovers(t *testing.T) {
 	const texts, clusters, size = 400, 40, 4
 	random := newRandom(5)
@@ -133,8 +135,8 @@ func TestClusteredIntervalCovers(t *testing.T) {
 	}
 }
 
-// promptTexts makes texts as samplers do: prompts × samples sentences, every fourth word filled from few or many words of its
-// prompt. Single samples stay unfilled, or no two sentences would share a 4-gram.
+// promptTexts makes texts as samplers do: prompts × samples sentences, every fourth word filled from few or many words
+// of its prompt. Single samples stay unfilled, or no two sentences would share a 4-gram.
 func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string, clusters []int) {
 	for p := range prompts {
 		var words []string
@@ -167,7 +169,8 @@ func promptTexts(random *rand.Rand, prompts, samples int) (sentences [][]string,
 // standard error is the true one and the intervals cover the expected score. The documentation quotes what -v prints.
 func TestPooledIntervalsCover(t *testing.T) {
 	for _, c := range []struct{ prompts, samples int }{{20, 5}, {40, 5}, {150, 1}} {
-		t.Run(fmt.Sprintf("%dx%d", c.prompts, c.samples), func(t *testing.T) { pooledIntervalsCover(t, c.prompts, c.samples) })
+		t.Run(fmt.Sprintf("%dx%d", c.prompts, c.samples),
+			func(t *testing.T) { pooledIntervalsCover(t, c.prompts, c.samples) })
 	}
 }
 
@@ -220,7 +223,8 @@ func pooledIntervalsCover(t *testing.T, count, samples int) {
 func pairOf(first, second []float64) (metric, units, []bool) {
 	u := each(len(first))
 	u.of = append(u.of, u.of...)
-	return mean(slices.Concat(first, second)), u, append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
+	return mean(slices.Concat(first, second)), u,
+		append(make([]bool, len(first)), slices.Repeat([]bool{true}, len(second))...)
 }
 
 // For few units all exchanges can be listed: the share of those at least as different is the exact p-value.
@@ -274,7 +278,8 @@ func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
 		for i := range sentences {
 			sides[indicator(of[i])^(swaps>>prompt[i]&1)][i] = 1
 		}
-		return naiveSelfBLEU(pickWeighted(sentences, sides[1]), ones(2*units), 4) - naiveSelfBLEU(pickWeighted(sentences, sides[0]), ones(2*units), 4)
+		return naiveSelfBLEU(pickWeighted(sentences, sides[1]), ones(2*units),
+			4) - naiveSelfBLEU(pickWeighted(sentences, sides[0]), ones(2*units), 4)
 	}
 	seen, count := difference(0), 0
 	for swaps := range 1 << units {
@@ -295,7 +300,8 @@ func TestRandomisationOfSelfBLEUEqualsEnumeration(t *testing.T) {
 	}
 }
 
-// Where methods do not differ, p-values below 0.1 come about one time in ten; where they do, the smallest possible p comes.
+// Where methods do not differ, p-values below 0.1 come about one time in ten; where they do, the smallest possible p
+// comes.
 func TestPValues(t *testing.T) {
 	random := newRandom(11)
 	const texts, units, resamples = 300, 40, 199
@@ -346,7 +352,8 @@ func TestPValues(t *testing.T) {
 	check(t, "turned", float64(turned.Difference), -float64(test.Difference))
 	// Equal methods: every exchange is as different as what was seen.
 	m, u, of = pairOf(first, first)
-	if test, err = compare(t.Context(), m, u, of, random, resampling{resamples, 0.95}); err != nil || test.RandomisationP != 1 || test.BootstrapP != 1 || test.Difference != 0 {
+	if test, err = compare(t.Context(), m, u, of, random, resampling{resamples, 0.95}); err != nil ||
+		test.RandomisationP != 1 || test.BootstrapP != 1 || test.Difference != 0 {
 		t.Errorf("equal methods: %+v, %v", test, err)
 	}
 }
@@ -386,13 +393,14 @@ func TestResamplingStops(t *testing.T) {
 	m := mean([]float64{1, 2, 3})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := interval(ctx, m, each(m.sentences), newRandom(1), resampling{1000, 0.95}); !errors.Is(err, context.Canceled) {
+	if _, err := interval(ctx, m, each(m.sentences), newRandom(1), resampling{1000, 0.95}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
-// What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed reference. The
-// documentation (docs/measured/evaluation.md) quotes what -v prints.
+// What intervals of 95 % really cover where the truth is known: sentences of random words, scored against a fixed
+// reference. The documentation (docs/measured/evaluation.md) quotes what -v prints.
 func TestIntervalsCoverKnownCorpora(t *testing.T) {
 	trials, fresh := 60, 300
 	if *coverage {
@@ -419,7 +427,8 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 		x := newIndex(sentences, 4)
 		set := x.collect("", reference, nil)
 		p := newPool(x)
-		return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set), p.distinct(3, set)}
+		return []metric{x.bleu(set, o).metric(), p.selfBLEU(o).metric(), p.selfUnique(2), p.distinct(2, set),
+			p.distinct(3, set)}
 	}
 	names := []string{"BLEU", "self-BLEU", "self-unique 2", "unique 2", "unique 3"}
 	for _, n := range []int{20, 200} {
@@ -445,7 +454,8 @@ func TestIntervalsCoverKnownCorpora(t *testing.T) {
 		}
 		for k, name := range names {
 			share := float64(covered[k]) / float64(trials)
-			t.Logf("%d sentences, %s: covered in %.3f of %d trials (standard error %.3f)", n, name, share, trials, math.Sqrt(share*(1-share)/float64(trials)))
+			t.Logf("%d sentences, %s: covered in %.3f of %d trials (standard error %.3f)", n, name, share, trials,
+				math.Sqrt(share*(1-share)/float64(trials)))
 			if share < 0.75 {
 				t.Errorf("%d sentences, %s: covered in %.3f of %d trials", n, name, share, trials)
 			}

@@ -17,12 +17,14 @@ type Tokenisation string
 const (
 	// WhiteSpace splits at white space as Python's str.split does and changes nothing else.
 	WhiteSpace Tokenisation = "whitespace"
-	// BertGen does what the notebook of nyu-dl/bert-gen does to its references, to both sides: it splits at white space, lower-cases
-	// every token, and replaces @@UNKNOWN@@ by [UNK] and `` and '' by ". @-@ stays, although BERT writes -.
+	// BertGen does what the notebook of nyu-dl/bert-gen does to its references, to both sides: it splits at white
+	// space, lower-cases every token, and replaces @@UNKNOWN@@ by [UNK] and `` and '' by ". @-@ stays, although BERT
+	// writes -.
 	BertGen Tokenisation = "bert-gen"
-	// DISCS repeats what the published evaluator of google-research/discs (discs/evaluators/lm_eval.py) counts, for comparison
-	// with its figures: hypotheses keep their case and go through the clean-up of Hugging Face's decode ("sat ." becomes "sat."),
-	// references are those of BertGen, with their separate punctuation. The mismatch lowers BLEU and raises unique n-grams.
+	// DISCS repeats what the published evaluator of google-research/discs (discs/evaluators/lm_eval.py) counts, for
+	// comparison with its figures: hypotheses keep their case and go through the clean-up of Hugging Face's decode
+	// ("sat ." becomes "sat."), references are those of BertGen, with their separate punctuation. The mismatch lowers
+	// BLEU and raises unique n-grams.
 	DISCS Tokenisation = "discs"
 )
 
@@ -32,7 +34,8 @@ func (Tokenisation) Values() []Tokenisation { return []Tokenisation{WhiteSpace, 
 func (t Tokenisation) normal() (Tokenisation, error) {
 	t = cmp.Or(t, WhiteSpace)
 	if !slices.Contains(t.Values(), t) {
-		return "", fmt.Errorf("unknown tokenisation %q: choose one of %s, %s, %s", string(t), WhiteSpace, BertGen, DISCS)
+		return "", fmt.Errorf("unknown tokenisation %q: choose one of %s, %s, %s", string(t), WhiteSpace, BertGen,
+			DISCS)
 	}
 	return t, nil
 }
@@ -83,8 +86,8 @@ func lower(token string) string {
 	return strings.ToLower(token)
 }
 
-// cleanUp joins punctuation and contractions to the word before them as clean_up_tokenization of Hugging Face transformers does,
-// in its order.
+// cleanUp joins punctuation and contractions to the word before them as clean_up_tokenization of Hugging Face
+// transformers does, in its order.
 func cleanUp(text string) string {
 	for _, mark := range []string{".", "?", "!", ","} {
 		text = strings.ReplaceAll(text, " "+mark, mark)

@@ -39,20 +39,21 @@ func builtIn() (fs.FS, *Manifest, error) {
 	}
 	manifest, err := parseManifest(encoded)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the program was built with a wrong %s of the model %s: %w", manifestName, BuiltInName, err)
+		return nil, nil,
+			fmt.Errorf("the program was built with a wrong %s of the model %s: %w", manifestName, BuiltInName, err)
 	}
 	return files, manifest, nil
 }
 
-// builtInDir is where the built-in model lies in the store. Programs of different versions can share a cache: each has its own folder in
-// it.
+// builtInDir is where the built-in model lies in the store. Programs of different versions can share a cache: each has
+// its own folder in it.
 func (s *Store) builtInDir(manifest *Manifest) string {
 	return filepath.Join(s.folder(BuiltInName), manifest.SHA256()[:12])
 }
 
-// openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and offset, and opens
-// them. What is there already is compared with the program's own bytes at every start, the weights where somebody has written to them
-// since they were last compared.
+// openBuiltIn writes the files of the built-in model into the store, because onnxruntime reads weights by file and
+// offset, and opens them. What is there already is compared with the program's own bytes at every start, the weights
+// where somebody has written to them since they were last compared.
 func (s *Store) openBuiltIn() (*Bundle, error) {
 	files, manifest, err := builtIn()
 	if err != nil {
@@ -68,7 +69,8 @@ func (s *Store) openBuiltIn() (*Bundle, error) {
 		err = writeDiffering(files, dir, names)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set %s to a folder that can be written",
+		return nil, fmt.Errorf("the built-in model %s cannot be placed in %s: %w; make room for %d MB there, or set "+
+			"%s to a folder that can be written",
 			BuiltInName, dir, err, (manifest.Size()+1<<20-1)>>20, CacheVariable)
 	}
 	manifest.FiniteWeights = true // TestOpenBuiltIn looks at them

@@ -29,8 +29,9 @@ func TestBuiltInManifest(t *testing.T) {
 		Description: "English, uncased, 6 layers, hidden size 384; trained for infill",
 		Family:      "bert",
 		Licence:     "Apache-2.0",
-		Source:      "sentence-transformers/all-MiniLM-L6-v2, trained on as a masked language model for infill; see README.md",
-		Revision:    "2",
+		Source: "sentence-transformers/all-MiniLM-L6-v2, trained on as a masked language model for infill; see " +
+			"README.md",
+		Revision: "2",
 		// This is so: see below.
 		FiniteWeights: true,
 		// By docs/measured/calibration.md, 1.15 ± 0.03.
@@ -42,7 +43,8 @@ func TestBuiltInManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(filepath.Join(models.BuiltInName, models.ManifestName), want.Encode(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(models.BuiltInName, models.ManifestName), want.Encode(),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,11 +53,13 @@ func TestBuiltInManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want.Encode()), string(stored)); diff != "" {
-		t.Errorf("%s does not describe the files beside it; run go generate ./models (-want +stored):\n%s", models.ManifestName, diff)
+		t.Errorf("%s does not describe the files beside it; run go generate ./models (-want +stored):\n%s",
+			models.ManifestName, diff)
 	}
 	unlisted := t.TempDir()
 	for _, f := range want.Files {
-		if err := os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.BuiltInName, f.Path), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(unlisted, f.Path), read(t, models.BuiltInName, f.Path),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +94,8 @@ func TestOpenBuiltIn(t *testing.T) {
 			t.Errorf("%s: mode %v, %v", name.Path, info.Mode(), err)
 		}
 	}
-	if b.Name != "small-uncased" || b.Config.VocabularySize != 30522 || !regexp.MustCompile("^[0-9a-f]{64}$").MatchString(b.SHA256) {
+	if b.Name != "small-uncased" || b.Config.VocabularySize != 30522 ||
+		!regexp.MustCompile("^[0-9a-f]{64}$").MatchString(b.SHA256) {
 		t.Errorf("bundle %+v", b)
 	}
 	folder, err := models.Open("./small-uncased")
@@ -115,7 +120,8 @@ func TestOpenBuiltIn(t *testing.T) {
 		if stored == "cls.predictions.decoder.bias" {
 			stored = "cls.predictions.bias" // the built-in model's name for it
 		}
-		if begin, end := header[stored].Offsets[0], header[stored].Offsets[1]; !ok || tensor.Offset != start+begin || tensor.Length != end-begin {
+		if begin, end := header[stored].Offsets[0], header[stored].Offsets[1]; !ok || tensor.Offset != start+begin ||
+			tensor.Length != end-begin {
 			t.Errorf("tensor %s: %+v, want bytes %d to %d", want.Name, tensor, start+begin, start+end)
 		}
 	}
@@ -174,17 +180,22 @@ func TestOpenBuiltInMendsItsCopy(t *testing.T) {
 			raw[len(raw)-1] ^= 0x80
 			return os.WriteFile(at(b, "model.safetensors"), raw, 0o644)
 		}},
-		{"weights cut", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 12345678) }},
-		{"weights cut at a block", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 1<<20) }},
+		{"weights cut", "model.safetensors",
+			func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 12345678) }},
+		{"weights cut at a block", "model.safetensors",
+			func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 1<<20) }},
 		{"weights longer", "model.safetensors", func(t *testing.T, b *models.Bundle) error {
 			return os.WriteFile(at(b, "model.safetensors"), append(read(t, b.Dir, "model.safetensors"), 0), 0o644)
 		}},
-		{"weights empty", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 0) }},
-		{"weights gone", "model.safetensors", func(t *testing.T, b *models.Bundle) error { return os.Remove(at(b, "model.safetensors")) }},
+		{"weights empty", "model.safetensors",
+			func(t *testing.T, b *models.Bundle) error { return os.Truncate(at(b, "model.safetensors"), 0) }},
+		{"weights gone", "model.safetensors",
+			func(t *testing.T, b *models.Bundle) error { return os.Remove(at(b, "model.safetensors")) }},
 		{"vocabulary altered", "vocab.txt", func(t *testing.T, b *models.Bundle) error {
 			return os.WriteFile(at(b, "vocab.txt"), []byte("[PAD]\n"), 0o644)
 		}},
-		{"manifest altered", "manifest.json", func(t *testing.T, b *models.Bundle) error { return os.WriteFile(at(b, "manifest.json"), nil, 0o644) }},
+		{"manifest altered", "manifest.json",
+			func(t *testing.T, b *models.Bundle) error { return os.WriteFile(at(b, "manifest.json"), nil, 0o644) }},
 		{"link to nowhere", "config.json", func(t *testing.T, b *models.Bundle) error {
 			if err := os.Remove(at(b, "config.json")); err != nil {
 				return err
@@ -271,7 +282,8 @@ func TestOpenBuiltInWithoutRoom(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error %v, want one line", err)
 		}
-		for _, part := range append(parts, "the built-in model small-uncased cannot be placed in ", "make room for 45 MB there, or set INFILL_CACHE") {
+		for _, part := range append(parts, "the built-in model small-uncased cannot be placed in ",
+			"make room for 45 MB there, or set INFILL_CACHE") {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("error %q does not say %q", err, part)
 			}

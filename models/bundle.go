@@ -27,7 +27,8 @@ const (
 // tokenizerFiles lists the files that decide which ids a text becomes, by the names that the hub's libraries give them.
 // A bundle has some of them.
 func tokenizerFiles() []string {
-	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	return []string{vocabulary, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+		"added_tokens.json",
 		"vocab.json", "merges.txt", "spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model"}
 }
 
@@ -52,8 +53,8 @@ type Bundle struct {
 // FS holds the bundle's files, for the tokenizer.
 func (b *Bundle) FS() fs.FS { return b.files }
 
-// CopyTo copies the files that the model is read from into a folder, with a manifest of them: what is opened there has the
-// same SHA256.
+// CopyTo copies the files that the model is read from into a folder, with a manifest of them: what is opened there has
+// the same SHA256.
 func (b *Bundle) CopyTo(dir string) error {
 	m := *b.Manifest
 	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f ManifestFile) bool { return isDocument(f.Path) })
@@ -77,8 +78,8 @@ func openFolder(dir string) (*Bundle, error) { return openDir(dir, false, (*Bund
 // opener opens weights of some form and names the files that it read.
 type opener func(*Bundle) (used []string, err error)
 
-// openDir is openFolder where unconverted opens weights that torch.save wrote; own tells that a store wrote the manifest: what it says
-// of the weights is believed.
+// openDir is openFolder where unconverted opens weights that torch.save wrote; own tells that a store wrote the
+// manifest: what it says of the weights is believed.
 func openDir(dir string, own bool, unconverted opener) (*Bundle, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -136,7 +137,8 @@ func (b *Bundle) loadWith(unconverted opener) error {
 		}
 		// Embeddings are often padded past the vocabulary; the reverse would read outside them.
 		if lines == 0 || lines > b.Config.VocabularySize {
-			return fmt.Errorf("%s: %d tokens, config.json gives the model %d", at(vocabulary), lines, b.Config.VocabularySize)
+			return fmt.Errorf("%s: %d tokens, config.json gives the model %d", at(vocabulary), lines,
+				b.Config.VocabularySize)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: %w", at(vocabulary), err)
@@ -164,7 +166,8 @@ func (b *Bundle) loadWith(unconverted opener) error {
 		}
 	}
 	if b.Manifest == nil {
-		if b.Manifest, err = newManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType}, used...); err != nil {
+		if b.Manifest, err = newManifest(b.files, Manifest{Name: filepath.Base(b.Dir), Family: b.Config.ModelType},
+			used...); err != nil {
 			return fmt.Errorf("%s: %w", b.Dir, err)
 		}
 	} else {
@@ -187,7 +190,8 @@ func (b *Bundle) loadWith(unconverted opener) error {
 			b.Description = fmt.Sprintf("imported ONNX graph, %d tokens", c.VocabularySize)
 			return nil
 		}
-		b.Description = fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize, c.VocabularySize)
+		b.Description = fmt.Sprintf("%s, %d layers, hidden size %d, %d tokens", c.ModelType, c.Layers, c.HiddenSize,
+			c.VocabularySize)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func tiny(t testing.TB, manifest bool) string {
 // seal writes a manifest of what is there.
 func seal(t testing.TB, dir string) *models.Manifest {
 	t.Helper()
-	m, err := models.NewManifest(os.DirFS(dir), models.Manifest{Name: "org/tiny", Family: "bert", Description: "for a test"})
+	m, err := models.NewManifest(os.DirFS(dir),
+		models.Manifest{Name: "org/tiny", Family: "bert", Description: "for a test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,10 @@ func TestOpenDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if without.SHA256 != with.SHA256 || with.SHA256 != manifest.SHA256() || !regexp.MustCompile("^[0-9a-f]{64}$").MatchString(with.SHA256) {
-		t.Errorf("identities %s without a manifest, %s with it, %s of the manifest: want the same 64 digits", without.SHA256, with.SHA256, manifest.SHA256())
+	if without.SHA256 != with.SHA256 || with.SHA256 != manifest.SHA256() ||
+		!regexp.MustCompile("^[0-9a-f]{64}$").MatchString(with.SHA256) {
+		t.Errorf("identities %s without a manifest, %s with it, %s of the manifest: want the same 64 digits",
+			without.SHA256, with.SHA256, manifest.SHA256())
 	}
 	if want := "bert, 2 layers, hidden size 16, 64 tokens"; without.Description != want {
 		t.Errorf("description %q, want %q", without.Description, want)
@@ -139,7 +142,8 @@ func rewrite(t testing.TB, dir string, change func(*safetensors.Data) bool) {
 func TestOpenDirTakesOldNames(t *testing.T) {
 	dir := tiny(t, false)
 	rewrite(t, dir, func(d *safetensors.Data) bool {
-		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta", "predictions.decoder.bias", "predictions.bias").Replace(d.Name)
+		d.Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta",
+			"predictions.decoder.bias", "predictions.bias").Replace(d.Name)
 		return true
 	})
 	b, err := models.Open(dir)
@@ -217,15 +221,21 @@ func TestOpenDirRefuses(t *testing.T) {
 			write(t, dir, "vocab.txt", append(read(t, dir, "vocab.txt"), "one more"...))
 		}, "vocab.txt: 65 tokens, config.json gives the model 64"},
 		{"vocabulary empty", replace("vocab.txt", ""), "vocab.txt: 0 tokens"},
-		{"vocabulary and embeddings disagree", configure("vocab_size", 65), "tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json asks for [65 16]"},
+		{"vocabulary and embeddings disagree", configure("vocab_size", 65),
+			"tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json asks for [65 16]"},
 		{"other hidden size", configure("hidden_size", 32), "has shape [64 16], config.json asks for [64 32]"},
-		{"more layers than weights", configure("num_hidden_layers", 3), "tensor bert.encoder.layer.2.attention.self.query.weight is missing"},
-		{"more positions than weights", configure("max_position_embeddings", 512), "position_embeddings.weight has shape [24 16], config.json asks for [512 16]"},
-		{"tensor missing", without("bert.encoder.layer.1.output.dense.bias"), "tensor bert.encoder.layer.1.output.dense.bias is missing"},
+		{"more layers than weights", configure("num_hidden_layers", 3),
+			"tensor bert.encoder.layer.2.attention.self.query.weight is missing"},
+		{"more positions than weights", configure("max_position_embeddings", 512),
+			"position_embeddings.weight has shape [24 16], config.json asks for [512 16]"},
+		{"tensor missing", without("bert.encoder.layer.1.output.dense.bias"),
+			"tensor bert.encoder.layer.1.output.dense.bias is missing"},
 		{"no head", func(t testing.TB, dir string) {
 			rewrite(t, dir, func(d *safetensors.Data) bool { return !strings.HasPrefix(d.Name, "cls.") })
-		}, "no masked-language-model head: tensor cls.predictions.transform.dense.weight is missing (architectures in config.json: BertForMaskedLM)"},
-		{"decoder not tied and missing", configure("tie_word_embeddings", false), "tensor cls.predictions.decoder.weight is missing"},
+		}, "no masked-language-model head: tensor cls.predictions.transform.dense.weight is missing (architectures " +
+			"in config.json: BertForMaskedLM)"},
+		{"decoder not tied and missing", configure("tie_word_embeddings", false),
+			"tensor cls.predictions.decoder.weight is missing"},
 		{"weights are integers", func(t testing.TB, dir string) {
 			rewrite(t, dir, func(d *safetensors.Data) bool { d.DType = safetensors.Int16; return true })
 		}, "holds I16; floating-point weights are needed"},
@@ -234,7 +244,8 @@ func TestOpenDirRefuses(t *testing.T) {
 			dir := tiny(t, false)
 			c.spoil(t, dir)
 			_, err := models.Open(dir)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+				!strings.Contains(err.Error(), dir) {
 				t.Errorf("error %v does not name the folder and say %q in one line", err, c.want)
 			}
 		})
@@ -289,7 +300,8 @@ func TestOpenDirVerifies(t *testing.T) {
 	t.Run("file that the manifest does not list", func(t *testing.T) {
 		dir := tiny(t, true)
 		write(t, dir, "added_tokens.json", []byte("{}"))
-		if _, err := models.Open(dir); err == nil || !strings.Contains(err.Error(), "added_tokens.json: the file is not listed in manifest.json") {
+		if _, err := models.Open(dir); err == nil ||
+			!strings.Contains(err.Error(), "added_tokens.json: the file is not listed in manifest.json") {
 			t.Errorf("error %v does not name the file", err)
 		}
 	})
@@ -301,16 +313,19 @@ func TestOpenNames(t *testing.T) {
 	t.Chdir(dir)
 	write(t, dir, "model.safetensors", nil)
 	for _, c := range []struct{ name, want string }{
-		{"no-such-model", `model "no-such-model" is neither built in (built in: small-uncased) nor a folder, nor in the cache`},
+		{"no-such-model",
+			`model "no-such-model" is neither built in (built in: small-uncased) nor a folder, nor in the cache`},
 		{"./no/such/folder", "(built in: small-uncased)"},
-		{"google-bert/bert-base-uncased", "model google-bert/bert-base-uncased: not in the cache, nor is there a folder of this name; fetch it with: infill models pull google-bert/bert-base-uncased"},
+		{"google-bert/bert-base-uncased", "model google-bert/bert-base-uncased: not in the cache, nor is there a " +
+			"folder of this name; fetch it with: infill models pull google-bert/bert-base-uncased"},
 		{"model.safetensors", "is a file; give the folder"},
 		{".", "is not a model: it has no config.json"},
 		{"a\x00b", `model "a\x00b"`},
 		{strings.Repeat("x", 5000), "model \"xxx"},
 	} {
 		_, err := models.Open(c.name)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 600 {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+			len(err.Error()) > 600 {
 			t.Errorf("%.40q: error %v does not say %q in one line", c.name, err, c.want)
 		}
 	}
@@ -321,7 +336,8 @@ func TestOpenNames(t *testing.T) {
 		if b, err := models.Open("small-uncased"); err != nil || b.Name != "small-uncased" || b.Config.Layers != 6 {
 			t.Errorf("bundle %+v, error %v", b, err)
 		}
-		if _, err := models.Open("./small-uncased"); err == nil || !strings.Contains(err.Error(), "it has no config.json") {
+		if _, err := models.Open("./small-uncased"); err == nil ||
+			!strings.Contains(err.Error(), "it has no config.json") {
 			t.Errorf("./small-uncased: error %v is not about the folder", err)
 		}
 	})

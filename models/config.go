@@ -9,24 +9,27 @@ import (
 	"strings"
 )
 
-// Config is the architecture of a bundle, from its config.json. The families name these things differently; here they have one name.
+// Config is the architecture of a bundle, from its config.json. The families name these things differently; here they
+// have one name.
 type Config struct {
 	ModelType      string // family, such as "bert"
 	Architectures  []string
 	VocabularySize int
-	EmbeddingSize  int // width of the word embeddings and of what the output matrix multiplies; most families: HiddenSize
-	HiddenSize     int
-	Layers         int // layers that a text passes, shared weights counted each time
-	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps, spread over Groups sets of weights of
-	// PerGroup layers each. Zero where every layer has its own.
+	// width of the word embeddings and of what the output matrix multiplies; most families: HiddenSize
+	EmbeddingSize int
+	HiddenSize    int
+	Layers        int // layers that a text passes, shared weights counted each time
+	// Groups and PerGroup say how layers share weights (ALBERT): Layers/PerGroup steps, spread over Groups sets of
+	// weights of PerGroup layers each. Zero where every layer has its own.
 	Groups, PerGroup int
 	Heads            int
 	IntermediateSize int
-	// The nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x) with the error function; "gelu_tanh", its tanh
-	// approximation; "relu"; "tanh"; "silu", x times the logistic function of x.
+	// The nonlinearities of the feed-forward blocks and of the head: "gelu", x Φ(x) with the error function;
+	// "gelu_tanh", its tanh approximation; "relu"; "tanh"; "silu", x times the logistic function of x.
 	Activation, HeadActivation string
 	MaxPositions               int // longest sequence, in tokens, special tokens included
-	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding id unused.
+	// PositionOffset is the row of the position table that holds position 0: RoBERTa leaves the rows up to its padding
+	// id unused.
 	PositionOffset int
 	// PositionTable: a DeBERTa adds position embeddings to the words', as all families with a table do.
 	PositionTable      bool
@@ -40,20 +43,21 @@ type Config struct {
 	BottleneckSize int
 	// FeedForwards is how many feed-forward blocks a layer has (MobileBERT); 0 for the usual one.
 	FeedForwards int
-	// TokenDropout: masks have no embedding, and the others grow by the share of masks (ESM). MaskID is the mask's id then.
+	// TokenDropout: masks have no embedding, and the others grow by the share of masks (ESM). MaskID is the mask's id
+	// then.
 	TokenDropout bool
 	MaskID       int
 	// PreNorm holds what families have whose layers normalise before each block; nil in those that do it after.
 	PreNorm *PreNorm
 	// Relative holds what DeBERTa has beyond the others; nil in every other family.
 	Relative *RelativeAttention
-	// Imported holds what there is to say of an ONNX graph that others exported; nil for every family. The rest of a Config has of
-	// such a model only what every model has.
+	// Imported holds what there is to say of an ONNX graph that others exported; nil for every family. The rest of a
+	// Config has of such a model only what every model has.
 	Imported *Imported
 }
 
-// RelativeAttention is what sets DeBERTa apart (He et al. 2021): distances between tokens have embeddings of their own, which
-// take part in attention.
+// RelativeAttention is what sets DeBERTa apart (He et al. 2021): distances between tokens have embeddings of their own,
+// which take part in attention.
 type RelativeAttention struct {
 	Span     int // embeddings for distances to either side
 	Buckets  int // distances above Buckets/2 share embeddings, on a logarithmic scale; 0: every distance has its own
@@ -71,12 +75,13 @@ type RelativeAttention struct {
 	Legacy bool
 }
 
-// PreNorm is what families differ in whose layers normalise before each block: ModernBERT (Warner et al. 2024), ESM-2 (Lin et
-// al. 2023) and ESM C among them.
+// PreNorm is what families differ in whose layers normalise before each block: ModernBERT (Warner et al. 2024), ESM-2
+// (Lin et al. 2023) and ESM C among them.
 type PreNorm struct {
 	// Window says, per layer, how far a position sees: |i − j| ≤ Window. 0 is without bound.
 	Window []int
-	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window; 0: positions do not rotate.
+	// GlobalTheta and LocalTheta are the bases of the rotary angles of layers without and with a window; 0: positions
+	// do not rotate.
 	GlobalTheta, LocalTheta float64
 	// EmbeddingNorm: the embeddings are normalised (ESM-1b).
 	EmbeddingNorm bool
@@ -89,8 +94,9 @@ type PreNorm struct {
 // activations maps the names in configs to those of Config.
 func activations() map[string]string {
 	return map[string]string{
-		"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh",
-		"relu": "relu", "tanh": "tanh", "silu": "silu", "swish": "silu",
+		"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+		"gelu_fast": "gelu_tanh",
+		"relu":      "relu", "tanh": "tanh", "silu": "silu", "swish": "silu",
 	}
 }
 
@@ -105,7 +111,8 @@ const (
 // ParseConfig reads a config.json. Errors name the key, the value found and what would be accepted.
 func ParseConfig(data []byte) (Config, error) {
 	if len(data) > maxConfigBytes {
-		return Config{}, fmt.Errorf("%d bytes, more than the %d that a config can sensibly have", len(data), maxConfigBytes)
+		return Config{},
+			fmt.Errorf("%d bytes, more than the %d that a config can sensibly have", len(data), maxConfigBytes)
 	}
 	r := &configReader{}
 	if err := json.Unmarshal(data, &r.fields); err != nil {
@@ -123,10 +130,12 @@ func ParseConfig(data []byte) (Config, error) {
 	}
 	family, ok := findFamily(name)
 	if reason := refusals()[name]; reason != "" {
-		return Config{}, fmt.Errorf("model_type %q is not supported: %s; a graph that was exported to ONNX may run: infill models import", name, reason)
+		return Config{}, fmt.Errorf("model_type %q is not supported: %s; a graph that was exported to ONNX may run: "+
+			"infill models import", name, reason)
 	}
 	if !ok {
-		return Config{}, fmt.Errorf("model_type %.40q is not supported (supported: %s)", name, strings.Join(Families(), ", "))
+		return Config{},
+			fmt.Errorf("model_type %.40q is not supported (supported: %s)", name, strings.Join(Families(), ", "))
 	}
 	c := Config{ModelType: name}
 	read(r, "architectures", &c.Architectures)

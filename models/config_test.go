@@ -22,8 +22,10 @@ func TestParseConfigOfBuiltIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := models.Config{
-		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 384, HiddenSize: 384, Layers: 6, Heads: 12,
-		IntermediateSize: 1536, Activation: "gelu", HeadActivation: "gelu", MaxPositions: 512, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
+		ModelType: "bert", Architectures: []string{"BertForMaskedLM"}, VocabularySize: 30522, EmbeddingSize: 384,
+		HiddenSize: 384, Layers: 6, Heads: 12,
+		IntermediateSize: 1536, Activation: "gelu", HeadActivation: "gelu", MaxPositions: 512, TypeVocabularySize: 2,
+		LayerNormEpsilon: 1e-12, PaddingID: 0, TieWordEmbeddings: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -62,8 +64,10 @@ func TestParseConfigAccepts(t *testing.T) {
 		{"tie_word_embeddings", nil, func(c *models.Config) { c.TieWordEmbeddings = true }},
 		{"tie_word_embeddings", false, func(c *models.Config) { c.TieWordEmbeddings = false }},
 		{"hidden_act", nil, func(c *models.Config) { c.Activation = "gelu" }},
-		{"hidden_act", "gelu_new", func(c *models.Config) { c.Activation, c.HeadActivation = "gelu_tanh", "gelu_tanh" }},
-		{"hidden_act", "gelu_pytorch_tanh", func(c *models.Config) { c.Activation, c.HeadActivation = "gelu_tanh", "gelu_tanh" }},
+		{"hidden_act", "gelu_new",
+			func(c *models.Config) { c.Activation, c.HeadActivation = "gelu_tanh", "gelu_tanh" }},
+		{"hidden_act", "gelu_pytorch_tanh",
+			func(c *models.Config) { c.Activation, c.HeadActivation = "gelu_tanh", "gelu_tanh" }},
 		{"hidden_act", "relu", func(c *models.Config) { c.Activation, c.HeadActivation = "relu", "relu" }},
 		{"position_embedding_type", "absolute", func(*models.Config) {}},
 		{"transformers_version", "4.0", func(*models.Config) {}},
@@ -91,7 +95,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		want  string
 	}{
 		{"model_type", nil, "model_type is missing"},
-		{"model_type", "gpt2", `model_type "gpt2" is not supported (supported: ` + strings.Join(models.Families(), ", ") + ")"},
+		{"model_type", "gpt2",
+			`model_type "gpt2" is not supported (supported: ` + strings.Join(models.Families(), ", ") + ")"},
 		{"model_type", "bart", `model_type "bart" is not supported: it has a decoder`},
 		{"model_type", 7, "model_type: number where a value of type string belongs"},
 		{"vocab_size", nil, "vocab_size is missing"},
@@ -108,8 +113,10 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"intermediate_size", nil, "intermediate_size is missing"},
 		{"max_position_embeddings", nil, "max_position_embeddings is missing"},
 		{"type_vocab_size", 0, "type_vocab_size is 0"},
-		{"hidden_act", "swiglu", `hidden_act "swiglu" is not supported (supported: gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, relu, silu, swish, tanh)`},
-		{"position_embedding_type", "relative_key", `position_embedding_type "relative_key" is not supported (supported: absolute)`},
+		{"hidden_act", "swiglu",
+			`hidden_act "swiglu" is not supported (supported: gelu, gelu_fast, gelu_new, gelu_python, gelu_pytorch_tanh, relu, silu, swish, tanh)`},
+		{"position_embedding_type", "relative_key",
+			`position_embedding_type "relative_key" is not supported (supported: absolute)`},
 		{"is_decoder", true, "attends in both directions"},
 		{"add_cross_attention", true, "attends in both directions"},
 		{"layer_norm_eps", -1, "layer_norm_eps is -1"},
@@ -139,7 +146,8 @@ func FuzzParseConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.HiddenSize%c.Heads != 0 || c.VocabularySize < 1 || c.VocabularySize > 1<<24 || c.PaddingID < 0 || c.PaddingID >= c.VocabularySize ||
+		if c.HiddenSize%c.Heads != 0 || c.VocabularySize < 1 || c.VocabularySize > 1<<24 || c.PaddingID < 0 ||
+			c.PaddingID >= c.VocabularySize ||
 			c.Layers < 1 || c.Layers > 1<<10 || !(c.LayerNormEpsilon >= 0 && c.LayerNormEpsilon < 1) {
 			t.Errorf("accepted: %+v", c)
 		}

@@ -24,7 +24,8 @@ import (
 
 // refuseUnconverted is the opener of all who do not convert: a user's folder is not written to.
 func (b *Bundle) refuseUnconverted() ([]string, error) {
-	return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models import %s", b.Dir, pytorch.FileName, b.Dir)
+	return nil, fmt.Errorf("%s: the weights are in %s, which is converted when a model is imported: infill models "+
+		"import %s", b.Dir, pytorch.FileName, b.Dir)
 }
 
 // unconvertedFiles names the files of weights that torch.save wrote: one, or an index before its shards.
@@ -89,8 +90,8 @@ type conversion struct {
 	to   ManifestFile
 }
 
-// openSource opens a folder to be imported. Where its weights are to be converted, that is done once without writing: the bundle's
-// checks see what will be written, and the file's size and hash come back.
+// openSource opens a folder to be imported. Where its weights are to be converted, that is done once without writing:
+// the bundle's checks see what will be written, and the file's size and hash come back.
 func openSource(ctx context.Context, dir string) (*Bundle, *conversion, error) {
 	var converted *conversion
 	b, err := openDir(dir, false, func(b *Bundle) ([]string, error) {
@@ -149,9 +150,9 @@ func convertible(files []string) bool {
 	return slices.Contains(files, pytorch.FileName) || slices.Contains(files, pytorch.IndexName)
 }
 
-// convert turns weights of torch.save among the named files into model.safetensors and removes them. It gives the files that there
-// are now, and what the weights were converted from. After an error what was filled stays, to go on with, unless going on would end
-// there again.
+// convert turns weights of torch.save among the named files into model.safetensors and removes them. It gives the files
+// that there are now, and what the weights were converted from. After an error what was filled stays, to go on with,
+// unless going on would end there again.
 func (p *draft) convert(ctx context.Context, files []string) (now []string, from []ManifestFile, err error) {
 	defer func() {
 		var system *fs.PathError

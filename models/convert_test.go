@@ -41,14 +41,17 @@ func sums(t testing.TB, dir string) map[string]models.ManifestFile {
 	files := map[string]models.ManifestFile{}
 	for _, e := range entries {
 		content := read(t, dir, e.Name())
-		files[e.Name()] = models.ManifestFile{Path: e.Name(), Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
+		files[e.Name()] = models.ManifestFile{Path: e.Name(), Size: int64(len(content)),
+			SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
 	}
 	return files
 }
 
-// Weights in pytorch_model.bin become those that the reference implementation writes as safetensors, in every form, under every name.
+// Weights in pytorch_model.bin become those that the reference implementation writes as safetensors, in every form,
+// under every name.
 func TestImportConverts(t *testing.T) {
-	expected, err := safetensors.Open(filepath.Join("internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
+	expected, err := safetensors.Open(
+		filepath.Join("internal", "pytorch", "testdata", "bundle", "expected.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,9 @@ func TestImportConverts(t *testing.T) {
 	}{
 		{"bundle", []string{"pytorch_model.bin"}},
 		{"bundle-first", []string{"pytorch_model.bin"}},
-		{"bundle-sharded", []string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin", "pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
+		{"bundle-sharded",
+			[]string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin",
+				"pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := pickledBundle(t, c.name)
@@ -106,7 +111,8 @@ func TestImportConverts(t *testing.T) {
 			for _, f := range b.Manifest.Files {
 				names = append(names, f.Path)
 			}
-			if diff := cmp.Diff([]string{"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}, names); diff != "" {
+			if diff := cmp.Diff([]string{"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"},
+				names); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 			if b.Manifest.Revision != b.SHA256[:12] {
@@ -174,22 +180,29 @@ func TestImportRefusesPickles(t *testing.T) {
 		spoil func(testing.TB, string)
 		want  []string
 	}{
-		{"code", other("whole.bin"), []string{"pytorch_model.bin: the pickle names \"torch.nn.modules.linear.Linear\", which is no part of a state dict"}},
-		{"no weights of the model", other("module.bin"), []string{"pytorch_model.bin: no masked-language-model head: tensor cls.predictions.transform.dense.weight is missing"}},
+		{"code", other("whole.bin"), []string{"pytorch_model.bin: the pickle names " +
+			"\"torch.nn.modules.linear.Linear\", which is no part of a state dict"}},
+		{"no weights of the model", other("module.bin"), []string{"pytorch_model.bin: no masked-language-model head: " +
+			"tensor cls.predictions.transform.dense.weight is missing"}},
 		{"cut", func(t testing.TB, dir string) {
 			content := read(t, dir, "pytorch_model.bin")
 			write(t, dir, "pytorch_model.bin", content[:len(content)/2])
 		}, []string{"pytorch_model.bin: damaged or cut short"}},
 		{"damaged", func(t testing.TB, dir string) {
-			content, weights := read(t, dir, "pytorch_model.bin"), read(t, filepath.Join("internal", "pytorch", "testdata", "bundle"), "expected.safetensors")
+			content, weights := read(t, dir, "pytorch_model.bin"),
+				read(t, filepath.Join("internal", "pytorch", "testdata", "bundle"), "expected.safetensors")
 			content[bytes.Index(content, weights[len(weights)-32:])] ^= 1
 			write(t, dir, "pytorch_model.bin", content)
 		}, []string{"pytorch_model.bin: ", "/data/", "damaged or cut short"}},
 		{"config of another model", func(t testing.TB, dir string) {
-			write(t, dir, "config.json", []byte(strings.Replace(string(read(t, dir, "config.json")), `"hidden_size": 16`, `"hidden_size": 32`, 1)))
-		}, []string{"pytorch_model.bin: tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json asks for [64 32]"}},
+			write(t, dir, "config.json",
+				[]byte(strings.Replace(string(read(t, dir, "config.json")), `"hidden_size": 16`, `"hidden_size": 32`,
+					1)))
+		}, []string{"pytorch_model.bin: tensor bert.embeddings.word_embeddings.weight has shape [64 16], config.json " +
+			"asks for [64 32]"}},
 		{"folder", func(t testing.TB, dir string) {
-			if err := errors.Join(os.Remove(filepath.Join(dir, "pytorch_model.bin")), os.Mkdir(filepath.Join(dir, "pytorch_model.bin"), 0o755)); err != nil {
+			if err := errors.Join(os.Remove(filepath.Join(dir, "pytorch_model.bin")),
+				os.Mkdir(filepath.Join(dir, "pytorch_model.bin"), 0o755)); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"pytorch_model.bin: not a regular file"}},
@@ -217,7 +230,8 @@ func TestImportRefusesPickles(t *testing.T) {
 func TestImportCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (&models.Store{Dir: t.TempDir()}).Import(ctx, pickledBundle(t, "bundle"), "org/tiny"); !errors.Is(err, context.Canceled) {
+	if _, err := (&models.Store{Dir: t.TempDir()}).Import(ctx, pickledBundle(t, "bundle"), "org/tiny"); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

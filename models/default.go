@@ -36,7 +36,8 @@ func (s *Store) Default() (string, error) {
 	}
 	if err != nil {
 		path := filepath.Join(s.Dir, defaultFile)
-		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", path, err, BuiltInName)
+		return "", fmt.Errorf("%s, the default model: %w; infill models use %s goes back to the built-in one", path,
+			err, BuiltInName)
 	}
 	return name, nil
 }

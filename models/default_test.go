@@ -34,7 +34,8 @@ func TestDefault(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(store.Dir, ".default"), []byte("\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Open(""); err == nil || !strings.Contains(err.Error(), "it is empty; infill models use small-uncased goes back") {
+	if _, err := store.Open(""); err == nil ||
+		!strings.Contains(err.Error(), "it is empty; infill models use small-uncased goes back") {
 		t.Errorf("of an empty file: %v", err)
 	}
 	if _, err := store.SetDefault(models.BuiltInName); err != nil {
@@ -54,7 +55,8 @@ func TestRecommended(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), r.Repository) || models.CheckName(r.Repository) != nil {
 			t.Errorf("%s: %v, want it to name %s", r.Name, err, r.Repository)
 		}
-		if r.Languages == "" || r.Parameters < 23 || r.Megabytes < 4*int64(r.Parameters) || r.Licence == "" || r.Time < 1 || r.Quality == "" {
+		if r.Languages == "" || r.Parameters < 23 || r.Megabytes < 4*int64(r.Parameters) || r.Licence == "" ||
+			r.Time < 1 || r.Quality == "" {
 			t.Errorf("%+v", r)
 		}
 	}

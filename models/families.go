@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors. What the
-// tensors then compute is said by lm/internal/bert, in terms of the Config and the Layout.
+// A family is a way to write down a masked language model: the keys of its config.json, and the names of its tensors.
+// What the tensors then compute is said by lm/internal/bert, in terms of the Config and the Layout.
 type family struct {
 	parse  func(r *configReader, c *Config)
 	layout func(c Config) Layout
 }
 
-// families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which wrote
-// nearly every bundle there is.
+// families are the values of model_type that can be run. Keys and names are those of Hugging Face's transformers, which
+// wrote nearly every bundle there is.
 func families() map[string]family {
 	roberta := family{parseRoBERTa, robertaLayout("roberta.")}
 	return map[string]family{
@@ -58,13 +58,19 @@ func refusals() map[string]string {
 		"eurobert": square, "ultrabert": square,
 		"convbert": "its attention is half convolution",
 		"deberta":  "the first DeBERTa computes otherwise than versions 2 and 3, which run",
-		"flaubert": "its tokenizer and its embeddings are those of XLM", "xlm": "its tokenizer and its embeddings of languages are its own",
-		"fnet": "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
-		"ibert": "it computes in whole numbers; the RoBERTa that it was made of runs", "luke": "it reads entities beside the text",
-		"mpnet": "its attention has biases for distances", "mra": "its attention is approximate", "nystromformer": "its attention is approximate",
-		"perceiver": "it reads bytes through few latent positions", "rembert": "its input and output embeddings differ in width",
-		"roc_bert": "it reads the shapes and sounds of characters", "roformer": "its tokenizer needs a program that cuts Chinese words",
-		"squeezebert": "its layers are convolutions in groups", "xmod": "it has adapters for each language", "yoso": "its attention samples at random",
+		"flaubert": "its tokenizer and its embeddings are those of XLM",
+		"xlm":      "its tokenizer and its embeddings of languages are its own",
+		"fnet":     "it mixes positions by Fourier transforms", "funnel": "its layers pool positions",
+		"ibert": "it computes in whole numbers; the RoBERTa that it was made of runs",
+		"luke":  "it reads entities beside the text",
+		"mpnet": "its attention has biases for distances", "mra": "its attention is approximate",
+		"nystromformer": "its attention is approximate",
+		"perceiver":     "it reads bytes through few latent positions",
+		"rembert":       "its input and output embeddings differ in width",
+		"roc_bert":      "it reads the shapes and sounds of characters",
+		"roformer":      "its tokenizer needs a program that cuts Chinese words",
+		"squeezebert":   "its layers are convolutions in groups", "xmod": "it has adapters for each language",
+		"yoso": "its attention samples at random",
 	}
 }
 
@@ -76,8 +82,8 @@ func findFamily(name string) (family, bool) {
 // Families lists the values of model_type that can be run, sorted.
 func Families() []string { return sortedKeys(families()) }
 
-// standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the reference
-// implementation; sizes without one are required. It returns the kind of positions: absolute, or one of more.
+// standard reads the keys that BERT's config has and several families took over. The fallbacks are those of the
+// reference implementation; sizes without one are required. It returns the kind of positions: absolute, or one of more.
 func (r *configReader) standard(c *Config, positionsUnused int, more ...string) (positions string) {
 	c.HiddenSize = r.size("hidden_size", 0, maxWidth)
 	c.EmbeddingSize = c.HiddenSize
@@ -91,7 +97,8 @@ func (r *configReader) standard(c *Config, positionsUnused int, more ...string) 
 	c.MaxPositions = r.size("max_position_embeddings", 0, maxWidth) - positionsUnused
 	c.PositionOffset = positionsUnused
 	if c.MaxPositions < 1 {
-		r.fail("max_position_embeddings is %d, of which %d rows stand for no position", c.MaxPositions+positionsUnused, positionsUnused)
+		r.fail("max_position_embeddings is %d, of which %d rows stand for no position", c.MaxPositions+positionsUnused,
+			positionsUnused)
 	}
 	c.TypeVocabularySize = r.size("type_vocab_size", 2, maxWidth)
 	c.LayerNormEpsilon = r.number("layer_norm_eps", 1e-12, 0, 1)
@@ -175,7 +182,8 @@ func parseDeBERTa(r *configReader, c *Config) {
 	}
 	c.Layers = r.size("num_hidden_layers", 0, maxLayers)
 	r.heads(c, "num_attention_heads", "hidden_size")
-	if size := r.size("attention_head_size", max(c.HiddenSize/max(c.Heads, 1), 1), maxWidth); r.err == nil && size*c.Heads != c.HiddenSize {
+	if size := r.size("attention_head_size", max(c.HiddenSize/max(c.Heads, 1), 1), maxWidth); r.err == nil &&
+		size*c.Heads != c.HiddenSize {
 		r.fail("attention_head_size %d is not supported (supported: %d)", size, c.HiddenSize/c.Heads)
 	}
 	c.IntermediateSize = r.size("intermediate_size", 0, maxWidth)
@@ -201,7 +209,8 @@ func parseDeBERTa(r *configReader, c *Config) {
 	if a.Span = a.Farthest; a.Buckets > 0 {
 		a.Span = a.Buckets
 	}
-	if r.err == nil && (a.Span > maxWidth || a.Farthest > maxWidth || a.Buckets == 1 || a.Buckets > 0 && a.Farthest-1 <= a.Buckets/2) {
+	if r.err == nil &&
+		(a.Span > maxWidth || a.Farthest > maxWidth || a.Buckets == 1 || a.Buckets > 0 && a.Farthest-1 <= a.Buckets/2) {
 		r.fail("position_buckets %d with max_relative_positions %d are no scale", a.Buckets, a.Farthest)
 	}
 	for _, kind := range r.kinds("pos_att_type") {
@@ -264,7 +273,8 @@ func parseMobileBERT(r *configReader, c *Config) {
 	c.FeedForwards = r.size("num_feedforward_networks", 4, 64)
 	c.Activation = r.activation("hidden_act", "relu")
 	c.HeadActivation = c.Activation
-	for key, want := range map[string]bool{"trigram_input": true, "use_bottleneck": true, "use_bottleneck_attention": false, "key_query_shared_bottleneck": true} {
+	for key, want := range map[string]bool{"trigram_input": true, "use_bottleneck": true,
+		"use_bottleneck_attention": false, "key_query_shared_bottleneck": true} {
 		if r.flag(key, want) != want {
 			r.fail("%s %t is not supported (supported: %t)", key, !want, want)
 		}
@@ -289,8 +299,9 @@ func parseModernBERT(r *configReader, c *Config) {
 	c.Activation = r.activation("hidden_activation", "gelu")
 	c.HeadActivation = r.activation("classifier_activation", "gelu")
 	c.PreNorm = &PreNorm{
-		NormBias: r.flag("norm_bias", false), AttentionBias: r.flag("attention_bias", false), FeedForwardBias: r.flag("mlp_bias", false),
-		HeadBias: r.flag("classifier_bias", false), DecoderBias: r.flag("decoder_bias", true),
+		NormBias: r.flag("norm_bias", false), AttentionBias: r.flag("attention_bias", false),
+		FeedForwardBias: r.flag("mlp_bias", false),
+		HeadBias:        r.flag("classifier_bias", false), DecoderBias: r.flag("decoder_bias", true),
 	}
 	r.windows(c)
 	r.rotary(c.PreNorm)
@@ -428,13 +439,15 @@ func layers(c Config, layer func(i int) Layer) []Layer {
 // encoder is the layout below the head as BERT's descendants have it, under the prefix of their names.
 func encoder(c Config, prefix string, layer func(i int) Layer) Layout {
 	l := Layout{
-		Words:         Table{Name: prefix + "embeddings.word_embeddings.weight", Rows: c.VocabularySize, Width: c.EmbeddingSize},
+		Words: Table{Name: prefix + "embeddings.word_embeddings.weight", Rows: c.VocabularySize,
+			Width: c.EmbeddingSize},
 		Positions:     c.positions(prefix + "embeddings.position_embeddings.weight"),
 		EmbeddingNorm: norm(prefix+"embeddings.LayerNorm", c.EmbeddingSize),
 		Layers:        layers(c, layer),
 	}
 	if c.TypeVocabularySize > 0 {
-		l.Segments = Table{Name: prefix + "embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: c.EmbeddingSize}
+		l.Segments = Table{Name: prefix + "embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize,
+			Width: c.EmbeddingSize}
 	}
 	return l
 }
@@ -447,15 +460,16 @@ func (l Layout) head(c Config, dense, normalisation, decoder string) Layout {
 }
 
 func (l Layout) bertHead(c Config) Layout {
-	return l.head(c, "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder")
+	return l.head(c, "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+		"cls.predictions.decoder")
 }
 
 func (l Layout) robertaHead(c Config) Layout {
 	return l.head(c, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
 }
 
-// layerOf makes a layer of the names of its query, key, value and output matrices, of the norm after them, of the two matrices of the
-// feed-forward block, and of the norm after these.
+// layerOf makes a layer of the names of its query, key, value and output matrices, of the norm after them, of the two
+// matrices of the feed-forward block, and of the norm after these.
 func layerOf(c Config, prefix string, names [8]string) Layer {
 	h, f := c.HiddenSize, c.IntermediateSize
 	return Layer{
@@ -467,8 +481,9 @@ func layerOf(c Config, prefix string, names [8]string) Layer {
 
 // bertLayer is a layer of BERT, ELECTRA and RoBERTa.
 func bertLayer(c Config, prefix string) Layer {
-	return layerOf(c, prefix, [8]string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
-		"attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"})
+	return layerOf(c, prefix,
+		[8]string{"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+			"attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"})
 }
 
 // bertEncoder is the encoder of BERT, ELECTRA and RoBERTa.
@@ -490,13 +505,15 @@ func ernieLayout(c Config) Layout {
 
 func distilBERTLayout(c Config) Layout {
 	return encoder(c, "distilbert.", func(i int) Layer {
-		return layerOf(c, fmt.Sprintf("distilbert.transformer.layer.%d.", i), [8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin",
-			"attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"})
+		return layerOf(c, fmt.Sprintf("distilbert.transformer.layer.%d.", i),
+			[8]string{"attention.q_lin", "attention.k_lin", "attention.v_lin",
+				"attention.out_lin", "sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"})
 	}).head(c, "vocab_transform", "vocab_layer_norm", "vocab_projector")
 }
 
 func electraLayout(c Config) Layout {
-	l := bertEncoder(c, "electra.").head(c, "generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head")
+	l := bertEncoder(c, "electra.").head(c, "generator_predictions.dense", "generator_predictions.LayerNorm",
+		"generator_lm_head")
 	if c.EmbeddingSize != c.HiddenSize {
 		l.Projection = linear("electra.embeddings_project", c.HiddenSize, c.EmbeddingSize)
 	}
@@ -513,7 +530,8 @@ func preNormLayout(c Config, prefix, attentionNorm, outputNorm, finalNorm string
 	l := encoder(c, prefix, func(i int) Layer {
 		name := fmt.Sprintf("%sencoder.layer.%d.", prefix, i)
 		layer := bertLayer(c, name)
-		layer.AttentionNorm, layer.OutputNorm = norm(name+attentionNorm, c.HiddenSize), norm(name+outputNorm, c.HiddenSize)
+		layer.AttentionNorm, layer.OutputNorm = norm(name+attentionNorm, c.HiddenSize),
+			norm(name+outputNorm, c.HiddenSize)
 		return layer
 	})
 	l.EmbeddingNorm, l.FinalNorm = Norm{}, norm(prefix+finalNorm, c.HiddenSize)
@@ -532,7 +550,8 @@ func robertaPreLayerNormLayout(c Config) Layout {
 }
 
 func xlmRobertaXLLayout(c Config) Layout {
-	return preNormLayout(c, "roberta.", "attention.self_attn_layer_norm", "LayerNorm", "encoder.LayerNorm").robertaHead(c)
+	return preNormLayout(c, "roberta.", "attention.self_attn_layer_norm", "LayerNorm",
+		"encoder.LayerNorm").robertaHead(c)
 }
 
 func esmLayout(c Config) Layout {
@@ -552,8 +571,9 @@ func esmcLayout(c Config) Layout {
 		Words: Table{Name: "esmc.embed_tokens.weight", Rows: c.VocabularySize, Width: h},
 		Layers: layers(c, func(i int) Layer {
 			prefix := fmt.Sprintf("esmc.layers.%d.", i)
-			layer := layerOf(c, prefix, [8]string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-				"input_layernorm", "mlp.gate_proj", "mlp.down_proj", "post_attention_layernorm"})
+			layer := layerOf(c, prefix,
+				[8]string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+					"input_layernorm", "mlp.gate_proj", "mlp.down_proj", "post_attention_layernorm"})
 			layer.Gate = linear(prefix+"mlp.up_proj", f, h)
 			for _, part := range []*Linear{&layer.Query, &layer.Key, &layer.Value, &layer.Mixed} {
 				*part = part.biased(p.AttentionBias)
@@ -561,7 +581,8 @@ func esmcLayout(c Config) Layout {
 			for _, part := range []*Linear{&layer.Up, &layer.Gate, &layer.Down} {
 				*part = part.biased(p.FeedForwardBias)
 			}
-			layer.QueryNorm, layer.KeyNorm = norm(prefix+"self_attn.q_norm", h).biased(false), norm(prefix+"self_attn.k_norm", h).biased(false)
+			layer.QueryNorm, layer.KeyNorm = norm(prefix+"self_attn.q_norm", h).biased(false),
+				norm(prefix+"self_attn.k_norm", h).biased(false)
 			return layer
 		}),
 		FinalNorm: norm("esmc.norm", h).biased(false),
@@ -573,8 +594,10 @@ func albertLayout(c Config) Layout {
 	l := encoder(c, "albert.", func(i int) Layer {
 		steps := c.Layers / c.PerGroup
 		group := i / c.PerGroup * c.Groups / steps
-		return layerOf(c, fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup), [8]string{"attention.query",
-			"attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm"})
+		return layerOf(c, fmt.Sprintf("albert.encoder.albert_layer_groups.%d.albert_layers.%d.", group, i%c.PerGroup),
+			[8]string{"attention.query",
+				"attention.key", "attention.value", "attention.dense", "attention.LayerNorm", "ffn", "ffn_output",
+				"full_layer_layer_norm"})
 	}).head(c, "predictions.dense", "predictions.LayerNorm", "predictions.decoder")
 	l.Projection = linear("albert.encoder.embedding_hidden_mapping_in", c.HiddenSize, c.EmbeddingSize)
 	return l
@@ -582,7 +605,8 @@ func albertLayout(c Config) Layout {
 
 func debertaLayout(c Config) Layout {
 	h, a := c.HiddenSize, c.Relative
-	l := encoder(c, "deberta.", func(i int) Layer { return debertaLayer(c, fmt.Sprintf("deberta.encoder.layer.%d.", i)) })
+	l := encoder(c, "deberta.",
+		func(i int) Layer { return debertaLayer(c, fmt.Sprintf("deberta.encoder.layer.%d.", i)) })
 	if !c.PositionTable {
 		l.Positions = Table{}
 	}
@@ -631,7 +655,8 @@ func mobileBERTLayout(c Config) Layout {
 	l.Segments = Table{Name: "mobilebert.embeddings.token_type_embeddings.weight", Rows: c.TypeVocabularySize, Width: h}
 	l.Trigram = linear("mobilebert.embeddings.embedding_transformation", h, 3*e)
 	l.EmbeddingNorm = norm("mobilebert.embeddings.LayerNorm", h).plain()
-	l.HeadDense, l.HeadNorm = linear("cls.predictions.transform.dense", h, h), norm("cls.predictions.transform.LayerNorm", h)
+	l.HeadDense, l.HeadNorm = linear("cls.predictions.transform.dense", h, h),
+		norm("cls.predictions.transform.LayerNorm", h)
 	l.DecoderRest = Linear{Weight: "cls.predictions.dense.weight", Rows: h - e, Out: h - e, In: c.VocabularySize}
 	for i := range l.Layers {
 		prefix := fmt.Sprintf("mobilebert.encoder.layer.%d.", i)
@@ -664,7 +689,8 @@ func mobileBERTLayout(c Config) Layout {
 	return l
 }
 
-// modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of another.
+// modernBERTLayout: query, key and value are thirds of one tensor, the two factors of the feed-forward block halves of
+// another.
 func modernBERTLayout(c Config) Layout {
 	h, f, m := c.HiddenSize, c.IntermediateSize, c.PreNorm
 	l := Layout{

@@ -43,26 +43,33 @@ func stored(t testing.TB, folder string, change map[string]any) []byte {
 // What is read from the configs that the reference implementation writes, and from their older forms.
 func TestParseConfigOfFamilies(t *testing.T) {
 	type change = map[string]any
-	sizes := models.Config{EmbeddingSize: 16, HiddenSize: 16, Layers: 2, Heads: 2, IntermediateSize: 24, Activation: "gelu",
-		HeadActivation: "gelu", MaxPositions: 20, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12, TieWordEmbeddings: true}
+	sizes := models.Config{EmbeddingSize: 16, HiddenSize: 16, Layers: 2, Heads: 2, IntermediateSize: 24,
+		Activation:     "gelu",
+		HeadActivation: "gelu", MaxPositions: 20, TypeVocabularySize: 2, LayerNormEpsilon: 1e-12,
+		TieWordEmbeddings: true}
 	for _, c := range []struct {
 		name, folder string
 		change       change
 		want         func(*models.Config)
 	}{
 		{"distilbert", "distilbert", nil, func(c *models.Config) { c.VocabularySize, c.TypeVocabularySize = 62, 0 }},
-		{"electra", "electra", nil, func(c *models.Config) { c.VocabularySize, c.EmbeddingSize, c.Activation = 62, 12, "relu" }},
-		{"electra of the usual width", "electra-unprojected", change{"embedding_size": nil, "hidden_size": 128}, func(c *models.Config) {
-			c.VocabularySize, c.EmbeddingSize, c.HiddenSize = 62, 128, 128
-		}},
+		{"electra", "electra", nil,
+			func(c *models.Config) { c.VocabularySize, c.EmbeddingSize, c.Activation = 62, 12, "relu" }},
+		{"electra of the usual width", "electra-unprojected", change{"embedding_size": nil, "hidden_size": 128},
+			func(c *models.Config) {
+				c.VocabularySize, c.EmbeddingSize, c.HiddenSize = 62, 128, 128
+			}},
 		{"roberta", "roberta", nil, func(c *models.Config) {
-			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.PositionOffset = 300, 1, 1e-5, 1, 2
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 300, 1, 1e-5
+			c.PaddingID, c.PositionOffset = 1, 2
 		}},
 		{"roberta without pad_token_id", "roberta", change{"pad_token_id": nil}, func(c *models.Config) {
-			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.PositionOffset = 300, 1, 1e-5, 1, 2
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 300, 1, 1e-5
+			c.PaddingID, c.PositionOffset = 1, 2
 		}},
 		{"camembert", "xlm-roberta", change{"model_type": "camembert"}, func(c *models.Config) {
-			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon, c.PaddingID, c.PositionOffset = 76, 1, 1e-5, 1, 2
+			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 76, 1, 1e-5
+			c.PaddingID, c.PositionOffset = 1, 2
 		}},
 		{"albert", "albert", nil, func(c *models.Config) {
 			c.VocabularySize, c.EmbeddingSize, c.Groups, c.PerGroup = 76, 12, 1, 1
@@ -73,23 +80,28 @@ func TestParseConfigOfFamilies(t *testing.T) {
 		}},
 		{"deberta-v2", "deberta-v2", nil, func(c *models.Config) {
 			c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 80, 0, 1e-7
-			c.Relative = &models.RelativeAttention{Span: 4, Buckets: 4, Farthest: 20, ContentToPosition: true, PositionToContent: true,
-				SharedKey: true, NormEmbeddings: true, Convolution: 3, ConvolutionActivation: "gelu"}
+			c.Relative = &models.RelativeAttention{Span: 4, Buckets: 4, Farthest: 20, ContentToPosition: true,
+				PositionToContent: true,
+				SharedKey:         true, NormEmbeddings: true, Convolution: 3, ConvolutionActivation: "gelu"}
 		}},
-		{"deberta-v2 in the older writing", "deberta-v2", change{"pos_att_type": "p2c|c2p", "norm_rel_ebd": "none", "conv_kernel_size": nil, "position_buckets": -1},
+		{"deberta-v2 in the older writing", "deberta-v2",
+			change{"pos_att_type": "p2c|c2p", "norm_rel_ebd": "none", "conv_kernel_size": nil, "position_buckets": -1},
 			func(c *models.Config) {
 				c.VocabularySize, c.TypeVocabularySize, c.LayerNormEpsilon = 80, 0, 1e-7
-				c.Relative = &models.RelativeAttention{Span: 20, Farthest: 20, ContentToPosition: true, PositionToContent: true, SharedKey: true}
+				c.Relative = &models.RelativeAttention{Span: 20, Farthest: 20, ContentToPosition: true,
+					PositionToContent: true, SharedKey: true}
 			}},
 		{"mobilebert", "mobilebert", nil, func(c *models.Config) {
 			c.VocabularySize, c.EmbeddingSize, c.HiddenSize, c.BottleneckSize, c.FeedForwards = 62, 12, 20, 16, 3
 			c.Activation, c.HeadActivation = "relu", "relu"
 		}},
 		{"ernie", "ernie", nil, func(c *models.Config) { c.VocabularySize, c.Tasks = 62, 3 }},
-		{"megatron-bert", "megatron-bert", nil, func(c *models.Config) { c.VocabularySize, c.PreNorm = 62, &models.PreNorm{} }},
+		{"megatron-bert", "megatron-bert", nil,
+			func(c *models.Config) { c.VocabularySize, c.PreNorm = 62, &models.PreNorm{} }},
 		{"esm", "esm", nil, func(c *models.Config) {
 			protein(c)
-			c.TokenDropout, c.MaskID, c.LayerNormEpsilon, c.PreNorm = true, 32, 1e-5, &models.PreNorm{GlobalTheta: 10000}
+			c.TokenDropout, c.MaskID, c.LayerNormEpsilon, c.PreNorm = true, 32, 1e-5,
+				&models.PreNorm{GlobalTheta: 10000}
 		}},
 		{"esm with a table of positions", "esm-absolute", nil, func(c *models.Config) {
 			protein(c)
@@ -101,16 +113,19 @@ func TestParseConfigOfFamilies(t *testing.T) {
 		}},
 		{"esmc", "esmc", nil, func(c *models.Config) {
 			protein(c)
-			c.VocabularySize, c.PositionOffset, c.TieWordEmbeddings, c.LayerNormEpsilon, c.Activation = 64, 0, false, 1e-5, "silu"
+			c.VocabularySize, c.PositionOffset, c.TieWordEmbeddings, c.LayerNormEpsilon, c.Activation = 64, 0, false,
+				1e-5, "silu"
 			c.PreNorm = &models.PreNorm{GlobalTheta: 10000, Residual: math.Sqrt(2.0 / 36)}
 		}},
 		{"modernbert", "modernbert", nil, modern},
-		{"modernbert of the first generation", "modernbert", change{"layer_types": nil, "rope_parameters": nil, "global_attn_every_n_layers": 3,
-			"global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, modern},
-		{"modernbert with other angles", "modernbert", change{"rope_parameters": nil, "global_rope_theta": 5e4, "local_rope_theta": 2e4}, func(c *models.Config) {
-			modern(c)
-			c.PreNorm.GlobalTheta, c.PreNorm.LocalTheta = 5e4, 2e4
-		}},
+		{"modernbert of the first generation", "modernbert",
+			change{"layer_types": nil, "rope_parameters": nil, "global_attn_every_n_layers": 3,
+				"global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, modern},
+		{"modernbert with other angles", "modernbert",
+			change{"rope_parameters": nil, "global_rope_theta": 5e4, "local_rope_theta": 2e4}, func(c *models.Config) {
+				modern(c)
+				c.PreNorm.GlobalTheta, c.PreNorm.LocalTheta = 5e4, 2e4
+			}},
 	} {
 		want := sizes
 		c.want(&want)
@@ -146,8 +161,10 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"distilbert", "activation", "mish", `activation "mish" is not supported`},
 		{"electra", "embedding_size", 0, "embedding_size is 0"},
 		{"electra", "num_attention_heads", 5, "hidden_size 16 is not a multiple of num_attention_heads 5"},
-		{"roberta", "max_position_embeddings", 2, "max_position_embeddings is 2, of which 2 rows stand for no position"},
-		{"roberta", "position_embedding_type", "relative_key_query", `position_embedding_type "relative_key_query" is not supported`},
+		{"roberta", "max_position_embeddings", 2,
+			"max_position_embeddings is 2, of which 2 rows stand for no position"},
+		{"roberta", "position_embedding_type", "relative_key_query",
+			`position_embedding_type "relative_key_query" is not supported`},
 		{"roberta", "pad_token_id", 300, "pad_token_id 300 is outside the vocabulary of 300"},
 		{"albert", "num_hidden_groups", 3, "num_hidden_layers 2 is not a multiple of num_hidden_groups 3"},
 		{"albert", "inner_group_num", 1000, "num_hidden_layers times inner_group_num is 2000"},
@@ -163,24 +180,32 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 		{"deberta-v2", "max_relative_positions", 1 << 30, "max_relative_positions 1073741824 are no scale"},
 		{"mobilebert", "num_attention_heads", 5, "intra_bottleneck_size 16 is not a multiple of num_attention_heads 5"},
 		{"mobilebert", "embedding_size", 20, "embedding_size 20 is not less than hidden_size 20"},
-		{"mobilebert", "normalization_type", "layer_norm", `normalization_type "layer_norm" is not supported (supported: no_norm)`},
+		{"mobilebert", "normalization_type", "layer_norm",
+			`normalization_type "layer_norm" is not supported (supported: no_norm)`},
 		{"mobilebert", "use_bottleneck", false, "use_bottleneck false is not supported (supported: true)"},
-		{"mobilebert", "use_bottleneck_attention", true, "use_bottleneck_attention true is not supported (supported: false)"},
-		{"esm", "position_embedding_type", "relative_key", `position_embedding_type "relative_key" is not supported (supported: absolute, rotary)`},
+		{"mobilebert", "use_bottleneck_attention", true,
+			"use_bottleneck_attention true is not supported (supported: false)"},
+		{"esm", "position_embedding_type", "relative_key",
+			`position_embedding_type "relative_key" is not supported (supported: absolute, rotary)`},
 		{"esm", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
 		{"esm", "mask_token_id", nil, "mask_token_id is missing"},
 		{"esm", "mask_token_id", 33, "mask_token_id 33 is outside the vocabulary of 33"},
 		{"esm", "is_folding_model", true, "is_folding_model true is not supported"},
 		{"esm", "rope_theta", 0.5, "rope_theta is 0.5"},
-		{"esmc", "num_key_value_heads", 1, "num_key_value_heads 1 is not supported (supported: num_attention_heads, 2)"},
-		{"esmc", "rope_parameters", map[string]any{"rope_type": "yarn"}, `rope_parameters: rope_type "yarn" is not supported`},
+		{"esmc", "num_key_value_heads", 1,
+			"num_key_value_heads 1 is not supported (supported: num_attention_heads, 2)"},
+		{"esmc", "rope_parameters", map[string]any{"rope_type": "yarn"},
+			`rope_parameters: rope_type "yarn" is not supported`},
 		{"modernbert", "num_attention_heads", 16, "hidden_size 16 over num_attention_heads 16 is odd"},
 		{"modernbert", "layer_types", []string{"full_attention"}, "layer_types names 1 layers, num_hidden_layers is 4"},
-		{"modernbert", "layer_types", []string{"a", "b", "c", "d"}, `layer_types: "a" is not supported (supported: full_attention, sliding_attention)`},
+		{"modernbert", "layer_types", []string{"a", "b", "c", "d"},
+			`layer_types: "a" is not supported (supported: full_attention, sliding_attention)`},
 		{"modernbert", "local_attention", 1, "a layer with a window would see one position"},
 		{"modernbert", "rope_scaling", map[string]any{"type": "linear"}, "rope_scaling is not supported"},
-		{"modernbert", "rope_parameters", map[string]any{"full_attention": map[string]any{"rope_type": "yarn"}}, `rope_type "yarn" of full_attention is not supported`},
-		{"modernbert", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_theta": 0.5}}, "rope_theta of sliding_attention is 0.5"},
+		{"modernbert", "rope_parameters", map[string]any{"full_attention": map[string]any{"rope_type": "yarn"}},
+			`rope_type "yarn" of full_attention is not supported`},
+		{"modernbert", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_theta": 0.5}},
+			"rope_theta of sliding_attention is 0.5"},
 		{"modernbert", "hidden_activation", "swiglu", `hidden_activation "swiglu" is not supported`},
 	} {
 		_, err := models.ParseConfig(stored(t, c.folder, map[string]any{c.key: c.value}))
@@ -190,10 +215,12 @@ func TestParseConfigOfFamiliesRefuses(t *testing.T) {
 	}
 }
 
-// The tensors that a config asks for are those that the reference implementation stores, but for those that no graph reads.
+// The tensors that a config asks for are those that the reference implementation stores, but for those that no graph
+// reads.
 func TestTensorsOfFamilies(t *testing.T) {
 	unread := []string{"roberta.embeddings.position_ids", "cls.predictions.bias", "lm_head.bias", "predictions.bias",
-		"esm.contact_head.regression.bias", "esm.contact_head.regression.weight", "esm.encoder.layer.*.attention.self.rotary_embeddings.inv_freq"}
+		"esm.contact_head.regression.bias", "esm.contact_head.regression.weight",
+		"esm.encoder.layer.*.attention.self.rotary_embeddings.inv_freq"}
 	folders, err := filepath.Glob(filepath.Join("..", "lm", "internal", "bert", "testdata", "*", "config.json"))
 	if err != nil || len(folders) == 0 {
 		t.Fatal(folders, err)
@@ -224,12 +251,16 @@ func TestTensorsOfFamilies(t *testing.T) {
 // Each family's bundle without its head is refused, and the head named.
 func TestFamiliesWithoutHead(t *testing.T) {
 	for folder, head := range map[string]string{
-		"bert": "cls.predictions.transform.dense.weight", "distilbert": "vocab_transform.weight", "electra": "generator_predictions.dense.weight",
+		"bert": "cls.predictions.transform.dense.weight", "distilbert": "vocab_transform.weight",
+		"electra": "generator_predictions.dense.weight",
 		"roberta": "lm_head.dense.weight", "xlm-roberta": "lm_head.dense.weight", "albert": "predictions.dense.weight",
-		"deberta-v2": "lm_predictions.lm_head.dense.weight", "deberta-v2-legacy": "cls.predictions.transform.dense.weight",
-		"mobilebert": "cls.predictions.transform.dense.weight", "modernbert": "head.dense.weight",
-		"data2vec-text": "lm_head.dense.weight", "ernie": "cls.predictions.transform.dense.weight", "megatron-bert": "cls.predictions.transform.dense.weight",
-		"roberta-prelayernorm": "lm_head.dense.weight", "xlm-roberta-xl": "lm_head.dense.weight", "esm": "lm_head.dense.weight", "esmc": "lm_head.dense.weight",
+		"deberta-v2":        "lm_predictions.lm_head.dense.weight",
+		"deberta-v2-legacy": "cls.predictions.transform.dense.weight",
+		"mobilebert":        "cls.predictions.transform.dense.weight", "modernbert": "head.dense.weight",
+		"data2vec-text": "lm_head.dense.weight", "ernie": "cls.predictions.transform.dense.weight",
+		"megatron-bert":        "cls.predictions.transform.dense.weight",
+		"roberta-prelayernorm": "lm_head.dense.weight", "xlm-roberta-xl": "lm_head.dense.weight",
+		"esm": "lm_head.dense.weight", "esmc": "lm_head.dense.weight",
 	} {
 		for _, part := range []string{"model", "everything"} {
 			dir := copyOf(t, folder)
@@ -253,7 +284,8 @@ func TestFamiliesWithoutHead(t *testing.T) {
 				return true
 			})
 			_, err = models.Open(dir)
-			if err == nil || !strings.Contains(err.Error(), "no masked-language-model head: tensor "+head+" is missing") {
+			if err == nil ||
+				!strings.Contains(err.Error(), "no masked-language-model head: tensor "+head+" is missing") {
 				t.Errorf("%s: error %v does not name the head", folder, err)
 			}
 		}
@@ -277,17 +309,20 @@ func copyOf(t testing.TB, folder string) string {
 // The sizes of a config.json and of the weights must agree in every family.
 func TestFamiliesWithOtherSizes(t *testing.T) {
 	for folder, changes := range map[string]map[string]any{
-		"distilbert":  {"vocab_size": 61, "dim": 32, "n_layers": 3, "hidden_dim": 25, "max_position_embeddings": 21},
-		"electra":     {"vocab_size": 63, "embedding_size": 16, "hidden_size": 32, "intermediate_size": 23},
-		"roberta":     {"vocab_size": 301, "pad_token_id": 0, "max_position_embeddings": 24, "type_vocab_size": 2},
-		"albert":      {"vocab_size": 77, "embedding_size": 16, "num_hidden_groups": 2, "intermediate_size": 25},
-		"modernbert":  {"vocab_size": 314, "hidden_size": 32, "intermediate_size": 25, "norm_bias": true},
-		"deberta-v2":  {"vocab_size": 81, "position_buckets": 8, "conv_kernel_size": 5, "legacy": true, "share_att_key": false, "position_biased_input": true},
-		"mobilebert":  {"vocab_size": 63, "hidden_size": 24, "intra_bottleneck_size": 8, "embedding_size": 8, "num_feedforward_networks": 4},
+		"distilbert": {"vocab_size": 61, "dim": 32, "n_layers": 3, "hidden_dim": 25, "max_position_embeddings": 21},
+		"electra":    {"vocab_size": 63, "embedding_size": 16, "hidden_size": 32, "intermediate_size": 23},
+		"roberta":    {"vocab_size": 301, "pad_token_id": 0, "max_position_embeddings": 24, "type_vocab_size": 2},
+		"albert":     {"vocab_size": 77, "embedding_size": 16, "num_hidden_groups": 2, "intermediate_size": 25},
+		"modernbert": {"vocab_size": 314, "hidden_size": 32, "intermediate_size": 25, "norm_bias": true},
+		"deberta-v2": {"vocab_size": 81, "position_buckets": 8, "conv_kernel_size": 5, "legacy": true,
+			"share_att_key": false, "position_biased_input": true},
+		"mobilebert": {"vocab_size": 63, "hidden_size": 24, "intra_bottleneck_size": 8, "embedding_size": 8,
+			"num_feedforward_networks": 4},
 		"xlm-roberta": {"vocab_size": 75},
 		"ernie":       {"task_type_vocab_size": 4},
-		"esm":         {"hidden_size": 32, "num_hidden_layers": 3, "intermediate_size": 25, "position_embedding_type": "absolute", "emb_layer_norm_before": true},
-		"esmc":        {"hidden_size": 32, "intermediate_size": 25, "attention_bias": true, "mlp_bias": true},
+		"esm": {"hidden_size": 32, "num_hidden_layers": 3, "intermediate_size": 25,
+			"position_embedding_type": "absolute", "emb_layer_norm_before": true},
+		"esmc": {"hidden_size": 32, "intermediate_size": 25, "attention_bias": true, "mlp_bias": true},
 	} {
 		for _, key := range slices.Sorted(maps.Keys(changes)) {
 			dir := copyOf(t, folder)
@@ -300,7 +335,9 @@ func TestFamiliesWithOtherSizes(t *testing.T) {
 				}
 				continue
 			}
-			if err == nil || !strings.Contains(err.Error(), "tensor ") && !strings.Contains(err.Error(), "tokens, config.json gives the model") {
+			if err == nil ||
+				!strings.Contains(err.Error(), "tensor ") &&
+					!strings.Contains(err.Error(), "tokens, config.json gives the model") {
 				t.Errorf("%s, %s = %v: error %v", folder, key, changes[key], err)
 			}
 		}
@@ -337,17 +374,20 @@ func TestMaskedMapping(t *testing.T) {
 		}
 	}
 	content := "| `model_type` | runs |\n| --- | --- |\n| `" + strings.Join(models.Families(), "`, `") + "` | yes |\n"
-	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return strings.Compare(reasons[a][0], reasons[b][0]) }) {
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons),
+		func(a, b string) int { return strings.Compare(reasons[a][0], reasons[b][0]) }) {
 		content += "| `" + strings.Join(reasons[reason], "`, `") + "` | no: " + reason + " |\n"
 	}
 	folder, page := filepath.Join("..", "docs", "reference"), "models.md"
-	before, rest, found := strings.Cut(string(read(t, folder, page)), "<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n")
+	before, rest, found := strings.Cut(string(read(t, folder, page)),
+		"<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n")
 	written, after, closed := strings.Cut(rest, "\n<!-- /mapping -->")
 	switch {
 	case !found || !closed:
 		t.Fatalf("%s has no table of the mapping", page)
 	case *update:
-		whole := before + "<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n" + content + "\n<!-- /mapping -->" + after
+		whole := before + "<!-- mapping: go test ./models -run TestMaskedMapping -update -->\n\n" + content +
+			"\n<!-- /mapping -->" + after
 		if err := os.WriteFile(filepath.Join(folder, page), []byte(whole), 0o644); err != nil {
 			t.Fatal(err)
 		}

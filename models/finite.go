@@ -9,8 +9,8 @@ import (
 	"infill/internal/safetensors"
 )
 
-// checkFinite reads the weights that the graph reads, and refuses the first that no weight can be. What passed is remembered in the
-// manifest.
+// checkFinite reads the weights that the graph reads, and refuses the first that no weight can be. What passed is
+// remembered in the manifest.
 func (b *Bundle) checkFinite() error {
 	if b.Manifest.FiniteWeights {
 		return nil
@@ -31,7 +31,8 @@ func (b *Bundle) checkFinite() error {
 
 func finiteTensor(t safetensors.Tensor) error {
 	format, ok := map[safetensors.DType]finite.Format{
-		safetensors.F16: finite.Half, safetensors.BF16: finite.Brain, safetensors.F32: finite.Single, safetensors.F64: finite.Double}[t.DType]
+		safetensors.F16: finite.Half, safetensors.BF16: finite.Brain, safetensors.F32: finite.Single,
+		safetensors.F64: finite.Double}[t.DType]
 	if !ok {
 		return nil
 	}

@@ -10,7 +10,8 @@ import (
 	"infill/models"
 )
 
-// Weights that are no numbers, or overflow, are refused when the model is opened or imported, with the tensor and the first of them.
+// Weights that are no numbers, or overflow, are refused when the model is opened or imported, with the tensor and the
+// first of them.
 func TestUnfitWeights(t *testing.T) {
 	good, err := models.Open(tiny(t, false))
 	if err != nil {
@@ -30,7 +31,8 @@ func TestUnfitWeights(t *testing.T) {
 		_, imported := (&models.Store{Dir: t.TempDir()}).Import(t.Context(), dir, "org/unfit")
 		for _, err := range []error{opened, imported} {
 			want := fmt.Sprintf("tensor %s: element 9 is %g:", good.Config.Tensors()[0].Name, x)
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model.safetensors") {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "model.safetensors") {
 				t.Errorf("%g: %v, want %q", x, err, want)
 			}
 		}

@@ -18,7 +18,8 @@ import (
 
 var (
 	hostileFor  = flag.Duration("hostile", 3*time.Second, "how long TestHostileHub makes hubs")
-	hostileSeed = flag.Uint64("hostile-seed", 0, "the seed of the one hub that TestHostileHub makes; 0: of the clock, many")
+	hostileSeed = flag.Uint64("hostile-seed", 0,
+		"the seed of the one hub that TestHostileHub makes; 0: of the clock, many")
 )
 
 // misbehaviour answers a request wrongly; content is what a right answer has, nil where that
@@ -60,12 +61,14 @@ var misbehaviours = []misbehaviour{
 	{"no ranges", func(w http.ResponseWriter, _ *http.Request, content []byte, _ *rand.Rand) { w.Write(content) }},
 	{"another range", func(w http.ResponseWriter, _ *http.Request, content []byte, random *rand.Rand) {
 		from := random.IntN(len(content) + 1)
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)*(1+random.IntN(2))))
+		w.Header().Set("Content-Range",
+			fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)*(1+random.IntN(2))))
 		w.WriteHeader(http.StatusPartialContent)
 		w.Write(content[from:])
 	}},
 	{"a redirect", func(w http.ResponseWriter, r *http.Request, _ []byte, random *rand.Rand) {
-		to := []string{r.URL.String(), "file:///etc/passwd", "//", "http://127.0.0.1:1/", "gopher://x", "../../..", "http://[::1", "\x7f"}
+		to := []string{r.URL.String(), "file:///etc/passwd", "//", "http://127.0.0.1:1/", "gopher://x", "../../..",
+			"http://[::1", "\x7f"}
 		w.Header().Set("Location", to[random.IntN(len(to))])
 		w.WriteHeader([]int{301, 302, 303, 307, 308}[random.IntN(5)])
 	}},
@@ -74,7 +77,8 @@ var misbehaviours = []misbehaviour{
 		w.WriteHeader([]int{204, 304, 401, 403, 404, 416, 418, 429, 500, 503, 599}[random.IntN(11)])
 	}},
 	{"names that lead out", func(w http.ResponseWriter, _ *http.Request, content []byte, random *rand.Rand) {
-		names := []string{"../escaped", "/tmp/escaped", `..\\escaped`, "a/../../escaped", "", ".", "config.json/x", "CON", "\\u0000", "config.json"}
+		names := []string{"../escaped", "/tmp/escaped", `..\\escaped`, "a/../../escaped", "", ".", "config.json/x",
+			"CON", "\\u0000", "config.json"}
 		name := names[random.IntN(len(names))]
 		w.Write([]byte(strings.Replace(string(content), "vocab.txt", name, 1)))
 	}},
@@ -120,9 +124,11 @@ func hostileHub(t *testing.T, seed uint64) {
 			return false
 		}
 		list := true
-		content := []byte(fmt.Sprintf(`{"sha": %q, "siblings": [{"rfilename": "config.json"}, {"rfilename": "vocab.txt"}, {"rfilename": "model.safetensors"}]}`, firstCommit))
+		content := []byte(
+			fmt.Sprintf(`{"sha": %q, "siblings": [{"rfilename": "config.json"}, {"rfilename": "vocab.txt"}, {"rfilename": "model.safetensors"}]}`, firstCommit))
 		for name, file := range right {
-			if strings.HasSuffix(r.URL.Path, "/"+name) || strings.HasPrefix(r.URL.Path, "/blobs/") && name == "model.safetensors" {
+			if strings.HasSuffix(r.URL.Path, "/"+name) ||
+				strings.HasPrefix(r.URL.Path, "/blobs/") && name == "model.safetensors" {
 				content, list = file, false
 			}
 		}
@@ -157,7 +163,8 @@ func hostileHub(t *testing.T, seed uint64) {
 	o.Total, o.Stall = -1, 10*time.Second
 	b := pull(t, store, "org/tiny", o)
 	for _, name := range []string{"config.json", "vocab.txt", "model.safetensors"} {
-		if found, err := os.ReadFile(filepath.Join(b.Dir, name)); err != nil || !faked && string(found) != string(right[name]) {
+		if found, err := os.ReadFile(filepath.Join(b.Dir, name)); err != nil ||
+			!faked && string(found) != string(right[name]) {
 			t.Errorf("%s differs after %q, %v", name, done, err)
 		}
 	}

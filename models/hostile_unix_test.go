@@ -13,10 +13,11 @@ import (
 	"infill/models"
 )
 
-// Whatever stands in the place of a file is refused by name, at once: a named pipe would be waited for, and a link to nothing is not
-// the absence of a file.
+// Whatever stands in the place of a file is refused by name, at once: a named pipe would be waited for, and a link to
+// nothing is not the absence of a file.
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
-	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "model.safetensors",
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "tokenizer.json",
+		"special_tokens_map.json", "model.safetensors",
 		"model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"} {
 		for kind, make := range map[string]func(string) error{
 			"a named pipe":                       func(path string) error { return unix.Mkfifo(path, 0o644) },

@@ -14,8 +14,8 @@ import (
 	"infill/internal/regular"
 )
 
-// importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when they
-// are imported.
+// importedFamily is the model_type of models that others exported as ONNX graphs. Their config.json is written when
+// they are imported.
 const importedFamily = "onnx"
 
 // graphName is the file with the graph of an imported model.
@@ -32,7 +32,8 @@ type Imported struct {
 	MaxPositions   int      `json:"max_position_embeddings"`
 	// GraphData lists the files that hold the graph's weights, beside the graph.
 	GraphData []string `json:"onnx_data"`
-	// ExportedType and TokenizerClass are what the exporter's config.json says; a tokenizer without tokenizer.json is read by them.
+	// ExportedType and TokenizerClass are what the exporter's config.json says; a tokenizer without tokenizer.json is
+	// read by them.
 	ExportedType   string `json:"exported_model_type,omitempty"`
 	TokenizerClass string `json:"tokenizer_class,omitempty"`
 	// Gradient tells whether the graph can be differentiated; where not, NoGradient says why.
@@ -40,7 +41,8 @@ type Imported struct {
 	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// parseImported reads the config.json of an imported model. Of the widths only one is given, a guess that the size of batches depends on.
+// parseImported reads the config.json of an imported model. Of the widths only one is given, a guess that the size of
+// batches depends on.
 func parseImported(data []byte) (Config, error) {
 	var c Imported
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -50,15 +52,19 @@ func parseImported(data []byte) (Config, error) {
 		return Config{}, fmt.Errorf("vocab_size is %d, not between 1 and %d", c.VocabularySize, maxVocabulary)
 	}
 	if c.MaxPositions < fewestPositions || c.MaxPositions > maxWidth {
-		return Config{}, fmt.Errorf("max_position_embeddings is %d, not between %d and %d", c.MaxPositions, fewestPositions, maxWidth)
+		return Config{},
+			fmt.Errorf("max_position_embeddings is %d, not between %d and %d", c.MaxPositions, fewestPositions,
+				maxWidth)
 	}
 	for _, name := range c.GraphData {
-		if !fs.ValidPath(name) || name == "." || name == graphName || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\n\x00") {
+		if !fs.ValidPath(name) || name == "." || name == graphName || !filepath.IsLocal(filepath.FromSlash(name)) ||
+			strings.ContainsAny(name, "\\\n\x00") {
 			return Config{}, fmt.Errorf("onnx_data: %.100q is not a file beside the graph", name)
 		}
 	}
 	return Config{
-		ModelType: importedFamily, Architectures: c.Architectures, VocabularySize: c.VocabularySize, MaxPositions: c.MaxPositions,
+		ModelType: importedFamily, Architectures: c.Architectures, VocabularySize: c.VocabularySize,
+		MaxPositions:     c.MaxPositions,
 		IntermediateSize: 3072, Imported: &c,
 	}, nil
 }
@@ -75,9 +81,9 @@ func (b *Bundle) openGraph() ([]string, error) {
 	return used, nil
 }
 
-// ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its weights, which lie
-// beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say. The caller has made sure that its
-// weights are finite numbers.
+// ImportGraph copies an ONNX graph that others exported into the store under a name, with the files that hold its
+// weights, which lie beside it, and the tokenizer's files in the folder tokenizer. c is what its config.json is to say.
+// The caller has made sure that its weights are finite numbers.
 func (s *Store) ImportGraph(ctx context.Context, graph, tokenizer, name string, c Imported) (*Bundle, error) {
 	// Nothing is copied here: Import does that, and this folder goes again.
 	staging, err := os.MkdirTemp("", "infill-import-")

@@ -13,7 +13,8 @@ import (
 func writeImported(t *testing.T, config string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{"config.json": config, "vocab.txt": "[PAD]\n[UNK]\n", "model.onnx": "a graph", "weights.bin": "weights", "README.md": "a card"} {
+	for name, content := range map[string]string{"config.json": config, "vocab.txt": "[PAD]\n[UNK]\n",
+		"model.onnx": "a graph", "weights.bin": "weights", "README.md": "a card"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,8 @@ func TestOpenImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 2 || b.Config.MaxPositions != 8 || b.weights != nil {
+	if b.Graph != filepath.Join(dir, "model.onnx") || b.Config.VocabularySize != 2 || b.Config.MaxPositions != 8 ||
+		b.weights != nil {
 		t.Errorf("bundle %+v", b)
 	}
 	if _, err := b.Embeddings(); err == nil {

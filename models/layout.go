@@ -1,12 +1,13 @@
 package models
 
-// Layout says where a model's weights lie: the names that a family gives to the parts that a graph is made of. A part whose name
-// is empty is not there.
+// Layout says where a model's weights lie: the names that a family gives to the parts that a graph is made of. A part
+// whose name is empty is not there.
 type Layout struct {
-	Words, Positions, Segments, Tasks Table  // embeddings
-	Trigram                           Linear // of the embeddings of the next token, the token and the one before (MobileBERT)
-	EmbeddingNorm                     Norm
-	Projection                        Linear // from embeddings to hidden states
+	Words, Positions, Segments, Tasks Table // embeddings
+	// of the embeddings of the next token, the token and the one before (MobileBERT)
+	Trigram       Linear
+	EmbeddingNorm Norm
+	Projection    Linear // from embeddings to hidden states
 	// DeBERTa's embeddings of distances, and the convolution beside its first layer.
 	Distances       Table
 	DistanceNorm    Norm
@@ -18,8 +19,8 @@ type Layout struct {
 	HeadDense Linear
 	HeadNorm  Norm
 	Decoder   Linear // its Weight is Words.Name where the two are tied
-	// DecoderRest is further columns of the output matrix, [columns × vocabulary]: MobileBERT's embeddings are narrower than its
-	// hidden states.
+	// DecoderRest is further columns of the output matrix, [columns × vocabulary]: MobileBERT's embeddings are narrower
+	// than its hidden states.
 	DecoderRest Linear
 }
 
@@ -27,8 +28,9 @@ type Layout struct {
 type Layer struct {
 	Query, Key, Value, Mixed Linear // Mixed follows attention
 	AttentionNorm            Norm
-	Up, Gate, Down           Linear // the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
-	OutputNorm               Norm
+	// the feed-forward block: Down(activation(Up(x))), the activation times Gate(x) where there is one
+	Up, Gate, Down Linear
+	OutputNorm     Norm
 
 	// QueryNorm and KeyNorm follow the matrices of the queries and keys (ESM C).
 	QueryNorm, KeyNorm Norm
@@ -36,8 +38,8 @@ type Layer struct {
 	// PositionKey and PositionQuery map the embeddings of distances (DeBERTa).
 	PositionKey, PositionQuery Linear
 
-	// MobileBERT's layers work on a narrower width: hidden states are narrowed on the way in, for queries and keys by Shared, and
-	// widened on the way out; and feed-forward blocks stand before the last.
+	// MobileBERT's layers work on a narrower width: hidden states are narrowed on the way in, for queries and keys by
+	// Shared, and widened on the way out; and feed-forward blocks stand before the last.
 	Narrow, Shared, Widen             Linear
 	NarrowNorm, SharedNorm, WidenNorm Norm
 	Before                            []Layer // Up, Down and OutputNorm
@@ -117,8 +119,8 @@ func (c Config) Layout() Layout {
 	return l
 }
 
-// Tensors lists the weights that the family's graph reads, each once, by the names that Bundle.Tensor takes, with their shapes. Matrices
-// are [output × input].
+// Tensors lists the weights that the family's graph reads, each once, by the names that Bundle.Tensor takes, with their
+// shapes. Matrices are [output × input].
 func (c Config) Tensors() []Tensor {
 	body, head := c.tensors()
 	return append(body, head...)

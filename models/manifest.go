@@ -38,7 +38,8 @@ type Manifest struct {
 	Files []ManifestFile `json:"files"`
 	// ConvertedFrom lists the files that the weights were converted from: where the model is from they can be compared.
 	ConvertedFrom []ManifestFile `json:"converted_from,omitempty"`
-	// FiniteWeights: every weight was looked at, and is a number that can be calculated with. Only a store's manifest is believed.
+	// FiniteWeights: every weight was looked at, and is a number that can be calculated with. Only a store's manifest
+	// is believed.
 	FiniteWeights bool `json:"finite_weights,omitempty"`
 	// Joint calibrates distributions over several blanks; nil where nothing was fitted.
 	Joint *Joint `json:"joint,omitempty"`
@@ -99,7 +100,8 @@ func (m *Manifest) Encode() []byte {
 // parseManifest reads a manifest.json.
 func parseManifest(data []byte) (*Manifest, error) {
 	if len(data) > maxConfigBytes {
-		return nil, fmt.Errorf("%d bytes, more than the %d that a manifest can sensibly have", len(data), maxConfigBytes)
+		return nil, fmt.Errorf("%d bytes, more than the %d that a manifest can sensibly have", len(data),
+			maxConfigBytes)
 	}
 	var m Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -126,14 +128,16 @@ func (m *Manifest) check() error {
 	seen := map[string]bool{}
 	for _, f := range slices.Concat(m.Files, m.ConvertedFrom) {
 		// A manifest comes with the bundle, from anyone: it must not reach files outside it.
-		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == manifestName || !filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
+		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == manifestName ||
+			!filepath.IsLocal(filepath.FromSlash(f.Path)) || strings.ContainsAny(f.Path, "\\\n\x00") {
 			return fmt.Errorf("file %.100q: not a path inside the bundle", f.Path)
 		}
 		if seen[f.Path] {
 			return fmt.Errorf("file %.100q is listed twice", f.Path)
 		}
 		seen[f.Path] = true
-		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size || f.SHA256 != strings.ToLower(f.SHA256) {
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size ||
+			f.SHA256 != strings.ToLower(f.SHA256) {
 			return fmt.Errorf("file %.100q: %.80q is not a SHA-256 in lower-case hex", f.Path, f.SHA256)
 		}
 		if f.Size < 0 {
@@ -184,7 +188,8 @@ func isModelFile(name string) bool {
 		strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, safetensors.IndexSuffix)
 }
 
-// Verify reads every file that the manifest lists under dir. The error names the first that differs, what was expected and what was found.
+// Verify reads every file that the manifest lists under dir. The error names the first that differs, what was expected
+// and what was found.
 func (m *Manifest) Verify(dir string) error {
 	for _, f := range m.Files {
 		if err := f.verify(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {

@@ -46,7 +46,8 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		return openFolder(name)
 	}
 	if err == nil {
-		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and model.safetensors", name)
+		return nil, fmt.Errorf("model %s is a file; give the folder that holds config.json, the tokenizer files and "+
+			"model.safetensors", name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		// The path error would repeat the name, however long it is.
@@ -61,7 +62,8 @@ func (s *Store) Open(name string) (*Bundle, error) {
 		if err == nil {
 			b, err := openDir(entry.Dir, true, (*Bundle).refuseUnconverted)
 			if err != nil {
-				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name, entry.Revision)
+				return nil, fmt.Errorf("%w; fetch it again with: infill models pull %s@%s", err, entry.Name,
+					entry.Revision)
 			}
 			b.Name = entry.Name
 			return b, nil
@@ -70,8 +72,10 @@ func (s *Store) Open(name string) (*Bundle, error) {
 			return nil, err
 		}
 		if strings.Contains(base, "/") {
-			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s (built in: %s)", err, name, BuiltInName)
+			return nil, fmt.Errorf("%w, nor is there a folder of this name; fetch it with: infill models pull %s "+
+				"(built in: %s)", err, name, BuiltInName)
 		}
 	}
-	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name, BuiltInName)
+	return nil, fmt.Errorf("model %.200q is neither built in (built in: %s) nor a folder, nor in the cache", name,
+		BuiltInName)
 }

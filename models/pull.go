@@ -29,8 +29,11 @@ type HubOptions struct {
 	Attempts int           // without any progress, before giving up; default 5
 	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
 	WaitMax  time.Duration // longest wait, also when the hub asks for more; default 60 s
-	Stall    time.Duration // a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default 60 s
-	Total    time.Duration // all of it may take so long, waits and slow connections included; 0: DefaultTotal; negative: no bound
+	// a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default
+	// 60 s
+	Stall time.Duration
+	// all of it may take so long, waits and slow connections included; 0: DefaultTotal; negative: no bound
+	Total time.Duration
 }
 
 // DefaultTotal is how long a fetch may take in all. A server that sends a byte a second is never silent.
@@ -42,7 +45,8 @@ func (o HubOptions) bounded(ctx context.Context) (context.Context, context.Cance
 		return context.WithCancel(ctx)
 	}
 	total := cmp.Or(o.Total, DefaultTotal)
-	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 for no bound, lets it take its time)", total))
+	return context.WithTimeoutCause(ctx, total, fmt.Errorf("not all was fetched within %v (a longer --max-time, or 0 "+
+		"for no bound, lets it take its time)", total))
 }
 
 // Progress observes what is fetched. Calls come from one goroutine.
@@ -126,7 +130,8 @@ func fetchError(ctx context.Context, verb, name string, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil: // the request's own error tells only where it was interrupted
-		return fmt.Errorf("%s %s: %w; what was fetched is kept, and the next %s goes on with it", verb, name, context.Cause(ctx), verb)
+		return fmt.Errorf("%s %s: %w; what was fetched is kept, and the next %s goes on with it", verb, name,
+			context.Cause(ctx), verb)
 	}
 	return fmt.Errorf("%s %s: %w", verb, name, err)
 }
@@ -170,7 +175,8 @@ func (s *Store) pull(ctx context.Context, name, revision string, o HubOptions) (
 }
 
 // fetch stores a revision of a repository under the name of the model, and has ref point at it.
-func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Revision, name, ref string, progress Progress) (*Bundle, error) {
+func (s *Store) fetch(ctx context.Context, client *hub.Client, revision *hub.Revision, name, ref string,
+	progress Progress) (*Bundle, error) {
 	p, err := s.begin(ctx, name, revision.Commit)
 	if err != nil {
 		return nil, err
@@ -230,9 +236,10 @@ func fetchFiles(ctx context.Context, client *hub.Client, revision *hub.Revision,
 	return names, client.FetchAll(ctx, revision.Commit, wanted, paths)
 }
 
-// weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards; where there is
-// none, those that torch.save wrote.
-func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name, dir string) ([]hub.File, error) {
+// weightFiles chooses the files of the weights: one safetensors file, or an index, which is fetched, and its shards;
+// where there is none, those that torch.save wrote.
+func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision, name,
+	dir string) ([]hub.File, error) {
 	for _, form := range []struct {
 		whole, index string
 		shards       func(index string) (map[string]string, error)
@@ -275,7 +282,8 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 	if others == nil {
 		return nil, errors.New("the repository has no weights")
 	}
-	return nil, fmt.Errorf("the repository has neither %s nor %s, and its other weights are not read (%.200s); a revision that has one may exist, often a pull request: %s@refs/pr/NUMBER",
+	return nil, fmt.Errorf("the repository has neither %s nor %s, and its other weights are not read (%.200s); a "+
+		"revision that has one may exist, often a pull request: %s@refs/pr/NUMBER",
 		weightsName, pytorch.FileName, strings.Join(others, ", "), name)
 }
 
@@ -283,7 +291,8 @@ func weightFiles(ctx context.Context, client *hub.Client, revision *hub.Revision
 // dir, each whole and verified, under the last element of its name. It returns them in the order of their names in the
 // data set. A file that is there already is not fetched again, and a fetch that broke off goes on where it stopped. The
 // revision is a branch, a tag or a commit.
-func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string, o HubOptions) (files []string, err error) {
+func FetchDataset(ctx context.Context, dir, name, revision string, patterns []string,
+	o HubOptions) (files []string, err error) {
 	ctx, cancel := o.bounded(ctx)
 	defer cancel()
 	files, err = fetchDataset(ctx, dir, name, revision, patterns, o)
@@ -308,18 +317,21 @@ func fetchDataset(ctx context.Context, dir, name, revision string, patterns []st
 	}
 	var wanted []hub.File
 	for _, f := range found.Files {
-		if slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
+		if slices.ContainsFunc(patterns,
+			func(pattern string) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
 			wanted = append(wanted, f)
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, fmt.Errorf("the data set has no file like %s at revision %s", strings.Join(patterns, ", "), revision)
+		return nil, fmt.Errorf("the data set has no file like %s at revision %s", strings.Join(patterns, ", "),
+			revision)
 	}
 	slices.SortFunc(wanted, func(a, b hub.File) int { return strings.Compare(a.Name, b.Name) })
 	var files []string
 	for _, f := range wanted {
 		local := path.Base(f.Name)
-		if local == "." || local == ".." || strings.ContainsAny(local, `\:`) || slices.Contains(files, filepath.Join(dir, local)) {
+		if local == "." || local == ".." || strings.ContainsAny(local, `\:`) ||
+			slices.Contains(files, filepath.Join(dir, local)) {
 			return nil, fmt.Errorf("the data set has a file that cannot be placed: %.100q", f.Name)
 		}
 		files = append(files, filepath.Join(dir, local))

@@ -38,7 +38,9 @@ func TestPullConverts(t *testing.T) {
 	}{
 		{"bundle", []string{"pytorch_model.bin"}},
 		{"bundle-first", []string{"pytorch_model.bin"}},
-		{"bundle-sharded", []string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin", "pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
+		{"bundle-sharded",
+			[]string{"pytorch_model-00001-of-00003.bin", "pytorch_model-00002-of-00003.bin",
+				"pytorch_model-00003-of-00003.bin", "pytorch_model.bin.index.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := modelstest.NewHub(t)
@@ -51,12 +53,15 @@ func TestPullConverts(t *testing.T) {
 				t.Errorf("told %d times of the conversion", seen.Converted)
 			}
 
-			if got, want := slices.Sorted(maps.Keys(files(t, b.Dir))), []string{"config.json", "manifest.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}; !slices.Equal(got, want) {
+			if got, want := slices.Sorted(maps.Keys(files(t, b.Dir))), []string{"config.json", "manifest.json",
+				"model.safetensors", "tokenizer_config.json", "vocab.txt"}; !slices.Equal(got, want) {
 				t.Errorf("stored %q, want %q", got, want)
 			}
 			var from []models.ManifestFile
 			for _, name := range c.sources {
-				from = append(from, models.ManifestFile{Path: name, Size: int64(len(content[name])), SHA256: fmt.Sprintf("%x", sha256.Sum256(content[name]))})
+				from = append(from,
+					models.ManifestFile{Path: name, Size: int64(len(content[name])),
+						SHA256: fmt.Sprintf("%x", sha256.Sum256(content[name]))})
 			}
 			if diff := cmp.Diff(from, b.Manifest.ConvertedFrom); diff != "" {
 				t.Errorf("converted from (-want +got):\n%s", diff)
@@ -67,7 +72,8 @@ func TestPullConverts(t *testing.T) {
 
 			// As an import of the same folder makes it.
 			source := filepath.Join(t.TempDir(), "source")
-			if err := os.CopyFS(source, os.DirFS(filepath.Join("internal", "pytorch", "testdata", c.name))); err != nil {
+			if err := os.CopyFS(source,
+				os.DirFS(filepath.Join("internal", "pytorch", "testdata", c.name))); err != nil {
 				t.Fatal(err)
 			}
 			imported, err := newStore(t).Import(t.Context(), source, "org/tiny")
@@ -90,7 +96,8 @@ func TestPullConverts(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := entries[len(entries)-1]
-			if last.Name != "org/tiny" || last.Problem != nil || last.Manifest.SHA256() != opened.SHA256 || !slices.Equal(last.Refs, []string{"main"}) {
+			if last.Name != "org/tiny" || last.Problem != nil || last.Manifest.SHA256() != opened.SHA256 ||
+				!slices.Equal(last.Refs, []string{"main"}) {
 				t.Errorf("listed %+v", last)
 			}
 			s.Forget()

@@ -94,7 +94,8 @@ func TestPull(t *testing.T) {
 	}
 
 	want := map[string]string{}
-	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "README.md"} {
+	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors",
+		"README.md"} {
 		want[name] = string(s.Commits[firstCommit][name])
 	}
 	found := files(t, b.Dir)
@@ -107,7 +108,9 @@ func TestPull(t *testing.T) {
 	}
 	m := *b.Manifest
 	m.Files = nil
-	if diff := cmp.Diff(models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny", Revision: firstCommit, FiniteWeights: true}, m); diff != "" {
+	if diff := cmp.Diff(
+		models.Manifest{Schema: 1, Name: "org/tiny", Family: "bert", Licence: "apache-2.0", Source: s.URL + "/org/tiny",
+			Revision: firstCommit, FiniteWeights: true}, m); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if err := b.Manifest.Verify(b.Dir); err != nil {
@@ -156,7 +159,8 @@ func TestPull(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := store.Open("org/tiny")
-		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") || !strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+firstCommit) {
+		if err == nil || !strings.Contains(err.Error(), "model.safetensors: damaged: expected") ||
+			!strings.Contains(err.Error(), "fetch it again with: infill models pull org/tiny@"+firstCommit) {
 			t.Errorf("error %v does not tell the damage and how to mend it", err)
 		}
 		s.Forget()
@@ -181,8 +185,9 @@ func TestPullRevisions(t *testing.T) {
 		t.Fatalf("two revisions, one bundle: %s and %s", first.Dir, second.Dir)
 	}
 	for name, want := range map[string]string{
-		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256, "org/tiny@" + firstCommit: first.SHA256,
-		"org/tiny@refs/pr/1": second.SHA256, "org/tiny@22222222": second.SHA256,
+		"org/tiny": first.SHA256, "org/tiny@main": first.SHA256, "org/tiny@1111": first.SHA256,
+		"org/tiny@" + firstCommit: first.SHA256,
+		"org/tiny@refs/pr/1":      second.SHA256, "org/tiny@22222222": second.SHA256,
 	} {
 		b, err := store.Open(name)
 		if err != nil {
@@ -191,7 +196,8 @@ func TestPullRevisions(t *testing.T) {
 			t.Errorf("%s opens %s, want %s", name, b.SHA256, want)
 		}
 	}
-	if _, err := store.Open("org/tiny@3333"); err == nil || !strings.Contains(err.Error(), firstCommit+" = main, "+secondCommit+" = refs/pr/1") {
+	if _, err := store.Open("org/tiny@3333"); err == nil ||
+		!strings.Contains(err.Error(), firstCommit+" = main, "+secondCommit+" = refs/pr/1") {
 		t.Errorf("error %v does not list what is stored", err)
 	}
 	// The branch moves on.
@@ -306,8 +312,12 @@ func TestPullResumes(t *testing.T) {
 	})
 	// A server that ignores ranges and breaks at the same place each time brings nothing new, with a length or without.
 	for name, breaks := range map[string]func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool{
-		"no ranges, always cut": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool { return s.Cut(5000)(w, r) },
-		"no ranges, short bodies without a length": func(s *modelstest.Hub, w http.ResponseWriter, r *http.Request) bool {
+		"no ranges, always cut": func(s *modelstest.Hub, w http.ResponseWriter,
+			r *http.Request) bool {
+			return s.Cut(5000)(w, r)
+		},
+		"no ranges, short bodies without a length": func(s *modelstest.Hub, w http.ResponseWriter,
+			r *http.Request) bool {
 			w.(http.Flusher).Flush()
 			w.Write(s.Commits[firstCommit]["model.safetensors"][:5000])
 			return true
@@ -320,7 +330,8 @@ func TestPullResumes(t *testing.T) {
 				return strings.HasPrefix(r.URL.Path, "/blobs/") && breaks(s, w, r)
 			})
 			_, err := newStore(t).Pull(t.Context(), "org/tiny", s.Options())
-			refused(t, err, "model.safetensors: the connection broke 3 times without bringing anything new, after 5000 of ", "pull again")
+			refused(t, err, "model.safetensors: the connection broke 3 times without bringing anything new, after "+
+				"5000 of ", "pull again")
 		})
 	}
 	t.Run("server without ranges", func(t *testing.T) {
@@ -347,7 +358,8 @@ func TestPullResumes(t *testing.T) {
 		part func(content []byte) []byte
 	}{
 		{"part with other bytes", func(c []byte) []byte { return bytes.Repeat([]byte("x"), 5000) }},
-		{"part as long as the file, with other bytes", func(c []byte) []byte { return bytes.Repeat([]byte("x"), len(c)) }},
+		{"part as long as the file, with other bytes",
+			func(c []byte) []byte { return bytes.Repeat([]byte("x"), len(c)) }},
 		{"part longer than the file", func(c []byte) []byte { return append(slices.Clone(c), 'x') }},
 		{"part that is the whole file", func(c []byte) []byte { return c }},
 	} {
@@ -358,7 +370,8 @@ func TestPullResumes(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"), c.part(s.Commits[firstCommit]["model.safetensors"]), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "model.safetensors.part"),
+				c.part(s.Commits[firstCommit]["model.safetensors"]), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			seen := &observer{}
@@ -511,19 +524,36 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	}{
 		{"no such model", "org/other", nil, "", "has no such model or file (404): check the name on http://"},
 		{"no such revision", "org/tiny@v9", nil, "", `revision "v9": the model has no such revision`},
-		{"private, no token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "", "no such model, or it is private (401): check the name, or set HF_TOKEN"},
-		{"private, wrong token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "hf_other", "does not accept the token (401): check HF_TOKEN"},
-		{"gated", "org/tiny", func(s *modelstest.Hub) { s.Gated = true }, "", "access to this model has to be granted: ask for it on http://"},
-		{"forbidden", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(403)) }, hubToken, "the token in HF_TOKEN may not read this model"},
-		{"too many requests for an hour", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429, "Retry-After", "3600")) }, "", "limits requests (429): try again in 1h0m0s"},
-		{"too many requests, always", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429)) }, "", "limits requests (429): try again later"},
-		{"out of order", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(502)) }, "", "out of order (502 Bad Gateway), after 3 attempts"},
-		{"teapot", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(418)) }, "", "unexpected answer of the hub: 418"},
+		{"private, no token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "",
+			"no such model, or it is private (401): check the name, or set HF_TOKEN"},
+		{"private, wrong token", "org/tiny", func(s *modelstest.Hub) { s.Private = true }, "hf_other",
+			"does not accept the token (401): check HF_TOKEN"},
+		{"gated", "org/tiny", func(s *modelstest.Hub) { s.Gated = true }, "",
+			"access to this model has to be granted: ask for it on http://"},
+		{"forbidden", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(403)) }, hubToken,
+			"the token in HF_TOKEN may not read this model"},
+		{"too many requests for an hour", "org/tiny",
+			func(s *modelstest.Hub) { s.Answer(answer(429, "Retry-After", "3600")) }, "",
+			"limits requests (429): try again in 1h0m0s"},
+		{"too many requests, always", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(429)) }, "",
+			"limits requests (429): try again later"},
+		{"out of order", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(502)) }, "",
+			"out of order (502 Bad Gateway), after 3 attempts"},
+		{"teapot", "org/tiny", func(s *modelstest.Hub) { s.Answer(answer(418)) }, "",
+			"unexpected answer of the hub: 418"},
 		{"page of a hotel", "org/tiny", func(s *modelstest.Hub) {
-			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>sign in</html>"); return true })
+			s.Answer(func(w http.ResponseWriter,
+				r *http.Request) bool {
+				fmt.Fprint(w, "<html>sign in</html>")
+				return true
+			})
 		}, "", "does not answer like a hub: the list of files is not valid JSON"},
 		{"no commit", "org/tiny", func(s *modelstest.Hub) {
-			s.Answer(func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, `{"sha":"../../x"}`); return true })
+			s.Answer(func(w http.ResponseWriter,
+				r *http.Request) bool {
+				fmt.Fprint(w, `{"sha":"../../x"}`)
+				return true
+			})
 		}, "", `"../../x" is not a commit`},
 		{"endless redirects", "org/tiny", func(s *modelstest.Hub) {
 			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
@@ -538,10 +568,13 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 				return true
 			})
 		}, "", `refused a redirect to an address that begins with "file:": files come over https or http alone`},
-		{"list of another kind", "org/tiny", lists(`[]`), "", "does not answer like a hub: the list of files has a value of another kind, array, at its top; check HF_ENDPOINT"},
+		{"list of another kind", "org/tiny", lists(`[]`), "", "does not answer like a hub: the list of files has a " +
+			"value of another kind, array, at its top; check HF_ENDPOINT"},
 		{"commit of another kind", "org/tiny", lists(`{"sha": 5}`), "", `a value of another kind, number, as "sha";`},
-		{"files of another kind", "org/tiny", lists(`{"siblings": {}}`), "", `a value of another kind, object, as "siblings";`},
-		{"name of another kind", "org/tiny", lists(`{"siblings": [{"rfilename": 5}]}`), "", `a value of another kind, number, as "siblings.rfilename";`},
+		{"files of another kind", "org/tiny", lists(`{"siblings": {}}`), "",
+			`a value of another kind, object, as "siblings";`},
+		{"name of another kind", "org/tiny", lists(`{"siblings": [{"rfilename": 5}]}`), "",
+			`a value of another kind, number, as "siblings.rfilename";`},
 		{"name", "org/../tiny", nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -628,7 +661,8 @@ func TestPullTellsWhatTheHubSays(t *testing.T) {
 	})
 	for _, endpoint := range []string{"huggingface.co", "ftp://x", "https://", "http://\x00"} {
 		o := models.HubOptions{Endpoint: endpoint}
-		if _, err := newStore(t).Pull(t.Context(), "org/tiny", o); err == nil || !strings.Contains(err.Error(), "is not the address of a hub") {
+		if _, err := newStore(t).Pull(t.Context(), "org/tiny", o); err == nil ||
+			!strings.Contains(err.Error(), "is not the address of a hub") {
 			t.Errorf("endpoint %q: error %v", endpoint, err)
 		}
 	}
@@ -643,7 +677,8 @@ func TestPullVerifies(t *testing.T) {
 			bad := slices.Clone(good)
 			bad[len(bad)/2] ^= 1
 			s.Answer(func(w http.ResponseWriter, r *http.Request) bool {
-				if !strings.HasSuffix(r.URL.Path, name) || (filepath.Ext(name) == ".safetensors" && !strings.HasPrefix(r.URL.Path, "/blobs/")) {
+				if !strings.HasSuffix(r.URL.Path, name) ||
+					(filepath.Ext(name) == ".safetensors" && !strings.HasPrefix(r.URL.Path, "/blobs/")) {
 					return false
 				}
 				w.Write(bad)
@@ -712,7 +747,8 @@ func TestPullFromPlainMirror(t *testing.T) {
 	})
 	for _, c := range []struct{ name, header, value, want string }{
 		{"no checksum", "Etag", `"5d41402abc4b2a76b9719d911017c592"`, "config.json: the hub tells no checksum"},
-		{"another commit", "X-Repo-Commit", secondCommit, `config.json: the hub answers for commit "` + secondCommit + `", not ` + firstCommit},
+		{"another commit", "X-Repo-Commit", secondCommit,
+			`config.json: the hub answers for commit "` + secondCommit + `", not ` + firstCommit},
 		{"no size", "Content-Length", "many", "config.json: the hub does not tell the size"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -762,17 +798,25 @@ func TestPullRefusesRepositories(t *testing.T) {
 		want   string
 		weigh  bool // the weights have to be fetched to see it
 	}{
-		{"no config", func(f map[string][]byte) { delete(f, "config.json") }, "not a model: it has no config.json", false},
-		{"another family", func(f map[string][]byte) { reconfigure(f, "model_type", "llama") }, `config.json: model_type "llama" is not supported`, false},
+		{"no config", func(f map[string][]byte) { delete(f, "config.json") }, "not a model: it has no config.json",
+			false},
+		{"another family", func(f map[string][]byte) { reconfigure(f, "model_type", "llama") },
+			`config.json: model_type "llama" is not supported`, false},
 		{"no weights", func(f map[string][]byte) {
 			delete(f, "model.safetensors")
 			delete(f, "tf_model.h5")
 			delete(f, "onnx/model.onnx")
 		}, "the repository has no weights", false},
-		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") }, "has neither model.safetensors nor pytorch_model.bin, and its other weights are not read (", false},
-		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "it has no vocab.txt or tokenizer.json", true},
-		{"config and weights disagree", func(f map[string][]byte) { reconfigure(f, "vocab_size", 65) }, "has shape [64 16], config.json asks for [65 16]", true},
-		{"weights are no safetensors", func(f map[string][]byte) { f["model.safetensors"] = []byte("PK\x03\x04 a zip archive") }, "not a safetensors file", true},
+		{"other weights only", func(f map[string][]byte) { delete(f, "model.safetensors") },
+			"has neither model.safetensors nor pytorch_model.bin, and its other weights are not read (", false},
+		{"no tokenizer", func(f map[string][]byte) { delete(f, "vocab.txt") }, "it has no vocab.txt or tokenizer.json",
+			true},
+		{"config and weights disagree", func(f map[string][]byte) { reconfigure(f, "vocab_size", 65) },
+			"has shape [64 16], config.json asks for [65 16]", true},
+		{"weights are no safetensors", func(f map[string][]byte) {
+			f["model.safetensors"] = []byte("PK\x03\x04 a zip " +
+				"archive")
+		}, "not a safetensors file", true},
 		{"index leaves the folder", func(f map[string][]byte) {
 			delete(f, "model.safetensors")
 			f["model.safetensors.index.json"] = []byte(`{"weight_map":{"a":"../../../evil.safetensors"}}`)
@@ -820,7 +864,8 @@ func TestPullShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		shard := fmt.Sprintf("model-%05d-of-00003.safetensors", i%3+1)
-		shards[shard] = append(shards[shard], safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: bytes.NewReader(raw)})
+		shards[shard] = append(shards[shard],
+			safetensors.Data{Name: name, DType: tensor.DType, Shape: tensor.Shape, Content: bytes.NewReader(raw)})
 		weightMap[name] = shard
 	}
 	for name, tensors := range shards {
@@ -830,7 +875,8 @@ func TestPullShards(t *testing.T) {
 		}
 		content[name] = b.Bytes()
 	}
-	content["model.safetensors.index.json"], _ = json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weightMap})
+	content["model.safetensors.index.json"],
+		_ = json.Marshal(map[string]any{"metadata": map[string]any{"total_size": 1}, "weight_map": weightMap})
 	store := newStore(t)
 	b := pull(t, store, "org/tiny", s.Options())
 	if len(b.Weights().Paths()) != 3 {
@@ -891,7 +937,8 @@ func TestPullAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got, want := s.SentOf("model.safetensors"), int64(len(s.Commits[firstCommit]["model.safetensors"])); got != want {
+	if got, want := s.SentOf("model.safetensors"), int64(
+		len(s.Commits[firstCommit]["model.safetensors"])); got != want {
 		t.Errorf("%d bytes of weights were sent, want them once, %d", got, want)
 	}
 }
@@ -914,7 +961,8 @@ func TestPullWithoutRoom(t *testing.T) {
 		// With room again, the pull goes on.
 		s.Forget()
 		pull(t, store, "org/tiny", s.Options())
-		if want := int64(len(s.Commits[firstCommit]["model.safetensors"])) - 8192; s.SentOf("model.safetensors") != want {
+		if want := int64(len(s.Commits[firstCommit]["model.safetensors"])) - 8192; s.SentOf(
+			"model.safetensors") != want {
 			t.Errorf("%d bytes were sent, want the last %d", s.SentOf("model.safetensors"), want)
 		}
 	})
@@ -939,12 +987,16 @@ func TestOptionsFromEnvironment(t *testing.T) {
 		want models.HubOptions
 	}{
 		{"nothing", nil, models.HubOptions{}},
-		{"all", map[string]string{"HF_ENDPOINT": "https://mirror.example", "HF_TOKEN": " hf_env ", "HF_HUB_OFFLINE": "1"},
+		{"all", map[string]string{"HF_ENDPOINT": "https://mirror.example", "HF_TOKEN": " hf_env ",
+			"HF_HUB_OFFLINE": "1"},
 			models.HubOptions{Endpoint: "https://mirror.example", Token: "hf_env", Offline: true}},
 		{"offline off", map[string]string{"HF_HUB_OFFLINE": "0"}, models.HubOptions{}},
-		{"token in the home of the hub's clients", map[string]string{"HF_HOME": home}, models.HubOptions{Token: "hf_file"}},
-		{"token file", map[string]string{"HF_TOKEN_PATH": filepath.Join(home, "token")}, models.HubOptions{Token: "hf_file"}},
-		{"variable before file", map[string]string{"HF_HOME": home, "HF_TOKEN": "hf_env"}, models.HubOptions{Token: "hf_env"}},
+		{"token in the home of the hub's clients", map[string]string{"HF_HOME": home},
+			models.HubOptions{Token: "hf_file"}},
+		{"token file", map[string]string{"HF_TOKEN_PATH": filepath.Join(home, "token")},
+			models.HubOptions{Token: "hf_file"}},
+		{"variable before file", map[string]string{"HF_HOME": home, "HF_TOKEN": "hf_env"},
+			models.HubOptions{Token: "hf_env"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE", "HF_TOKEN_PATH"} {

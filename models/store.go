@@ -210,9 +210,11 @@ func (s *Store) Find(name string) (Entry, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return Entry{}, fmt.Errorf("model %s: revision %.100q: %w (stored: %s)", name, wanted, ErrNotStored, strings.Join(listed, ", "))
+		return Entry{}, fmt.Errorf("model %s: revision %.100q: %w (stored: %s)", name, wanted, ErrNotStored,
+			strings.Join(listed, ", "))
 	}
-	return Entry{}, fmt.Errorf("model %s: several revisions are stored; name one of them as %s@REVISION: %s", name, name, strings.Join(listed, ", "))
+	return Entry{}, fmt.Errorf("model %s: several revisions are stored; name one of them as %s@REVISION: %s", name,
+		name, strings.Join(listed, ", "))
 }
 
 // ErrNotStored reports that a model, or the revision asked for, is not in the store.
@@ -243,8 +245,8 @@ func (s *Store) Verify(ctx context.Context, name string) ([]error, error) {
 	return problems, nil
 }
 
-// Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads of
-// "org/name". It gives the entries that were removed.
+// Remove deletes a stored model: the revision named in "org/name@revision", or all revisions and unfinished downloads
+// of "org/name". It gives the entries that were removed.
 func (s *Store) Remove(ctx context.Context, name string) ([]Entry, error) {
 	if name == BuiltInName {
 		return nil, fmt.Errorf("model %s is part of the program and cannot be removed", name)
@@ -346,7 +348,8 @@ func (p *draft) prepare() error {
 			p.placed = true
 			return nil
 		}
-		return errors.Join(os.RemoveAll(p.dir()), os.Rename(final, p.dir()), removeIfThere(filepath.Join(p.dir(), manifestName)))
+		return errors.Join(os.RemoveAll(p.dir()), os.Rename(final, p.dir()),
+			removeIfThere(filepath.Join(p.dir(), manifestName)))
 	}
 	return os.MkdirAll(p.dir(), 0o755)
 }
@@ -413,8 +416,8 @@ func (p *draft) commit(m Manifest, ref string, files ...string) (*Bundle, error)
 // close lets others at the model's folder. What was filled and not committed stays, to go on with.
 func (p *draft) close() error { return p.lock.Close() }
 
-// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights in
-// pytorch_model.bin become model.safetensors on the way.
+// Import copies the model in a folder into the store under a name, as the revision that its SHA256 begins with. Weights
+// in pytorch_model.bin become model.safetensors on the way.
 func (s *Store) Import(ctx context.Context, dir, name string) (*Bundle, error) {
 	return s.importFolder(ctx, dir, name, false)
 }
@@ -452,7 +455,8 @@ func (s *Store) importFolder(ctx context.Context, dir, name string, finite bool)
 		if converted != nil && f.Path == converted.to.Path {
 			err = convertFile(ctx, source.Dir, converted.from, source.Config, filepath.Join(p.dir(), f.Path))
 		} else {
-			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)), filepath.Join(p.dir(), filepath.FromSlash(f.Path)))
+			err = copyFile(filepath.Join(source.Dir, filepath.FromSlash(f.Path)),
+				filepath.Join(p.dir(), filepath.FromSlash(f.Path)))
 		}
 		if err != nil {
 			return nil, err
@@ -472,8 +476,10 @@ var (
 
 // CheckName tells whether a name can be one of the hub and of the store: "org/name", or "name" alone.
 func CheckName(name string) error {
-	if len(name) > 200 || !namePattern.MatchString(name) || strings.Contains(name, "..") || strings.Contains(strings.Replace(name, "/", "", 1), "--") {
-		return fmt.Errorf("%.100q is not the name of a model: it must have the form org/name, of letters, digits, '.', '_' and '-'", name)
+	if len(name) > 200 || !namePattern.MatchString(name) || strings.Contains(name, "..") ||
+		strings.Contains(strings.Replace(name, "/", "", 1), "--") {
+		return fmt.Errorf("%.100q is not the name of a model: it must have the form org/name, of letters, digits, "+
+			"'.', '_' and '-'", name)
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	revision := first.SHA256[:12]
-	if first.Dir != filepath.Join(store.Dir, "org--tiny", revision) || first.Manifest.Revision != revision || first.Manifest.Family != "bert" {
+	if first.Dir != filepath.Join(store.Dir, "org--tiny", revision) || first.Manifest.Revision != revision ||
+		first.Manifest.Family != "bert" {
 		t.Errorf("imported %+v, manifest %+v", first, first.Manifest)
 	}
 	second, err := store.Import(ctx, another(t, 2), "org/tiny")
@@ -116,7 +117,8 @@ func TestStore(t *testing.T) {
 	t.Run("manifest damaged", func(t *testing.T) {
 		write(t, second.Dir, "manifest.json", []byte("{"))
 		entry, err := store.Find("org/tiny@" + second.Manifest.Revision)
-		if err != nil || entry.Problem == nil || !strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
+		if err != nil || entry.Problem == nil ||
+			!strings.Contains(entry.Problem.Error(), filepath.Join(second.Dir, "manifest.json")+": not valid JSON") {
 			t.Errorf("entry %+v, %v", entry, err)
 		}
 		if problems, err := store.Verify(ctx, "org/tiny@"+second.Manifest.Revision); err != nil || len(problems) != 1 {
@@ -155,10 +157,12 @@ func TestStore(t *testing.T) {
 		}
 	})
 	t.Run("built in", func(t *testing.T) {
-		if _, err := store.Remove(ctx, "small-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
+		if _, err := store.Remove(ctx, "small-uncased"); err == nil ||
+			!strings.Contains(err.Error(), "is part of the program") {
 			t.Errorf("error %v", err)
 		}
-		if _, err := store.Import(ctx, another(t, 1), "small-uncased"); err == nil || !strings.Contains(err.Error(), "is part of the program") {
+		if _, err := store.Import(ctx, another(t, 1), "small-uncased"); err == nil ||
+			!strings.Contains(err.Error(), "is part of the program") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -184,7 +188,8 @@ func TestFindAmbiguous(t *testing.T) {
 	}
 	for _, name := range []string{"org/tiny", "org/tiny@aaaa"} {
 		_, err := store.Open(name)
-		if err == nil || !strings.Contains(err.Error(), "several revisions are stored; name one of them as org/tiny@REVISION: aaaa1111, aaaa2222") {
+		if err == nil || !strings.Contains(err.Error(), "several revisions are stored; name one of them as "+
+			"org/tiny@REVISION: aaaa1111, aaaa2222") {
 			t.Errorf("%s: error %v does not list both", name, err)
 		}
 	}
@@ -205,13 +210,15 @@ func TestBegin(t *testing.T) {
 	t.Run("waits for the lock", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if _, err := store.Begin(ctx, "org/tiny", "0123456789ab"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in use by another process") {
+		if _, err := store.Begin(ctx, "org/tiny", "0123456789ab"); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "in use by another process") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("keeps what is refused out", func(t *testing.T) {
 		write(t, p.Dir(), "config.json", []byte("{}"))
-		if _, err := p.Commit(models.Manifest{}, "main"); err == nil || !strings.Contains(err.Error(), "model_type is missing") {
+		if _, err := p.Commit(models.Manifest{}, "main"); err == nil ||
+			!strings.Contains(err.Error(), "model_type is missing") {
 			t.Errorf("error %v", err)
 		}
 		if _, err := store.Find("org/tiny"); !errors.Is(err, models.ErrNotStored) {
@@ -236,7 +243,8 @@ func TestBegin(t *testing.T) {
 		{"org/tiny", "", "is not a revision"},
 		{"small-uncased", "0123456789ab", "is part of the program"},
 	} {
-		if _, err := store.Begin(t.Context(), c.name, c.revision); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := store.Begin(t.Context(), c.name, c.revision); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %q: error %v does not say %q", c.name, c.revision, err, c.want)
 		}
 	}

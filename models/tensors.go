@@ -18,12 +18,14 @@ type Tensor struct {
 	Offset, Length int64  // bytes, from the start of the file
 }
 
-// Tensor finds a weight by the name that the reference implementation gives it today (see Config.Layout), also where the bundle
-// uses another one: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, and the head's name for
-// the bias that the decoder mostly shares with it. Where both are stored, the reference implementation adds the decoder's.
+// Tensor finds a weight by the name that the reference implementation gives it today (see Config.Layout), also where
+// the bundle uses another one: gamma and beta of the first BERT checkpoints for the weight and bias of a LayerNorm, and
+// the head's name for the bias that the decoder mostly shares with it. Where both are stored, the reference
+// implementation adds the decoder's.
 func (b *Bundle) Tensor(name string) (Tensor, bool) {
 	t, ok := findTensor(b.weights, name)
-	return Tensor{Name: t.Name, Type: string(t.DType), Shape: t.Shape, Path: t.Path, Offset: t.Offset, Length: t.Length}, ok
+	return Tensor{Name: t.Name, Type: string(t.DType), Shape: t.Shape, Path: t.Path, Offset: t.Offset,
+		Length: t.Length}, ok
 }
 
 // Float32s reads a weight, row-major, rounded to the nearest 32-bit number where it is stored in 64 bits.
@@ -62,7 +64,8 @@ func (c Config) checkTensors(weights *safetensors.File) error {
 	// A sentence encoder or a classifier differs in more than the head at times; the head is what to tell.
 	for _, want := range head {
 		if _, ok := findTensor(weights, want.Name); !ok {
-			return fmt.Errorf("%s: no masked-language-model head: tensor %s is missing (architectures in config.json: %s)",
+			return fmt.Errorf(
+				"%s: no masked-language-model head: tensor %s is missing (architectures in config.json: %s)",
 				weights.Path, want.Name, strings.Join(c.Architectures, ", "))
 		}
 	}
@@ -72,12 +75,14 @@ func (c Config) checkTensors(weights *safetensors.File) error {
 		case !ok:
 			return fmt.Errorf("%s: tensor %s is missing", weights.Path, want.Name)
 		case !slices.Equal(t.Shape, want.Shape):
-			return fmt.Errorf("%s: tensor %s has shape %v, config.json asks for %v", weights.Path, want.Name, t.Shape, want.Shape)
+			return fmt.Errorf("%s: tensor %s has shape %v, config.json asks for %v", weights.Path, want.Name, t.Shape,
+				want.Shape)
 		}
 		switch t.DType {
 		case safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64:
 		default:
-			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)", weights.Path, want.Name, t.DType)
+			return fmt.Errorf("%s: tensor %s holds %s; floating-point weights are needed (F16, BF16, F32, F64)",
+				weights.Path, want.Name, t.DType)
 		}
 	}
 	return nil

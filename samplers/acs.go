@@ -49,12 +49,14 @@ func (s *cyclicalSettings) register(f *flag.FlagSet) {
 func (s *cyclicalSettings) mover(name string, target Target, shared *rand.Rand) (mover, error) {
 	largest, smallest := float64(s.stepSize), float64(s.smallest)
 	if !(smallest <= largest && largest <= math.MaxFloat64) {
-		return nil, fmt.Errorf("%s: steps from %v to %v in a cycle: both must be finite, the first not the larger", name, smallest, largest)
+		return nil, fmt.Errorf("%s: steps from %v to %v in a cycle: both must be finite, the first not the larger",
+			name, smallest, largest)
 	}
 	if s.exponent.rule != powerRule {
 		return nil, fmt.Errorf("%s: exponent %v: give a number from 0.5 to 1", name, s.exponent)
 	}
-	inner, err := newDLP(name, target, &langevinSettings{s.stepSize, s.exponent, s.preconditioner, s.terms, true}, shared)
+	inner, err := newDLP(name, target, &langevinSettings{s.stepSize, s.exponent, s.preconditioner, s.terms, true},
+		shared)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,8 @@ type Best struct {
 // Anneal looks for the state of highest energy by simulated annealing, with a kernel that [New] made and that is not
 // tuned. The best states follow no known law. observe may be nil; it hears of the start and of every step, with the
 // energies filled in.
-func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a AnnealOptions, observe func(Step) error) (*Best, error) {
+func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a AnnealOptions,
+	observe func(Step) error) (*Best, error) {
 	if a.Steps == 0 {
 		a.Steps = 100
 	}
@@ -39,7 +40,8 @@ func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a
 		a.End = math.Min(0.1, a.Start)
 	}
 	if !(a.End > 0 && a.End <= a.Start && a.Start <= math.MaxFloat64) {
-		return nil, fmt.Errorf("annealing from temperature %v to %v: both must be above 0 and finite, the first not the smaller", a.Start, a.End)
+		return nil, fmt.Errorf("annealing from temperature %v to %v: both must be above 0 and finite, the first not "+
+			"the smaller", a.Start, a.End)
 	}
 	own, ok := k.(*kernel)
 	if !ok || stochastic(own.mover) {
@@ -53,7 +55,8 @@ func Anneal(ctx context.Context, k Kernel, starts []int, streams []*rand.Rand, a
 	if err != nil {
 		return nil, err
 	}
-	best := &Best{slices.Clone(state.Positions), slices.Repeat([]float64{math.Inf(-1)}, state.Chains()), make([]int, state.Chains())}
+	best := &Best{slices.Clone(state.Positions), slices.Repeat([]float64{math.Inf(-1)}, state.Chains()),
+		make([]int, state.Chains())}
 	var info Info
 	for step := (Step{State: state, StepSize: made.size()}); ; step.Number++ {
 		if step.Number > 0 {

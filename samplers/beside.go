@@ -76,7 +76,8 @@ func (m *Importance) besideKnown(ctx context.Context) (*beside, error) {
 		some := b.list[first:min(first+step, len(b.list))]
 		logp = resized(logp, len(some)*m.slots*wide)
 		to := (first + len(some)) * m.slots
-		if err := m.rules[0].target.LogMaskedConditionals(ctx, states[first*m.slots:to], open[first*m.slots:to], logp); err != nil {
+		if err := m.rules[0].target.LogMaskedConditionals(ctx, states[first*m.slots:to], open[first*m.slots:to],
+			logp); err != nil {
 			return nil, err
 		}
 		for n, p := range some {

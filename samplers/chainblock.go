@@ -135,8 +135,10 @@ func chainBlockEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "chain-block", Title: "Metropolis–Hastings with blocks by the chain rule",
-			Paper: "after Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings, ICLR 2022",
-			Exact: true, Target: onlyExp, Cost: "2 conditionals a slot of the block and 1 energy", Conditionals: true, OnText: &OnText{},
+			Paper: "after Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked " +
+				"Language Models via Metropolis–Hastings, ICLR 2022",
+			Exact: true, Target: onlyExp, Cost: "2 conditionals a slot of the block and 1 energy", Conditionals: true,
+			OnText: &OnText{},
 		},
 		nature:   "it proposes from the conditionals as they are",
 		settings: func() settings { return &chainBlockSettings{} },
@@ -148,7 +150,8 @@ func independenceEntry() entry {
 		Description: Description{
 			Name: "independence", Title: "Independence sampler by the chain rule",
 			Paper: "Tierney, Markov Chains for Exploring Posterior Distributions, Annals of Statistics 1994",
-			Exact: true, Target: onlyExp, Cost: "2 conditionals a slot and 1 energy", Conditionals: true, OnText: &OnText{},
+			Exact: true, Target: onlyExp, Cost: "2 conditionals a slot and 1 energy", Conditionals: true,
+			OnText: &OnText{},
 		},
 		nature:   "it proposes from the conditionals as they are",
 		settings: func() settings { return &chainBlockSettings{whole: true} },

@@ -108,7 +108,8 @@ func (r *ChainRule) LogProbability(ctx context.Context, states []int, open []boo
 
 func (r *ChainRule) run(ctx context.Context, states []int, open []bool, logq []float64, decide choice) error {
 	if n := len(logq) * len(r.categories); len(states) != n || open != nil && len(open) != n {
-		return fmt.Errorf("%d positions and %d open slots for %d draws of %d slots: give [draws × slots] of both", len(states), len(open), len(logq), len(r.categories))
+		return fmt.Errorf("%d positions and %d open slots for %d draws of %d slots: give [draws × slots] of both",
+			len(states), len(open), len(logq), len(r.categories))
 	}
 	if _, err := r.walk(ctx, states, open, logq, decide); err != nil {
 		return err
@@ -123,7 +124,8 @@ var errNoDistribution = errors.New("the conditional is not a distribution")
 
 // walk goes through the open slots of all rows at once, and counts the
 // conditionals it asked for. log q is NaN where a conditional was none.
-func (r *ChainRule) walk(ctx context.Context, states []int, open []bool, logq []float64, decide choice) (conditionals int, err error) {
+func (r *ChainRule) walk(ctx context.Context, states []int, open []bool, logq []float64,
+	decide choice) (conditionals int, err error) {
 	rows, slots, wide := len(logq), len(r.categories), width(r.categories)
 	r.states, r.open = states, resized(r.open, rows*slots)
 	if open == nil {

@@ -80,7 +80,8 @@ type closest struct {
 
 func newClosest(rows, columns int) *closest {
 	n := rows + columns
-	return &closest{rows: rows, columns: columns, sum: make([]float64, rows*columns), wins: make([]float64, n), log: make([]float64, n),
+	return &closest{rows: rows, columns: columns, sum: make([]float64, rows*columns), wins: make([]float64, n),
+		log:      make([]float64, n),
 		gradient: make([]float64, n), weights: make([]float64, n*n)}
 }
 

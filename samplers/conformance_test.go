@@ -97,7 +97,8 @@ func forms(t *testing.T) []form {
 		return w.singleSite(w.conditional)
 	}
 	add(form{sampler: "gibbs", target: roughTable(), transitions: conditionals, exact: true, reversible: true})
-	add(form{sampler: "gibbs", temperature: 1.7, target: roughTable(), transitions: conditionals, exact: true, reversible: true})
+	add(form{sampler: "gibbs", temperature: 1.7, target: roughTable(), transitions: conditionals, exact: true,
+		reversible: true})
 
 	balances := []struct {
 		balance string
@@ -107,15 +108,23 @@ func forms(t *testing.T) []form {
 		{"ratio", barker}, {"min", atMostOne}, {"max", atLeastOne},
 	}
 	for _, b := range balances {
-		add(form{sampler: "gwg:balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
-			transitions: func(t *testing.T, w *world) [][]float64 { return w.metropolis(w.gradientGibbs(w.gradient, b.g)) }})
+		add(form{sampler: "gwg:balance=" + b.balance, target: roughTable(), exact: true, reversible: true,
+			rejects: true,
+			transitions: func(t *testing.T,
+				w *world) [][]float64 {
+				return w.metropolis(w.gradientGibbs(w.gradient, b.g))
+			}})
 		for _, alpha := range []float64{0.4, 3, math.Inf(1)} {
-			add(form{sampler: fmt.Sprintf("dmala:step-size=%v,balance=%s", alpha, b.balance), target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("dmala:step-size=%v,balance=%s", alpha, b.balance), target: roughTable(),
+				exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 {
 					return w.metropolis(w.langevin(w.gradient, b.g, alpha, nil))
 				}})
 			add(form{sampler: fmt.Sprintf("dula:step-size=%v,balance=%s", alpha, b.balance), target: roughTable(),
-				transitions: func(t *testing.T, w *world) [][]float64 { return w.langevin(w.gradient, b.g, alpha, nil) }})
+				transitions: func(t *testing.T,
+					w *world) [][]float64 {
+					return w.langevin(w.gradient, b.g, alpha, nil)
+				}})
 		}
 	}
 	add(form{sampler: "dmala:step-size=0.7" + given, target: roughTable(), exact: true, reversible: true, rejects: true,
@@ -126,7 +135,8 @@ func forms(t *testing.T) []form {
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.langevin(w.gradient, powerOf(0.5), 0.7, preconditioner)
 		}})
-	add(form{sampler: "dmala:step-size=0.7", temperature: 2.5, target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "dmala:step-size=0.7", temperature: 2.5, target: roughTable(), exact: true, reversible: true,
+		rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.metropolis(w.langevin(w.gradient, powerOf(0.5), 0.7, nil))
 		}})
@@ -134,30 +144,39 @@ func forms(t *testing.T) []form {
 		byTerms := func(t *testing.T, w *world, kernel func(gradient [][]float64) [][]float64) [][]float64 {
 			var ms [][][]float64
 			for _, terms := range subsets(3, size) {
-				ms = append(ms, kernel(w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {
-					return w.target.(StochasticGradientTarget).EnergyGradientOf(ctx, terms, states, energy, gradient)
-				})))
+				ms = append(ms, kernel(
+					w.gradients(t, func(ctx context.Context, states []int, energy, gradient []float64) error {
+						return w.target.(StochasticGradientTarget).EnergyGradientOf(ctx, terms, states, energy,
+							gradient)
+					})))
 			}
 			return mean(ms)
 		}
-		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), target: tablesOf, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), target: tablesOf, exact: true,
+			reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
-				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
+				return byTerms(t, w,
+					func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
 			}})
-		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), temperature: 1.6, target: tablesOf, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("dmala:step-size=0.9,terms=%d", size), temperature: 1.6, target: tablesOf,
+			exact: true, reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
-				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
+				return byTerms(t, w,
+					func(g [][]float64) [][]float64 { return w.metropolis(w.langevin(g, powerOf(0.5), 0.9, nil)) })
 			}})
-		add(form{sampler: fmt.Sprintf("gwg:terms=%d", size), target: tablesOf, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("gwg:terms=%d", size), target: tablesOf, exact: true, reversible: true,
+			rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
-				return byTerms(t, w, func(g [][]float64) [][]float64 { return w.metropolis(w.gradientGibbs(g, powerOf(0.5))) })
+				return byTerms(t, w,
+					func(g [][]float64) [][]float64 { return w.metropolis(w.gradientGibbs(g, powerOf(0.5))) })
 			}})
 	}
 
 	// Proposals from conditionals that are not those of exp(U).
 	foreign := ragged(targets.TableOptions{Scale: 1.2, ConditionalError: 0.7})
 	for _, block := range []int{1, 2, 3} {
-		add(form{sampler: fmt.Sprintf("mlm-mh:block=%d", block), target: foreign, exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("mlm-mh:block=%d", block), target: foreign, exact: true, reversible: true,
+			rejects:     true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.byBlocks(w.masked(t), block) }})
 	}
 	add(form{sampler: "mlm-mh:block=2", temperature: 1.4, target: foreign, exact: true, reversible: true, rejects: true,
@@ -168,15 +187,22 @@ func forms(t *testing.T) []form {
 		list []int
 	}{{"least-entropy", nil}, {"backward", []int{2, 1, 0}}, {"2/3/1", []int{1, 2, 0}}} {
 		for _, size := range []int{1, 2, 3} {
-			add(form{sampler: fmt.Sprintf("chain-block:block=%d,order=%s", size, order.text), target: foreign, exact: true, reversible: true, rejects: true,
-				transitions: func(t *testing.T, w *world) [][]float64 { return w.byChain(w.masked(t), order.list, size) }})
+			add(form{sampler: fmt.Sprintf("chain-block:block=%d,order=%s", size, order.text), target: foreign,
+				exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T,
+					w *world) [][]float64 {
+					return w.byChain(w.masked(t), order.list, size)
+				}})
 		}
-		add(form{sampler: "chain-block:order=" + order.text, target: foreign, exact: true, reversible: true, rejects: true,
+		add(form{sampler: "chain-block:order=" + order.text, target: foreign, exact: true, reversible: true,
+			rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				c := w.masked(t)
-				return mean([][][]float64{w.byChain(c, order.list, 1), w.byChain(c, order.list, 2), w.byChain(c, order.list, 3)})
+				return mean([][][]float64{w.byChain(c, order.list, 1), w.byChain(c, order.list, 2),
+					w.byChain(c, order.list, 3)})
 			}})
-		add(form{sampler: "independence:order=" + order.text, temperature: 1.3, target: foreign, exact: true, reversible: true, rejects: true,
+		add(form{sampler: "independence:order=" + order.text, temperature: 1.3, target: foreign, exact: true,
+			reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.byChain(w.masked(t), order.list, 3) }})
 		add(form{sampler: "importance:draws=1,order=" + order.text, target: foreign, exact: true, reversible: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.resampled(w.masked(t), order.list, 1) }})
@@ -186,43 +212,58 @@ func forms(t *testing.T) []form {
 
 	for _, b := range balances[:2] {
 		for _, radius := range []int{1, 2, 3} {
-			add(form{sampler: fmt.Sprintf("pafs:balance=%s,radius=%d", b.balance, radius), target: roughTable(), exact: true, reversible: true, rejects: true,
-				transitions: func(t *testing.T, w *world) [][]float64 { return w.pathAuxiliary(w.gradient, b.g, radius) }})
-			add(form{sampler: fmt.Sprintf("gwg-x:balance=%s,radius=%d", b.balance, radius), target: roughTable(), exact: true, reversible: true, rejects: true,
-				transitions: func(t *testing.T, w *world) [][]float64 { return w.severalSlots(w.gradient, b.g, radius) }})
+			add(form{sampler: fmt.Sprintf("pafs:balance=%s,radius=%d", b.balance, radius), target: roughTable(),
+				exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T,
+					w *world) [][]float64 {
+					return w.pathAuxiliary(w.gradient, b.g, radius)
+				}})
+			add(form{sampler: fmt.Sprintf("gwg-x:balance=%s,radius=%d", b.balance, radius), target: roughTable(),
+				exact: true, reversible: true, rejects: true,
+				transitions: func(t *testing.T,
+					w *world) [][]float64 {
+					return w.severalSlots(w.gradient, b.g, radius)
+				}})
 		}
 		for _, tau := range []float64{0.05, 0.6, 20} {
-			add(form{sampler: fmt.Sprintf("dlmc:balance=%s,step-size=%v", b.balance, tau), target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("dlmc:balance=%s,step-size=%v", b.balance, tau), target: roughTable(),
+				exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 {
 					return w.metropolis(w.wasserstein(w.gradient, b.g, tau, true))
 				}})
-			add(form{sampler: fmt.Sprintf("dlmc-euler:balance=%s,step-size=%v", b.balance, tau), target: roughTable(), exact: true, reversible: true, rejects: true,
+			add(form{sampler: fmt.Sprintf("dlmc-euler:balance=%s,step-size=%v", b.balance, tau), target: roughTable(),
+				exact: true, reversible: true, rejects: true,
 				transitions: func(t *testing.T, w *world) [][]float64 {
 					return w.metropolis(w.wasserstein(w.gradient, b.g, tau, false))
 				}})
 		}
-		add(form{sampler: "dmala-adaptive:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "dmala-adaptive:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true,
+			reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return w.metropolis(w.langevin(w.gradient, b.g, 0.8, nil))
 			}})
-		add(form{sampler: "lb-1:balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "lb-1:balance=" + b.balance, target: roughTable(), exact: true, reversible: true,
+			rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return w.metropolis(w.gradientGibbs(w.exactDifferences(), b.g))
 			}})
 	}
 
-	add(form{sampler: "acs:step-size=2,smallest=0.5,cycle=2", target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "acs:step-size=2,smallest=0.5,cycle=2", target: roughTable(), exact: true, reversible: true,
+		rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			return w.metropolis(w.langevin(w.gradient, powerOf(0.85), 2, nil))
 		}})
 
 	for _, b := range balances {
-		add(form{sampler: "p-ncg:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: "p-ncg:step-size=0.8,balance=" + b.balance, target: roughTable(), exact: true,
+			reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 {
 				return w.metropolis(w.apart(w.gradient, b.g, 0.8, w.asked, []int{0, 1, 2}))
 			}})
 	}
-	add(form{sampler: "gwl:step-size=0.8", temperature: 1.5, target: roughTable(), exact: true, reversible: true, rejects: true,
+	add(form{sampler: "gwl:step-size=0.8", temperature: 1.5, target: roughTable(), exact: true, reversible: true,
+		rejects: true,
 		transitions: func(t *testing.T, w *world) [][]float64 {
 			var ms [][][]float64
 			for j := range 3 {
@@ -236,7 +277,8 @@ func forms(t *testing.T) []form {
 			return w.apart(gradient, powerOf(0.5), alpha, distance, []int{0, 1, 2})
 		}
 		add(form{sampler: fmt.Sprintf("dula-ordinal:step-size=%v", alpha), target: roughTable(), transitions: ordinal})
-		add(form{sampler: fmt.Sprintf("dmala-ordinal:step-size=%v", alpha), target: roughTable(), exact: true, reversible: true, rejects: true,
+		add(form{sampler: fmt.Sprintf("dmala-ordinal:step-size=%v", alpha), target: roughTable(), exact: true,
+			reversible: true, rejects: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.metropolis(ordinal(t, w)) }})
 	}
 
@@ -245,7 +287,8 @@ func forms(t *testing.T) []form {
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.ball(block, block) }})
 	}
 	for _, size := range [][2]int{{1, 1}, {2, 1}, {3, 1}, {3, 2}} {
-		add(form{sampler: fmt.Sprintf("hamming-ball:block=%d,radius=%d", size[0], size[1]), target: roughTable(), exact: true, reversible: true,
+		add(form{sampler: fmt.Sprintf("hamming-ball:block=%d,radius=%d", size[0], size[1]), target: roughTable(),
+			exact: true, reversible: true,
 			transitions: func(t *testing.T, w *world) [][]float64 { return w.ball(size[0], size[1]) }})
 	}
 
@@ -269,7 +312,8 @@ func (w *world) masked(t *testing.T) func(i int, block []int, slot, v int) float
 		for _, j := range block {
 			open[j] = true
 		}
-		if err := w.target.(MaskedConditionalTarget).LogMaskedConditionals(context.Background(), w.State(i), open, logp); err != nil {
+		if err := w.target.(MaskedConditionalTarget).LogMaskedConditionals(context.Background(), w.State(i), open,
+			logp); err != nil {
 			t.Fatal(err)
 		}
 		return math.Exp(logp[slot*w.wide+v])
@@ -422,7 +466,8 @@ func TestObservedTransitions(t *testing.T) {
 						margin *= math.Sqrt(float64(batch)) // chains of a batch share the subset
 					}
 					if !(math.Abs(n-p*float64(chains)) <= margin) {
-						t.Errorf("%v → %v: %v of %d chains, expected %.1f ± %.1f", w.State(i), w.State(to), n, chains, p*float64(chains), margin)
+						t.Errorf("%v → %v: %v of %d chains, expected %.1f ± %.1f", w.State(i), w.State(to), n, chains,
+							p*float64(chains), margin)
 					}
 				}
 			}
@@ -466,7 +511,8 @@ func TestCachedState(t *testing.T) {
 						return err
 					}
 				case known.terms != nil:
-					if err := fresh.(StochasticGradientTarget).EnergyGradientOf(ctx, known.terms, s.Positions, energy, gradient); err != nil {
+					if err := fresh.(StochasticGradientTarget).EnergyGradientOf(ctx, known.terms, s.Positions, energy,
+						gradient); err != nil {
 						return err
 					}
 				default:
@@ -506,7 +552,8 @@ func checkWeights(k *informed, s *State) error {
 		fresh.measure(c, k.scorer, s.Position(c), known.gradient[c*size:(c+1)*size])
 	}
 	for _, d := range []string{
-		cmp.Diff(fresh.logTotal, known.weights.logTotal), cmp.Diff(fresh.logBlock, known.weights.logBlock), cmp.Diff(fresh.auxiliary, known.weights.auxiliary),
+		cmp.Diff(fresh.logTotal, known.weights.logTotal), cmp.Diff(fresh.logBlock, known.weights.logBlock),
+		cmp.Diff(fresh.auxiliary, known.weights.auxiliary),
 	} {
 		if d != "" {
 			return fmt.Errorf("proposal weights (-fresh +cached):\n%s", d)
@@ -532,12 +579,13 @@ func TestBatchIndependence(t *testing.T) {
 					t.Fatal(err)
 				}
 				paths := make([][]int, to-from)
-				err = advance(context.Background(), kernel, state, streams[from:to], 30, func(_ int, s *State, _ *Info) error {
-					for c := range paths {
-						paths[c] = append(paths[c], s.Position(c)...)
-					}
-					return nil
-				})
+				err = advance(context.Background(), kernel, state, streams[from:to], 30,
+					func(_ int, s *State, _ *Info) error {
+						for c := range paths {
+							paths[c] = append(paths[c], s.Position(c)...)
+						}
+						return nil
+					})
 				if err != nil {
 					t.Fatal(err)
 				}

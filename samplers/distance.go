@@ -56,8 +56,10 @@ func (s *distanceSettings) mover(name string, target Target, _ *rand.Rand) (move
 	return k, err
 }
 
-func newDistanceLangevin(name string, target MetricTarget, s *distanceSettings, adjusted bool) (*distanceLangevin, error) {
-	inner, err := newDLP(name, target, &langevinSettings{stepSize: 1, preconditioner: s.preconditioner, adjusted: adjusted}, nil)
+func newDistanceLangevin(name string, target MetricTarget, s *distanceSettings,
+	adjusted bool) (*distanceLangevin, error) {
+	inner, err := newDLP(name, target,
+		&langevinSettings{stepSize: 1, preconditioner: s.preconditioner, adjusted: adjusted}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,8 @@ func pncgEntry() entry {
 		Description: Description{
 			Name: "p-ncg", Title: "DMALA with the distance of categories as the penalty",
 			Paper: "Du et al., Principled Gradient-Based MCMC for Conditional Sampling of Text, ICML 2024",
-			Exact: true, Target: onlyExp, Cost: oneForAll, Distances: true, Tunes: "step-size", OnText: &OnText{Gradient: "full"},
+			Exact: true, Target: onlyExp, Cost: oneForAll, Distances: true, Tunes: "step-size",
+			OnText: &OnText{Gradient: "full"},
 		},
 		nature:     "it takes the whole gradient of all slots",
 		settings:   func() settings { return &distanceSettings{stepSize: 1} },

@@ -69,7 +69,8 @@ func (k *steinDescent) transition(ctx context.Context, state *State, _ []source,
 	info.Cost = Cost{Energies: n, Gradients: n}
 	for c := range n {
 		lo, hi := c*slots, (c+1)*slots
-		if !logmath.Finite(k.energy[c]) || slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !logmath.Finite(z) }) {
+		if !logmath.Finite(k.energy[c]) ||
+			slices.ContainsFunc(k.z[lo:hi], func(z float64) bool { return !logmath.Finite(z) }) {
 			info.LogAcceptance[c] = math.Inf(-1)
 			continue
 		}
@@ -143,7 +144,8 @@ func steinDescentEntry() entry {
 		},
 		nature: relaxedNature,
 		settings: func() settings {
-			return &relaxedSettings{stepSize: 0.01, smoothing: 2, make: func(r *relaxation, _ int) mover { return &steinDescent{relaxation: r} }}
+			return &relaxedSettings{stepSize: 0.01, smoothing: 2,
+				make: func(r *relaxation, _ int) mover { return &steinDescent{relaxation: r} }}
 		},
 	}
 }

@@ -118,7 +118,8 @@ type Share struct {
 
 // EstimateShare estimates what the states that the laws allow hold of them all, by draws of every order of every law:
 // by batches, until the relative standard error is at most wanted, or more, which hears of the draws so far, says no.
-func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*rand.Rand, more func(draws int) bool) (Share, error) {
+func EstimateShare(ctx context.Context, laws []Law, wanted float64, streams []*rand.Rand,
+	more func(draws int) bool) (Share, error) {
 	if err := checkLaws(laws); err != nil {
 		return Share{}, err
 	}

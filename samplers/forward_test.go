@@ -12,7 +12,8 @@ import (
 func TestForward(t *testing.T) {
 	categories := []int{4, 3, 5}
 	stream := rand.New(rand.NewPCG(7, 7))
-	target := &tables{categories: categories, rows: map[string][]float32{}, draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
+	target := &tables{categories: categories, rows: map[string][]float32{},
+		draw: func() float32 { return float32(math.Exp(stream.NormFloat64())) }}
 	free := Law{Target: target, Orders: [][]int{{0, 1, 2}, {2, 1, 0}}, LogWeight: math.Log(0.5)}
 	narrow := free
 	narrow.Support = func(state []int, slot int) []int { return [][]int{{0, 2, 3}, {0, 1, 2}, {1, 3}}[slot] }
@@ -43,7 +44,8 @@ func TestForward(t *testing.T) {
 	for _, f := range allowed {
 		held += math.Exp(f.LogProbability)
 	}
-	share, err := EstimateShare(t.Context(), []Law{narrow}, 0.01, Streams(1, "", 64), func(draws int) bool { return draws < 1<<16 })
+	share, err := EstimateShare(t.Context(), []Law{narrow}, 0.01, Streams(1, "", 64),
+		func(draws int) bool { return draws < 1<<16 })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,8 @@ func TestForward(t *testing.T) {
 					}
 				}
 				if sum > want+1e-6 || sum+open < want-1e-6 || sum < listed-1e-9 {
-					t.Errorf("%d rows, slot %d, category %d: %v to %v, it is %v, and states that were found hold %v", rows, slot, v, sum, sum+open, want, listed)
+					t.Errorf("%d rows, slot %d, category %d: %v to %v, it is %v, and states that were found hold %v",
+						rows, slot, v, sum, sum+open, want, listed)
 				}
 			}
 		}

@@ -119,7 +119,8 @@ func gwgXEntry() entry {
 		},
 		nature: "its radius says how many slots are drawn",
 		settings: func() settings {
-			return &radiusSettings{radius: slotCount{byDefault: 3}, make: func(k *informed, draws int) proposer { return &gwgX{informed: k, draws: draws} }}
+			return &radiusSettings{radius: slotCount{byDefault: 3},
+				make: func(k *informed, draws int) proposer { return &gwgX{informed: k, draws: draws} }}
 		},
 	}
 }

@@ -65,7 +65,8 @@ func (s *ballSettings) mover(name string, target Target, _ *rand.Rand) (mover, e
 		}
 	}
 	if n := largestBall(k.categories, k.block, k.radius); n > maxListed {
-		return nil, fmt.Errorf("%s would evaluate up to %.3g states a step and chain: take smaller blocks or fewer categories, up to %d", name, n, maxListed)
+		return nil, fmt.Errorf("%s would evaluate up to %.3g states a step and chain: take smaller blocks or fewer "+
+			"categories, up to %d", name, n, maxListed)
 	}
 	k.order = ascending(len(k.categories))
 	k.slots = make([]int, k.block)

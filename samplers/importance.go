@@ -173,7 +173,9 @@ func (m *Importance) Points() []Point {
 	}
 	for i, since := range m.since {
 		share := float64(n-since) / float64(n)
-		points = append(points, Point{m.knownStates[i*m.slots : (i+1)*m.slots], m.knownEnergy[i], math.Exp(m.knownEnergy[i]-z.Log) * share, false})
+		points = append(points,
+			Point{m.knownStates[i*m.slots : (i+1)*m.slots], m.knownEnergy[i], math.Exp(m.knownEnergy[i]-z.Log) * share,
+				false})
 	}
 	return points
 }
@@ -524,7 +526,8 @@ func importanceEntry() entry {
 		Description: Description{
 			Name: "importance", Title: "Iterated sampling importance resampling by the chain rule",
 			Paper: "Andrieu, Doucet and Holenstein, Particle Markov Chain Monte Carlo Methods, JRSS B 2010",
-			Exact: true, Target: onlyExp, Cost: "a conditional a slot and 1 energy a draw", Conditionals: true, OnText: &OnText{},
+			Exact: true, Target: onlyExp, Cost: "a conditional a slot and 1 energy a draw", Conditionals: true,
+			OnText: &OnText{},
 		},
 		nature:   "it draws from the conditionals as they are",
 		settings: func() settings { return &resamplerSettings{draws: 4} },

@@ -147,7 +147,8 @@ func TestComplete(t *testing.T) {
 				continue
 			}
 			one := make([]float64, 1)
-			if err := rule.LogProbability(ctx, slices.Clone(own), []bool{false, true, false}, one); err != nil || one[0] > logq[1] {
+			if err := rule.LogProbability(ctx, slices.Clone(own), []bool{false, true, false}, one); err != nil ||
+				one[0] > logq[1] {
 				t.Errorf("order %v: %v has %v, the completion %v, %v", order, own, one[0], logq[1], err)
 			}
 		}
@@ -164,7 +165,8 @@ func TestComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fails.Complete(ctx, make([]int, 3), slices.Repeat([]bool{true}, 3), []float64{0}); !errors.Is(err, errFails) {
+	if err := fails.Complete(ctx, make([]int, 3), slices.Repeat([]bool{true}, 3), []float64{0}); !errors.Is(err,
+		errFails) {
 		t.Errorf("a failing target: error %v", err)
 	}
 }
@@ -231,7 +233,8 @@ func first(p Point) float64 { return float64(p.State[0]) }
 // repeated looks at the draws of many seeds: Ẑ has to be unbiased. It gives how far Ẑ/Z is off,
 // and how many of the intervals of the likeliest state's probability and of a mean hold the
 // exact value, as shares.
-func repeated(t *testing.T, w *world, repetitions int, draw func(seed uint64) *Importance) (spread float64, held map[string]float64) {
+func repeated(t *testing.T, w *world, repetitions int,
+	draw func(seed uint64) *Importance) (spread float64, held map[string]float64) {
 	t.Helper()
 	likeliest := slices.Index(w.Probability, slices.Max(w.Probability))
 	exact := w.Mean(func(state []int) float64 { return first(Point{State: state}) })
@@ -274,7 +277,8 @@ func TestImportance(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if z := m.Normaliser(); z.Draws != draws || m.Len() != draws || !(z.EffectiveSampleSize > 1 && z.EffectiveSampleSize <= draws) {
+		if z := m.Normaliser(); z.Draws != draws || m.Len() != draws ||
+			!(z.EffectiveSampleSize > 1 && z.EffectiveSampleSize <= draws) {
 			t.Fatalf("%+v of %d draws", z, draws)
 		}
 		return m
@@ -290,7 +294,8 @@ func TestImportance(t *testing.T) {
 // that of weights alone, its error holds, and the points are an estimate of π whose mean is that of Mean.
 func TestImportanceKnows(t *testing.T) {
 	ctx := context.Background()
-	target, err := targets.NewTable([]int{8, 6, 7}, rand.New(rand.NewPCG(3, 4)), targets.TableOptions{Scale: 2, ConditionalError: 2})
+	target, err := targets.NewTable([]int{8, 6, 7}, rand.New(rand.NewPCG(3, 4)),
+		targets.TableOptions{Scale: 2, ConditionalError: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -507,7 +512,8 @@ func TestImportanceWithoutError(t *testing.T) {
 		t.Fatal(err)
 	}
 	z := m.Normaliser()
-	if !(math.Abs(z.Log-w.LogNormaliser) < 1e-9 && z.Error < 1e-6 && math.Abs(z.EffectiveSampleSize-300) < 1e-6) || !z.Believable() {
+	if !(math.Abs(z.Log-w.LogNormaliser) < 1e-9 && z.Error < 1e-6 && math.Abs(z.EffectiveSampleSize-300) < 1e-6) ||
+		!z.Believable() {
 		t.Errorf("%+v, want log Z %v", z, w.LogNormaliser)
 	}
 	last := math.Inf(1)
@@ -564,7 +570,8 @@ func TestParetoK(t *testing.T) {
 	for name, c := range map[string]struct {
 		weights []float64
 		want    float64
-	}{"few": {few, math.Inf(1)}, "equal": {same, math.Inf(-1)}, "NaN": {broken, math.Inf(1)}, "forbidden": {nothing, math.Inf(1)}} {
+	}{"few": {few, math.Inf(1)}, "equal": {same, math.Inf(-1)}, "NaN": {broken, math.Inf(1)},
+		"forbidden": {nothing, math.Inf(1)}} {
 		if got := paretoK(c.weights); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

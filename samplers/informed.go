@@ -149,7 +149,8 @@ func (k *informed) start(ctx context.Context, state *State) error {
 func (k *informed) use(state *State) {
 	k.room(state.Chains())
 	if state.own == nil {
-		state.own = &surroundings{gradient: make([]float64, len(k.gradient)), weights: newNeighbourhood(k.categories, state.Chains())}
+		state.own = &surroundings{gradient: make([]float64, len(k.gradient)),
+			weights: newNeighbourhood(k.categories, state.Chains())}
 	}
 	k.state, k.known = state, state.own.(*surroundings)
 }
@@ -245,7 +246,8 @@ func (k *informed) forward(chain int) {
 
 func (k *informed) decide(chain int) {
 	from, to := k.present(chain), k.proposed(chain)
-	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] && logmath.Finite(k.energy[chain])
+	usable := to.weights.measure(chain, k.scorer, to.position, to.gradient) && k.usable[chain] &&
+		logmath.Finite(k.energy[chain])
 
 	ratio := math.Inf(-1)
 	switch {
@@ -287,11 +289,13 @@ func newTermSampler(name string, target Target, size int, shared *rand.Rand) (Gr
 		return nil, nil, err
 	}
 	if shared == nil {
-		return nil, nil, fmt.Errorf("%s with a stochastic gradient needs a random stream for the subset of terms: give one", name)
+		return nil, nil,
+			fmt.Errorf("%s with a stochastic gradient needs a random stream for the subset of terms: give one", name)
 	}
 	n := t.Terms()
 	if size > n {
-		return nil, nil, fmt.Errorf("%d terms for the stochastic gradient: the energy has %d, choose from 1 to %d", size, n, n)
+		return nil, nil,
+			fmt.Errorf("%d terms for the stochastic gradient: the energy has %d, choose from 1 to %d", size, n, n)
 	}
 	return t, &termSampler{t, random{shared}, ascending(n), size}, nil
 }

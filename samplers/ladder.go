@@ -34,10 +34,12 @@ var _ mover = (*ladder)(nil)
 
 // newLadder makes a kernel anew at temperatures that ascend.
 func newLadder(k *kernel, temperatures []float64) (*ladder, error) {
-	l := &ladder{temperatures: temperatures, infos: make([]Info, len(temperatures)-1), swaps: make([]swapCount, len(temperatures)-1)}
+	l := &ladder{temperatures: temperatures, infos: make([]Info, len(temperatures)-1),
+		swaps: make([]swapCount, len(temperatures)-1)}
 	for i, temperature := range temperatures {
 		if i > 0 && !(temperature > temperatures[i-1]) {
-			return nil, fmt.Errorf("a ladder with temperature %v after %v: they must ascend", temperature, temperatures[i-1])
+			return nil, fmt.Errorf("a ladder with temperature %v after %v: they must ascend", temperature,
+				temperatures[i-1])
 		}
 		rung, _, err := k.at(temperature)
 		if err != nil {
@@ -47,10 +49,12 @@ func newLadder(k *kernel, temperatures []float64) (*ladder, error) {
 	}
 	if len(temperatures) > 1 {
 		if find(k.spec.Name).Interacting {
-			return nil, fmt.Errorf("a ladder over %s: its chains move together and cannot be swapped one by one", k.spec.Name)
+			return nil, fmt.Errorf("a ladder over %s: its chains move together and cannot be swapped one by one",
+				k.spec.Name)
 		}
 		if stochastic(k.mover) {
-			return nil, errors.New("a ladder with a stochastic gradient: the rungs' gradients are of different terms and cannot be swapped")
+			return nil, errors.New("a ladder with a stochastic gradient: the rungs' gradients are of different terms " +
+				"and cannot be swapped")
 		}
 	}
 	return l, nil
@@ -78,7 +82,8 @@ func (l *ladder) start(ctx context.Context, state *State) error {
 	if !again {
 		rungs = append(rungs, &State{Positions: state.Positions, Energy: state.Energy})
 		for range l.rungs[1:] {
-			rungs = append(rungs, &State{Positions: append([]int(nil), state.Positions...), Energy: make([]float64, state.Chains())})
+			rungs = append(rungs,
+				&State{Positions: append([]int(nil), state.Positions...), Energy: make([]float64, state.Chains())})
 		}
 		state.own = rungs
 	}

@@ -127,7 +127,8 @@ func TestCounterExampleBias(t *testing.T) {
 		t.Errorf("law of DULA (-uniform +got):\n%s", d)
 	}
 	adjusted := makeKernel(t, "dmala-ordinal:step-size=0.5", w.target)
-	if d := cmp.Diff(w.Probability, leading(t, transitionMatrix(t, adjusted, w.Enumeration)), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+	if d := cmp.Diff(w.Probability, leading(t, transitionMatrix(t, adjusted, w.Enumeration)),
+		cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("law of DMALA (-π +got):\n%s", d)
 	}
 }
@@ -139,7 +140,8 @@ func TestPreconditionerIsAStepSizeOfTheSlot(t *testing.T) {
 	one := makeKernel(t, "dmala:step-size=0.6,preconditioner=2/2/2", target)
 	two := makeKernel(t, "dmala:step-size=1.2", target)
 	w := newWorld(t, target)
-	if d := cmp.Diff(transitionMatrix(t, one, w.Enumeration), transitionMatrix(t, two, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+	if d := cmp.Diff(transitionMatrix(t, one, w.Enumeration), transitionMatrix(t, two, w.Enumeration),
+		cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("α g differs from α:\n%s", d)
 	}
 }
@@ -151,7 +153,8 @@ func TestOneHotDistancesAreDMALA(t *testing.T) {
 	w := newWorld(t, target)
 	ncg := makeKernel(t, "p-ncg:step-size=0.7", target)
 	dmala := makeKernel(t, "dmala:step-size=0.7", target)
-	if d := cmp.Diff(transitionMatrix(t, dmala, w.Enumeration), transitionMatrix(t, ncg, w.Enumeration), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+	if d := cmp.Diff(transitionMatrix(t, dmala, w.Enumeration), transitionMatrix(t, ncg, w.Enumeration),
+		cmpopts.EquateApprox(0, 1e-12)); d != "" {
 		t.Errorf("(-dmala +p-ncg):\n%s", d)
 	}
 }
@@ -160,7 +163,8 @@ func TestOneHotDistancesAreDMALA(t *testing.T) {
 // flip with probability e/(1 + e), e = exp(-½ U'(2θ - 1) - 1/(2α)); and the
 // one-hot form with twice the α.
 func TestBinaryForm(t *testing.T) {
-	table, err := targets.NewTable([]int{2, 1, 2, 2}, rand.New(rand.NewPCG(1, 4)), targets.TableOptions{GradientError: 0.5})
+	table, err := targets.NewTable([]int{2, 1, 2, 2}, rand.New(rand.NewPCG(1, 4)),
+		targets.TableOptions{GradientError: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,12 +284,13 @@ func TestJumpAdaptation(t *testing.T) {
 				t.Errorf("%v jumps after rejections, want 1", n)
 			}
 			var a Acceptance
-			_, err = Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300}, func(s Step) error {
-				if !s.WarmUp {
-					a.Observe(s.Info)
-				}
-				return nil
-			})
+			_, err = Sample(ctx, made, state.Positions, Plan{Streams: streams, WarmUp: 400, Steps: 300},
+				func(s Step) error {
+					if !s.WarmUp {
+						a.Observe(s.Info)
+					}
+					return nil
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -312,7 +317,8 @@ func TestJumpAdaptationWithoutJumps(t *testing.T) {
 			continue // it wants another target
 		}
 		streams := Streams(2, name, 3)
-		if _, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 30, Steps: 5}, nil); err != nil {
+		if _, err := Sample(t.Context(), kernel, RandomPositions(target, streams),
+			Plan{Streams: streams, WarmUp: 30, Steps: 5}, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -341,7 +347,8 @@ func TestRadiusAdaptation(t *testing.T) {
 	target := lattice(t, 5, 5)
 	kernel := makeKernel(t, "pafs", target)
 	streams := Streams(2, "", 20)
-	if _, err := Sample(ctx, kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300}, nil); err != nil {
+	if _, err := Sample(ctx, kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if r := kernel.mover.(*pathAuxiliary).radius; r < 3 || r == 25 {
@@ -390,7 +397,8 @@ func TestStepSizeBetweenSteps(t *testing.T) {
 	ctx := context.Background()
 	target := roughTable()(t)
 	w := newWorld(t, target)
-	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl", "dula-ordinal", "dmala-ordinal"} {
+	for _, name := range []string{"dula", "dmala", "dmala-adaptive", "dlmc", "dlmc-euler", "p-ncg", "gwl",
+		"dula-ordinal", "dmala-ordinal"} {
 		made := makeKernel(t, name+":step-size=0.4", target)
 		kernel := made.mover.(stepSizer)
 		other := makeKernel(t, name+":step-size=1.5", target)

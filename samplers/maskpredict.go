@@ -53,7 +53,8 @@ func MaskPredict(ctx context.Context, target Target, streams []*rand.Rand, o Mas
 		rounds = slots
 	}
 	if rounds < 1 || !(o.Temperature >= 0) || math.IsInf(o.Temperature, 1) {
-		return nil, fmt.Errorf("mask-predict in %d rounds at temperature %v: at least one round, and a temperature of 0 or above", o.Rounds, o.Temperature)
+		return nil, fmt.Errorf("mask-predict in %d rounds at temperature %v: at least one round, and a temperature "+
+			"of 0 or above", o.Rounds, o.Temperature)
 	}
 	p := &Prediction{Positions: make([]int, chains*slots), Confidence: make([]float64, chains*slots)}
 	open := slices.Repeat([]bool{true}, chains*slots)

@@ -148,7 +148,8 @@ func mlmMetropolisEntry() entry {
 	return entry{
 		Description: Description{
 			Name: "mlm-mh", Title: "Metropolis–Hastings with the target's conditionals as proposals",
-			Paper: "Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language Models via Metropolis–Hastings, ICLR 2022",
+			Paper: "Goyal, Dyer and Berg-Kirkpatrick, Exposing the Implicit Energy Networks behind Masked Language " +
+				"Models via Metropolis–Hastings, ICLR 2022",
 			Exact: true, Target: onlyExp, Cost: "1 conditional and 1 energy", Conditionals: true, OnText: &OnText{},
 		},
 		nature:   "it proposes from the conditionals as they are",

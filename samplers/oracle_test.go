@@ -37,7 +37,8 @@ func newWorld(t *testing.T, target Target) *world {
 	return w
 }
 
-func (w *world) gradients(t *testing.T, evaluate func(ctx context.Context, states []int, energy, gradient []float64) error) [][]float64 {
+func (w *world) gradients(t *testing.T,
+	evaluate func(ctx context.Context, states []int, energy, gradient []float64) error) [][]float64 {
 	t.Helper()
 	size := len(w.categories) * w.wide
 	all := make([]float64, w.Len()*size)
@@ -235,7 +236,8 @@ func subsets(n, size int) [][]int {
 }
 
 // slotMarginal is P(j) and p(v | j) of the samplers that draw a slot first.
-func (w *world) slotMarginal(gradient [][]float64, g function, i int) (slot func(j int) float64, value func(j, v int) float64) {
+func (w *world) slotMarginal(gradient [][]float64, g function,
+	i int) (slot func(j int) float64, value func(j, v int) float64) {
 	sums, all := make([]float64, len(w.categories)), 0.0
 	for j, current := range w.State(i) {
 		for v := range w.categories[j] {
@@ -412,7 +414,8 @@ func (w *world) byBlocks(conditional func(i int, block []int, slot, v int) float
 // chained is the probability of drawing the slots of a block, one after the
 // other, from a state to another; without an order the one of least entropy
 // comes first.
-func (w *world) chained(conditional func(i int, block []int, slot, v int) float64, order []int, i int, block []int, to int) float64 {
+func (w *world) chained(conditional func(i int, block []int, slot, v int) float64, order []int, i int, block []int,
+	to int) float64 {
 	state, left, q := slices.Clone(w.State(i)), slices.Clone(block), 1.0
 	for len(left) > 0 {
 		here, slot, least := w.Index(state), -1, math.Inf(1)
@@ -457,7 +460,8 @@ func (w *world) byChain(conditional func(i int, block []int, slot, v int) float6
 }
 
 // resampled is iterated sampling importance resampling with one or two draws.
-func (w *world) resampled(conditional func(i int, block []int, slot, v int) float64, order []int, draws int) [][]float64 {
+func (w *world) resampled(conditional func(i int, block []int, slot, v int) float64, order []int,
+	draws int) [][]float64 {
 	q, weight := make([]float64, w.Len()), make([]float64, w.Len())
 	for i := range q {
 		q[i] = w.chained(conditional, order, 0, []int{0, 1, 2}, i)
@@ -506,7 +510,8 @@ func (w *world) exactDifferences() [][]float64 {
 
 // apart is the proposal of the slots with a distance as the penalty; only the
 // slots in which move are drawn.
-func (w *world) apart(gradient [][]float64, g function, alpha float64, distance func(slot, from, to int) float64, move []int) [][]float64 {
+func (w *world) apart(gradient [][]float64, g function, alpha float64, distance func(slot, from, to int) float64,
+	move []int) [][]float64 {
 	return w.matrix(func(i, to int) float64 {
 		q := 1.0
 		for j, v := range w.State(to) {

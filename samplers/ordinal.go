@@ -122,7 +122,8 @@ func (t *zeroOne) EnergyDerivative(ctx context.Context, states []int, energy, de
 func ordinalDULAEntry() entry {
 	return entry{
 		Description: Description{
-			Name: "dula-ordinal", Title: "discrete unadjusted Langevin over numbers; its binary form", Paper: langevinPaper,
+			Name: "dula-ordinal", Title: "discrete unadjusted Langevin over numbers; its binary form",
+			Paper:  langevinPaper,
 			Target: nearExp, Cost: "1 energy and derivative",
 		},
 		nature:   "it takes one derivative per slot",

@@ -124,7 +124,8 @@ func pathAuxiliaryEntry() entry {
 		},
 		nature: "its radius says how many slots move",
 		settings: func() settings {
-			return &radiusSettings{radius: slotCount{byDefault: 1}, make: func(k *informed, radius int) proposer { return &pathAuxiliary{informed: k, radius: radius} }}
+			return &radiusSettings{radius: slotCount{byDefault: 1},
+				make: func(k *informed, radius int) proposer { return &pathAuxiliary{informed: k, radius: radius} }}
 		},
 		adaptation: tuneRadius,
 	}

@@ -174,7 +174,8 @@ func (r *relaxation) evaluateProposals(ctx context.Context, info *Info) error {
 func (r *relaxation) settle(chain int, state *State, info *Info, ratio float64, src source) {
 	slots := state.Slots()
 	lo, hi := chain*slots, (chain+1)*slots
-	if !logmath.Finite(r.energy[chain]) || slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !logmath.Finite(g) }) {
+	if !logmath.Finite(r.energy[chain]) ||
+		slices.ContainsFunc(r.score[lo:hi], func(g float64) bool { return !logmath.Finite(g) }) {
 		ratio = math.Inf(-1)
 	}
 	info.settle(chain, state, r.energy[chain], ratio, src)

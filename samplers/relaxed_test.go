@@ -172,7 +172,8 @@ func TestRelaxedHMCDetailedBalance(t *testing.T) {
 		for _, v := range p {
 			kinetic += v * v / 2
 		}
-		return slices.Clone(s.own.(*relaxed).z), slices.Clone(hmc.momentum), logTarget(t, target, z) - kinetic + math.Log(d.chances[0])
+		return slices.Clone(s.own.(*relaxed).z), slices.Clone(hmc.momentum),
+			logTarget(t, target, z) - kinetic + math.Log(d.chances[0])
 	}
 	uncertain := 0
 	for range 200 {
@@ -209,7 +210,8 @@ func TestRelaxedHMCDetailedBalance(t *testing.T) {
 	for j := range half {
 		half[j] += 0.15 * score[j]
 	}
-	for _, d := range []string{cmp.Diff(want, end, cmpopts.EquateApprox(0, 1e-6)), cmp.Diff(half, momentum, cmpopts.EquateApprox(0, 1e-6))} {
+	for _, d := range []string{cmp.Diff(want, end, cmpopts.EquateApprox(0, 1e-6)),
+		cmp.Diff(half, momentum, cmpopts.EquateApprox(0, 1e-6))} {
 		if d != "" {
 			t.Errorf("leapfrog step (-want +got):\n%s", d)
 		}
@@ -243,23 +245,24 @@ func TestRelaxedSamplersVisitTheTarget(t *testing.T) {
 			}
 			var a Acceptance
 			plan := Plan{Streams: streams, WarmUp: 50, Steps: steps, Ladder: c.ladder}
-			_, err := Sample(ctx, makeKernel(t, c.sampler, target), RandomPositions(target, streams), plan, func(s Step) error {
-				if s.WarmUp {
-					return nil
-				}
-				a.Observe(s.Info)
-				for c := range chains {
-					here := w.Index(s.State.Position(c))
-					for i := range visits {
-						visit := 0.0
-						if i == here {
-							visit = 1
-						}
-						visits[i][c] = append(visits[i][c], visit)
+			_, err := Sample(ctx, makeKernel(t, c.sampler, target), RandomPositions(target, streams), plan,
+				func(s Step) error {
+					if s.WarmUp {
+						return nil
 					}
-				}
-				return nil
-			})
+					a.Observe(s.Info)
+					for c := range chains {
+						here := w.Index(s.State.Position(c))
+						for i := range visits {
+							visit := 0.0
+							if i == here {
+								visit = 1
+							}
+							visits[i][c] = append(visits[i][c], visit)
+						}
+					}
+					return nil
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -86,9 +86,10 @@ func relaxedHMCEntry() entry {
 		},
 		nature: relaxedNature,
 		settings: func() settings {
-			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1, leapfrog: 5, make: func(r *relaxation, leapfrog int) mover {
-				return &relaxedHMC{relaxation: r, leapfrog: leapfrog}
-			}}
+			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1, leapfrog: 5,
+				make: func(r *relaxation, leapfrog int) mover {
+					return &relaxedHMC{relaxation: r, leapfrog: leapfrog}
+				}}
 		},
 		adaptation: tuneContinuous,
 	}

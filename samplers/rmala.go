@@ -62,7 +62,8 @@ func relaxedMALAEntry() entry {
 		},
 		nature: relaxedNature,
 		settings: func() settings {
-			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1, make: func(r *relaxation, _ int) mover { return relaxedMALA{r} }}
+			return &relaxedSettings{stepSize: 0.001, smoothing: 0.1,
+				make: func(r *relaxation, _ int) mover { return relaxedMALA{r} }}
 		},
 		adaptation: tuneContinuous,
 	}

@@ -22,22 +22,23 @@ func TestWarmUp(t *testing.T) {
 		var a Acceptance
 		var cost Cost
 		last := math.NaN()
-		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 400, Steps: 400}, func(s Step) error {
-			if s.WarmUp != (s.Number <= 400) || (s.Info == nil) != (s.Number == 0) || s.Temperature != 1 {
-				t.Fatalf("step %+v", s)
-			}
-			if s.Number > 0 {
-				cost = cost.Plus(s.Info.Cost)
-			}
-			if !s.WarmUp {
-				a.Observe(s.Info)
-				if s.Number > 401 && s.StepSize != last {
-					t.Error("the step size changed after the warm-up")
+		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams),
+			Plan{Streams: streams, WarmUp: 400, Steps: 400}, func(s Step) error {
+				if s.WarmUp != (s.Number <= 400) || (s.Info == nil) != (s.Number == 0) || s.Temperature != 1 {
+					t.Fatalf("step %+v", s)
 				}
-			}
-			last = s.StepSize
-			return nil
-		})
+				if s.Number > 0 {
+					cost = cost.Plus(s.Info.Cost)
+				}
+				if !s.WarmUp {
+					a.Observe(s.Info)
+					if s.Number > 401 && s.StepSize != last {
+						t.Error("the step size changed after the warm-up")
+					}
+				}
+				last = s.StepSize
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,17 +54,19 @@ func TestWarmUp(t *testing.T) {
 // Warm-ups end at kernels that move.
 func TestWarmUpOfEveryKind(t *testing.T) {
 	target := machine(t)
-	for _, sampler := range []string{"dmala", "dmala-ordinal", "dlmc", "pafs", "r-mala:smoothing=0.7", "r-hmc:smoothing=0.7"} {
+	for _, sampler := range []string{"dmala", "dmala-ordinal", "dlmc", "pafs", "r-mala:smoothing=0.7",
+		"r-hmc:smoothing=0.7"} {
 		kernel := makeKernel(t, sampler, target)
 		before := kernel.size()
 		streams := Streams(1, kernel.spec.Name, 10)
 		acceptance := 0.0
-		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300}, func(s Step) error {
-			if s.Info != nil {
-				acceptance += s.Info.meanAcceptance() / 300
-			}
-			return nil
-		})
+		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 300},
+			func(s Step) error {
+				if s.Info != nil {
+					acceptance += s.Info.meanAcceptance() / 300
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +89,10 @@ func TestSampleKeepsWhatIsSet(t *testing.T) {
 		tuned   bool
 		size    float64
 	}{
-		{"dmala", 30, true, 0}, {"dmala:balance=ratio", 30, true, 0}, {"dmala", 0, false, 0.2}, {"dmala:step-size=0.3", 30, false, 0.3},
-		{"pafs", 30, true, math.NaN()}, {"pafs:radius=2", 30, false, math.NaN()}, {"gwg", 30, false, math.NaN()}, {"acs", 30, false, 10},
+		{"dmala", 30, true, 0}, {"dmala:balance=ratio", 30, true, 0}, {"dmala", 0, false, 0.2},
+		{"dmala:step-size=0.3", 30, false, 0.3},
+		{"pafs", 30, true, math.NaN()}, {"pafs:radius=2", 30, false, math.NaN()}, {"gwg", 30, false, math.NaN()},
+		{"acs", 30, false, 10},
 		{"dlmc:terms=2", 30, true, 0},
 	} {
 		spec, err := Parse(c.sampler)
@@ -98,7 +103,8 @@ func TestSampleKeepsWhatIsSet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams), Plan{Streams: streams, WarmUp: c.warmUp, Steps: 3}, nil)
+		run, err := Sample(t.Context(), kernel, RandomPositions(target, streams),
+			Plan{Streams: streams, WarmUp: c.warmUp, Steps: 3}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,13 +123,14 @@ func TestSampleLadder(t *testing.T) {
 	walk := func(target Target, ladder []float64) []int {
 		streams := Streams(5, "", 3)
 		var path []int
-		_, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 20, Steps: 20, Ladder: ladder}, func(s Step) error {
-			path = append(path, s.State.Positions...)
-			if ladder != nil && s.Temperature != ladder[0] {
-				t.Errorf("temperature %v", s.Temperature)
-			}
-			return nil
-		})
+		_, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams),
+			Plan{Streams: streams, WarmUp: 20, Steps: 20, Ladder: ladder}, func(s Step) error {
+				path = append(path, s.State.Positions...)
+				if ladder != nil && s.Temperature != ladder[0] {
+					t.Errorf("temperature %v", s.Temperature)
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +141,8 @@ func TestSampleLadder(t *testing.T) {
 	}
 	kernel := laddered(t, "dmala", target, []float64{1, 2})
 	streams := Streams(5, "", 3)
-	run, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams), Plan{Streams: streams, WarmUp: 50, Steps: 50, Ladder: []float64{1, 2}}, nil)
+	run, err := Sample(t.Context(), makeKernel(t, "dmala", target), RandomPositions(target, streams),
+		Plan{Streams: streams, WarmUp: 50, Steps: 50, Ladder: []float64{1, 2}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +217,8 @@ func (s shifting) Energy(ctx context.Context, states []int, energy []float64) er
 }
 
 func (s shifting) EnergyGradient(ctx context.Context, states []int, energy, gradient []float64) error {
-	if err := s.Target.(GradientTarget).EnergyGradient(ctx, states, make([]float64, len(energy)), gradient); err != nil {
+	if err := s.Target.(GradientTarget).EnergyGradient(ctx, states, make([]float64, len(energy)),
+		gradient); err != nil {
 		return err
 	}
 	for c := range energy {
@@ -236,7 +245,8 @@ func (s shifting) RelaxedEnergyGradient(ctx context.Context, x, energy, gradient
 // there, and a state that is not refreshed is of the old target.
 func TestRefresh(t *testing.T) {
 	ctx := context.Background()
-	for _, name := range []string{"dmala:step-size=0.5", "gwg", "lb-1", "gibbs", "hamming-ball", "dlmc:step-size=0.3", "r-mala:step-size=0.1"} {
+	for _, name := range []string{"dmala:step-size=0.5", "gwg", "lb-1", "gibbs", "hamming-ball", "dlmc:step-size=0.3",
+		"r-mala:step-size=0.1"} {
 		by := 0.0
 		target := shifting{lattice(t, 2, 2), &by}
 		kernel := makeKernel(t, name, target)

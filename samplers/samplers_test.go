@@ -122,7 +122,8 @@ func TestNewErrors(t *testing.T) {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q has more than one line", err)
 			}
-			if lacks := strings.HasPrefix(c.name, "no gradient") || c.name == "no conditionals" || c.name == "no terms"; lacks != errors.Is(err, ErrUnsupported) {
+			if lacks := strings.HasPrefix(c.name, "no gradient") || c.name == "no conditionals" ||
+				c.name == "no terms"; lacks != errors.Is(err, ErrUnsupported) {
 				t.Errorf("%q: ErrUnsupported is %v", err, !lacks)
 			}
 		})
@@ -383,7 +384,8 @@ func TestDrawOverBlocks(t *testing.T) {
 
 // Large batches are spread over goroutines and must not notice.
 func TestParallelChainsWalkTheSamePaths(t *testing.T) {
-	table, err := targets.NewTable([]int{40, 50, 30}, rand.New(rand.NewPCG(2, 2)), targets.TableOptions{GradientError: 0.2})
+	table, err := targets.NewTable([]int{40, 50, 30}, rand.New(rand.NewPCG(2, 2)),
+		targets.TableOptions{GradientError: 0.2})
 	if err != nil {
 		t.Fatal(err)
 	}

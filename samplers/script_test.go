@@ -122,7 +122,8 @@ func (s *State) clone() *State {
 }
 
 // advance makes steps and calls observe, which may be nil, after each.
-func advance(ctx context.Context, k Kernel, state *State, streams []*rand.Rand, steps int, observe func(step int, state *State, info *Info) error) error {
+func advance(ctx context.Context, k Kernel, state *State, streams []*rand.Rand, steps int,
+	observe func(step int, state *State, info *Info) error) error {
 	var info Info
 	for step := 1; step <= steps; step++ {
 		if err := k.Step(ctx, state, streams, &info); err != nil {

@@ -128,7 +128,8 @@ func NewSearch(laws []Law) (*Search, error) {
 		var trees []*tree
 		for _, order := range l.Orders {
 			t := &tree{law: i, order: order, depth: make([]int, n), fresh: make([]queue, n), grown: make([]queue, n),
-				known: make([]map[int]float64, n), rest: slices.Repeat([]float64{math.Inf(-1)}, n), open: make([]float64, n+1), lost: slices.Repeat([]float64{math.Inf(-1)}, n+1), stale: true}
+				known: make([]map[int]float64, n), rest: slices.Repeat([]float64{math.Inf(-1)}, n),
+				open: make([]float64, n+1), lost: slices.Repeat([]float64{math.Inf(-1)}, n+1), stale: true}
 			for d, slot := range order {
 				t.depth[slot], t.known[d] = d, map[int]float64{}
 			}
@@ -612,7 +613,8 @@ func likeliest(support []int, logp []float32, number int) ([]int32, []float32) {
 			heap.Fix(&best, 0)
 		}
 	}
-	slices.SortFunc(best, func(a, b likely) int { return cmp.Or(cmp.Compare(b.logp, a.logp), cmp.Compare(a.category, b.category)) })
+	slices.SortFunc(best,
+		func(a, b likely) int { return cmp.Or(cmp.Compare(b.logp, a.logp), cmp.Compare(a.category, b.category)) })
 	categories, values := make([]int32, len(best)), make([]float32, len(best))
 	for i, b := range best {
 		categories[i], values[i] = b.category, b.logp

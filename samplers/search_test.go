@@ -120,8 +120,10 @@ func TestSearch(t *testing.T) {
 		}
 		var laws []Law
 		for range 1 + stream.IntN(2) {
-			laws = append(laws, Law{Target: &tables{categories: categories, rows: map[string][]float32{}, draw: draw, missing: 0.3 * float64(stream.IntN(2))},
-				Orders: randomOrders(n, stream), LogWeight: -stream.Float64()})
+			laws = append(laws,
+				Law{Target: &tables{categories: categories, rows: map[string][]float32{}, draw: draw,
+					missing: 0.3 * float64(stream.IntN(2))},
+					Orders: randomOrders(n, stream), LogWeight: -stream.Float64()})
 			l := &laws[len(laws)-1]
 			switch stream.IntN(3) {
 			case 0:
@@ -156,14 +158,17 @@ func TestSearch(t *testing.T) {
 			}
 			for i := range min(k, len(want)) {
 				if d := math.Abs(found[i].LogProbability - want[i].LogProbability); !(d < 1e-12) {
-					t.Fatalf("seed %d: state %d has %v, and the one of its rank %v", seed, i, found[i].LogProbability, want[i].LogProbability)
+					t.Fatalf("seed %d: state %d has %v, and the one of its rank %v", seed, i, found[i].LogProbability,
+						want[i].LogProbability)
 				}
-				at := slices.IndexFunc(want, func(w Found) bool { return w.Law == found[i].Law && slices.Equal(w.State, found[i].State) })
+				at := slices.IndexFunc(want,
+					func(w Found) bool { return w.Law == found[i].Law && slices.Equal(w.State, found[i].State) })
 				if at < 0 || math.Abs(want[at].LogProbability-found[i].LogProbability) > 1e-12 {
 					t.Fatalf("seed %d: state %v of %v is not what it is", seed, found[i].State, found[i].LogProbability)
 				}
 			}
-			if len(want) > k && search.LeftOut() < want[k].LogProbability-1e-12 || len(found) > 0 && search.LeftOut() > found[min(k, len(found))-1].LogProbability+1e-12 {
+			if len(want) > k && search.LeftOut() < want[k].LogProbability-1e-12 ||
+				len(found) > 0 && search.LeftOut() > found[min(k, len(found))-1].LogProbability+1e-12 {
 				t.Fatalf("seed %d: left out at most %v", seed, search.LeftOut())
 			}
 			k += stream.IntN(20)
@@ -177,7 +182,8 @@ func TestSearchBudget(t *testing.T) {
 		stream := rand.New(rand.NewPCG(seed, 2))
 		n := 2 + stream.IntN(3)
 		categories := slices.Repeat([]int{6}, n)
-		target := &tables{categories: categories, rows: map[string][]float32{}, draw: func() float32 { return float32(math.Exp(2 * stream.NormFloat64())) }}
+		target := &tables{categories: categories, rows: map[string][]float32{},
+			draw: func() float32 { return float32(math.Exp(2 * stream.NormFloat64())) }}
 		laws := []Law{{Target: target, Orders: randomOrders(n, stream)}}
 		want := enumerateLaws(laws, categories)
 		search, err := NewSearch(laws)
@@ -199,7 +205,8 @@ func TestSearchBudget(t *testing.T) {
 			}
 			found := search.Found()
 			listed := func(state []int) bool {
-				return slices.ContainsFunc(found[:min(k, len(found))], func(f Found) bool { return slices.Equal(f.State, state) })
+				return slices.ContainsFunc(found[:min(k, len(found))],
+					func(f Found) bool { return slices.Equal(f.State, state) })
 			}
 			for _, w := range want {
 				if !listed(w.State) {
@@ -216,8 +223,9 @@ func TestSearchBudget(t *testing.T) {
 func TestSearchRefuses(t *testing.T) {
 	target := &tables{categories: []int{2, 2}}
 	for name, laws := range map[string][]Law{
-		"none": nil, "no target": {{Orders: [][]int{{0}}}}, "no order": {{Target: target}}, "a slot twice": {{Target: target, Orders: [][]int{{0, 0}}}},
-		"weight": {{Target: target, Orders: [][]int{{0}}, LogWeight: math.Inf(1)}},
+		"none": nil, "no target": {{Orders: [][]int{{0}}}}, "no order": {{Target: target}},
+		"a slot twice": {{Target: target, Orders: [][]int{{0, 0}}}},
+		"weight":       {{Target: target, Orders: [][]int{{0}}, LogWeight: math.Inf(1)}},
 	} {
 		if _, err := NewSearch(laws); err == nil {
 			t.Errorf("%s: no error", name)

@@ -36,7 +36,8 @@ func TestSearchOfManySlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		if most := max(room, 2*slots); len(s.Found()) == 0 || s.Proven() || target.asked > most+8 {
-			t.Errorf("%d may be asked for: %d were, %d found, proven %v", room, target.asked, len(s.Found()), s.Proven())
+			t.Errorf("%d may be asked for: %d were, %d found, proven %v", room, target.asked, len(s.Found()),
+				s.Proven())
 		}
 	}
 }

@@ -30,11 +30,13 @@ func (s noSettings) mover(_ string, target Target, _ *rand.Rand) (mover, error) 
 const (
 	alphaHelp          = "α: changing a slot costs 1/α nats"
 	preconditionerHelp = "g, a factor of the step size for each slot: 0.5/2/1"
-	termsHelp          = "size of the random subset of the energy's terms that a step takes the gradient of; all of them when not given"
+	termsHelp          = "size of the random subset of the energy's terms that a step takes the gradient of; all of " +
+		"them when not given"
 )
 
 func balanceHelp() string {
-	return "what an energy difference weighs in a proposal: " + strings.Join(BalanceNames(), ", ") + ", or a power from 0.5 to 1"
+	return "what an energy difference weighs in a proposal: " + strings.Join(BalanceNames(), ", ") +
+		", or a power from 0.5 to 1"
 }
 
 // positive is a number above 0; +Inf is one.

@@ -9,11 +9,12 @@ import (
 
 func TestParseList(t *testing.T) {
 	for text, want := range map[string][]Spec{
-		"gibbs":                       {{Name: "gibbs"}},
-		"gibbs, gwg":                  {{Name: "gibbs"}, {Name: "gwg"}},
-		"dmala:step-size=0.4":         {{Name: "dmala", Settings: []Assignment{{"step-size", "0.4"}}}},
-		"a:paper,b=1,c:d=2,e=f=g,all": {{Name: "a", Settings: []Assignment{{"paper", ""}, {"b", "1"}}}, {Name: "c", Settings: []Assignment{{"d", "2"}, {"e", "f=g"}}}, {Name: "all"}},
-		"dmala:initial=fill:dark":     {{Name: "dmala", Settings: []Assignment{{"initial", "fill:dark"}}}},
+		"gibbs":               {{Name: "gibbs"}},
+		"gibbs, gwg":          {{Name: "gibbs"}, {Name: "gwg"}},
+		"dmala:step-size=0.4": {{Name: "dmala", Settings: []Assignment{{"step-size", "0.4"}}}},
+		"a:paper,b=1,c:d=2,e=f=g,all": {{Name: "a", Settings: []Assignment{{"paper", ""}, {"b", "1"}}},
+			{Name: "c", Settings: []Assignment{{"d", "2"}, {"e", "f=g"}}}, {Name: "all"}},
+		"dmala:initial=fill:dark": {{Name: "dmala", Settings: []Assignment{{"initial", "fill:dark"}}}},
 	} {
 		got, err := ParseList(text)
 		if err != nil {
@@ -67,7 +68,8 @@ func TestParse(t *testing.T) {
 		"r-hmc:leapfrog=-1":        `leapfrog "-1" is not a whole number`,
 		"dmala:step-size=1,balance=min,step-size=2": "step-size is given twice",
 	} {
-		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one that says %q", text, err, want)
 		}
 	}
@@ -78,13 +80,15 @@ func TestSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for setting, want := range map[string]string{"step-size": "+Inf", "balance": "sqrt", "terms": "", "preconditioner": "0.5/2", "radius": ""} {
+	for setting, want := range map[string]string{"step-size": "+Inf", "balance": "sqrt", "terms": "",
+		"preconditioner": "0.5/2", "radius": ""} {
 		if got := s.Value(setting); got != want {
 			t.Errorf("%s is %q, want %q", setting, got, want)
 		}
 	}
 	text := Spec{Name: "dmala", OnText: true}
-	if text.Value("step-size") != "5" || text.Value("balance") != "1" || text.With("balance", "sqrt").Value("balance") != "sqrt" {
+	if text.Value("step-size") != "5" || text.Value("balance") != "1" ||
+		text.With("balance", "sqrt").Value("balance") != "sqrt" {
 		t.Errorf("dmala on text: step size %s, balance %s", text.Value("step-size"), text.Value("balance"))
 	}
 	b := text.With("step-size", 0.25).With("balance", 0.75).With("step-size", 1e-9)
@@ -97,7 +101,8 @@ func TestSpec(t *testing.T) {
 	if _, ok := b.Take("balance"); ok {
 		t.Error("took it twice")
 	}
-	if err := (Spec{Name: "r-mala", OnText: true}).Check(); err == nil || !strings.Contains(err.Error(), "not for text") {
+	if err := (Spec{Name: "r-mala", OnText: true}).Check(); err == nil ||
+		!strings.Contains(err.Error(), "not for text") {
 		t.Errorf("r-mala on text: %v", err)
 	}
 }

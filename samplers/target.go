@@ -105,7 +105,8 @@ func capability[I Target](target Target, sampler string) (I, error) {
 	for t := target; ; {
 		if _, ok := t.(I); !ok {
 			var none I
-			return none, fmt.Errorf("%s needs a target with %s, and %T has none: %w", sampler, offer[I](), t, ErrUnsupported)
+			return none, fmt.Errorf("%s needs a target with %s, and %T has none: %w", sampler, offer[I](), t,
+				ErrUnsupported)
 		}
 		l, ok := t.(layered)
 		if !ok {
@@ -172,7 +173,9 @@ func checkTarget(target Target) error {
 func checkPositions(categories, positions []int) (chains int, err error) {
 	slots := len(categories)
 	if len(positions) == 0 || len(positions)%slots != 0 {
-		return 0, fmt.Errorf("%d positions do not make whole chains of %d slots: give [chains × slots], at least one chain", len(positions), slots)
+		return 0, fmt.Errorf(
+			"%d positions do not make whole chains of %d slots: give [chains × slots], at least one chain",
+			len(positions), slots)
 	}
 	for i, v := range positions {
 		if n := categories[i%slots]; v < 0 || v >= n {

@@ -17,7 +17,8 @@ import (
 
 func smallTable(t *testing.T) *targets.Table {
 	t.Helper()
-	table, err := targets.NewTable([]int{2, 3}, rand.New(rand.NewPCG(4, 1)), targets.TableOptions{Scale: 1.5, GradientError: 0.4})
+	table, err := targets.NewTable([]int{2, 3}, rand.New(rand.NewPCG(4, 1)),
+		targets.TableOptions{Scale: 1.5, GradientError: 0.4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,8 @@ func TestParallelTempering(t *testing.T) {
 					return kernel.transition(ctx, end, []source{src}, &info)
 				}, func(p float64) {
 					rungs := end.own.(replicas)
-					got[joint([3]int{e.Index(end.Positions), e.Index(rungs[1].Positions), e.Index(rungs[2].Positions)})] += p
+					got[joint([3]int{e.Index(end.Positions), e.Index(rungs[1].Positions),
+						e.Index(rungs[2].Positions)})] += p
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -152,10 +154,12 @@ func TestParallelTemperingCaches(t *testing.T) {
 		for i, r := range s.own.(replicas) {
 			known := r.own.(*surroundings)
 			energy, gradient := make([]float64, 4), make([]float64, len(known.gradient))
-			if err := atTemperature(t, target, []float64{1, 3}[i]).EnergyGradient(ctx, r.Positions, energy, gradient); err != nil {
+			if err := atTemperature(t, target, []float64{1, 3}[i]).EnergyGradient(ctx, r.Positions, energy,
+				gradient); err != nil {
 				return err
 			}
-			for _, d := range []string{cmp.Diff(energy, r.Energy, cmpopts.EquateApprox(0, 1e-9)), cmp.Diff(gradient, known.gradient, cmpopts.EquateApprox(0, 1e-9))} {
+			for _, d := range []string{cmp.Diff(energy, r.Energy, cmpopts.EquateApprox(0, 1e-9)),
+				cmp.Diff(gradient, known.gradient, cmpopts.EquateApprox(0, 1e-9))} {
 				if d != "" {
 					t.Fatalf("rung %d (-fresh +cached):\n%s", i, d)
 				}
@@ -210,7 +214,8 @@ func TestLadderErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := Plan{Streams: Streams(1, "", 1), Steps: 1, Ladder: c.ladder}
-		if _, err := Sample(t.Context(), kernel, make([]int, len(c.target.Categories())), plan, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Sample(t.Context(), kernel, make([]int, len(c.target.Categories())), plan, nil); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
 		}
 	}
@@ -225,7 +230,8 @@ func TestAnneal(t *testing.T) {
 	for _, name := range []string{"dmala:step-size=2", "gibbs", "mlm-mh", "lb-1", "acs"} {
 		streams := Streams(3, name, 6)
 		observed := 0
-		got, err := Anneal(ctx, makeKernel(t, name, target), RandomPositions(target, streams), streams, AnnealOptions{Steps: 300},
+		got, err := Anneal(ctx, makeKernel(t, name, target), RandomPositions(target, streams), streams,
+			AnnealOptions{Steps: 300},
 			func(Step) error { observed++; return nil })
 		if err != nil {
 			t.Fatal(err)
@@ -315,12 +321,14 @@ func TestMaskPredict(t *testing.T) {
 			t.Errorf("%d rounds, confidence (-want +got):\n%s", c.rounds, d)
 		}
 	}
-	for name, o := range map[string]MaskPredictOptions{"rounds": {Rounds: -1}, "temperature": {Temperature: -1}, "infinite": {Temperature: math.Inf(1)}} {
+	for name, o := range map[string]MaskPredictOptions{"rounds": {Rounds: -1}, "temperature": {Temperature: -1},
+		"infinite": {Temperature: math.Inf(1)}} {
 		if _, err := MaskPredict(context.Background(), target, nil, o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := MaskPredict(context.Background(), only{target}, nil, MaskPredictOptions{}); !errors.Is(err, ErrUnsupported) {
+	if _, err := MaskPredict(context.Background(), only{target}, nil, MaskPredictOptions{}); !errors.Is(err,
+		ErrUnsupported) {
 		t.Errorf("no conditionals: error %v", err)
 	}
 	if _, err := MaskPredict(context.Background(), nil, nil, MaskPredictOptions{}); err == nil {
@@ -345,7 +353,8 @@ func (maskedNowhere) LogMaskedConditionals(_ context.Context, _ []int, _ []bool,
 func TestMaskPredictDraws(t *testing.T) {
 	const chains = 20000
 	target := ordered{shaped{2, 2, 2}}
-	got, err := MaskPredict(context.Background(), target, Streams(6, "", chains), MaskPredictOptions{Rounds: 1, Temperature: 1})
+	got, err := MaskPredict(context.Background(), target, Streams(6, "", chains),
+		MaskPredictOptions{Rounds: 1, Temperature: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,8 @@ func largeTokenizer(b *testing.B) []byte {
 	for len(vocabulary) < 256000 {
 		left, right := parts[random.IntN(len(parts))], parts[random.IntN(len(parts))]
 		if token := left + right; vocabulary[token] == nil && len(token) < 20 && !strings.Contains(right, "▁") {
-			vocabulary[token], parts, merges = len(vocabulary), append(parts, token), append(merges, [2]string{left, right})
+			vocabulary[token], parts, merges = len(vocabulary), append(parts, token),
+				append(merges, [2]string{left, right})
 		}
 	}
 	model["merges"] = merges
@@ -117,7 +118,8 @@ func BenchmarkTemplate(b *testing.B) {
 	tokenizer := loadBuiltin(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tokenizer.Template("The ferry left before [MASK], and [MASK] on the quay had thought to [MASK]."); err != nil {
+		if _, err := tokenizer.Template(
+			"The ferry left before [MASK], and [MASK] on the quay had thought to [MASK]."); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -37,11 +37,13 @@ func findBlanks(text string) ([]notation, error) {
 	for _, span := range blankSpans(text) {
 		start, end := span[0], span[1]
 		if end < 0 {
-			return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: "the closing ] is missing; " + blankHelp}
+			return nil, &InputError{Fault: errBlankSyntax, Offset: start,
+				Detail: "the closing ] is missing; " + blankHelp}
 		}
 		blank, problem := parseBlank(text[start+len(opening) : end-1])
 		if problem != "" {
-			return nil, &InputError{Fault: errBlankSyntax, Offset: start, Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:end]), blankHelp)}
+			return nil, &InputError{Fault: errBlankSyntax, Offset: start,
+				Detail: fmt.Sprintf("%s in %s; %s", problem, excerpt(text[start:end]), blankHelp)}
 		}
 		blank.start, blank.end = start, end
 		blanks = append(blanks, blank)
@@ -66,7 +68,8 @@ func blankSpans(text string) (spans [][2]int) {
 		}
 		start := at + next
 		at = start + len(opening)
-		if rest := text[at:]; start > 0 && text[start-1] == escape || rest == "" || !strings.Contains("]:=~", rest[:1]) {
+		if rest := text[at:]; start > 0 && text[start-1] == escape || rest == "" ||
+			!strings.Contains("]:=~", rest[:1]) {
 			continue
 		} else if n := closing(rest); n < 0 {
 			spans = append(spans, [2]int{start, -1})
@@ -107,7 +110,8 @@ func parseBlank(inside string) (blank notation, problem string) {
 	}
 	if named {
 		nameRune := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
-		if name == "" || len(name) > maxName || strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) >= 0 {
+		if name == "" || len(name) > maxName ||
+			strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }) >= 0 {
 			return blank, fmt.Sprintf("a name that is not 1 to %d bytes of letters, digits, _ and -", maxName)
 		}
 		blank.name = name
@@ -115,8 +119,8 @@ func parseBlank(inside string) (blank notation, problem string) {
 	return blank, ""
 }
 
-// closing finds the ] that ends a blank: within a pattern, one that neither ends a class of characters nor has a backslash
-// before it.
+// closing finds the ] that ends a blank: within a pattern, one that neither ends a class of characters nor has a
+// backslash before it.
 func closing(rest string) int {
 	pattern, class := false, false
 	for at := 0; at < len(rest); at++ {
@@ -149,7 +153,8 @@ const escape = '\\'
 // unescape gives the text that a template's own text stands for.
 func unescape(text string) string { return strings.ReplaceAll(text, string(escape)+"[MASK", "[MASK") }
 
-// Unescape gives the text that a filled template with KeepEscapes stands for, and moves the spans of its fills, ascending.
+// Unescape gives the text that a filled template with KeepEscapes stands for, and moves the spans of its fills,
+// ascending.
 func Unescape(text string, spans [][2]int) string {
 	var whole strings.Builder
 	from := 0
@@ -173,7 +178,8 @@ func parsePieces(text string) (pieces int, ok bool) {
 // likeBlank finds what people write for a blank: [mask], [MSAK], [BLANK], <mask>, {}, a line of underscores.
 var likeBlank = regexp.MustCompile(`(?i)\[mask[:=]|\[[a-z_ ]{1,20}\]|<[a-z_]{1,20}>|__+|\{[a-z_]*\}`)
 
-// MeantBlank is what the user of a text without a blank may have meant as one, and its byte offset; "" where nothing looks so.
+// MeantBlank is what the user of a text without a blank may have meant as one, and its byte offset; "" where nothing
+// looks so.
 func MeantBlank(text string) (meant string, offset int) {
 	span := likeBlank.FindStringIndex(text)
 	if span == nil {

@@ -10,8 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// bytePairs is BPE (Sennrich et al. 2016): a piece starts as its characters, or as its bytes (Radford et al. 2019), and of all
-// neighbours that have a rule of merging, those whose rule comes first are merged first, the leftmost before the others.
+// bytePairs is BPE (Sennrich et al. 2016): a piece starts as its characters, or as its bytes (Radford et al. 2019), and
+// of all neighbours that have a rule of merging, those whose rule comes first are merged first, the leftmost before the
+// others.
 type bytePairs struct {
 	characters map[rune]int // token of each; nil where a piece starts as its bytes
 	bytes      [256]int     // token of each byte; of characters, for those without a token, -1 where there is none
@@ -25,8 +26,8 @@ type merge struct{ rank, token int }
 
 var _ cutter = (*bytePairs)(nil)
 
-// byteSymbols gives each byte the character that stands for it: printable ones themselves, the others in order from U+0100 on,
-// which makes a blank Ġ.
+// byteSymbols gives each byte the character that stands for it: printable ones themselves, the others in order from
+// U+0100 on, which makes a blank Ġ.
 var byteSymbols = sync.OnceValue(func() (symbols [256]rune) {
 	next := rune(256)
 	for b := range 256 {
@@ -119,7 +120,8 @@ func (m *bytePairs) setMerges(vocabulary map[string]int, rules []mergeRule) erro
 		right, rightOK := vocabulary[rule[1]]
 		token, ok := vocabulary[rule[0]+rule[1]]
 		if !leftOK || !rightOK || !ok {
-			return fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or what they make", rank, rule[0], rule[1])
+			return fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or what they make", rank,
+				rule[0], rule[1])
 		}
 		m.merges[[2]int{left, right}] = merge{rank, token}
 	}

@@ -13,8 +13,8 @@ import (
 // The layouts with byte fallback.
 var fallbackNames = []string{"gemma", "gemma-metaspace"}
 
-// Ids, offsets and decoded texts are the reference tokenizer's, also of many scripts, of characters without a token, and of bytes
-// in any order.
+// Ids, offsets and decoded texts are the reference tokenizer's, also of many scripts, of characters without a token,
+// and of bytes in any order.
 func TestByteFallback(t *testing.T) {
 	var scripts [][]byte
 	if err := json.Unmarshal(familyFile(t, "scripts.json"), &scripts); err != nil {
@@ -60,7 +60,8 @@ func TestByteTokens(t *testing.T) {
 	}
 }
 
-// Beside a script that writes no blanks a blank is a word of its own, and takes tokens without one; beside others it is not.
+// Beside a script that writes no blanks a blank is a word of its own, and takes tokens without one; beside others it is
+// not.
 func TestUnspaced(t *testing.T) {
 	tokenizer := loadFamily(t, "gemma", "")
 	id := func(token string) int {
@@ -102,7 +103,8 @@ func TestUnspaced(t *testing.T) {
 	if at := slices.Index(template.IDs, tokenizer.MaskID()); tokenizer.Token(template.IDs[at-1]) == "▁" {
 		t.Errorf("a lone blank stands before the slot: %v", template.IDs)
 	}
-	for token, want := range map[string][2]bool{"喜欢": {true, true}, "▁told": {false, false}, "ing": {true, false}, "天気": {true, true}} {
+	for token, want := range map[string][2]bool{"喜欢": {true, true}, "▁told": {false, false}, "ing": {true, false},
+		"天気": {true, true}} {
 		if got := [2]bool{tokenizer.Continues(id(token)), tokenizer.Unspaced(id(token))}; got != want {
 			t.Errorf("%q continues, is unspaced: %v, want %v", token, got, want)
 		}
@@ -121,12 +123,14 @@ func TestUnspaced(t *testing.T) {
 		}
 	}
 	// In WordPiece too, what touches a Chinese character is no rest of a word.
-	chinese, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "我", "爱", "你", "##爱"}, tokenize.Options{})
+	chinese, err := tokenize.New([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "我", "爱", "你", "##爱"},
+		tokenize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	template, err = chinese.Template("我[MASK]你")
-	if err != nil || template.Blanks[0].TouchesLeft || template.Blanks[0].TouchesRight || template.Fill([]int{6}).Text != "我爱你" {
+	if err != nil || template.Blanks[0].TouchesLeft || template.Blanks[0].TouchesRight ||
+		template.Fill([]int{6}).Text != "我爱你" {
 		t.Errorf("%+v, error %v", template, err)
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// The English words that are written with a capital wherever they stand, or with several as NASA and McDonald, one a line;
-// names.py wrote them.
+// The English words that are written with a capital wherever they stand, or with several as NASA and McDonald, one a
+// line; names.py wrote them.
 //
 //go:embed names.txt
 var nameList string
 
 var names = sync.OnceValue(func() map[string]string { return byLowerCase(nameList) })
 
-// The names of several words of which some are no names by themselves, New York and White House, one a line; phrases.py wrote them.
+// The names of several words of which some are no names by themselves, New York and White House, one a line; phrases.py
+// wrote them.
 //
 //go:embed phrases.txt
 var phraseList string
@@ -36,8 +37,8 @@ func byLowerCase(list string) map[string]string {
 
 const phraseWords = 4 // of a name at most
 
-// withNames gives the names in a fill their capitals: single words, and rows of words that may begin on its left or end on its
-// right, where the text has them in the capitals of the name; free text on the right may be in small letters.
+// withNames gives the names in a fill their capitals: single words, and rows of words that may begin on its left or end
+// on its right, where the text has them in the capitals of the name; free text on the right may be in small letters.
 func withNames(left, fill, right string, free bool) string {
 	words := strings.Split(fill, " ")
 	before := wordsBefore(left)
@@ -67,9 +68,11 @@ func withNames(left, fill, right string, free bool) string {
 	return strings.Join(words, " ")
 }
 
-// wordsBefore are the last words of a text that ends in one blank, and wordsAfter the first of one that begins with one.
+// wordsBefore are the last words of a text that ends in one blank, and wordsAfter the first of one that begins with
+// one.
 func wordsBefore(text string) []string {
-	words := strings.Split(text[strings.LastIndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })+1:], " ")
+	words := strings.Split(text[strings.LastIndexFunc(text, func(r rune) bool { return r != ' ' && notLetter(r) })+1:],
+		" ")
 	if words[len(words)-1] != "" {
 		return nil
 	}
@@ -94,11 +97,12 @@ func hasCapital(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
 }
 
-// opensSentences reports whether a text begins with the blank that stands at a place and ends a sentence, and none of its
-// sentences begins with a small letter.
+// opensSentences reports whether a text begins with the blank that stands at a place and ends a sentence, and none of
+// its sentences begins with a small letter.
 func opensSentences(text string, blank int) bool {
 	ended := strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || closes(r) })
-	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) || !strings.ContainsAny(ended[max(0, len(ended)-3):], ".!?。！？") {
+	if !startsSentence(text[:blank]) || strings.ContainsFunc(text[:blank], unicode.IsLetter) ||
+		!strings.ContainsAny(ended[max(0, len(ended)-3):], ".!?。！？") {
 		return false
 	}
 	for i, r := range text {
@@ -109,8 +113,8 @@ func opensSentences(text string, blank int) bool {
 	return true
 }
 
-// shouted reports whether the words beside a blank are all in capitals: those of the text on its left and right, at most two of
-// each. One word alone, or letters like "I" and "A" alone, do not tell.
+// shouted reports whether the words beside a blank are all in capitals: those of the text on its left and right, at
+// most two of each. One word alone, or letters like "I" and "A" alone, do not tell.
 func shouted(left, right string) bool {
 	before, after := strings.FieldsFunc(left, notLetter), strings.FieldsFunc(right, notLetter)
 	words := append(before[max(0, len(before)-2):], after[:min(2, len(after))]...)
@@ -133,7 +137,8 @@ func StopWord(word string) bool { return stopWords()[strings.ToLower(word)] }
 
 var stopWords = sync.OnceValue(func() map[string]bool {
 	list := map[string]bool{}
-	for word := range strings.FieldsSeq(`a about above after again against all also although always am among an and any anybody anyone anything are as at be because been
+	for word := range strings.FieldsSeq(
+		`a about above after again against all also although always am among an and any anybody anyone anything are as at be because been
 		before behind being below between both but by can cannot could did do does doing done down during each either else enough ever every everybody
 		everyone everything few for from had has have having he her here hers herself him himself his how however i if in into is it its itself just less
 		many may me might mine more most much must my myself n't neither never no nobody none nor not nothing now of off often on once one only onto or other

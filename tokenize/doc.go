@@ -1,14 +1,14 @@
 // Package tokenize turns text into the token ids of a BERT-style masked language model and fills back into text.
 //
-// A [Tokenizer] is WordPiece over a vocabulary, cased or uncased, or what a tokenizer.json of BPE, byte-level (RoBERTa, ModernBERT)
-// or over characters (mmBERT), or Unigram (ALBERT, XLM-RoBERTa) says, or the files that such models had before there was a
-// tokenizer.json, or the residues of a protein model (ESM-2).
+// A [Tokenizer] is WordPiece over a vocabulary, cased or uncased, or what a tokenizer.json of BPE, byte-level (RoBERTa,
+// ModernBERT) or over characters (mmBERT), or Unigram (ALBERT, XLM-RoBERTa) says, or the files that such models had
+// before there was a tokenizer.json, or the residues of a protein model (ESM-2).
 // [Tokenizer.Encode] gives the ids that Hugging Face's tokenizers library gives.
 //
-// For WordPiece, the greedy longest-match model is github.com/sugarme/tokenizer/model/wordpiece; normalising and splitting are done
-// here, because that library loses accents, offsets and special tokens on the way (and panics on some text). The other models
-// are written here, see pipeline: on 14,216 lines and hard cases they gave the reference's ids without exception, and no Go library
-// that could be had does.
+// For WordPiece, the greedy longest-match model is github.com/sugarme/tokenizer/model/wordpiece; normalising and
+// splitting are done here, because that library loses accents, offsets and special tokens on the way (and panics on
+// some text). The other models are written here, see pipeline: on 14,216 lines and hard cases they gave the reference's
+// ids without exception, and no Go library that could be had does.
 //
 // A [Template] is a text with blanks:
 //
@@ -18,10 +18,11 @@
 //	[MASK=x]      named: every [MASK=x] of the template takes the same fill
 //	[MASK:2=x]    both
 //
-// Blanks are written so whatever the model's own mask token is, <mask> for instance; of a protein, that is a blank as well.
-// Beside a script that writes no blanks between words, such as Chinese, a blank is a word of its own.
+// Blanks are written so whatever the model's own mask token is, <mask> for instance; of a protein, that is a blank as
+// well. Beside a script that writes no blanks between words, such as Chinese, a blank is a word of its own.
 //
-// [Template.Fill] puts tokens into the slots of the blanks and gives the user's own text back byte for byte around them.
+// [Template.Fill] puts tokens into the slots of the blanks and gives the user's own text back byte for byte around
+// them.
 //
 // Offsets and spans are bytes of the text as typed, start inclusive, end exclusive, counted from zero.
 // A Tokenizer and a Template do not change once made and serve any number of goroutines.

@@ -20,11 +20,11 @@ type Encoding struct {
 	Words []int
 }
 
-// Encode gives the tokens of any text, exactly those of Hugging Face's tokenizers library, special tokens in the text included:
-// "[MASK]" is the token, "[MASK:3]" is plain text. Invalid UTF-8 and control characters are dropped. (Some 600 characters that Unicode
-// has gained since that library's tables were made are classed by Go's newer tables.)
-// It is for corpora and for comparison; [Tokenizer.Template] and [Tokenizer.Plain] say what is wrong with a text instead.
-// The error is the WordPiece model's; with a vocabulary that New has accepted there is none.
+// Encode gives the tokens of any text, exactly those of Hugging Face's tokenizers library, special tokens in the text
+// included: "[MASK]" is the token, "[MASK:3]" is plain text. Invalid UTF-8 and control characters are dropped. (Some
+// 600 characters that Unicode has gained since that library's tables were made are classed by Go's newer tables.)
+// It is for corpora and for comparison; [Tokenizer.Template] and [Tokenizer.Plain] say what is wrong with a text
+// instead. The error is the WordPiece model's; with a vocabulary that New has accepted there is none.
 func (t *Tokenizer) Encode(text string) (*Encoding, error) {
 	e := t.newEncoder(text)
 	if err := e.addPlain(0, len(text)); err != nil {
@@ -114,8 +114,9 @@ func (e *encoder) addPlain(from, to int) error {
 	return nil
 }
 
-// addText adds the WordPiece tokens of text[from:to], which holds no special token. The order of the steps is BertNormalizer's: clean,
-// set Chinese characters apart, strip accents, lower-case; then BertPreTokenizer's split on white space and punctuation.
+// addText adds the WordPiece tokens of text[from:to], which holds no special token. The order of the steps is
+// BertNormalizer's: clean, set Chinese characters apart, strip accents, lower-case; then BertPreTokenizer's split on
+// white space and punctuation.
 func (e *encoder) addText(from, to int) error {
 	o := &e.t.options
 	strip := o.stripAccents()

@@ -69,9 +69,10 @@ type encodings struct {
 	Decoded []string
 }
 
-// equalReference holds ids, offsets and decoded texts against a reference's, and counts the texts whose offsets were compared.
-// spans alters offsets before that.
-func equalReference(t *testing.T, tokenizer *tokenize.Tokenizer, texts []string, want encodings, spans func([][2]int)) (located int) {
+// equalReference holds ids, offsets and decoded texts against a reference's, and counts the texts whose offsets were
+// compared. spans alters offsets before that.
+func equalReference(t *testing.T, tokenizer *tokenize.Tokenizer, texts []string, want encodings,
+	spans func([][2]int)) (located int) {
 	t.Helper()
 	if len(want.IDs) != len(texts) {
 		t.Fatalf("%d values for %d texts", len(want.IDs), len(texts))
@@ -117,8 +118,8 @@ func TestFamiliesAgainstReference(t *testing.T) {
 	}
 }
 
-// The user writes [MASK] for every model; the ids hold the model's own token, and the white space before a slot is the slot's
-// where the model has it so.
+// The user writes [MASK] for every model; the ids hold the model's own token, and the white space before a slot is the
+// slot's where the model has it so.
 func TestFamilyTemplates(t *testing.T) {
 	for _, name := range familyNames {
 		tokenizer := loadFamily(t, name, "")
@@ -206,7 +207,8 @@ func TestFamilyFill(t *testing.T) {
 		}
 		got := template.Fill(ids)
 		if got.Text != c.want || !slices.Equal(got.Fills, c.fills) {
-			t.Errorf("%s: %q with %q reads %q, fills %q; want %q, %q", c.name, c.text, c.tokens, got.Text, got.Fills, c.want, c.fills)
+			t.Errorf("%s: %q with %q reads %q, fills %q; want %q, %q", c.name, c.text, c.tokens, got.Text, got.Fills,
+				c.want, c.fills)
 		}
 		for i, span := range got.Spans {
 			if got.Text[span[0]:span[1]] != got.Fills[i] {
@@ -230,11 +232,13 @@ func TestFamilyFillable(t *testing.T) {
 		}
 		for _, id := range fillable {
 			filled := template.Fill([]int{id})
-			if strings.TrimSpace(filled.Fills[0]) == "" || !utf8.ValidString(filled.Text) || strings.ContainsRune(filled.Text, utf8.RuneError) {
+			if strings.TrimSpace(filled.Fills[0]) == "" || !utf8.ValidString(filled.Text) ||
+				strings.ContainsRune(filled.Text, utf8.RuneError) {
 				t.Errorf("%s: token %q reads %q", name, tokenizer.Token(id), filled.Text)
 			}
 		}
-		for _, id := range []int{tokenizer.MaskID(), tokenizer.ClassifierID(), tokenizer.SeparatorID(), tokenizer.PaddingID(), tokenizer.UnknownID()} {
+		for _, id := range []int{tokenizer.MaskID(), tokenizer.ClassifierID(), tokenizer.SeparatorID(),
+			tokenizer.PaddingID(), tokenizer.UnknownID()} {
 			if slices.Contains(fillable, id) {
 				t.Errorf("%s: %q is fillable", name, tokenizer.Token(id))
 			}
@@ -280,7 +284,8 @@ func TestFamilyInputErrors(t *testing.T) {
 	} {
 		_, err := loadFamily(t, c.name, "").Template(c.text)
 		var input *tokenize.InputError
-		if !errors.As(err, &input) || input.Fault != c.fault || input.Offset != c.offset || !strings.Contains(err.Error(), c.says) {
+		if !errors.As(err, &input) || input.Fault != c.fault || input.Offset != c.offset ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s, %q: error %v, want %q at %d with %q", c.name, c.text, err, c.fault, c.offset, c.says)
 		}
 	}
@@ -300,7 +305,8 @@ func TestFamilyPlainAndCandidate(t *testing.T) {
 	if last := slices.Max(plain.Words); last != 4 || plain.Words[0] != -1 || plain.Words[len(plain.Words)-1] != -1 {
 		t.Errorf("words %v of %q", plain.Words, plain.Tokens)
 	}
-	for name, want := range map[string]string{"roberta": "Ġall", "modernbert": "Ġall", "xlm-roberta": "▁all", "albert": "▁all"} {
+	for name, want := range map[string]string{"roberta": "Ġall", "modernbert": "Ġall", "xlm-roberta": "▁all",
+		"albert": "▁all"} {
 		tokenizer := loadFamily(t, name, "")
 		ids, err := tokenizer.Candidate("all")
 		if err != nil || len(ids) != 1 || tokenizer.Token(ids[0]) != want {
@@ -327,45 +333,78 @@ func TestLoadFamilyRefuses(t *testing.T) {
 		fault        tokenize.Fault
 		says         string
 	}{
-		{"normalizer", "roberta", func(f object) { f["normalizer"] = object{"type": "Nmt"} }, tokenize.ErrUnsupported, `normalizer "Nmt"`},
+		{"normalizer", "roberta", func(f object) { f["normalizer"] = object{"type": "Nmt"} }, tokenize.ErrUnsupported,
+			`normalizer "Nmt"`},
 		{"pattern", "albert", func(f object) {
 			f["normalizer"] = object{"type": "Replace", "pattern": object{"Regex": "a+"}, "content": "b"}
 		}, tokenize.ErrUnsupported, `pattern "a+"`},
-		{"pre-tokenizer", "roberta", func(f object) { f["pre_tokenizer"] = object{"type": "Split"} }, tokenize.ErrUnsupported, `pre_tokenizer "Split"`},
-		{"no pre-tokenizer", "roberta", func(f object) { f["pre_tokenizer"] = nil }, tokenize.ErrUnsupported, "no pre_tokenizer"},
-		{"pre-tokenizer of another model", "roberta", func(f object) { f["pre_tokenizer"] = object{"type": "Metaspace"} }, tokenize.ErrUnsupported, "BPE needs ByteLevel"},
-		{"other sign for a blank", "albert", func(f object) { f["pre_tokenizer"] = object{"type": "Metaspace", "replacement": "_"} }, tokenize.ErrUnsupported, `replacement "_"`},
-		{"no pattern", "roberta", func(f object) { in(f, "pre_tokenizer")["use_regex"] = false }, tokenize.ErrUnsupported, "use_regex"},
-		{"no post-processor", "roberta", func(f object) { f["post_processor"] = nil }, tokenize.ErrUnsupported, "post_processor"},
-		{"template of two ends", "albert", func(f object) { in(f, "post_processor")["single"] = []any{} }, tokenize.ErrUnsupported, `post_processor "TemplateProcessing"`},
+		{"pre-tokenizer", "roberta", func(f object) { f["pre_tokenizer"] = object{"type": "Split"} },
+			tokenize.ErrUnsupported, `pre_tokenizer "Split"`},
+		{"no pre-tokenizer", "roberta", func(f object) { f["pre_tokenizer"] = nil }, tokenize.ErrUnsupported,
+			"no pre_tokenizer"},
+		{"pre-tokenizer of another model", "roberta",
+			func(f object) { f["pre_tokenizer"] = object{"type": "Metaspace"} }, tokenize.ErrUnsupported,
+			"BPE needs ByteLevel"},
+		{"other sign for a blank", "albert",
+			func(f object) { f["pre_tokenizer"] = object{"type": "Metaspace", "replacement": "_"} },
+			tokenize.ErrUnsupported, `replacement "_"`},
+		{"no pattern", "roberta", func(f object) { in(f, "pre_tokenizer")["use_regex"] = false },
+			tokenize.ErrUnsupported, "use_regex"},
+		{"no post-processor", "roberta", func(f object) { f["post_processor"] = nil }, tokenize.ErrUnsupported,
+			"post_processor"},
+		{"template of two ends", "albert", func(f object) { in(f, "post_processor")["single"] = []any{} },
+			tokenize.ErrUnsupported, `post_processor "TemplateProcessing"`},
 		{"dropout", "roberta", func(f object) { in(f, "model")["dropout"] = 0.1 }, tokenize.ErrUnsupported, "dropout"},
-		{"suffix", "roberta", func(f object) { in(f, "model")["end_of_word_suffix"] = "</w>" }, tokenize.ErrUnsupported, "</w>"},
+		{"suffix", "roberta", func(f object) { in(f, "model")["end_of_word_suffix"] = "</w>" }, tokenize.ErrUnsupported,
+			"</w>"},
 		{"punctuation kept with words", "deberta-v2", func(f object) {
 			in(f, "pre_tokenizer")["pretokenizers"].([]any)[0].(object)["behavior"] = "MergedWithNext"
 		}, tokenize.ErrUnsupported, "MergedWithNext"},
-		{"byte fallback", "xlm-roberta", func(f object) { in(f, "model")["byte_fallback"] = true }, tokenize.ErrUnsupported, "byte_fallback"},
-		{"byte missing", "roberta", func(f object) { delete(in(f, "model", "vocab"), "Ā") }, tokenize.ErrMalformed, "byte 0x00"},
-		{"merge of nothing", "roberta", func(f object) { in(f, "model")["merges"] = []any{"zz qq"} }, tokenize.ErrMalformed, `"zz" and "qq"`},
-		{"merge without blank", "roberta", func(f object) { in(f, "model")["merges"] = []any{"zz"} }, tokenize.ErrMalformed, `merge "zz"`},
-		{"id twice", "roberta", func(f object) { in(f, "model", "vocab")["Ġthe"] = 9 }, tokenize.ErrMalformed, "same id 9"},
-		{"id too large", "roberta", func(f object) { in(f, "model", "vocab")["Ġthe"] = 1 << 40 }, tokenize.ErrMalformed, "1099511627776"},
-		{"no vocabulary", "roberta", func(f object) { delete(in(f, "model"), "vocab") }, tokenize.ErrMalformed, "model.vocab"},
-		{"empty vocabulary", "roberta", func(f object) { in(f, "model")["vocab"] = object{} }, tokenize.ErrEmptyVocabulary, ""},
-		{"no unknown token", "xlm-roberta", func(f object) { in(f, "model")["unk_id"] = nil }, tokenize.ErrMissingToken, "unk_id"},
-		{"unknown token outside", "xlm-roberta", func(f object) { in(f, "model")["unk_id"] = 1 << 30 }, tokenize.ErrMissingToken, "unk_id"},
-		{"score that is text", "xlm-roberta", func(f object) { in(f, "model")["vocab"] = []any{[]any{"a", "b"}} }, tokenize.ErrMalformed, "model.vocab"},
+		{"byte fallback", "xlm-roberta", func(f object) { in(f, "model")["byte_fallback"] = true },
+			tokenize.ErrUnsupported, "byte_fallback"},
+		{"byte missing", "roberta", func(f object) { delete(in(f, "model", "vocab"), "Ā") }, tokenize.ErrMalformed,
+			"byte 0x00"},
+		{"merge of nothing", "roberta", func(f object) { in(f, "model")["merges"] = []any{"zz qq"} },
+			tokenize.ErrMalformed, `"zz" and "qq"`},
+		{"merge without blank", "roberta", func(f object) { in(f, "model")["merges"] = []any{"zz"} },
+			tokenize.ErrMalformed, `merge "zz"`},
+		{"id twice", "roberta", func(f object) { in(f, "model", "vocab")["Ġthe"] = 9 }, tokenize.ErrMalformed,
+			"same id 9"},
+		{"id too large", "roberta", func(f object) { in(f, "model", "vocab")["Ġthe"] = 1 << 40 }, tokenize.ErrMalformed,
+			"1099511627776"},
+		{"no vocabulary", "roberta", func(f object) { delete(in(f, "model"), "vocab") }, tokenize.ErrMalformed,
+			"model.vocab"},
+		{"empty vocabulary", "roberta", func(f object) { in(f, "model")["vocab"] = object{} },
+			tokenize.ErrEmptyVocabulary, ""},
+		{"no unknown token", "xlm-roberta", func(f object) { in(f, "model")["unk_id"] = nil }, tokenize.ErrMissingToken,
+			"unk_id"},
+		{"unknown token outside", "xlm-roberta", func(f object) { in(f, "model")["unk_id"] = 1 << 30 },
+			tokenize.ErrMissingToken, "unk_id"},
+		{"score that is text", "xlm-roberta", func(f object) { in(f, "model")["vocab"] = []any{[]any{"a", "b"}} },
+			tokenize.ErrMalformed, "model.vocab"},
 		{"no mask", "roberta", func(f object) {
-			f["added_tokens"] = slices.DeleteFunc(f["added_tokens"].([]any), func(a any) bool { return a.(object)["content"] == "<mask>" })
+			f["added_tokens"] = slices.DeleteFunc(f["added_tokens"].([]any),
+				func(a any) bool { return a.(object)["content"] == "<mask>" })
 			delete(in(f, "model", "vocab"), "<mask>")
 		}, tokenize.ErrMissingToken, "no mask token (<mask>, [MASK])"},
-		{"added token of a single word", "roberta", func(f object) { f["added_tokens"].([]any)[0].(object)["single_word"] = true }, tokenize.ErrUnsupported, "single_word"},
-		{"added token with another id", "roberta", func(f object) { f["added_tokens"].([]any)[0].(object)["id"] = 77 }, tokenize.ErrMalformed, "has id 77"},
-		{"no decoder of bytes", "gemma", func(f object) { f["decoder"] = nil }, tokenize.ErrUnsupported, "byte_fallback true without a decoder of Replace, ByteFallback and Fuse"},
-		{"other decoder", "gemma", func(f object) { f["decoder"] = object{"type": "Sequence", "decoders": []any{object{"type": "CTC"}}} }, tokenize.ErrUnsupported, `decoder "CTC"`},
-		{"other split", "gemma", func(f object) { in(f, "pre_tokenizer")["behavior"] = "Isolated" }, tokenize.ErrUnsupported, `pre_tokenizer "Split" other than behind a text (behavior "Isolated"`},
-		{"no such unknown token", "gemma", func(f object) { in(f, "model")["unk_token"] = "<?>" }, tokenize.ErrMalformed, `unk_token "<?>" is not in the vocabulary`},
-		{"merges ignored", "gemma", func(f object) { in(f, "model")["ignore_merges"] = true }, tokenize.ErrUnsupported, "ignore_merges true"},
-		{"character map cut", "xlm-roberta", func(f object) { in(f, "normalizer")["precompiled_charsmap"] = "AAAA" }, tokenize.ErrMalformed, "cut short"},
+		{"added token of a single word", "roberta",
+			func(f object) { f["added_tokens"].([]any)[0].(object)["single_word"] = true }, tokenize.ErrUnsupported,
+			"single_word"},
+		{"added token with another id", "roberta", func(f object) { f["added_tokens"].([]any)[0].(object)["id"] = 77 },
+			tokenize.ErrMalformed, "has id 77"},
+		{"no decoder of bytes", "gemma", func(f object) { f["decoder"] = nil }, tokenize.ErrUnsupported,
+			"byte_fallback true without a decoder of Replace, ByteFallback and Fuse"},
+		{"other decoder", "gemma",
+			func(f object) { f["decoder"] = object{"type": "Sequence", "decoders": []any{object{"type": "CTC"}}} },
+			tokenize.ErrUnsupported, `decoder "CTC"`},
+		{"other split", "gemma", func(f object) { in(f, "pre_tokenizer")["behavior"] = "Isolated" },
+			tokenize.ErrUnsupported, `pre_tokenizer "Split" other than behind a text (behavior "Isolated"`},
+		{"no such unknown token", "gemma", func(f object) { in(f, "model")["unk_token"] = "<?>" },
+			tokenize.ErrMalformed, `unk_token "<?>" is not in the vocabulary`},
+		{"merges ignored", "gemma", func(f object) { in(f, "model")["ignore_merges"] = true }, tokenize.ErrUnsupported,
+			"ignore_merges true"},
+		{"character map cut", "xlm-roberta", func(f object) { in(f, "normalizer")["precompiled_charsmap"] = "AAAA" },
+			tokenize.ErrMalformed, "cut short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var file object
@@ -378,7 +417,8 @@ func TestLoadFamilyRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = tokenize.Load(fstest.MapFS{"tokenizer.json": {Data: content}})
-			if !errors.Is(err, c.fault) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			if !errors.Is(err, c.fault) || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q with %q in one line", err, c.fault, c.says)
 			}
 		})
@@ -392,7 +432,8 @@ func TestLoadFamilyRefuses(t *testing.T) {
 
 // The configuration may name the special tokens.
 func TestFamilyConfiguration(t *testing.T) {
-	tokenizer := loadFamily(t, "roberta", `{"tokenizer_class": "RobertaTokenizer", "mask_token": {"content": "<mask>", "lstrip": true}, "pad_token": "</s>", "add_prefix_space": false}`)
+	tokenizer := loadFamily(t, "roberta",
+		`{"tokenizer_class": "RobertaTokenizer", "mask_token": {"content": "<mask>", "lstrip": true}, "pad_token": "</s>", "add_prefix_space": false}`)
 	if got := tokenizer.Token(tokenizer.PaddingID()); got != "</s>" {
 		t.Errorf("padding is %q", got)
 	}
@@ -530,7 +571,8 @@ func BenchmarkFamilies(b *testing.B) {
 	}
 }
 
-// TestFamilyContext: a context stands before the text as the families write pairs: one separator, or two where it is </s>.
+// TestFamilyContext: a context stands before the text as the families write pairs: one separator, or two where it is
+// </s>.
 func TestFamilyContext(t *testing.T) {
 	for _, name := range familyNames {
 		tokenizer := loadFamily(t, name, "")
@@ -550,7 +592,8 @@ func TestFamilyContext(t *testing.T) {
 		}
 		slot := template.Slots[0]
 		before := *template
-		if template.After(context); !slices.Equal(template.IDs, whole) || template.Slots[0] != slot+len(context) || len(template.Offsets) != len(whole) ||
+		if template.After(context); !slices.Equal(template.IDs, whole) || template.Slots[0] != slot+len(context) ||
+			len(template.Offsets) != len(whole) ||
 			tokenizer.Token(context[len(context)-1]) != second || tokenizer.Token(template.IDs[0]) != first {
 			t.Errorf("%s: %v, slots %v, want %v", name, template.IDs, template.Slots, whole)
 		}

@@ -17,28 +17,31 @@ type Filled struct {
 
 // Fill puts tokens into the slots, one id for each of Slots, and gives the text around them byte for byte as typed.
 //
-// What a "##" piece is in WordPiece, a token without a blank of its own (Ġ, ▁) is in the other vocabularies. Of two tokens of
-// these, the second is set off if it has a blank.
+// What a "##" piece is in WordPiece, a token without a blank of its own (Ġ, ▁) is in the other vocabularies. Of two
+// tokens of these, the second is set off if it has a blank.
 //
-// A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is dropped,
-// unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text at all stands
-// between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one blank, except where
-// Hugging Face's decoder sets none, as before a full stop, or the script writes none; this blank belongs to neither blank's span.
+// A "##" piece joins the text on its left: the white space before its blank, which then stands inside a word, is
+// dropped, unless nothing but white space is on the left. Any other token takes the user's own spacing. Where no text
+// at all stands between two tokens, within a "[MASK:2]" or in "[MASK][MASK]", a piece without "##" is set off by one
+// blank, except where Hugging Face's decoder sets none, as before a full stop, or the script writes none; this blank
+// belongs to neither blank's span.
 //
-// With an uncased model, fills get capitals, unless KeepCase is set: what was written with one (Written) keeps it; all letters get
-// them where the words around the blank are in capitals, two on either side at most; else the first letter of names ("york",
-// "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##" piece; the last two in a cased
-// template alone, and "i" in any whose text has none of its own. Where Originals tells what stood in a blank, that says whether
-// the fill begins with a capital; inside a sentence a word like "him" takes none from a name.
+// With an uncased model, fills get capitals, unless KeepCase is set: what was written with one (Written) keeps it; all
+// letters get them where the words around the blank are in capitals, two on either side at most; else the first letter
+// of names ("york", "new york", "monday"), and the first letter of a fill that starts a sentence, if it is not a "##"
+// piece; the last two in a cased template alone, and "i" in any whose text has none of its own. Where Originals tells
+// what stood in a blank, that says whether the fill begins with a capital; inside a sentence a word like "him" takes
+// none from a name.
 //
-// A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins with a slot
-// and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if what is on its left, earlier
-// fills included,
+// A template is cased if the text around its slots, or an original, holds a capital letter anywhere; or if it begins
+// with a slot and ends a sentence, and no sentence of it begins with a small letter. A fill starts a sentence if what
+// is on its left, earlier fills included,
 //   - is nothing but white space, opening brackets, quotation marks and ¿ ¡, or
 //   - is that, some white space at least, after one of . ! ? 。 ！ ？, closing brackets and quotation marks between them
 //     allowed; but not after an ellipsis ("..") nor after the last full stop of a word like "e.g.".
 //
-// An id that is missing leaves its blank as typed; one outside the vocabulary reads [UNK]. Two lists of ids can give one text.
+// An id that is missing leaves its blank as typed; one outside the vocabulary reads [UNK]. Two lists of ids can give
+// one text.
 func (tpl *Template) Fill(ids []int) Filled {
 	filled := Filled{Fills: make([]string, len(tpl.Blanks)), Spans: make([][2]int, len(tpl.Blanks))}
 	var text strings.Builder
@@ -167,8 +170,8 @@ func (tpl *Template) after(i int) string {
 	return tpl.Text[tpl.Blanks[i].End:]
 }
 
-// ahead is the text behind a blank as far as a name may reach: the user's own, or, where none is between, the next fill, in small
-// letters and free to take capitals.
+// ahead is the text behind a blank as far as a name may reach: the user's own, or, where none is between, the next
+// fill, in small letters and free to take capitals.
 func (tpl *Template) ahead(i int, ids []int) (text string, free bool) {
 	text = tpl.after(i)
 	if i++; i == len(tpl.Blanks) || strings.Trim(text, " ") != "" {

@@ -181,7 +181,8 @@ func TestChineseBlocks(t *testing.T) {
 // The bound on the length of a word counts characters, and holds for words of the vocabulary too.
 func TestLongestWord(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{LongestWord: 4, StripAccents: new(bool)})
-	for text, want := range map[string]string{"left": "left", "ferry": "[UNK]", "ways": "way ##s", "wayss": "[UNK]", "é": "é", "éééé": "[UNK]"} {
+	for text, want := range map[string]string{"left": "left", "ferry": "[UNK]", "ways": "way ##s", "wayss": "[UNK]",
+		"é": "é", "éééé": "[UNK]"} {
 		encoding, err := tokenizer.Encode(text)
 		if err != nil {
 			t.Fatal(err)

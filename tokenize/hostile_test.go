@@ -13,7 +13,8 @@ import (
 func growing(steps int, content string) fstest.MapFS {
 	var normalizers []string
 	for range steps {
-		normalizers = append(normalizers, fmt.Sprintf(`{"type": "Replace", "pattern": {"String": "a"}, "content": %q}`, content))
+		normalizers = append(normalizers,
+			fmt.Sprintf(`{"type": "Replace", "pattern": {"String": "a"}, "content": %q}`, content))
 	}
 	return fstest.MapFS{"tokenizer.json": {Data: fmt.Appendf(nil, `{
 		"added_tokens": [{"id": 4, "content": "<mask>", "special": true}],
@@ -37,10 +38,12 @@ func TestNormalizersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = tokenizer.Template("a banana and a [MASK]")
-	if err == nil || !strings.Contains(err.Error(), "tokenizer.json: normalizer ") || !strings.Contains(err.Error(), "characters of a text of") {
+	if err == nil || !strings.Contains(err.Error(), "tokenizer.json: normalizer ") ||
+		!strings.Contains(err.Error(), "characters of a text of") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := tokenize.Load(growing(1, strings.Repeat("a", 1000))); err == nil || !strings.Contains(err.Error(), "content of 1000 bytes") {
+	if _, err := tokenize.Load(growing(1, strings.Repeat("a", 1000))); err == nil ||
+		!strings.Contains(err.Error(), "content of 1000 bytes") {
 		t.Errorf("a long replacement: %v", err)
 	}
 }

@@ -22,12 +22,12 @@ const (
 // maxFile bounds a tokenizer file, in bytes: a bundle may come from anywhere.
 const maxFile = 64 << 20
 
-// Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load faster),
-// else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else vocab.json with merges.txt or a SentencePiece
-// file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there, tokenizer_config.json,
-// special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa, XLM-R, CamemBERT, ALBERT and DeBERTa-v2.
-// A tokenizer whose ids this package would not reproduce is refused: another model, a step that is not known here; for WordPiece,
-// further added tokens and other names of the special tokens.
+// Load reads the tokenizer of a bundle folder: vocab.txt with tokenizer_config.json where both are there (they load
+// faster), else tokenizer.json, whose model may be WordPiece, BPE or Unigram, else vocab.json with merges.txt or a
+// SentencePiece file (spiece.model, spm.model, sentencepiece.bpe.model), with config.json and, if there,
+// tokenizer_config.json, special_tokens_map.json and added_tokens.json, as transformers converts them for RoBERTa,
+// XLM-R, CamemBERT, ALBERT and DeBERTa-v2. A tokenizer whose ids this package would not reproduce is refused: another
+// model, a step that is not known here; for WordPiece, further added tokens and other names of the special tokens.
 // An error is one line that names the file and what is wrong with it.
 func Load(fsys fs.FS) (*Tokenizer, error) {
 	vocabulary, vocabularyErr := readFile(fsys, vocabularyFile)
@@ -59,10 +59,12 @@ func Load(fsys fs.FS) (*Tokenizer, error) {
 		return loadUnconverted(fsys, configuration, found)
 	case vocabularyErr == nil:
 		return nil, &vocabularyError{Fault: errMissingTokenizer, File: configurationFile,
-			Detail: "vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true or false"}
+			Detail: "vocab.txt alone does not say whether the model is cased; add the file with do_lower_case true " +
+				"or false"}
 	}
 	return nil, &vocabularyError{Fault: errMissingTokenizer,
-		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and merges.txt, or a SentencePiece file"}
+		Detail: "a bundle needs vocab.txt and tokenizer_config.json, or tokenizer.json, or vocab.json and " +
+			"merges.txt, or a SentencePiece file"}
 }
 
 // readFile reads a file of the bundle, up to maxFile bytes.
@@ -127,7 +129,8 @@ var _ json.Unmarshaler = (*specialName)(nil)
 // loadVocabulary makes a tokenizer of the contents of vocab.txt and tokenizer_config.json.
 func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer, error) {
 	unsupported := func(format string, arguments ...any) error {
-		return &vocabularyError{Fault: errUnsupported, File: configurationFile, Detail: fmt.Sprintf(format, arguments...)}
+		return &vocabularyError{Fault: errUnsupported, File: configurationFile,
+			Detail: fmt.Sprintf(format, arguments...)}
 	}
 	var c configuration
 	if err := json.Unmarshal(configurationContent, &c); err != nil {
@@ -151,7 +154,8 @@ func loadVocabulary(vocabulary string, configurationContent []byte) (*Tokenizer,
 		name specialName
 		want string
 	}{
-		{c.Padding, paddingToken}, {c.Unknown, unknownToken}, {c.Classifier, classifierToken}, {c.Separator, separatorToken}, {c.Mask, maskToken},
+		{c.Padding, paddingToken}, {c.Unknown, unknownToken}, {c.Classifier, classifierToken},
+		{c.Separator, separatorToken}, {c.Mask, maskToken},
 	} {
 		if special.name != "" && string(special.name) != special.want {
 			return nil, unsupported("special token %q where BERT has %s", string(special.name), special.want)
@@ -195,13 +199,16 @@ func isSpecial(text string) bool {
 	return false
 }
 
-// check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are known.
+// check refuses an added token that would change ids here: only the five special tokens, matched as they stand, are
+// known.
 func (a added) check(file string) error {
 	switch {
 	case !isSpecial(a.Content):
-		return &vocabularyError{Fault: errUnsupported, File: file, Detail: fmt.Sprintf("added token %q; only BERT's special tokens are taken", a.Content)}
+		return &vocabularyError{Fault: errUnsupported, File: file,
+			Detail: fmt.Sprintf("added token %q; only BERT's special tokens are taken", a.Content)}
 	case a.SingleWord || a.StripLeft || a.StripRight || a.Normalized:
-		return &vocabularyError{Fault: errUnsupported, File: file, Detail: fmt.Sprintf("added token %s with single_word, lstrip, rstrip or normalized", a.Content)}
+		return &vocabularyError{Fault: errUnsupported, File: file,
+			Detail: fmt.Sprintf("added token %s with single_word, lstrip, rstrip or normalized", a.Content)}
 	}
 	return nil
 }
@@ -209,7 +216,8 @@ func (a added) check(file string) error {
 // parseVocabulary splits vocab.txt: one token a line, the first has id 0.
 func parseVocabulary(content string) ([]string, error) {
 	fault := func(fault Fault, line int, format string, arguments ...any) error {
-		return &vocabularyError{Fault: fault, File: vocabularyFile, Line: line, Detail: fmt.Sprintf(format, arguments...)}
+		return &vocabularyError{Fault: fault, File: vocabularyFile, Line: line,
+			Detail: fmt.Sprintf(format, arguments...)}
 	}
 	content = strings.TrimSuffix(content, "\n")
 	content = strings.TrimSuffix(content, "\r")
@@ -278,7 +286,8 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 		{"continuing_subword_prefix", *prefix, []string{continuation}},
 	} {
 		if !slices.Contains(part.want, part.kind) {
-			return nil, pipelineFault(errUnsupported, "%s %q; %s is needed", part.name, part.kind, strings.Join(part.want, " or "))
+			return nil, pipelineFault(errUnsupported, "%s %q; %s is needed", part.name, part.kind,
+				strings.Join(part.want, " or "))
 		}
 	}
 	t := &Tokenizer{ids: map[string]int{}}
@@ -301,8 +310,9 @@ func (file *pipelineFile) wordPiece() (*Tokenizer, error) {
 	}
 	n := file.Normalizer
 	return inFile(tokenizerFile)(New(t.vocabulary, Options{
-		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese), StripAccents: n.StripAccents,
-		LongestWord: file.Model.LongestWord,
+		Cased: !isTrue(n.LowerCase), KeepControls: !isTrue(n.CleanText), JoinChinese: !isTrue(n.HandleChinese),
+		StripAccents: n.StripAccents,
+		LongestWord:  file.Model.LongestWord,
 	}))
 }
 

@@ -148,14 +148,15 @@ func (file *pipelineFile) load(content, configurationContent []byte) (*Tokenizer
 		return nil, err
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "tokenizer.json 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown, t.classifier, t.separator, t.mask)
+	fmt.Fprintf(sum, "tokenizer.json 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding,
+		t.unknown, t.classifier, t.separator, t.mask)
 	sum.Write(content)
 	t.sum = hex.EncodeToString(sum.Sum(nil))
 	return t, nil
 }
 
-// tokenizer makes a tokenizer, but for its sum. The configuration names special tokens; prefixSpace is what it says of the blank
-// before a text, or nil.
+// tokenizer makes a tokenizer, but for its sum. The configuration names special tokens; prefixSpace is what it says of
+// the blank before a text, or nil.
 func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Tokenizer, error) {
 	t := &Tokenizer{ids: map[string]int{}, cased: true}
 	p := &pipeline{t: t}
@@ -174,7 +175,8 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 		return nil, err
 	}
 	if p.byteLevel != (file.Model.Type == "BPE" && !p.characters) {
-		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs ByteLevel or byte_fallback, Unigram Metaspace", file.Model.Type)
+		return nil, pipelineFault(errUnsupported, "model %q without the pre_tokenizer that goes with it: BPE needs "+
+			"ByteLevel or byte_fallback, Unigram Metaspace", file.Model.Type)
 	}
 	if p.characters {
 		if err := p.loadDecoder(file.Decoder); err != nil {
@@ -196,15 +198,16 @@ func (file *pipelineFile) tokenizer(c *configuration, prefixSpace *bool) (*Token
 	return t, nil
 }
 
-// loadDecoder holds the decoder of a vocabulary of characters to the one that is known here: ▁ is a blank, bytes are put together,
-// and a blank before the text may be dropped.
+// loadDecoder holds the decoder of a vocabulary of characters to the one that is known here: ▁ is a blank, bytes are
+// put together, and a blank before the text may be dropped.
 func (p *pipeline) loadDecoder(s *pipelineStep) error {
 	var kinds []string
 	if s != nil && s.Type == "Sequence" {
 		for _, part := range s.Decoders {
 			kinds = append(kinds, part.Type)
 			switch {
-			case part.Type == "Replace" && part.Pattern.String != nil && *part.Pattern.String == string(metaspace) && part.Content == " ":
+			case part.Type == "Replace" && part.Pattern.String != nil && *part.Pattern.String == string(metaspace) &&
+				part.Content == " ":
 			case part.Type == "Strip" && part.Content == " " && part.Start == 1:
 				p.dropsBlank = true
 			case part.Type != "ByteFallback" && part.Type != "Fuse":
@@ -212,7 +215,8 @@ func (p *pipeline) loadDecoder(s *pipelineStep) error {
 			}
 		}
 	}
-	if known := []string{"Replace", "ByteFallback", "Fuse", "Strip"}; len(kinds) < 3 || !slices.Equal(kinds, known[:min(len(kinds), 4)]) {
+	if known := []string{"Replace", "ByteFallback", "Fuse", "Strip"}; len(kinds) < 3 ||
+		!slices.Equal(kinds, known[:min(len(kinds), 4)]) {
 		return pipelineFault(errUnsupported, "byte_fallback true without a decoder of Replace, ByteFallback and Fuse")
 	}
 	return nil
@@ -319,7 +323,8 @@ func (t *Tokenizer) addToken(token string, id int) error {
 		t.vocabulary = append(t.vocabulary, "")
 	}
 	if other := t.vocabulary[id]; other != "" && other != token {
-		return pipelineFault(errMalformed, "tokens %q and %q have the same id %d", min(token, other), max(token, other), id)
+		return pipelineFault(errMalformed, "tokens %q and %q have the same id %d", min(token, other),
+			max(token, other), id)
 	}
 	t.vocabulary[id] = token
 	t.ids[token] = id
@@ -333,7 +338,8 @@ func (p *pipeline) loadAdded(tokens []pipelineAdded) error {
 		case token.ID == nil:
 			return pipelineFault(errMalformed, "added token %q has no id", token.Content)
 		case ok && known != *token.ID:
-			return pipelineFault(errMalformed, "added token %q has id %d, and %d in model.vocab", token.Content, *token.ID, known)
+			return pipelineFault(errMalformed, "added token %q has id %d, and %d in model.vocab", token.Content,
+				*token.ID, known)
 		case token.SingleWord || token.StripRight:
 			return pipelineFault(errUnsupported, "added token %q with single_word or rstrip", token.Content)
 		}
@@ -420,7 +426,8 @@ func (p *pipeline) addNormalizer(s *pipelineStep) error {
 	case "Replace":
 		switch {
 		case len(s.Content) > longestReplacement:
-			return pipelineFault(errMalformed, "normalizer Replace with a content of %d bytes, at most %d are taken", len(s.Content), longestReplacement)
+			return pipelineFault(errMalformed, "normalizer Replace with a content of %d bytes, at most %d are taken",
+				len(s.Content), longestReplacement)
 		case s.Pattern.String != nil && *s.Pattern.String != "":
 			return add(replace(*s.Pattern.String, s.Content))
 		case s.Pattern.Regex != nil && *s.Pattern.Regex == " {2,}":
@@ -453,7 +460,8 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 	switch s.Type {
 	case "Split":
 		if s.Pattern.String == nil || *s.Pattern.String == "" || s.Behavior != "MergedWithPrevious" || s.Invert {
-			return pipelineFault(errUnsupported, `pre_tokenizer "Split" other than behind a text (behavior %q, invert %t)`, s.Behavior, s.Invert)
+			return pipelineFault(errUnsupported,
+				`pre_tokenizer "Split" other than behind a text (behavior %q, invert %t)`, s.Behavior, s.Invert)
 		}
 		p.splitters = append(p.splitters, splitBehind(*s.Pattern.String))
 		return nil
@@ -469,7 +477,8 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 			return pipelineFault(errUnsupported, "pre_tokenizer ByteLevel with use_regex false")
 		}
 		if configured != nil && *configured != isTrue(s.PrefixSpace) {
-			return pipelineFault(errUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured, configurationFile)
+			return pipelineFault(errUnsupported, "add_prefix_space %t, %t in %s", isTrue(s.PrefixSpace), *configured,
+				configurationFile)
 		}
 		p.byteLevel = true
 		p.splitters = append(p.splitters, splitGPT2(isTrue(s.PrefixSpace)))
@@ -503,8 +512,8 @@ func (p *pipeline) addSplitter(s *pipelineStep, configured *bool) error {
 	return pipelineFault(errUnsupported, "pre_tokenizer %q", s.Type)
 }
 
-// loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the configuration
-// or custom gives them.
+// loadSpecials finds the five special tokens: two in what is put around a text, the others by the name that the
+// configuration or custom gives them.
 func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 	t := p.t
 	classifier, separator, err := surroundings(file.PostProcessor)
@@ -533,7 +542,8 @@ func (p *pipeline) loadSpecials(file *pipelineFile, c *configuration) error {
 		}
 		if !found {
 			return pipelineFault(errMissingToken, "no %s token (%s); is this the tokenizer of a masked language model?",
-				special.role, strings.Join(slices.DeleteFunc(special.names, func(s string) bool { return s == "" }), ", "))
+				special.role, strings.Join(slices.DeleteFunc(special.names, func(s string) bool { return s == "" }),
+					", "))
 		}
 	}
 	added := func(id int) bool {
@@ -566,9 +576,11 @@ func surroundings(s *pipelineStep) (first, last string, err error) {
 			}
 		}
 	case "TemplateProcessing":
-		if len(s.Single) == 3 && s.Single[0].Special != nil && s.Single[1].Sequence != nil && s.Single[2].Special != nil {
+		if len(s.Single) == 3 && s.Single[0].Special != nil && s.Single[1].Sequence != nil &&
+			s.Single[2].Special != nil {
 			return s.Single[0].Special.ID, s.Single[2].Special.ID, nil
 		}
 	}
-	return "", "", pipelineFault(errUnsupported, "post_processor %q that does not put one token before and one after a text", s.Type)
+	return "", "", pipelineFault(errUnsupported,
+		"post_processor %q that does not put one token before and one after a text", s.Type)
 }

@@ -124,7 +124,8 @@ func (u *unconverted) readSpecials(fsys fs.FS) (map[int]listedToken, error) {
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		id := ids[name]
 		if other, taken := listed[id]; taken {
-			return nil, &vocabularyError{Fault: errMalformed, File: addedFile, Detail: fmt.Sprintf("tokens %q and %q have the same id %d", other.Content, name, id)}
+			return nil, &vocabularyError{Fault: errMalformed, File: addedFile,
+				Detail: fmt.Sprintf("tokens %q and %q have the same id %d", other.Content, name, id)}
 		}
 		normalized := !named[name]
 		listed[id] = listedToken{added: added{Content: name}, Normalized: &normalized, Special: named[name]}
@@ -140,8 +141,8 @@ func values(list []*specialValue) []specialValue {
 	return out
 }
 
-// defaults are the class's names of the tokens of roles, and, per role, whether the class turns a bare name into a token with
-// flags of its own, and which.
+// defaults are the class's names of the tokens of roles, and, per role, whether the class turns a bare name into a
+// token with flags of its own, and which.
 func (u *unconverted) defaults() (names []string, wrap func(role int, name string) *pipelineAdded) {
 	token := func(name string, stripLeft, normalized bool) *pipelineAdded {
 		return &pipelineAdded{added: added{Content: name, StripLeft: stripLeft, Normalized: normalized}}
@@ -169,8 +170,8 @@ func (u *unconverted) defaults() (names []string, wrap func(role int, name strin
 	}
 }
 
-// addTokens adds the listed tokens, then those of roles and the additional special ones, and names those whose ids the tokenizer
-// needs.
+// addTokens adds the listed tokens, then those of roles and the additional special ones, and names those whose ids the
+// tokenizer needs.
 func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, error) {
 	names, wrap := u.defaults()
 	roles := u.settings.roles()
@@ -222,17 +223,21 @@ func (u *unconverted) addTokens(listed map[int]listedToken) (*configuration, err
 		u.add(token)
 	}
 	if len(u.file.Added) > maxAdded {
-		return nil, pipelineFault(errLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added), maxAdded)
+		return nil, pipelineFault(errLargeVocabulary, "%d added tokens, at most %d are taken", len(u.file.Added),
+			maxAdded)
 	}
 	first, last := names[classifierRole], names[separatorRole] // the converters of SentencePiece files have them fixed
 	if u.class == robertaClass {
 		first, last = u.settings.Classifier.name, u.settings.Separator.name
 	}
 	if u.class == camembertClass && u.settings.Padding.name != names[paddingRole] {
-		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile, Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])}
+		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile,
+			Detail: fmt.Sprintf("pad_token %.40q; %s needs %s", u.settings.Padding.name, u.class, names[paddingRole])}
 	}
-	u.file.PostProcessor = &pipelineStep{Type: "RobertaProcessing", Classifier: []any{first, u.ids[first]}, Separator: []any{last, u.ids[last]}}
-	return &configuration{Mask: specialName(u.settings.Mask.name), Padding: specialName(u.settings.Padding.name), Unknown: specialName(u.settings.Unknown.name)}, nil
+	u.file.PostProcessor = &pipelineStep{Type: "RobertaProcessing", Classifier: []any{first, u.ids[first]},
+		Separator: []any{last, u.ids[last]}}
+	return &configuration{Mask: specialName(u.settings.Mask.name), Padding: specialName(u.settings.Padding.name),
+		Unknown: specialName(u.settings.Unknown.name)}, nil
 }
 
 // listing names the file that lists added tokens by id.
@@ -245,8 +250,8 @@ func (u *unconverted) listing() string {
 
 // add adds a token, or gives one that was added before other flags. Its id is that of the vocabulary, or else the next.
 //
-// A special token is looked for where its first flags have it, before or after normalising; later ones change only the rest. Another
-// that becomes special is looked for in both.
+// A special token is looked for where its first flags have it, before or after normalising; later ones change only the
+// rest. Another that becomes special is looked for in both.
 func (u *unconverted) add(token pipelineAdded) (id int) {
 	id, known := u.ids[token.Content]
 	if !known {

@@ -36,7 +36,8 @@ func TestLoadOptions(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.configuration, func(t *testing.T) {
-			for _, vocabulary := range []string{smallVocabulary, strings.ReplaceAll(smallVocabulary, "\n", "\r\n"), strings.TrimSuffix(smallVocabulary, "\n")} {
+			for _, vocabulary := range []string{smallVocabulary, strings.ReplaceAll(smallVocabulary, "\n", "\r\n"),
+				strings.TrimSuffix(smallVocabulary, "\n")} {
 				tokenizer, err := tokenize.Load(bundle(vocabulary, test.configuration))
 				if err != nil {
 					t.Fatal(err)
@@ -60,25 +61,37 @@ func TestLoadErrors(t *testing.T) {
 		fault  tokenize.Fault
 		says   string
 	}{
-		{"nothing there", fstest.MapFS{}, tokenize.ErrMissingTokenizer, "vocab.txt and tokenizer_config.json, or tokenizer.json"},
-		{"no configuration", fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)}}, tokenize.ErrMissingTokenizer, "do_lower_case"},
+		{"nothing there", fstest.MapFS{}, tokenize.ErrMissingTokenizer,
+			"vocab.txt and tokenizer_config.json, or tokenizer.json"},
+		{"no configuration", fstest.MapFS{"vocab.txt": {Data: []byte(smallVocabulary)}}, tokenize.ErrMissingTokenizer,
+			"do_lower_case"},
 		{"empty vocabulary", bundle("", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
 		{"one line end", bundle("\n", "{}"), tokenize.ErrEmptyVocabulary, "vocab.txt"},
 		{"empty line", bundle("[PAD]\n\n[UNK]\n", "{}"), tokenize.ErrMalformed, "vocab.txt line 2"},
 		{"not UTF-8", bundle("[PAD]\n[UNK]\n\xff\n", "{}"), tokenize.ErrMalformed, "vocab.txt line 3"},
-		{"duplicate", bundle(smallVocabulary+"the\n", "{}"), tokenize.ErrDuplicateToken, `vocab.txt: duplicate token: "the" has id 5 and id 13`},
-		{"no [MASK]", bundle(strings.Replace(smallVocabulary, "[MASK]", "<mask>", 1), "{}"), tokenize.ErrMissingToken, "[MASK]"},
-		{"no [CLS]", bundle(strings.Replace(smallVocabulary, "[CLS]", "<s>", 1), "{}"), tokenize.ErrMissingToken, "[CLS]"},
-		{"too many", bundle(manyTokens(tokenize.MaxVocabulary+1), "{}"), tokenize.ErrLargeVocabulary, fmt.Sprint(tokenize.MaxVocabulary)},
+		{"duplicate", bundle(smallVocabulary+"the\n", "{}"), tokenize.ErrDuplicateToken,
+			`vocab.txt: duplicate token: "the" has id 5 and id 13`},
+		{"no [MASK]", bundle(strings.Replace(smallVocabulary, "[MASK]", "<mask>", 1), "{}"), tokenize.ErrMissingToken,
+			"[MASK]"},
+		{"no [CLS]", bundle(strings.Replace(smallVocabulary, "[CLS]", "<s>", 1), "{}"), tokenize.ErrMissingToken,
+			"[CLS]"},
+		{"too many", bundle(manyTokens(tokenize.MaxVocabulary+1), "{}"), tokenize.ErrLargeVocabulary,
+			fmt.Sprint(tokenize.MaxVocabulary)},
 		{"too many bytes", bundle(strings.Repeat("x", 64<<20+1), "{}"), tokenize.ErrLargeVocabulary, "vocab.txt"},
 		{"configuration is not JSON", bundle(smallVocabulary, "{"), tokenize.ErrMalformed, "tokenizer_config.json"},
-		{"other class", bundle(smallVocabulary, `{"tokenizer_class": "RobertaTokenizer"}`), tokenize.ErrUnsupported, "RobertaTokenizer"},
-		{"white space only", bundle(smallVocabulary, `{"do_basic_tokenize": false}`), tokenize.ErrUnsupported, "do_basic_tokenize"},
+		{"other class", bundle(smallVocabulary, `{"tokenizer_class": "RobertaTokenizer"}`), tokenize.ErrUnsupported,
+			"RobertaTokenizer"},
+		{"white space only", bundle(smallVocabulary, `{"do_basic_tokenize": false}`), tokenize.ErrUnsupported,
+			"do_basic_tokenize"},
 		{"other mask", bundle(smallVocabulary, `{"mask_token": "<mask>"}`), tokenize.ErrUnsupported, "<mask>"},
-		{"other mask, object", bundle(smallVocabulary, `{"mask_token": {"content": "<mask>"}}`), tokenize.ErrUnsupported, "<mask>"},
+		{"other mask, object", bundle(smallVocabulary, `{"mask_token": {"content": "<mask>"}}`),
+			tokenize.ErrUnsupported, "<mask>"},
 		{"never split", bundle(smallVocabulary, `{"never_split": ["and/or"]}`), tokenize.ErrUnsupported, "and/or"},
-		{"added token", bundle(smallVocabulary, `{"added_tokens_decoder": {"13": {"content": "[USER]"}}}`), tokenize.ErrUnsupported, "[USER]"},
-		{"stripping mask", bundle(smallVocabulary, `{"added_tokens_decoder": {"4": {"content": "[MASK]", "lstrip": true}}}`), tokenize.ErrUnsupported, "lstrip"},
+		{"added token", bundle(smallVocabulary, `{"added_tokens_decoder": {"13": {"content": "[USER]"}}}`),
+			tokenize.ErrUnsupported, "[USER]"},
+		{"stripping mask",
+			bundle(smallVocabulary, `{"added_tokens_decoder": {"4": {"content": "[MASK]", "lstrip": true}}}`),
+			tokenize.ErrUnsupported, "lstrip"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,7 +110,8 @@ func checkVocabularyError(t *testing.T, err error, fault tokenize.Fault, says st
 	if !errors.Is(err, fault) || !errors.As(err, &vocabularyErr) {
 		t.Fatalf("error %v (%T), want %q", err, err, fault)
 	}
-	if message := err.Error(); !strings.Contains(message, says) || strings.ContainsAny(message, "\n\r") || len(message) > 300 {
+	if message := err.Error(); !strings.Contains(message, says) || strings.ContainsAny(message, "\n\r") ||
+		len(message) > 300 {
 		t.Errorf("message %q, want one line that holds %q", message, says)
 	}
 }
@@ -125,26 +139,36 @@ func TestLoadTokenizerErrors(t *testing.T) {
 		fault tokenize.Fault
 		says  string
 	}{
-		{"model", func(f object) { part(f, "model")["type"] = "WordLevel" }, tokenize.ErrUnsupported, `model "WordLevel"`},
+		{"model", func(f object) { part(f, "model")["type"] = "WordLevel" }, tokenize.ErrUnsupported,
+			`model "WordLevel"`},
 		{"no model", func(f object) { delete(f, "model") }, tokenize.ErrUnsupported, `model ""`},
 		{"normalizer", func(f object) { f["normalizer"] = nil }, tokenize.ErrUnsupported, "BertNormalizer"},
-		{"pre-tokenizer", func(f object) { part(f, "pre_tokenizer")["type"] = "Whitespace" }, tokenize.ErrUnsupported, "BertPreTokenizer"},
-		{"post-processor", func(f object) { part(f, "post_processor")["type"] = "RobertaProcessing" }, tokenize.ErrUnsupported, "RobertaProcessing"},
+		{"pre-tokenizer", func(f object) { part(f, "pre_tokenizer")["type"] = "Whitespace" }, tokenize.ErrUnsupported,
+			"BertPreTokenizer"},
+		{"post-processor", func(f object) { part(f, "post_processor")["type"] = "RobertaProcessing" },
+			tokenize.ErrUnsupported, "RobertaProcessing"},
 		{"unknown token", func(f object) { part(f, "model")["unk_token"] = "<unk>" }, tokenize.ErrUnsupported, "<unk>"},
-		{"prefix", func(f object) { part(f, "model")["continuing_subword_prefix"] = "@@" }, tokenize.ErrUnsupported, "@@"},
-		{"longest word", func(f object) { part(f, "model")["max_input_chars_per_word"] = -1 }, tokenize.ErrUnsupported, "-1"},
+		{"prefix", func(f object) { part(f, "model")["continuing_subword_prefix"] = "@@" }, tokenize.ErrUnsupported,
+			"@@"},
+		{"longest word", func(f object) { part(f, "model")["max_input_chars_per_word"] = -1 }, tokenize.ErrUnsupported,
+			"-1"},
 		{"no vocabulary", func(f object) { delete(part(f, "model"), "vocab") }, tokenize.ErrEmptyVocabulary, ""},
-		{"gap in the ids", func(f object) { part(part(f, "model"), "vocab")["the"] = 9999 }, tokenize.ErrMalformed, "9999"},
+		{"gap in the ids", func(f object) { part(part(f, "model"), "vocab")["the"] = 9999 }, tokenize.ErrMalformed,
+			"9999"},
 		{"negative id", func(f object) { part(part(f, "model"), "vocab")["the"] = -1 }, tokenize.ErrMalformed, "-1"},
-		{"id twice", func(f object) { part(part(f, "model"), "vocab")["the"] = 3 }, tokenize.ErrMalformed, `"[UNK]" and "the" have the same id 3`},
+		{"id twice", func(f object) { part(part(f, "model"), "vocab")["the"] = 3 }, tokenize.ErrMalformed,
+			`"[UNK]" and "the" have the same id 3`},
 		{"empty token", func(f object) {
 			vocabulary := part(part(f, "model"), "vocab")
 			vocabulary[""] = vocabulary["the"]
 			delete(vocabulary, "the")
 		}, tokenize.ErrMalformed, `""`},
-		{"added token", func(f object) { f["added_tokens"].([]any)[0].(object)["content"] = "[USER]" }, tokenize.ErrUnsupported, "[USER]"},
-		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true }, tokenize.ErrUnsupported, "[MASK]"},
-		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed, "[MASK]"},
+		{"added token", func(f object) { f["added_tokens"].([]any)[0].(object)["content"] = "[USER]" },
+			tokenize.ErrUnsupported, "[USER]"},
+		{"normalized mask", func(f object) { f["added_tokens"].([]any)[4].(object)["normalized"] = true },
+			tokenize.ErrUnsupported, "[MASK]"},
+		{"other id", func(f object) { f["added_tokens"].([]any)[4].(object)["id"] = 1 }, tokenize.ErrMalformed,
+			"[MASK]"},
 		{"wrong type", func(f object) { part(f, "model")["vocab"] = "none" }, tokenize.ErrMalformed, "tokenizer.json"},
 	}
 	for _, test := range tests {
@@ -211,12 +235,30 @@ func TestSHA256(t *testing.T) {
 		"accents kept": func() (*tokenize.Tokenizer, error) {
 			return tokenize.New(small, tokenize.Options{StripAccents: new(bool)})
 		},
-		"controls kept": func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{KeepControls: true}) },
-		"joined":        func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{JoinChinese: true}) },
-		"longest word":  func() (*tokenize.Tokenizer, error) { return tokenize.New(small, tokenize.Options{LongestWord: 99}) },
-		"more tokens":   func() (*tokenize.Tokenizer, error) { return tokenize.New(append(small, "x"), tokenize.Options{}) },
-		"split tokens":  func() (*tokenize.Tokenizer, error) { return tokenize.New(append(small, "x", "y"), tokenize.Options{}) },
-		"joined tokens": func() (*tokenize.Tokenizer, error) { return tokenize.New(append(small, "xy"), tokenize.Options{}) },
+		"controls kept": func() (*tokenize.Tokenizer,
+			error) {
+			return tokenize.New(small, tokenize.Options{KeepControls: true})
+		},
+		"joined": func() (*tokenize.Tokenizer,
+			error) {
+			return tokenize.New(small, tokenize.Options{JoinChinese: true})
+		},
+		"longest word": func() (*tokenize.Tokenizer,
+			error) {
+			return tokenize.New(small, tokenize.Options{LongestWord: 99})
+		},
+		"more tokens": func() (*tokenize.Tokenizer,
+			error) {
+			return tokenize.New(append(small, "x"), tokenize.Options{})
+		},
+		"split tokens": func() (*tokenize.Tokenizer,
+			error) {
+			return tokenize.New(append(small, "x", "y"), tokenize.Options{})
+		},
+		"joined tokens": func() (*tokenize.Tokenizer,
+			error) {
+			return tokenize.New(append(small, "xy"), tokenize.Options{})
+		},
 	} {
 		tokenizer, err := make()
 		if err != nil {

@@ -43,9 +43,10 @@ const (
 
 // unconverted is a tokenizer without tokenizer.json on its way to what transformers would write there.
 //
-// The rules are those of transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py, tokenization_utils_fast.py and
-// the classes' own files; the converters are the same in 4.46). They ignore what a SentencePiece file says on dummy prefixes,
-// extra white space and byte fallback, and so does this; from version 5 on transformers no longer follows them.
+// The rules are those of transformers 4.57 (convert_slow_tokenizer.py, tokenization_utils_base.py,
+// tokenization_utils_fast.py and the classes' own files; the converters are the same in 4.46). They ignore what a
+// SentencePiece file says on dummy prefixes, extra white space and byte fallback, and so does this; from version 5 on
+// transformers no longer follows them.
 type unconverted struct {
 	class    tokenizerClass
 	settings settings
@@ -56,7 +57,8 @@ type unconverted struct {
 	notWords []int          // pieces that are no text
 }
 
-// maxAdded bounds the tokens that a text is searched for, one by one. The largest lists of published models have about a thousand.
+// maxAdded bounds the tokens that a text is searched for, one by one. The largest lists of published models have about
+// a thousand.
 const maxAdded = 1 << 13
 
 // settings is the part of tokenizer_config.json that changes ids.
@@ -71,8 +73,8 @@ type settings struct {
 	Listed           map[int]listedToken `json:"added_tokens_decoder"`
 }
 
-// loadUnconverted makes a tokenizer of vocab.json and merges.txt or of a SentencePiece file, one of found, as the model's class
-// of tokenizer says. The content of tokenizer_config.json may be empty.
+// loadUnconverted makes a tokenizer of vocab.json and merges.txt or of a SentencePiece file, one of found, as the
+// model's class of tokenizer says. The content of tokenizer_config.json may be empty.
 func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*Tokenizer, error) {
 	u := &unconverted{ids: map[string]int{}, places: map[string]int{}}
 	if err := unmarshal(configurationFile, configurationContent, &u.settings); err != nil {
@@ -82,15 +84,17 @@ func loadUnconverted(fsys fs.FS, configurationContent []byte, found []string) (*
 		return nil, err
 	}
 	if isSet(u.settings.SplitSpecial) {
-		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile, Detail: "split_special_tokens true"}
+		return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile,
+			Detail: "split_special_tokens true"}
 	}
 	names, convert := u.conversion()
 	contents := make([][]byte, len(names))
 	for i, name := range names {
 		content, err := readFile(fsys, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &vocabularyError{Fault: errMissingTokenizer, File: name, Detail: fmt.Sprintf("without tokenizer.json, %s needs %s; found %s",
-				u.class, strings.Join(names, " and "), strings.Join(found, ", "))}
+			return nil, &vocabularyError{Fault: errMissingTokenizer, File: name,
+				Detail: fmt.Sprintf("without tokenizer.json, %s needs %s; found %s",
+					u.class, strings.Join(names, " and "), strings.Join(found, ", "))}
 		}
 		if err != nil {
 			return nil, err
@@ -173,7 +177,8 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 	}
 	if name == "" {
 		file = modelFile
-		families := map[string]tokenizerClass{"roberta": robertaClass, "xlm-roberta": xlmClass, "camembert": camembertClass, "albert": albertClass, "deberta-v2": debertaClass}
+		families := map[string]tokenizerClass{"roberta": robertaClass, "xlm-roberta": xlmClass,
+			"camembert": camembertClass, "albert": albertClass, "deberta-v2": debertaClass}
 		name = string(families[cmp.Or(model.Exported, model.Type)])
 	}
 	u.class = tokenizerClass(strings.TrimSuffix(name, "Fast"))
@@ -182,10 +187,12 @@ func (u *unconverted) findClass(fsys fs.FS) error {
 		return nil
 	case "":
 		return &vocabularyError{Fault: errMissingTokenizer, File: tokenizerFile,
-			Detail: fmt.Sprintf("and neither tokenizer_class nor model_type %.40q tells how to read the vocabulary without it; name the tokenizer_class in %s", model.Type, configurationFile)}
+			Detail: fmt.Sprintf("and neither tokenizer_class nor model_type %.40q tells how to read the vocabulary "+
+				"without it; name the tokenizer_class in %s", model.Type, configurationFile)}
 	}
-	return &vocabularyError{Fault: errUnsupported, File: file, Detail: fmt.Sprintf("tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
-		name, robertaClass, xlmClass, camembertClass, albertClass, debertaClass)}
+	return &vocabularyError{Fault: errUnsupported, File: file,
+		Detail: fmt.Sprintf("tokenizer_class %.40q without tokenizer.json; %s, %s, %s, %s and %s are read without",
+			name, robertaClass, xlmClass, camembertClass, albertClass, debertaClass)}
 }
 
 // conversion gives the files of the class that hold its vocabulary, and what makes a pipeline of their contents.
@@ -221,8 +228,8 @@ func (u *unconverted) convertBytePairs(contents [][]byte) error {
 	return nil
 }
 
-// parseMerges reads merges.txt, a merge on each line. As in the reference, the first line is never one, and what follows the last
-// line end is none either; of a merge that comes twice the first counts.
+// parseMerges reads merges.txt, a merge on each line. As in the reference, the first line is never one, and what
+// follows the last line end is none either; of a merge that comes twice the first counts.
 func parseMerges(content string) ([]mergeRule, error) {
 	lines := strings.Split(content, "\n")
 	merges := make([]mergeRule, 0, len(lines))
@@ -230,7 +237,8 @@ func parseMerges(content string) ([]mergeRule, error) {
 	for i := 1; i < len(lines)-1; i++ {
 		sides := strings.Fields(lines[i])
 		if len(sides) != 2 {
-			return nil, &vocabularyError{Fault: errMalformed, File: mergesFile, Line: i + 1, Detail: fmt.Sprintf("%.40q is not two tokens", lines[i])}
+			return nil, &vocabularyError{Fault: errMalformed, File: mergesFile, Line: i + 1,
+				Detail: fmt.Sprintf("%.40q is not two tokens", lines[i])}
 		}
 		rule := mergeRule{sides[0], sides[1]}
 		if !seen[rule] {
@@ -263,7 +271,8 @@ func (u *unconverted) convertPieces(contents [][]byte) error {
 		switch id, there := u.ids[piece.text]; {
 		case !there || piece.kind == pieceNormal:
 		case piece.kind == pieceUserDefined, piece.kind == pieceControl:
-			u.add(pipelineAdded{added: added{Content: piece.text}, Special: piece.kind == pieceControl, fillable: piece.kind == pieceUserDefined})
+			u.add(pipelineAdded{added: added{Content: piece.text}, Special: piece.kind == pieceControl,
+				fillable: piece.kind == pieceUserDefined})
 		default:
 			u.notWords = append(u.notWords, id)
 		}
@@ -272,27 +281,31 @@ func (u *unconverted) convertPieces(contents [][]byte) error {
 	words := pipelineStep{Type: "Metaspace", Replacement: string(metaspace), PrependScheme: prependAlways}
 	u.file.PreTokenizer = &words
 	if u.class == debertaClass && isSet(u.settings.SplitPunctuation) {
-		u.file.PreTokenizer = &pipelineStep{Type: "Sequence", PreTokenizers: []pipelineStep{{Type: "Punctuation", Behavior: "Isolated"}, words}}
+		u.file.PreTokenizer = &pipelineStep{Type: "Sequence",
+			PreTokenizers: []pipelineStep{{Type: "Punctuation", Behavior: "Isolated"}, words}}
 	}
 	return nil
 }
 
-// vocabulary gives each piece the id that the class gives it: XLM-R and CamemBERT keep the order of fairseq's dictionaries, with
-// their special tokens first and the mask last.
+// vocabulary gives each piece the id that the class gives it: XLM-R and CamemBERT keep the order of fairseq's
+// dictionaries, with their special tokens first and the mask last.
 func (u *unconverted) vocabulary(m *sentencePieces) (tokens []scoredToken, unknown int, err error) {
 	dropped := 0 // pieces that others stand for
 	switch u.class {
 	case xlmClass:
 		tokens, unknown, dropped = []scoredToken{{"<s>", 0}, {"<pad>", 0}, {"</s>", 0}, {"<unk>", 0}}, 3, 3
 	case camembertClass:
-		tokens, unknown, dropped = []scoredToken{{"<s>NOTUSED", 0}, {"<pad>", 0}, {"</s>NOTUSED", 0}, {"<unk>", 0}, {"<unk>NOTUSED", -100}}, 3, 1
+		tokens, unknown,
+			dropped = []scoredToken{{"<s>NOTUSED", 0}, {"<pad>", 0}, {"</s>NOTUSED", 0}, {"<unk>", 0},
+			{"<unk>NOTUSED", -100}}, 3, 1
 	default:
 		unknown = m.unknown
 	}
 	for i, piece := range m.pieces {
 		switch {
 		case i < dropped && piece.kind == pieceNormal:
-			return nil, 0, pipelineFault(errUnsupported, "piece %d is %q; %s needs <unk>, <s> and </s> first", i, piece.text, u.class)
+			return nil, 0, pipelineFault(errUnsupported, "piece %d is %q; %s needs <unk>, <s> and </s> first", i,
+				piece.text, u.class)
 		case i < dropped:
 			continue
 		case u.class == albertClass && endsInNumberComma(piece.text):
@@ -313,16 +326,19 @@ func endsInNumberComma(piece string) bool {
 	return found && len(last) > 0 && isDigit(last[len(last)-1])
 }
 
-// isDigit holds for decimal digits and for other characters that stand for one digit, superscripts and circled ones for instance
-// (Numeric_Type=Digit in Unicode's DerivedNumericType.txt), as Python's isdigit does.
+// isDigit holds for decimal digits and for other characters that stand for one digit, superscripts and circled ones for
+// instance (Numeric_Type=Digit in Unicode's DerivedNumericType.txt), as Python's isdigit does.
 func isDigit(r rune) bool {
 	if unicode.IsDigit(r) {
 		return true
 	}
 	for _, run := range [][2]rune{
-		{0xb2, 0xb3}, {0xb9, 0xb9}, {0x1369, 0x1371}, {0x19da, 0x19da}, {0x2070, 0x2070}, {0x2074, 0x2079}, {0x2080, 0x2089},
-		{0x2460, 0x2468}, {0x2474, 0x247c}, {0x2488, 0x2490}, {0x24ea, 0x24ea}, {0x24f5, 0x24fd}, {0x24ff, 0x24ff}, {0x2776, 0x277e},
-		{0x2780, 0x2788}, {0x278a, 0x2792}, {0x10a40, 0x10a43}, {0x10e60, 0x10e68}, {0x11052, 0x1105a}, {0x1f100, 0x1f10a},
+		{0xb2, 0xb3}, {0xb9, 0xb9}, {0x1369, 0x1371}, {0x19da, 0x19da}, {0x2070, 0x2070}, {0x2074, 0x2079},
+		{0x2080, 0x2089},
+		{0x2460, 0x2468}, {0x2474, 0x247c}, {0x2488, 0x2490}, {0x24ea, 0x24ea}, {0x24f5, 0x24fd}, {0x24ff, 0x24ff},
+		{0x2776, 0x277e},
+		{0x2780, 0x2788}, {0x278a, 0x2792}, {0x10a40, 0x10a43}, {0x10e60, 0x10e68}, {0x11052, 0x1105a},
+		{0x1f100, 0x1f10a},
 	} {
 		if run[0] <= r && r <= run[1] {
 			return true
@@ -377,7 +393,8 @@ func (u *unconverted) normalizers(characterMap []byte) []pipelineStep {
 // digest sets the sum over the vocabulary's files and everything else that the tokenizer was made of.
 func (u *unconverted) digest(t *Tokenizer, names []string, contents [][]byte) error {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "unconverted 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown, t.classifier, t.separator, t.mask)
+	fmt.Fprintf(sum, "unconverted 1 padding %d unknown %d classifier %d separator %d mask %d\n", t.padding, t.unknown,
+		t.classifier, t.separator, t.mask)
 	for _, token := range u.file.Added {
 		fmt.Fprintf(sum, "early %t fillable %t\n", token.early, token.fillable)
 	}

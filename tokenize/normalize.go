@@ -144,8 +144,8 @@ func strip(left, right bool) normalizer {
 	}
 }
 
-// characterMap is SentencePiece's compiled rules of replacement: a double-array trie (Aoe 1989) as the darts-clone library
-// lays it out, and the texts that its values are offsets into.
+// characterMap is SentencePiece's compiled rules of replacement: a double-array trie (Aoe 1989) as the darts-clone
+// library lays it out, and the texts that its values are offsets into.
 type characterMap struct {
 	trie  []uint32
 	texts string
@@ -153,7 +153,8 @@ type characterMap struct {
 
 var errCharacterMap = errors.New("precompiled_charsmap is cut short")
 
-// longestReplacement bounds what one character may become, in bytes: a damaged map could make much of little. NFKC's longest has 33.
+// longestReplacement bounds what one character may become, in bytes: a damaged map could make much of little. NFKC's
+// longest has 33.
 const longestReplacement = 128
 
 // parseCharacterMap reads the size of the trie, the trie, and the texts, each ended by a zero byte.
@@ -169,7 +170,8 @@ func parseCharacterMap(data []byte) (*characterMap, error) {
 	m := &characterMap{trie: make([]uint32, size/4), texts: string(data[size:])}
 	for text := range strings.SplitSeq(m.texts, "\x00") {
 		if len(text) > longestReplacement {
-			return nil, fmt.Errorf("precompiled_charsmap has a replacement of %d bytes, at most %d are taken", len(text), longestReplacement)
+			return nil, fmt.Errorf("precompiled_charsmap has a replacement of %d bytes, at most %d are taken",
+				len(text), longestReplacement)
 		}
 	}
 	for i := range m.trie {
@@ -208,8 +210,8 @@ func (m *characterMap) find(key string) (text string, ok bool) {
 	return "", false
 }
 
-// normalize applies the rules as Hugging Face's library does: to what a reader takes for one character where that is short, and
-// else to each code point.
+// normalize applies the rules as Hugging Face's library does: to what a reader takes for one character where that is
+// short, and else to each code point.
 func (m *characterMap) normalize(l letters) letters {
 	const short = 6 // bytes
 	var out letters

@@ -10,9 +10,9 @@ import (
 // pipeline is the scheme of a tokenizer.json whose model is BPE or Unigram: normalise, find further added tokens,
 // split, and cut each piece by the model.
 //
-// It is written here because no Go library does this and passes: sugarme/tokenizer drops special tokens and misorders merges,
-// eliben/go-sentencepiece and gomlx/go-huggingface, which rests on it, know no Unigram, and tiktoken-go reads neither the
-// vocabularies nor gives offsets.
+// It is written here because no Go library does this and passes: sugarme/tokenizer drops special tokens and misorders
+// merges, eliben/go-sentencepiece and gomlx/go-huggingface, which rests on it, know no Unigram, and tiktoken-go reads
+// neither the vocabularies nor gives offsets.
 type pipeline struct {
 	t           *Tokenizer
 	normalizers []normalizer
@@ -94,19 +94,21 @@ func (p *pipeline) encode(e *encoder, from, to int) error {
 // sensible refuses a vocabulary and steps that make more tokens of a text than it has bytes, by far.
 func (p *pipeline) sensible(e *encoder) error {
 	if n := len(e.encoding.IDs); n > 2*len(e.text)+24 {
-		return fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged", tokenizerFile, n, len(e.text))
+		return fmt.Errorf("%s: it makes %d tokens of a text of %d bytes: its steps or its vocabulary are damaged",
+			tokenizerFile, n, len(e.text))
 	}
 	return nil
 }
 
-// normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by mostGrowth, and
-// all steps together too, but for a short text.
+// normalize rewrites a text by all steps. A damaged file could make much of little: a step may multiply the text by
+// mostGrowth, and all steps together too, but for a short text.
 func (p *pipeline) normalize(l letters) (letters, error) {
 	bound := longest(len(l.runes))
 	for i, step := range p.normalizers {
 		before := len(l.runes)
 		if l = step(l); len(l.runes) > min(bound, longest(before)) {
-			return l, fmt.Errorf("%s: normalizer %d makes %d characters of a text of %d: more than %d times as many are not taken", tokenizerFile, i+1, len(l.runes), before, mostGrowth)
+			return l, fmt.Errorf("%s: normalizer %d makes %d characters of a text of %d: more than %d times as many "+
+				"are not taken", tokenizerFile, i+1, len(l.runes), before, mostGrowth)
 		}
 	}
 	return l, nil

@@ -23,7 +23,8 @@ func checkEncoding(t rapid.TB, tokenizer *tokenize.Tokenizer, text string, e *to
 	if n < 2 || len(e.Tokens) != n || len(e.Offsets) != n || len(e.Words) != n {
 		t.Fatalf("%q: %d ids, %d tokens, %d offsets, %d words", text, n, len(e.Tokens), len(e.Offsets), len(e.Words))
 	}
-	if e.IDs[0] != tokenizer.ClassifierID() || e.IDs[n-1] != tokenizer.SeparatorID() || e.Words[0] != -1 || e.Words[n-1] != -1 {
+	if e.IDs[0] != tokenizer.ClassifierID() || e.IDs[n-1] != tokenizer.SeparatorID() || e.Words[0] != -1 ||
+		e.Words[n-1] != -1 {
 		t.Fatalf("%q: ends are %v and %v", text, e.Tokens[0], e.Tokens[n-1])
 	}
 	last, word := [2]int{}, -1
@@ -48,8 +49,8 @@ func checkEncoding(t rapid.TB, tokenizer *tokenize.Tokenizer, text string, e *to
 	}
 }
 
-// checkFilled checks the text outside the spans against the template: the user's, byte for byte, but for the white space that
-// a "##" piece drops and the blank between touching blanks.
+// checkFilled checks the text outside the spans against the template: the user's, byte for byte, but for the white
+// space that a "##" piece drops and the blank between touching blanks.
 func checkFilled(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize.Template, ids []int) {
 	t.Helper()
 	filled := template.Fill(ids)
@@ -68,16 +69,19 @@ func checkFilled(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize.T
 		want, outside := template.Text[typed:blank.Start], filled.Text[got:span[0]]
 		piece := blank.First+blank.Slots <= len(ids) && tokenizer.Continues(ids[blank.First])
 		switch {
-		case outside == want && (!piece || want == strings.TrimRightFunc(want, unicode.IsSpace) || i == 0 && strings.TrimSpace(want) == ""):
+		case outside == want &&
+			(!piece || want == strings.TrimRightFunc(want, unicode.IsSpace) || i == 0 && strings.TrimSpace(want) == ""):
 		case piece && outside == strings.TrimRightFunc(want, unicode.IsSpace):
 		case !piece && i > 0 && want == "" && outside == " ":
 		default:
-			t.Fatalf("template %q, filled %q: before blank %d stands %q, want %q", template.Text, filled.Text, i, outside, want)
+			t.Fatalf("template %q, filled %q: before blank %d stands %q, want %q", template.Text, filled.Text, i,
+				outside, want)
 		}
 		typed, got = blank.End, span[1]
 	}
 	if filled.Text[got:] != template.Text[typed:] {
-		t.Fatalf("template %q, filled %q: after the last blank stands %q", template.Text, filled.Text, filled.Text[got:])
+		t.Fatalf("template %q, filled %q: after the last blank stands %q", template.Text, filled.Text,
+			filled.Text[got:])
 	}
 }
 
@@ -112,20 +116,25 @@ func checkTemplate(t rapid.TB, tokenizer *tokenize.Tokenizer, template *tokenize
 func hardPieces() []string {
 	return []string{
 		" ", "  ", "\t", "\n", "\u00a0", "\u3000", "\u2028", "\u200b", "\ufeff", "\u00ad",
-		"the", "The", "FERRY", "unbelievable", "he", "é", "e\u0301", "\u0301", "É", "İ", "ß", "ẞ", "Σ", "ǅ", "日", "한국", "か\u3099", "\U00020000", "👍\u200d",
-		".", ",", "!", "?", "...", "a.m.", "\"", "'", "“", "”", "(", ")", "[", "]", "#", "##", "##s", "-", "—", "$", "¿", "。",
-		"[MASK]", "[MASK]", "[MASK]", "[UNK]", "[mask]", "[MASK", "MASK]", "[unused0]", strings.Repeat("x", 100), strings.Repeat("é", 101),
+		"the", "The", "FERRY", "unbelievable", "he", "é", "e\u0301", "\u0301", "É", "İ", "ß", "ẞ", "Σ", "ǅ", "日", "한국",
+		"か\u3099", "\U00020000", "👍\u200d",
+		".", ",", "!", "?", "...", "a.m.", "\"", "'", "“", "”", "(", ")", "[", "]", "#", "##", "##s", "-", "—", "$",
+		"¿", "。",
+		"[MASK]", "[MASK]", "[MASK]", "[UNK]", "[mask]", "[MASK", "MASK]", "[unused0]", strings.Repeat("x", 100),
+		strings.Repeat("é", 101),
 	}
 }
 
 func textOf(extra ...string) *rapid.Generator[string] {
 	pieces := rapid.SampledFrom(append(hardPieces(), extra...))
-	return rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "") })
+	return rapid.Custom(
+		func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "") })
 }
 
 func TestEncodeProperties(t *testing.T) {
 	tokenizers := []*tokenize.Tokenizer{loadBuiltin(t), loadCased(t)}
-	texts := rapid.OneOf(textOf("[SEP]", "[CLS]", "[PAD]", "\x00", "\x1b", "\xff", "\xe4\xb8", "\ufffd"), rapid.String())
+	texts := rapid.OneOf(textOf("[SEP]", "[CLS]", "[PAD]", "\x00", "\x1b", "\xff", "\xe4\xb8", "\ufffd"),
+		rapid.String())
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts.Draw(t, "text")
 		for _, tokenizer := range tokenizers {
@@ -142,8 +151,10 @@ func TestEncodeProperties(t *testing.T) {
 }
 
 func TestTemplateProperties(t *testing.T) {
-	tokenizers := []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}), newTokenizer(t, tokenize.Options{Cased: true})}
-	texts := rapid.OneOf(textOf(), textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK=]"), rapid.String())
+	tokenizers := []*tokenize.Tokenizer{newTokenizer(t, tokenize.Options{}),
+		newTokenizer(t, tokenize.Options{Cased: true})}
+	texts := rapid.OneOf(textOf(),
+		textOf("[MASK:2]", "[MASK:1-3]", "[MASK=x]", "[MASK=x]", "[MASK:1-2=y]", "[MASK:", "[MASK=]"), rapid.String())
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts.Draw(t, "text")
@@ -156,9 +167,11 @@ func TestTemplateProperties(t *testing.T) {
 		for _, template := range templates {
 			accepted++
 			checkTemplate(t, tokenizer, template)
-			ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), 0, len(template.Slots)+1).Draw(t, "short")
+			ids := rapid.SliceOfN(rapid.IntRange(-1, tokenizer.VocabularySize()), 0, len(template.Slots)+1).Draw(t,
+				"short")
 			checkFilled(t, tokenizer, template, ids)
-			ids = rapid.SliceOfN(rapid.IntRange(0, tokenizer.VocabularySize()-1), len(template.Slots), len(template.Slots)).Draw(t, "ids")
+			ids = rapid.SliceOfN(rapid.IntRange(0, tokenizer.VocabularySize()-1), len(template.Slots),
+				len(template.Slots)).Draw(t, "ids")
 			checkFilled(t, tokenizer, template, ids)
 		}
 		template, err := tokenizer.Template(text)
@@ -168,7 +181,8 @@ func TestTemplateProperties(t *testing.T) {
 		case err == nil && !strings.Contains(text, "[MASK:") && !strings.Contains(text, "[MASK="):
 			// The model reads a template as the reference tokenizer would.
 			encoding, err := tokenizer.Encode(text)
-			if err != nil || !reflect.DeepEqual(encoding.IDs, template.IDs) || !reflect.DeepEqual(encoding.Offsets, template.Offsets) {
+			if err != nil || !reflect.DeepEqual(encoding.IDs, template.IDs) ||
+				!reflect.DeepEqual(encoding.Offsets, template.Offsets) {
 				t.Fatalf("%q: Template gives %v, Encode %v, %v", text, template.IDs, encoding, err)
 			}
 		}
@@ -241,7 +255,8 @@ func TestGoroutines(t *testing.T) {
 		for i, sentence := range sentences() {
 			encoding, err := tokenizer.Encode(sentence)
 			other, otherErr := tokenizer.Template(sentence + " [MASK]")
-			results = append(results, *encoding, err, other.IDs, otherErr, tokenizer.Decode(encoding.IDs), template.Fill([]int{2000 + i, 3000 + i, 4000 + i}))
+			results = append(results, *encoding, err, other.IDs, otherErr, tokenizer.Decode(encoding.IDs),
+				template.Fill([]int{2000 + i, 3000 + i, 4000 + i}))
 		}
 		return append(results, len(tokenizer.Fillable()), tokenizer.SHA256())
 	}
@@ -265,7 +280,8 @@ func FuzzEncode(f *testing.F) {
 		f.Add("The " + piece + piece + "ferry")
 	}
 	f.Add("\xff[MASK]\xe4\xb8 [SEP]\x00")
-	tokenizers := []*tokenize.Tokenizer{newTokenizer(f, tokenize.Options{}), newTokenizer(f, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
+	tokenizers := []*tokenize.Tokenizer{newTokenizer(f, tokenize.Options{}),
+		newTokenizer(f, tokenize.Options{Cased: true, KeepControls: true, JoinChinese: true})}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, tokenizer := range tokenizers {
 			encoding, err := tokenizer.Encode(text)
@@ -280,7 +296,8 @@ func FuzzEncode(f *testing.F) {
 
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{
-		"he had [MASK] me", "[MASK][MASK]. [MASK]", "high[MASK] [MASK:3]ing", "[MASK:1-3=x] [UNK] [MASK:1-3=x]", "[MASK:", "[MASK=x", "a \x1b[MASK]", "é\xff[MASK]", "___",
+		"he had [MASK] me", "[MASK][MASK]. [MASK]", "high[MASK] [MASK:3]ing", "[MASK:1-3=x] [UNK] [MASK:1-3=x]",
+		"[MASK:", "[MASK=x", "a \x1b[MASK]", "é\xff[MASK]", "___",
 	} {
 		f.Add(text, []byte{10, 200, 30, 40})
 	}
@@ -289,7 +306,8 @@ func FuzzTemplate(f *testing.F) {
 		templates, err := expand(tokenizer, text)
 		if err != nil {
 			var inputErr *tokenize.InputError
-			if !errors.As(err, &inputErr) || inputErr.Offset >= max(len(text), 1) || strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error()) {
+			if !errors.As(err, &inputErr) || inputErr.Offset >= max(len(text), 1) ||
+				strings.ContainsAny(err.Error(), "\n\r") || !utf8.ValidString(err.Error()) {
 				t.Fatalf("%q: error %q", text, err)
 			}
 			return
@@ -310,8 +328,10 @@ func FuzzLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n", `{"do_lower_case": false, "strip_accents": true, "mask_token": {"content": "[MASK]"}}`, string(content))
-	f.Add("[PAD]\r\n[UNK]\r\n[CLS]\r\n\r\n", `{"added_tokens_decoder": {"0": {"content": "[PAD]"}}}`, `{"model": {"type": "WordPiece", "vocab": {"a": 7}}}`)
+	f.Add("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n",
+		`{"do_lower_case": false, "strip_accents": true, "mask_token": {"content": "[MASK]"}}`, string(content))
+	f.Add("[PAD]\r\n[UNK]\r\n[CLS]\r\n\r\n", `{"added_tokens_decoder": {"0": {"content": "[PAD]"}}}`,
+		`{"model": {"type": "WordPiece", "vocab": {"a": 7}}}`)
 	f.Fuzz(func(t *testing.T, vocabulary, configuration, tokenizer string) {
 		for _, bundle := range []fstest.MapFS{
 			{"vocab.txt": {Data: []byte(vocabulary)}, "tokenizer_config.json": {Data: []byte(configuration)}},

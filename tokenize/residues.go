@@ -13,7 +13,8 @@ import (
 )
 
 // residues is the scheme of protein models: each token is found wherever it stands in a text, and most are one letter.
-type residues struct{ each bool } // of what is no token each character is unknown, white space too (ESM C), or each word (ESM)
+// of what is no token each character is unknown, white space too (ESM C), or each word (ESM)
+type residues struct{ each bool }
 
 // standardResidues are the twenty amino acids that the genetic code has words for.
 const standardResidues = "ACDEFGHIKLMNPQRSTVWY"
@@ -64,7 +65,8 @@ func loadResidues(file string, tokens []string, class string, configuration []by
 			return nil, nameFile(err, file)
 		}
 		if len(t.ids) != id+1 {
-			return nil, &vocabularyError{Fault: errDuplicateToken, File: file, Detail: fmt.Sprintf("%q stands twice", token)}
+			return nil, &vocabularyError{Fault: errDuplicateToken, File: file,
+				Detail: fmt.Sprintf("%q stands twice", token)}
 		}
 	}
 	t.notWords, t.silent = make([]bool, len(tokens)), make([]bool, len(tokens))
@@ -79,12 +81,14 @@ func loadResidues(file string, tokens []string, class string, configuration []by
 		if raw := named[special.key]; raw != nil {
 			if err := json.Unmarshal(raw, &name); err != nil || bytes.Equal(raw, []byte("null")) {
 				return nil, &vocabularyError{Fault: errUnsupported, File: configurationFile,
-					Detail: fmt.Sprintf("%s %s; %s needs a token there (models of DNA have none after a text, and their tokens are six bases)", special.key, raw, class)}
+					Detail: fmt.Sprintf("%s %s; %s needs a token there (models of DNA have none after a text, and "+
+						"their tokens are six bases)", special.key, raw, class)}
 			}
 		}
 		var ok bool
 		if *special.id, ok = t.ids[string(name)]; !ok {
-			return nil, &vocabularyError{Fault: errMissingToken, File: file, Detail: fmt.Sprintf("%s %q is not in the vocabulary", special.key, name)}
+			return nil, &vocabularyError{Fault: errMissingToken, File: file,
+				Detail: fmt.Sprintf("%s %q is not in the vocabulary", special.key, name)}
 		}
 		t.notWords[*special.id], t.silent[*special.id] = true, true
 	}
@@ -121,5 +125,6 @@ func (t *Tokenizer) refuseUnknown(text string, e *Encoding) error {
 	}
 	span := e.Offsets[at]
 	return &InputError{Fault: errUnknownWord, Offset: span[0],
-		Detail: fmt.Sprintf("%s is no residue; write capital letters, X for one that is not known", excerpt(text[span[0]:span[1]]))}
+		Detail: fmt.Sprintf("%s is no residue; write capital letters, X for one that is not known",
+			excerpt(text[span[0]:span[1]]))}
 }

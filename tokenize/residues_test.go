@@ -84,7 +84,8 @@ func TestProteinsAgainstReference(t *testing.T) {
 	}
 }
 
-// A blank is written as in any text or as the model's mask, stands between letters without joining them, and takes residues.
+// A blank is written as in any text or as the model's mask, stands between letters without joining them, and takes
+// residues.
 func TestProteinTemplates(t *testing.T) {
 	for _, family := range []string{"esm", "esmc"} {
 		tokenizer := loadProteins(t, family)
@@ -144,10 +145,12 @@ func TestProteinRefuses(t *testing.T) {
 		says   string
 	}{
 		{map[string]any{"eos_token": nil}, "tokenizer_config.json: unsupported tokenizer: eos_token null"},
-		{map[string]any{"mask_token": "<MASK>"}, `vocab.txt: missing special token: mask_token "<MASK>" is not in the vocabulary`},
+		{map[string]any{"mask_token": "<MASK>"},
+			`vocab.txt: missing special token: mask_token "<MASK>" is not in the vocabulary`},
 		{map[string]any{"cls_token": 3}, "cannot unmarshal number"},
 	} {
-		if _, err := tokenize.Load(proteinFiles(t, "esm", c.change)); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+		if _, err := tokenize.Load(proteinFiles(t, "esm", c.change)); err == nil ||
+			!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: error %v does not say %q in one line", c.change, err, c.says)
 		}
 	}

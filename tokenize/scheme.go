@@ -13,8 +13,8 @@ import (
 type scheme interface {
 	// encode adds the tokens of e.text[from:to], which holds no token of Tokenizer.added.
 	encode(e *encoder, from, to int) error
-	// read gives what a token reads as, and whether it joins the text on its left without a blank. The text of a byte-level
-	// token may be a part of a character.
+	// read gives what a token reads as, and whether it joins the text on its left without a blank. The text of a
+	// byte-level token may be a part of a character.
 	read(token string) (text string, joins bool)
 	// apart reports whether two tokens with no text between them are set apart by a blank.
 	apart(left, right string) bool
@@ -73,8 +73,8 @@ func newMatcher(tokens []addedToken) matcher {
 	return m
 }
 
-// next finds the first token in text[from:to], where it starts and ends, and where the text before it does: the white space that
-// the token strips lies between. Without a token all three are to.
+// next finds the first token in text[from:to], where it starts and ends, and where the text before it does: the white
+// space that the token strips lies between. Without a token all three are to.
 func (m *matcher) next(text string, from, to int) (token *addedToken, before, start, end int) {
 	for at := from; at < to; {
 		skipped := strings.IndexAny(text[at:to], m.starts)
@@ -123,7 +123,9 @@ func (t *Tokenizer) refuseSpecial(text string) error {
 	case "":
 		return nil
 	case t.vocabulary[t.mask]:
-		return &InputError{Fault: errSpecialToken, Offset: first, Detail: fmt.Sprintf("%s is the model's own; write %s where a word is wanted", found, maskToken)}
+		return &InputError{Fault: errSpecialToken, Offset: first,
+			Detail: fmt.Sprintf("%s is the model's own; write %s where a word is wanted", found, maskToken)}
 	}
-	return &InputError{Fault: errSpecialToken, Offset: first, Detail: found + " is added by the program where the model needs it; take it out"}
+	return &InputError{Fault: errSpecialToken, Offset: first,
+		Detail: found + " is added by the program where the model needs it; take it out"}
 }

@@ -31,8 +31,8 @@ type sentencePiece struct {
 }
 
 // sentencePieces is what a SentencePiece model file says, as far as the converted tokenizer depends on it.
-// What the conversion has its own rules for is left unread: whether white space is squeezed and a blank put before a text
-// (always), and whether unknown characters become bytes (never).
+// What the conversion has its own rules for is left unread: whether white space is squeezed and a blank put before a
+// text (always), and whether unknown characters become bytes (never).
 type sentencePieces struct {
 	pieces       []sentencePiece
 	model        uint64 // how pieces are chosen: modelUnigram
@@ -45,13 +45,14 @@ type sentencePieces struct {
 // modelUnigram is the one model that is taken.
 const modelUnigram = 1
 
-// longestPiece bounds a piece in bytes. Cutting a text takes time in proportion to it; SentencePiece itself makes 16 characters.
+// longestPiece bounds a piece in bytes. Cutting a text takes time in proportion to it; SentencePiece itself makes 16
+// characters.
 const longestPiece = 1 << 10
 
 var errSentencePiece = errors.New("not a SentencePiece model")
 
-// parseSentencePieces reads a serialized ModelProto of github.com/google/sentencepiece (src/sentencepiece_model.proto). What it
-// allocates is in proportion to data.
+// parseSentencePieces reads a serialized ModelProto of github.com/google/sentencepiece (src/sentencepiece_model.proto).
+// What it allocates is in proportion to data.
 func parseSentencePieces(data []byte) (*sentencePieces, error) {
 	m := &sentencePieces{model: modelUnigram}
 	err := eachField(data, func(number protowire.Number, value field) error {
@@ -93,7 +94,8 @@ type field struct {
 	bytes  []byte
 }
 
-// eachField calls visit for each field of a protobuf message. Fields of a kind that no part of a ModelProto read here has are skipped.
+// eachField calls visit for each field of a protobuf message. Fields of a kind that no part of a ModelProto read here
+// has are skipped.
 func eachField(data []byte, visit func(protowire.Number, field) error) error {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -9,10 +9,12 @@ import (
 )
 
 // MaxText is the longest text, in bytes, that Template, Shortest, Plain and Candidate take: a book, which a model reads
-// through windows. Cutting it takes time that grows with its length, whatever it holds, and memory of some hundred times it.
+// through windows. Cutting it takes time that grows with its length, whatever it holds, and memory of some hundred
+// times it.
 const MaxText = 1 << 20
 
-// Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must not change it.
+// Template is a text with blanks, made by [Tokenizer.Template], [Tokenizer.Shortest] or [Template.Expand]; callers must
+// not change it.
 //
 // A blank is what the user typed, "[MASK]" or "[MASK:3]"; a slot is one token of it. Most blanks have one slot.
 type Template struct {
@@ -21,7 +23,8 @@ type Template struct {
 	Offsets [][2]int // of each token, bytes of Text; {0, 0} for [CLS] and [SEP]
 	Slots   []int    // positions of the slots in IDs, ascending
 	Blanks  []Blank  // leftmost first
-	Ties    [][]int  // sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
+	// sets of indices into Slots, ascending, that must hold the same token: the slots of blanks of one name
+	Ties [][]int
 
 	Spelling
 	*draft
@@ -46,9 +49,11 @@ type Blank struct {
 	Pattern    string // the regular expression of [MASK~st..d]; "" without one
 	First      int    // index into Template.Slots of its first slot
 	Slots      int    // how many slots it has
-	// Low and High are the numbers of slots as typed: 1 and 3 of [MASK:1-3], 3 and 3 of [MASK:3], 0 and 0 of [MASK], which has one.
+	// Low and High are the numbers of slots as typed: 1 and 3 of [MASK:1-3], 3 and 3 of [MASK:3], 0 and 0 of [MASK],
+	// which has one.
 	Low, High int
-	// TouchesLeft and TouchesRight: a letter or digit of the user stands directly beside it, as in "high[MASK]" and "[MASK]ing".
+	// TouchesLeft and TouchesRight: a letter or digit of the user stands directly beside it, as in "high[MASK]" and
+	// "[MASK]ing".
 	TouchesLeft, TouchesRight bool
 	// Opens: a token without a blank of its own (Ġ, ▁) may begin a word here, as behind a bracket; never in WordPiece.
 	Opens bool
@@ -56,12 +61,13 @@ type Blank struct {
 	Unspaced bool
 }
 
-// Template reads a text with blanks. The text must be valid UTF-8 and hold at least one blank and one other token, no control
-// character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a blank of unknown length, which
-// [Tokenizer.Shortest] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the caller's to check.
+// Template reads a text with blanks. The text must be valid UTF-8 and hold at least one blank and one other token, no
+// control character but white space, and none of [CLS], [SEP] and [PAD]; else, and for a blank of unknown length, which
+// [Tokenizer.Shortest] is for, the error is an [*InputError]. Whether the tokens fit the model's positions is the
+// caller's to check.
 //
-// The ids are those of [Tokenizer.Encode] for [MASK], but that tokens over characters take the white space before a blank; a text directly beside a blank is cut into tokens by itself: "[MASK]ing"
-// is [MASK] and "ing", not "##ing".
+// The ids are those of [Tokenizer.Encode] for [MASK], but that tokens over characters take the white space before a
+// blank; a text directly beside a blank is cut into tokens by itself: "[MASK]ing" is [MASK] and "ing", not "##ing".
 func (t *Tokenizer) Template(text string) (*Template, error) {
 	template, err := t.Shortest(text)
 	if err != nil {
@@ -70,7 +76,8 @@ func (t *Tokenizer) Template(text string) (*Template, error) {
 	for _, b := range template.Blanks {
 		if b.Low != b.High {
 			return nil, &InputError{Fault: ErrBlankLength, Offset: b.Start,
-				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[b.Start:b.End], b.Low)}
+				Detail: fmt.Sprintf("%s stands for several lengths; name one, as in [MASK:%d]", text[b.Start:b.End],
+					b.Low)}
 		}
 	}
 	return template, nil
@@ -89,9 +96,9 @@ func (t *Tokenizer) Shortest(text string) (*Template, error) {
 	return draft.template(lengths), nil
 }
 
-// Expand returns the same text once for each combination of lengths, shortest first, the last blank's length changing fastest.
-// lengths holds the fewest and the most slots of each blank [blanks]; nil takes those that were typed. Blanks of one name have
-// one length, that of the first. More than 64 combinations give an [*InputError].
+// Expand returns the same text once for each combination of lengths, shortest first, the last blank's length changing
+// fastest. lengths holds the fewest and the most slots of each blank [blanks]; nil takes those that were typed. Blanks
+// of one name have one length, that of the first. More than 64 combinations give an [*InputError].
 func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 	if lengths == nil {
 		for _, blank := range tpl.blanks {
@@ -110,7 +117,8 @@ func (tpl *Template) Expand(lengths [][2]int) ([]*Template, error) {
 			combinations *= lengths[i][1] - lengths[i][0] + 1
 		}
 		if combinations > maxAlternatives {
-			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start, Detail: fmt.Sprintf("more than %d; narrow a blank", maxAlternatives)}
+			return nil, &InputError{Fault: errTooManyLengths, Offset: b.Start,
+				Detail: fmt.Sprintf("more than %d; narrow a blank", maxAlternatives)}
 		}
 	}
 	chosen := make([]int, len(lengths))
@@ -240,7 +248,8 @@ func checkNames(text string, blanks []notation) error {
 			first[blank.name] = blank
 		} else if other.minimum != blank.minimum || other.maximum != blank.maximum {
 			return &InputError{Fault: errBlankSyntax, Offset: blank.start,
-				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; blanks of one name need the same", text[blank.start:blank.end], text[other.start:other.end], other.start)}
+				Detail: fmt.Sprintf("%s has another length than %s at byte offset %d; blanks of one name need the same",
+					text[blank.start:blank.end], text[other.start:other.end], other.start)}
 		}
 	}
 	return nil
@@ -249,13 +258,15 @@ func checkNames(text string, blanks []notation) error {
 // checkText refuses what no text for a model may hold.
 func (t *Tokenizer) checkText(text string) error {
 	if len(text) > MaxText {
-		return &InputError{Fault: ErrTooLong, Offset: -1, Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one chapter at a time", len(text), MaxText)}
+		return &InputError{Fault: ErrTooLong, Offset: -1,
+			Detail: fmt.Sprintf("%d bytes, at most %d are taken; give one chapter at a time", len(text), MaxText)}
 	}
 	blank := true
 	for at, r := range text {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[at:]); size == 1 {
-				return &InputError{Fault: errInvalidUTF8, Offset: at, Detail: fmt.Sprintf("byte 0x%02x; convert the text to UTF-8", text[at])}
+				return &InputError{Fault: errInvalidUTF8, Offset: at,
+					Detail: fmt.Sprintf("byte 0x%02x; convert the text to UTF-8", text[at])}
 			}
 		}
 		switch {
@@ -326,8 +337,8 @@ func (d *draft) hear(text string) {
 	d.smallI = d.smallI || slices.Contains(strings.FieldsFunc(text, notLetter), "i")
 }
 
-// opens reports whether a token that joins the text on its left may begin a word behind it; before is its last character.
-// beside tells of a script that writes no blanks.
+// opens reports whether a token that joins the text on its left may begin a word behind it; before is its last
+// character. beside tells of a script that writes no blanks.
 func (t *Tokenizer) opens(left string, before rune, beside bool) bool {
 	p, ok := t.scheme.(*pipeline)
 	switch {
@@ -349,8 +360,9 @@ func (t *Tokenizer) touches(r rune) bool {
 // wordRune reports whether a character is one of a word.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the rules of
-// [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an [*InputError].
+// Plain reads a whole text for scoring, with the words its tokens form ([Encoding.Words]). The text is held to the
+// rules of [Tokenizer.Template], except that it must have a token and may have no blank; else the error is an
+// [*InputError].
 func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	text = t.proteins(text)
 	if err := t.checkText(text); err != nil {
@@ -370,15 +382,16 @@ func (t *Tokenizer) Plain(text string) (*Encoding, error) {
 	}
 	encoding := e.finish()
 	if len(encoding.IDs) == 2 {
-		return nil, &InputError{Fault: ErrEmpty, Offset: -1, Detail: "the text holds only characters that the model never sees"}
+		return nil, &InputError{Fault: ErrEmpty, Offset: -1,
+			Detail: "the text holds only characters that the model never sees"}
 	}
 	return encoding, t.refuseUnknown(text, encoding)
 }
 
-// Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##" piece of
-// the vocabulary is taken as it stands. Where tokens hold the blank before a word, as in RoBERTa, a candidate gets one: it is
-// read as standing inside a text, unless its script writes no blanks. A text that [Tokenizer.Plain] refuses, or with a word outside the vocabulary, gives an
-// [*InputError].
+// Candidate returns the tokens of one candidate for a blank, "red" or "dark blue", without [CLS] and [SEP]; a "##"
+// piece of the vocabulary is taken as it stands. Where tokens hold the blank before a word, as in RoBERTa, a candidate
+// gets one: it is read as standing inside a text, unless its script writes no blanks. A text that [Tokenizer.Plain]
+// refuses, or with a word outside the vocabulary, gives an [*InputError].
 func (t *Tokenizer) Candidate(text string) ([]int, error) {
 	if id, ok := t.ids[text]; ok && continues(text) {
 		return []int{id}, nil

@@ -65,31 +65,40 @@ func TestTemplate(t *testing.T) {
 		},
 		{
 			text: "high[MASK] [MASK]ing", tokens: "[CLS] high [MASK] [MASK] [UNK] [SEP]", slots: []int{2, 3},
-			blanks: []tokenize.Blank{{Start: 4, End: 10, Slots: 1, TouchesLeft: true}, {Start: 11, End: 17, First: 1, Slots: 1, TouchesRight: true}},
+			blanks: []tokenize.Blank{{Start: 4, End: 10, Slots: 1, TouchesLeft: true},
+				{Start: 11, End: 17, First: 1, Slots: 1, TouchesRight: true}},
 		},
 		{
 			text: "[MASK][MASK].", tokens: "[CLS] [MASK] [MASK] . [SEP]", slots: []int{1, 2},
 			blanks: []tokenize.Blank{{Start: 0, End: 6, Slots: 1}, {Start: 6, End: 12, First: 1, Slots: 1}},
 		},
 		{
-			text: "é[MASK:3]é [MASK]", tokens: "[CLS] [UNK] [MASK] [MASK] [MASK] [UNK] [MASK] [SEP]", slots: []int{2, 3, 4, 6},
-			blanks: []tokenize.Blank{{Start: 2, End: 10, Slots: 3, Low: 3, High: 3, TouchesLeft: true, TouchesRight: true}, {Start: 13, End: 19, First: 3, Slots: 1}},
+			text: "é[MASK:3]é [MASK]", tokens: "[CLS] [UNK] [MASK] [MASK] [MASK] [UNK] [MASK] [SEP]",
+			slots: []int{2, 3, 4, 6},
+			blanks: []tokenize.Blank{{Start: 2, End: 10, Slots: 3, Low: 3, High: 3, TouchesLeft: true,
+				TouchesRight: true}, {Start: 13, End: 19, First: 3, Slots: 1}},
 		},
 		{
-			text: "[MASK=x] and [MASK] and [MASK=x]", tokens: "[CLS] [MASK] and [MASK] and [MASK] [SEP]", slots: []int{1, 3, 5},
-			blanks: []tokenize.Blank{{End: 8, Name: "x", Slots: 1}, {Start: 13, End: 19, First: 1, Slots: 1}, {Start: 24, End: 32, Name: "x", First: 2, Slots: 1}},
-			ties:   [][]int{{0, 2}},
+			text: "[MASK=x] and [MASK] and [MASK=x]", tokens: "[CLS] [MASK] and [MASK] and [MASK] [SEP]",
+			slots: []int{1, 3, 5},
+			blanks: []tokenize.Blank{{End: 8, Name: "x", Slots: 1}, {Start: 13, End: 19, First: 1, Slots: 1},
+				{Start: 24, End: 32, Name: "x", First: 2, Slots: 1}},
+			ties: [][]int{{0, 2}},
 		},
 		{
-			text: "[MASK:2=a] [MASK=b] is [MASK=b] [MASK:2=a] [MASK=c]", tokens: "[CLS] [MASK] [MASK] [MASK] is [MASK] [MASK] [MASK] [MASK] [SEP]", slots: []int{1, 2, 3, 5, 6, 7, 8},
+			text: "[MASK:2=a] [MASK=b] is [MASK=b] [MASK:2=a] [MASK=c]", tokens: "[CLS] [MASK] [MASK] [MASK] is " +
+				"[MASK] [MASK] [MASK] [MASK] [SEP]", slots: []int{1, 2, 3, 5, 6, 7, 8},
 			blanks: []tokenize.Blank{
-				{End: 10, Name: "a", Slots: 2, Low: 2, High: 2}, {Start: 11, End: 19, Name: "b", First: 2, Slots: 1}, {Start: 23, End: 31, Name: "b", First: 3, Slots: 1},
-				{Start: 32, End: 42, Name: "a", First: 4, Slots: 2, Low: 2, High: 2}, {Start: 43, End: 51, Name: "c", First: 6, Slots: 1},
+				{End: 10, Name: "a", Slots: 2, Low: 2, High: 2}, {Start: 11, End: 19, Name: "b", First: 2, Slots: 1},
+				{Start: 23, End: 31, Name: "b", First: 3, Slots: 1},
+				{Start: 32, End: 42, Name: "a", First: 4, Slots: 2, Low: 2, High: 2},
+				{Start: 43, End: 51, Name: "c", First: 6, Slots: 1},
 			},
 			ties: [][]int{{0, 4}, {1, 5}, {2, 3}},
 		},
 		{
-			text: "[UNK] [MASK] [mask] [MASKED", tokens: "[CLS] [UNK] [MASK] [UNK] [UNK] [UNK] [UNK] [UNK] [SEP]", slots: []int{2},
+			text: "[UNK] [MASK] [mask] [MASKED", tokens: "[CLS] [UNK] [MASK] [UNK] [UNK] [UNK] [UNK] [UNK] [SEP]",
+			slots:  []int{2},
 			blanks: []tokenize.Blank{{Start: 6, End: 12, Slots: 1}},
 		},
 		{
@@ -148,12 +157,14 @@ func TestExpand(t *testing.T) {
 		want []string // "lengths of the blanks: tokens"
 	}{
 		{"the [MASK]", []string{"1: [CLS] the [MASK] [SEP]"}},
-		{"the [MASK:2-3] left", []string{"2: [CLS] the [MASK] [MASK] left [SEP]", "3: [CLS] the [MASK] [MASK] [MASK] left [SEP]"}},
+		{"the [MASK:2-3] left",
+			[]string{"2: [CLS] the [MASK] [MASK] left [SEP]", "3: [CLS] the [MASK] [MASK] [MASK] left [SEP]"}},
 		{"[MASK:1-2] is [MASK:1-2]", []string{
 			"1 1: [CLS] [MASK] is [MASK] [SEP]", "1 2: [CLS] [MASK] is [MASK] [MASK] [SEP]",
 			"2 1: [CLS] [MASK] [MASK] is [MASK] [SEP]", "2 2: [CLS] [MASK] [MASK] is [MASK] [MASK] [SEP]",
 		}},
-		{"[MASK:1-2=x] is [MASK:1-2=x]", []string{"1 1: [CLS] [MASK] is [MASK] [SEP]", "2 2: [CLS] [MASK] [MASK] is [MASK] [MASK] [SEP]"}},
+		{"[MASK:1-2=x] is [MASK:1-2=x]",
+			[]string{"1 1: [CLS] [MASK] is [MASK] [SEP]", "2 2: [CLS] [MASK] [MASK] is [MASK] [MASK] [SEP]"}},
 	}
 	for _, test := range tests {
 		t.Run(test.text, func(t *testing.T) {
@@ -312,10 +323,13 @@ func TestPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &tokenize.Encoding{
-		IDs:     lookUp(t, tokenizer, "[CLS]", "the", "un", "##believ", "##able", "ferry", "##s", "(", "日", "[UNK]", ")", "left", ".", "[SEP]"),
-		Tokens:  []string{"[CLS]", "the", "un", "##believ", "##able", "ferry", "##s", "(", "日", "[UNK]", ")", "left", ".", "[SEP]"},
-		Offsets: [][2]int{{0, 0}, {0, 3}, {4, 6}, {6, 12}, {12, 16}, {17, 22}, {22, 23}, {24, 25}, {25, 28}, {29, 34}, {34, 35}, {36, 40}, {40, 41}, {0, 0}},
-		Words:   []int{-1, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, -1},
+		IDs: lookUp(t, tokenizer, "[CLS]", "the", "un", "##believ", "##able", "ferry", "##s", "(", "日", "[UNK]",
+			")", "left", ".", "[SEP]"),
+		Tokens: []string{"[CLS]", "the", "un", "##believ", "##able", "ferry", "##s", "(", "日", "[UNK]", ")", "left",
+			".", "[SEP]"},
+		Offsets: [][2]int{{0, 0}, {0, 3}, {4, 6}, {6, 12}, {12, 16}, {17, 22}, {22, 23}, {24, 25}, {25, 28}, {29, 34},
+			{34, 35}, {36, 40}, {40, 41}, {0, 0}},
+		Words: []int{-1, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, -1},
 	}
 	if diff := cmp.Diff(want, encoding); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -348,7 +362,8 @@ func TestPlain(t *testing.T) {
 func TestCandidate(t *testing.T) {
 	tokenizer := newTokenizer(t, tokenize.Options{})
 	for text, want := range map[string]string{
-		"red": "red", "Dark  Blue": "dark blue", "unbelievable": "un ##believ ##able", "##ing": "##ing", "###": "# # #", "##": "# #",
+		"red": "red", "Dark  Blue": "dark blue", "unbelievable": "un ##believ ##able", "##ing": "##ing", "###": "# # #",
+		"##": "# #",
 	} {
 		ids, err := tokenizer.Candidate(text)
 		if got := tokensOf(tokenizer, ids); err != nil || got != want {

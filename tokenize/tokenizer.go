@@ -28,7 +28,8 @@ const (
 // continuation starts a piece that continues the word on its left.
 const continuation = "##"
 
-// maxVocabulary is the largest number of tokens that is taken. The largest published BERT vocabulary has half a million.
+// maxVocabulary is the largest number of tokens that is taken. The largest published BERT vocabulary has half a
+// million.
 const maxVocabulary = 1 << 20
 
 // Options are the settings of BERT's normaliser and WordPiece model. The zero value is that of bert-base-uncased.
@@ -79,9 +80,11 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	case len(vocabulary) == 0:
 		return nil, &vocabularyError{Fault: errEmptyVocabulary}
 	case len(vocabulary) > maxVocabulary:
-		return nil, &vocabularyError{Fault: errLargeVocabulary, Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), maxVocabulary)}
+		return nil, &vocabularyError{Fault: errLargeVocabulary,
+			Detail: fmt.Sprintf("%d tokens, at most %d are taken", len(vocabulary), maxVocabulary)}
 	case o.LongestWord < 0:
-		return nil, &vocabularyError{Fault: errUnsupported, Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
+		return nil, &vocabularyError{Fault: errUnsupported,
+			Detail: fmt.Sprintf("longest word of %d characters", o.LongestWord)}
 	}
 	t := &Tokenizer{
 		vocabulary: slices.Clone(vocabulary),
@@ -89,7 +92,8 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		decoder:    decoder.NewWordPieceDecoder(continuation, true),
 		options:    o,
 	}
-	// Built over the still empty map, which it shares, so that it does not build a second, reversed one: half of the loading time.
+	// Built over the still empty map, which it shares, so that it does not build a second, reversed one: half of the
+	// loading time.
 	shared := model.Vocab(t.ids)
 	t.model = wordpiece.NewWordPieceBuilder().
 		Vocab(&shared).
@@ -99,11 +103,13 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 		Build()
 	for id, token := range t.vocabulary {
 		if token == "" || !utf8.ValidString(token) {
-			return nil, &vocabularyError{Fault: errMalformed, Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
+			return nil, &vocabularyError{Fault: errMalformed,
+				Detail: fmt.Sprintf("token %d is %q, not a piece of text", id, token)}
 		}
 		t.ids[token] = id
 		if len(t.ids) != id+1 {
-			return nil, &vocabularyError{Fault: errDuplicateToken, Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
+			return nil, &vocabularyError{Fault: errDuplicateToken,
+				Detail: fmt.Sprintf("%q has id %d and id %d", token, slices.Index(t.vocabulary, token), id)}
 		}
 	}
 	for _, special := range []struct {
@@ -118,7 +124,8 @@ func New(vocabulary []string, o Options) (*Tokenizer, error) {
 	} {
 		id, ok := t.ids[special.token]
 		if !ok {
-			return nil, &vocabularyError{Fault: errMissingToken, Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
+			return nil, &vocabularyError{Fault: errMissingToken,
+				Detail: special.token + " is not in the vocabulary; is this a BERT vocabulary?"}
 		}
 		*special.id = id
 	}
@@ -141,8 +148,10 @@ func (t *Tokenizer) digest() string {
 		size += len(token) + 4
 	}
 	content := make([]byte, 0, size+128)
-	content = fmt.Appendf(content, "wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
-		t.options.Cased, t.options.stripAccents(), t.options.KeepControls, t.options.JoinChinese, t.options.longestWord())
+	content = fmt.Appendf(content,
+		"wordpiece 1 cased %t strip accents %t keep controls %t join chinese %t longest word %d\n",
+		t.options.Cased, t.options.stripAccents(), t.options.KeepControls, t.options.JoinChinese,
+		t.options.longestWord())
 	for _, token := range t.vocabulary {
 		content = binary.BigEndian.AppendUint32(content, uint32(len(token)))
 		content = append(content, token...)
@@ -183,8 +192,8 @@ func (t *Tokenizer) Cased() bool { return t.cased }
 // SHA256 returns, in hexadecimal, a sum over the vocabulary and every option that changes ids.
 func (t *Tokenizer) SHA256() string { return t.sum }
 
-// Continues reports whether the token of an id continues the word on its left: a "##" piece, and letters or digits without a
-// blank of their own (Ġ, ▁) where the vocabulary writes blanks.
+// Continues reports whether the token of an id continues the word on its left: a "##" piece, and letters or digits
+// without a blank of their own (Ġ, ▁) where the vocabulary writes blanks.
 func (t *Tokenizer) Continues(id int) bool {
 	text, joins := t.scheme.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
@@ -192,8 +201,8 @@ func (t *Tokenizer) Continues(id int) bool {
 	return joins && (pieces || wordRune(first))
 }
 
-// Unspaced reports whether the token of an id begins with a letter of a script that writes no blanks between words, and is no
-// "##" piece.
+// Unspaced reports whether the token of an id begins with a letter of a script that writes no blanks between words, and
+// is no "##" piece.
 func (t *Tokenizer) Unspaced(id int) bool {
 	text, joins := t.scheme.read(t.Token(id))
 	first, _ := utf8.DecodeRuneInString(text)
@@ -222,8 +231,8 @@ func continues(token string) bool {
 	return len(token) > len(continuation) && strings.HasPrefix(token, continuation)
 }
 
-// Fillable returns the ids that a slot may take, ascending: every token but the special and other added ones, [unused0],
-// [unused1], ..., and those that read as nothing or, byte-level, as a part of a character.
+// Fillable returns the ids that a slot may take, ascending: every token but the special and other added ones,
+// [unused0], [unused1], ..., and those that read as nothing or, byte-level, as a part of a character.
 // The slice is the caller's.
 func (t *Tokenizer) Fillable() []int {
 	fillable := make([]int, 0, len(t.vocabulary))
@@ -245,8 +254,8 @@ func unused(token string) bool {
 	return found && closed && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// Decode returns the text of ids as Hugging Face's decoder for the vocabulary gives it: special tokens left out, pieces joined;
-// for WordPiece, the blank before . , ? ! dropped. Ids outside the vocabulary are left out.
+// Decode returns the text of ids as Hugging Face's decoder for the vocabulary gives it: special tokens left out, pieces
+// joined; for WordPiece, the blank before . , ? ! dropped. Ids outside the vocabulary are left out.
 func (t *Tokenizer) Decode(ids []int) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {

@@ -20,7 +20,8 @@ import (
 )
 
 // unconvertedNames are the folders of testdata/unconverted, which generate_reference.py there describes.
-var unconvertedNames = []string{"roberta", "roberta-saved", "xlm-roberta", "xlm-roberta-listed", "camembert", "albert", "albert-accents", "deberta-v2", "deberta-v2-lower"}
+var unconvertedNames = []string{"roberta", "roberta-saved", "xlm-roberta", "xlm-roberta-listed", "camembert", "albert",
+	"albert-accents", "deberta-v2", "deberta-v2-lower"}
 
 func unconvertedFolder(name string) string { return filepath.Join("testdata", "unconverted", name) }
 
@@ -54,13 +55,17 @@ func loadUnconverted(t testing.TB, name string) *tokenize.Tokenizer {
 }
 
 // hardTexts are the texts of generate_reference.py itself, which follow those of ../families there.
-var hardTexts = []string{"", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<mask>.", "a [MASK]", "a[MASK]b", "the  [MASK] , and\t[MASK].", "a.b-c (d) £5 - €7",
-	"well-known (so it was said) - in 3.5 ways", "14,000 people, 7,45", "9,", "<s>NOTUSED a </s>NOTUSED b <unk>NOTUSED c", "[UNK] and <unk>",
-	"the <pad> and [PAD]", "THE <MASK> [mask] [Mask]", "<0x0A> <0xE6>", "▁the ▁▁ the", "zażółć gęślą jaźń", "\u0415\u0308 e\u0323\u0301 ﬃ",
-	"@user replied <url> <USER> said <url>x", "x<special>y <special> z", " leading and trailing ", "``quoted'' and ''again``"}
+var hardTexts = []string{"", " ", "a <mask>", "a<mask>b", "the  <mask> , and\t<mask>.", "a [MASK]", "a[MASK]b",
+	"the  [MASK] , and\t[MASK].", "a.b-c (d) £5 - €7",
+	"well-known (so it was said) - in 3.5 ways", "14,000 people, 7,45", "9,",
+	"<s>NOTUSED a </s>NOTUSED b <unk>NOTUSED c", "[UNK] and <unk>",
+	"the <pad> and [PAD]", "THE <MASK> [mask] [Mask]", "<0x0A> <0xE6>", "▁the ▁▁ the", "zażółć gęślą jaźń",
+	"\u0415\u0308 e\u0323\u0301 ﬃ",
+	"@user replied <url> <USER> said <url>x", "x<special>y <special> z", " leading and trailing ",
+	"``quoted'' and ''again``"}
 
-// Ids, offsets, decoded texts, special tokens and the size of the vocabulary are those of the tokenizer that transformers converts
-// from the same files.
+// Ids, offsets, decoded texts, special tokens and the size of the vocabulary are those of the tokenizer that
+// transformers converts from the same files.
 func TestUnconvertedAgainstReference(t *testing.T) {
 	all := append(familyTexts(t), hardTexts...)
 	for _, name := range unconvertedNames {
@@ -79,9 +84,11 @@ func TestUnconvertedAgainstReference(t *testing.T) {
 			if err := json.Unmarshal(content, &want); err != nil {
 				t.Fatal(err)
 			}
-			special := []int{tokenizer.ClassifierID(), tokenizer.SeparatorID(), tokenizer.MaskID(), tokenizer.PaddingID(), tokenizer.UnknownID()}
+			special := []int{tokenizer.ClassifierID(), tokenizer.SeparatorID(), tokenizer.MaskID(),
+				tokenizer.PaddingID(), tokenizer.UnknownID()}
 			if diff := cmp.Diff(want.Special, special); diff != "" || tokenizer.VocabularySize() != want.Tokens {
-				t.Errorf("%d tokens, want %d; special tokens (-want +got):\n%s", tokenizer.VocabularySize(), want.Tokens, diff)
+				t.Errorf("%d tokens, want %d; special tokens (-want +got):\n%s", tokenizer.VocabularySize(),
+					want.Tokens, diff)
 			}
 			var texts []string
 			for i := 0; i < len(all); i += want.Step {
@@ -163,8 +170,8 @@ func TestUnconvertedTemplates(t *testing.T) {
 	}
 }
 
-// Every token that a slot may take is text: no special token, no byte, nothing that the conversion put in. What SentencePiece calls
-// user defined is text.
+// Every token that a slot may take is text: no special token, no byte, nothing that the conversion put in. What
+// SentencePiece calls user defined is text.
 func TestUnconvertedFillable(t *testing.T) {
 	for _, name := range unconvertedNames {
 		tokenizer := loadUnconverted(t, name)
@@ -178,7 +185,8 @@ func TestUnconvertedFillable(t *testing.T) {
 		}
 		for _, id := range fillable {
 			filled := template.Fill([]int{id})
-			if strings.TrimSpace(filled.Fills[0]) == "" || !utf8.ValidString(filled.Text) || strings.ContainsRune(filled.Text, utf8.RuneError) {
+			if strings.TrimSpace(filled.Fills[0]) == "" || !utf8.ValidString(filled.Text) ||
+				strings.ContainsRune(filled.Text, utf8.RuneError) {
 				t.Errorf("%s: token %q reads %q", name, tokenizer.Token(id), filled.Text)
 			}
 			if token := tokenizer.Token(id); len(token) > 2 && strings.ContainsAny(token, "<[") {
@@ -212,14 +220,16 @@ func TestUnconvertedInputErrors(t *testing.T) {
 	} {
 		_, err := loadUnconverted(t, c.name).Template(c.text)
 		var input *tokenize.InputError
-		if !errors.As(err, &input) || input.Fault != tokenize.ErrSpecialToken || input.Offset != c.offset || !strings.Contains(err.Error(), c.says) {
+		if !errors.As(err, &input) || input.Fault != tokenize.ErrSpecialToken || input.Offset != c.offset ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s, %q: error %v, want a special token at %d with %q", c.name, c.text, err, c.offset, c.says)
 		}
 	}
 }
 
 func TestUnconvertedCandidate(t *testing.T) {
-	for name, want := range map[string]string{"roberta": "Ġthe", "roberta-saved": "Ġthe", "xlm-roberta": "▁the", "camembert": "▁the", "albert": "▁the", "deberta-v2": "▁the"} {
+	for name, want := range map[string]string{"roberta": "Ġthe", "roberta-saved": "Ġthe", "xlm-roberta": "▁the",
+		"camembert": "▁the", "albert": "▁the", "deberta-v2": "▁the"} {
 		tokenizer := loadUnconverted(t, name)
 		ids, err := tokenizer.Candidate("the")
 		if err != nil || len(ids) != 1 || tokenizer.Token(ids[0]) != want {
@@ -262,10 +272,12 @@ func TestUnconvertedSHA256(t *testing.T) {
 		},
 		"added": func(f fstest.MapFS) { f["added_tokens.json"] = &fstest.MapFile{Data: []byte(`{"<url>": 221}`)} },
 		"mask": func(f fstest.MapFS) {
-			f["special_tokens_map.json"] = &fstest.MapFile{Data: []byte(`{"mask_token": {"content": "[MASK]", "lstrip": false}}`)}
+			f["special_tokens_map.json"] = &fstest.MapFile{Data: []byte(
+				`{"mask_token": {"content": "[MASK]", "lstrip": false}}`)}
 		},
 		"other file": func(f fstest.MapFS) {
-			f["spiece.model"] = &fstest.MapFile{Data: append(slices.Clone(f["spiece.model"].Data), piece("zz", -3, 1)...)}
+			f["spiece.model"] = &fstest.MapFile{Data: append(slices.Clone(f["spiece.model"].Data),
+				piece("zz", -3, 1)...)}
 		},
 	} {
 		files := unconvertedFiles(t, "albert")
@@ -320,42 +332,77 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 		fault        tokenize.Fault
 		says         string
 	}{
-		{"class", "albert", set("tokenizer_config.json", `{"tokenizer_class": "T5Tokenizer"}`), tokenize.ErrUnsupported, `tokenizer_config.json: unsupported tokenizer: tokenizer_class "T5Tokenizer"`},
-		{"class of the model", "albert", set("config.json", `{"tokenizer_class": "XLNetTokenizerFast"}`), tokenize.ErrUnsupported, `config.json: unsupported tokenizer: tokenizer_class "XLNetTokenizerFast"`},
+		{"class", "albert", set("tokenizer_config.json", `{"tokenizer_class": "T5Tokenizer"}`), tokenize.ErrUnsupported,
+			`tokenizer_config.json: unsupported tokenizer: tokenizer_class "T5Tokenizer"`},
+		{"class of the model", "albert", set("config.json", `{"tokenizer_class": "XLNetTokenizerFast"}`),
+			tokenize.ErrUnsupported, `config.json: unsupported tokenizer: tokenizer_class "XLNetTokenizerFast"`},
 		{"no class", "albert", remove("config.json"), tokenize.ErrMissingTokenizer, "name the tokenizer_class"},
-		{"family without a class", "albert", set("config.json", `{"model_type": "bert"}`), tokenize.ErrMissingTokenizer, `model_type "bert"`},
-		{"file of another class", "albert", set("config.json", `{"model_type": "deberta-v2"}`), tokenize.ErrMissingTokenizer, "DebertaV2Tokenizer needs spm.model; found spiece.model"},
-		{"no merges", "roberta", remove("merges.txt"), tokenize.ErrMissingTokenizer, "needs vocab.json and merges.txt; found vocab.json"},
-		{"configuration", "roberta-saved", set("tokenizer_config.json", `{"mask_token": 3}`), tokenize.ErrMalformed, "tokenizer_config.json"},
+		{"family without a class", "albert", set("config.json", `{"model_type": "bert"}`), tokenize.ErrMissingTokenizer,
+			`model_type "bert"`},
+		{"file of another class", "albert", set("config.json", `{"model_type": "deberta-v2"}`),
+			tokenize.ErrMissingTokenizer, "DebertaV2Tokenizer needs spm.model; found spiece.model"},
+		{"no merges", "roberta", remove("merges.txt"), tokenize.ErrMissingTokenizer,
+			"needs vocab.json and merges.txt; found vocab.json"},
+		{"configuration", "roberta-saved", set("tokenizer_config.json", `{"mask_token": 3}`), tokenize.ErrMalformed,
+			"tokenizer_config.json"},
 		{"model configuration", "roberta", set("config.json", `{`), tokenize.ErrMalformed, "config.json"},
-		{"special tokens", "roberta", set("special_tokens_map.json", `[]`), tokenize.ErrMalformed, "special_tokens_map.json"},
+		{"special tokens", "roberta", set("special_tokens_map.json", `[]`), tokenize.ErrMalformed,
+			"special_tokens_map.json"},
 		{"added tokens", "roberta", set("added_tokens.json", `{"a": "b"}`), tokenize.ErrMalformed, "added_tokens.json"},
-		{"added token out of place", "roberta", set("added_tokens.json", `{"<url>": 500}`), tokenize.ErrMalformed, `added token "<url>" has id 500, but 481 by its place`},
-		{"listed token out of place", "xlm-roberta", set("tokenizer_config.json", `{"added_tokens_decoder": {"7": {"content": "<mask>", "lstrip": true}}}`), tokenize.ErrMalformed, `tokenizer_config.json: malformed tokenizer file: added token "<mask>" has id 7`},
-		{"added tokens of one id", "roberta", set("added_tokens.json", `{"<a>": 481, "<b>": 481}`), tokenize.ErrMalformed, `tokens "<a>" and "<b>" have the same id 481`},
-		{"token of a single word", "roberta", set("special_tokens_map.json", `{"mask_token": {"content": "<mask>", "single_word": true}}`), tokenize.ErrUnsupported, "single_word"},
-		{"special tokens as text", "roberta", set("tokenizer_config.json", `{"split_special_tokens": true}`), tokenize.ErrUnsupported, "split_special_tokens"},
-		{"padding", "camembert", set("tokenizer_config.json", `{"pad_token": "</s>"}`), tokenize.ErrUnsupported, `pad_token "</s>"`},
+		{"added token out of place", "roberta", set("added_tokens.json", `{"<url>": 500}`), tokenize.ErrMalformed,
+			`added token "<url>" has id 500, but 481 by its place`},
+		{"listed token out of place", "xlm-roberta",
+			set("tokenizer_config.json", `{"added_tokens_decoder": {"7": {"content": "<mask>", "lstrip": true}}}`),
+			tokenize.ErrMalformed, `tokenizer_config.json: malformed tokenizer file: added token "<mask>" has id 7`},
+		{"added tokens of one id", "roberta", set("added_tokens.json", `{"<a>": 481, "<b>": 481}`),
+			tokenize.ErrMalformed, `tokens "<a>" and "<b>" have the same id 481`},
+		{"token of a single word", "roberta",
+			set("special_tokens_map.json", `{"mask_token": {"content": "<mask>", "single_word": true}}`),
+			tokenize.ErrUnsupported, "single_word"},
+		{"special tokens as text", "roberta", set("tokenizer_config.json", `{"split_special_tokens": true}`),
+			tokenize.ErrUnsupported, "split_special_tokens"},
+		{"padding", "camembert", set("tokenizer_config.json", `{"pad_token": "</s>"}`), tokenize.ErrUnsupported,
+			`pad_token "</s>"`},
 		{"vocabulary", "roberta", set("vocab.json", `["a"]`), tokenize.ErrMalformed, "vocab.json"},
-		{"bytes missing", "roberta", set("vocab.json", `{"a": 0}`), tokenize.ErrMalformed, "vocab.json: malformed tokenizer file: the vocabulary has no token for the byte 0x00"},
-		{"merges", "roberta", set("merges.txt", "#version: 0.2\nt h\nt h e\n"), tokenize.ErrMalformed, `merges.txt line 3: malformed tokenizer file: "t h e" is not two tokens`},
-		{"merges of nothing", "roberta", set("merges.txt", "#version: 0.2\nzz qq\n"), tokenize.ErrMalformed, `"zz" and "qq"`},
-		{"empty file", "albert", set("spiece.model", ""), tokenize.ErrMalformed, "spiece.model: malformed tokenizer file: not a SentencePiece model: it has no pieces"},
-		{"text", "albert", set("spiece.model", "version https://git-lfs.github.com/spec/v1\n"), tokenize.ErrMalformed, "not a SentencePiece model"},
-		{"cut short", "albert", func(f fstest.MapFS) { f["spiece.model"].Data = f["spiece.model"].Data[:len(f["spiece.model"].Data)/2] }, tokenize.ErrMalformed, "not a SentencePiece model"},
-		{"length past the end", "albert", add("spiece.model", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}), tokenize.ErrMalformed, "not a SentencePiece model"},
-		{"BPE", "albert", add("spiece.model", message(2, number(3, 2))), tokenize.ErrUnsupported, "spiece.model: unsupported tokenizer: model_type BPE; UNIGRAM is needed"},
-		{"words", "xlm-roberta", add("sentencepiece.bpe.model", message(2, number(3, 3))), tokenize.ErrUnsupported, "model_type WORD"},
-		{"characters", "deberta-v2", add("spm.model", message(2, number(3, 4))), tokenize.ErrUnsupported, "model_type CHAR"},
-		{"another model", "deberta-v2", add("spm.model", message(2, number(3, 77))), tokenize.ErrUnsupported, "model_type 77"},
-		{"blanks as they are", "deberta-v2", add("spm.model", message(3, number(5, 0))), tokenize.ErrUnsupported, "escape_whitespaces false"},
-		{"blanks after words", "deberta-v2", add("spm.model", message(2, number(24, 1))), tokenize.ErrUnsupported, "treat_whitespace_as_suffix true"},
-		{"unknown piece outside", "albert", add("spiece.model", message(2, number(40, 99999))), tokenize.ErrMissingToken, "unk_id"},
-		{"unknown piece negative", "albert", add("spiece.model", message(2, number(40, math.MaxUint64))), tokenize.ErrMissingToken, "unk_id"},
-		{"empty piece", "albert", add("spiece.model", piece("", 0, 1)), tokenize.ErrMalformed, `piece 221: "" is not a piece of text`},
-		{"piece that is no text", "albert", add("spiece.model", piece("\xff", 0, 1)), tokenize.ErrMalformed, `"\xff" is not a piece of text`},
-		{"long piece", "albert", add("spiece.model", piece(strings.Repeat("x", 2000), 0, 1)), tokenize.ErrMalformed, "2000 bytes long, at most 1024"},
-		{"score", "albert", add("spiece.model", piece("zz", float32(math.NaN()), 1)), tokenize.ErrMalformed, `"zz" has the score NaN`},
+		{"bytes missing", "roberta", set("vocab.json", `{"a": 0}`), tokenize.ErrMalformed,
+			"vocab.json: malformed tokenizer file: the vocabulary has no token for the byte 0x00"},
+		{"merges", "roberta", set("merges.txt", "#version: 0.2\nt h\nt h e\n"), tokenize.ErrMalformed,
+			`merges.txt line 3: malformed tokenizer file: "t h e" is not two tokens`},
+		{"merges of nothing", "roberta", set("merges.txt", "#version: 0.2\nzz qq\n"), tokenize.ErrMalformed,
+			`"zz" and "qq"`},
+		{"empty file", "albert", set("spiece.model", ""), tokenize.ErrMalformed,
+			"spiece.model: malformed tokenizer file: not a SentencePiece model: it has no pieces"},
+		{"text", "albert", set("spiece.model", "version https://git-lfs.github.com/spec/v1\n"), tokenize.ErrMalformed,
+			"not a SentencePiece model"},
+		{"cut short", "albert",
+			func(f fstest.MapFS) { f["spiece.model"].Data = f["spiece.model"].Data[:len(f["spiece.model"].Data)/2] },
+			tokenize.ErrMalformed, "not a SentencePiece model"},
+		{"length past the end", "albert", add("spiece.model", []byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f}),
+			tokenize.ErrMalformed, "not a SentencePiece model"},
+		{"BPE", "albert", add("spiece.model", message(2, number(3, 2))), tokenize.ErrUnsupported,
+			"spiece.model: unsupported tokenizer: model_type BPE; UNIGRAM is needed"},
+		{"words", "xlm-roberta", add("sentencepiece.bpe.model", message(2, number(3, 3))), tokenize.ErrUnsupported,
+			"model_type WORD"},
+		{"characters", "deberta-v2", add("spm.model", message(2, number(3, 4))), tokenize.ErrUnsupported,
+			"model_type CHAR"},
+		{"another model", "deberta-v2", add("spm.model", message(2, number(3, 77))), tokenize.ErrUnsupported,
+			"model_type 77"},
+		{"blanks as they are", "deberta-v2", add("spm.model", message(3, number(5, 0))), tokenize.ErrUnsupported,
+			"escape_whitespaces false"},
+		{"blanks after words", "deberta-v2", add("spm.model", message(2, number(24, 1))), tokenize.ErrUnsupported,
+			"treat_whitespace_as_suffix true"},
+		{"unknown piece outside", "albert", add("spiece.model", message(2, number(40, 99999))),
+			tokenize.ErrMissingToken, "unk_id"},
+		{"unknown piece negative", "albert", add("spiece.model", message(2, number(40, math.MaxUint64))),
+			tokenize.ErrMissingToken, "unk_id"},
+		{"empty piece", "albert", add("spiece.model", piece("", 0, 1)), tokenize.ErrMalformed,
+			`piece 221: "" is not a piece of text`},
+		{"piece that is no text", "albert", add("spiece.model", piece("\xff", 0, 1)), tokenize.ErrMalformed,
+			`"\xff" is not a piece of text`},
+		{"long piece", "albert", add("spiece.model", piece(strings.Repeat("x", 2000), 0, 1)), tokenize.ErrMalformed,
+			"2000 bytes long, at most 1024"},
+		{"score", "albert", add("spiece.model", piece("zz", float32(math.NaN()), 1)), tokenize.ErrMalformed,
+			`"zz" has the score NaN`},
 		{"type", "albert", add("spiece.model", piece("zz", 0, 7)), tokenize.ErrMalformed, `"zz" has the type 7`},
 		{"wire type", "albert", add("spiece.model", number(1, 3)), tokenize.ErrMalformed, "wire type"},
 		{"too many control pieces", "albert", func(f fstest.MapFS) {
@@ -363,13 +410,23 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 				f["spiece.model"].Data = append(f["spiece.model"].Data, piece("<"+strconv.Itoa(i)+">", 0, 3)...)
 			}
 		}, tokenize.ErrLargeVocabulary, "added tokens, at most 8192"},
-		{"too many", "albert", add("spiece.model", []byte(strings.Repeat(string(piece("zz", 0, 1)), tokenize.MaxVocabulary))), tokenize.ErrMalformed, "more than"},
-		{"character map", "xlm-roberta", add("sentencepiece.bpe.model", message(3, message(2, []byte{1, 2, 3}))), tokenize.ErrMalformed, "sentencepiece.bpe.model: malformed tokenizer file: normalizer Precompiled: precompiled_charsmap is cut short"},
-		{"long replacement", "xlm-roberta", add("sentencepiece.bpe.model", message(3, message(2, append([]byte{4, 0, 0, 0, 0, 0, 0, 0}, strings.Repeat("x", 200)...)))), tokenize.ErrMalformed, "replacement of 200 bytes"},
-		{"other first pieces", "xlm-roberta", set("sentencepiece.bpe.model", string(piece("<unk>", 0, 2))+string(piece("a", 0, 1))), tokenize.ErrUnsupported, `piece 1 is "a"`},
+		{"too many", "albert",
+			add("spiece.model", []byte(strings.Repeat(string(piece("zz", 0, 1)), tokenize.MaxVocabulary))),
+			tokenize.ErrMalformed, "more than"},
+		{"character map", "xlm-roberta", add("sentencepiece.bpe.model", message(3, message(2, []byte{1, 2, 3}))),
+			tokenize.ErrMalformed, "sentencepiece.bpe.model: malformed tokenizer file: normalizer Precompiled: " +
+				"precompiled_charsmap is cut short"},
+		{"long replacement", "xlm-roberta",
+			add("sentencepiece.bpe.model",
+				message(3, message(2, append([]byte{4, 0, 0, 0, 0, 0, 0, 0}, strings.Repeat("x", 200)...)))),
+			tokenize.ErrMalformed, "replacement of 200 bytes"},
+		{"other first pieces", "xlm-roberta",
+			set("sentencepiece.bpe.model", string(piece("<unk>", 0, 2))+string(piece("a", 0, 1))),
+			tokenize.ErrUnsupported, `piece 1 is "a"`},
 		{"other ends", "deberta-v2", func(f fstest.MapFS) {
 			set("spm.model", string(piece("[UNK]", 0, 2))+string(piece("▁a", -1, 1)))(f)
-			set("tokenizer_config.json", `{"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>"}`)(f)
+			set("tokenizer_config.json",
+				`{"bos_token": "<s>", "cls_token": "<s>", "eos_token": "</s>", "sep_token": "</s>"}`)(f)
 		}, tokenize.ErrMissingToken, "no first token ([CLS])"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -384,23 +441,30 @@ func TestLoadUnconvertedRefuses(t *testing.T) {
 	}
 }
 
-// Any bytes as a SentencePiece file: a tokenizer that encodes, or an error in one line, and no allocation out of proportion.
+// Any bytes as a SentencePiece file: a tokenizer that encodes, or an error in one line, and no allocation out of
+// proportion.
 func FuzzSentencePiece(f *testing.F) {
-	for _, name := range []string{"xlm-roberta/sentencepiece.bpe.model", "albert/spiece.model", "deberta-v2/spm.model"} {
+	for _, name := range []string{"xlm-roberta/sentencepiece.bpe.model", "albert/spiece.model",
+		"deberta-v2/spm.model"} {
 		content, err := os.ReadFile(filepath.Join("testdata", "unconverted", name))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(content)
 	}
-	small := slices.Concat(piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3), piece("▁the", -1, 1), piece("[CLS]", 0, 4), piece("<0x0A>", 0, 6), piece("é", -9, 5),
-		message(2, slices.Concat(number(3, 1), number(40, 0))), message(3, slices.Concat(number(3, 0), number(4, 0), number(5, 1))))
+	small := slices.Concat(piece("<unk>", 0, 2), piece("<s>", 0, 3), piece("</s>", 0, 3), piece("▁the", -1, 1),
+		piece("[CLS]", 0, 4), piece("<0x0A>", 0, 6), piece("é", -9, 5),
+		message(2, slices.Concat(number(3, 1), number(40, 0))),
+		message(3, slices.Concat(number(3, 0), number(4, 0), number(5, 1))))
 	f.Add(small)
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for class, name := range map[string]string{"XLMRobertaTokenizer": "sentencepiece.bpe.model", "CamembertTokenizer": "sentencepiece.bpe.model",
-			"AlbertTokenizer": "spiece.model", "DebertaV2Tokenizer": "spm.model"} {
-			tokenizer, err := tokenize.Load(fstest.MapFS{name: {Data: content}, "tokenizer_config.json": {Data: []byte(`{"tokenizer_class": "` + class + `"}`)}})
+		for class, name := range map[string]string{"XLMRobertaTokenizer": "sentencepiece.bpe.model",
+			"CamembertTokenizer": "sentencepiece.bpe.model",
+			"AlbertTokenizer":    "spiece.model", "DebertaV2Tokenizer": "spm.model"} {
+			tokenizer, err := tokenize.Load(
+				fstest.MapFS{name: {Data: content},
+					"tokenizer_config.json": {Data: []byte(`{"tokenizer_class": "` + class + `"}`)}})
 			if err != nil {
 				var vocabularyErr *tokenize.VocabularyError
 				if !errors.As(err, &vocabularyErr) || strings.Contains(err.Error(), "\n") {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// unigram is the Unigram model (Kudo 2018): of all ways to cut a piece into tokens the one with the highest sum of scores,
-// found from left to right (Viterbi).
+// unigram is the Unigram model (Kudo 2018): of all ways to cut a piece into tokens the one with the highest sum of
+// scores, found from left to right (Viterbi).
 type unigram struct {
 	ids     map[string]int
 	scores  []float64

@@ -6,10 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// unspaced reports whether a character is a letter of a script that writes no blanks between words: what stands beside it need
-// not be the same word.
+// unspaced reports whether a character is a letter of a script that writes no blanks between words: what stands beside
+// it need not be the same word.
 func unspaced(r rune) bool {
-	return r >= 0xe00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー'
+	return r >= 0xe00 &&
+		unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+			unicode.Myanmar) || r == 'ー'
 }
 
 // unspacedBeside tells whether the letter before or the one behind a place is of such a script, white space left out.

@@ -13,7 +13,8 @@ import (
 // BenchmarkView draws the pages of a finished run: what a key costs.
 func BenchmarkView(b *testing.B) {
 	c, filler := testConfig(b, two)
-	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *snapshot, 1), time.Now)
+	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *snapshot, 1),
+		time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func BenchmarkView(b *testing.B) {
 // BenchmarkResize changes the size at every frame.
 func BenchmarkResize(b *testing.B) {
 	c, filler := testConfig(b, two)
-	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *snapshot, 1), time.Now)
+	s, err := request{filler: filler, template: two, options: c.Options}.run(b.Context(), make(chan *snapshot, 1),
+		time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -68,12 +70,13 @@ func BenchmarkSnapshot(b *testing.B) {
 			if _, err := filler.Fill(b.Context(), slots, o, func(p infill.Progress) { r.add(p) }); err != nil {
 				b.Fatal(err)
 			}
-			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, r.snap().Distinct), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					r.snap()
-				}
-			})
+			b.Run(fmt.Sprintf("slots=%d/steps=%d/fills=%d", len(template.Slots), steps, r.snap().Distinct),
+				func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						r.snap()
+					}
+				})
 		}
 	}
 }

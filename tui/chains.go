@@ -41,7 +41,8 @@ func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
 	if columns < 76 {
 		of = strings.TrimSuffix(of, " draws")
 	}
-	figures := []string{figure("R-hat", number("%.3f", s.RHat)), figure("ESS", number("%.0f", s.ESS)) + m.faint.Render(of)}
+	figures := []string{figure("R-hat", number("%.3f", s.RHat)),
+		figure("ESS", number("%.0f", s.ESS)) + m.faint.Render(of)}
 	if rate, e := s.acceptance(); !math.IsNaN(rate) {
 		if columns < 76 {
 			e = math.NaN()
@@ -69,7 +70,8 @@ func (p *chainsPage) head(s *snapshot, columns, rows int) []string {
 		default:
 			told += ", fixed since"
 		}
-		lines = append(lines, cut(m.faint.Render("step size α ")+p.inTwo(s, text, len(values))+m.faint.Render(told), columns))
+		lines = append(lines,
+			cut(m.faint.Render("step size α ")+p.inTwo(s, text, len(values))+m.faint.Render(told), columns))
 	}
 	room := 1
 	if rows >= 12 {
@@ -93,18 +95,22 @@ func caveats(s *snapshot) []string {
 	case s.WarmUp:
 		list = append(list, "R-hat and ESS begin after the warm-up.")
 	case s.RHat >= 1000:
-		list = append(list, "No chain moves, and they stand at different fills: nothing can be said of the distribution.")
+		list = append(list,
+			"No chain moves, and they stand at different fills: nothing can be said of the distribution.")
 	case math.IsNaN(s.RHat) && s.Result == nil:
-		list = append(list, "The log-likelihoods of this sampler are worked out when it is done, or more draws are needed.")
+		list = append(list,
+			"The log-likelihoods of this sampler are worked out when it is done, or more draws are needed.")
 	case math.IsNaN(s.RHat):
 		list = append(list, "Too few draws, or all of the same fill, for R-hat and ESS.")
 	case s.RHat > 1.01:
-		list = append(list, fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now %d steps).", s.Options.Steps))
+		list = append(list, fmt.Sprintf("R-hat is above 1.01: the halves of the chains disagree, so run longer (now "+
+			"%d steps).", s.Options.Steps))
 	default:
 		list = append(list, "The halves of the chains agree.")
 	}
 	if !math.IsNaN(s.ESS) {
-		list = append(list, "Both look at the log-likelihood alone: chains caught in one mode look the same as chains that have seen all.")
+		list = append(list, "Both look at the log-likelihood alone: chains caught in one mode look the same as "+
+			"chains that have seen all.")
 		if s.Chains == 1 {
 			list = append(list, "A single chain cannot tell.")
 		}
@@ -146,9 +152,11 @@ func (p *chainsPage) render(columns, rows int) string {
 	case s == nil:
 		return stack(columns, rows, m.faint.Render("  no chains yet: write a template"))
 	case s.Answer:
-		return stack(columns, rows, "", m.faint.Render(cut("    there are no chains where the sampler is auto: o names another", columns)))
+		return stack(columns, rows, "",
+			m.faint.Render(cut("    there are no chains where the sampler is auto: o names another", columns)))
 	case s.Several:
-		return stack(columns, rows, "", m.faint.Render(cut("    chains are shown where every blank has one length, as in [MASK:2]", columns)))
+		return stack(columns, rows, "",
+			m.faint.Render(cut("    chains are shown where every blank has one length, as in [MASK:2]", columns)))
 	}
 	columns--
 	var lines []string
@@ -176,15 +184,19 @@ func (p *chainsPage) render(columns, rows int) string {
 		spark, accept = 26, 12
 	}
 	moveWidth := columns - 5 - spark - uWidth - 2 - accept - rateWidth - 2
-	lines = append(lines, m.faint.Render(right("chain", 5)+" "+fit("log-likelihood", spark+uWidth+1)+" "+fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
+	lines = append(lines,
+		m.faint.Render(right("chain", 5)+" "+fit("log-likelihood", spark+uWidth+1)+" "+
+			fit("accepted", accept+rateWidth+1)+fit("last move", moveWidth)))
 	p.offset = min(p.offset, max(s.Chains-(rows-len(lines)), 0))
 	for chain := p.offset; chain < s.Chains && len(lines) < rows; chain++ {
 		history, accepted := s.LogLikelihoods[chain], s.Accepted[chain]
 		rate, _ := betweenChains(since([][]float32{accepted}, 1))
 		lines = append(lines, m.faint.Render(right(fmt.Sprint(chain+1), 4))+"  "+
-			fit(p.inTwo(s, sparkline(history, spark, low, high), len(history)), spark)+right(number("%.2f", float64(history[len(history)-1])), uWidth)+"  "+
+			fit(p.inTwo(s, sparkline(history, spark, low, high), len(history)),
+				spark)+right(number("%.2f", float64(history[len(history)-1])), uWidth)+"  "+
 			fit(p.inTwo(s, sparkline(accepted[min(1, len(accepted)):], accept, 0, 1), len(accepted)), accept)+
-			m.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+cut(p.lastMove(s, s.Moves[chain]), moveWidth))
+			m.faint.Render(right(number("%.0f %%", 100*rate), rateWidth))+"  "+
+			cut(p.lastMove(s, s.Moves[chain]), moveWidth))
 	}
 	return stack(columns, rows, lines...)
 }

@@ -271,7 +271,8 @@ func (e *editor) render(v editorView, columns int) []string {
 	case e.text() == "" && !v.writing:
 		return []string{v.faint.Render("no template yet: press i and write one")}
 	case e.text() == "":
-		return []string{v.cursor.Render(" ") + v.faint.Render(cut("write a sentence, with _ where a word is wanted: she opened the _ and looked _", columns-1))}
+		return []string{v.cursor.Render(" ") + v.faint.Render(
+			cut("write a sentence, with _ where a word is wanted: she opened the _ and looked _", columns-1))}
 	}
 	var rows []string
 	for _, line := range e.lines(v, columns) {

@@ -228,7 +228,8 @@ func TestHarmless(t *testing.T) {
 // was asked for, wraps without loss, and stays harmless.
 func TestTextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z日ée\x{301}🇯👨\x{200d} .\[\]MASK]{0,60}`)).Draw(t, "text")
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z日ée\x{301}🇯👨\x{200d} .\[\]MASK]{0,60}`)).Draw(t,
+			"text")
 		columns := rapid.IntRange(1, 50).Draw(t, "columns")
 		shown := harmless(text)
 		if got := fit(shown, columns); width(got) != columns {

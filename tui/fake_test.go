@@ -192,7 +192,8 @@ func (t *fakeTarget) LogMaskedConditionals(ctx context.Context, states []int, op
 		if !is {
 			continue
 		}
-		if err := t.LogConditionals(ctx, states[i/n*n:i/n*n+n], []int{i % n}, logp[i*t.width:(i+1)*t.width]); err != nil {
+		if err := t.LogConditionals(ctx, states[i/n*n:i/n*n+n], []int{i % n},
+			logp[i*t.width:(i+1)*t.width]); err != nil {
 			return err
 		}
 	}
@@ -234,10 +235,12 @@ func newFakeFiller(t testing.TB, m *fakeModel) *fakeFiller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fakeFiller{Filler: infill.New(m, tokenizer), holdAt: -1, held: make(chan struct{}), gone: make(chan struct{})}
+	return &fakeFiller{Filler: infill.New(m, tokenizer), holdAt: -1, held: make(chan struct{}),
+		gone: make(chan struct{})}
 }
 
-func (f *fakeFiller) Fill(ctx context.Context, template string, o infill.Options, observe func(infill.Progress)) (*infill.Result, error) {
+func (f *fakeFiller) Fill(ctx context.Context, template string, o infill.Options,
+	observe func(infill.Progress)) (*infill.Result, error) {
 	result, err := f.Filler.Fill(ctx, template, o, func(p infill.Progress) {
 		f.clock.minutes.Add(1)
 		observe(p)
@@ -347,8 +350,10 @@ func (d *driver) keys(names ...string) {
 }
 
 func keyOf(name string) tea.KeyPressMsg {
-	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
-		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "home": tea.KeyHome, "end": tea.KeyEnd,
+	named := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "up": tea.KeyUp,
+		"down": tea.KeyDown,
+		"left": tea.KeyLeft, "right": tea.KeyRight, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete,
+		"home": tea.KeyHome, "end": tea.KeyEnd,
 		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown}
 	if name == "shift+tab" {
 		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}

@@ -82,7 +82,8 @@ func (p *fillsPage) list() {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(b.Frequency, a.Frequency), likelihood(a, b))
 		})
 	case byNovelty:
-		slices.SortStableFunc(p.listed, func(a, b fill) int { return cmp.Or(cmp.Compare(b.NewWords, a.NewWords), likelihood(a, b)) })
+		slices.SortStableFunc(p.listed,
+			func(a, b fill) int { return cmp.Or(cmp.Compare(b.NewWords, a.NewWords), likelihood(a, b)) })
 	}
 	if p.selected = p.find(p.listed, p.chosen); p.selected < 0 {
 		p.selected, p.chosen = 0, ""
@@ -228,7 +229,8 @@ func (p *fillsPage) pin(f *fill, v *value) tea.Cmd {
 }
 
 func (p *fillsPage) hints(k keyMap) []key.Binding {
-	return []key.Binding{as(k.Pick, "pick"), as(k.Write, "write"), p.m.pinHint(), as(k.Favourite, "★"), k.Filter, k.Sort, k.Save, k.Copy, as(k.Settings, "options"), p.m.runHint()}
+	return []key.Binding{as(k.Pick, "pick"), as(k.Write, "write"), p.m.pinHint(), as(k.Favourite, "★"), k.Filter,
+		k.Sort, k.Save, k.Copy, as(k.Settings, "options"), p.m.runHint()}
 }
 
 func (p *fillsPage) limits() (notes []string) {
@@ -318,7 +320,8 @@ func (p *fillsPage) table(columns, rows int) string {
 	if len(p.listed) > 0 && p.listed[0].Score != nil {
 		likelihood = "score"
 	}
-	lines := []string{m.faint.Render("    " + fit("fill", w.text) + "  " + right(likelihood, w.bar+8) + "  " + right(drawn, w.drawn))}
+	lines := []string{m.faint.Render("    " + fit("fill", w.text) + "  " + right(likelihood, w.bar+8) + "  " +
+		right(drawn, w.drawn))}
 	if len(p.listed) == 0 {
 		lines = append(lines, "", "    "+m.faint.Render(cut(p.empty(), columns-4)))
 	}
@@ -386,7 +389,8 @@ func (p *fillsPage) row(i, allowed int, w fillColumns, best float64) string {
 	if !f.Kept {
 		drawn = percent(f.Frequency, f.FrequencyStandardError, w.drawn > 8)
 	}
-	return m.accent.Inherit(look).Render(marker) + m.amber.Inherit(look).Render(star) + text + look.Render(spaces(w.text-width(text)+2)) +
+	return m.accent.Inherit(look).Render(marker) + m.amber.Inherit(look).Render(star) + text + look.Render(
+		spaces(w.text-width(text)+2)) +
 		m.bar.Inherit(look).Bold(false).Render(bar(share, w.bar)) + look.Render(" "+right(u, 7)+"  ") +
 		m.faint.Inherit(look).Bold(false).Render(right(drawn, w.drawn))
 }
@@ -425,7 +429,8 @@ func (p *fillsPage) detail(columns, rows int) string {
 				if s.Answer {
 					row("probability", percent(f.Frequency, f.FrequencyStandardError, true))
 				} else {
-					row("drawn", percent(f.Frequency, f.FrequencyStandardError, true)+m.faint.Render(fmt.Sprintf("  %d times", f.Count)))
+					row("drawn", percent(f.Frequency, f.FrequencyStandardError,
+						true)+m.faint.Render(fmt.Sprintf("  %d times", f.Count)))
 				}
 			}
 			if !s.Answer {
@@ -468,7 +473,8 @@ func (p *fillsPage) bySlot(f *fill, columns int, add func(string)) {
 		if p, known := m.given.probability(s, blank, f); known {
 			model = fmt.Sprintf("%.1f %%", 100*p)
 		}
-		add(m.faint.Render(fit(fmt.Sprint(blank+1), 4)) + m.styles.blankLook(blank).Render(fit(harmless(text), wordWidth)) +
+		add(m.faint.Render(fit(fmt.Sprint(blank+1), 4)) + m.styles.blankLook(blank).Render(
+			fit(harmless(text), wordWidth)) +
 			right(percent(v.Frequency, &v.Error, true), 13) + right(model, 9))
 	}
 	add(m.faint.Render(ansi.Wrap("model: of the slot alone, the others as in this fill", columns, "")))
@@ -493,7 +499,8 @@ func summary(s *snapshot) []string {
 				lines[0] += fmt.Sprintf(", seed %d", *r.Seed)
 			}
 			if held := r.Stats.ListedProbability; held != nil {
-				lines = append(lines, fmt.Sprintf("together the %d likeliest fills have %.1f %%", s.Distinct, 100**held))
+				lines = append(lines,
+					fmt.Sprintf("together the %d likeliest fills have %.1f %%", s.Distinct, 100**held))
 			}
 		}
 		return append(lines, warnings(s)...)

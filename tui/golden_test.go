@@ -77,7 +77,8 @@ func exactly(t *testing.T, frame string, columns, rows int) {
 // terminal.
 func TestColours(t *testing.T) {
 	for name, profile := range map[string]colorprofile.Profile{
-		"true-dark": colorprofile.TrueColor, "true-light": colorprofile.TrueColor, "256": colorprofile.ANSI256, "16": colorprofile.ANSI, "none": colorprofile.Ascii,
+		"true-dark": colorprofile.TrueColor, "true-light": colorprofile.TrueColor, "256": colorprofile.ANSI256,
+		"16": colorprofile.ANSI, "none": colorprofile.Ascii,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := testConfig(t, two)
@@ -131,7 +132,8 @@ func TestTooSmall(t *testing.T) {
 		exactly(t, d.model.screen(), size[0], size[1])
 	}
 	d.send(tea.WindowSizeMsg{Width: 40, Height: 10})
-	if frame := d.model.screen(); !strings.Contains(frame, "infill needs 60 × 16") || !strings.Contains(frame, "40 × 10") {
+	if frame := d.model.screen(); !strings.Contains(frame, "infill needs 60 × 16") ||
+		!strings.Contains(frame, "40 × 10") {
 		t.Errorf("no polite message:\n%s", frame)
 	}
 }
@@ -185,7 +187,8 @@ func TestNumbersKeepTheirSpace(t *testing.T) {
 		d.settle()
 		frame = ansi.Strip(d.model.screen())
 		s := d.model.sides[0].snapshot
-		for _, want := range []string{fmt.Sprintf("ESS %.0f of %d", s.ESS, s.Rounds*s.Chains), fmt.Sprintf("α %.3g", s.stepSize())} {
+		for _, want := range []string{fmt.Sprintf("ESS %.0f of %d", s.ESS, s.Rounds*s.Chains),
+			fmt.Sprintf("α %.3g", s.stepSize())} {
 			if !strings.Contains(frame, want) {
 				t.Errorf("%d columns: no %q in\n%s", columns, want, frame)
 			}
@@ -216,7 +219,8 @@ func TestCompareLengths(t *testing.T) {
 		for _, f := range figuresOf(s) {
 			figures[f.name] = f.value
 		}
-		if figures["lengths"] != "2" || !strings.HasSuffix(figures["distinct of all draws"], fmt.Sprintf(" of %d", draws)) ||
+		if figures["lengths"] != "2" ||
+			!strings.HasSuffix(figures["distinct of all draws"], fmt.Sprintf(" of %d", draws)) ||
 			figures["best score"] != fmt.Sprintf("%.2f", *s.Fills[0].Score) || figures["mean log-likelihood"] != "" {
 			t.Errorf("side %d: %v", i, figures)
 		}

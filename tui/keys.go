@@ -34,9 +34,10 @@ func newKeys() keyMap {
 		Leave:            bind("tab", "to the fills", "tab", "enter", "esc", "down"),
 		MarkWhileWriting: bind("ctrl+t", "mark words", "ctrl+t"),
 
-		Write:          bind("i", "write the template", "i", "e"),
-		Mark:           bind("m", "mark words as blanks", "m", "ctrl+t"),
-		Views:          []key.Binding{bind("1…5", "fills, slots, chains, compare, runs", "1"), bind("", "", "2"), bind("", "", "3"), bind("", "", "4"), bind("", "", "5")},
+		Write: bind("i", "write the template", "i", "e"),
+		Mark:  bind("m", "mark words as blanks", "m", "ctrl+t"),
+		Views: []key.Binding{bind("1…5", "fills, slots, chains, compare, runs", "1"), bind("", "", "2"),
+			bind("", "", "3"), bind("", "", "4"), bind("", "", "5")},
 		NextView:       bind("tab", "next view", "tab"),
 		PreviousView:   bind("shift+tab", "previous view", "shift+tab"),
 		Up:             bind("↑", "up", "up", "k"),
@@ -105,11 +106,14 @@ func (h *help) render(s *styles, k keyMap, columns, rows int) string {
 	}
 	write := group("write", k.Write, as(k.Blank, "insert a blank, while writing (or ctrl+b)"),
 		as(k.Mark, "mark words as blanks (ctrl+t while writing)"), as(k.Leave, "from writing to the fills"))
-	look := group("look", k.Views[0], k.NextView, labelled(k.Up, "↑ ↓", "move; also j k, pgup pgdn, home end"), labelled(k.Left, "← →", "choose a slot; also h l"),
+	look := group("look", k.Views[0], k.NextView, labelled(k.Up, "↑ ↓", "move; also j k, pgup pgdn, home end"),
+		labelled(k.Left, "← →", "choose a slot; also h l"),
 		k.Filter, as(k.Sort, "sort: likelihood, frequency, novelty"), k.OnlyFavourites)
-	choose := group("choose", as(k.Pick, "print the fill to standard output and leave"), as(k.Favourite, "mark as favourite (or space)"),
+	choose := group("choose", as(k.Pick, "print the fill to standard output and leave"),
+		as(k.Favourite, "mark as favourite (or space)"),
 		as(k.Copy, "copy to the clipboard (OSC 52)"), as(k.Save, "save favourites, or what is listed"))
-	sample := group("sample", as(k.Pin, "pin the slot to this fill's word, or unpin it"), k.Unpin, as(k.Resample, "resample with the next seed"),
+	sample := group("sample", as(k.Pin, "pin the slot to this fill's word, or unpin it"), k.Unpin,
+		as(k.Resample, "resample with the next seed"),
 		as(k.Stop, "stop the chains"), as(k.Settings, "sampler, step size, chains, model, seed …"))
 	leave := group("", k.Help, as(k.Quit, "quit (ctrl+c interrupts, ctrl+z suspends)"))
 	mouse := []string{"", s.faint.Render("  The mouse chooses views, fills, slots and words; with shift it selects"),
@@ -127,7 +131,8 @@ func (h *help) render(s *styles, k keyMap, columns, rows int) string {
 		return stack(columns, rows, one[h.offset:]...)
 	}
 	half := columns / 2
-	return beside("", rows, stack(half, rows, one[min(h.offset, len(one)):]...), stack(columns-half, rows, two[min(h.offset, len(two)):]...))
+	return beside("", rows, stack(half, rows, one[min(h.offset, len(one)):]...),
+		stack(columns-half, rows, two[min(h.offset, len(two)):]...))
 }
 
 // shortHelp writes keys on one line, as many as fit.

@@ -147,7 +147,8 @@ func newModel(ctx context.Context, c Config) *model {
 		c.Now = time.Now
 	}
 	m := &model{config: c, styles: newStyles(c.Profile, c.Theme == "light"), keys: newKeys(), jobs: newJobs(ctx),
-		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true, waiting: c.Template != ""}
+		editor: newEditor(c.Template), writing: c.Template == "" && c.Folder == "", pins: map[int]pin{}, opening: true,
+		waiting: c.Template != ""}
 	m.fills.m, m.slots.m, m.chains.m, m.compare.m, m.runs.m = m, m, m, m, m
 	m.pages = [views]page{&m.fills, &m.slots, &m.chains, &m.compare, &m.runs}
 	m.sides[0].options, m.sides[1].options = c.Options, c.Options
@@ -288,7 +289,8 @@ func (m *model) start(i int) tea.Cmd {
 		s.snapshot = nil
 		switch {
 		case len(text) > mostTyped:
-			s.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones", len(text), mostTyped)
+			s.fault = fmt.Sprintf("text too long: %d bytes, the screen takes %d; infill itself takes longer ones",
+				len(text), mostTyped)
 		case strings.TrimSpace(text) != "":
 			s.fault = "no blank yet: type _ where a word is wanted"
 		}
@@ -342,7 +344,8 @@ func (m *model) startSecond() tea.Cmd {
 	wanted := a.made
 	wanted.options = b.options
 	same := b.made.filler == wanted.filler && reflect.DeepEqual(b.made, wanted)
-	if a.stream != nil || a.snapshot == nil || m.stale || same && (b.stream != nil || b.snapshot != nil || b.fault != "") {
+	if a.stream != nil || a.snapshot == nil || m.stale ||
+		same && (b.stream != nil || b.snapshot != nil || b.fault != "") {
 		return nil
 	}
 	return m.start(1)
@@ -383,7 +386,8 @@ func (m *model) turnBlank(by int) {
 func (m *model) ask() tea.Cmd {
 	s, f := &m.sides[0], m.fills.current()
 	shown := m.view == slotsView || m.view == fillsView && m.wide() && s.stream == nil
-	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil || m.opening || m.asked != "" ||
+	if f == nil || f.Kept || !shown || s.snapshot != nil && s.snapshot.Several || m.stale || m.filler == nil ||
+		m.opening || m.asked != "" ||
 		m.given.fill == f.key() && m.given.template == s.made.template {
 		return nil
 	}
@@ -508,7 +512,8 @@ func (m *model) apply() tea.Cmd {
 		// What both have in common stays common: the same chains, steps and seed.
 		own := m.sides[1-i].options
 		shared := options
-		shared.Sampler, shared.StepSize, shared.Balance, shared.Gradient = own.Sampler, own.StepSize, own.Balance, own.Gradient
+		shared.Sampler, shared.StepSize, shared.Balance, shared.Gradient = own.Sampler, own.StepSize, own.Balance,
+			own.Gradient
 		m.sides[1-i].options = shared
 	}
 	switch {

@@ -13,8 +13,10 @@ import (
 // TestMonkey types, clicks and resizes at random: nothing panics, every frame fits,
 // and the screen still works in the end.
 func TestMonkey(t *testing.T) {
-	keys := []string{"up", "down", "left", "right", "tab", "shift+tab", "enter", "esc", "home", "end", "pgup", "pgdown", "backspace", "delete", "ctrl+b", "ctrl+t", "ctrl+v",
-		" ", "1", "2", "3", "4", "5", "i", "m", "p", "P", "f", "F", "s", "r", "x", "o", "y", "/", "?", "_", ".", "q", "a", "日", "\u0301", "[MASK]"}
+	keys := []string{"up", "down", "left", "right", "tab", "shift+tab", "enter", "esc", "home", "end", "pgup", "pgdown",
+		"backspace", "delete", "ctrl+b", "ctrl+t", "ctrl+v",
+		" ", "1", "2", "3", "4", "5", "i", "m", "p", "P", "f", "F", "s", "r", "x", "o", "y", "/", "?", "_", ".", "q",
+		"a", "日", "\u0301", "[MASK]"}
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			stream := rand.New(rand.NewPCG(seed, 7))
@@ -32,7 +34,8 @@ func TestMonkey(t *testing.T) {
 					d.send(tea.WindowSizeMsg{Width: columns, Height: rows})
 				case 1, 2:
 					buttons := []tea.MouseButton{tea.MouseLeft, tea.MouseWheelUp, tea.MouseWheelDown, tea.MouseRight}
-					mouse := tea.Mouse{X: stream.IntN(columns + 2), Y: stream.IntN(rows + 2), Button: buttons[stream.IntN(len(buttons))]}
+					mouse := tea.Mouse{X: stream.IntN(columns + 2), Y: stream.IntN(rows + 2),
+						Button: buttons[stream.IntN(len(buttons))]}
 					if mouse.Button == tea.MouseWheelUp || mouse.Button == tea.MouseWheelDown {
 						d.send(tea.MouseWheelMsg(mouse))
 					} else {
@@ -54,7 +57,8 @@ func TestMonkey(t *testing.T) {
 				}
 			}
 			d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
-			d.model.prompt, d.model.panel, d.model.help, d.model.fills.onlyFavourites, d.model.fills.filter = nil, nil, nil, false, ""
+			d.model.prompt, d.model.panel, d.model.help, d.model.fills.onlyFavourites, d.model.fills.filter = nil, nil,
+				nil, false, ""
 			d.model.editor, d.model.writing, d.model.view = newEditor(two), false, fillsView
 			d.run(d.model.edited())
 			d.settle()

@@ -39,13 +39,15 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 	p := &panel{styles: s, title: title}
 	for _, line := range [][3]string{
 		{"sampler"},
-		{"step-size", "step size", "changing a slot costs 1/α nats; auto adapts α in the warm-up, the first half of the steps"},
+		{"step-size", "step size",
+			"changing a slot costs 1/α nats; auto adapts α in the warm-up, the first half of the steps"},
 		{"steps"},
 		{"samples", "chains"},
 		{"candidates"},
 		{"temperature"},
 		{"mode"},
-		{"slot", "allowed", "what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything"},
+		{"slot", "allowed",
+			"what blanks may take, counted from 1: 1=red,blue 2=in the park,at home; empty is everything"},
 		{"pos", "speech", "noun, verb, adjective or adverb, in English; 1=noun 2=verb for one blank each"},
 		{"ban", "forbidden", "words that no blank may hold: red,blue"},
 		{"seed", "seed", "the same seed gives the same run; r takes the next one"},
@@ -57,7 +59,8 @@ func newPanel(s *styles, title string, o infill.Options, model string, models []
 	if !slices.Contains(models, model) {
 		models = append([]string{model}, models...)
 	}
-	p.fields = append(p.fields, field{infill.Option{Help: "the name of a model, or the folder of one", Values: models}, "model", model})
+	p.fields = append(p.fields,
+		field{infill.Option{Help: "the name of a model, or the folder of one", Values: models}, "model", model})
 	return p
 }
 
@@ -66,14 +69,16 @@ func (f field) help() string {
 	switch f.Name {
 	case "sampler":
 		if f.value == infill.Auto {
-			return "auto: the likeliest fills and their probabilities, as the command gives them; another name moves chains"
+			return "auto: the likeliest fills and their probabilities, as the command gives them; another name moves " +
+				"chains"
 		}
 		d := samplers.Describe(f.value)
 		return fmt.Sprintf("%s: draws from %s; %s a step", d.Title, d.Target, d.Cost)
 	case "mode":
 		return map[infill.Mode]string{
 			infill.ModeSample: "draws from the distribution: the drawn shares mean something",
-			infill.ModeBest:   "looks for the likeliest fills while the temperature falls; how often one is met means nothing",
+			infill.ModeBest: "looks for the likeliest fills while the temperature falls; how often one is met " +
+				"means nothing",
 			infill.ModeDecode: "fills the blanks one after the other, the surest first: quick, and no sampler is used",
 		}[infill.Mode(f.value)]
 	}
@@ -165,7 +170,8 @@ const mostStates = 2_000_000
 // states than the screen keeps.
 func CheckOptions(o infill.Options) error {
 	if o.Chains > 0 && o.Steps > mostStates/o.Chains {
-		return &infill.OptionError{Option: "steps", Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
+		return &infill.OptionError{Option: "steps",
+			Reason: fmt.Sprintf("chains × steps is above %d: run longer ones with the command", mostStates)}
 	}
 	return nil
 }
@@ -249,7 +255,8 @@ func (p *panel) render(columns, rows int) string {
 	}
 	frame := lipgloss.RoundedBorder()
 	out := []string{p.line.Render(frame.TopLeft+frame.Top) + " " + p.accent.Render(p.title) + " " +
-		p.line.Render(strings.Repeat(frame.Top, inner-2-width(p.title)-width(above))) + p.amber.Render(above) + p.line.Render(frame.Top+frame.TopRight)}
+		p.line.Render(strings.Repeat(frame.Top, inner-2-width(p.title)-width(above))) + p.amber.Render(
+		above) + p.line.Render(frame.Top+frame.TopRight)}
 	for _, line := range append(lines, helpLines...) {
 		out = append(out, p.line.Render(frame.Left)+" "+fit(line, inner)+" "+p.line.Render(frame.Right))
 	}

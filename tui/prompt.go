@@ -161,7 +161,8 @@ func (m *model) resultOf(fills []fill) *infill.Result {
 		if s != nil {
 			result.Template, result.Seed = s.Template.Text, &s.Options.Seed
 			result.Stats.Sampler, result.Stats.Chains, result.Stats.Steps = s.Options.Sampler, s.Chains, s.Step
-			result.Stats.Slots, result.Stats.Draws, result.Stats.DistinctFills = len(s.Template.Slots), s.Rounds*s.Chains, s.Distinct
+			result.Stats.Slots, result.Stats.Draws, result.Stats.DistinctFills = len(s.Template.Slots),
+				s.Rounds*s.Chains, s.Distinct
 		}
 	}
 	result.Fills = nil

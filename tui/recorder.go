@@ -100,8 +100,10 @@ type recorder struct {
 }
 
 func newRecorder(template *tokenize.Template, o infill.Options, now func() time.Time) *recorder {
-	return &recorder{now: now, start: now(), slots: len(template.Slots), snapshot: snapshot{Template: template, Options: o, Chains: o.Chains,
-		Moves: make([]move, o.Chains), LogLikelihoods: make([][]float32, o.Chains), Accepted: make([][]float32, o.Chains)}}
+	return &recorder{now: now, start: now(), slots: len(template.Slots),
+		snapshot: snapshot{Template: template, Options: o, Chains: o.Chains,
+			Moves: make([]move, o.Chains), LogLikelihoods: make([][]float32, o.Chains),
+			Accepted: make([][]float32, o.Chains)}}
 }
 
 // add records one step.
@@ -168,7 +170,8 @@ func (r *recorder) finish() {
 func (r *recorder) snap() *snapshot {
 	s := r.snapshot
 	s.Elapsed, s.RHat, s.ESS = r.now().Sub(r.start), math.NaN(), math.NaN()
-	s.Moves, s.LogLikelihoods, s.Accepted = slices.Clone(r.Moves), slices.Clone(r.LogLikelihoods), slices.Clone(r.Accepted)
+	s.Moves, s.LogLikelihoods, s.Accepted = slices.Clone(r.Moves), slices.Clone(r.LogLikelihoods),
+		slices.Clone(r.Accepted)
 	if r.last.Result != nil {
 		s.know(r.last.Result())
 	}

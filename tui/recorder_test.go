@@ -41,27 +41,35 @@ func TestSnapshotEqualsResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Distinct != want.Stats.DistinctFills || got.Rounds*got.Chains != want.Stats.Draws {
-				t.Errorf("%d fills of %d draws, want %d of %d", got.Distinct, got.Rounds*got.Chains, want.Stats.DistinctFills, want.Stats.Draws)
+				t.Errorf("%d fills of %d draws, want %d of %d", got.Distinct, got.Rounds*got.Chains,
+					want.Stats.DistinctFills, want.Stats.Draws)
 			}
 			var samples []infill.Fill
 			for _, f := range got.Fills {
 				samples = append(samples, f.Fill)
 			}
 			// Ties may stand in another order.
-			if diff := cmp.Diff(want.Fills, samples, cmpopts.EquateApprox(1e-9, 1e-9), cmpopts.IgnoreFields(infill.Fill{}, "Rank", "Probability", "ProbabilityError", "FrequencyInterval", "SplitRHat", "EffectiveDraws"),
+			if diff := cmp.Diff(want.Fills, samples, cmpopts.EquateApprox(1e-9, 1e-9),
+				cmpopts.IgnoreFields(infill.Fill{}, "Rank", "Probability", "ProbabilityError", "FrequencyInterval",
+					"SplitRHat", "EffectiveDraws"),
 				cmpopts.SortSlices(func(a, b infill.Fill) bool { return a.Text < b.Text })); diff != "" {
 				t.Error(diff)
 			}
-			if !slices.IsSortedFunc(got.Fills, func(a, b fill) int { return -compare(a.LogLikelihood, b.LogLikelihood) }) {
+			if !slices.IsSortedFunc(got.Fills,
+				func(a, b fill) int { return -compare(a.LogLikelihood, b.LogLikelihood) }) {
 				t.Error("the fills are not sorted by log-likelihood")
 			}
 			rate, e := got.acceptance()
-			if w := want.Stats.AcceptanceRate; w == nil != math.IsNaN(rate) || w != nil && (math.Abs(rate-*w) > 1e-6 || math.Abs(e-*want.Stats.AcceptanceStandardError) > 1e-6) {
-				t.Errorf("acceptance %v ± %v, want %v ± %v", rate, e, want.Stats.AcceptanceRate, want.Stats.AcceptanceStandardError)
+			if w := want.Stats.AcceptanceRate; w == nil != math.IsNaN(rate) ||
+				w != nil && (math.Abs(rate-*w) > 1e-6 || math.Abs(e-*want.Stats.AcceptanceStandardError) > 1e-6) {
+				t.Errorf("acceptance %v ± %v, want %v ± %v", rate, e, want.Stats.AcceptanceRate,
+					want.Stats.AcceptanceStandardError)
 			}
 			mean, e := got.meanLogLikelihood()
-			if math.Abs(mean-want.Stats.MeanLogLikelihood) > 1e-5 || math.Abs(e-*want.Stats.MeanLogLikelihoodStandardError) > 1e-5 {
-				t.Errorf("mean %v ± %v, want %v ± %v", mean, e, want.Stats.MeanLogLikelihood, *want.Stats.MeanLogLikelihoodStandardError)
+			if math.Abs(mean-want.Stats.MeanLogLikelihood) > 1e-5 ||
+				math.Abs(e-*want.Stats.MeanLogLikelihoodStandardError) > 1e-5 {
+				t.Errorf("mean %v ± %v, want %v ± %v", mean, e, want.Stats.MeanLogLikelihood,
+					*want.Stats.MeanLogLikelihoodStandardError)
 			}
 			if math.IsNaN(got.ESS) || math.IsNaN(got.RHat) {
 				t.Errorf("R-hat %v, ESS %v", got.RHat, got.ESS)
@@ -230,7 +238,8 @@ func TestListing(t *testing.T) {
 		t.Error("not sorted by frequency")
 	}
 	d.keys("s")
-	if !slices.IsSortedFunc(m.fills.listed, func(a, b fill) int { return b.NewWords - a.NewWords }) || m.fills.listed[0].NewWords != 2 {
+	if !slices.IsSortedFunc(m.fills.listed, func(a, b fill) int { return b.NewWords - a.NewWords }) ||
+		m.fills.listed[0].NewWords != 2 {
 		t.Error("not sorted by novelty")
 	}
 	d.keys("s", "/")
@@ -323,7 +332,8 @@ func TestWarnings(t *testing.T) {
 	d := newDriver(t, c, 80, 24)
 	d.settle()
 	exactly(t, d.model.screen(), 80, 24)
-	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "words outside the model's vocabulary") || strings.Contains(frame, "were asked for") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "words outside the model's vocabulary") ||
+		strings.Contains(frame, "were asked for") {
 		t.Errorf("the screen:\n%s", frame)
 	}
 }
@@ -334,7 +344,8 @@ func TestPanel(t *testing.T) {
 	d.settle()
 	m := d.model
 	// Wrong values stay in the panel, with a word of what is wrong.
-	for name, wrong := range map[string]string{"step-size": "-1", "steps": "many", "samples": "0", "candidates": "-5", "temperature": "0", "seed": "-1"} {
+	for name, wrong := range map[string]string{"step-size": "-1", "steps": "many", "samples": "0", "candidates": "-5",
+		"temperature": "0", "seed": "-1"} {
 		d.option(name)
 		d.typeText(wrong)
 		d.keys("enter")
@@ -388,8 +399,10 @@ func TestModes(t *testing.T) {
 				t.Fatalf("fault %q, a snapshot: %t", m.sides[0].fault, p != nil)
 			}
 			for i, want := range p.Result.Fills {
-				if got := p.Fills[i]; got.Text != want.Text || got.LogLikelihood != want.LogLikelihood || !math.IsNaN(got.Frequency) {
-					t.Errorf("fill %d: %q %v, %v drawn; the pipeline found %q %v", i+1, got.Text, got.LogLikelihood, got.Frequency, want.Text, want.LogLikelihood)
+				if got := p.Fills[i]; got.Text != want.Text || got.LogLikelihood != want.LogLikelihood ||
+					!math.IsNaN(got.Frequency) {
+					t.Errorf("fill %d: %q %v, %v drawn; the pipeline found %q %v", i+1, got.Text, got.LogLikelihood,
+						got.Frequency, want.Text, want.LogLikelihood)
 				}
 			}
 			for _, view := range []string{"1", "2", "3", "1"} {
@@ -442,10 +455,12 @@ func TestLengths(t *testing.T) {
 			}
 			for i, sample := range want.Fills {
 				if got := m.fills.listed[i]; got.Text != sample.Text || got.LogLikelihood != sample.LogLikelihood {
-					t.Errorf("fill %d is %q, %v; want %q, %v", i+1, got.Text, got.LogLikelihood, sample.Text, sample.LogLikelihood)
+					t.Errorf("fill %d is %q, %v; want %q, %v", i+1, got.Text, got.LogLikelihood, sample.Text,
+						sample.LogLikelihood)
 				}
 			}
-			for _, keys := range [][]string{{"down"}, {"2", "right", "left", "s", "down"}, {"3", "down"}, {"4"}, {"1", "s", "s", "f"}} {
+			for _, keys := range [][]string{{"down"}, {"2", "right", "left", "s", "down"}, {"3", "down"}, {"4"},
+				{"1", "s", "s", "f"}} {
 				d.keys(keys...)
 				d.settle()
 				if frame := ansi.Strip(m.screen()); strings.Contains(frame, "NaN") {
@@ -457,7 +472,9 @@ func TestLengths(t *testing.T) {
 			if !strings.Contains(m.notice, "cannot be pinned") || len(m.pins) > 0 {
 				t.Errorf("pinned: %q, %v", m.notice, m.pins)
 			}
-			if picked := (&Picked{Text: m.fills.current().Text, Result: m.resultOf([]fill{*m.fills.current()})}); picked.Result == nil || picked.Result.Fills[0].Text != picked.Text {
+			if picked := (&Picked{Text: m.fills.current().Text,
+				Result: m.resultOf([]fill{*m.fills.current()})}); picked.Result == nil ||
+				picked.Result.Fills[0].Text != picked.Text {
 				t.Errorf("picked %+v", picked)
 			}
 		})
@@ -575,7 +592,8 @@ func TestAnotherModel(t *testing.T) {
 	d.keys("enter")
 	d.settle()
 	frame := d.model.screen()
-	if !strings.Contains(ansi.Strip(frame), "there is no ␛[31mnowhere") || strings.Contains(frame, "\x1b[31m") || second.closed.Load() != 0 {
+	if !strings.Contains(ansi.Strip(frame), "there is no ␛[31mnowhere") || strings.Contains(frame, "\x1b[31m") ||
+		second.closed.Load() != 0 {
 		t.Errorf("a model that is not there:\n%s", ansi.Strip(frame))
 	}
 }
@@ -587,7 +605,8 @@ func TestNoModel(t *testing.T) {
 	}
 	d := newDriver(t, c, 80, 24)
 	d.settle()
-	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "model.safetensors is damaged") || !strings.Contains(frame, "no model") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "model.safetensors is damaged") ||
+		!strings.Contains(frame, "no model") {
 		t.Errorf("the screen does not say so:\n%s", frame)
 	}
 	d.keys("4", "r", "2", "p", "1", "enter", "w", "y", "q")
@@ -621,24 +640,28 @@ func TestBest(t *testing.T) {
 
 // TestAnswerOfTheCommand: without a named sampler the screen shows what the pipeline finds, as the command prints it.
 func TestAnswerOfTheCommand(t *testing.T) {
-	for _, template := range []string{"She opened the [MASK] and looked at it .", two, "She opened the [MASK:1-2] and looked [MASK] ."} {
+	for _, template := range []string{"She opened the [MASK] and looked at it .", two,
+		"She opened the [MASK:1-2] and looked [MASK] ."} {
 		c, filler := testConfig(t, template)
 		c.Options = infill.DefaultOptions()
 		d := newDriver(t, c, 100, 30)
 		d.settle()
 		s := d.model.sides[0].snapshot
 		want, err := filler.Fill(t.Context(), template, infill.DefaultOptions(), func(infill.Progress) {})
-		if err != nil || s == nil || s.Result == nil || !s.Answer || s.Result.Method != want.Method || s.Result.Seed != nil {
+		if err != nil || s == nil || s.Result == nil || !s.Answer || s.Result.Method != want.Method ||
+			s.Result.Seed != nil {
 			t.Fatalf("%v %+v", err, s)
 		}
 		for i, fill := range want.Fills {
 			if got := s.Fills[i]; got.Text != fill.Text || math.Abs(got.Frequency / *fill.Probability - 1) > 1e-6 {
-				t.Errorf("%s: fill %d is %q %v, want %q %v", template, i+1, got.Text, got.Frequency, fill.Text, *fill.Probability)
+				t.Errorf("%s: fill %d is %q %v, want %q %v", template, i+1, got.Text, got.Frequency, fill.Text,
+					*fill.Probability)
 			}
 		}
 		for _, view := range []string{"4", "3", "2", "1"} {
 			d.keys(view)
-			if frame := ansi.Strip(d.model.screen()); strings.Contains(frame, "NaN") || strings.Contains(frame, "seed") {
+			if frame := ansi.Strip(d.model.screen()); strings.Contains(frame, "NaN") ||
+				strings.Contains(frame, "seed") {
 				t.Errorf("view %s:\n%s", view, frame)
 			}
 			exactly(t, d.model.screen(), 100, 30)

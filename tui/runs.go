@@ -135,7 +135,8 @@ func (p *runsPage) hints(k keyMap) []key.Binding {
 	case p.table:
 		return []key.Binding{as(k.Down, "more"), as(k.Sort, "sentences"), as(k.Right, "more scores")}
 	}
-	return []key.Binding{labelled(k.Down, "↑↓", "sentence"), labelled(k.Right, "←→", "sampler"), as(k.PageDown, "more fills"), as(k.Sort, "scores"), as(k.Pick, "try it")}
+	return []key.Binding{labelled(k.Down, "↑↓", "sentence"), labelled(k.Right, "←→", "sampler"),
+		as(k.PageDown, "more fills"), as(k.Sort, "scores"), as(k.Pick, "try it")}
 }
 
 func (p *runsPage) render(columns, rows int) string {
@@ -147,7 +148,8 @@ func (p *runsPage) render(columns, rows int) string {
 		return stack(columns, rows, "", m.faint.Render("    reading "+folder+" …"))
 	case p.state.Err != nil:
 		text := "  " + strings.ReplaceAll(ansi.Wrap(harmless(p.state.Err.Error()), columns-4, ""), "\n", "\n  ")
-		return stack(columns, rows, "", m.styles.fault.Render(text), "", m.faint.Render("    looked at again every second"))
+		return stack(columns, rows, "", m.styles.fault.Render(text), "",
+			m.faint.Render("    looked at again every second"))
 	}
 	lines := []string{p.head(columns)}
 	if pace := p.pace(); pace != "" {
@@ -169,7 +171,8 @@ func (p *runsPage) head(columns int) string {
 	m, r := p.m, p.state
 	c := r.Header.Configuration
 	left := "  " + m.strong.Render(harmless(filepath.Base(m.config.Folder))) +
-		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Chains, c.Seed))
+		m.faint.Render(fmt.Sprintf("  %s, %d chains, seed %d", cmp.Or(harmless(c.Preset), "own settings"), c.Chains,
+			c.Seed))
 	state := m.good.Render("✓ ") + m.faint.Render("complete")
 	switch {
 	case !p.complete():
@@ -189,7 +192,8 @@ func (p *runsPage) pace() string {
 	case p.complete():
 		return ""
 	case w == nil && silent > 0:
-		return "the process at work has been silent for " + roundTime(silent) + "; the command that began the run goes on with it"
+		return "the process at work has been silent for " + roundTime(silent) +
+			"; the command that began the run goes on with it"
 	case w == nil:
 		return "no process is at work here; the command that began the run goes on with it"
 	}
@@ -226,8 +230,11 @@ func (p *runsPage) sentencePage(columns, rows int) []string {
 	m, r := p.m, p.state
 	p.sentence = min(p.sentence, len(r.Prompts)-1)
 	prompt := r.Prompts[p.sentence]
-	lines := []string{m.faint.Render(fmt.Sprintf("  sentence %d of %d, %s line %d", p.sentence+1, len(r.Prompts), harmless(prompt.Corpus), prompt.Line))}
-	wrapped := strings.Split(ansi.Wrap(m.marked(templateParts(prompt.Template, prompt.Words), m.text, nil), columns-4, ""), "\n")
+	lines := []string{m.faint.Render(
+		fmt.Sprintf("  sentence %d of %d, %s line %d", p.sentence+1, len(r.Prompts), harmless(prompt.Corpus),
+			prompt.Line))}
+	wrapped := strings.Split(
+		ansi.Wrap(m.marked(templateParts(prompt.Template, prompt.Words), m.text, nil), columns-4, ""), "\n")
 	most := max(min(len(wrapped), rows/4), 1)
 	if most < len(wrapped) {
 		wrapped[most-1] = cut(wrapped[most-1]+" …", columns-4)
@@ -309,7 +316,8 @@ func (p *runsPage) column(i, columns, rows int) string {
 		if strings.EqualFold(strings.Join(chain.Fills, " "), strings.Join(r.Prompts[p.sentence].Words, " ")) {
 			mark = m.good.Render("= ") // the words that were masked
 		}
-		lines = append(lines, mark+fit(fills, columns-2-3-8)+" "+count+right(fmt.Sprintf("%.2f", chain.LogLikelihood), 7))
+		lines = append(lines,
+			mark+fit(fills, columns-2-3-8)+" "+count+right(fmt.Sprintf("%.2f", chain.LogLikelihood), 7))
 	}
 	return stack(columns, rows, lines...)
 }
@@ -356,7 +364,8 @@ func (p *runsPage) scores(columns, rows int) []string {
 		for _, method := range methods {
 			text := "–"
 			if method.Top != nil {
-				if at := slices.IndexFunc(method.Top.Scores, func(s metrics.Score) bool { return scoreName(s) == name }); at >= 0 {
+				if at := slices.IndexFunc(method.Top.Scores,
+					func(s metrics.Score) bool { return scoreName(s) == name }); at >= 0 {
 					score := method.Top.Scores[at]
 					text = number("%.1f", float64(score.Value))
 					if in := score.Interval; in != nil && in.Low.Defined() {
@@ -388,12 +397,14 @@ func (p *runsPage) scores(columns, rows int) []string {
 	p.scrolled = min(p.scrolled, max(len(methods)-1, 0))
 	shown := lines[1+p.scrolled:]
 	shown = shown[:min(len(shown), max(rows-4, 0))]
-	return append(append([]string{"", m.faint.Render(lines[0])}, shown...), "", m.faint.Render("  of the likeliest final states; the intervals are those of metrics.json"))
+	return append(append([]string{"", m.faint.Render(lines[0])}, shown...), "",
+		m.faint.Render("  of the likeliest final states; the intervals are those of metrics.json"))
 }
 
 // scoreName is a score in a few words, such as "BLEU tbc" or "unique 2".
 func scoreName(c metrics.Score) string {
-	words := map[string]string{"self_bleu": "self-BLEU", "corpus_bleu": "BLEU", "unique_ngrams": "unique", "distinct_ngrams": "distinct"}
+	words := map[string]string{"self_bleu": "self-BLEU", "corpus_bleu": "BLEU", "unique_ngrams": "unique",
+		"distinct_ngrams": "distinct"}
 	text := cmp.Or(words[c.Metric], strings.ReplaceAll(c.Metric, "_", " "))
 	if c.N > 0 {
 		text += fmt.Sprintf(" %d", c.N)

@@ -27,7 +27,8 @@ func newEvaluation(t *testing.T) *evaluation {
 	if err := os.Mkdir(e.folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	e.write("run.json", `{"format": 1, "configuration": {"preset": "dlp", "samples": 3, "seed": 5, "samplers": [{"name": "gibbs"}, {"name": "dmala"}, {"name": "dula:paper"}]},
+	e.write("run.json",
+		`{"format": 1, "configuration": {"preset": "dlp", "samples": 3, "seed": 5, "samplers": [{"name": "gibbs"}, {"name": "dmala"}, {"name": "dula:paper"}]},
 		"models": [{"name": "toy"}], "later": {"field": true},
 		"selection": [{"corpus": "tbc", "prompts": [
 			{"corpus": "tbc", "line": 12, "template": "she opened the [MASK] and looked [MASK] .", "words": ["door", "up"]},
@@ -65,7 +66,8 @@ func record(method string, sentence int, fills ...string) string {
 		Fills         []string `json:"fills"`
 		LogLikelihood float64  `json:"log_likelihood"`
 	}
-	r := map[string]any{"model": "toy", "method": method, "sentence": sentence, "model_rows": 70, "seconds": 0.5, "acceptance_rate": 0.61}
+	r := map[string]any{"model": "toy", "method": method, "sentence": sentence, "model_rows": 70, "seconds": 0.5,
+		"acceptance_rate": 0.61}
 	var chains []chain
 	for i, fill := range fills {
 		chains = append(chains, chain{"text of " + fill, strings.Split(fill, " "), float64(-3 * (i + 1))})
@@ -149,7 +151,8 @@ func TestRunInProgress(t *testing.T) {
 	}
 
 	d := openRun(t, e.folder, 100, 28)
-	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "● 1 of 6") || !strings.Contains(frame, "not yet") {
+	if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "● 1 of 6") ||
+		!strings.Contains(frame, "not yet") {
 		t.Errorf("a run in progress:\n%s", frame)
 	}
 	e.add(record("gibbs", 0, "door up"))
@@ -175,12 +178,14 @@ func TestWatching(t *testing.T) {
 	}
 	shows("● 1 of 6", "not yet", "no process is at work here; the command that began the run goes on with it")
 	status := func(at time.Time) string {
-		return fmt.Sprintf(`{"model": "toy", "method": "dmala", "sentence": 0, "step": 20, "steps": 50, "log_likelihood": -12.34,
+		return fmt.Sprintf(
+			`{"model": "toy", "method": "dmala", "sentence": 0, "step": 20, "steps": 50, "log_likelihood": -12.34,
 			"chains_per_second": 31.4, "seconds_left": 130, "written": %q}`, at.Format(time.RFC3339Nano))
 	}
 	now := d.model.config.Now()
 	e.write(".status.json", status(now.Add(-2*time.Second)))
-	shows("31 chains/s, 2 min 10 s left, dmala at sentence 1, step 20 of 50, mean log-likelihood -12.3", "● step 20 of 50")
+	shows("31 chains/s, 2 min 10 s left, dmala at sentence 1, step 20 of 50, mean log-likelihood -12.3",
+		"● step 20 of 50")
 	e.write(".status.json", status(now.Add(-3*time.Minute)))
 	shows("the process at work has been silent for 3 min 00 s; the command")
 	e.write(".status.json", "{")
@@ -227,17 +232,33 @@ func TestDamagedRuns(t *testing.T) {
 		damage func(e *evaluation)
 		want   string
 	}{
-		"no run.json":             {func(e *evaluation) { os.Remove(filepath.Join(e.folder, "run.json")) }, "there is no run.json"},
-		"torn run.json":           {func(e *evaluation) { e.write("run.json", `{"format": 1, "conf`) }, "run.json is damaged"},
-		"another's json":          {func(e *evaluation) { e.write("run.json", `{"name": "x"}`) }, "names no sentences"},
-		"wrong types":             {func(e *evaluation) { e.write("run.json", `{"models": 7}`) }, "run.json is damaged"},
-		"binary":                  {func(e *evaluation) { e.write("run.json", "\x00\x1b[2J\xff") }, "run.json is damaged"},
-		"a pipe":                  {func(e *evaluation) { os.Remove(filepath.Join(e.folder, "run.json")); mkfifo(e) }, "it is no file"},
-		"bad lines":               {func(e *evaluation) { e.add("{}\nnonsense\n\x1b]0;x\x07\n" + record("gibbs", 0, "door up")) }, "3 lines of samples.jsonl are damaged and left out, the first is line 1"},
-		"of another run":          {func(e *evaluation) { e.add(record("gibbs", 0, "door up") + record("gwg", 99, "x")) }, "line 2 of samples.jsonl is damaged"},
-		"no chains":               {func(e *evaluation) { e.add(record("gibbs", 0)) }, "line 1 of samples.jsonl is damaged"},
-		"torn metrics":            {func(e *evaluation) { e.complete(); e.write("metrics.json", `{"methods": [`) }, "metrics.json is damaged"},
-		"samples a folder":        {func(e *evaluation) { _ = os.Mkdir(filepath.Join(e.folder, "samples.jsonl"), 0o755) }, "it is no file"},
+		"no run.json": {func(e *evaluation) { os.Remove(filepath.Join(e.folder, "run.json")) },
+			"there is no run.json"},
+		"torn run.json": {func(e *evaluation) { e.write("run.json", `{"format": 1, "conf`) },
+			"run.json is damaged"},
+		"another's json": {func(e *evaluation) { e.write("run.json", `{"name": "x"}`) }, "names no sentences"},
+		"wrong types": {func(e *evaluation) { e.write("run.json", `{"models": 7}`) },
+			"run.json is damaged"},
+		"binary": {func(e *evaluation) { e.write("run.json", "\x00\x1b[2J\xff") },
+			"run.json is damaged"},
+		"a pipe": {func(e *evaluation) { os.Remove(filepath.Join(e.folder, "run.json")); mkfifo(e) },
+			"it is no file"},
+		"bad lines": {func(
+			e *evaluation) {
+			e.add("{}\nnonsense\n\x1b]0;x\x07\n" + record("gibbs", 0, "door up"))
+		}, "3 lines of samples.jsonl are damaged and left out, the first is line 1"},
+		"of another run": {func(
+			e *evaluation) {
+			e.add(record("gibbs", 0, "door up") + record("gwg", 99, "x"))
+		}, "line 2 of samples.jsonl is damaged"},
+		"no chains": {func(e *evaluation) { e.add(record("gibbs", 0)) },
+			"line 1 of samples.jsonl is damaged"},
+		"torn metrics": {func(e *evaluation) { e.complete(); e.write("metrics.json", `{"methods": [`) },
+			"metrics.json is damaged"},
+		"samples a folder": {func(
+			e *evaluation) {
+			_ = os.Mkdir(filepath.Join(e.folder, "samples.jsonl"), 0o755)
+		}, "it is no file"},
 		"fewer fills than blanks": {func(e *evaluation) { e.add(record("gibbs", 0, "door")) }, "door"},
 	}
 	for name, test := range tests {
@@ -273,9 +294,12 @@ func mkfifo(e *evaluation) {
 // TestHarmlessRun looks at a run whose texts hold control sequences.
 func TestHarmlessRun(t *testing.T) {
 	e := newEvaluation(t)
-	e.write("run.json", `{"configuration": {"preset": "\u001b[31mx", "samples": 1, "samplers": [{"name": "gib\u001b[2Jbs"}]}, "models": [{"name": "\u001b]0;m\u0007"}, {"name": "n"}],
+	e.write("run.json",
+		`{"configuration": {"preset": "\u001b[31mx", "samples": 1, "samplers": [{"name": "gib\u001b[2Jbs"}]}, "models": [{"name": "\u001b]0;m\u0007"}, {"name": "n"}],
 		"selection": [{"prompts": [{"corpus": "c\u0007", "template": "a\u001b[1m [MASK]\u202e b", "words": ["w\u009b31m"]}]}]}`)
-	line, err := json.Marshal(map[string]any{"model": "n", "method": "gib\x1b[2Jbs", "chains": []any{map[string]any{"text": "\x1b[H", "fills": []string{"\x1b[Hf"}}}})
+	line, err := json.Marshal(
+		map[string]any{"model": "n", "method": "gib\x1b[2Jbs",
+			"chains": []any{map[string]any{"text": "\x1b[H", "fills": []string{"\x1b[Hf"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

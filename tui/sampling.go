@@ -178,13 +178,16 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 		if !several {
 			return r.snap()
 		}
-		return &snapshot{Template: &tokenize.Template{Text: q.template}, Options: q.options, Several: true, Step: last.Step, Steps: last.Steps,
+		return &snapshot{Template: &tokenize.Template{Text: q.template}, Options: q.options, Several: true,
+			Step: last.Step, Steps: last.Steps,
 			Chains: q.options.Chains, RHat: math.NaN(), ESS: math.NaN(), Elapsed: now().Sub(r.start)}
 	}
 	next := now()
 	result, err := q.filler.Fill(ctx, q.template, options, func(p infill.Progress) {
 		last = p
-		several = several || !slices.EqualFunc(template.Blanks, p.Pieces, func(b tokenize.Blank, pieces int) bool { return b.Slots == pieces })
+		several = several ||
+			!slices.EqualFunc(template.Blanks, p.Pieces,
+				func(b tokenize.Blank, pieces int) bool { return b.Slots == pieces })
 		if !several && !answers {
 			r.add(p)
 		}
@@ -225,9 +228,11 @@ func (q request) run(ctx context.Context, frames chan *snapshot, now func() time
 
 // answered is the snapshot of a run that answers with probabilities; known is what it
 // has found so far, nil for nothing.
-func (q request) answered(known *infill.Result, template *tokenize.Template, several bool, at infill.Progress, elapsed time.Duration) *snapshot {
-	s := &snapshot{Template: template, Options: q.options, Answer: true, Several: several, Step: at.Step, Steps: at.Steps,
-		RHat: math.NaN(), ESS: math.NaN(), Elapsed: elapsed}
+func (q request) answered(known *infill.Result, template *tokenize.Template, several bool, at infill.Progress,
+	elapsed time.Duration) *snapshot {
+	s := &snapshot{Template: template, Options: q.options, Answer: true, Several: several, Step: at.Step,
+		Steps: at.Steps,
+		RHat:  math.NaN(), ESS: math.NaN(), Elapsed: elapsed}
 	if several {
 		s.Template = &tokenize.Template{Text: q.template}
 	}

@@ -89,7 +89,8 @@ func TestSession(t *testing.T) {
 	if m.picked == nil || m.picked.Text != "she opened the window and looked inside ." {
 		t.Errorf("picked %+v", m.picked)
 	}
-	if out, err := io.ReadAll(tm.FinalOutput(t)); err != nil || !bytes.Contains(out, []byte(ansi.SetSystemClipboard(m.picked.Text))) {
+	if out, err := io.ReadAll(tm.FinalOutput(t)); err != nil ||
+		!bytes.Contains(out, []byte(ansi.SetSystemClipboard(m.picked.Text))) {
 		t.Errorf("the terminal was not told to copy: %v", err)
 	}
 	saved, err := os.ReadFile(path)
@@ -137,7 +138,8 @@ func TestLeavingStopsTheModel(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			m := newModel(ctx, c)
-			p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(io.Discard), tea.WithoutSignalHandler())
+			p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(io.Discard),
+				tea.WithoutSignalHandler())
 			ended := make(chan error, 1)
 			go func() {
 				_, err := p.Run()
@@ -185,7 +187,8 @@ func TestRun(t *testing.T) {
 	if err != nil || picked != nil {
 		t.Errorf("got %v, %v: nothing was picked", picked, err)
 	}
-	for _, sequence := range []string{"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25l", "\x1b[?25h", ansi.RequestBackgroundColor} {
+	for _, sequence := range []string{"\x1b[?1049h", "\x1b[?1049l", "\x1b[?25l", "\x1b[?25h",
+		ansi.RequestBackgroundColor} {
 		if !strings.Contains(out.String(), sequence) {
 			t.Errorf("%q was not written", sequence)
 		}
@@ -200,7 +203,8 @@ func TestPick(t *testing.T) {
 		d.keys("down", "enter")
 		d.settle()
 		p := d.model.picked
-		if !d.quit || p == nil || len(p.Result.Fills) != 1 || p.Result.Fills[0].Text != p.Text || p.Result.Fills[0].Rank != 2 || p.Result.Signature == "" {
+		if !d.quit || p == nil || len(p.Result.Fills) != 1 || p.Result.Fills[0].Text != p.Text ||
+			p.Result.Fills[0].Rank != 2 || p.Result.Signature == "" {
 			t.Errorf("picked %+v", p)
 		}
 	})
@@ -220,7 +224,8 @@ func TestPick(t *testing.T) {
 		filler.holdAt = 30
 		c.Options.Sampler = "gibbs"
 		d := newDriver(t, c, 80, 24)
-		d.until("fills", func() bool { return d.model.sides[0].snapshot != nil && d.model.sides[0].snapshot.Step == 30 })
+		d.until("fills",
+			func() bool { return d.model.sides[0].snapshot != nil && d.model.sides[0].snapshot.Step == 30 })
 		if frame := ansi.Strip(d.model.screen()); !strings.Contains(frame, "?") {
 			t.Errorf("an unknown log-likelihood is not shown as such:\n%s", frame)
 		}
@@ -260,7 +265,8 @@ func TestSave(t *testing.T) {
 	if err := json.Unmarshal(line, &result); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Fills) != 2 || result.Fills[1].Rank != 3 || result.Template != two || result.Signature == "" || bytes.Count(line, []byte("\n")) != 1 {
+	if len(result.Fills) != 2 || result.Fills[1].Rank != 3 || result.Template != two || result.Signature == "" ||
+		bytes.Count(line, []byte("\n")) != 1 {
 		t.Errorf("saved %s", line)
 	}
 	// A file that is there is replaced only when told twice.

@@ -82,7 +82,9 @@ func (p *slotsPage) rows(blank int) []ratedValue {
 		if !sampled[token] {
 			ids := slices.Clone(f.TokenIDs)
 			ids[b.First] = token
-			rows = append(rows, ratedValue{value{[]int{token}, s.Template.Fill(ids).Fills[blank], 0, math.NaN()}, given.of(b.First, token)})
+			rows = append(rows,
+				ratedValue{value{[]int{token}, s.Template.Fill(ids).Fills[blank], 0, math.NaN()},
+					given.of(b.First, token)})
 		}
 	}
 	if p.byModel {
@@ -126,7 +128,8 @@ func (p *slotsPage) key(k tea.KeyPressMsg) tea.Cmd {
 }
 
 func (p *slotsPage) hints(k keyMap) []key.Binding {
-	return []key.Binding{as(k.Right, "slot"), p.m.pinHint(), k.Sort, as(k.Write, "write"), as(k.Settings, "options"), p.m.runHint()}
+	return []key.Binding{as(k.Right, "slot"), p.m.pinHint(), k.Sort, as(k.Write, "write"), as(k.Settings, "options"),
+		p.m.runHint()}
 }
 
 func (p *slotsPage) limits() []string {
@@ -140,7 +143,8 @@ func (p *slotsPage) render(columns, rows int) string {
 	m, s := p.m, p.m.sides[0].snapshot
 	switch {
 	case s != nil && s.Several:
-		return stack(columns, rows, "", m.faint.Render(cut("    slots are shown where every blank has one length, as in [MASK:2]", columns)))
+		return stack(columns, rows, "",
+			m.faint.Render(cut("    slots are shown where every blank has one length, as in [MASK:2]", columns)))
 	case s == nil || len(s.Values) == 0:
 		return stack(columns, rows, "", m.faint.Render("    "+m.fills.empty()))
 	}
@@ -160,9 +164,11 @@ func (p *slotsPage) render(columns, rows int) string {
 	if note == 0 {
 		return text
 	}
-	told := "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
+	told := "━ " + s.shares("sampled") +
+		"  ─ its standard error  ◆ the model's own, the other slots as in the best fill"
 	if f := m.fills.current(); f != nil {
-		told = "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the rest as in: " + harmless(strings.Join(f.Values, " … "))
+		told = "━ " + s.shares("sampled") + "  ─ its standard error  ◆ the model's own, the rest as in: " +
+			harmless(strings.Join(f.Values, " … "))
 	}
 	if number < len(s.Values) {
 		which := fmt.Sprintf("slots %d to %d", from+1, from+number)
@@ -204,7 +210,10 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 	if barWidth < 3 {
 		barWidth = 0
 	}
-	lines := []string{head, m.faint.Render("  " + fit("word", columns-2-numbers-model) + right(m.sides[0].snapshot.shares("sampled %"), numbers) + right("model %", model))}
+	lines := []string{head,
+		m.faint.Render("  " +
+			fit("word", columns-2-numbers-model) + right(m.sides[0].snapshot.shares("sampled %"),
+			numbers) + right("model %", model))}
 	if len(values) == 0 {
 		lines = append(lines, "", m.faint.Render("  nothing was drawn yet"))
 	}
@@ -228,8 +237,12 @@ func (p *slotsPage) table(blank, x, columns, rows int) string {
 			probability = "…"
 		}
 		text := cut(harmless(v.Text), wordWidth)
-		lines = append(lines, m.accent.Inherit(row).Render(marker)+look.Inherit(row).Render(text)+row.Render(spaces(wordWidth-width(text)+1))+
-			m.bullet(v, scale, barWidth, row)+row.Bold(false).Render(" "+right(sampled, numbers))+m.faint.Inherit(row).Bold(false).Render(right(probability, model)))
+		lines = append(lines,
+			m.accent.Inherit(row).Render(marker)+look.Inherit(row).Render(text)+row.Render(
+				spaces(wordWidth-width(text)+1))+
+				m.bullet(v, scale, barWidth,
+					row)+row.Bold(false).Render(" "+
+				right(sampled, numbers))+m.faint.Inherit(row).Bold(false).Render(right(probability, model)))
 	}
 	return stack(columns, rows, lines...)
 }

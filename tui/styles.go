@@ -25,7 +25,8 @@ func newStyles(profile colorprofile.Profile, light bool) *styles {
 	// The 16 colours are the terminal's own, so they suit its background; the
 	// finer ones are chosen for dark and light.
 	shade := func(darkTrue, dark256, lightTrue, light256, basic string) color.Color {
-		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)), fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))
+		return complete(lipgloss.Color(basic), fitting(lipgloss.Color(light256), lipgloss.Color(dark256)),
+			fitting(lipgloss.Color(lightTrue), lipgloss.Color(darkTrue)))
 	}
 	var (
 		quiet  = shade("#8a93a5", "246", "#6b7280", "242", "8")

@@ -123,7 +123,8 @@ func shorten(list []part, allowed int) []part {
 			short[i].text = wholeWords(ansi.Truncate(p.text, allowed-1, ""), false) + "…"
 		default:
 			head := (allowed - 1) / 2
-			short[i].text = wholeWords(ansi.Truncate(p.text, head, ""), false) + "…" + wholeWords(ansi.TruncateLeft(p.text, w-(allowed-1-head), ""), true)
+			short[i].text = wholeWords(ansi.Truncate(p.text, head, ""), false) + "…" +
+				wholeWords(ansi.TruncateLeft(p.text, w-(allowed-1-head), ""), true)
 		}
 	}
 	return short

@@ -37,9 +37,11 @@ func (m *model) screen() string {
 func (m *model) draw() string {
 	m.zones = m.zones[:0]
 	if m.tooSmall() {
-		text := fmt.Sprintf("infill needs %d × %d,\nthis terminal is %d × %d.", leastColumns, leastRows, m.width, m.height)
+		text := fmt.Sprintf("infill needs %d × %d,\nthis terminal is %d × %d.", leastColumns, leastRows, m.width,
+			m.height)
 		lines := strings.Split(ansi.Wrap(text, m.width, ""), "\n")
-		return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center, strings.Join(lines[:min(len(lines), m.height)], "\n"))
+		return lipgloss.Place(m.width, m.height, lipgloss.Center, lipgloss.Center,
+			strings.Join(lines[:min(len(lines), m.height)], "\n"))
 	}
 	// Where there is room, blank lines stand between the parts.
 	var gap []string
@@ -184,7 +186,8 @@ func (m *model) rule() string {
 	steps := max(p.Steps, p.Options.Steps)
 	done := min(m.width*p.Step/steps, m.width)
 	warm := min(m.width*p.WarmUpSteps/steps, done)
-	return m.amber.Render(strings.Repeat("━", warm)) + m.done.Render(strings.Repeat("━", done-warm)) + m.line.Render(strings.Repeat("─", m.width-done))
+	return m.amber.Render(strings.Repeat("━", warm)) + m.done.Render(strings.Repeat("━", done-warm)) + m.line.Render(
+		strings.Repeat("─", m.width-done))
 }
 
 // scroll keeps a selection in sight.

@@ -20,7 +20,8 @@ func BenchmarkProcess(b *testing.B) {
 	}{
 		{"version", []string{"version"}},
 		{"one slot", []string{"--seed", "7", "he had [MASK] me"}},
-		{"three slots", []string{"--seed", "7", "he took his [MASK] , opened the [MASK] , and [MASK] out into the rain ."}},
+		{"three slots", []string{"--seed", "7",
+			"he took his [MASK] , opened the [MASK] , and [MASK] out into the rain ."}},
 		{"score", []string{"score", "he took his hat , opened the door , and walked out into the rain ."}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {

@@ -58,23 +58,26 @@ func TestKubernetes(t *testing.T) {
 		}
 		spec := job["spec"].(map[string]any)
 		pod := spec["template"].(map[string]any)["spec"].(map[string]any)
-		if pod["restartPolicy"] != "Never" || spec["backoffLimitPerIndex"] == nil || spec["completionMode"] != "Indexed" || spec["completions"].(float64) > 10000 {
+		if pod["restartPolicy"] != "Never" || spec["backoffLimitPerIndex"] == nil ||
+			spec["completionMode"] != "Indexed" || spec["completions"].(float64) > 10000 {
 			t.Errorf("%s: a pod is not made again for its index alone", name)
 		}
 		// What the check would not notice is worth nothing.
 		for old, wrong := range map[string]string{
-			"backoffLimitPerIndex": "backoffLimitPerIndx", "restartPolicy: Never": "restartPolicy: Sometimes", "completionMode: Indexed": "completionMode: Index",
-			"mountPath": "mountpath", "parallelism: ": "parallelism: many #", "batch/v1": "batch/v1beta1",
+			"backoffLimitPerIndex": "backoffLimitPerIndx", "restartPolicy: Never": "restartPolicy: Sometimes",
+			"completionMode: Indexed": "completionMode: Index",
+			"mountPath":               "mountpath", "parallelism: ": "parallelism: many #", "batch/v1": "batch/v1beta1",
 		} {
-			if _, err := validate(schema, strings.Replace(manifest, old, wrong, 1)); err == nil || !strings.Contains(manifest, old) {
+			if _, err := validate(schema, strings.Replace(manifest, old, wrong, 1)); err == nil ||
+				!strings.Contains(manifest, old) {
 				t.Errorf("%s: %s in the place of %s is not noticed", name, wrong, old)
 			}
 		}
 	}
 }
 
-// TestDockerfile checks what can be checked where no container engine is: the files it copies are there, the program that is built is
-// that of the README, the last image has no compiler, and does not run as root.
+// TestDockerfile checks what can be checked where no container engine is: the files it copies are there, the program
+// that is built is that of the README, the last image has no compiler, and does not run as root.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../../Dockerfile")
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"infill/models"
 )
 
-// TestDoors: one template gives the same fills with the same probabilities by every door. TestAnswerOfTheCommand of package tui has
-// the terminal UI.
+// TestDoors: one template gives the same fills with the same probabilities by every door. TestAnswerOfTheCommand of
+// package tui has the terminal UI.
 func TestDoors(t *testing.T) {
 	t.Setenv(models.CacheVariable, userCache(t))
 	filler, err := infill.Open(infill.OpenOptions{Device: "cpu"})
@@ -34,7 +34,8 @@ func TestDoors(t *testing.T) {
 	_, url, _ := serving(t, nil)
 	cmd := exec.CommandContext(t.Context(), "infill", "mcp", "--device", "cpu")
 	cmd.Env = os.Environ()
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,8 @@ func TestDoors(t *testing.T) {
 		"command": func(template string) string { return command("", "--format", "jsonl", template) },
 		"lines":   func(template string) string { return command(template+"\n", "--format", "jsonl") },
 		"json": func(template string) string {
-			return command(quoted(map[string]string{"template": template})+"\n", "--input", "jsonl", "--format", "jsonl")
+			return command(quoted(map[string]string{"template": template})+"\n", "--input", "jsonl", "--format",
+				"jsonl")
 		},
 		"run": func(template string) string {
 			in, out := filepath.Join(t.TempDir(), "in.txt"), filepath.Join(t.TempDir(), "out.jsonl")
@@ -72,7 +74,8 @@ func TestDoors(t *testing.T) {
 			return string(text)
 		},
 		"pipe": func(template string) string {
-			out := command(`{"id":1,"path":"/v1/fill","body":`+quoted(map[string]string{"template": template})+"}\n", "serve", "--pipe")
+			out := command(`{"id":1,"path":"/v1/fill","body":`+quoted(map[string]string{"template": template})+"}\n",
+				"serve", "--pipe")
 			var answer struct{ Body json.RawMessage }
 			if err := json.Unmarshal([]byte(out), &answer); err != nil {
 				t.Fatal(out, err)
@@ -80,7 +83,8 @@ func TestDoors(t *testing.T) {
 			return string(answer.Body)
 		},
 		"http": func(template string) string {
-			r, err := http.Post(url+"/v1/fill", "application/json", strings.NewReader(quoted(map[string]string{"template": template})))
+			r, err := http.Post(url+"/v1/fill", "application/json",
+				strings.NewReader(quoted(map[string]string{"template": template})))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +96,8 @@ func TestDoors(t *testing.T) {
 			return string(text)
 		},
 		"mcp": func(template string) string {
-			r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill", Arguments: map[string]any{"template": template}})
+			r, err := client.CallTool(t.Context(),
+				&mcp.CallToolParams{Name: "fill", Arguments: map[string]any{"template": template}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +106,8 @@ func TestDoors(t *testing.T) {
 	}
 	seed := regexp.MustCompile(`"seed"`)
 	for _, template := range []string{
-		"Paris is the [MASK] of France.", "The [MASK] photographed it.", "Berlin and [MASK] York.", "[MASK] sat on the [MASK].",
+		"Paris is the [MASK] of France.", "The [MASK] photographed it.", "Berlin and [MASK] York.",
+		"[MASK] sat on the [MASK].",
 		"the [MASK:1-2] house", "a [MASK~st.*d] man",
 	} {
 		r, err := filler.Fill(t.Context(), template, infill.DefaultOptions(), nil)
@@ -127,13 +133,15 @@ func TestDoors(t *testing.T) {
 		for door, ask := range doors {
 			answer := ask(template)
 			var got result
-			if err := json.Unmarshal([]byte(answer), &got); err != nil || got.Method != want.Method || len(got.Samples) != len(want.Samples) || seed.MatchString(answer) {
+			if err := json.Unmarshal([]byte(answer), &got); err != nil || got.Method != want.Method ||
+				len(got.Samples) != len(want.Samples) || seed.MatchString(answer) {
 				t.Errorf("%s by %s: %v %.300s", template, door, err, answer)
 				continue
 			}
 			for i, fill := range got.Samples {
 				if w := want.Samples[i]; fill.Text != w.Text || math.Abs(fill.Probability/w.Probability-1) > 1e-6 {
-					t.Errorf("%s by %s: fill %d is %q %v, want %q %v", template, door, i+1, fill.Text, fill.Probability, w.Text, w.Probability)
+					t.Errorf("%s by %s: fill %d is %q %v, want %q %v", template, door, i+1, fill.Text, fill.Probability,
+						w.Text, w.Probability)
 				}
 			}
 		}

@@ -21,7 +21,8 @@ import (
 func killedRun(t *testing.T, dir string) []string {
 	t.Helper()
 	texts := t.TempDir()
-	garden := "the roses in the garden need water every evening .\na blackbird sang on the wall before the rain came .\nmy aunt planted beans along the southern fence .\nnobody had opened the old gate for many years .\n"
+	garden := "the roses in the garden need water every evening .\na blackbird sang on the wall before the rain came " +
+		".\nmy aunt planted beans along the southern fence .\nnobody had opened the old gate for many years .\n"
 	if err := os.WriteFile(filepath.Join(texts, "garden.txt"), []byte(garden), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,8 @@ func TestInterruptedEval(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stderr := p.end(t)
-	if code != cli.ExitInterrupted || !strings.Contains(stderr, "the same command goes on with it\ninfill: interrupted\n") {
+	if code != cli.ExitInterrupted ||
+		!strings.Contains(stderr, "the same command goes on with it\ninfill: interrupted\n") {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err != nil {

@@ -21,18 +21,21 @@ func newCmdHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 && !slices.Equal(rest, []string{"all"}) {
-				return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")), Hint: "see infill --help for the commands and topics"}
+				return &cli.UsageError{Err: fmt.Errorf("no help on %q", strings.Join(args, " ")),
+					Hint: "see infill --help for the commands and topics"}
 			}
 			about.InitDefaultHelpFlag()
 			about.InitDefaultVersionFlag()
 			about.HelpFunc()(about, rest)
 			return nil
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			var names []cobra.Completion
 			if len(args) == 0 {
 				for _, c := range cmd.Root().Commands() {
-					if c.Hidden || c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd {
+					if c.Hidden || c.Name() == cobra.ShellCompRequestCmd ||
+						c.Name() == cobra.ShellCompNoDescRequestCmd {
 						continue // what shells ask
 					}
 					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))

@@ -28,7 +28,8 @@ func TestRunKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := func(out string) *exec.Cmd {
-		cmd := exec.Command("infill", "run", in, "-o", out, "--resume", "-q", "--device", "cpu", "--threads", "1", "--jobs", "8")
+		cmd := exec.Command("infill", "run", in, "-o", out, "--resume", "-q", "--device", "cpu", "--threads", "1",
+			"--jobs", "8")
 		cmd.Stderr = os.Stderr
 		return cmd
 	}
@@ -76,7 +77,8 @@ func same(t *testing.T, path, as string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want = bytes.ReplaceAll(want, []byte("alone.jsonl"), []byte("out.jsonl")); !bytes.Equal(got, want) || len(got) == 0 {
+	if want = bytes.ReplaceAll(want, []byte("alone.jsonl"), []byte("out.jsonl")); !bytes.Equal(got, want) ||
+		len(got) == 0 {
 		t.Errorf("%s has %d bytes that are not the %d of a run left alone", filepath.Base(path), len(got), len(want))
 	}
 }

@@ -115,7 +115,8 @@ func TestScriptsAreRun(t *testing.T) {
 		t.Fatal(err, scripts)
 	}
 	for _, script := range scripts {
-		if name := strings.TrimSuffix(filepath.Base(script), ".txtar"); !regexp.MustCompile(`scripts\(t,[^)]*"` + name + `"`).Match(source) {
+		if name := strings.TrimSuffix(filepath.Base(script),
+			".txtar"); !regexp.MustCompile(`scripts\(t,[^)]*"` + name + `"`).Match(source) {
 			t.Errorf("no test runs %s", script)
 		}
 	}

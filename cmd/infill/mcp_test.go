@@ -86,7 +86,8 @@ func TestMCPBadLines(t *testing.T) {
 		{ping(8, `,"params":{"a":"\ud800"}`), 8.0, -32600, `half of a character, \ud800`},
 		{ping(7, `,"params":{"a":"`+strings.Repeat("x", cli.MaxLine)+`"}`), nil, -32600, "longer than 1048576 bytes"},
 	} {
-		if a := ask(c.line); a.Error == nil || a.Error.Code != c.code || a.ID != c.id || !strings.Contains(a.Error.Message, c.want) || strings.Contains(a.Error.Message, "jsonrpc2.") {
+		if a := ask(c.line); a.Error == nil || a.Error.Code != c.code || a.ID != c.id ||
+			!strings.Contains(a.Error.Message, c.want) || strings.Contains(a.Error.Message, "jsonrpc2.") {
 			t.Errorf("%.80q: %+v %+v, want %d for %v: %s", c.line, a, a.Error, c.code, c.id, c.want)
 		}
 		if a := ask(ping(100+i, "")); a.Result == nil || a.ID != float64(100+i) {

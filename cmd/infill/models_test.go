@@ -92,7 +92,8 @@ func TestModelScripts(t *testing.T) {
 func runModels(t *testing.T, onTerminal bool, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, ErrTerminal: onTerminal, OutTerminal: onTerminal, Environment: os.Environ()}
+	s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, ErrTerminal: onTerminal,
+		OutTerminal: onTerminal, Environment: os.Environ()}
 	code = Main(t.Context(), s, args)
 	return code, out.String(), errs.String()
 }
@@ -122,11 +123,13 @@ func TestPullProgress(t *testing.T) {
 			t.Setenv("HF_ENDPOINT", s.URL)
 			t.Setenv("HF_TOKEN", s.Token)
 			t.Setenv(models.CacheVariable, t.TempDir())
-			code, stdout, stderr := runModels(t, c.terminal, append([]string{"models", "pull", "org/tiny"}, c.args...)...)
+			code, stdout, stderr := runModels(t, c.terminal,
+				append([]string{"models", "pull", "org/tiny"}, c.args...)...)
 			if code != cli.ExitDone {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			if shown := strings.Contains(stderr, "model.safetensors") && strings.Contains(stderr, "%"); shown != c.shown {
+			if shown := strings.Contains(stderr, "model.safetensors") &&
+				strings.Contains(stderr, "%"); shown != c.shown {
 				t.Errorf("progress shown: %t, want %t: %q", shown, c.shown, stderr)
 			}
 			if !c.shown && stderr != "" {
@@ -149,7 +152,8 @@ func TestModelsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != cli.ExitDone || stderr != "" {
 		t.Fatalf("%v, exit code %d: %q %q", err, code, stdout, stderr)
 	}
-	if len(list) != 1 || list[0]["name"] != "small-uncased" || list[0]["built_in"] != true || list[0]["size"].(float64) < 1e7 {
+	if len(list) != 1 || list[0]["name"] != "small-uncased" || list[0]["built_in"] != true ||
+		list[0]["size"].(float64) < 1e7 {
 		t.Errorf("list %v", list)
 	}
 	_, stdout, _ = runModels(t, false, "models", "show", "small-uncased", "--format", "json")
@@ -178,7 +182,8 @@ func TestModelCompletion(t *testing.T) {
 
 func TestBundleScripts(t *testing.T) { scripts(t, "bundle") }
 
-// TestRecommendOnce: a person at a terminal hears once that there are better models; pipes, -q and those who chose hear nothing.
+// TestRecommendOnce: a person at a terminal hears once that there are better models; pipes, -q and those who chose hear
+// nothing.
 func TestRecommendOnce(t *testing.T) {
 	found, err := lm.EnsureLibrary(t.Context(), "cpu", nil)
 	if err != nil {
@@ -190,7 +195,8 @@ func TestRecommendOnce(t *testing.T) {
 	fill := func(person bool, args ...string) bool {
 		t.Helper()
 		var out, errs bytes.Buffer
-		s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, InTerminal: person, OutTerminal: person, ErrTerminal: person, Environment: os.Environ()}
+		s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, InTerminal: person,
+			OutTerminal: person, ErrTerminal: person, Environment: os.Environ()}
 		if code := Main(t.Context(), s, append(args, "a [MASK] day")); code != cli.ExitDone {
 			t.Fatalf("code %d: %s", code, errs.String())
 		}

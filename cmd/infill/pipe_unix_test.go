@@ -42,7 +42,9 @@ func TestNamedPipes(t *testing.T) {
 		for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGHUP} {
 			t.Run(line+" "+signal.String(), func(t *testing.T) {
 				t.Parallel()
-				args := strings.Fields(strings.NewReplacer("PIPE", pipe, "TEXT", text, "OUT", filepath.Join(t.TempDir(), "out.jsonl")).Replace(line))
+				args := strings.Fields(
+					strings.NewReplacer("PIPE", pipe, "TEXT", text, "OUT",
+						filepath.Join(t.TempDir(), "out.jsonl")).Replace(line))
 				cmd := exec.CommandContext(t.Context(), "infill", args...)
 				cmd.Env = append(os.Environ(), models.CacheVariable+"="+userCache(t))
 				var stderr bytes.Buffer
@@ -67,10 +69,13 @@ func TestNamedPipes(t *testing.T) {
 				}
 				var exit *exec.ExitError
 				if refused != "" {
-					if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitUsage && exit.ExitCode() != cli.ExitFailed || !strings.Contains(stderr.String(), refused) {
+					if !errors.As(err, &exit) ||
+						exit.ExitCode() != cli.ExitUsage && exit.ExitCode() != cli.ExitFailed ||
+						!strings.Contains(stderr.String(), refused) {
 						t.Errorf("%v, %s; want %q", err, &stderr, refused)
 					}
-				} else if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitInterrupted || stderr.String() != "infill: interrupted\n" {
+				} else if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitInterrupted ||
+					stderr.String() != "infill: interrupted\n" {
 					t.Errorf("%v, %s; want interrupted", err, &stderr)
 				}
 			})

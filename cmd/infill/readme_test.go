@@ -90,7 +90,8 @@ func parseBlock(fence int, lines []string) *readmeBlock {
 			command += "\n" + lines[i]
 		}
 		called = called || calls.MatchString(command)
-		block.commands = append(block.commands, readmeCommand{number, strings.ReplaceAll(command, "go run ./cmd/infill", "infill"), ""})
+		block.commands = append(block.commands,
+			readmeCommand{number, strings.ReplaceAll(command, "go run ./cmd/infill", "infill"), ""})
 	}
 	if !called {
 		return nil
@@ -130,7 +131,8 @@ func TestReadme(t *testing.T) {
 		}
 		folder := t.TempDir()
 		for _, block := range blocks {
-			t.Run(fmt.Sprintf("%s line %d", strings.TrimPrefix(page, "../../"), block.line), func(t *testing.T) { block.run(t, folder) })
+			t.Run(fmt.Sprintf("%s line %d", strings.TrimPrefix(page, "../../"), block.line),
+				func(t *testing.T) { block.run(t, folder) })
 		}
 	}
 }
@@ -160,11 +162,13 @@ func TestParseReadme(t *testing.T) {
 		fence + "sh", "# a comment", "go run ./cmd/infill \"a [MASK]\"", fence,
 		fence, "git clone somewhere", fence,
 		"<!-- not run: downloads much -->", "", fence + "console", "$ infill setup --cuda", fence,
-		fence + "console", "$ printf 'a\\n' > t.txt", "$ infill --seed 1 \\", "    < t.txt", "out 1", "", "out 2", "$ cat t.txt | infill -q", fence,
+		fence + "console", "$ printf 'a\\n' > t.txt", "$ infill --seed 1 \\", "    < t.txt", "out 1", "", "out 2",
+		"$ cat t.txt | infill -q", fence,
 	}, "\n")
 	want := []readmeBlock{
 		{4, []readmeCommand{{6, `infill "a [MASK]"`, ""}}},
-		{16, []readmeCommand{{17, `printf 'a\n' > t.txt`, ""}, {18, "infill --seed 1 \\\n    < t.txt", "out 1\n\nout 2\n"}, {23, "cat t.txt | infill -q", ""}}},
+		{16, []readmeCommand{{17, `printf 'a\n' > t.txt`, ""},
+			{18, "infill --seed 1 \\\n    < t.txt", "out 1\n\nout 2\n"}, {23, "cat t.txt | infill -q", ""}}},
 	}
 	if diff := cmp.Diff(want, parseReadme(text), cmp.AllowUnexported(readmeBlock{}, readmeCommand{})); diff != "" {
 		t.Error(diff)

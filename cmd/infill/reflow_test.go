@@ -26,7 +26,8 @@ func TestReflow(t *testing.T) {
 // TestHelpFits: on a terminal no line of any help is wider than it, but for the longest flag.
 func TestHelpFits(t *testing.T) {
 	for _, width := range []int{50, 80, 120} {
-		for _, args := range [][]string{{"--help"}, {"--help", "all"}, {"run", "--help", "all"}, {"help", "formats"}, {"help", "templates"}, {"help", "samplers"}, {"help", "environment"}, {"models", "pull", "--help"}} {
+		for _, args := range [][]string{{"--help"}, {"--help", "all"}, {"run", "--help", "all"}, {"help", "formats"},
+			{"help", "templates"}, {"help", "samplers"}, {"help", "environment"}, {"models", "pull", "--help"}} {
 			var out, errs bytes.Buffer
 			s := &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs, OutTerminal: true, Width: width}
 			if code := Main(t.Context(), s, args); code != 0 {

@@ -62,13 +62,15 @@ func Main(ctx context.Context, streams *terminal.Streams, args []string) int {
 // group's help as if that had been asked for.
 func unknownCommand(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
-	if err != nil || cmd == root || !cmd.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+	if err != nil || cmd == root || !cmd.HasAvailableSubCommands() || len(rest) == 0 ||
+		strings.HasPrefix(rest[0], "-") {
 		return nil // cobra's to tell
 	}
 	if cmd.Runnable() && !slices.Contains(rest, "--help") && !slices.Contains(rest, "-h") {
 		return nil // an argument
 	}
-	return &cli.UsageError{Err: fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0]), Hint: "see " + cmd.CommandPath() + " --help"}
+	return &cli.UsageError{Err: fmt.Errorf("%s has no command %q", cmd.CommandPath(), rest[0]),
+		Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
 // newRoot makes the whole tree of commands. The root itself fills templates.
@@ -100,7 +102,8 @@ func newRoot(s *terminal.Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.FlagError(cmd.CommandPath(), cli.MeantFlag(cmd, err))
 	})
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages |", "{{groupedFlags . |", 1))
+	root.SetUsageTemplate(
+		strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages |", "{{groupedFlags . |", 1))
 	printHelp := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if slices.Contains(args, "all") {

@@ -117,7 +117,8 @@ func TestInterrupt(t *testing.T) {
 	const forever = "1000000"
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
-			p := start(t, "-v", "--device", "cpu", "--steps", forever, "--candidates", "0", "he had not , after all , [MASK] me the chance but [MASK] abandoned me [MASK] .")
+			p := start(t, "-v", "--device", "cpu", "--steps", forever, "--candidates", "0",
+				"he had not , after all , [MASK] me the chance but [MASK] abandoned me [MASK] .")
 			p.await(t, "infill: model ")
 			// The chains are on their way by then, or the model is being loaded.
 			time.Sleep(300 * time.Millisecond)
@@ -125,14 +126,16 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, stderr := p.end(t)
-			if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") || strings.Contains(stderr, "goroutine") {
+			if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "\ninfill: interrupted\n") ||
+				strings.Contains(stderr, "goroutine") {
 				t.Errorf("exit code %d, standard error %q", code, stderr)
 			}
 		})
 	}
 	t.Run("of the default, in JSON", func(t *testing.T) {
 		// So large a budget that the run cannot end by itself.
-		p := start(t, "--device", "cpu", "--seed", "1", "--format", "json", "--budget", "100000000", "--top", "10000", "the [MASK] and the [MASK] went to the [MASK] .")
+		p := start(t, "--device", "cpu", "--seed", "1", "--format", "json", "--budget", "100000000", "--top", "10000",
+			"the [MASK] and the [MASK] went to the [MASK] .")
 		time.Sleep(4 * time.Second)
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -142,7 +145,8 @@ func TestInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stderr := p.end(t)
-		if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") || len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
+		if code != cli.ExitInterrupted || !strings.HasSuffix(stderr, "infill: interrupted\n") ||
+			len(out) > 0 && !(json.Valid(out) && strings.Contains(string(out), `"unfinished": true`)) {
 			t.Errorf("exit code %d, standard error %q, output %s", code, stderr, out)
 		}
 	})
@@ -205,7 +209,8 @@ func TestNoOutput(t *testing.T) {
 		return cmd.ProcessState.ExitCode(), stderr.String()
 	}
 	const want = "infill: write the result: standard output is closed; send the result to a file or a pipe\n"
-	for _, line := range []string{"infill -q --seed 1 'he had [MASK] me'", "infill -q --seed 1 --format json 'he had [MASK] me'", "infill score 'he had told me'", "infill version", "infill --help", "infill models list"} {
+	for _, line := range []string{"infill -q --seed 1 'he had [MASK] me'", "infill -q --seed 1 --format json 'he had " +
+		"[MASK] me'", "infill score 'he had told me'", "infill version", "infill --help", "infill models list"} {
 		if code, stderr := shell(line + " >&-"); code != cli.ExitFailed || !strings.HasSuffix(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
@@ -293,7 +298,8 @@ func TestSilentTerminal(t *testing.T) {
 				t.Errorf("got %q, want %q", shown, want)
 			}
 			// Colours, and what wipes a progress bar away.
-			if rest := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`).ReplaceAllString(shown, ""); strings.Contains(rest, "\x1b") {
+			if rest := regexp.MustCompile(`\x1b\[[0-9;]*[mK]`).ReplaceAllString(shown, ""); strings.Contains(rest,
+				"\x1b") {
 				t.Errorf("the terminal was asked: %q", rest)
 			}
 			if left != typed {
@@ -319,13 +325,16 @@ func TestUnknownCommands(t *testing.T) {
 		"models nothing -h": `infill: infill models has no command "nothing"`,
 	} {
 		var out, errs strings.Builder
-		code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, strings.Fields(line))
+		code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: &errs},
+			strings.Fields(line))
 		if code != cli.ExitUsage || out.String() != "" || !strings.HasPrefix(errs.String(), want) {
 			t.Errorf("%s: exit code %d, %q, %q", line, code, out.String(), errs.String())
 		}
 	}
 	var out strings.Builder
-	if code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, []string{"__complete", "help", ""}); code != 0 || strings.Contains(out.String(), "__complete") || !strings.Contains(out.String(), "templates") {
+	if code := Main(t.Context(), &terminal.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard},
+		[]string{"__complete", "help", ""}); code != 0 || strings.Contains(out.String(), "__complete") ||
+		!strings.Contains(out.String(), "templates") {
 		t.Errorf("exit code %d, %s", code, out.String())
 	}
 }
@@ -336,17 +345,25 @@ func TestBadInput(t *testing.T) {
 	t.Setenv("INFILL_ONNXRUNTIME", "/nonexistent/so-that-a-use-fails")
 	tests := []struct{ name, template, want string }{
 		{"no slot", "he had told me", "infill: no blank in the template: write [MASK] where a word is wanted\n"},
-		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not one; write [MASK] where a word is wanted, or give --blank \"[mask]\"\n"},
-		{"only slots", "[MASK] [MASK]", "infill: nothing but blanks in the template: add at least one word around them\n"},
+		{"lower case", "he had [mask] me", "infill: no blank in the template: \"[mask]\" at byte offset 7 is not " +
+			"one; write [MASK] where a word is wanted, or give --blank \"[mask]\"\n"},
+		{"only slots", "[MASK] [MASK]",
+			"infill: nothing but blanks in the template: add at least one word around them\n"},
 		{"empty", "", "infill: no text: the text is empty or only white space\n"},
 		{"blank", " \t\n", "infill: no text: the text is empty or only white space\n"},
-		{"too long", strings.Repeat("the ", 300000) + "[MASK]", "infill: text too long: 1200006 bytes, at most 1048576 are taken; give one chapter at a time\n"},
-		{"a megabyte", strings.Repeat("a", 1<<20) + " [MASK]", fmt.Sprintf("infill: text too long: 1048583 bytes, at most %d are taken; give one chapter at a time\n", tokenize.MaxText)},
-		{"invalid UTF-8", "he \xff [MASK]", "infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
-		{"control character", "he \x1b[2J [MASK]", "infill: control character in the text at byte offset 3: U+001B; take it out\n"},
+		{"too long", strings.Repeat("the ", 300000) + "[MASK]",
+			"infill: text too long: 1200006 bytes, at most 1048576 are taken; give one chapter at a time\n"},
+		{"a megabyte", strings.Repeat("a", 1<<20) + " [MASK]", fmt.Sprintf("infill: text too long: 1048583 bytes, at "+
+			"most %d are taken; give one chapter at a time\n", tokenize.MaxText)},
+		{"invalid UTF-8", "he \xff [MASK]",
+			"infill: text is not valid UTF-8 at byte offset 3: byte 0xff; convert the text to UTF-8\n"},
+		{"control character", "he \x1b[2J [MASK]",
+			"infill: control character in the text at byte offset 3: U+001B; take it out\n"},
 		{"NUL", "he \x00 [MASK]", "infill: control character in the text at byte offset 3: U+0000; take it out\n"},
-		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by the program where the model needs it; take it out\n"},
-		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by the program where the model needs it; take it out\n"},
+		{"separator", "he [SEP] had [MASK]", "infill: special token in the text at byte offset 3: [SEP] is added by " +
+			"the program where the model needs it; take it out\n"},
+		{"classifier", "[CLS] he had [MASK]", "infill: special token in the text at byte offset 0: [CLS] is added by " +
+			"the program where the model needs it; take it out\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -359,7 +376,8 @@ func TestBadInput(t *testing.T) {
 			}
 			// With another one: nothing is printed although the first is fine.
 			code, stdout, stderr = call(t, strings.NewReader(""), "he had [MASK] me", test.template)
-			if code != cli.ExitUsage || stdout != "" || stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
+			if code != cli.ExitUsage || stdout != "" ||
+				stderr != strings.Replace(test.want, "infill: ", "infill: template 2: ", 1) {
 				t.Errorf("as the second: exit code %d, standard output %q, error %q", code, stdout, stderr)
 			}
 			// On standard input, where a line cannot hold a line end: reported with its number.
@@ -367,7 +385,8 @@ func TestBadInput(t *testing.T) {
 				return
 			}
 			code, stdout, stderr = call(t, strings.NewReader(test.template+"\n"))
-			if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") || strings.Count(stderr, "\n") != 1 {
+			if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "infill: line 1: ") ||
+				strings.Count(stderr, "\n") != 1 {
 				t.Errorf("on standard input: exit code %d, standard output %q, error %q", code, stdout, stderr)
 			}
 		})
@@ -378,15 +397,18 @@ func TestBadInput(t *testing.T) {
 func TestNoTemplate(t *testing.T) {
 	for _, args := range [][]string{{}, {"score"}} {
 		var out, err bytes.Buffer
-		streams := &terminal.Streams{In: iotest.ErrReader(errors.New("must not be read")), Out: &out, Err: &err, InTerminal: true}
-		if code := Main(t.Context(), streams, args); code != cli.ExitUsage || out.Len() > 0 || strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
+		streams := &terminal.Streams{In: iotest.ErrReader(errors.New("must not be read")), Out: &out, Err: &err,
+			InTerminal: true}
+		if code := Main(t.Context(), streams, args); code != cli.ExitUsage || out.Len() > 0 ||
+			strings.Count(err.String(), "\n") != 2 || !strings.Contains(err.String(), "hint: infill ") {
 			t.Errorf("%v: exit code %d, standard output %q, error %q", args, code, &out, &err)
 		}
 	}
 }
 
 func TestVersion(t *testing.T) {
-	if code, out, errs := call(t, nil, "version"); code != cli.ExitDone || !strings.HasPrefix(out, version.Line()+", ") || errs != "" {
+	if code, out, errs := call(t, nil, "version"); code != cli.ExitDone ||
+		!strings.HasPrefix(out, version.Line()+", ") || errs != "" {
 		t.Errorf("exit code %d, standard output %q, error %q", code, out, errs)
 	}
 }
@@ -394,7 +416,8 @@ func TestVersion(t *testing.T) {
 // What would have a terminal write in another order is shown as an escape to people alone.
 func TestReorderingPrinted(t *testing.T) {
 	for format, want := range map[string]string{"text": `\u202e`, "json": "\u202e", "csv": "\u202e"} {
-		code, stdout, stderr := call(t, strings.NewReader(""), "--seed", "1", "-k", "1", "--format", format, "he had \u202e [MASK] me")
+		code, stdout, stderr := call(t, strings.NewReader(""), "--seed", "1", "-k", "1", "--format", format,
+			"he had \u202e [MASK] me")
 		if code != 0 || !strings.Contains(stdout, want) || format == "text" && strings.Contains(stdout, "\u202e") {
 			t.Errorf("%s: exit code %d, %q, %q", format, code, stdout, stderr)
 		}

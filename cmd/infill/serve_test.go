@@ -41,7 +41,8 @@ func certificate(t *testing.T) (certificate, key string, pool *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,8 @@ func certificate(t *testing.T) (certificate, key string, pool *x509.CertPool) {
 // serving starts the command in an environment, and gives its process and address.
 func serving(t *testing.T, environment []string, arguments ...string) (cmd *exec.Cmd, url string, rest <-chan string) {
 	t.Helper()
-	cmd = exec.CommandContext(t.Context(), "infill", append([]string{"serve", "--listen", "127.0.0.1:0", "--device", "cpu"}, arguments...)...)
+	cmd = exec.CommandContext(t.Context(), "infill",
+		append([]string{"serve", "--listen", "127.0.0.1:0", "--device", "cpu"}, arguments...)...)
 	cmd.Env = append(append(os.Environ(), models.CacheVariable+"="+userCache(t)), environment...)
 	told, err := cmd.StderrPipe()
 	if err != nil {
@@ -98,7 +100,8 @@ func TestServeDrains(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("letmein\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd, url, rest := serving(t, nil, "--tls-cert", cert, "--tls-key", key, "--token-file", secret, "--max-rows", "1000000")
+	cmd, url, rest := serving(t, nil, "--tls-cert", cert, "--tls-key", key, "--token-file", secret, "--max-rows",
+		"1000000")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	ask := func(path, token, body, accept string) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, strings.NewReader(body))
@@ -116,7 +119,9 @@ func TestServeDrains(t *testing.T) {
 		}
 	}
 	// Events tell that it is at work.
-	r, err := ask("/v1/fill", "letmein", `{"template": "he [MASK] not [MASK] me .", "sampler": "dmala", "samples": 16, "steps": 60, "seed": 1}`, "text/event-stream")
+	r, err := ask("/v1/fill", "letmein",
+		`{"template": "he [MASK] not [MASK] me .", "sampler": "dmala", "samples": 16, "steps": 60, "seed": 1}`,
+		"text/event-stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +159,12 @@ func TestServePulls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, url, rest := serving(t, []string{"HF_ENDPOINT=" + hub.URL, "HF_TOKEN=" + hub.Token, models.CacheVariable + "=" + t.TempDir(), "INFILL_ONNXRUNTIME=" + library.Path}, "--allow-pull")
+	cmd, url, rest := serving(t,
+		[]string{"HF_ENDPOINT=" + hub.URL, "HF_TOKEN=" + hub.Token, models.CacheVariable + "=" + t.TempDir(),
+			"INFILL_ONNXRUNTIME=" + library.Path}, "--allow-pull")
 	code := http.StatusServiceUnavailable
-	for end := time.Now().Add(time.Minute); code == http.StatusServiceUnavailable && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); code == http.StatusServiceUnavailable &&
+		time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		r, err := http.Post(url+"/models/org/tiny", "application/json", strings.NewReader(`{"inputs": "a [MASK] b"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +201,8 @@ func TestServeRefuses(t *testing.T) {
 		"serve --max-time 0s":                          "0 or less",
 		"serve --tls-cert /nowhere --tls-key /nowhere": "--tls-cert",
 	} {
-		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != cli.ExitUsage || out != "" || !strings.Contains(err, want) {
+		if code, out, err := call(t, strings.NewReader(""), strings.Fields(line)...); code != cli.ExitUsage ||
+			out != "" || !strings.Contains(err, want) {
 			t.Errorf("%s: %d %s %s", line, code, out, err)
 		}
 	}
@@ -206,7 +215,8 @@ func TestMCPProcess(t *testing.T) {
 	cmd.Env = append(os.Environ(), models.CacheVariable+"="+userCache(t))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx,
+		&mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +225,8 @@ func TestMCPProcess(t *testing.T) {
 		t.Fatalf("%v %v", tools, err)
 	}
 	for tool, arguments := range map[string]any{
-		"fill":  map[string]any{"template": "he had [MASK] me", "seed": 7, "slots": map[string]any{"1": []string{"told", "left"}}},
+		"fill": map[string]any{"template": "he had [MASK] me", "seed": 7,
+			"slots": map[string]any{"1": []string{"told", "left"}}},
 		"score": map[string]any{"texts": []string{"he had told me"}},
 		"rank":  map[string]any{"texts": []string{"he had tell me", "he had told me"}},
 	} {

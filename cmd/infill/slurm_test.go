@@ -41,13 +41,17 @@ func TestSlurm(t *testing.T) {
 	}
 	settings := []string{"--variants", "2", "--blanks", "2", "--not-original", "--seed", "7"}
 	out, alone := filepath.Join(dir, "out.csv"), filepath.Join(dir, "alone.csv")
-	c.run(t, "infill", append([]string{"augment", input, "-o", alone, "-q", "--device", "cpu", "--threads", "1"}, settings...)...)
+	c.run(t, "infill",
+		append([]string{"augment", input, "-o", alone, "-q", "--device", "cpu", "--threads", "1"}, settings...)...)
 	submit := func() {
-		c.run(t, "sbatch", append([]string{"--chdir", dir, "--cpus-per-task=1", "--export", "ALL,COMMAND=augment,INPUT=" + input + ",OUTPUT=" + out, script}, settings...)...)
+		c.run(t, "sbatch",
+			append([]string{"--chdir", dir, "--cpus-per-task=1", "--export",
+				"ALL,COMMAND=augment,INPUT=" + input + ",OUTPUT=" + out, script}, settings...)...)
 	}
 	wait := func() {
 		t.Helper()
-		for end := time.Now().Add(5 * time.Minute); strings.TrimSpace(c.run(t, "squeue", "-h")) != ""; time.Sleep(100 * time.Millisecond) {
+		for end := time.Now().Add(5 * time.Minute); strings.TrimSpace(c.run(t, "squeue", "-h")) != ""; time.Sleep(
+			100 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("the cluster does not end:\n%s", c.run(t, "squeue"))
 			}
@@ -61,7 +65,8 @@ func TestSlurm(t *testing.T) {
 	merge := exec.Command(c.infill, "run", "merge", out)
 	merge.Env = c.environment
 	said, err := merge.CombinedOutput()
-	if want := fmt.Sprintf("parts are not finished: run %d/8 again with --resume", killed); err == nil || !strings.Contains(string(said), want) {
+	if want := fmt.Sprintf("parts are not finished: run %d/8 again with --resume", killed); err == nil ||
+		!strings.Contains(string(said), want) {
 		t.Errorf("merge says %q, %v; want %q", said, err, want)
 	}
 	submit()
@@ -88,10 +93,13 @@ func sentences(count int) []byte {
 	var b bytes.Buffer
 	b.WriteString("id,label,text\n")
 	who := strings.Split("the old baker,my sister,a tall stranger,the captain,our neighbour", ",")
-	what := strings.Split("opened the window,carried a heavy basket,looked at the sea,told a long story,waited for the train,lost the key", ",")
-	when := strings.Split("before the rain,in the evening,after the war,on a cold day,without a word,at the end of the street,for an hour", ",")
+	what := strings.Split("opened the window,carried a heavy basket,looked at the sea,told a long story,waited for "+
+		"the train,lost the key", ",")
+	when := strings.Split("before the rain,in the evening,after the war,on a cold day,without a word,at the end of "+
+		"the street,for an hour", ",")
 	for i := range count {
-		fmt.Fprintf(&b, "%d,%d,\"%s %s %s, and nobody knew why.\"\n", i, i%2, who[i%len(who)], what[i%len(what)], when[i%len(when)])
+		fmt.Fprintf(&b, "%d,%d,\"%s %s %s, and nobody knew why.\"\n", i, i%2, who[i%len(who)], what[i%len(what)],
+			when[i%len(when)])
 	}
 	return b.Bytes()
 }
@@ -135,7 +143,8 @@ func taskOf(out string, number int) int {
 	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range processes {
 		line, _ := os.ReadFile(path)
-		if bytes.HasPrefix(line, []byte("infill\x00")) && bytes.Contains(line, []byte(out+"\x00")) && bytes.Contains(line, fmt.Appendf(nil, "\x00%d/8\x00", number)) {
+		if bytes.HasPrefix(line, []byte("infill\x00")) && bytes.Contains(line, []byte(out+"\x00")) &&
+			bytes.Contains(line, fmt.Appendf(nil, "\x00%d/8\x00", number)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			return pid
 		}
@@ -218,7 +227,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	if err := os.Symlink(self, c.infill); err != nil {
 		t.Fatal(err)
 	}
-	c.environment = append(os.Environ(), "SLURM_CONF="+path, "INFILL_CACHE="+userCache(t), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	c.environment = append(os.Environ(), "SLURM_CONF="+path, "INFILL_CACHE="+userCache(t),
+		"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	start := func(name string, args ...string) {
 		t.Helper()
 		cmd := exec.Command(name, args...)
@@ -239,7 +249,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 		})
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
-	start("munged", "-F", "--force", "--key-file", key, "--socket", file("munge.sock"), "--pid-file", file("munge.pid"), "--log-file", file("munge.log"), "--seed-file", file("seed"))
+	start("munged", "-F", "--force", "--key-file", key, "--socket", file("munge.sock"), "--pid-file", file("munge.pid"),
+		"--log-file", file("munge.log"), "--seed-file", file("seed"))
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if _, err := os.Stat(file("munge.sock")); err == nil {
 			break

@@ -44,7 +44,8 @@ func newScreen(t *testing.T, columns, rows int, command string) *screen {
 		os.RemoveAll(short)
 	})
 	s.tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-c", s.folder,
-		"TERM=xterm-256color; COLORTERM=truecolor; export TERM COLORTERM; unset NO_COLOR CLICOLOR_FORCE; "+command+"; echo \"it ended with $?\"; exec cat")
+		"TERM=xterm-256color; COLORTERM=truecolor; export TERM COLORTERM; unset NO_COLOR CLICOLOR_FORCE; "+command+
+			"; echo \"it ended with $?\"; exec cat")
 	return s
 }
 
@@ -113,7 +114,8 @@ func TestTerminalSession(t *testing.T) {
 	s.await(" ▎ she opened the door and looked [MASK] .", "✓")
 	s.keys("r")
 	s.await("seed 4", "✓")
-	if fills := regexp.MustCompile(`she opened the (\w+) and looked \w+ \.`).FindAllStringSubmatch(s.text(), -1); len(fills) < 10 {
+	if fills := regexp.MustCompile(`she opened the (\w+) and looked \w+ \.`).FindAllStringSubmatch(s.text(),
+		-1); len(fills) < 10 {
 		t.Errorf("only %d fills are listed:\n%s", len(fills), s.text())
 	} else {
 		for _, fill := range fills {
@@ -164,7 +166,8 @@ func TestTerminalTypedAhead(t *testing.T) {
 
 // TestTerminalPipe stands between two pipes: the keys come from the terminal.
 func TestTerminalPipe(t *testing.T) {
-	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --precision int8 --device cpu --seed 3 --sampler dmala 'he had [MASK] me .' | cat > picked.txt")
+	s := newScreen(t, 80, 24, "echo not keys | infill tui --format jsonl --precision int8 --device cpu --seed 3 "+
+		"--sampler dmala 'he had [MASK] me .' | cat > picked.txt")
 	s.await("✓")
 	s.keys("Down", "Enter")
 	s.await("it ended with 0")
@@ -172,7 +175,8 @@ func TestTerminalPipe(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.read("picked.txt")), &result); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Fills) != 1 || result.Fills[0].Rank != 2 || result.Seed == nil || *result.Seed != 3 || !strings.Contains(result.Signature, "|precision:int8|") {
+	if len(result.Fills) != 1 || result.Fills[0].Rank != 2 || result.Seed == nil || *result.Seed != 3 ||
+		!strings.Contains(result.Signature, "|precision:int8|") {
 		t.Errorf("standard output got %+v", result)
 	}
 }
@@ -223,7 +227,8 @@ func TestTerminalResizes(t *testing.T) {
 // TestTerminalGone takes the terminal away while the chains run: the process ends
 // by itself.
 func TestTerminalGone(t *testing.T) {
-	s := newScreen(t, 100, 30, "echo $$ > pid.txt; exec infill tui --seed 3 --steps 100000 --samples 20 'she opened the [MASK] and looked [MASK] .'")
+	s := newScreen(t, 100, 30, "echo $$ > pid.txt; exec infill tui --seed 3 --steps 100000 --samples 20 'she opened "+
+		"the [MASK] and looked [MASK] .'")
 	s.await("q quit")
 	pid, err := strconv.Atoi(strings.TrimSpace(s.read("pid.txt")))
 	if err != nil {

@@ -34,7 +34,8 @@ type answersOptions struct {
 
 func newAnswers() *cobra.Command {
 	o := answersOptions{blanks: []int{2, 3, 4}, sentences: 60}
-	return measuring{use: "answers [MODEL]", short: "Measure what a proof costs", long: answersLong, models: 1, corpora: true, needed: true,
+	return measuring{use: "answers [MODEL]", short: "Measure what a proof costs", long: answersLong, models: 1,
+		corpora: true, needed: true,
 		register: func(f *flag.FlagSet) {
 			lab.WholesVar(f, &o.blanks, "blanks", "numbers of blanks")
 			lab.WholeVar(f, &o.sentences, "sentences", 4, 1<<30, "sentences of each corpus and number of blanks")
@@ -51,12 +52,14 @@ func newAnswers() *cobra.Command {
 
 func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
 	filler := infill.New(s.models[0], s.models[0].tokenizer)
-	s.table("corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven", "left out, of the first fill: median", "quartiles")
+	s.table("corpus", "blanks", "sentences", "model rows: median", "quartiles", "proven",
+		"left out, of the first fill: median", "quartiles")
 	for _, c := range s.corpora {
 		for _, n := range o.blanks {
 			templates := maskedSentences(c.text, n, o.sentences, s.seed)
 			if len(templates) < 4 {
-				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", c.name, len(templates), n)
+				return fmt.Errorf("--corpus %s: %d sentences of 8 to 24 words take %d blanks: four are needed", c.name,
+					len(templates), n)
 			}
 			results := make([]*infill.Result, len(templates))
 			group, ctx := errgroup.WithContext(ctx)
@@ -79,10 +82,12 @@ func (o *answersOptions) measure(ctx context.Context, s *sheet) error {
 			}
 			ratio, quartiles := "", ""
 			if left != nil {
-				ratio, quartiles = fmt.Sprintf("%.2g", quantile(left, 0.5)), fmt.Sprintf("%.2g to %.2g", quantile(left, 0.25), quantile(left, 0.75))
+				ratio, quartiles = fmt.Sprintf("%.2g", quantile(left, 0.5)),
+					fmt.Sprintf("%.2g to %.2g", quantile(left, 0.25), quantile(left, 0.75))
 			}
 			s.row(c.name, fmt.Sprint(n), fmt.Sprint(len(templates)), fmt.Sprintf("%.0f", quantile(rows, 0.5)),
-				fmt.Sprintf("%.0f to %.0f", quantile(rows, 0.25), quantile(rows, 0.75)), fmt.Sprint(len(rows)-len(left)), ratio, quartiles)
+				fmt.Sprintf("%.0f to %.0f", quantile(rows, 0.25), quantile(rows, 0.75)),
+				fmt.Sprint(len(rows)-len(left)), ratio, quartiles)
 		}
 	}
 	s.printf("\n(%s|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences, s.seed)
@@ -125,7 +130,8 @@ const leastEnumerated = 1e-5
 func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
 	model := s.models[0]
 	filler := infill.New(model, model.tokenizer)
-	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills", "largest relative difference", "least probability")
+	s.table("corpus", "template", "words of the blanks", "rows, enumerated", "rows, search", "same fills",
+		"largest relative difference", "least probability")
 	for _, c := range s.corpora {
 		for _, text := range maskedSentences(c.text, 2, o.sentences, s.seed) {
 			result, err := filler.Fill(ctx, text, infill.DefaultOptions(), nil)
@@ -143,11 +149,14 @@ func (o *answersOptions) compare(ctx context.Context, s *sheet) error {
 				}
 				difference = max(difference, math.Abs(*fill.Probability/best[i].probability-1))
 			}
-			s.row(c.name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1+words[0]+words[1]), fmt.Sprint(result.Stats.ModelRows),
-				fmt.Sprintf("%d of %d", same, len(result.Fills)), fmt.Sprintf("%.1g", difference), fmt.Sprintf("%.2g", best[len(best)-1].probability))
+			s.row(c.name, text, fmt.Sprintf("%d × %d", words[0], words[1]), fmt.Sprint(1+words[0]+words[1]),
+				fmt.Sprint(result.Stats.ModelRows),
+				fmt.Sprintf("%d of %d", same, len(result.Fills)), fmt.Sprintf("%.1g", difference),
+				fmt.Sprintf("%.2g", best[len(best)-1].probability))
 		}
 	}
-	s.printf("\n(%s|enumerated|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences, s.seed)
+	s.printf("\n(%s|enumerated|version:%s|sentences:%d|seed:%d)\n", s.signature(), infill.Version(), o.sentences,
+		s.seed)
 	return nil
 }
 
@@ -159,7 +168,8 @@ type enumeratedFill struct {
 
 // enumerateWords finds the likeliest fills of two blanks from the rows of each word, and how
 // many words of each blank that took.
-func enumerateWords(ctx context.Context, model *language, text string, wanted int) (best []enumeratedFill, number [2]int, err error) {
+func enumerateWords(ctx context.Context, model *language, text string,
+	wanted int) (best []enumeratedFill, number [2]int, err error) {
 	template, err := model.tokenizer.Template(text)
 	if err != nil {
 		return nil, number, err
@@ -196,7 +206,8 @@ func enumerateWords(ctx context.Context, model *language, text string, wanted in
 	likely := map[[2]int]bool{}
 	for own := range 2 {
 		rows[own] = map[int][]float32{}
-		given := slices.DeleteFunc(slices.Clone(words), func(id int) bool { return float64(first[own][id]) < math.Log(leastEnumerated) })
+		given := slices.DeleteFunc(slices.Clone(words),
+			func(id int) bool { return float64(first[own][id]) < math.Log(leastEnumerated) })
 		if err := ask(own, given); err != nil {
 			return nil, number, err
 		}
@@ -227,7 +238,9 @@ func enumerateWords(ctx context.Context, model *language, text string, wanted in
 		return cmp.Or(cmp.Compare(b.probability, a.probability), slices.Compare(a.tokens[:], b.tokens[:]))
 	})
 	if len(best) < wanted || best[wanted-1].probability < leastEnumerated {
-		return nil, number, fmt.Errorf("%q: words below %g belong to the %d likeliest fills: they are not enumerated", text, leastEnumerated, wanted)
+		return nil, number,
+			fmt.Errorf("%q: words below %g belong to the %d likeliest fills: they are not enumerated", text,
+				leastEnumerated, wanted)
 	}
 	return best[:wanted], number, nil
 }

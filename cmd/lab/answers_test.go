@@ -10,19 +10,24 @@ import (
 // Of two blanks nearly all fills are proven, for a few rows.
 func TestAnswers(t *testing.T) {
 	corpus := filepath.Join(t.TempDir(), "own.txt")
-	text := "the old man sat down by the fire and said nothing .\nshe took the letter from the table and read it twice .\n" +
-		"they walked along the river until the sun went down .\nhe had never seen such a large house in his life .\na short line .\n"
+	text := "the old man sat down by the fire and said nothing .\nshe took the letter from the table and read it " +
+		"twice .\n" +
+		"they walked along the river until the sun went down .\nhe had never seen such a large house in his life " +
+		".\na short line .\n"
 	if err := os.WriteFile(corpus, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out, messages strings.Builder
-	if code := run(t.Context(), []string{"answers", "--corpus", "own=" + corpus, "--blanks", "2", "--sentences", "4"}, &out, &messages); code != 0 {
+	if code := run(t.Context(), []string{"answers", "--corpus", "own=" + corpus, "--blanks", "2", "--sentences", "4"},
+		&out, &messages); code != 0 {
 		t.Fatalf("exit %d: %s", code, messages.String())
 	}
-	if !strings.Contains(out.String(), "| own | 2 | 4 | ") || !strings.Contains(out.String(), " | 4 |  |  |") || !strings.Contains(out.String(), "(lab:answers|model:small-uncased@") {
+	if !strings.Contains(out.String(), "| own | 2 | 4 | ") || !strings.Contains(out.String(), " | 4 |  |  |") ||
+		!strings.Contains(out.String(), "(lab:answers|model:small-uncased@") {
 		t.Errorf("got %s", out.String())
 	}
-	if code := run(t.Context(), []string{"answers"}, &out, &messages); code == 0 || !strings.Contains(messages.String(), "--corpus") {
+	if code := run(t.Context(), []string{"answers"}, &out, &messages); code == 0 ||
+		!strings.Contains(messages.String(), "--corpus") {
 		t.Errorf("without a corpus: %s", messages.String())
 	}
 }
@@ -35,17 +40,20 @@ func TestCoverage(t *testing.T) {
 		{"19", "6859", "he had not [MASK] the [MASK] since the [MASK] ."},
 	} {
 		out.Reset()
-		if code := run(t.Context(), []string{"coverage", "--candidates", c.candidates, "--seeds", "20", c.template}, &out, &messages); code != 0 {
+		if code := run(t.Context(), []string{"coverage", "--candidates", c.candidates, "--seeds", "20", c.template},
+			&out, &messages); code != 0 {
 			t.Fatalf("exit %d: %s", code, messages.String())
 		}
 		for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
 			cells := strings.Split(line, " | ")
-			if len(cells) != 15 || cells[3] != c.fills || strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" || cells[9] != "0" {
+			if len(cells) != 15 || cells[3] != c.fills || strings.HasPrefix(cells[5], "0.0") || cells[8] != "0" ||
+				cells[9] != "0" {
 				t.Errorf("coverage: %s", line)
 			}
 		}
 	}
-	if code := run(t.Context(), []string{"coverage", "--candidates", "3", "a [MASK] [MASK]"}, &out, &messages); code == 0 || !strings.Contains(messages.String(), "give more blanks") {
+	if code := run(t.Context(), []string{"coverage", "--candidates", "3", "a [MASK] [MASK]"}, &out,
+		&messages); code == 0 || !strings.Contains(messages.String(), "give more blanks") {
 		t.Errorf("two blanks: %s", messages.String())
 	}
 }

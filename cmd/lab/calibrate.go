@@ -55,12 +55,15 @@ const mostTokens = 60
 
 func newCalibrate() *cobra.Command {
 	o := calibrateOptions{sentences: 500, candidates: 30, drawings: 12}
-	return measuring{use: "calibrate [MODEL]", short: "Compare joint distributions of several blanks on held-out sentences", long: calibrateLong, models: 1, corpora: true, needed: true,
+	return measuring{use: "calibrate [MODEL]", short: "Compare joint distributions of several blanks on held-out " +
+		"sentences", long: calibrateLong, models: 1, corpora: true, needed: true,
 		register: func(f *flag.FlagSet) {
 			lab.WholeVar(f, &o.sentences, "sentences", 4, 1<<30, "sentences of each corpus, drawn from the file")
-			lab.WholeVar(f, &o.candidates, "candidates", 2, 1<<16, "likeliest words a blank that these are normalised over")
+			lab.WholeVar(f, &o.candidates, "candidates", 2, 1<<16,
+				"likeliest words a blank that these are normalised over")
 			lab.WholeVar(f, &o.drawings, "draws", 2, 1<<16, "weighted draws that normalise over three blanks and more")
-			f.StringVar(&o.cells, "cells", "", "`FILE` that keeps what has been measured; the same command goes on from it")
+			f.StringVar(&o.cells, "cells", "",
+				"`FILE` that keeps what has been measured; the same command goes on from it")
 		},
 		measure: func(ctx context.Context, s *sheet) error {
 			o.seed = s.seed
@@ -123,7 +126,8 @@ func (l *language) maskings(name, text string, sentences int, random *rand.Rand)
 		found++
 	}
 	if found < sentences {
-		return nil, fmt.Errorf("%d sentences have %d words of one token, two of them side by side, and at most %d tokens, and --sentences asks for %d", found, mostBlanks, mostTokens, sentences)
+		return nil, fmt.Errorf("%d sentences have %d words of one token, two of them side by side, and at most %d "+
+			"tokens, and --sentences asks for %d", found, mostBlanks, mostTokens, sentences)
 	}
 	return all, nil
 }
@@ -144,7 +148,8 @@ func (l *language) chainNats(ctx context.Context, maskings []masking, logp [][][
 	var queries []lm.Query
 	for _, m := range maskings {
 		for t := 1; t < len(m.slots); t++ {
-			queries = append(queries, lm.Query{Position: m.slots[t], Masked: m.slots[t:]}, lm.Query{Position: m.slots[t-1], Masked: m.slots[:t]})
+			queries = append(queries, lm.Query{Position: m.slots[t], Masked: m.slots[t:]},
+				lm.Query{Position: m.slots[t-1], Masked: m.slots[:t]})
 		}
 	}
 	rest, err := l.Score(ctx, maskings[0].ids, queries)
@@ -353,7 +358,8 @@ const (
 func joints(all []*cell) []joint {
 	at := func(name string, energy func(s *scored) []float64) joint {
 		t, standardError := fitTemperature(all, energy)
-		return joint{fmt.Sprintf("%s, T = %.2f", name, t), fmt.Sprintf("%.2f ± %.2f (%s)", t, standardError, name), func(s *scored) []float64 { return s.tempered(energy(s), t) }}
+		return joint{fmt.Sprintf("%s, T = %.2f", name, t), fmt.Sprintf("%.2f ± %.2f (%s)", t, standardError, name),
+			func(s *scored) []float64 { return s.tempered(energy(s), t) }}
 	}
 	return []joint{
 		{"left to right", "", func(s *scored) []float64 { return s.Forth }},
@@ -407,7 +413,8 @@ func fitTemperature(all []*cell, energy func(s *scored) []float64) (best, standa
 
 // measured finds the cells of all maskings, the first sentence of every corpus first, and
 // keeps them in the file of o.cells, from which it goes on.
-func (l *language) measured(ctx context.Context, masked []masking, signature string, o calibrateOptions) (_ []*cell, err error) {
+func (l *language) measured(ctx context.Context, masked []masking, signature string,
+	o calibrateOptions) (_ []*cell, err error) {
 	type key struct {
 		corpus   string
 		sentence int
@@ -431,7 +438,8 @@ func (l *language) measured(ctx context.Context, masked []masking, signature str
 			}
 			if whole == 0 {
 				if strings.TrimSpace(string(line)) != signature {
-					return nil, fmt.Errorf("--cells %s: it was measured with other settings, %s", o.cells, bytes.TrimSpace(line))
+					return nil, fmt.Errorf("--cells %s: it was measured with other settings, %s", o.cells,
+						bytes.TrimSpace(line))
 				}
 			} else {
 				c := &cell{}
@@ -592,7 +600,8 @@ func writeChains(s *sheet, cells []*cell, names []string) {
 		}
 		nats[key].add(c.cluster(), c.Nats...)
 	}
-	s.table("corpus", "blanks", "each by itself", "left to right", "right to left", "mean of both", "mean less left to right", "mean less each by itself")
+	s.table("corpus", "blanks", "each by itself", "left to right", "right to left", "mean of both",
+		"mean less left to right", "mean less each by itself")
 	for _, name := range names {
 		for _, kind := range maskingKinds() {
 			m := nats[[2]string{name, kind}]
@@ -600,7 +609,8 @@ func writeChains(s *sheet, cells []*cell, names []string) {
 			for i := range 4 {
 				cells = append(cells, m.cell(func(v []float64) float64 { return v[i] }))
 			}
-			s.row(append(cells, m.cell(func(v []float64) float64 { return v[3] - v[1] }), m.cell(func(v []float64) float64 { return v[3] - v[0] }))...)
+			s.row(append(cells, m.cell(func(v []float64) float64 { return v[3] - v[1] }),
+				m.cell(func(v []float64) float64 { return v[3] - v[0] }))...)
 		}
 	}
 }
@@ -703,7 +713,9 @@ func writeCalibration(s *sheet, all []*cell, joints []joint) {
 				for _, v := range m.values {
 					said += 100 * v[0] / float64(len(m.values))
 				}
-				cells = append(cells, fmt.Sprintf("%.1f: %s (%d)", said, m.cell(func(v []float64) float64 { return v[1] }), len(m.values)))
+				cells = append(cells,
+					fmt.Sprintf("%.1f: %s (%d)", said, m.cell(func(v []float64) float64 { return v[1] }),
+						len(m.values)))
 			}
 			s.row(cells...)
 		}

@@ -71,7 +71,8 @@ func TestJointsOfTwoBlanks(t *testing.T) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(all, func(c *cell) bool { return c.Scored.exact() }) || !slices.ContainsFunc(all, func(c *cell) bool { return !c.Scored.exact() }) {
+	if !slices.ContainsFunc(all, func(c *cell) bool { return c.Scored.exact() }) ||
+		!slices.ContainsFunc(all, func(c *cell) bool { return !c.Scored.exact() }) {
 		t.Fatalf("%d maskings have true words among the candidates", len(all))
 	}
 	for _, c := range all {
@@ -110,7 +111,8 @@ func TestCalibrate(t *testing.T) {
 	}
 	var out, messages strings.Builder
 	cells := filepath.Join(t.TempDir(), "cells.jsonl")
-	args := []string{"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--candidates", "12", "--draws", "4", "--cells", cells}
+	args := []string{"calibrate", "--corpus", "tales=" + path, "--sentences", "5", "--candidates", "12", "--draws", "4",
+		"--cells", cells}
 	if code := run(t.Context(), args, &out, &messages); code != 0 {
 		t.Fatalf("exit %d: %s", code, messages.String())
 	}
@@ -129,7 +131,8 @@ func TestCalibrate(t *testing.T) {
 	if after, err := os.ReadFile(cells); err != nil || !slices.Equal(after, kept) {
 		t.Errorf("%v: %d bytes were kept, and %d the first time", err, len(after), len(kept))
 	}
-	for _, want := range []string{"| tales | 5 |", "| tales | 2, side by side |", "pll, T = ", "## Calibration", "Signature: `lab:calibrate|model:", "|corpus:tales@"} {
+	for _, want := range []string{"| tales | 5 |", "| tales | 2, side by side |", "pll, T = ", "## Calibration",
+		"Signature: `lab:calibrate|model:", "|corpus:tales@"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -38,7 +38,8 @@ type coverageOptions struct{ candidates, seeds, budget int }
 
 func newCoverage() *cobra.Command {
 	o := coverageOptions{candidates: 40, seeds: 200, budget: infill.DefaultOptions().Budget.Rows}
-	return measuring{use: "coverage [TEMPLATE ...]", short: "Measure whether the errors of probabilities hold", long: coverageLong, arguments: true,
+	return measuring{use: "coverage [TEMPLATE ...]", short: "Measure whether the errors of probabilities hold",
+		long: coverageLong, arguments: true,
 		register: func(f *flag.FlagSet) {
 			lab.WholeVar(f, &o.candidates, "candidates", 2, 1<<16, "of each blank")
 			lab.WholeVar(f, &o.seeds, "seeds", 2, 1<<30, "runs")
@@ -48,7 +49,8 @@ func newCoverage() *cobra.Command {
 			if len(s.arguments) == 0 {
 				s.arguments = coverageTemplates
 			}
-			s.table("template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %", "runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %",
+			s.table("template", "joint", "candidates", "fills", "rows", "holds, %", "without a warning, %",
+				"runs with a warning", "unwarned, far off", "unwarned, missing", "standard error, mean %",
 				"marginals of 0.1 to 1 %, held %", "of 1 to 10 %", "above 10 %", "marginals, far off")
 			for _, text := range s.arguments {
 				if err := s.models[0].coverage(ctx, s, text, o); err != nil {
@@ -294,8 +296,10 @@ func (l *language) coverage(ctx context.Context, sheet *sheet, text string, c co
 		p := sum / n
 		return fmt.Sprintf("%.1f ± %.1f", 100*p, 100*math.Sqrt(p*(1-p)/n))
 	}
-	cells := []string{text, string(infill.JointPLL), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)), fmt.Sprintf("%.0f", rows),
-		share(inAll, float64(c.seeds)), share(inQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off), fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
+	cells := []string{text, string(infill.JointPLL), fmt.Sprint(c.candidates), fmt.Sprint(len(t.energy)),
+		fmt.Sprintf("%.0f", rows),
+		share(inAll, float64(c.seeds)), share(inQuiet, quiet), fmt.Sprintf("%.0f", warned), fmt.Sprintf("%.0f", off),
+		fmt.Sprintf("%.0f", missing), fmt.Sprintf("%.1f", spread)}
 	for i, n := range marginals.of {
 		cells = append(cells, share(marginals.held[i], n))
 	}

@@ -78,7 +78,8 @@ Gibbs and DULA do not target exp U: their ESS says how fast they move, not towar
 
 `, d.Name, d.SHA256[:12], d.Runtime, d.Device, d.Threads,
 		len(templates), seeds, chains, steps, warmUp, len(templates)*seeds, chains)
-	w.table("sampler", "β", "α", "candidates", "gradient", "ESS per row", "relative", "ESS per second", "mean U", "best U", "distinct", "acceptance", "slots changed per step", "rows", "seconds")
+	w.table("sampler", "β", "α", "candidates", "gradient", "ESS per row", "relative", "ESS per second", "mean U",
+		"best U", "distinct", "acceptance", "slots changed per step", "rows", "seconds")
 	var baseline []figures
 	for _, s := range settings() {
 		spec, err := samplers.Parse(s.sampler)
@@ -89,7 +90,8 @@ Gibbs and DULA do not target exp U: their ESS says how fast they move, not towar
 		for _, text := range templates {
 			for seed := range seeds {
 				f, err := measure(ctx, model, text, s, trial{
-					spec: spec, streams: samplers.Streams(uint64(seed)+1, text, chains), warmUp: warmUp, steps: steps - warmUp,
+					spec: spec, streams: samplers.Streams(uint64(seed)+1, text, chains), warmUp: warmUp,
+					steps: steps - warmUp,
 				})
 				if err != nil {
 					return fmt.Errorf("%+v: %w", s, err)

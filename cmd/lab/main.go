@@ -86,7 +86,8 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	}
 	root := &cobra.Command{
 		Use: "lab", Short: "Compare samplers on distributions that are known exactly",
-		Long: long + "\n\nWith --preset instead of a target the settings of a figure are repeated; --chains\nand --steps make it shorter or longer. Presets:" + presets.String(),
+		Long: long + "\n\nWith --preset instead of a target the settings of a figure are repeated; --chains\nand " +
+			"--steps make it shorter or longer. Presets:" + presets.String(),
 		Args: noArguments, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if e.preset == "" {
@@ -102,13 +103,15 @@ func newRoot(out, messages io.Writer) *cobra.Command {
 	e.register(root)
 	root.Flags().StringVar(&e.preset, "preset", "", "repeat the settings of the figure `NAME`")
 	root.Flags().AddGoFlagSet(e.compare.PresetFlags())
-	arm := &cobra.Command{Use: "arm TARGET", Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
+	arm := &cobra.Command{Use: "arm TARGET",
+		Short: "Fit independent slots by ARM, and compare its estimates of gradients", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return &usageError{errors.New("no target: name one, as in lab arm ising")}
 		}}
 	root.AddCommand(newModel(), newCalibrate(), newCoverage(), newPieces(), newAnswers(), arm,
 		newTable("defaults", "Write what the defaults of samplers on text were chosen by", writeDefaults),
-		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second", writeSamplers))
+		newTable("samplers", "Write every sampler's target, cost, exactness and effective draws per second",
+			writeSamplers))
 	addStudies(root, arm, out, messages)
 	for _, k := range lab.Kinds() {
 		e := newExperiment(out, messages)
@@ -129,7 +132,8 @@ Equal steps, equal evaluations and equal seconds are different comparisons; all 
 are shown. Every number but the seconds is the same for the same seed.`
 
 func newExperiment(out, messages io.Writer) *experiment {
-	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0], compare: lab.DefaultOptions()}
+	return &experiment{out: out, messages: messages, format: formats()[0], plots: lab.PlotFormats()[0],
+		compare: lab.DefaultOptions()}
 }
 
 // register defines the flags that all experiments share.
@@ -140,7 +144,8 @@ func (e *experiment) register(cmd *cobra.Command) {
 	f.StringVarP(&e.folder, "output", "o", "", "also write report.json and plots to the folder `DIR`")
 	f.StringVar(&e.plots, "plots", e.plots, "form of the plots: "+strings.Join(lab.PlotFormats(), ", "))
 	f.StringVar(&e.format, "format", e.format, "form of the result: "+strings.Join(formats(), ", "))
-	f.BoolVar(&e.noTimes, "no-times", false, "leave out what depends on the clock, so that equal seeds give equal bytes")
+	f.BoolVar(&e.noTimes, "no-times", false,
+		"leave out what depends on the clock, so that equal seeds give equal bytes")
 	f.BoolVarP(&e.quiet, "quiet", "q", false, "no progress, no warnings")
 }
 
@@ -179,7 +184,8 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 		of          []string
 	}{{"plots", e.plots, lab.PlotFormats()}, {"format", e.format, formats()}} {
 		if !slices.Contains(choice.of, choice.value) {
-			return &lab.OptionError{Option: choice.flag, Err: fmt.Errorf("%q is not one of %s", choice.value, strings.Join(choice.of, ", "))}
+			return &lab.OptionError{Option: choice.flag,
+				Err: fmt.Errorf("%q is not one of %s", choice.value, strings.Join(choice.of, ", "))}
 		}
 	}
 	if !cmd.Flags().Changed("seed") {
@@ -194,7 +200,8 @@ func (e *experiment) run(cmd *cobra.Command, report func() (outcome, error)) (er
 		width, _, _ = term.GetSize(int(file.Fd()))
 	}
 	if file, ok := e.messages.(*os.File); ok && !e.quiet && term.IsTerminal(int(file.Fd())) {
-		bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(65*time.Millisecond))
+		bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(65*time.Millisecond))
 		e.compare.Observe = func(p lab.Progress) {
 			bar.ChangeMax(p.Steps)
 			bar.Describe(p.Sampler)
@@ -270,7 +277,8 @@ func flagError(_ *cobra.Command, err error) error {
 		if errors.Is(wanted, strconv.ErrSyntax) || errors.Is(wanted, strconv.ErrRange) {
 			wanted = errors.New("a whole number")
 		}
-		return &lab.OptionError{Option: invalid.GetFlag().Name, Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
+		return &lab.OptionError{Option: invalid.GetFlag().Name,
+			Err: fmt.Errorf("%q is not %w", invalid.GetValue(), wanted)}
 	}
 	return &usageError{err}
 }

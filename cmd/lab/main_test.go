@@ -22,8 +22,10 @@ func TestReports(t *testing.T) {
 	var outputs, files [2]string
 	for i := range outputs {
 		folder := filepath.Join(dir, string(rune('a'+i)))
-		out, messages, code := runLab(t.Context(), "ising --size 3 --samplers gibbs,dmala --seed 4 --steps 100 --chains 4 --warm-up 20 --no-times -o "+folder)
-		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 7 files to "+folder+"\n") && !strings.Contains(messages, "lab: wrote") {
+		out, messages, code := runLab(t.Context(),
+			"ising --size 3 --samplers gibbs,dmala --seed 4 --steps 100 --chains 4 --warm-up 20 --no-times -o "+folder)
+		if code != 0 || !strings.HasSuffix(messages, "lab: wrote 7 files to "+folder+"\n") &&
+			!strings.Contains(messages, "lab: wrote") {
 			t.Fatalf("exit code %d, %q", code, messages)
 		}
 		outputs[i] = out
@@ -35,7 +37,8 @@ func TestReports(t *testing.T) {
 			files[i] += string(content)
 		}
 	}
-	if outputs[0] != outputs[1] || files[0] != files[1] || !strings.Contains(outputs[0], "exact means: transfer matrix") {
+	if outputs[0] != outputs[1] || files[0] != files[1] ||
+		!strings.Contains(outputs[0], "exact means: transfer matrix") {
 		t.Errorf("two runs of a seed differ, or say nothing:\n%s", outputs[0])
 	}
 	// A seed that is not given is drawn and told.
@@ -48,8 +51,9 @@ func TestReports(t *testing.T) {
 		"potts --samplers all --chains 2 --steps 9 --warm-up 3 --seed 1 -q":                 "left out: r-mala needs ",
 		"rbm --side 2 --hidden 2 --updates 5 --chains 2 --steps 9 --seed 1 -q --format csv": "rbm",
 		"--preset dlp-toy --chains 2 --steps 9 --seed 1 -q --format json":                   `"preset": "dlp-toy"`,
-		"arm ising --size 3x3 --fits 2 --steps 20 --seed 1 -q":                              "Independent slots by ARM on ising, size 3x3",
-		"arm table --fits 2 --steps 20 --seed 1 -q":                                         "from one of two random states",
+		"arm ising --size 3x3 --fits 2 --steps 20 --seed 1 -q": "Independent slots by " +
+			"ARM on ising, size 3x3",
+		"arm table --fits 2 --steps 20 --seed 1 -q": "from one of two random states",
 		"--help":     "dlp-figure-3",
 		"rbm --help": "auto|exact|block-gibbs",
 		"arm --help": "ARM",
@@ -150,7 +154,8 @@ func TestReadme(t *testing.T) {
 func TestStudies(t *testing.T) {
 	dir := t.TempDir()
 	for line, want := range map[string]string{
-		"learn images --data bars-and-stripes --side 3 --samplers gwg --updates 5 --steps 2 --features 3 --blocks 1 --downsampling 1 --ais-steps 10 --ais-chains 10 --buffer 10 --batch 5 --repeats 1": "exact-ll",
+		"learn images --data bars-and-stripes --side 3 --samplers gwg --updates 5 --steps 2 --features 3 --blocks 1 " +
+			"--downsampling 1 --ais-steps 10 --ais-chains 10 --buffer 10 --batch 5 --repeats 1": "exact-ll",
 		"arm fills --templates she|[MASK]|the|[MASK]|. --steps 5 --repeats 1": "best-gap",
 	} {
 		args := strings.Fields(line + " --seed 3 --plots none -o " + filepath.Join(dir, strings.Fields(line)[1]))
@@ -172,7 +177,8 @@ func TestStudies(t *testing.T) {
 	if _, messages, code := runLab(t.Context(), "learn"); code != 2 || !strings.Contains(messages, "learn ising") {
 		t.Errorf("learn without a model: exit code %d, %q", code, messages)
 	}
-	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "images")); code != 2 || !strings.Contains(messages, "another experiment") {
+	if _, messages, code := runLab(t.Context(), "learn ising --seed 5 -o "+filepath.Join(dir, "images")); code != 2 ||
+		!strings.Contains(messages, "another experiment") {
 		t.Errorf("another study's folder: exit code %d, %q", code, messages)
 	}
 }

@@ -54,11 +54,13 @@ type modelOptions struct {
 
 func newModel() *cobra.Command {
 	o := modelOptions{sentences: 2000, words: 6}
-	return measuring{use: "model [MODEL [BASELINE]]", short: "Compare what language models know", long: modelLong, models: 2, corpora: true,
+	return measuring{use: "model [MODEL [BASELINE]]", short: "Compare what language models know", long: modelLong,
+		models: 2, corpora: true,
 		register: func(f *flag.FlagSet) {
 			lab.WholeVar(f, &o.sentences, "sentences", 2, 1<<30, "sentences of each corpus, drawn from the file")
 			lab.WholeVar(f, &o.words, "words", 3, 1<<30, "words masked in each sentence at most, one at a time")
-			f.BoolVar(&o.list, "list", false, "also list every pair with the models that are right, and every cloze with their answers")
+			f.BoolVar(&o.list, "list", false,
+				"also list every pair with the models that are right, and every cloze with their answers")
 		},
 		measure: o.compare,
 	}.newCmd()
@@ -146,12 +148,14 @@ func (o *modelOptions) compare(ctx context.Context, s *sheet) error {
 	if o.list {
 		s.printf("\n%s", list.String())
 	}
-	s.printf("\nSignature: `%s|sentences:%d|words:%d|seed:%d|version:%s`\n", s.signature(), o.sentences, o.words, s.seed, infill.Version())
+	s.printf("\nSignature: `%s|sentences:%d|words:%d|seed:%d|version:%s`\n", s.signature(), o.sentences, o.words,
+		s.seed, infill.Version())
 	return nil
 }
 
 // released undoes how the evaluation texts are published.
-var released = strings.NewReplacer("``", `"`, "''", `"`, "@@UNKNOWN@@", "[UNK]", "<unk>", "[UNK]", " @-@ ", "-", " @,@ ", ",", " @.@ ", ".")
+var released = strings.NewReplacer("``", `"`, "''", `"`, "@@UNKNOWN@@", "[UNK]", "<unk>", "[UNK]", " @-@ ", "-",
+	" @,@ ", ",", " @.@ ", ".")
 
 // shuffledLines are the lines of a text in a random order.
 func shuffledLines(text string, random *rand.Rand) []string {
@@ -209,13 +213,15 @@ func (w words) draw(n int, random *rand.Rand) [][]int {
 }
 
 // measureSentences masks words of sentences: one at a time, two, and three.
-func measureSentences(ctx context.Context, all []*language, c corpus, o modelOptions, seed uint64) ([]*measurement, error) {
+func measureSentences(ctx context.Context, all []*language, c corpus, o modelOptions,
+	seed uint64) ([]*measurement, error) {
 	nats := &measurement{name: c.name + ": a word, nats", format: "%.3f", scale: 1}
 	right := &measurement{name: c.name + ": a word, % right", format: "%.1f", scale: 100}
 	joints := []int{2, 3}
 	var joint []*measurement
 	for _, blanks := range joints {
-		joint = append(joint, &measurement{name: fmt.Sprintf("%s: %d blanks, nats", c.name, blanks), format: "%.2f", scale: 1})
+		joint = append(joint,
+			&measurement{name: fmt.Sprintf("%s: %d blanks, nats", c.name, blanks), format: "%.2f", scale: 1})
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	// Of each sentence: its words one at a time, then each joint. Sentences that are asked at once share calls.
@@ -252,7 +258,8 @@ func measureSentences(ctx context.Context, all []*language, c corpus, o modelOpt
 		return nil, err
 	}
 	if len(found) < o.sentences {
-		return nil, fmt.Errorf("%d sentences have three words that all models know, and --sentences asks for %d", len(found), o.sentences)
+		return nil, fmt.Errorf("%d sentences have three words that all models know, and --sentences asks for %d",
+			len(found), o.sentences)
 	}
 	for sentence, of := range found {
 		words := len(of) - len(joints)
@@ -358,13 +365,14 @@ func minimalPairs(text string, seed uint64) ([]pair, error) {
 			}
 			sides := [2]string{}
 			for side, replacement := range []string{"$1", "$2"} {
-				sides[side] = variable.ReplaceAllStringFunc(choice.ReplaceAllString(sentence, replacement), func(v string) string {
-					one, more, _ := strings.Cut(chosen[strings.TrimSuffix(v, "+")], "/")
-					if strings.HasSuffix(v, "+") {
-						return more
-					}
-					return one
-				})
+				sides[side] = variable.ReplaceAllStringFunc(choice.ReplaceAllString(sentence, replacement),
+					func(v string) string {
+						one, more, _ := strings.Cut(chosen[strings.TrimSuffix(v, "+")], "/")
+						if strings.HasSuffix(v, "+") {
+							return more
+						}
+						return one
+					})
 			}
 			if !seen[sides[0]] && len(seen) < pairsOfTemplate {
 				seen[sides[0]] = true
@@ -438,7 +446,9 @@ func measureClozes(ctx context.Context, all []*language, text string, list io.Wr
 	var measured []*measurement
 	for _, kind := range kinds {
 		for _, what := range []string{"first", "among five"} {
-			measured = append(measured, &measurement{name: strings.TrimSuffix("clozes: "+kind, ": ") + ", % " + what, format: "%.1f", scale: 100})
+			measured = append(measured,
+				&measurement{name: strings.TrimSuffix("clozes: "+kind, ": ") + ", % " + what, format: "%.1f",
+					scale: 100})
 		}
 	}
 	for number, cloze := range clozes {

@@ -76,7 +76,8 @@ func TestModelTexts(t *testing.T) {
 	}
 }
 
-// A cell is the mean and the standard error between clusters: with clusters of two equal items it is that of half as many items.
+// A cell is the mean and the standard error between clusters: with clusters of two equal items it is that of half as
+// many items.
 func TestCell(t *testing.T) {
 	single, double := measurement{format: "%.6f", scale: 1}, measurement{format: "%.6f", scale: 1}
 	values, mean, squares := []float64{3, 1, 4, 1, 5, 9, 2, 6}, 31.0/8, 0.0
@@ -101,17 +102,21 @@ func TestCompareWithItself(t *testing.T) {
 	}
 	defer model.Close()
 	all := []*language{model, model}
-	const text = "the old man opened the door of his house .\nshe said that it was too late to go home , and `` so did he '' .\nit is @@UNKNOWN@@\n"
+	const text = "the old man opened the door of his house .\nshe said that it was too late to go home , and `` so " +
+		"did he '' .\nit is @@UNKNOWN@@\n"
 	found, err := measureSentences(t.Context(), all, corpus{"tales", text}, modelOptions{sentences: 1, words: 3}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list strings.Builder
-	pairs, err := measurePairs(t.Context(), all, []pair{{"agreement", "The boys are here.", "The boys is here.", 1}, {"order", "It lay on the floor.", "It lay the on floor.", 2}}, &list)
+	pairs, err := measurePairs(t.Context(), all,
+		[]pair{{"agreement", "The boys are here.", "The boys is here.", 1},
+			{"order", "It lay on the floor.", "It lay the on floor.", 2}}, &list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clozes, err := measureClozes(t.Context(), all, "grammar\tHe wants [MASK] go home.\tto\nfact\tShe lives in New [MASK].\tzealand/york\n", &list)
+	clozes, err := measureClozes(t.Context(), all,
+		"grammar\tHe wants [MASK] go home.\tto\nfact\tShe lives in New [MASK].\tzealand/york\n", &list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +134,8 @@ func TestCompareWithItself(t *testing.T) {
 		t.Errorf("%d words, %d pairs of blanks", len(found[0].values), len(found[2].values))
 	}
 	// Two sentences can be taken; the third has an unknown word and one other.
-	if _, err := measureSentences(t.Context(), all, corpus{"tales", text}, modelOptions{sentences: 3, words: 3}, 1); err == nil {
+	if _, err := measureSentences(t.Context(), all, corpus{"tales", text}, modelOptions{sentences: 3, words: 3},
+		1); err == nil {
 		t.Error("3 sentences were asked for, and 2 can be taken")
 	}
 }

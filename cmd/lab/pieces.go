@@ -35,7 +35,8 @@ type piecesOptions struct{ words int }
 
 func newPieces() *cobra.Command {
 	o := piecesOptions{words: 60}
-	return measuring{use: "pieces [MODEL]", short: "Measure fills that are words of several pieces, and their prior", long: piecesLong, models: 1, corpora: true, needed: true,
+	return measuring{use: "pieces [MODEL]", short: "Measure fills that are words of several pieces, and their prior",
+		long: piecesLong, models: 1, corpora: true, needed: true,
 		register: func(f *flag.FlagSet) {
 			lab.WholeVar(f, &o.words, "words", 2, 1<<30, "words of each number of pieces and corpus")
 		},
@@ -84,7 +85,9 @@ func (l *language) maskWords(text string, o piecesOptions, seed uint64) ([]*mask
 			if have[n] < o.words && len(of[n]) > 0 {
 				have[n]++
 				i := of[n][random.IntN(len(of[n]))]
-				all = append(all, &maskedWord{before: strings.Join(words[:i], " "), after: strings.Join(words[i+1:], " "), word: words[i], pieces: n})
+				all = append(all,
+					&maskedWord{before: strings.Join(words[:i], " "), after: strings.Join(words[i+1:], " "),
+						word: words[i], pieces: n})
 				break
 			}
 		}
@@ -92,7 +95,8 @@ func (l *language) maskWords(text string, o piecesOptions, seed uint64) ([]*mask
 	total := 0
 	for n := 1; n <= mostPieces; n++ {
 		if total += counted[n]; have[n] < o.words {
-			return nil, fmt.Errorf("%d sentences have a word of %d pieces, and --words asks for %d", have[n], n, o.words)
+			return nil, fmt.Errorf("%d sentences have a word of %d pieces, and --words asks for %d", have[n], n,
+				o.words)
 		}
 	}
 	for _, w := range all {
@@ -128,7 +132,8 @@ func (w *maskedWord) measure(ctx context.Context, l *language, f *infill.Filler)
 			} else if err != nil {
 				return err
 			}
-			w.ranks[known][several] = 1 + slices.IndexFunc(r.Fills, func(fill infill.Fill) bool { return strings.EqualFold(fill.Values[0], w.word) })
+			w.ranks[known][several] = 1 + slices.IndexFunc(r.Fills,
+				func(fill infill.Fill) bool { return strings.EqualFold(fill.Values[0], w.word) })
 			w.rows[known] = r.Stats.ModelRows
 		}
 	}
@@ -187,7 +192,8 @@ func (o *piecesOptions) measure(ctx context.Context, s *sheet) error {
 	l := s.models[0]
 	f := infill.New(l.MaskedLM, l.tokenizer)
 	var all []*maskedWord
-	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first", "among five",
+	s.table("corpus", "letters", "pieces", "words", "one piece: first", "among five", "up to three: first",
+		"among five",
 		"model rows", "nats")
 	for _, c := range s.corpora {
 		words, err := l.maskWords(c.text, *o, s.seed)

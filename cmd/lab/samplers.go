@@ -43,7 +43,8 @@ func places(ctx context.Context, model *language) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []place{{"Ising 5 × 5", ising, stepsSmall, nil}, {"table 8³", table, stepsSmall, nil}, {"text", text, stepsText, func() int64 { return text.Counts().Rows }}}, nil
+	return []place{{"Ising 5 × 5", ising, stepsSmall, nil}, {"table 8³", table, stepsSmall, nil},
+		{"text", text, stepsText, func() int64 { return text.Counts().Rows }}}, nil
 }
 
 // textTarget is a template that every sampler of text can be run on.
@@ -75,7 +76,8 @@ standard error, 10 chains, 100 steps of warm-up where the sampler adapts, then %
 defaults: those of the papers, and on the text β = 1 and α from 5 for dmala and dula. A change of one slot costs 1/α nats in the proposal. Seconds depend on the machine.
 
 `, d.Runtime, d.Device, d.Threads, d.Name, d.SHA256[:12], seeds, stepsSmall, stepsText)
-	w.table("sampler", "paper", "draws from", "exact", "cost of a step and chain", "Ising 5 × 5", "table 8³", "text", "rows")
+	w.table("sampler", "paper", "draws from", "exact", "cost of a step and chain", "Ising 5 × 5", "table 8³", "text",
+		"rows")
 	for _, name := range samplers.Names() {
 		d := samplers.Describe(name)
 		exact, rows := "yes", "–"
@@ -112,7 +114,8 @@ func measureSampler(ctx context.Context, name string, p place, seeds int) (perSe
 		streams := samplers.Streams(uint64(seed)+1, name+p.name, chains)
 		f, err := trial{
 			spec:   samplers.Spec{Name: name, OnText: p.rows != nil && samplers.Describe(name).OnText != nil},
-			target: p.target, streams: streams, starts: samplers.RandomPositions(p.target, streams), warmUp: 100, steps: p.steps, rows: p.rows,
+			target: p.target, streams: streams, starts: samplers.RandomPositions(p.target, streams), warmUp: 100,
+			steps: p.steps, rows: p.rows,
 		}.run(ctx)
 		if err != nil {
 			return "", "", err
@@ -169,7 +172,8 @@ starts, 200 steps before the first draw. The last line is what independent draws
 }
 
 // variations is the total variation after 1,000, 10,000 and 100,000 draws.
-func variations(ctx context.Context, target samplers.Target, name string, e *targets.Enumeration) (marks []string, err error) {
+func variations(ctx context.Context, target samplers.Target, name string,
+	e *targets.Enumeration) (marks []string, err error) {
 	const chains, warmUp, steps = 50, 200, 2000
 	kernel, err := samplers.New(name, target)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"infill/cmd/lab/internal/lab"
 )
 
-// A sheet is what a command that measures language models is given, and writes on. It is printed when all of it is there.
+// A sheet is what a command that measures language models is given, and writes on. It is printed when all of it is
+// there.
 type sheet struct {
 	bytes.Buffer
 	command   string
@@ -44,43 +45,44 @@ type measuring struct {
 func (m measuring) newCmd() *cobra.Command {
 	var named, corpora []string
 	s, model, path := &sheet{command: strings.Fields(m.use)[0]}, "", ""
-	cmd := &cobra.Command{Use: m.use, Short: m.short, Long: m.long, RunE: func(cmd *cobra.Command, arguments []string) error {
-		switch {
-		case m.models == 0:
-			named, s.arguments = []string{model}, arguments
-		case len(arguments) > m.models:
-			return &usageError{fmt.Errorf("more than %s", []string{"", "one model", "two models"}[m.models])}
-		default:
-			named = append(arguments, []string{""}[min(1, len(arguments)):]...)
-		}
-		if m.needed && corpora == nil {
-			return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
-		}
-		for _, argument := range corpora {
-			name, path, _ := strings.Cut(argument, "=")
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
+	cmd := &cobra.Command{Use: m.use, Short: m.short, Long: m.long,
+		RunE: func(cmd *cobra.Command, arguments []string) error {
+			switch {
+			case m.models == 0:
+				named, s.arguments = []string{model}, arguments
+			case len(arguments) > m.models:
+				return &usageError{fmt.Errorf("more than %s", []string{"", "one model", "two models"}[m.models])}
+			default:
+				named = append(arguments, []string{""}[min(1, len(arguments)):]...)
 			}
-			s.corpora = append(s.corpora, corpus{name, string(content)})
-		}
-		for _, name := range named {
-			model, err := openLanguage(cmd.Context(), name)
-			if err != nil {
+			if m.needed && corpora == nil {
+				return &usageError{errors.New("no sentences: give --corpus NAME=FILE")}
+			}
+			for _, argument := range corpora {
+				name, path, _ := strings.Cut(argument, "=")
+				content, err := os.ReadFile(path)
+				if err != nil {
+					return fmt.Errorf("--corpus %s: %w; write NAME=FILE", argument, err)
+				}
+				s.corpora = append(s.corpora, corpus{name, string(content)})
+			}
+			for _, name := range named {
+				model, err := openLanguage(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				defer model.Close()
+				s.models = append(s.models, model)
+			}
+			if err := m.measure(cmd.Context(), s); err != nil {
 				return err
 			}
-			defer model.Close()
-			s.models = append(s.models, model)
-		}
-		if err := m.measure(cmd.Context(), s); err != nil {
+			if path != "" {
+				return maybe.WriteFile(path, s.Bytes(), 0o644)
+			}
+			_, err := s.WriteTo(cmd.OutOrStdout())
 			return err
-		}
-		if path != "" {
-			return maybe.WriteFile(path, s.Bytes(), 0o644)
-		}
-		_, err := s.WriteTo(cmd.OutOrStdout())
-		return err
-	}}
+		}}
 	if m.models == 0 && !m.arguments {
 		cmd.Args = noArguments
 	}

@@ -65,7 +65,9 @@ func (e *experiment) study(s *lab.Study, name string) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: s.Short, Long: s.Help + resumes, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.run(cmd, func() (outcome, error) {
-				return s.Run(cmd.Context(), lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: e.compare.Version, Observe: e.compare.Observe})
+				return s.Run(cmd.Context(),
+					lab.StudyOptions{Seed: e.seed, Folder: e.folder, Version: e.compare.Version,
+						Observe: e.compare.Observe})
 			})
 		}}
 	cmd.Flags().AddGoFlagSet(s.Flags)

@@ -38,7 +38,8 @@ func (r *release) archive(program file) (file, error) {
 	compressed := gzip.NewWriter(&out)
 	t := tar.NewWriter(compressed)
 	for _, f := range files {
-		header := &tar.Header{Name: f.name, Size: int64(len(f.content)), Mode: int64(f.mode()), ModTime: published, Format: tar.FormatPAX}
+		header := &tar.Header{Name: f.name, Size: int64(len(f.content)), Mode: int64(f.mode()), ModTime: published,
+			Format: tar.FormatPAX}
 		if err := t.WriteHeader(header); err != nil {
 			return file{}, err
 		}
@@ -72,13 +73,15 @@ func (r *release) materials(info *debug.BuildInfo) (file, error) {
 		Version      int         `json:"version"`
 		Metadata     metadata    `json:"metadata"`
 		Components   []component `json:"components"`
-	}{Format: "CycloneDX", Specified: "1.6", Version: 1, Metadata: metadata{component{"application", "infill", r.version, ""}}}
+	}{Format: "CycloneDX", Specified: "1.6", Version: 1,
+		Metadata: metadata{component{"application", "infill", r.version, ""}}}
 	list.Components = []component{{"library", "go", info.GoVersion, "pkg:golang/stdlib@" + info.GoVersion}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		list.Components = append(list.Components, component{"library", m.Path, m.Version, "pkg:golang/" + m.Path + "@" + m.Version})
+		list.Components = append(list.Components,
+			component{"library", m.Path, m.Version, "pkg:golang/" + m.Path + "@" + m.Version})
 	}
 	// A number that only depends on what is listed.
 	parts, err := json.Marshal(list)

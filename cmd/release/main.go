@@ -37,9 +37,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	r := release{root: "."}
-	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH, "`OS/ARCH` to build for; another one needs -cc")
+	flag.StringVar(&r.platform, "platform", runtime.GOOS+"/"+runtime.GOARCH,
+		"`OS/ARCH` to build for; another one needs -cc")
 	flag.StringVar(&r.compiler, "cc", "", "the C `COMPILER` for the platform")
-	flag.StringVar(&r.library, "library", "", "the onnxruntime `LIBRARY` for the archive; for this platform it is found, or fetched")
+	flag.StringVar(&r.library, "library", "",
+		"the onnxruntime `LIBRARY` for the archive; for this platform it is found, or fetched")
 	flag.StringVar(&r.version, "version", "", "`VERSION`, as in 0.1.0; the newest of CHANGELOG.md when not given")
 	flag.StringVar(&r.out, "out", "dist", "`FOLDER` to write into")
 	flag.Parse()
@@ -70,7 +72,8 @@ var versionHeading = regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`)
 
 func (r *release) run(ctx context.Context) error {
 	var ok bool
-	if r.os, r.arch, ok = strings.Cut(r.platform, "/"); !ok || !slices.Contains([]string{"linux", "darwin", "windows"}, r.os) {
+	if r.os, r.arch, ok = strings.Cut(r.platform, "/"); !ok ||
+		!slices.Contains([]string{"linux", "darwin", "windows"}, r.os) {
 		return fmt.Errorf("-platform %s: write linux, darwin or windows, and amd64 or arm64: linux/amd64", r.platform)
 	}
 	if r.version == "" {
@@ -150,7 +153,8 @@ func (r *release) baseName() string { return fmt.Sprintf("infill-%s-%s-%s", r.ve
 
 // build builds the program. It holds no path and no time: two builds are the same bytes.
 func (r *release) build(ctx context.Context, path string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -buildid= -X infill/infill.release="+r.version+r.commit(ctx), "-o", path, "./cmd/infill")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.root, os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOOS="+r.os, "GOARCH="+r.arch)
 	if r.compiler != "" {

@@ -54,7 +54,8 @@ func (r *release) wheel(program file, tag string) (file, error) {
 	program.name = fmt.Sprintf("infill-%s.data/scripts/%s", r.version, program.name)
 	files = append(files, program,
 		file{info + "METADATA", fmt.Appendf(nil, metadata, r.version, readme), false},
-		file{info + "WHEEL", fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: infill cmd/release\nRoot-Is-Purelib: false\nTag: py3-none-%s\n", tag), false})
+		file{info + "WHEEL", fmt.Appendf(nil, "Wheel-Version: 1.0\nGenerator: infill cmd/release\nRoot-Is-Purelib: "+
+			"false\nTag: py3-none-%s\n", tag), false})
 	var record strings.Builder
 	for _, f := range files {
 		sum := sha256.Sum256(f.content)
@@ -87,7 +88,8 @@ func (r *release) read(base, folder string, patterns ...string) ([]file, error) 
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no %s: run this in the repository's root", filepath.Join(r.root, base, folder), strings.Join(patterns, ", "))
+		return nil, fmt.Errorf("%s has no %s: run this in the repository's root", filepath.Join(r.root, base, folder),
+			strings.Join(patterns, ", "))
 	}
 	return files, nil
 }

@@ -216,7 +216,8 @@ func variantRandom(seed uint64, record int64, variant int) *rand.Rand {
 }
 
 // draw makes a variant, nil where it breaks a rule.
-func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words []word, eligible int) (*infill.Fill, []string, error) {
+func (a *Augment) draw(ctx context.Context, random *rand.Rand, text string, words []word,
+	eligible int) (*infill.Fill, []string, error) {
 	count := a.Blanks
 	if count == 0 {
 		count = max(1, int(math.Round(a.Rate*float64(len(words)))))
@@ -306,7 +307,8 @@ func (a *Augment) words(text string) ([]word, error) {
 		to := from + len(segment)
 		first, _ := utf8.DecodeRuneInString(segment)
 		before, _ := utf8.DecodeLastRuneInString(text[:from])
-		short := strings.ContainsRune("'’", before) && slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(segment))
+		short := strings.ContainsRune("'’", before) &&
+			slices.Contains([]string{"s", "t", "d", "m", "re", "ve", "ll", "em"}, strings.ToLower(segment))
 		if unicode.IsLetter(first) && !short {
 			w := word{from, to, a.mayMask(segment)}
 			if a.Parts {

@@ -80,10 +80,13 @@ func (w *shout) Do(ctx context.Context, r Record) ([]Object, error) {
 	}
 	loud := strings.ToUpper(text)
 	samples, err := object.Encode([]Object{
-		{{Key: "rank", Value: json.RawMessage("1")}, {Key: "loud", Value: object.Quote(loud)}, {Key: "share", Value: json.RawMessage("0.5")}},
-		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")}, {Key: "share", Value: json.RawMessage("1")}},
+		{{Key: "rank", Value: json.RawMessage("1")}, {Key: "loud", Value: object.Quote(loud)},
+			{Key: "share", Value: json.RawMessage("0.5")}},
+		{{Key: "rank", Value: json.RawMessage("2")}, {Key: "loud", Value: object.Quote(loud + "!")},
+			{Key: "share", Value: json.RawMessage("1")}},
 	})
-	return []Object{append(r.Object, Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))}, Field{Key: "samples", Value: samples})}, err
+	return []Object{append(r.Object, Field{Key: "n", Value: json.RawMessage(strconv.FormatInt(r.Number, 10))},
+		Field{Key: "samples", Value: samples})}, err
 }
 
 func put(t testing.TB, dir, name, content string) string {
@@ -127,9 +130,12 @@ func packed(t testing.TB, name, content string) string {
 
 // inputs are files in all forms, with what may be wrong in each.
 func inputs(t testing.TB) map[string]string {
-	jsonl := "\ufeff" + `{"id":1,"text":"the kettle sang"}` + "\n\n" + `{"id":2,"text":"wrong"}` + "\r\n{\n" + `{"id":"x","text":"a <b> & \"c\" é"}` + "\n" +
-		"{\"text\":\"caf\xe9\"}\n" + `{"id":{"page": [1, 2]},"text":"rain\nagain"}` + "\n" + `["text"]` + "\n" + `{"text":7}` + "\n" + `{"text":"last"}`
-	table := "id,text\r\n1,the kettle sang\r\n2,\"two\nlines, and \"\"quotes\"\"\"\r\n3\r\n4,5\" tall\r\n5,\"no end\r\n6,after it\r\n7,wrong\r\n8,\"last\""
+	jsonl := "\ufeff" + `{"id":1,"text":"the kettle sang"}` + "\n\n" + `{"id":2,"text":"wrong"}` + "\r\n{\n" +
+		`{"id":"x","text":"a <b> & \"c\" é"}` + "\n" +
+		"{\"text\":\"caf\xe9\"}\n" + `{"id":{"page": [1, 2]},"text":"rain\nagain"}` + "\n" + `["text"]` + "\n" +
+		`{"text":7}` + "\n" + `{"text":"last"}`
+	table := "id,text\r\n1,the kettle sang\r\n2,\"two\nlines, and \"\"quotes\"\"\"\r\n3\r\n4,5\" tall\r\n5,\"no " +
+		"end\r\n6,after it\r\n7,wrong\r\n8,\"last\""
 	lines := "the kettle sang\n\nwrong\ncaf\xe9\n" + strings.Repeat("x", maxRecord+1) + "\nlast"
 	tabs := "id\ttext\n1\t\"the kettle sang\n2\n3\tlast\n"
 	type row struct {
@@ -151,7 +157,8 @@ func inputs(t testing.TB) map[string]string {
 	for i := range 300 {
 		many += fmt.Sprintf(`{"id":%d,"text":"%s"}`+"\n", i, strings.Repeat("w ", i%40))
 	}
-	return map[string]string{"in.jsonl": jsonl, "in.csv": table, "in.txt": lines, "in.tsv": tabs, "in.parquet": b.String(), "in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
+	return map[string]string{"in.jsonl": jsonl, "in.csv": table, "in.txt": lines, "in.tsv": tabs,
+		"in.parquet": b.String(), "in.jsonl.gz": jsonl, "in.csv.zst": table, "many.jsonl": many}
 }
 
 // TestSameBytes: the output hangs neither on the number of parts nor on how many
@@ -166,7 +173,8 @@ func TestSameBytes(t *testing.T) {
 				var want [3]string
 				for _, parts := range []int{0, 1, 3, 11} {
 					out := filepath.Join(dir, fmt.Sprint("out", parts, ".", form))
-					job := Job{Input: in, Output: File{Path: out}, Work: &shout{set: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
+					job := Job{Input: in, Output: File{Path: out},
+						Work: &shout{set: map[string]string{"a": "1"}, pause: time.Microsecond}, InFlight: 1 + 3*parts}
 					if parts == 0 {
 						if _, err := Run(t.Context(), job); err != nil {
 							t.Fatal(err)
@@ -184,7 +192,8 @@ func TestSameBytes(t *testing.T) {
 						}
 					}
 					rejects, _ := os.ReadFile(rejectsPath(out))
-					got := [3]string{get(t, out), string(rejects), strings.ReplaceAll(get(t, manifestPath(out)), fmt.Sprint("out", parts), "out")}
+					got := [3]string{get(t, out), string(rejects),
+						strings.ReplaceAll(get(t, manifestPath(out)), fmt.Sprint("out", parts), "out")}
 					if parts == 0 {
 						want = got
 					} else if got != want {
@@ -204,7 +213,8 @@ func run(t *testing.T, name, content, out string) (string, string, *Summary) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, out)
-	s, err := Run(t.Context(), Job{Input: File{Path: put(t, dir, name, content)}, Output: File{Path: path}, Work: &shout{}, InFlight: 3})
+	s, err := Run(t.Context(),
+		Job{Input: File{Path: put(t, dir, name, content)}, Output: File{Path: path}, Work: &shout{}, InFlight: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +234,13 @@ func TestSeveralStreams(t *testing.T) {
 func TestForms(t *testing.T) {
 	in := inputs(t)
 	in["cr.txt"] = "one\rtwo\rthree\na\r\nb\r\r\n"
-	in["half.jsonl"] = `{"text":"a \ud800 b"}` + "\n" + `{"text":"\ud83d\ude00 \\ud800"}` + "\n" + `{"text":"\ud83d\ude00\uDE00"}`
-	in["in.fasta"] = "\n>one of them\r\nab\r\n cd\n\n>two\n>three\nwrong\n>four\n" + strings.Repeat(strings.Repeat("x", 1<<16)+"\n", 17) + ">five\nlast\n>six\nwrong\n"
+	in["half.jsonl"] = `{"text":"a \ud800 b"}` + "\n" + `{"text":"\ud83d\ude00 \\ud800"}` + "\n" +
+		`{"text":"\ud83d\ude00\uDE00"}`
+	in["in.fasta"] = "\n>one of them\r\nab\r\n cd\n\n>two\n>three\nwrong\n>four\n" +
+		strings.Repeat(strings.Repeat("x", 1<<16)+"\n", 17) + ">five\nlast\n>six\nwrong\n"
 	for name, c := range map[string]struct{ in, out, want, rejects string }{
-		"fasta": {"in.fasta", "o.fa", ">one of them\nABCD\n>five\nLAST\n", `{"line":6,"error":"not a line >NAME in UTF-8 with a sequence on the lines behind it","input":">two"}
+		"fasta": {"in.fasta", "o.fa", ">one of them\nABCD\n>five\nLAST\n",
+			`{"line":6,"error":"not a line >NAME in UTF-8 with a sequence on the lines behind it","input":">two"}
 {"line":7,"error":"the text is wrong","input":">three\nwrong"}
 {"line":9,"error":"longer than 1048576 bytes: split it","input":">four\n"}
 {"line":29,"error":"the text is wrong","input":">six\nwrong"}
@@ -257,16 +270,21 @@ LINES, AND ""QUOTES""!",1
 {"line":7,"error":"the line is not CSV: extraneous or missing \" in quoted-field at byte 10","input":"5,\"no end"}
 {"line":9,"error":"the text is wrong","input":"7,wrong"}
 `},
-		"tsv": {"in.tsv", "o.txt", "\"THE KETTLE SANG\n\nLAST\n", `{"line":3,"error":"1 cells, the header has 2","input":"2"}` + "\n"},
-		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n", `{"line":3,"error":"the text is wrong","input":"wrong"}
+		"tsv": {"in.tsv", "o.txt", "\"THE KETTLE SANG\n\nLAST\n",
+			`{"line":3,"error":"1 cells, the header has 2","input":"2"}` + "\n"},
+		"text": {"in.txt", "o.txt", "THE KETTLE SANG\n\n\n\n\nLAST\n",
+			`{"line":3,"error":"the text is wrong","input":"wrong"}
 {"line":4,"error":"the line is not valid UTF-8","input":"caf` + "\ufffd" + `"}
 {"line":5,"error":"longer than 1048576 bytes: split it","input":""}
 `},
-		"carriage returns": {"cr.txt", "o.txt", "\nA\nB\n", `{"line":1,"error":"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it","input":"one\rtwo\rthree"}` + "\n"},
-		"half pairs": {"half.jsonl", "o.txt", "\n😀 \\UD800\n\n", `{"line":1,"error":"the line has half of a character, \\ud800: write both halves of the pair, or the character itself","input":"{\"text\":\"a \\ud800 b\"}"}
+		"carriage returns": {"cr.txt", "o.txt", "\nA\nB\n",
+			`{"line":1,"error":"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it","input":"one\rtwo\rthree"}` + "\n"},
+		"half pairs": {"half.jsonl", "o.txt", "\n😀 \\UD800\n\n",
+			`{"line":1,"error":"the line has half of a character, \\ud800: write both halves of the pair, or the character itself","input":"{\"text\":\"a \\ud800 b\"}"}
 {"line":3,"error":"the line has half of a character, \\uDE00: write both halves of the pair, or the character itself","input":"{\"text\":\"\\ud83d\\ude00\\uDE00\"}"}
 `},
-		"parquet": {"in.parquet", "o.jsonl", `{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
+		"parquet": {"in.parquet", "o.jsonl",
+			`{"id":0,"text":"row 0","mark":0,"n":1,"samples":[{"rank":1,"loud":"ROW 0","share":0.5},{"rank":2,"loud":"ROW 0!","share":1}]}
 `, `{"row":3,"error":"the text is wrong","input":"{\"id\":2,\"text\":\"row 2 wrong\",\"mark\":0.5}"}
 {"row":4,"error":"\"text\" is not a string: write {\"text\": \"...\"}, or name the column","input":"{\"id\":3,\"text\":null,\"mark\":0.75}"}
 {"row":6,"error":"the text is wrong","input":"{\"id\":5,\"text\":\"row 5 wrong\",\"mark\":1.25}"}
@@ -321,7 +339,8 @@ func TestParquetKeepsKinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := string(r.Object.Append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
+	if got := string(
+		r.Object.Append(nil)); got != `{"id":1,"text":"row 1","mark":0.25,"n":2,"rank":1,"loud":"ROW 1","share":0.5}` {
 		t.Error(got)
 	}
 }
@@ -329,7 +348,8 @@ func TestParquetKeepsKinds(t *testing.T) {
 // TestKeepsColumns: no column of the input is lost in a table, one named like what a fill
 // has and an object among them.
 func TestKeepsColumns(t *testing.T) {
-	got, _, _ := run(t, "in.jsonl", `{"loud":"mine","share":7,"input_share":8,"text":"a","meta":{"page": 1}}`+"\n", "o.csv")
+	got, _, _ := run(t, "in.jsonl", `{"loud":"mine","share":7,"input_share":8,"text":"a","meta":{"page": 1}}`+"\n",
+		"o.csv")
 	const want = `input_loud,input_input_share,input_share,text,meta,n,rank,loud,share
 mine,7,8,a,"{""page"":1}",1,1,A,0.5
 mine,7,8,a,"{""page"":1}",1,2,A!,1
@@ -342,8 +362,10 @@ mine,7,8,a,"{""page"":1}",1,2,A!,1
 // TestFillKeys: every key that a fill can have is known.
 func TestFillKeys(t *testing.T) {
 	number, rate := 1.0, [2]float64{}
-	text, err := object.Encode(infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1, FrequencyStandardError: &number, FrequencyInterval: &rate,
-		SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
+	text, err := object.Encode(
+		infill.Fill{Together: []string{"a"}, Pieces: []int{1}, Score: &number, Count: 1, Frequency: 1,
+			FrequencyStandardError: &number, FrequencyInterval: &rate,
+			SplitRHat: &number, EffectiveDraws: &number, FinalCount: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,8 +389,9 @@ func TestFillKeys(t *testing.T) {
 
 // TestFillLines: the columns of a table, and that one of the user has another name only where it clashes.
 func TestFillLines(t *testing.T) {
-	row, err := object.Parse([]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
-		`{"rank":1,"text":"a b c","fills":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
+	row, err := object.Parse(
+		[]byte(`{"count":5,"text":"mine","id":1,"format":3,"template":"a [MASK] [MASK]","method":"search","samples":[` +
+			`{"rank":1,"text":"a b c","fills":["b","c"],"spans":[[2,3],[4,5]],"token_ids":[7,8],"probability":0.5,"log_likelihood":-1}],"stats":{},"warnings":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,8 +413,10 @@ func TestFillLines(t *testing.T) {
 
 // TestBlankColumns: the columns of blanks stand together, also those that come late.
 func TestBlankColumns(t *testing.T) {
-	parts := []finished{{state: state{Columns: []column{{Name: "text", First: 1}, {Name: "blank_1", First: 1}, {Name: "id", First: 1}, {Name: "blank_3", First: 5}}}},
-		{state: state{Columns: []column{{Name: "text", First: 2}, {Name: "blank_1", First: 2}, {Name: "blank_2", First: 2}, {Name: "id", First: 2}}}}}
+	parts := []finished{{state: state{Columns: []column{{Name: "text", First: 1}, {Name: "blank_1", First: 1},
+		{Name: "id", First: 1}, {Name: "blank_3", First: 5}}}},
+		{state: state{Columns: []column{{Name: "text", First: 2}, {Name: "blank_1", First: 2},
+			{Name: "blank_2", First: 2}, {Name: "id", First: 2}}}}}
 	var names []string
 	for _, c := range columnsOf(parts) {
 		names = append(names, c.Name)
@@ -451,7 +476,8 @@ func TestMain(m *testing.M) {
 
 func killedJob(dir string) Job {
 	return Job{Input: File{Path: filepath.Join(dir, "many.jsonl")}, Output: File{Path: filepath.Join(dir, "out.csv")},
-		Work: &shout{computing: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4, Resume: true}
+		Work: &shout{computing: map[string]string{"device": "none"}, pause: 2 * time.Millisecond}, InFlight: 4,
+		Resume: true}
 }
 
 // TestKilled: processes that end by SIGKILL at any moment, over and over, come to the
@@ -495,7 +521,8 @@ func TestKilled(t *testing.T) {
 						kills++
 						<-done
 						// Half a line, as a machine that fails leaves it.
-						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*", recordsFile)); len(journals) > 0 && random.IntN(2) == 0 {
+						if journals, _ := filepath.Glob(filepath.Join(dir, "out.csv.parts", "*", recordsFile)); len(
+							journals) > 0 && random.IntN(2) == 0 {
 							content := get(t, journals[0])
 							put(t, filepath.Dir(journals[0]), filepath.Base(journals[0]), content+`{"n":7,"rows":[{"te`)
 							torn++
@@ -534,27 +561,41 @@ func TestRefuses(t *testing.T) {
 		change             func(*Job)
 		want               string
 	}{
-		"no file":              {"", "", "o.jsonl", func(j *Job) { j.Input.Path += "none.jsonl" }, "no such file"},
-		"a folder":             {"", "", "o.jsonl", func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), Text, ""} }, "is no regular file"},
-		"no form":              {"in.dat", "x", "o.jsonl", nil, "its name does not tell the form of the input: end it in"},
-		"no form of output":    {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
-		"parquet.gz":           {"in.txt", "x", "o.parquet.gz", nil, "Parquet compresses its columns itself: leave .gz away"},
-		"cut gzip":             {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end: the file was cut off, get it again"},
-		"no gzip":              {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
-		"damaged zstd":         {"in.jsonl.zst", "text and more text", "o.jsonl", nil, "the file is no zstd, as its name says"},
-		"bytes behind gzip":    {"in.jsonl.gz", gz + "more", "o.jsonl", nil, "behind the end of the gzip stream stand other bytes: get the file again, or unpack it"},
-		"a header behind gzip": {"in.jsonl.gz", gz + strings.Repeat("more", 9), "o.jsonl", nil, "behind the end of the gzip stream stand other bytes"},
-		"cut second gzip":      {"in.jsonl.gz", gz + gz[:len(gz)-6], "o.jsonl", nil, "the gzip stream ends before its end"},
-		"bytes behind zstd":    {"in.jsonl.zst", packed(t, "x.zst", `{"text":"a"}`) + "more", "o.jsonl", nil, "behind the end of the zstd stream stand other bytes"},
-		"empty lines":          {"in.csv", "\n\n\n", "o.jsonl", nil, "in.csv: line 1 is empty: it must name the columns"},
-		"empty lines, tabs":    {"in.tsv", "\r\n\r\n", "o.jsonl", nil, "in.tsv: line 1 is empty: it must name the columns"},
-		"carriage returns":     {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil, "in.csv: line 1: a carriage return stands within the line: end lines with a line feed"},
-		"no column":            {"in.csv", "a,b\n1,2\n", "o.jsonl", nil, `has no column "text": name one of its columns by --column: "a", "b"`},
-		"empty table":          {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
-		"columns alike":        {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
-		"no parquet":           {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil, "is no Parquet file that can be read"},
-		"strict":               {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true }, "line 2: the text is wrong"},
-		"packed twice":         {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
+		"no file": {"", "", "o.jsonl", func(j *Job) { j.Input.Path += "none.jsonl" }, "no such file"},
+		"a folder": {"", "", "o.jsonl",
+			func(j *Job) { j.Input = File{filepath.Dir(j.Output.Path), Text, ""} }, "is no regular file"},
+		"no form": {"in.dat", "x", "o.jsonl", nil,
+			"its name does not tell the form of the input: end it in"},
+		"no form of output": {"in.txt", "x", "o", nil, "its name does not tell the form of the output"},
+		"parquet.gz": {"in.txt", "x", "o.parquet.gz", nil,
+			"Parquet compresses its columns itself: leave .gz away"},
+		"cut gzip": {"in.jsonl.gz", gz[:len(gz)-6], "o.jsonl", nil,
+			"the gzip stream ends before its end: the file was cut off, get it again"},
+		"no gzip": {"in.jsonl.gz", "text", "o.jsonl", nil, "get it again"},
+		"damaged zstd": {"in.jsonl.zst", "text and more text", "o.jsonl", nil,
+			"the file is no zstd, as its name says"},
+		"bytes behind gzip": {"in.jsonl.gz", gz + "more", "o.jsonl", nil,
+			"behind the end of the gzip stream stand other bytes: get the file again, or unpack it"},
+		"a header behind gzip": {"in.jsonl.gz", gz + strings.Repeat("more", 9), "o.jsonl", nil,
+			"behind the end of the gzip stream stand other bytes"},
+		"cut second gzip": {"in.jsonl.gz", gz + gz[:len(gz)-6], "o.jsonl", nil,
+			"the gzip stream ends before its end"},
+		"bytes behind zstd": {"in.jsonl.zst", packed(t, "x.zst", `{"text":"a"}`) + "more", "o.jsonl", nil,
+			"behind the end of the zstd stream stand other bytes"},
+		"empty lines": {"in.csv", "\n\n\n", "o.jsonl", nil, "in.csv: line 1 is empty: it must name the columns"},
+		"empty lines, tabs": {"in.tsv", "\r\n\r\n", "o.jsonl", nil,
+			"in.tsv: line 1 is empty: it must name the columns"},
+		"carriage returns": {"in.csv", "id,text\r1,a\r2,b\r", "o.jsonl", nil,
+			"in.csv: line 1: a carriage return stands within the line: end lines with a line feed"},
+		"no column": {"in.csv", "a,b\n1,2\n", "o.jsonl", nil,
+			`has no column "text": name one of its columns by --column: "a", "b"`},
+		"empty table":   {"in.csv", "", "o.jsonl", nil, "is empty: its first line must name its columns"},
+		"columns alike": {"in.csv", "text,b,b\n", "o.jsonl", nil, `two columns are called "b": rename one`},
+		"no parquet": {"in.parquet", "PAR1 this is none PAR1", "o.jsonl", nil,
+			"is no Parquet file that can be read"},
+		"strict": {"in.txt", "a\nwrong\nb\n", "o.jsonl", func(j *Job) { j.Strict = true },
+			"line 2: the text is wrong"},
+		"packed twice": {"in.txt", "x", "o.csv.zst.gz", nil, "its name does not tell the form of the output"},
 		"earlier version": {"in.txt", "a\n", "o.txt", func(j *Job) {
 			dir := journal.PartsOf(j.Output.Path)
 			if err := os.Mkdir(dir, 0o777); err != nil {
@@ -564,9 +605,11 @@ func TestRefuses(t *testing.T) {
 		}, "is a run of an earlier version of this program: go on with that, or remove the folder"},
 		"output there": {"in.txt", "a\n", "o.txt", func(j *Job) { put(t, filepath.Dir(j.Output.Path), "o.txt", "b\n") },
 			"is there already, of something else: choose another name, or --overwrite"},
-		"input as output":           {"in.txt", "a\n", "in.txt", nil, "in.txt would be replaced, and is the input: choose another output"},
+		"input as output": {"in.txt", "a\n", "in.txt", nil,
+			"in.txt would be replaced, and is the input: choose another output"},
 		"input as output, replaced": {"in.txt", "a\n", "in.txt", func(j *Job) { j.Overwrite = true }, "is the input"},
-		"input as rejects":          {"o.txt.rejects.jsonl", "a\n", "o.txt", func(j *Job) { j.Overwrite = true }, "is the input"},
+		"input as rejects": {"o.txt.rejects.jsonl", "a\n", "o.txt", func(j *Job) { j.Overwrite = true },
+			"is the input"},
 		"input by another name": {"in.txt", "a\n", "o.txt", func(j *Job) {
 			if err := os.Link(j.Input.Path, j.Output.Path); err != nil {
 				t.Fatal(err)
@@ -587,7 +630,8 @@ func TestRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
-			if _, err := os.Stat(j.Output.Path); err == nil && !strings.Contains(c.want, "is there already") && !strings.Contains(c.want, "is the input") {
+			if _, err := os.Stat(j.Output.Path); err == nil && !strings.Contains(c.want, "is there already") &&
+				!strings.Contains(c.want, "is the input") {
 				t.Error("there is an output")
 			}
 			if c.name != "" && get(t, j.Input.Path) != c.content {
@@ -628,10 +672,18 @@ func TestRefusesOthers(t *testing.T) {
 		change func(t *testing.T, dir string, j *Job)
 		want   string
 	}{
-		"no --resume":    {func(t *testing.T, _ string, j *Job) { j.Resume = false }, "is a run that was not finished: --resume goes on with it"},
-		"other settings": {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).set = map[string]string{"seed": "2"} }, "(seed: nothing there, 2 now): give the old one, or another output"},
-		"other number":   {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} }, "number of parts: 2 there, 3 now"},
-		"other device":   {func(t *testing.T, _ string, j *Job) { j.Work.(*shout).computing = map[string]string{"device": "gpu"} }, "(device: none there, gpu now)"},
+		"no --resume": {func(t *testing.T, _ string, j *Job) { j.Resume = false },
+			"is a run that was not finished: --resume goes on with it"},
+		"other settings": {func(t *testing.T, _ string,
+			j *Job) {
+			j.Work.(*shout).set = map[string]string{"seed": "2"}
+		}, "(seed: nothing there, 2 now): give the old one, or another output"},
+		"other number": {func(t *testing.T, _ string, j *Job) { j.Shard = Shard{Index: 2, Count: 3} },
+			"number of parts: 2 there, 3 now"},
+		"other device": {func(t *testing.T, _ string,
+			j *Job) {
+			j.Work.(*shout).computing = map[string]string{"device": "gpu"}
+		}, "(device: none there, gpu now)"},
 		"longer input": {func(t *testing.T, dir string, j *Job) {
 			put(t, dir, "many.jsonl", get(t, j.Input.Path)+"{}\n")
 		}, "bytes of the input"},
@@ -766,7 +818,9 @@ func TestDone(t *testing.T) {
 			Text string `parquet:"text"`
 		}
 		dir := t.TempDir()
-		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{Index: 1, Count: 2}, Resume: true}
+		job := Job{Input: File{Path: put(t, dir, "in.parquet", parquetOf(t, row{"a"}, row{"b"}))},
+			Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}, Shard: Shard{Index: 1, Count: 2},
+			Resume: true}
 		if _, err := Run(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
@@ -783,7 +837,8 @@ func TestDone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Merge(t.Context(), job.Output, false); err == nil || !strings.Contains(err.Error(), "another process puts the parts in") {
+		if _, err := Merge(t.Context(), job.Output, false); err == nil ||
+			!strings.Contains(err.Error(), "another process puts the parts in") {
 			t.Error(err)
 		}
 		if err := lock.Unlock(); err != nil {
@@ -830,7 +885,8 @@ func TestWords(t *testing.T) {
 			eligible = append(eligible, text[w.from:w.to])
 		}
 	}
-	if diff := cmp.Diff([]string{"hey", "it", "Mr", "Holm's", "BOAT", "house", "they", "don't", "the", "naïve"}, all); diff != "" {
+	if diff := cmp.Diff([]string{"hey", "it", "Mr", "Holm's", "BOAT", "house", "they", "don't", "the", "naïve"},
+		all); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"hey", "Mr", "Holm's", "house", "don't", "naïve"}, eligible); diff != "" {

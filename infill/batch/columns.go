@@ -19,8 +19,8 @@ func IsFASTA(name string) bool {
 	return err == nil && f.Form == FASTA
 }
 
-// Columns reads some columns of all records of a file, by their names, [records][columns]. It is for what is read whole; runs go
-// through records one by one.
+// Columns reads some columns of all records of a file, by their names, [records][columns]. It is for what is read
+// whole; runs go through records one by one.
 func Columns(f File, names ...string) (rows [][]string, err error) {
 	s, err := openSource(f, names[0])
 	if err != nil {

@@ -31,7 +31,8 @@ func Forms() []Form { return []Form{JSONL, CSV, TSV, Parquet, Text, FASTA} }
 
 // suffixes are the ends of names that tell a form.
 var suffixes = map[string]Form{
-	".jsonl": JSONL, ".ndjson": JSONL, ".csv": CSV, ".tsv": TSV, ".tab": TSV, ".parquet": Parquet, ".txt": Text, ".text": Text,
+	".jsonl": JSONL, ".ndjson": JSONL, ".csv": CSV, ".tsv": TSV, ".tab": TSV, ".parquet": Parquet, ".txt": Text,
+	".text":  Text,
 	".fasta": FASTA, ".fa": FASTA, ".faa": FASTA,
 }
 
@@ -59,7 +60,8 @@ func (f File) resolve(what string) (File, error) {
 	case f.Path == "":
 		return f, fmt.Errorf("no %s: name a file", what)
 	case f.Form == "":
-		return f, fmt.Errorf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, .txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
+		return f, fmt.Errorf("%s: its name does not tell the form of the %s: end it in .jsonl, .csv, .tsv, .parquet, "+
+			".txt or .fasta (also with .gz or .zst), or name the form", f.Path, what)
 	case !slices.Contains(Forms(), f.Form):
 		return f, fmt.Errorf("%s: unknown form %q of the %s: one of %v", f.Path, f.Form, what, Forms())
 	case f.Form == Parquet && f.packed != "":
@@ -140,7 +142,8 @@ func (f File) broken(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return fmt.Errorf("the %s stream ends before its end: the file was cut off, get it again", kind)
 	case errors.Is(err, errBehind):
-		return fmt.Errorf("behind the end of the %s stream stand other bytes: get the file again, or unpack it and give the text", kind)
+		return fmt.Errorf("behind the end of the %s stream stand other bytes: get the file again, or unpack it and "+
+			"give the text", kind)
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
 		return fmt.Errorf("the file is no %s, as its name says: rename it, or get it again", kind)
 	}

@@ -58,9 +58,10 @@ var (
 	resultKeys = keysOf[infill.Result]()
 	fillKeys   = keysOf[infill.Fill]()
 	// ofChains are those of a fill's keys that chains alone have.
-	ofChains = []string{"count", "frequency", "frequency_standard_error", "frequency_interval", "split_r_hat", "effective_draws", "final_count"}
-	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines, or
-	// say in another way what columns say.
+	ofChains = []string{"count", "frequency", "frequency_standard_error", "frequency_interval", "split_r_hat",
+		"effective_draws", "final_count"}
+	// leftOut are keys that a table leaves out: they tell of the row as a whole and would stand in each of its lines,
+	// or say in another way what columns say.
 	leftOut = []string{"format", "model", "signature", "samples", "marginals", "stats", "fills", "spans"}
 )
 

@@ -83,7 +83,8 @@ func plainOf(v parquet.Value) (any, error) {
 	case parquet.Int96: // nanoseconds of a Julian day, an older program's timestamp
 		const epoch = 2440588
 		at := v.Int96()
-		return instant((int64(at[2])-epoch)*86400, int64(uint64(at[1])<<32|uint64(at[0])), format.TimeUnit{}).Format("2006-01-02T15:04:05.999999999"), nil
+		return instant((int64(at[2])-epoch)*86400, int64(uint64(at[1])<<32|uint64(at[0])),
+			format.TimeUnit{}).Format("2006-01-02T15:04:05.999999999"), nil
 	case parquet.Float:
 		return numberOf(float64(v.Float()), v.Float()), nil
 	case parquet.Double:

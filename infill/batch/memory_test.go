@@ -34,20 +34,22 @@ func TestMemory(t *testing.T) {
 	var m runtime.MemStats
 	most, looked := uint64(0), int64(0)
 	work := &shout{computing: map[string]string{"device": "none"}}
-	s, err := Run(t.Context(), Job{Input: File{Path: path}, Output: File{Path: filepath.Join(dir, "out.jsonl")}, Work: work, InFlight: 64,
-		Observe: func(p Progress) {
-			if p.Done-looked > int64(*lineCount)/50 {
-				looked = p.Done
-				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapInuse)
-			}
-		}})
+	s, err := Run(t.Context(),
+		Job{Input: File{Path: path}, Output: File{Path: filepath.Join(dir, "out.jsonl")}, Work: work, InFlight: 64,
+			Observe: func(p Progress) {
+				if p.Done-looked > int64(*lineCount)/50 {
+					looked = p.Done
+					runtime.ReadMemStats(&m)
+					most = max(most, m.HeapInuse)
+				}
+			}})
 	if err != nil || s.Records != int64(*lineCount) {
 		t.Fatal(s, err)
 	}
 	runtime.ReadMemStats(&m)
 	most = max(most, m.HeapInuse)
-	if t.Logf("%d lines, at most %.1f MiB of heap, %.1f MiB from the system", *lineCount, float64(most)/(1<<20), float64(m.Sys)/(1<<20)); most > 64<<20 {
+	if t.Logf("%d lines, at most %.1f MiB of heap, %.1f MiB from the system", *lineCount, float64(most)/(1<<20),
+		float64(m.Sys)/(1<<20)); most > 64<<20 {
 		t.Errorf("%d bytes of heap for %d lines", most, *lineCount)
 	}
 }
@@ -55,7 +57,8 @@ func TestMemory(t *testing.T) {
 // BenchmarkOthers reads a line that is of another part, which every part does: of so many parts, nearly all.
 func BenchmarkOthers(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "in.txt")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("on day 1234 the [MASK] sat by the fire .\n"), b.N), 0o666); err != nil {
+	if err := os.WriteFile(path, bytes.Repeat([]byte("on day 1234 the [MASK] sat by the fire .\n"), b.N),
+		0o666); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()

@@ -95,7 +95,8 @@ func Merge(ctx context.Context, output File, overwrite bool) (*Summary, error) {
 		of := false
 		if len(parts) > 0 && m != nil {
 			h, err := readHead(journal.PartOf(out.Path, parts[0]))
-			of = err == nil && h != nil && len(journal.Differences(m.Settings, h.Settings)) == 0 && m.Input.Bytes == h.Input.Bytes
+			of = err == nil && h != nil && len(journal.Differences(m.Settings, h.Settings)) == 0 &&
+				m.Input.Bytes == h.Input.Bytes
 		}
 		if len(parts) > 0 && !of && !overwrite {
 			return nil, &ExistsError{out.Path, "is there already, of something else: --overwrite replaces it"}
@@ -201,7 +202,8 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 		}
 		if m.Environment != nil && p.Environment != nil {
 			if list := journal.Differences(m.Environment, p.Environment); len(list) > 0 {
-				return nil, fmt.Errorf("parts 1 to %d and part %d were computed with different things (%s): run the part again with the same", i, i+1, strings.Join(list, "; "))
+				return nil, fmt.Errorf("parts 1 to %d and part %d were computed with different things (%s): run the "+
+					"part again with the same", i, i+1, strings.Join(list, "; "))
 			}
 		}
 		if p.Environment != nil {
@@ -211,11 +213,14 @@ func merge(ctx context.Context, out File) (_ *Summary, err error) {
 	}
 	first := parts[0].head
 	if out.Form != first.Output {
-		return nil, fmt.Errorf("the parts in %s are for an output in the form %s, not %s: name the form by --to %[2]s", folder, first.Output, out.Form)
+		return nil, fmt.Errorf("the parts in %s are for an output in the form %s, not %s: name the form by --to %[2]s",
+			folder, first.Output, out.Form)
 	}
-	m.Input, m.Settings, m.Output = parts[0].Input, first.Settings, result{Name: filepath.Base(out.Path), Form: out.Form}
+	m.Input, m.Settings, m.Output = parts[0].Input, first.Settings,
+		result{Name: filepath.Base(out.Path), Form: out.Form}
 	if m.Records != m.Input.Records {
-		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: begin anew with --overwrite", folder, m.Records, m.Input.Records)
+		return nil, fmt.Errorf("the parts in %s have %d records, the input %d: begin anew with --overwrite", folder,
+			m.Records, m.Input.Records)
 	}
 	all := map[string]string{}
 	maps.Copy(all, m.Settings)
@@ -299,7 +304,9 @@ func (m *manifest) write(ctx context.Context, out File, parts []finished) (err e
 			if e.Line == 0 {
 				place = Field{Key: "row", Value: json.RawMessage(strconv.FormatInt(e.Number, 10))}
 			}
-			err = rejects.line(Object{place, {Key: "error", Value: object.Quote(e.Error)}, {Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
+			err = rejects.line(
+				Object{place, {Key: "error", Value: object.Quote(e.Error)},
+					{Key: "input", Value: object.Quote(e.Input)}}.Append(nil))
 		}
 		for _, row := range e.Rows {
 			err = errors.Join(err, w.line(row))

@@ -107,7 +107,8 @@ func (t *table) next(wanted bool) (r Record, err error) {
 	}
 	err = guarded(func() error {
 		for _, f := range t.fields {
-			at, _ := slices.BinarySearchFunc(t.ready[0], f.index, func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
+			at, _ := slices.BinarySearchFunc(t.ready[0], f.index,
+				func(v parquet.Value, index int) int { return cmp.Compare(v.Column(), index) })
 			value, err := cellOf(t.ready[0][at], f.of)
 			if err != nil {
 				return fmt.Errorf("column %q: %w", f.name, err)
@@ -138,7 +139,8 @@ type field struct {
 func fieldsOf(schema *parquet.Schema) (fields []field, err error) {
 	for _, f := range schema.Fields() {
 		if !f.Leaf() || f.Repeated() {
-			return nil, fmt.Errorf("column %q is a list, a map or a group, which is not read: write it as JSON text, or leave it out", f.Name())
+			return nil, fmt.Errorf("column %q is a list, a map or a group, which is not read: write it as JSON text, "+
+				"or leave it out", f.Name())
 		}
 		leaf, _ := schema.Lookup(f.Name())
 		fields = append(fields, field{f.Name(), leaf.ColumnIndex, f.Type()})

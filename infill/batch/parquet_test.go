@@ -49,8 +49,11 @@ func TestParquetTypes(t *testing.T) {
 	const julian = 2440588 + 19849
 	nanoseconds := uint64(3661_000000005)
 	got, rejects, _ := run(t, "in.parquet", parquetOf(t, row{
-		Text: "a", Big: math.MaxUint64, Small: math.MaxUint32, Day: 19849, At: time.UnixMicro(1714979289000001), Clock: 3661005, Price: 123456789012345678, Owed: -45,
-		Key: [16]byte{0: 0x12, 15: 0xff}, Raw: [3]byte{0xff, 0, 1}, Old: deprecated.Int96{uint32(nanoseconds), uint32(nanoseconds >> 32), julian}, Mark: math.NaN(), Least: float32(math.Inf(-1)), Most: math.Inf(1), Part: 0.1, On: true, Tiny: -3, Parsed: `{"x": [1, 2]}`,
+		Text: "a", Big: math.MaxUint64, Small: math.MaxUint32, Day: 19849, At: time.UnixMicro(1714979289000001),
+		Clock: 3661005, Price: 123456789012345678, Owed: -45,
+		Key: [16]byte{0: 0x12, 15: 0xff}, Raw: [3]byte{0xff, 0, 1},
+		Old: deprecated.Int96{uint32(nanoseconds), uint32(nanoseconds >> 32), julian}, Mark: math.NaN(),
+		Least: float32(math.Inf(-1)), Most: math.Inf(1), Part: 0.1, On: true, Tiny: -3, Parsed: `{"x": [1, 2]}`,
 	}), "o.jsonl")
 	const want = `{"text":"a","big":18446744073709551615,"small":4294967295,"day":"2024-05-06","at":"2024-05-06T07:08:09.000001Z","clock":"01:01:01.005","price":1234567890123456.78,"owed":-0.045,` +
 		`"key":"12000000-0000-0000-0000-0000000000ff","raw":"/wAB","old":"2024-05-06T01:01:01.000000005","mark":null,"none":null,"least":"-Infinity","most":"Infinity","part":0.1,"on":true,"tiny":-3,"parsed":{"x":[1,2]},"n":1,`
@@ -77,9 +80,11 @@ func TestParquetRefuses(t *testing.T) {
 		Info []string `parquet:"info"`
 	}
 	dir := t.TempDir()
-	for _, content := range []string{parquetOf(t, group{Text: "a"}), parquetOf(t, list{Text: "a"}), parquetOf(t, repeated{Text: "a"})} {
+	for _, content := range []string{parquetOf(t, group{Text: "a"}), parquetOf(t, list{Text: "a"}),
+		parquetOf(t, repeated{Text: "a"})} {
 		in := put(t, dir, "in.parquet", content)
-		_, err := Run(t.Context(), Job{Input: File{Path: in}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}})
+		_, err := Run(t.Context(),
+			Job{Input: File{Path: in}, Output: File{Path: filepath.Join(dir, "o.jsonl")}, Work: &shout{}})
 		if want := in + `: column "info" is a list, a map or a group, which is not read: write it as JSON text, or leave it out`; err == nil || err.Error() != want {
 			t.Error(err)
 		}
@@ -104,7 +109,8 @@ func TestParquetRefuses(t *testing.T) {
 
 // TestParquetNumbers: no number loses digits in a column.
 func TestParquetNumbers(t *testing.T) {
-	got, rejects, _ := run(t, "in.jsonl", `{"text":"a","seed":18446744073709551615,"id":9007199254740993,"mixed":9007199254740993,"huge":1e400,"long":0.12345678901234567891,"plain":1}
+	got, rejects, _ := run(t, "in.jsonl",
+		`{"text":"a","seed":18446744073709551615,"id":9007199254740993,"mixed":9007199254740993,"huge":1e400,"long":0.12345678901234567891,"plain":1}
 {"text":"b","seed":1,"id":2,"mixed":0.5,"huge":1,"long":0.5,"plain":-2.5e-3}
 `, "o.parquet")
 	table, err := openTable(put(t, t.TempDir(), "o.parquet", got))

@@ -52,7 +52,8 @@ func readHead(dir string) (*head, error) {
 		return nil, err
 	}
 	if h.Format != partFormat {
-		return nil, fmt.Errorf("%s has format %d, this program reads %d: use the program that began the run", path, h.Format, partFormat)
+		return nil, fmt.Errorf("%s has format %d, this program reads %d: use the program that began the run", path,
+			h.Format, partFormat)
 	}
 	return &h, nil
 }
@@ -146,7 +147,8 @@ func (j Job) part(ctx context.Context, out File, from source) (_ *Summary, err e
 	}
 	p := part{job: j, dir: journal.PartOf(out.Path, shard), state: state{at: map[string]int{}}}
 	p.head = &head{partFormat, from.about(), out.Form, j.Work.settings(), j.Work.aligned(), shard}
-	p.Journal, err = journal.Open(p.dir, recordsFile, fmt.Sprintf("another process is at work at part %s in %s", shard, journal.PartsOf(out.Path)))
+	p.Journal, err = journal.Open(p.dir, recordsFile,
+		fmt.Sprintf("another process is at work at part %s in %s", shard, journal.PartsOf(out.Path)))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,8 @@ func (p *part) begin(output string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(journal.PartsOf(output), "plan.json")); err == nil {
-		return &ExistsError{journal.PartsOf(output), "is a run of an earlier version of this program: go on with that, or remove the folder"}
+		return &ExistsError{journal.PartsOf(output),
+			"is a run of an earlier version of this program: go on with that, or remove the folder"}
 	}
 	parts, err := journal.Parts(output)
 	if err != nil {
@@ -211,7 +214,8 @@ func (p *part) begin(output string) error {
 		return &ExistsError{p.dir, "is a run that was not finished: --resume goes on with it, --overwrite begins anew"}
 	}
 	if other != nil {
-		if err := journal.Changed(journal.PartsOf(output), journal.Differences(other.facts(), p.head.facts())); err != nil {
+		if err := journal.Changed(journal.PartsOf(output),
+			journal.Differences(other.facts(), p.head.facts())); err != nil {
 			return err
 		}
 	}
@@ -251,7 +255,8 @@ func (p *part) work(ctx context.Context, from source) error {
 		reading.Lock()
 		total, exact := from.total()
 		reading.Unlock()
-		at := Progress{Done: p.Records, Total: max(p.Records, total/int64(p.head.Part.Count)), Exact: exact, Rejected: p.Rejected}
+		at := Progress{Done: p.Records, Total: max(p.Records, total/int64(p.head.Part.Count)), Exact: exact,
+			Rejected: p.Rejected}
 		if exact {
 			at.Total = (total + int64(p.head.Part.Count-p.head.Part.Index)) / int64(p.head.Part.Count)
 		}
@@ -270,14 +275,16 @@ func (p *part) work(ctx context.Context, from source) error {
 			reading.Unlock()
 			switch {
 			case err == io.EOF && read < p.number(kept-1):
-				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite", p.job.Input.Path)
+				return r, fmt.Errorf("%s has become shorter since the run began: begin anew with --overwrite",
+					p.job.Input.Path)
 			case err == io.EOF:
 				return r, err
 			case err != nil:
 				return r, fmt.Errorf("%s: %w", p.job.Input.Path, err)
 			}
 			if read++; read == p.number(kept-1) && kept > 0 && r.sum != sum {
-				return r, fmt.Errorf("%s has changed since the run began: begin anew with --overwrite", p.job.Input.Path)
+				return r, fmt.Errorf("%s has changed since the run began: begin anew with --overwrite",
+					p.job.Input.Path)
 			}
 			if read == due {
 				next++

@@ -174,9 +174,11 @@ func (j Job) already(output string) (*Summary, error) {
 	case j.Overwrite:
 		return nil, nil
 	case same && !whole:
-		return nil, &ExistsError{output, "is there already, and is not what its manifest says: --overwrite makes it anew"}
+		return nil, &ExistsError{output,
+			"is there already, and is not what its manifest says: --overwrite makes it anew"}
 	case same:
-		return nil, &ExistsError{output, "is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
+		return nil, &ExistsError{output,
+			"is there already, of the same run: --resume takes it as done, --overwrite makes it anew"}
 	}
 	return nil, &ExistsError{output, "is there already, of something else: choose another name, or --overwrite"}
 }

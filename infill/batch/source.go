@@ -79,7 +79,8 @@ func openSource(f File, column string) (_ source, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file, which a run that goes on reads again: write it to a file first", f.Path)
+		return nil, fmt.Errorf("%s is no regular file, which a run that goes on reads again: write it to a file first",
+			f.Path)
 	}
 	about := input{Name: filepath.Base(f.Path), Bytes: info.Size(), Form: f.Form}
 	if f.Form == Parquet {
@@ -230,7 +231,8 @@ func (s *stream) parse(r *Record) {
 			r.Err = reject("not a line >NAME in UTF-8 with a sequence on the lines behind it")
 			return
 		}
-		r.Object = Object{{Key: "id", Value: object.Quote(string(bytes.TrimSpace(name)))}, {Key: s.column, Value: object.Quote(string(sequence))}}
+		r.Object = Object{{Key: "id", Value: object.Quote(string(bytes.TrimSpace(name)))},
+			{Key: s.column, Value: object.Quote(string(sequence))}}
 	case CSV, TSV:
 		cells, err := cells(s.of.Form, raw)
 		switch {
@@ -247,7 +249,8 @@ func (s *stream) parse(r *Record) {
 }
 
 // ErrReturn is a line that is several to other programs.
-var ErrReturn = errors.New("a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it")
+var ErrReturn = errors.New(
+	"a carriage return stands within the line: end lines with a line feed, with or without a carriage return before it")
 
 // returns tells whether a carriage return without its line feed stands within a line.
 func returns(line []byte) bool {
@@ -311,5 +314,6 @@ func noColumn(f File, column string, columns []string) error {
 	for i, c := range columns {
 		columns[i] = fmt.Sprintf("%q", c)
 	}
-	return fmt.Errorf("%s has no column %q: name one of its columns by --column: %s", f.Path, column, strings.Join(columns, ", "))
+	return fmt.Errorf("%s has no column %q: name one of its columns by --column: %s", f.Path, column,
+		strings.Join(columns, ", "))
 }

@@ -16,7 +16,8 @@ func TestWideTables(t *testing.T) {
 		t.Skip("takes its time under the race detector")
 	}
 	const narrow, wide, rows = 500, 4000, 10
-	for _, c := range []struct{ in, out string }{{"in.csv", "out.tsv"}, {"in.csv", "out.parquet"}, {"in.parquet", "out.csv"}, {"in.jsonl", "out.jsonl"}} {
+	for _, c := range []struct{ in, out string }{{"in.csv", "out.tsv"}, {"in.csv", "out.parquet"},
+		{"in.parquet", "out.csv"}, {"in.jsonl", "out.jsonl"}} {
 		t.Run(c.in+" to "+c.out, func(t *testing.T) {
 			inputs := map[int]string{}
 			for _, columns := range []int{narrow, wide} {
@@ -28,7 +29,8 @@ func TestWideTables(t *testing.T) {
 				path := put(t, t.TempDir(), "in.csv", text)
 				if c.in != "in.csv" {
 					made := filepath.Join(t.TempDir(), c.in)
-					if _, err := Run(t.Context(), Job{Input: File{Path: path}, Output: File{Path: made}, Work: &pass{}}); err != nil {
+					if _, err := Run(t.Context(),
+						Job{Input: File{Path: path}, Output: File{Path: made}, Work: &pass{}}); err != nil {
 						t.Fatal(err)
 					}
 					path = made
@@ -39,7 +41,9 @@ func TestWideTables(t *testing.T) {
 				var each []time.Duration
 				for range 3 {
 					start := time.Now()
-					s, err := Run(t.Context(), Job{Input: File{Path: inputs[columns]}, Output: File{Path: filepath.Join(t.TempDir(), c.out)}, Work: &shout{}})
+					s, err := Run(t.Context(),
+						Job{Input: File{Path: inputs[columns]}, Output: File{Path: filepath.Join(t.TempDir(), c.out)},
+							Work: &shout{}})
 					if err != nil || s.Records != rows || s.Rejected > 0 {
 						t.Fatal(s, err)
 					}

@@ -59,7 +59,8 @@ func (p *page) scatter(x, y tick) (*plot.Plot, error) {
 		at := plotter.XY{X: float64(xs[i].Value), Y: float64(ys[i].Value)}
 		left, right := xs[i].interval()
 		bottom, top := ys[i].interval()
-		for _, reach := range []plotter.XYs{{{X: left, Y: at.Y}, {X: right, Y: at.Y}}, {{X: at.X, Y: bottom}, {X: at.X, Y: top}}} {
+		for _, reach := range []plotter.XYs{{{X: left, Y: at.Y}, {X: right, Y: at.Y}},
+			{{X: at.X, Y: bottom}, {X: at.X, Y: top}}} {
 			line, err := plotter.NewLine(reach)
 			if err != nil {
 				return nil, err
@@ -174,15 +175,22 @@ func (p *page) charts() (err error) {
 		drawn, err := p.bars(x)
 		add(title, caption, drawn, err)
 	}
-	drawn, failed := p.scatter(tick{metrics.MetricCorpusBLEU + "/" + metrics.Union, "corpus BLEU, %"}, tick{metrics.MetricSelfBLEU, "self-BLEU, %"})
-	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the scores’ intervals over sentences. What sets methods apart is in the paired tests above.", drawn, failed)
-	drawn, failed = p.scatter(tick{"log_likelihood", "mean log-likelihood U, nats"}, tick{metrics.MetricUniqueNGrams + "/self/2", "unique 2-grams among the samples, %"})
-	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that is diverse because it left the model’s distribution stands to the left.", drawn, failed)
+	drawn, failed := p.scatter(tick{metrics.MetricCorpusBLEU + "/" + metrics.Union, "corpus BLEU, %"},
+		tick{metrics.MetricSelfBLEU, "self-BLEU, %"})
+	add("Diversity against quality", "Down is more diverse, right is closer to the corpora. The lines are the "+
+		"scores’ intervals over sentences. What sets methods apart is in the paired tests above.", drawn, failed)
+	drawn, failed = p.scatter(tick{"log_likelihood", "mean log-likelihood U, nats"},
+		tick{metrics.MetricUniqueNGrams + "/self/2", "unique 2-grams among the samples, %"})
+	add("Diversity against likelihood", "Up is more diverse, right is what the model finds likelier. A sampler that "+
+		"is diverse because it left the model’s distribution stands to the left.", drawn, failed)
 	drawn, failed = p.lines()
 	add("Log-likelihood by step", "Mean U over the chains of all sentences.", drawn, failed)
-	bars("Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences; methods that accept always are left out.", 100*p.Configuration.Metrics.Confidence),
+	bars("Acceptance", fmt.Sprintf("Share of proposals taken after the warm-up, with %g %% intervals over sentences; "+
+		"methods that accept always are left out.", 100*p.Configuration.Metrics.Confidence),
 		tick{"acceptance_rate", "acceptance"})
-	bars("Cost in model rows", "Token sequences that went through the model for one sample.", tick{"model_rows_per_sample", "rows per sample"})
-	bars("Cost in seconds", "On the machine of this run, for one sample.", tick{"seconds_per_sample", "seconds per sample"})
+	bars("Cost in model rows", "Token sequences that went through the model for one sample.",
+		tick{"model_rows_per_sample", "rows per sample"})
+	bars("Cost in seconds", "On the machine of this run, for one sample.",
+		tick{"seconds_per_sample", "seconds per sample"})
 	return err
 }

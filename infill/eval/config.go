@@ -102,7 +102,8 @@ func Preset(name string) (c Config, base infill.Sampling, methods string, err er
 	base.Sampler, base.Joint, base.Candidates = infill.Samplers()[0], infill.JointPLL, 250
 	c = Config{
 		Preset: name, Sentences: 20, Chains: o.Chained().Chains, Top: o.Top, Seed: 1,
-		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples, Confidence: metrics.DefaultOptions().Confidence},
+		Metrics: metricsConfig{Tokenisation: metrics.BertGen, Resamples: metrics.DefaultOptions().Resamples,
+			Confidence: metrics.DefaultOptions().Confidence},
 	}
 	switch name {
 	case "dlp":
@@ -138,8 +139,10 @@ func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
 	for _, spec := range specs {
 		v := variant{Name: spec.String(), Settings: base}
 		if name, named := spec.Take("name"); named {
-			if strings.ContainsAny(name, "|:\"") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-				return nil, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters", v.Name, name)
+			if strings.ContainsAny(name, "|:\"") ||
+				strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				return nil, fmt.Errorf("%q: name: %q may hold neither a bar, a colon, quotes nor control characters",
+					v.Name, name)
 			}
 			v.Name = name
 		}
@@ -156,7 +159,8 @@ func ParseVariants(text string, base infill.Sampling) ([]variant, error) {
 		}
 		v.Settings = o.Sampling
 		if slices.ContainsFunc(variants, func(w variant) bool { return w.Name == v.Name }) {
-			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER", v.Name)
+			return nil, fmt.Errorf("two samplers are called %q: give one of them another name with NAME:name=OTHER",
+				v.Name)
 		}
 		variants = append(variants, v)
 	}

@@ -114,9 +114,12 @@ func TestRun(t *testing.T) {
 	// The likeliest two of each sentence, scored by package metrics directly.
 	var h2 metrics.Hypotheses
 	for sentence := range 6 {
-		chains := slices.Clone(records[slices.IndexFunc(records, func(r *Record) bool { return r.Sentence == sentence && r.Method == "dmala" })].Chains)
+		chains := slices.Clone(
+			records[slices.IndexFunc(records,
+				func(r *Record) bool { return r.Sentence == sentence && r.Method == "dmala" })].Chains)
 		slices.SortStableFunc(chains, func(a, b chain) int {
-			return int(math.Copysign(1, b.LogLikelihood-a.LogLikelihood)) * indicator(a.LogLikelihood != b.LogLikelihood)
+			return int(math.Copysign(1, b.LogLikelihood-a.LogLikelihood)) * indicator(
+				a.LogLikelihood != b.LogLikelihood)
 		})
 		for _, c := range chains[:2] {
 			h2.Sentences, h2.Prompts = append(h2.Sentences, c.Text), append(h2.Prompts, fmt.Sprint("p", sentence))
@@ -130,12 +133,14 @@ func TestRun(t *testing.T) {
 	for _, c := range o.Corpora {
 		references = append(references, metrics.Reference{Name: c.Name, Sentences: c.Raw()})
 	}
-	want, err := metrics.Evaluate(t.Context(), h2, references, metrics.Options{Tokenisation: metrics.BertGen, Sources: sources, Resamples: -1})
+	want, err := metrics.Evaluate(t.Context(), h2, references,
+		metrics.Options{Tokenisation: metrics.BertGen, Sources: sources, Resamples: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := results.Methods[1].Top
-	if results.Methods[1].Method != "dmala" || got.SelfBLEU != want.SelfBLEU || !cmp.Equal(got.CorpusBLEU, want.CorpusBLEU) || !cmp.Equal(got.UniqueNGrams, want.UniqueNGrams) {
+	if results.Methods[1].Method != "dmala" || got.SelfBLEU != want.SelfBLEU ||
+		!cmp.Equal(got.CorpusBLEU, want.CorpusBLEU) || !cmp.Equal(got.UniqueNGrams, want.UniqueNGrams) {
 		t.Errorf("scores %v %v, want %v %v", got.SelfBLEU, got.CorpusBLEU, want.SelfBLEU, want.CorpusBLEU)
 	}
 	for _, ref := range got.References[:2] {
@@ -260,17 +265,22 @@ func TestChangedConfiguration(t *testing.T) {
 		change func(o *Options)
 		want   string
 	}{
-		"steps":   {func(o *Options) { o.Config.Samplers[1].Settings.Steps = 7 }, "samplers[1].settings.steps: 6 there, 7 now"},
-		"seed":    {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
-		"sampler": {func(o *Options) { o.Config.Samplers[2].Name = "brief" }, `samplers[2].name: "short" there, "brief" now`},
-		"fewer":   {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] }, `samplers[2].name: "short" there, nothing now`},
+		"steps": {func(o *Options) { o.Config.Samplers[1].Settings.Steps = 7 },
+			"samplers[1].settings.steps: 6 there, 7 now"},
+		"seed": {func(o *Options) { o.Config.Seed = 1<<60 + 1 }, "seed: 1 there, 1152921504606846977 now"},
+		"sampler": {func(o *Options) { o.Config.Samplers[2].Name = "brief" },
+			`samplers[2].name: "short" there, "brief" now`},
+		"fewer": {func(o *Options) { o.Config.Samplers = o.Config.Samplers[:2] },
+			`samplers[2].name: "short" there, nothing now`},
 		"model": {func(o *Options) {
 			o.Models[0] = infill.New(&fakeModel{sha256: "cd", positions: 32, device: "cpu"}, newTokenizer(t))
 		}, "models[0].sha256: "},
-		"corpus":    {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") }, "corpora[1].sha256: "},
-		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true }, "metrics.keep_sources: false there, true now"},
-		"threads":   {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
-		"part":      {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
+		"corpus": {func(o *Options) { o.Corpora[1] = newCorpus(t, "ponds", ponds+"the cat sang .\n") },
+			"corpora[1].sha256: "},
+		"reference": {func(o *Options) { o.Config.Metrics.KeepSources = true },
+			"metrics.keep_sources: false there, true now"},
+		"threads": {func(o *Options) { o.Threads = 2 }, "threads: 1 there, 2 now"},
+		"part":    {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 2} }, "shard: all there, 1/2 now"},
 		// Nothing is left to compute here, so nothing else would tell.
 		"device":    {func(o *Options) { o.Device = "cuda" }, "device: cpu there, cuda now"},
 		"precision": {func(o *Options) { o.Precision = "int8" }, "precision: fp32 there, int8 now"},
@@ -282,7 +292,9 @@ func TestChangedConfiguration(t *testing.T) {
 			test.change(&o)
 			_, err := Run(t.Context(), o)
 			var changed *journal.ChangedError
-			if !errors.As(err, &changed) || !slices.ContainsFunc(changed.Differences, func(d string) bool { return strings.Contains(d, test.want) }) {
+			if !errors.As(err, &changed) ||
+				!slices.ContainsFunc(changed.Differences,
+					func(d string) bool { return strings.Contains(d, test.want) }) {
 				t.Errorf("error %v, want one that holds %q", err, test.want)
 			}
 			if strings.Contains(fmt.Sprint(err), "\n") {
@@ -368,7 +380,8 @@ func TestMerge(t *testing.T) {
 		parts[i] = o.Dir
 	}
 	out := t.TempDir()
-	if _, err := Merge(t.Context(), out, parts[:3], paths); err == nil || !strings.Contains(err.Error(), "fills are missing") {
+	if _, err := Merge(t.Context(), out, parts[:3], paths); err == nil ||
+		!strings.Contains(err.Error(), "fills are missing") {
 		t.Errorf("three of four parts: %v", err)
 	}
 	slices.Reverse(parts)
@@ -406,7 +419,8 @@ func TestMerge(t *testing.T) {
 		"nothing named": {nil, paths, t.TempDir(), "no folder"},
 	}
 	for name, test := range errorsOf {
-		if _, err := Merge(t.Context(), test.out, test.dirs, test.paths); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Merge(t.Context(), test.out, test.dirs, test.paths); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one that holds %q", name, err, test.want)
 		}
 	}
@@ -415,15 +429,18 @@ func TestMerge(t *testing.T) {
 	if _, err := Run(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Merge(t.Context(), t.TempDir(), []string{parts[0], other.Dir}, paths); err == nil || !strings.Contains(err.Error(), "not of one run: ") {
+	if _, err := Merge(t.Context(), t.TempDir(), []string{parts[0], other.Dir}, paths); err == nil ||
+		!strings.Contains(err.Error(), "not of one run: ") {
 		t.Errorf("parts of two runs: %v", err)
 	}
 	// A part that says something else of a sentence that another has too.
 	twin := t.TempDir()
 	write(t, twin, journal.Head, read(t, parts[0], journal.Head))
 	samples := read(t, parts[0], samplesFile)
-	write(t, twin, samplesFile, regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
-	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil || !strings.Contains(err.Error(), "disagree on sentence") {
+	write(t, twin, samplesFile,
+		regexp.MustCompile(`"log_likelihood":-?[0-9.]+,`).ReplaceAll(samples, []byte(`"log_likelihood":-99,`)))
+	if _, err := Merge(t.Context(), t.TempDir(), append([]string{twin}, parts...), paths); err == nil ||
+		!strings.Contains(err.Error(), "disagree on sentence") {
 		t.Errorf("parts that disagree: %v", err)
 	}
 }
@@ -447,13 +464,17 @@ func TestBadInput(t *testing.T) {
 			o.Corpora[1] = newCorpus(t, "ponds", "the fish swam over the pond .\nThe fish swam over the  pond .\n")
 			o.Config.Sentences = 2
 		}, "corpus ponds has no sentence left to compare with: all 2 are masked"},
-		"same name":            {func(o *Options) { o.Corpora[1].Name = "gardens" }, `two corpora are called "gardens"`},
-		"same model":           {func(o *Options) { o.Models = append(o.Models, o.Models[0]) }, `two models are called "fake"`},
-		"top above samples":    {func(o *Options) { o.Config.Top = 5 }, "top 5"},
-		"unknown baseline":     {func(o *Options) { o.Config.Baselines = []string{"gibs"} }, `baseline "gibs" is none of`},
-		"more parts than work": {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 7} }, "7 parts of 6 sentences"},
-		"too many slots":       {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
-		"a model that fails":   {nil, "closing fails"},
+		"same name": {func(o *Options) { o.Corpora[1].Name = "gardens" },
+			`two corpora are called "gardens"`},
+		"same model": {func(o *Options) { o.Models = append(o.Models, o.Models[0]) },
+			`two models are called "fake"`},
+		"top above samples": {func(o *Options) { o.Config.Top = 5 }, "top 5"},
+		"unknown baseline": {func(o *Options) { o.Config.Baselines = []string{"gibs"} },
+			`baseline "gibs" is none of`},
+		"more parts than work": {func(o *Options) { o.Shard = journal.Shard{Index: 1, Count: 7} },
+			"7 parts of 6 sentences"},
+		"too many slots":     {func(o *Options) { o.Config.Select.Mask = corpus.Mask{Count: 40} }, "too few words"},
+		"a model that fails": {nil, "closing fails"},
 	}
 	for name, test := range fails {
 		t.Run(name, func(t *testing.T) {
@@ -518,7 +539,8 @@ func TestParseVariants(t *testing.T) {
 			{"big", with("dmala", func(s *infill.Sampling) {
 				s.Candidates, s.WarmUp, s.Balance, s.Gradient, s.StepSize = 0, 0, "sqrt", "full", 0.4
 			})},
-			{"dmala:candidates=50,steps=9,warm-up=3", with("dmala", func(s *infill.Sampling) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
+			{"dmala:candidates=50,steps=9,warm-up=3",
+				with("dmala", func(s *infill.Sampling) { s.Candidates, s.Steps, s.WarmUp = 50, 9, 3 })},
 		}, ""},
 		{"", nil, "a sampler is missing"},
 		{"gibbs,,dmala", nil, "a sampler is missing"},
@@ -534,7 +556,8 @@ func TestParseVariants(t *testing.T) {
 		{"gibbs,gibbs", nil, `two samplers are called "gibbs"`},
 		{"gibbs:name=a|b", nil, "name"},
 		{"dmala:warm-up=99", nil, "warm-up"},
-		{"dmala:steps=few", nil, `"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
+		{"dmala:steps=few", nil,
+			`"dmala:steps=few" is not a sampler with its settings: steps: "few" is not a whole number`},
 		{"hamming-ball:radius=1", []variant{{"hamming-ball:radius=1", with("hamming-ball", func(s *infill.Sampling) {
 			s.Settings = []samplers.Assignment{{Setting: "radius", Value: "1"}}
 		})}}, ""},
@@ -554,16 +577,19 @@ func TestParseVariants(t *testing.T) {
 }
 
 func TestReadCorpus(t *testing.T) {
-	if _, err := ReadCorpus("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "corpus tbc: ") {
+	if _, err := ReadCorpus("tbc", "testdata/missing.txt", nil, "", ""); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "corpus tbc: ") {
 		t.Errorf("missing file: %v", err)
 	}
 	c, err := ReadCorpus("own", "own.txt", strings.NewReader(" = A = \none two\nb\x01d\n"), "wikitext", "")
-	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" || fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
+	if err != nil || len(c.Sentences) != 1 || c.Path != "own.txt" ||
+		fmt.Sprint(c.LeftOut()) != "[1 line left out: control character (the first is line 3)]" {
 		t.Errorf("%+v, left out %q, %v", c.Corpus, c.LeftOut(), err)
 	}
 	for _, form := range Forms() {
 		for _, encoding := range Encodings() {
-			if _, err := ReadCorpus("own", "own.txt", strings.NewReader("one two .\n"), form, encoding); err != nil && encoding != "utf-16" {
+			if _, err := ReadCorpus("own", "own.txt", strings.NewReader("one two .\n"), form, encoding); err != nil &&
+				encoding != "utf-16" {
 				t.Errorf("%s in %s: %v", form, encoding, err)
 			}
 		}
@@ -623,7 +649,8 @@ func TestAdjust(t *testing.T) {
 	list := make([]comparison, len(p))
 	for i := range list {
 		list[i].Model = []string{"one", "two"}[i/2]
-		list[i].Scores = []comparedScore{{Difference: metrics.Difference{PairedTest: metrics.PairedTest{RandomisationP: metrics.Value(p[i])}}}}
+		test := metrics.PairedTest{RandomisationP: metrics.Value(p[i])}
+		list[i].Scores = []comparedScore{{Difference: metrics.Difference{PairedTest: test}}}
 	}
 	adjust(list)
 	for i, want := range []float64{0.04, 0.06, 0.06, 0.06} {
@@ -642,12 +669,15 @@ func TestLeftOut(t *testing.T) {
 	var notes []string
 	o.Note = func(note string) { notes = append(notes, note) }
 	results := run(t, o)
-	for _, want := range []string{"1 × too short (such as line 1)", "1 × refused by model fake: text too long (such as line 2)"} {
-		if len(notes) != 1 || !strings.Contains(notes[0], "corpus ponds: left out of the ") || !strings.Contains(notes[0], want) {
+	for _, want := range []string{"1 × too short (such as line 1)",
+		"1 × refused by model fake: text too long (such as line 2)"} {
+		if len(notes) != 1 || !strings.Contains(notes[0], "corpus ponds: left out of the ") ||
+			!strings.Contains(notes[0], want) {
 			t.Errorf("notes %q, want %q", notes, want)
 		}
 	}
-	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes, "3 sentences of ponds (5 left out: the masked ones and their copies)") {
+	if notes := strings.Join(results.Table("top").Notes, "\n"); !strings.Contains(notes,
+		"3 sentences of ponds (5 left out: the masked ones and their copies)") {
 		t.Errorf("notes of the table: %s", notes)
 	}
 }
@@ -660,7 +690,8 @@ func TestGrid(t *testing.T) {
 			for step := range steps + 1 {
 				number += indicator(kept(step, steps, points))
 			}
-			if !kept(0, steps, points) || !kept(steps, steps, points) || number > points+1 || number < min(steps, points) {
+			if !kept(0, steps, points) || !kept(steps, steps, points) || number > points+1 ||
+				number < min(steps, points) {
 				t.Errorf("%d of %d steps kept, want about %d", number, steps+1, points)
 			}
 		}
@@ -693,8 +724,10 @@ func TestTable(t *testing.T) {
 			report = results.Methods[1].All
 		}
 		for name, want := range map[string]metrics.Value{
-			"self_bleu": report.SelfBLEU, "unique_ngrams/self/2": report.UniqueNGrams["self"][2], "unique_ngrams/ponds/3": report.UniqueNGrams["ponds"][3],
-			"corpus_bleu/all": 0 /* no 4-gram in common */, "model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample.Mean),
+			"self_bleu": report.SelfBLEU, "unique_ngrams/self/2": report.UniqueNGrams["self"][2],
+			"unique_ngrams/ponds/3": report.UniqueNGrams["ponds"][3],
+			"corpus_bleu/all":       0, /* no 4-gram in common */
+			"model_rows_per_sample": metrics.Value(results.Methods[1].ModelRowsPerSample.Mean),
 		} {
 			if got := at(2, name); got != fmt.Sprint(float64(want)) {
 				t.Errorf("%s: %s is %s, want %v", set, name, got, want)
@@ -720,11 +753,13 @@ func TestTable(t *testing.T) {
 		if !strings.HasSuffix(markdown, "\nsignature `"+results.Signature+"`\n") {
 			t.Errorf("%s: no signature:\n%s", set, markdown)
 		}
-		if !strings.HasPrefix(markdown, "| method | self-BLEU ↓ | unique 2-grams ↑ |") || strings.Count(markdown, "\n| dmala ") != 1+2*indicator(set == "top") {
+		if !strings.HasPrefix(markdown, "| method | self-BLEU ↓ | unique 2-grams ↑ |") ||
+			strings.Count(markdown, "\n| dmala ") != 1+2*indicator(set == "top") {
 			t.Errorf("%s", markdown)
 		}
 		var fields struct{ Signature string }
-		if text, err := json.Marshal(table); err != nil || json.Unmarshal(text, &fields) != nil || fields.Signature != results.Signature {
+		if text, err := json.Marshal(table); err != nil || json.Unmarshal(text, &fields) != nil ||
+			fields.Signature != results.Signature {
 			t.Errorf("%s: signature %q, %v", set, fields.Signature, err)
 		}
 	}
@@ -738,7 +773,8 @@ func TestTable(t *testing.T) {
 	// Of fewer than 5 sentences nothing has an interval, as it is with scores.
 	results.Configuration.Sentences = 4
 	few := results.Table("all")
-	if got := few.Methods[1].Numbers["acceptance_rate"]; !math.IsNaN(float64(got.Low)) || math.IsNaN(float64(got.Value)) {
+	if got := few.Methods[1].Numbers["acceptance_rate"]; !math.IsNaN(float64(got.Low)) ||
+		math.IsNaN(float64(got.Value)) {
 		t.Errorf("4 sentences: %v", got)
 	}
 	if n := len(results.Comparisons); n != 3 { // dmala against gibbs and gwg, gwg against gibbs
@@ -756,7 +792,9 @@ func TestReport(t *testing.T) {
 	o.Config.Baselines = []string{"gibbs"}
 	run(t, o)
 	page := string(read(t, o.Dir, reportFile))
-	for _, found := range regexp.MustCompile(`(?i)<script|<img|<link|<iframe|src=|href=|@import|url\(|https?:`).FindAllString(strings.ReplaceAll(page, "&lt;", ""), -1) {
+	for _, found := range regexp.MustCompile(
+		`(?i)<script|<img|<link|<iframe|src=|href=|@import|url\(|https?:`).FindAllString(
+		strings.ReplaceAll(page, "&lt;", ""), -1) {
 		if found != "src=" || strings.Contains(page, "<img") { // the name's text is shown, escaped
 			t.Errorf("the page holds %q", found)
 		}
@@ -767,19 +805,23 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(page, "&lt;img src=x") {
 		t.Error("the method's name is not shown")
 	}
-	if !strings.Contains(page, `<details class="card" open><summary>Differences`) || !strings.Contains(page, "</span><wbr>") {
+	if !strings.Contains(page, `<details class="card" open><summary>Differences`) ||
+		!strings.Contains(page, "</span><wbr>") {
 		t.Error("the few tests are not open, or the fills of several blanks have no place to wrap")
 	}
 	if strings.Contains(page, "ZgotmplZ") {
 		t.Error("the template refused a value")
 	}
-	for tag, want := range map[string]int{"<svg": 6, "<figure": 6, "<article": 8, "prefers-color-scheme: dark": 1, "<main>": 1} {
+	for tag, want := range map[string]int{"<svg": 6, "<figure": 6, "<article": 8, "prefers-color-scheme: dark": 1,
+		"<main>": 1} {
 		if got := strings.Count(page, tag); got != want {
 			t.Errorf("%d × %s, want %d", got, tag, want)
 		}
 	}
-	for _, tag := range []string{"table", "thead", "tbody", "tr", "td", "th", "div", "span", "li", "ol", "ul", "p", "svg", "g", "text", "figure", "article", "section", "details", "dl", "dd", "title"} {
-		open, closed := len(regexp.MustCompile(`<`+tag+`[\s>]`).FindAllString(page, -1)), strings.Count(page, "</"+tag+">")
+	for _, tag := range []string{"table", "thead", "tbody", "tr", "td", "th", "div", "span", "li", "ol", "ul", "p",
+		"svg", "g", "text", "figure", "article", "section", "details", "dl", "dd", "title"} {
+		open, closed := len(regexp.MustCompile(`<`+tag+`[\s>]`).FindAllString(page, -1)),
+			strings.Count(page, "</"+tag+">")
 		if open != closed {
 			t.Errorf("%d × <%s>, %d × </%s>", open, tag, closed, tag)
 		}

@@ -19,7 +19,8 @@ import (
 
 // words are the vocabulary beside punctuation.
 func words() []string {
-	return strings.Fields("the a cat dog bird fish sat ran flew swam on under over by mat rug tree pond old young grey small slept sang quickly slowly tonight today again script alert")
+	return strings.Fields("the a cat dog bird fish sat ran flew swam on under over by mat rug tree pond old young " +
+		"grey small slept sang quickly slowly tonight today again script alert")
 }
 
 func newTokenizer(t testing.TB) *tokenize.Tokenizer {
@@ -191,7 +192,8 @@ func newCorpus(t testing.TB, name, text string) Corpus {
 func small(t testing.TB) (Options, *fakeModel) {
 	t.Helper()
 	tokenizer := newTokenizer(t)
-	model := &fakeModel{vocabulary: tokenizer.VocabularySize(), positions: 32, device: "cpu", sha256: strings.Repeat("ab", 32)}
+	model := &fakeModel{vocabulary: tokenizer.VocabularySize(), positions: 32, device: "cpu",
+		sha256: strings.Repeat("ab", 32)}
 	c, base, _, err := Preset("dlp")
 	if err != nil {
 		t.Fatal(err)

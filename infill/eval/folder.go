@@ -129,7 +129,8 @@ func (e environment) differences(now environment) (list []string) {
 	for _, field := range [][3]string{{"onnxruntime", e.Runtime, now.Runtime}, {"device", e.Device, now.Device},
 		{"precision", e.Precision, now.Precision}, {"version", e.Version, now.Version}} {
 		if field[1] != "" && field[2] != "" {
-			list = append(list, journal.Differences(map[string]string{field[0]: field[1]}, map[string]string{field[0]: field[2]})...)
+			list = append(list,
+				journal.Differences(map[string]string{field[0]: field[1]}, map[string]string{field[0]: field[2]})...)
 		}
 	}
 	return list
@@ -196,7 +197,8 @@ func openFolder(dir string) (_ *folder, err error) {
 }
 
 // temporary are the names of the status and of what renameio has not renamed yet.
-var temporary = regexp.MustCompile(`^\.(run\.json|end\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
+var temporary = regexp.MustCompile(
+	`^\.(run\.json|end\.json|samples\.jsonl|metrics\.json|report\.html|status\.json)\d*$`)
 
 // tidy refuses a folder that holds something else, and removes what a killed
 // process left half-written beside its target.
@@ -221,7 +223,8 @@ func (f *folder) tidy() error {
 		}
 	}
 	if !has && len(strangers) > 0 {
-		return fmt.Errorf("%s holds no run, but %s: choose an empty or a new folder", f.dir, strings.Join(strangers[:min(3, len(strangers))], ", "))
+		return fmt.Errorf("%s holds no run, but %s: choose an empty or a new folder", f.dir,
+			strings.Join(strangers[:min(3, len(strangers))], ", "))
 	}
 	return nil
 }
@@ -291,7 +294,8 @@ func (f *folder) check(h *header) error {
 		return err
 	}
 	if f.header.Shard != h.Shard {
-		list = append([]string{fmt.Sprintf("shard: %s there, %s now", cmp.Or(f.header.Shard.String(), "all"), cmp.Or(h.Shard.String(), "all"))}, list...)
+		list = append([]string{fmt.Sprintf("shard: %s there, %s now", cmp.Or(f.header.Shard.String(), "all"),
+			cmp.Or(h.Shard.String(), "all"))}, list...)
 	}
 	return journal.Changed(f.dir, list)
 }

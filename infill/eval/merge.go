@@ -31,7 +31,8 @@ func ReadResults(dir string) (*Results, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s is not that of %s: %w", filepath.Join(dir, samplesFile), metricsFile, err)
 		}
-		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration, of).SecondsPerSample
+		w.Results.Methods[i].SecondsPerSample = summarise(modelVersion{}, variant{}, w.Header.Configuration,
+			of).SecondsPerSample
 	}
 	return w.Results, nil
 }
@@ -44,7 +45,8 @@ func (w *Watched) unfinished() error {
 	if w.Done() >= w.Total() {
 		return fmt.Errorf("the run in %s has all its samples, but no scores yet: start it again, and it goes on", w.dir)
 	}
-	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", w.dir, w.Done(), w.Total())
+	return fmt.Errorf("the run in %s is not done: %d of %d fills; start it again, and it goes on", w.dir, w.Done(),
+		w.Total())
 }
 
 // openCorpora opens the texts of a run again: from paths, by name, or from where
@@ -66,7 +68,8 @@ func openCorpora(h *header, paths map[string]string) ([]Corpus, error) {
 			return nil, fmt.Errorf("%w: name the file with --corpus %s=FILE", err, info.Name)
 		}
 		if c.SHA256 != info.SHA256 {
-			return nil, fmt.Errorf("corpus %s (%s) is not that of the run: its SHA-256 is %s, not %s", info.Name, path, c.SHA256, info.SHA256)
+			return nil, fmt.Errorf("corpus %s (%s) is not that of the run: its SHA-256 is %s, not %s", info.Name, path,
+				c.SHA256, info.SHA256)
 		}
 		c.Reference = info.Masked == 0
 		corpora = append(corpora, c)
@@ -105,20 +108,23 @@ func Merge(ctx context.Context, out string, dirs []string, paths map[string]stri
 			return nil, err
 		}
 		if len(list) > 0 {
-			return nil, fmt.Errorf("%s and %s are not of one run: %s", dirs[0], dir, strings.Join(list[:min(3, len(list))], "; "))
+			return nil, fmt.Errorf("%s and %s are not of one run: %s", dirs[0], dir,
+				strings.Join(list[:min(3, len(list))], "; "))
 		}
 		for k, r := range w.records {
 			if other := records[k]; other != nil && !slices.EqualFunc(other.Chains, r.Chains, func(a, b chain) bool {
 				return a.Text == b.Text && a.LogLikelihood == b.LogLikelihood
 			}) {
-				return nil, fmt.Errorf("%s and %s disagree on sentence %d by %s with model %s", from[k], dir, k.sentence+1, k.method, k.model)
+				return nil, fmt.Errorf("%s and %s disagree on sentence %d by %s with model %s", from[k], dir,
+					k.sentence+1, k.method, k.model)
 			}
 			records[k], from[k] = r, dir
 		}
 	}
 	all := slices.Collect(whole.fills)
 	if i := slices.IndexFunc(all, func(k key) bool { return records[k] == nil }); i >= 0 {
-		return nil, fmt.Errorf("%d of %d fills are missing, the first of them sentence %d by %s with model %s: finish the parts, and name them all",
+		return nil, fmt.Errorf("%d of %d fills are missing, the first of them sentence %d by %s with model %s: "+
+			"finish the parts, and name them all",
 			len(all)-len(records), len(all), all[i].sentence+1, all[i].method, all[i].model)
 	}
 	corpora, err := openCorpora(whole, paths)

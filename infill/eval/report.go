@@ -61,7 +61,8 @@ type pageWord struct {
 // report is a page for people: one file that needs nothing else.
 func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	c := r.Configuration
-	p := page{Results: r, Header: h, Series: allSeries(r), Title: "Samplers compared", Top: r.Table("top"), All: r.Table("all")}
+	p := page{Results: r, Header: h, Series: allSeries(r), Title: "Samplers compared", Top: r.Table("top"),
+		All: r.Table("all")}
 	switch c.Preset {
 	case "dlp":
 		p.Title += ": the protocol of the discrete Langevin paper"
@@ -81,7 +82,8 @@ func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	}
 	p.Facts = []string{
 		"model " + strings.Join(models, ", "), "corpora " + strings.Join(texts, ", "),
-		fmt.Sprintf("%d sentences, %s", c.Sentences, masked), fmt.Sprintf("%d samples of each", c.Chains), fmt.Sprintf("seed %d", c.Seed),
+		fmt.Sprintf("%d sentences, %s", c.Sentences, masked), fmt.Sprintf("%d samples of each", c.Chains),
+		fmt.Sprintf("seed %d", c.Seed),
 	}
 	if err := p.charts(); err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func report(h *header, r *Results, records map[key]*Record) ([]byte, error) {
 	p.fills(h.Prompts(), records)
 	p.notes()
 	tmpl, err := template.New("report").Funcs(template.FuncMap{
-		"series": p.series, "split": strings.Split, "join": strings.Join, "colours": colours, "p": func(v metrics.Value) string { return format(v, 3) },
+		"series": p.series, "split": strings.Split, "join": strings.Join, "colours": colours,
+		"p": func(v metrics.Value) string { return format(v, 3) },
 		"signed": func(c column, v metrics.Value) string {
 			if v > 0 {
 				return "+" + format(v, c.digits)
@@ -159,12 +162,15 @@ func (p *page) notes() {
 	p.Notes = append(p.Notes, p.Warnings...)
 	for _, k := range p.Corpora {
 		for _, skip := range k.Skipped {
-			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while reading (such as line %d)", k.Name, skip.Count, skip.Reason, skip.Line))
+			p.Notes = append(p.Notes,
+				fmt.Sprintf("corpus %s: %d × %s left out while reading (such as line %d)", k.Name, skip.Count,
+					skip.Reason, skip.Line))
 		}
 	}
 	for _, s := range p.Header.Selection {
 		for _, skip := range s.Skipped {
-			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while choosing sentences (such as line %d)", s.Corpus, skip.Count, skip.Reason, skip.Line))
+			p.Notes = append(p.Notes, fmt.Sprintf("corpus %s: %d × %s left out while choosing sentences (such as "+
+				"line %d)", s.Corpus, skip.Count, skip.Reason, skip.Line))
 		}
 	}
 }

@@ -148,12 +148,14 @@ func newResults(ctx context.Context, h *header, records map[key]*Record, corpora
 			}
 			for _, record := range of {
 				if list := first.differences(record.environment); len(list) > 0 {
-					return nil, fmt.Errorf("model %s did not run alike everywhere: %s", m.Name, strings.Join(list, "; "))
+					return nil, fmt.Errorf("model %s did not run alike everywhere: %s", m.Name,
+						strings.Join(list, "; "))
 				}
 			}
 			result := summarise(m, v, c, of)
 			top[v.Name] = hypotheses(h, m, of, c.Top)
-			if result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, of, c.Chains), references, options); err != nil {
+			if result.All, err = metrics.Evaluate(ctx, hypotheses(h, m, of, c.Chains), references,
+				options); err != nil {
 				return nil, fmt.Errorf("scores of %s: %w", v.Name, err)
 			}
 			if result.Top, err = metrics.Evaluate(ctx, top[v.Name], references, options); err != nil {
@@ -186,7 +188,8 @@ func (h *header) ofMethod(records map[key]*Record, model, method string) (list [
 		}
 		list = append(list, record)
 		if record.Signature != list[0].Signature {
-			return nil, fmt.Errorf("%s with model %s: sentence %d was computed otherwise than the first: %s, %s", method, model, sentence+1, record.Signature, list[0].Signature)
+			return nil, fmt.Errorf("%s with model %s: sentence %d was computed otherwise than the first: %s, %s",
+				method, model, sentence+1, record.Signature, list[0].Signature)
 		}
 	}
 	return list, nil
@@ -233,7 +236,8 @@ func summarise(m modelVersion, v variant, c Config, records []*Record) methodRes
 		return *over(func(r *Record) *float64 { x := of(r) / float64(c.Chains); return &x })
 	}
 	return methodResult{
-		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records), Samples: c.Chains,
+		Model: m.Name, Method: v.Name, Settings: v.Settings, Signature: records[0].Signature, Sentences: len(records),
+		Samples:             c.Chains,
 		AcceptanceRate:      over(func(r *Record) *float64 { return r.AcceptanceRate }),
 		StepSize:            over(func(r *Record) *float64 { return r.StepSize }),
 		ChangedSlotsPerStep: *over(func(r *Record) *float64 { return &r.ChangedSlotsPerStep }),
@@ -281,12 +285,15 @@ func meanTrace(records []*Record) []tracePoint {
 func comparedOrders() []int { return []int{2, 3} }
 
 // compare tests every method against every baseline.
-func compare(ctx context.Context, model string, c Config, top map[string]metrics.Hypotheses, references []metrics.Reference, options metrics.Options) ([]comparison, error) {
+func compare(ctx context.Context, model string, c Config, top map[string]metrics.Hypotheses,
+	references []metrics.Reference, options metrics.Options) ([]comparison, error) {
 	options.UniqueOrders = comparedOrders()
 	var list []comparison
 	for _, first := range c.Baselines {
 		for _, v := range c.Samplers {
-			if v.Name == first || slices.Contains(c.Baselines, v.Name) && slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
+			if v.Name == first ||
+				slices.Contains(c.Baselines, v.Name) &&
+					slices.Index(c.Baselines, v.Name) < slices.Index(c.Baselines, first) {
 				continue
 			}
 			tested, err := metrics.CompareMethods(ctx, top[first], top[v.Name], references, options)

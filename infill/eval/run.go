@@ -102,21 +102,24 @@ func newHeader(o Options) (*header, error) {
 	case len(sources) == 0:
 		return nil, errors.New("no corpus to take sentences of")
 	case o.Config.Sentences < len(sources):
-		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences, len(sources))
+		return nil, fmt.Errorf("%d sentences of %d corpora: choose at least one of each", o.Config.Sentences,
+			len(sources))
 	case o.Shard.Count > o.Config.Sentences:
 		return nil, fmt.Errorf("%d parts of %d sentences: choose at most as many", o.Shard.Count, o.Config.Sentences)
 	}
 	taken := 0
 	for _, c := range o.Corpora {
 		info := corpusInfo{
-			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding, Markers: cmp.Or(o.Config.Select.Markers, corpus.BertGen), Sentences: len(c.Sentences), Skipped: c.Skipped,
+			Name: c.Name, SHA256: c.SHA256, Form: c.Form, Encoding: c.Encoding,
+			Markers: cmp.Or(o.Config.Select.Markers, corpus.BertGen), Sentences: len(c.Sentences), Skipped: c.Skipped,
 		}
 		if info.Skipped == nil {
 			info.Skipped = []corpus.Skip{}
 		}
 		if !c.Reference {
 			options := o.Config.Select
-			options.Sentences, options.Seed, options.Check = o.Config.share(taken, len(sources)), o.Config.Seed, fits(o.Models)
+			options.Sentences, options.Seed, options.Check = o.Config.share(taken, len(sources)), o.Config.Seed,
+				fits(o.Models)
 			taken++
 			info.Masked = options.Sentences
 			selection, err := c.Select(options)
@@ -147,7 +150,8 @@ func compared(h *header, corpora []Corpus) error {
 	}
 	for _, c := range corpora {
 		if !slices.ContainsFunc(c.Sentences, func(s corpus.Sentence) bool { return !sources[tokens(s.Raw)] }) {
-			return fmt.Errorf("corpus %s has no sentence left to compare with: all %d are masked; take fewer sentences, or keep them in the references", c.Name, len(c.Sentences))
+			return fmt.Errorf("corpus %s has no sentence left to compare with: all %d are masked; take fewer "+
+				"sentences, or keep them in the references", c.Name, len(c.Sentences))
 		}
 	}
 	return nil
@@ -216,14 +220,16 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 		return nil, err
 	}
 	if f.cut > 0 {
-		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again", samplesFile, f.cut))
+		o.Note(fmt.Sprintf("%s ended in the middle of a line: %d bytes were cut off, their sentence is done again",
+			samplesFile, f.cut))
 	}
 	if err := f.sameDemands(o); err != nil {
 		return nil, err
 	}
 	for _, s := range h.Selection {
 		if len(s.Skipped) > 0 {
-			o.Note(fmt.Sprintf("corpus %s: left out of the %d sentences looked at: %s", s.Corpus, s.Considered, corpus.List(s.Skipped)))
+			o.Note(fmt.Sprintf("corpus %s: left out of the %d sentences looked at: %s", s.Corpus, s.Considered,
+				corpus.List(s.Skipped)))
 		}
 	}
 	work := map[string][]key{} // by model
@@ -241,7 +247,8 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 	for i, p := range prompts {
 		sizes[i] = float64(len(p.Tokens) * len(strings.Fields(p.Text)))
 	}
-	r := &runner{folder: f, options: o, prompts: prompts, total: total, kept: len(f.records), pace: newPace(left, f.records, sizes, max(1, o.Jobs), time.Now())}
+	r := &runner{folder: f, options: o, prompts: prompts, total: total, kept: len(f.records),
+		pace: newPace(left, f.records, sizes, max(1, o.Jobs), time.Now())}
 	r.options.Observe = func(p Progress) {
 		f.writeStatus(p)
 		if o.Observe != nil {
@@ -263,7 +270,8 @@ func (f *folder) run(ctx context.Context, o Options, h *header) (*Results, error
 		return nil, nil
 	}
 	if o.Observe != nil {
-		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total, Chains: o.Config.Chains, Scoring: true})
+		o.Observe(Progress{Sentences: o.Config.Sentences, Done: total, Kept: r.kept, Total: total,
+			Chains: o.Config.Chains, Scoring: true})
 	}
 	return f.evaluate(ctx, o.Corpora)
 }
@@ -285,7 +293,8 @@ func (r *runner) model(ctx context.Context, m *infill.Filler, work []key) error 
 		k := work[i]
 		record, err := r.fill(ctx, m, k)
 		if err != nil {
-			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template, err)
+			return fmt.Errorf("%s, sentence %d (%.60q): %w", k.method, k.sentence+1, r.prompts[k.sentence].Template,
+				err)
 		}
 		// At once, and not in order: what is done is kept, whatever those before it take.
 		r.mutex.Lock()
@@ -344,9 +353,11 @@ func kept(step, steps, points int) bool {
 // fill makes one record.
 func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, error) {
 	methods := r.options.Config.Samplers
-	options := r.options.Config.options(methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
+	options := r.options.Config.options(
+		methods[slices.IndexFunc(methods, func(v variant) bool { return v.Name == k.method })])
 	chains, template := options.Chains, r.prompts[k.sentence].Template
-	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template, Chains: make([]chain, chains)}
+	record := &Record{Model: k.model, Method: k.method, Sentence: k.sentence, Template: template,
+		Chains: make([]chain, chains)}
 	accepted, changed := make([]int, chains), make([]int, chains)
 	steps := 0 // after the warm-up
 	type moment struct {
@@ -407,8 +418,10 @@ func (r *runner) fill(ctx context.Context, f *infill.Filler, k key) (*Record, er
 	s, m := result.Stats, result.Model
 	record.Signature, record.Warnings, record.Seconds = result.Signature, result.Warnings, s.Seconds
 	record.environment = environment{m.Runtime, m.Device, string(m.Precision), infill.Version()}
-	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = s.StepSize, s.AcceptanceRate, s.ChangedSlotsPerStep
-	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations, s.ModelRows
+	record.StepSize, record.AcceptanceRate, record.ChangedSlotsPerStep = s.StepSize, s.AcceptanceRate,
+		s.ChangedSlotsPerStep
+	record.EnergyEvaluations, record.GradientEvaluations, record.ModelRows = s.EnergyEvaluations, s.GradientEvaluations,
+		s.ModelRows
 	return record, nil
 }
 

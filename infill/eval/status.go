@@ -81,7 +81,8 @@ func (e effort) plus(size, seconds float64, number int) effort {
 }
 
 func newPace(work []key, done map[key]*Record, sizes []float64, jobs int, now time.Time) *pace {
-	p := &pace{start: now, last: now, jobs: float64(jobs), sizes: sizes, done: map[[2]string]effort{}, coming: map[[2]string]effort{}}
+	p := &pace{start: now, last: now, jobs: float64(jobs), sizes: sizes, done: map[[2]string]effort{},
+		coming: map[[2]string]effort{}}
 	for _, k := range work {
 		method := [2]string{k.model, k.method}
 		p.coming[method] = p.coming[method].plus(sizes[k.sentence], 0, 1)

@@ -39,7 +39,8 @@ func TestStatus(t *testing.T) {
 	if scoring != 1 {
 		t.Errorf("scoring was told %d times", scoring)
 	}
-	if got.Method != "gibbs" || got.Model != "fake" || got.Sentence != 0 || got.Steps != 6 || got.Total != 18 || got.Done != 0 || got.SecondsLeft != nil {
+	if got.Method != "gibbs" || got.Model != "fake" || got.Sentence != 0 || got.Steps != 6 || got.Total != 18 ||
+		got.Done != 0 || got.SecondsLeft != nil {
 		t.Errorf("status %+v", got)
 	}
 	if age := time.Since(got.Written); age < 0 || age > time.Minute {
@@ -88,7 +89,8 @@ func TestPace(t *testing.T) {
 	approximately("rate", rate, 0)
 	approximately("left", *left, (3*20+60)+3*20)
 	// A small cheap one ends after 2 seconds: two small and a large one, and 3 dear ones, are left.
-	p.ended(&Record{Model: "m", Method: "cheap", Sentence: 0, Seconds: 2, Chains: make([]chain, 25)}, start.Add(2*time.Second))
+	p.ended(&Record{Model: "m", Method: "cheap", Sentence: 0, Seconds: 2, Chains: make([]chain, 25)},
+		start.Add(2*time.Second))
 	rate, left = p.at(start.Add(2 * time.Second))
 	approximately("rate", rate, 12.5)
 	approximately("left", *left, (2*2+6)+3*20)

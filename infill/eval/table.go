@@ -71,7 +71,8 @@ func (e *Estimate) cell(reach, lowest, highest float64) cell {
 	if e != nil {
 		c.Value = metrics.Value(e.Mean)
 		if e.StandardError != nil && !math.IsNaN(reach) {
-			c.Low, c.High = metrics.Value(max(e.Mean-reach**e.StandardError, lowest)), metrics.Value(min(e.Mean+reach**e.StandardError, highest))
+			c.Low, c.High = metrics.Value(max(e.Mean-reach**e.StandardError, lowest)),
+				metrics.Value(min(e.Mean+reach**e.StandardError, highest))
 		}
 	}
 	return c
@@ -112,7 +113,8 @@ func (r *Results) columnsOf(set string, reach float64) []column {
 	}
 	var list []column
 	score := func(key, title string) {
-		list = append(list, column{key, title, 2, true, func(m *methodResult) cell { return scoreCell(report(m), key) }})
+		list = append(list,
+			column{key, title, 2, true, func(m *methodResult) cell { return scoreCell(report(m), key) }})
 	}
 	score(metrics.MetricSelfBLEU, "self-BLEU ↓")
 	unique := func(reference, title string) {
@@ -127,17 +129,22 @@ func (r *Results) columnsOf(set string, reach float64) []column {
 	score(metrics.MetricCorpusBLEU+"/"+metrics.Union, "BLEU ↑")
 	// What cannot be below 0 has no interval that reaches there.
 	sampling := func(key, title string, digits int, lowest, highest float64, of func(*methodResult) *Estimate) {
-		list = append(list, column{key, title, digits, false, func(m *methodResult) cell { return of(m).cell(reach, lowest, highest) }})
+		list = append(list,
+			column{key, title, digits, false, func(m *methodResult) cell { return of(m).cell(reach, lowest, highest) }})
 	}
 	infinite := math.Inf(1)
 	sampling("acceptance_rate", "acceptance", 2, 0, 1, func(m *methodResult) *Estimate { return m.AcceptanceRate })
-	sampling("changed_slots_per_step", "changed/step", 2, 0, infinite, func(m *methodResult) *Estimate { return &m.ChangedSlotsPerStep })
-	sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite, func(m *methodResult) *Estimate { return &m.LogLikelihood })
+	sampling("changed_slots_per_step", "changed/step", 2, 0, infinite,
+		func(m *methodResult) *Estimate { return &m.ChangedSlotsPerStep })
+	sampling("log_likelihood", "mean U ↑", 2, -infinite, infinite,
+		func(m *methodResult) *Estimate { return &m.LogLikelihood })
 	if set == "top" {
 		list[len(list)-1].of = func(m *methodResult) cell { return scoreCell(m.Top, metrics.MetricLogLikelihoodMean) }
 	}
-	sampling("seconds_per_sample", "s/sample", 3, 0, infinite, func(m *methodResult) *Estimate { return &m.SecondsPerSample })
-	sampling("model_rows_per_sample", "rows/sample", 1, 0, infinite, func(m *methodResult) *Estimate { return &m.ModelRowsPerSample })
+	sampling("seconds_per_sample", "s/sample", 3, 0, infinite,
+		func(m *methodResult) *Estimate { return &m.SecondsPerSample })
+	sampling("model_rows_per_sample", "rows/sample", 1, 0, infinite,
+		func(m *methodResult) *Estimate { return &m.ModelRowsPerSample })
 	return list
 }
 
@@ -164,9 +171,11 @@ func (r *Results) Table(set string) *table {
 		which = fmt.Sprintf("all %d samples of each of %d sentences", c.Chains, c.Sentences)
 	}
 	t.Notes = append(t.Notes,
-		"of "+which+"; all scores in percent: unique n-grams are those that the samples have once, and under the name of a corpus those that it has not",
+		"of "+which+"; all scores in percent: unique n-grams are those that the samples have once, and under the "+
+			"name of a corpus those that it has not",
 		"a BLEU, of all corpora together, is 0 where no 4-gram is in common",
-		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
+		fmt.Sprintf("intervals of scores: %g %% by the jackknife over sentences; of acceptance, changed slots, "+
+			"seconds and rows: %s", 100*c.Metrics.Confidence, sampling),
 		r.referenceNote())
 	if set == "top" {
 		for _, k := range r.Comparisons {
@@ -205,7 +214,8 @@ func (r *Results) referenceNote() string {
 	return "compared with " + strings.Join(parts, ", ")
 }
 
-const comparisonNote = "difference to the baseline, paired by sentence; p: two-sided approximate randomisation, after Holm's correction for the number of comparisons in the column"
+const comparisonNote = "difference to the baseline, paired by sentence; p: two-sided approximate randomisation, " +
+	"after Holm's correction for the number of comparisons in the column"
 
 func format(v metrics.Value, digits int) string {
 	if !v.Defined() {

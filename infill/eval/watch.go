@@ -63,7 +63,8 @@ func (w *Watched) Again() *Watched {
 	if next.bad == 1 {
 		next.Note = fmt.Sprintf("line %d of %s is damaged and left out", next.badLine, samplesFile)
 	} else if next.bad > 1 {
-		next.Note = fmt.Sprintf("%d lines of %s are damaged and left out, the first is line %d", next.bad, samplesFile, next.badLine)
+		next.Note = fmt.Sprintf("%d lines of %s are damaged and left out, the first is line %d", next.bad, samplesFile,
+			next.badLine)
 	}
 	// The status is replaced as a whole, and one that cannot be read says nothing.
 	var status Progress
@@ -122,7 +123,8 @@ func (h *header) supported(dir string) error {
 	if h.Format == formatVersion {
 		return nil
 	}
-	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it", filepath.Join(dir, journal.Head), h.Format, formatVersion)
+	return fmt.Errorf("%s has format %d, this program reads %d: choose another folder, or the program that wrote it",
+		filepath.Join(dir, journal.Head), h.Format, formatVersion)
 }
 
 // log is what was read of samples.jsonl. It is in no order: a record is there, and on the
@@ -143,7 +145,8 @@ func (l *log) add(line []byte, h *header) error {
 	err := json.Unmarshal(line, &r)
 	if err == nil {
 		switch _, twice := l.records[r.key()]; {
-		case !h.has(r.Model, r.Method) || r.Sentence < 0 || r.Sentence >= h.sentences() || len(r.Chains) != h.Configuration.Chains:
+		case !h.has(r.Model, r.Method) || r.Sentence < 0 || r.Sentence >= h.sentences() ||
+			len(r.Chains) != h.Configuration.Chains:
 			err = fmt.Errorf("not of this run (%s, %s, sentence %d)", r.Model, r.Method, r.Sentence)
 		case twice:
 			err = errors.New("the same sentence and method as an earlier line")

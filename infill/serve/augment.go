@@ -44,9 +44,11 @@ func (s *Server) registerAugment(api huma.API) {
 	rows := &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}
 	huma.Register(api, s.operation(huma.Operation{
 		OperationID: "augment", Method: http.MethodPost, Path: "/v1/augment", Tags: []string{"infill"},
-		Summary:     "Variants of texts, their labels kept",
-		Description: "The rows are those of `infill augment`: a record's own keys, then variant, original, masked, fills and log_likelihood.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The rows, in the order of the records", Content: map[string]*huma.MediaType{"application/json": {Schema: rows}}}},
+		Summary: "Variants of texts, their labels kept",
+		Description: "The rows are those of `infill augment`: a record's own keys, then variant, original, masked, " +
+			"fills and log_likelihood.",
+		Responses: map[string]*huma.Response{"200": {Description: "The rows, in the order of the records",
+			Content: map[string]*huma.MediaType{"application/json": {Schema: rows}}}},
 	}), s.augment)
 }
 
@@ -60,9 +62,11 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 		return nil, err
 	}
 	if most := 8 * s.Limits.Texts; q.Variants > most/len(q.Records) {
-		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants of each of %d texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)}
+		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d variants of each of %d "+
+			"texts, this server makes %d in one request: send several requests", q.Variants, len(q.Records), most)}
 	}
-	work := &batch.Augment{Filler: f, Options: batch.AugmentOptions(), Key: q.Key, Variants: q.Variants, Rate: q.Rate, Blanks: q.Blanks, MinSpan: 1, MaxSpan: 1,
+	work := &batch.Augment{Filler: f, Options: batch.AugmentOptions(), Key: q.Key, Variants: q.Variants, Rate: q.Rate,
+		Blanks: q.Blanks, MinSpan: 1, MaxSpan: 1,
 		Protect: q.Protect, KeepStopWords: q.KeepStopWords, NotOriginal: q.NotOriginal, Context: q.Context,
 		MinProbability: q.MinProbability, Distinct: q.Distinct, WithOriginal: q.WithOriginal}
 	if q.Seed != nil {
@@ -77,7 +81,8 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 	for i, text := range q.Records {
 		object, err := object.Parse(text)
 		if err != nil {
-			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("record %d: %v", i+1, err)}
+			return nil, &Problem{status: http.StatusUnprocessableEntity,
+				Message: fmt.Sprintf("record %d: %v", i+1, err)}
 		}
 		records[i] = batch.Record{Number: int64(i + 1), Object: object}
 		// What a draw may remember of each of its slots; a word has two bytes or more.
@@ -90,7 +95,8 @@ func (s *Server) augment(ctx context.Context, in *augmentInput) (*augmentOutput,
 			rows[i], err = work.Do(ctx, records[i])
 			var wrong *batch.RejectError
 			if errors.As(err, &wrong) {
-				return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("record %d: %v", i+1, wrong)}
+				return &Problem{status: http.StatusUnprocessableEntity,
+					Message: fmt.Sprintf("record %d: %v", i+1, wrong)}
 			}
 			return err
 		})

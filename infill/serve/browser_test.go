@@ -35,7 +35,8 @@ func browser(t *testing.T) context.Context {
 		t.Skip("no Chromium here: apt-get install chromium")
 	}
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true),
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(60*time.Second))...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -63,7 +64,8 @@ func picture(name string) chromedp.Action {
 
 // until waits for a condition of the page's.
 func until(condition string) chromedp.Action {
-	return chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(2*time.Minute), chromedp.WithPollingInterval(50*time.Millisecond))
+	return chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(2*time.Minute),
+		chromedp.WithPollingInterval(50*time.Millisecond))
 }
 
 const done = `document.getElementById("state").textContent === "done"`
@@ -71,7 +73,9 @@ const done = `document.getElementById("state").textContent === "done"`
 // say types a text in the place of what the page has.
 func say(text string) chromedp.Tasks {
 	return chromedp.Tasks{
-		chromedp.Evaluate(`document.getElementById("template").value = ""; document.getElementById("state").textContent = ""; true`, nil),
+		chromedp.Evaluate(
+			`document.getElementById("template").value = ""; document.getElementById("state").textContent = ""; true`,
+			nil),
 		chromedp.SendKeys("#template", text+kb.Enter, chromedp.ByID),
 	}
 }
@@ -96,35 +100,69 @@ func TestPage(t *testing.T) {
 		name string
 		do   chromedp.Tasks
 	}{
-		{"it fills what stands there", chromedp.Tasks{chromedp.EmulateViewport(1000, 600), chromedp.Navigate(server.URL), until(done), picture("page"),
-			chromedp.Evaluate(fmt.Sprintf(count, "#marginals .bar"), &bars)}},
-		{"dark, on a narrow screen", chromedp.Tasks{emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
-			chromedp.EmulateViewport(360, 600), picture("page-dark"), chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth && getComputedStyle(document.body).color === "rgb(236, 236, 236)"`, &narrow)}},
-		// Beside each other or below, with two pixels between: what stands in a line of the fills, a bar, a label, and the screen's edge.
-		{"nothing touches", chromedp.Tasks{chromedp.Click("#options summary", chromedp.ByQuery), picture("page-drawer"), chromedp.Evaluate(`
+		{"it fills what stands there",
+			chromedp.Tasks{chromedp.EmulateViewport(1000, 600), chromedp.Navigate(server.URL), until(done),
+				picture("page"),
+				chromedp.Evaluate(fmt.Sprintf(count, "#marginals .bar"), &bars)}},
+		{"dark, on a narrow screen",
+			chromedp.Tasks{emulation.SetEmulatedMedia().WithFeatures(
+				[]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
+				chromedp.EmulateViewport(360, 600), picture("page-dark"),
+				chromedp.Evaluate(
+					`document.documentElement.scrollWidth <= innerWidth && getComputedStyle(document.body).color === "rgb(236, 236, 236)"`, &narrow)}},
+		// Beside each other or below, with two pixels between: what stands in a line of the fills, a bar, a label, and
+		// the screen's edge.
+		{"nothing touches",
+			chromedp.Tasks{chromedp.Click("#options summary", chromedp.ByQuery), picture("page-drawer"),
+				chromedp.Evaluate(`
 			[...document.querySelectorAll("main, li, .row, .bar span, .fields")].every(box => {
 				const all = [...box.children].map(e => e.getBoundingClientRect()).filter(r => r.width > 1 && r.height > 1);
 				return all.every((a, i) => a.right <= innerWidth - 8 && all.slice(0, i).every(b => a.left - b.right >= 2 || b.left - a.right >= 2 || a.top - b.bottom >= -1 || b.top - a.bottom >= -1));
 			})`, &apart)}},
-		{"bars and numbers explain themselves", chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#marginals .bar i").style.width`, &full),
-			chromedp.Evaluate(`[...document.querySelectorAll("#fills .number, .bar")].every(e => e.title.length > 20 && document.getElementById(e.getAttribute("aria-describedby")))`, &explained)}},
-		{"the drawer's options", chromedp.Tasks{chromedp.Evaluate(`document.querySelector("[name=pos]").value = "noun"; document.querySelector("[name=top]").value = "2"; true`, nil),
-			chromedp.SendKeys(`[name=ban]`, "door"+kb.Enter, chromedp.ByQuery), until(`document.querySelectorAll("#fills li").length === 2 && ` + done),
-			chromedp.Evaluate(fmt.Sprintf(count, "#fills li"), &listed), chromedp.Text("#fills ol", &drawn, chromedp.ByQuery),
-			chromedp.Evaluate(`document.querySelectorAll("#options input, #options select").forEach(f => f.value = ""); document.querySelector("#options").open = false; true`, nil)}},
-		{"the text is copied", chromedp.Tasks{chromedp.Click("#copy", chromedp.ByID), until(`document.getElementById("copy").textContent === "copied"`)}},
-		{"typing", append(say("he had [MASK] me"), until(done), chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
+		{"bars and numbers explain themselves",
+			chromedp.Tasks{chromedp.Evaluate(`document.querySelector("#marginals .bar i").style.width`, &full),
+				chromedp.Evaluate(
+					`[...document.querySelectorAll("#fills .number, .bar")].every(e => e.title.length > 20 && document.getElementById(e.getAttribute("aria-describedby")))`, &explained)}},
+		{"the drawer's options",
+			chromedp.Tasks{chromedp.Evaluate(
+				`document.querySelector("[name=pos]").value = "noun"; document.querySelector("[name=top]").value = "2"; true`, nil),
+				chromedp.SendKeys(`[name=ban]`, "door"+kb.Enter, chromedp.ByQuery),
+				until(`document.querySelectorAll("#fills li").length === 2 && ` + done),
+				chromedp.Evaluate(fmt.Sprintf(count, "#fills li"), &listed),
+				chromedp.Text("#fills ol", &drawn, chromedp.ByQuery),
+				chromedp.Evaluate(
+					`document.querySelectorAll("#options input, #options select").forEach(f => f.value = ""); document.querySelector("#options").open = false; true`, nil)}},
+		{"the text is copied",
+			chromedp.Tasks{chromedp.Click("#copy", chromedp.ByID),
+				until(`document.getElementById("copy").textContent === "copied"`)}},
+		{"typing", append(say("he had [MASK] me"), until(done),
+			chromedp.Text("#fills li .text", &first, chromedp.ByQuery))},
 		// By keyboard alone: tab from the text to the first word, press it, and it is a blank.
-		{"a word becomes a blank by keyboard", chromedp.Tasks{chromedp.Focus("#words button:nth-child(4)", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), until(done + ` && document.getElementById("template").value.includes("[MASK] [MASK]")`)}},
-		{"pinning keeps a word and fills the rest", chromedp.Tasks{chromedp.Click("#fills li .text button", chromedp.ByQuery), until(`(document.getElementById("template").value.match(/MASK/g) || []).length === 1 && ` + done),
-			chromedp.Value("#template", &template, chromedp.ByID)}},
-		{"an error is told", append(say("[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"), until(`document.getElementById("wrong").textContent !== ""`), chromedp.Text("#wrong", &wrong, chromedp.ByID),
-			chromedp.Evaluate(`!document.getElementById("fills").hidden`, &stale))},
-		{"a long text, on a narrow screen", chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river rose. ", 12) + "We stayed [MASK] the house."), until(done),
-			chromedp.Evaluate(fmt.Sprintf(count, "#words button"), &words), chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide)}},
-		{"a wide screen", chromedp.Tasks{chromedp.EmulateViewport(1600, 900), chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &tooWide)}},
-		{"a lost server", chromedp.Tasks{chromedp.ActionFunc(func(context.Context) error { server.CloseClientConnections(); server.Close(); return nil }),
-			chromedp.Click("#go", chromedp.ByID), until(`document.getElementById("wrong").textContent.includes("does not answer")`)}},
+		{"a word becomes a blank by keyboard",
+			chromedp.Tasks{chromedp.Focus("#words button:nth-child(4)", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter),
+				until(done + ` && document.getElementById("template").value.includes("[MASK] [MASK]")`)}},
+		{"pinning keeps a word and fills the rest",
+			chromedp.Tasks{chromedp.Click("#fills li .text button", chromedp.ByQuery),
+				until(`(document.getElementById("template").value.match(/MASK/g) || []).length === 1 && ` + done),
+				chromedp.Value("#template", &template, chromedp.ByID)}},
+		{"an error is told",
+			append(say("[MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] x"),
+				until(`document.getElementById("wrong").textContent !== ""`),
+				chromedp.Text("#wrong", &wrong, chromedp.ByID),
+				chromedp.Evaluate(`!document.getElementById("fills").hidden`, &stale))},
+		{"a long text, on a narrow screen",
+			chromedp.Tasks{chromedp.EmulateViewport(360, 800), say(strings.Repeat("It rained all day and the river "+
+				"rose. ", 12) + "We stayed [MASK] the house."), until(done),
+				chromedp.Evaluate(fmt.Sprintf(count, "#words button"), &words),
+				chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide)}},
+		{"a wide screen",
+			chromedp.Tasks{chromedp.EmulateViewport(1600, 900),
+				chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &tooWide)}},
+		{"a lost server",
+			chromedp.Tasks{chromedp.ActionFunc(
+				func(context.Context) error { server.CloseClientConnections(); server.Close(); return nil }),
+				chromedp.Click("#go", chromedp.ByID),
+				until(`document.getElementById("wrong").textContent.includes("does not answer")`)}},
 	}
 	for _, step := range steps {
 		if err := chromedp.Run(ctx, step.do); err != nil {
@@ -132,7 +170,8 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if full != "100%" || !explained || !apart {
-		t.Errorf("the first bar has a width of %s; numbers explain themselves: %v; nothing touches at 360 pixels: %v", full, explained, apart)
+		t.Errorf("the first bar has a width of %s; numbers explain themselves: %v; nothing touches at 360 pixels: %v",
+			full, explained, apart)
 	}
 	if listed != 2 || strings.Contains(drawn, "door and") || strings.Contains(drawn, "to her") {
 		t.Errorf("with two nouns and no door the fills are %d: %q", listed, drawn)
@@ -150,7 +189,8 @@ func TestPage(t *testing.T) {
 		t.Errorf("the error reads %q", wrong)
 	}
 	if words < 90 || wide || tooWide || !narrow {
-		t.Errorf("%d words of the long text; wider than a narrow screen: %v, than a wide one: %v; dark and within a narrow screen: %v", words, wide, tooWide, narrow)
+		t.Errorf("%d words of the long text; wider than a narrow screen: %v, than a wide one: %v; dark and within a "+
+			"narrow screen: %v", words, wide, tooWide, narrow)
 	}
 	if stale {
 		t.Error("beside an error stand the fills of another text")

@@ -37,7 +37,8 @@ func runs(t *testing.T, program string, arguments ...string) string {
 }
 
 func TestClientCurl(t *testing.T) {
-	if help, err := exec.Command("curl", "--help", "all").Output(); err != nil || !strings.Contains(string(help), "--json") {
+	if help, err := exec.Command("curl", "--help", "all").Output(); err != nil ||
+		!strings.Contains(string(help), "--json") {
 		t.Skip("no curl of 7.82 or later here")
 	}
 	if out := runs(t, "sh", "-c", block(t, "sh", start(t, nil))); !strings.Contains(out, `"She closed the `) {
@@ -68,12 +69,14 @@ func TestClientPython(t *testing.T) {
 			t.Skipf("no virtual environment can be made: %s", out)
 		}
 		python = filepath.Join(environment, "bin", "python")
-		if out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "huggingface_hub==1.33.0").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet",
+			"huggingface_hub==1.33.0").CombinedOutput(); err != nil {
 			t.Skipf("huggingface_hub cannot be installed: %s", out)
 		}
 	}
 	url := start(t, nil)
-	if out := runs(t, python, "-c", strings.ReplaceAll(code, "URL", url)); strings.Count(out, "he had ") != 3 || !strings.Contains(out, "told") {
+	if out := runs(t, python, "-c", strings.ReplaceAll(code, "URL", url)); strings.Count(out, "he had ") != 3 ||
+		!strings.Contains(out, "told") {
 		t.Errorf("it printed %s", out)
 	}
 	rest := `

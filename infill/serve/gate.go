@@ -35,7 +35,8 @@ func (g *gate) enter(ctx context.Context, bytes float64) (leave func(), err erro
 	most := g.share + g.limits.Memory - g.limits.Memory/2
 	if bytes > float64(most) {
 		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf(
-			"the request could hold %.3g MB, this server has %.3g for one: ask for less, with fewer texts, candidates or samples, or a smaller budget", bytes/1e6, float64(most)/1e6)}
+			"the request could hold %.3g MB, this server has %.3g for one: ask for less, with fewer texts, "+
+				"candidates or samples, or a smaller budget", bytes/1e6, float64(most)/1e6)}
 	}
 	more := max(0, int64(bytes)-g.share)
 	leave = func() {

@@ -26,7 +26,8 @@ func TestMemoryOfRequests(t *testing.T) {
 			return leave
 		}
 		var refused *Problem
-		if _, err := g.enter(t.Context(), 901); !errors.As(err, &refused) || refused.status != 422 || !strings.Contains(err.Error(), "this server has 0.0009 for one") {
+		if _, err := g.enter(t.Context(), 901); !errors.As(err, &refused) || refused.status != 422 ||
+			!strings.Contains(err.Error(), "this server has 0.0009 for one") {
 			t.Errorf("more than there is: %v", err)
 		}
 		first := enter(600)
@@ -51,7 +52,8 @@ func TestMemoryOfRequests(t *testing.T) {
 			t.Errorf("it left: %v", err)
 		}
 		began := time.Now()
-		if _, err := g.enter(t.Context(), 900); !errors.As(err, &refused) || refused.status != 429 || time.Since(began) != limits.Wait {
+		if _, err := g.enter(t.Context(), 900); !errors.As(err, &refused) || refused.status != 429 ||
+			time.Since(began) != limits.Wait {
 			t.Errorf("too long a wait: %v after %v", err, time.Since(began))
 		}
 		second()
@@ -67,12 +69,14 @@ func TestOneBlankPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s, err := New(Options{Models: map[string]*infill.Filler{"": f}, Fill: infill.DefaultOptions(), Limits: DefaultLimits()})
+	s, err := New(Options{Models: map[string]*infill.Filler{"": f}, Fill: infill.DefaultOptions(),
+		Limits: DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for template, passes := range map[string]bool{"the [MASK] sat": true, "the [MASK] sat [MASK] the [MASK]": false} {
-		_, bytes, err := s.plans([]fillRequest{{fields: object.Object{{Key: "template", Value: object.Quote(template)}}}})
+		_, bytes, err := s.plans(
+			[]fillRequest{{fields: object.Object{{Key: "template", Value: object.Quote(template)}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

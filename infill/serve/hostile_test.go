@@ -115,7 +115,8 @@ func hostileClient(ctx context.Context, address string, random *rand.Rand) {
 	if random.IntN(8) == 0 {
 		length = []int{0, length / 2, length + 10, 1 << 40}[random.IntN(4)]
 	}
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: %s\r\nContent-Length: %d\r\n\r\n", path, accept, length)
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: "+
+		"%s\r\nContent-Length: %d\r\n\r\n", path, accept, length)
 	switch whole := head + body; random.IntN(5) {
 	case 0: // a crawl, for a while
 		for i := range min(len(whole), 20) {
@@ -155,7 +156,8 @@ func largeRequest(random *rand.Rand) string {
 	case 2:
 		request["joint"], request["error"], request["candidates"], request["top"] = "pll", 1e-9, 2000, top
 	case 3:
-		request["template"], request["joint"], request["candidates"], request["budget"] = "he [MASK] had [MASK] .", "ag", 450, 4000
+		request["template"], request["joint"], request["candidates"], request["budget"] = "he [MASK] had [MASK] .",
+			"ag", 450, 4000
 	case 4:
 		request["samples"], request["budget"] = 1000, "10s"
 	case 5:

@@ -55,18 +55,22 @@ type maskOutput struct {
 
 func (s *Server) registerHuggingFace(api huma.API) {
 	candidates := huma.SchemaFromType(api.OpenAPI().Components.Schemas, slicesOf[Candidate]())
-	answer := map[string]*huma.Response{"200": {Description: "Candidates of each blank, the likeliest first: a list of them, a list of lists where a text has several blanks, and a list of answers where several texts were sent.",
+	answer := map[string]*huma.Response{"200": {Description: "Candidates of each blank, the likeliest first: a list " +
+		"of them, a list of lists where a text has several blanks, and a list of answers where several texts " +
+		"were sent.",
 		Content: map[string]*huma.MediaType{"application/json": {Schema: candidates}}}}
 	register := func(id, path string) huma.Operation {
-		return s.operation(huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Hugging Face"},
-			Summary: "Fill-mask, as Hugging Face's clients ask for it", Responses: answer})
+		return s.operation(
+			huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{"Hugging Face"},
+				Summary: "Fill-mask, as Hugging Face's clients ask for it", Responses: answer})
 	}
 	huma.Register(api, register("fill-mask", "/{$}"), func(ctx context.Context, in *maskInput) (*maskOutput, error) {
 		return s.fillMask(ctx, "", &in.Body)
 	})
-	huma.Register(api, register("fill-mask-of-model", "/models/{model...}"), func(ctx context.Context, in *namedMaskInput) (*maskOutput, error) {
-		return s.fillMask(ctx, in.Model, &in.Body)
-	})
+	huma.Register(api, register("fill-mask-of-model", "/models/{model...}"),
+		func(ctx context.Context, in *namedMaskInput) (*maskOutput, error) {
+			return s.fillMask(ctx, in.Model, &in.Body)
+		})
 	// The document has no wildcards of several segments, nor of an end.
 	paths := api.OpenAPI().Paths
 	for path, plain := range map[string]string{"/{$}": "/", "/models/{model...}": "/models/{model}"} {
@@ -96,7 +100,8 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 		top = min(top, len(targets))
 	}
 	if top > s.Limits.Top {
-		return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)}
+		return nil, &Problem{status: http.StatusUnprocessableEntity,
+			Message: fmt.Sprintf("top_k: %d, this server gives %d of a blank: ask for fewer", top, s.Limits.Top)}
 	}
 	answers, templates, size, slots := make([]any, len(texts)), make([]*tokenize.Template, len(texts)), 0.0, 0
 	for i, text := range texts {
@@ -105,7 +110,8 @@ func (s *Server) fillMask(ctx context.Context, model string, q *maskRequest) (*m
 			return nil, problem(ctx, err)
 		}
 		if len(t.Slots) > s.Limits.Blanks {
-			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
+			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d slots in one text, "+
+				"this server takes %d: split the text", len(t.Slots), s.Limits.Blanks)}
 		}
 		templates[i], slots = t, max(slots, len(t.Slots))
 		size += float64(len(t.Slots)) * float64(top) * (float64(len(text)) + 100)
@@ -150,7 +156,8 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 		if !ok {
 			found, err := f.Tokenizer().Candidate(word)
 			if err != nil || len(found) != 1 {
-				return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("targets: %.60q is not one token of the model; POST /v1/fill takes words of several", word)}
+				return nil, &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("targets: %.60q is "+
+					"not one token of the model; POST /v1/fill takes words of several", word)}
 			}
 			id = found[0]
 		}
@@ -161,7 +168,8 @@ func targetIDs(f *infill.Filler, words []string) ([]int, error) {
 }
 
 // candidates gives the answer to one text.
-func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.Template, targets []int, top int) (any, error) {
+func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.Template, targets []int,
+	top int) (any, error) {
 	logp, err := f.LogConditionals(ctx, t, nil)
 	if err != nil {
 		return nil, err
@@ -178,7 +186,8 @@ func (s *Server) candidates(ctx context.Context, f *infill.Filler, t *tokenize.T
 		for _, id := range likeliest(logp[slot], targets, top) {
 			ids[slot] = id
 			blanks[slot] = append(blanks[slot], Candidate{
-				Score: math.Exp(float64(logp[slot][id])), Token: id, Text: cmp.Or(f.Tokenizer().Decode([]int{id}), f.Tokenizer().Token(id)), Sequence: t.Fill(ids).Text,
+				Score: math.Exp(float64(logp[slot][id])), Token: id,
+				Text: cmp.Or(f.Tokenizer().Decode([]int{id}), f.Tokenizer().Token(id)), Sequence: t.Fill(ids).Text,
 			})
 		}
 	}

@@ -79,7 +79,9 @@ type modelInput struct {
 
 func (s *Server) registerInference(api huma.API) {
 	get := func(id, path, summary string) huma.Operation {
-		return s.operation(huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"Open Inference Protocol"}})
+		return s.operation(
+			huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary,
+				Tags: []string{"Open Inference Protocol"}})
 	}
 	type live struct {
 		Live bool `json:"live"`
@@ -92,31 +94,41 @@ func (s *Server) registerInference(api huma.API) {
 		Version    string   `json:"version"`
 		Extensions []string `json:"extensions"`
 	}
-	huma.Register(api, get("live", "/v2/health/live", "The server answers"), func(context.Context, *struct{}) (*body[live], error) {
-		return &body[live]{live{true}}, nil
-	})
-	huma.Register(api, get("ready", "/v2/health/ready", "The server can fill: its models are opened before it listens"), func(context.Context, *struct{}) (*body[ready], error) {
-		return &body[ready]{ready{true}}, nil
-	})
+	huma.Register(api, get("live", "/v2/health/live", "The server answers"),
+		func(context.Context, *struct{}) (*body[live], error) {
+			return &body[live]{live{true}}, nil
+		})
+	huma.Register(api, get("ready", "/v2/health/ready", "The server can fill: its models are opened before it listens"),
+		func(context.Context, *struct{}) (*body[ready], error) {
+			return &body[ready]{ready{true}}, nil
+		})
 	huma.Register(api, get("server", "/v2", "What serves"), func(context.Context, *struct{}) (*body[server], error) {
 		return &body[server]{server{"infill", infill.Version(), []string{}}}, nil
 	})
 	// A wildcard of several segments stands last in a path, and a model's name may have
 	// a slash, which clients write as %2F.
-	huma.Register(api, get("model", "/v2/models/{model}", "What a model takes and gives"), func(_ context.Context, in *modelInput) (*body[modelMetadata], error) {
-		f, name, err := s.served(in.Model)
-		if err != nil {
-			return nil, err
-		}
-		outputs := []tensor{{"text", "BYTES", []int{-1, -1}, nil}, {"probability", "FP64", []int{-1, -1}, nil}, {"result", "BYTES", []int{-1}, nil}}
-		return &body[modelMetadata]{modelMetadata{name, []string{f.Model().SHA256}, "infill_onnxruntime", []tensor{{"text", "BYTES", []int{-1}, nil}}, outputs}}, nil
-	})
-	huma.Register(api, get("model-ready", "/v2/models/{model}/ready", "The model can fill"), func(_ context.Context, in *modelInput) (*body[ready], error) {
-		_, _, err := s.served(in.Model)
-		return &body[ready]{ready{true}}, err
-	})
-	huma.Register(api, s.operation(huma.Operation{OperationID: "infer", Method: http.MethodPost, Path: "/v2/models/{model}/infer", Tags: []string{"Open Inference Protocol"},
-		Summary: "Fill texts jointly", Description: "Outputs: text [texts × top], probability [texts × top], and result [texts], each the JSON of POST /v1/fill. Where a text has fewer fills than top, the rest is empty, and its probability 0."}),
+	huma.Register(api, get("model", "/v2/models/{model}", "What a model takes and gives"),
+		func(_ context.Context, in *modelInput) (*body[modelMetadata], error) {
+			f, name, err := s.served(in.Model)
+			if err != nil {
+				return nil, err
+			}
+			outputs := []tensor{{"text", "BYTES", []int{-1, -1}, nil}, {"probability", "FP64", []int{-1, -1}, nil},
+				{"result", "BYTES", []int{-1}, nil}}
+			return &body[modelMetadata]{modelMetadata{name, []string{f.Model().SHA256}, "infill_onnxruntime",
+				[]tensor{{"text", "BYTES", []int{-1}, nil}}, outputs}}, nil
+		})
+	huma.Register(api, get("model-ready", "/v2/models/{model}/ready", "The model can fill"),
+		func(_ context.Context, in *modelInput) (*body[ready], error) {
+			_, _, err := s.served(in.Model)
+			return &body[ready]{ready{true}}, err
+		})
+	huma.Register(api,
+		s.operation(huma.Operation{OperationID: "infer", Method: http.MethodPost, Path: "/v2/models/{model}/infer",
+			Tags:    []string{"Open Inference Protocol"},
+			Summary: "Fill texts jointly", Description: "Outputs: text [texts × top], probability [texts × top], and " +
+				"result [texts], each the JSON of POST /v1/fill. Where a text has fewer fills than top, the rest is " +
+				"empty, and its probability 0."}),
 		func(ctx context.Context, in *inferBody) (*body[inferResponse], error) {
 			out, err := s.infer(ctx, in.Model, &in.Body)
 			if err != nil {
@@ -142,7 +154,8 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 	case json.Unmarshal(in.Data, &texts) != nil:
 		return nil, wrong("the data of input text is not a flat list of strings")
 	case len(in.Shape) == 0 || len(in.Shape) > 2 || product(in.Shape) != len(texts):
-		return nil, wrong("input text has %d strings and the shape %v: a shape is [texts] or [texts, 1]", len(texts), in.Shape)
+		return nil, wrong("input text has %d strings and the shape %v: a shape is [texts] or [texts, 1]", len(texts),
+			in.Shape)
 	}
 	if err := s.checkTexts(len(texts)); err != nil {
 		return nil, err
@@ -191,7 +204,8 @@ func (s *Server) infer(ctx context.Context, model string, q *inferRequest) (*inf
 		return nil, s.told(err)
 	}
 	s.numbers.texts.Add(float64(n))
-	all := []tensor{{"text", "BYTES", []int{n, o.Top}, filled}, {"probability", "FP64", []int{n, o.Top}, probabilities}, {"result", "BYTES", []int{n}, results}}
+	all := []tensor{{"text", "BYTES", []int{n, o.Top}, filled}, {"probability", "FP64", []int{n, o.Top}, probabilities},
+		{"result", "BYTES", []int{n}, results}}
 	answer := &inferResponse{ModelName: name, Version: f.Model().SHA256, ID: q.ID, Outputs: all}
 	if len(q.Outputs) > 0 {
 		answer.Outputs = nil

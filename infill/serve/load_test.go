@@ -19,7 +19,8 @@ import (
 	"infill/models"
 )
 
-var load = flag.Duration("load", 0, "how long each number of clients asks in TestLoad: 1m writes the table of docs/measured/serving.md")
+var load = flag.Duration("load", 0,
+	"how long each number of clients asks in TestLoad: 1m writes the table of docs/measured/serving.md")
 
 // asked is what clients saw.
 type asked struct {
@@ -87,7 +88,8 @@ func TestLoad(t *testing.T) {
 	o.Limits.Wait = time.Minute
 	url := started(t, o)
 	clients(t, url, 2, length/10)
-	table := "| clients | answers a second | half took less than | 99 % took less than | rows a call | processor time an answer |\n| --- | --- | --- | --- | --- | --- |\n"
+	table := "| clients | answers a second | half took less than | 99 % took less than | rows a call | processor " +
+		"time an answer |\n| --- | --- | --- | --- | --- | --- |\n"
 	rate := map[int]float64{}
 	for _, n := range sizes {
 		calls, rows := o.Models[name].Calls()
@@ -100,9 +102,11 @@ func TestLoad(t *testing.T) {
 		}
 		rate[n] = float64(len(a.took)) / length.Seconds()
 		table += fmt.Sprintf("| %d | %.0f | %.1f ms | %.1f ms | %.1f | %.2f ms |\n", n, rate[n],
-			milliseconds(quantile(a.took, .5)), milliseconds(quantile(a.took, .99)), float64(rows2-rows)/float64(max(1, calls2-calls)), milliseconds(spent)/float64(max(1, len(a.took))))
+			milliseconds(quantile(a.took, .5)), milliseconds(quantile(a.took, .99)),
+			float64(rows2-rows)/float64(max(1, calls2-calls)), milliseconds(spent)/float64(max(1, len(a.took))))
 	}
-	t.Logf("for docs/measured/serving.md, %s of each on %d processors:\n\n%s\n%s", length, runtime.GOMAXPROCS(0), table, bound(t, min(length, 10*time.Second), rate))
+	t.Logf("for docs/measured/serving.md, %s of each on %d processors:\n\n%s\n%s", length, runtime.GOMAXPROCS(0), table,
+		bound(t, min(length, 10*time.Second), rate))
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
@@ -138,7 +142,8 @@ func bound(t *testing.T, length time.Duration, rate map[int]float64) string {
 	alone(1) // the session is made
 	one, oneTime := alone(1)
 	many, manyTime := alone(64)
-	told := fmt.Sprintf("The model alone, without server and clients, runs %.0f such rows a second one a call and %.0f of them 64 a call (%.1f and %.1f ms of processor time a row): %.1f times as many.",
+	told := fmt.Sprintf("The model alone, without server and clients, runs %.0f such rows a second one a call and "+
+		"%.0f of them 64 a call (%.1f and %.1f ms of processor time a row): %.1f times as many.",
 		one, many, oneTime, manyTime, many/one)
 	if rate[64] > 0 {
 		told += fmt.Sprintf("\n64 clients get %.1f times the answers of one.", rate[64]/rate[1])
@@ -156,8 +161,10 @@ func TestOverload(t *testing.T) {
 	if a.failed.Load() > 0 || len(a.took) == 0 || len(a.refused) == 0 {
 		t.Errorf("%d answers, %d refused, %d failed", len(a.took), len(a.refused), a.failed.Load())
 	}
-	t.Logf("for docs/measured/serving.md:\n\nWith 32 clients for 4 places and 4 that wait, %d requests were answered and %d turned away, half of those within %.1f ms and 99 %% within %.1f ms; "+
-		"the memory went from %d to %d MiB.", len(a.took), len(a.refused), milliseconds(quantile(a.refused, .5)), milliseconds(quantile(a.refused, .99)), before>>20, resident()>>20)
+	t.Logf("for docs/measured/serving.md:\n\nWith 32 clients for 4 places and 4 that wait, %d requests were answered "+
+		"and %d turned away, half of those within %.1f ms and 99 %% within %.1f ms; "+
+		"the memory went from %d to %d MiB.", len(a.took), len(a.refused), milliseconds(quantile(a.refused, .5)),
+		milliseconds(quantile(a.refused, .99)), before>>20, resident()>>20)
 }
 
 // resident is this process's memory in bytes, 0 where it is not told.

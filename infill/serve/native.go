@@ -86,7 +86,8 @@ func (fillRequest) Schema(r huma.Registry) *huma.Schema {
 	}
 	properties["template"].Type, properties["template"].Examples = huma.TypeString, []any{"he had [MASK] me"}
 	properties["model"].Type = huma.TypeString
-	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"}, AdditionalProperties: false}
+	s := &huma.Schema{Type: huma.TypeObject, Properties: properties, Required: []string{"template"},
+		AdditionalProperties: false}
 	s.PrecomputeMessages()
 	return s
 }
@@ -126,11 +127,15 @@ func (s *Server) operation(o huma.Operation) huma.Operation {
 func (s *Server) registerNative(api huma.API) {
 	result := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[infill.Result](), true, "Result")
 	huma.Register(api, s.operation(huma.Operation{
-		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"}, SkipValidateBody: true, // its own reader names the option
-		Summary:     "Fill the blanks of a text jointly",
-		Description: "The body is what a line of `infill --input jsonl` is, or a list of such objects; the answer is what the command prints as JSON, or a list.",
+		// its own reader names the option
+		OperationID: "fill", Method: http.MethodPost, Path: "/v1/fill", Tags: []string{"infill"},
+		SkipValidateBody: true,
+		Summary:          "Fill the blanks of a text jointly",
+		Description: "The body is what a line of `infill --input jsonl` is, or a list of such objects; the " +
+			"answer is what the command prints as JSON, or a list.",
 		Responses: map[string]*huma.Response{"200": {Description: "The fills", Content: map[string]*huma.MediaType{
-			"application/json":  {Schema: &huma.Schema{OneOf: []*huma.Schema{result, {Type: huma.TypeArray, Items: result}}}},
+			"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{result,
+				{Type: huma.TypeArray, Items: result}}}},
 			"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
 		}}},
 	}), s.fill)
@@ -193,7 +198,9 @@ func (s *Server) checkAnswer(size float64) error {
 	if size <= float64(s.Limits.Answer) {
 		return nil
 	}
-	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the answer could have %.3g MB, this server gives %.3g: ask for a smaller top, or send several requests", size/1e6, float64(s.Limits.Answer)/1e6)}
+	return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the answer could have %.3g MB, "+
+		"this server gives %.3g: ask for a smaller top, or send several requests", size/1e6,
+		float64(s.Limits.Answer)/1e6)}
 }
 
 func (s *Server) checkTexts(n int) error {
@@ -201,7 +208,8 @@ func (s *Server) checkTexts(n int) error {
 	case n == 0:
 		return &Problem{status: http.StatusUnprocessableEntity, Message: "no text: send at least one"}
 	case n > s.Limits.Texts:
-		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d texts in one request, this server takes %d: send several requests", n, s.Limits.Texts)}
+		return &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d texts in one request, this "+
+			"server takes %d: send several requests", n, s.Limits.Texts)}
 	}
 	return nil
 }
@@ -224,7 +232,8 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	case slots > l.Blanks:
 		return refuse("%d slots in one text, this server takes %d: split the text", slots, l.Blanks)
 	case o.Budget.Seconds > l.Time.Seconds():
-		return refuse("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds, l.Time.Seconds())
+		return refuse("a budget of %gs, this server works %gs at a request: ask for a smaller budget", o.Budget.Seconds,
+			l.Time.Seconds())
 	case o.Top > l.Top:
 		return refuse("top: %d fills, this server gives %d of a text: ask for fewer", o.Top, l.Top)
 	case o.Chains > l.Samples:
@@ -232,9 +241,11 @@ func (s *Server) check(f *infill.Filler, r infill.Request) (*infill.Plan, float6
 	case o.Candidates > l.Candidates:
 		return refuse("candidates: %d of a slot, this server takes %d: ask for fewer", o.Candidates, l.Candidates)
 	case o.Candidates == 0 && vocabulary > l.Candidates:
-		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer", vocabulary, l.Candidates)
+		return refuse("candidates: 0 is the whole vocabulary of %d, this server takes %d of a slot: ask for fewer",
+			vocabulary, l.Candidates)
 	case rows > 0 && p.MaxRows() > l.Rows:
-		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or steps, or a smaller budget", p.MaxRows(), l.Rows)
+		return refuse("up to %d model rows would be needed, this server takes %d a text: ask for fewer samples or "+
+			"steps, or a smaller budget", p.MaxRows(), l.Rows)
 	}
 	return p, p.MaxBytes(min(p.MaxRows(), l.Rows)) + float64(o.Top)*sizeOfFill(r.Template), nil
 }
@@ -249,7 +260,8 @@ func (s *Server) fill(ctx context.Context, in *fillInput) (*huma.StreamResponse,
 	}
 	if strings.Contains(in.Accept, "text/event-stream") {
 		if len(plans) > 1 || in.Body.list {
-			return nil, &Problem{status: http.StatusUnprocessableEntity, Message: "events are of one text: send an object, not a list"}
+			return nil, &Problem{status: http.StatusUnprocessableEntity,
+				Message: "events are of one text: send an object, not a list"}
 		}
 		return &huma.StreamResponse{Body: func(c huma.Context) { s.stream(c, plans[0], bytes) }}, nil
 	}
@@ -391,7 +403,8 @@ func (s *Server) score(ctx context.Context, in *scoreInput) (*scoreOutput, error
 		encoding, err := f.Plain(text)
 		if err == nil {
 			if rows := len(encoding.IDs) - 2; rows > s.Limits.Rows { // without [CLS] and [SEP]
-				err = &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d tokens, each of which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)}
+				err = &Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("%d tokens, each of "+
+					"which needs a model row, this server takes %d a text: split the text", rows, s.Limits.Rows)}
 			}
 		}
 		if err != nil {

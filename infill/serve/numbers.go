@@ -23,10 +23,16 @@ type numbers struct {
 func newNumbers(s *Server) *numbers {
 	n := &numbers{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "infill_requests_total", Help: "Requests answered, by route and status."}, []string{"route", "code"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "infill_request_seconds", Help: "Time from a request to its answer, waiting included.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}}, []string{"route"}),
-		texts: prometheus.NewCounter(prometheus.CounterOpts{Name: "infill_texts_total", Help: "Texts filled or scored."}),
+		requests: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "infill_requests_total", Help: "Requests answered, by route and status."},
+			[]string{"route", "code"}),
+		seconds: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Name: "infill_request_seconds",
+				Help:    "Time from a request to its answer, waiting included.",
+				Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}},
+			[]string{"route"}),
+		texts: prometheus.NewCounter(
+			prometheus.CounterOpts{Name: "infill_texts_total", Help: "Texts filled or scored."}),
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
@@ -45,8 +51,10 @@ func newNumbers(s *Server) *numbers {
 	}
 	n.registry.MustRegister(n.requests, n.seconds, n.texts,
 		gauge("infill_requests_at_work", "Requests at work.", func() float64 { return float64(s.gate.inside.Load()) }),
-		gauge("infill_requests_waiting", "Requests that wait for their turn.", func() float64 { return float64(s.gate.waiting.Load()) }),
-		counter("infill_requests_refused_total", "Requests refused because too many were there.", func() float64 { return float64(s.gate.refused.Load()) }),
+		gauge("infill_requests_waiting", "Requests that wait for their turn.",
+			func() float64 { return float64(s.gate.waiting.Load()) }),
+		counter("infill_requests_refused_total", "Requests refused because too many were there.",
+			func() float64 { return float64(s.gate.refused.Load()) }),
 		counter("infill_model_calls_total", "Calls of the model; rows by calls is the mean size of a batch.", calls(0)),
 		counter("infill_model_rows_total", "Rows that went through the model.", calls(1)),
 		gauge("infill_models", "Models that are served.", func() float64 { return float64(len(s.all())) }),
@@ -58,8 +66,10 @@ func newNumbers(s *Server) *numbers {
 				defer p.lock.Unlock()
 				return float64(min(1, len(p.running)))
 			}),
-			counter("infill_pulls_failed_total", "Models that could not be fetched.", func() float64 { return float64(p.failures.Load()) }),
-			counter("infill_pulls_bytes_total", "Bytes fetched of models.", func() float64 { return float64(p.bytes.Load()) }))
+			counter("infill_pulls_failed_total", "Models that could not be fetched.",
+				func() float64 { return float64(p.failures.Load()) }),
+			counter("infill_pulls_bytes_total", "Bytes fetched of models.",
+				func() float64 { return float64(p.bytes.Load()) }))
 	}
 	return n
 }
@@ -104,7 +114,8 @@ func (s *Server) observed(next http.Handler) http.Handler {
 					s.Log(fmt.Sprintf("panic at %s: %v\n%s", r.URL.Path, p, debug.Stack()))
 				}
 				if seen.status == 0 {
-					writeProblem(seen, &Problem{status: http.StatusInternalServerError, Message: "the server failed at this request"})
+					writeProblem(seen,
+						&Problem{status: http.StatusInternalServerError, Message: "the server failed at this request"})
 				}
 			}
 			// A route of its own for each path that someone tries would fill the memory.

@@ -75,14 +75,16 @@ func (s *Server) Pipe(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		var q pipeRequest
 		if err := json.Unmarshal(line, &q); err != nil || !strings.HasPrefix(q.Path, "/") {
-			body, err := json.Marshal(Problem{Message: `the line is no request: write {"id": ..., "path": "/v1/fill", "body": {...}}`})
+			body, err := json.Marshal(
+				Problem{Message: `the line is no request: write {"id": ..., "path": "/v1/fill", "body": {...}}`})
 			if err := errors.Join(err, write(pipeAnswer{q.ID, http.StatusBadRequest, body})); err != nil {
 				return err
 			}
 			continue
 		}
 		group.Go(func() error {
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+q.Path, bytes.NewReader(q.Body))
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+q.Path,
+				bytes.NewReader(q.Body))
 			if err != nil {
 				return err
 			}

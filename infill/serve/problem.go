@@ -64,13 +64,18 @@ func init() {
 			var located huma.ErrorDetailer
 			if errors.As(d, &located) && located.ErrorDetail() != nil {
 				at := *located.ErrorDetail()
-				if text, ok := at.Value.(string); ok && at.Location == "body" && !(json.Valid([]byte(text)) && utf8.ValidString(text) && object.CheckPairs("the request", []byte(text)) == nil) {
+				if text, ok := at.Value.(string); ok && at.Location == "body" &&
+					!(json.Valid([]byte(text)) && utf8.ValidString(text) &&
+						object.CheckPairs("the request", []byte(text)) == nil) {
 					status = http.StatusBadRequest // also where the body has a reader of its own
 				}
 				if strings.Contains(at.Message, "exactly one schema") {
 					at.Message = "expected one, or a list, of what /docs describes"
 				}
-				parts = append(parts, strings.TrimPrefix(fmt.Sprintf("%s: %s", strings.TrimPrefix(strings.TrimPrefix(at.Location, "body"), "."), at.Message), ": "))
+				parts = append(parts,
+					strings.TrimPrefix(
+						fmt.Sprintf("%s: %s", strings.TrimPrefix(strings.TrimPrefix(at.Location, "body"), "."),
+							at.Message), ": "))
 			} else if d != nil {
 				parts = append(parts, d.Error())
 			}

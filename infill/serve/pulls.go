@@ -46,7 +46,8 @@ type failed struct {
 }
 
 func newPulls(o Options) *pulls {
-	p := &pulls{limits: o.Limits, pull: o.Pull, log: o.Log, fetched: map[string]*infill.Filler{}, failed: map[string]failed{}}
+	p := &pulls{limits: o.Limits, pull: o.Pull, log: o.Log, fetched: map[string]*infill.Filler{},
+		failed: map[string]failed{}}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p
 }
@@ -70,7 +71,8 @@ func (p *pulls) get(name string) (*infill.Filler, error) {
 	case p.running != "":
 		return nil, later(http.StatusServiceUnavailable, "another model is being fetched: ask again in a while")
 	case len(p.fetched) >= p.limits.Models:
-		return nil, later(http.StatusUnprocessableEntity, "%d models were fetched for requests, which is as many as this server takes: ask for one of them", len(p.fetched))
+		return nil, later(http.StatusUnprocessableEntity, "%d models were fetched for requests, which is as many as "+
+			"this server takes: ask for one of them", len(p.fetched))
 	case p.ctx.Err() != nil:
 		return nil, later(http.StatusServiceUnavailable, "the server ends")
 	}
@@ -144,7 +146,8 @@ var _ models.Progress = (*pullProgress)(nil)
 
 func (p *pullProgress) Begin(_ int, _, total int64) {
 	if total > p.limits.ModelBytes {
-		p.stop(&Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the model has %d bytes, this server fetches %d at most", total, p.limits.ModelBytes)})
+		p.stop(&Problem{status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("the model has %d bytes, this "+
+			"server fetches %d at most", total, p.limits.ModelBytes)})
 	}
 }
 func (p *pullProgress) Advance(bytes int64)          { p.bytes.Add(bytes) }
@@ -168,7 +171,8 @@ func (s *Server) served(name string) (*infill.Filler, string, error) {
 	if f := all[name]; f != nil {
 		return f, name, nil
 	}
-	return nil, "", &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there are: %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))}
+	return nil, "", &Problem{status: http.StatusNotFound, Message: fmt.Sprintf("no model %.80q is served here; there "+
+		"are: %s", name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))}
 }
 
 // model finds a model by name, and where that is allowed begins to fetch it.

@@ -65,10 +65,12 @@ func TestPull(t *testing.T) {
 	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
 		t.Fatalf("%d %v", r.StatusCode, r.Header)
 	}
-	if code, text := awaited(t, url+"/models/org/tiny", body); code != 200 || len(decode[[]serve.Candidate](t, text)) != 5 {
+	if code, text := awaited(t, url+"/models/org/tiny", body); code != 200 ||
+		len(decode[[]serve.Candidate](t, text)) != 5 {
 		t.Fatalf("%d %s\n%s", code, text, said())
 	}
-	if code, text := ask(t, url+"/v1/fill", `{"template": "a [MASK] b", "model": "org/tiny", "fill": "any"}`); code != 200 {
+	if code, text := ask(t, url+"/v1/fill",
+		`{"template": "a [MASK] b", "model": "org/tiny", "fill": "any"}`); code != 200 {
 		t.Errorf("%d %s", code, text)
 	}
 	answer, err := http.Get(url + "/metrics")
@@ -76,7 +78,8 @@ func TestPull(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(answer.Body)
-	for _, line := range []string{"infill_models 2", "infill_pulls_running 0", "infill_pulls_failed_total 0", "infill_pulls_bytes_total "} {
+	for _, line := range []string{"infill_models 2", "infill_pulls_running 0", "infill_pulls_failed_total 0",
+		"infill_pulls_bytes_total "} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("no %s in\n%.3000s", line, text)
 		}
@@ -91,7 +94,8 @@ func TestPull(t *testing.T) {
 func TestPullRefuses(t *testing.T) {
 	url, hub, said := pulling(t, func(l *serve.Limits) { l.Models, l.ModelBytes = 1, 10000 })
 	const body = `{"inputs": "a [MASK] b"}`
-	for _, name := range []string{"org/tiny@main", "..%2F..%2Fetc%2Fpasswd", "%2Fetc", "a%20b", "https:%2F%2Fexample.org%2Fx"} {
+	for _, name := range []string{"org/tiny@main", "..%2F..%2Fetc%2Fpasswd", "%2Fetc", "a%20b",
+		"https:%2F%2Fexample.org%2Fx"} {
 		if code, text := ask(t, url+"/models/"+name, body); code != 404 || len(hub.Seen("")) > 0 {
 			t.Errorf("%s: %d %s", name, code, text)
 		}
@@ -100,7 +104,8 @@ func TestPullRefuses(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		return true
 	})
-	if code, text := awaited(t, url+"/models/org/none", body); code != 404 || !strings.Contains(text, "could not be fetched") {
+	if code, text := awaited(t, url+"/models/org/none", body); code != 404 ||
+		!strings.Contains(text, "could not be fetched") {
 		t.Errorf("%d %s", code, text)
 	}
 	hub.Answer(nil)

@@ -67,7 +67,9 @@ func DefaultLimits() Limits {
 
 // check names the first limit that is none.
 func (l Limits) check() error {
-	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks), "rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates), "memory": l.Memory, "answer": l.Answer,
+	for name, n := range map[string]int64{"body": l.Body, "texts": int64(l.Texts), "blanks": int64(l.Blanks),
+		"rows": int64(l.Rows), "top": int64(l.Top), "samples": int64(l.Samples), "candidates": int64(l.Candidates),
+		"memory": l.Memory, "answer": l.Answer,
 		"time": int64(l.Time), "requests": int64(l.Requests), "queue": int64(l.Queue) + 1, "wait": int64(l.Wait),
 		"models": int64(l.Models), "bytes of a model": l.ModelBytes} {
 		if n < 1 {
@@ -119,7 +121,8 @@ var _ http.Handler = (*Server)(nil)
 // New makes a server. The caller closes it, and then the fillers, once no request runs.
 func New(o Options) (*Server, error) {
 	if o.Models[o.Default] == nil {
-		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default, strings.Join(slices.Sorted(maps.Keys(o.Models)), ", "))
+		return nil, fmt.Errorf("the default model %q is not among those served: %s", o.Default,
+			strings.Join(slices.Sorted(maps.Keys(o.Models)), ", "))
 	}
 	if err := o.Limits.check(); err != nil {
 		return nil, err
@@ -149,7 +152,8 @@ func New(o Options) (*Server, error) {
 	mux.Handle("GET /{$}", file("text/html; charset=utf-8", page))
 	mux.Handle("GET /docs", file("text/html; charset=utf-8", docs))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, &Problem{status: http.StatusNotFound, Message: "there is nothing here: GET /docs lists what is"})
+		writeProblem(w, &Problem{status: http.StatusNotFound,
+			Message: "there is nothing here: GET /docs lists what is"})
 	})
 	s.handler = s.observed(s.guarded(answeringAll(mux)))
 	return s, nil
@@ -203,7 +207,8 @@ func file(kind string, content []byte) http.HandlerFunc {
 		h := w.Header()
 		h.Set("Content-Type", kind)
 		h.Set("Cache-Control", "no-cache")
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "+
+			"connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		w.Write(content) //nolint:errcheck // a client that left wants no answer
 	}
 }
@@ -222,8 +227,10 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		if host := hostOf(r.Host); s.Hosts != nil && !slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
-			writeProblem(w, &Problem{status: http.StatusForbidden, Message: "this server is not reached by that host name"})
+		if host := hostOf(r.Host); s.Hosts != nil &&
+			!slices.ContainsFunc(s.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
+			writeProblem(w, &Problem{status: http.StatusForbidden,
+				Message: "this server is not reached by that host name"})
 			return
 		}
 		if s.Origin != "" && r.Header.Get("Origin") == s.Origin {
@@ -241,16 +248,19 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			sum := sha256.Sum256([]byte(given))
 			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], token[:]) != 1 {
 				h.Set("WWW-Authenticate", "Bearer")
-				writeProblem(w, &Problem{status: http.StatusUnauthorized, Message: "a token is needed: Authorization: Bearer TOKEN"})
+				writeProblem(w, &Problem{status: http.StatusUnauthorized,
+					Message: "a token is needed: Authorization: Bearer TOKEN"})
 				return
 			}
 		}
 		if r.Header.Get("Inference-Header-Content-Length") != "" { // Triton's clients, unless they are told otherwise
-			writeProblem(w, &Problem{status: http.StatusBadRequest, Message: "tensors in bytes are not read: send their data as JSON (binary_data=False)"})
+			writeProblem(w, &Problem{status: http.StatusBadRequest,
+				Message: "tensors in bytes are not read: send their data as JSON (binary_data=False)"})
 			return
 		}
 		if r.Method == http.MethodPost && !deliberate(r.Header) {
-			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType, Message: "send JSON, with the header Content-Type: application/json"})
+			writeProblem(w, &Problem{status: http.StatusUnsupportedMediaType,
+				Message: "send JSON, with the header Content-Type: application/json"})
 			return
 		}
 		if r.ContentLength > s.Limits.Body {
@@ -277,7 +287,8 @@ func deliberate(h http.Header) bool {
 }
 
 func (s *Server) tooLarge() *Problem {
-	return &Problem{status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body)}
+	return &Problem{status: http.StatusRequestEntityTooLarge,
+		Message: fmt.Sprintf("a request may have %d bytes: send fewer texts at once", s.Limits.Body)}
 }
 
 // hostOf is the name that a request came for. The dot at the end of a full name says nothing more.
@@ -298,7 +309,8 @@ func (b wholeBody) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF || errors.As(err, &slow) && slow.Timeout() {
 		return n, err
 	}
-	return n, &Problem{status: http.StatusBadRequest, Message: "the body of the request is cut off, or its chunks are broken: send it whole", cause: err}
+	return n, &Problem{status: http.StatusBadRequest,
+		Message: "the body of the request is cut off, or its chunks are broken: send it whole", cause: err}
 }
 
 // answeringAll gives the mux's own refusals, of a method above all, the form of all others.
@@ -309,7 +321,8 @@ func answeringAll(mux *http.ServeMux) http.Handler {
 				other := &http.Request{Method: method, URL: &url.URL{Path: r.URL.Path}, Host: r.Host}
 				if _, pattern := mux.Handler(other); method != r.Method && pattern != "/" && pattern != "" {
 					w.Header().Set("Allow", method)
-					writeProblem(w, &Problem{status: http.StatusMethodNotAllowed, Message: fmt.Sprintf("%s is asked for by %s", r.URL.Path, method)})
+					writeProblem(w, &Problem{status: http.StatusMethodNotAllowed,
+						Message: fmt.Sprintf("%s is asked for by %s", r.URL.Path, method)})
 					return
 				}
 			}
@@ -348,7 +361,8 @@ func problem(ctx context.Context, err error) error {
 	case errors.As(err, &own): // with the text that it belongs to
 		return &Problem{status: own.status, Message: err.Error(), cause: own.cause}
 	case errors.Is(context.Cause(ctx), errOutOfTime):
-		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server allows: ask for less, with fewer blanks, texts or a smaller budget"}
+		return &Problem{status: http.StatusServiceUnavailable, Message: "the request took longer than this server " +
+			"allows: ask for less, with fewer blanks, texts or a smaller budget"}
 	case ctx.Err() != nil:
 		return &Problem{status: statusGone, Message: "the client left"}
 	case errors.As(err, &input), errors.As(err, &option):

@@ -49,7 +49,8 @@ func options(t testing.TB) serve.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve.Options{Models: map[string]*infill.Filler{name: f}, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits()}
+	return serve.Options{Models: map[string]*infill.Filler{name: f}, Default: name, Fill: infill.DefaultOptions(),
+		Limits: serve.DefaultLimits()}
 }
 
 // start serves on the loopback.
@@ -127,7 +128,8 @@ func TestHuggingFace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, text := ask(t, url+"/", `{"inputs": "he had [MASK] me", "parameters": {"targets": ["told", "never"], "top_k": 3}}`)
+	code, text := ask(t, url+"/",
+		`{"inputs": "he had [MASK] me", "parameters": {"targets": ["told", "never"], "top_k": 3}}`)
 	one := decode[[]serve.Candidate](t, text)
 	if code != 200 || len(one) != 2 || one[0].Text != "told" || one[0].Sequence != "he had told me" {
 		t.Fatalf("%d %s", code, text)
@@ -137,7 +139,8 @@ func TestHuggingFace(t *testing.T) {
 			t.Errorf("%s has %g, the model gives %g", c.Text, c.Score, want)
 		}
 	}
-	if _, text = ask(t, url+"/models/"+name, `{"inputs": "the [MASK] was [MASK]"}`); len(decode[[][]serve.Candidate](t, text)) != 2 {
+	if _, text = ask(t, url+"/models/"+name,
+		`{"inputs": "the [MASK] was [MASK]"}`); len(decode[[][]serve.Candidate](t, text)) != 2 {
 		t.Errorf("two blanks: %s", text)
 	}
 	_, text = ask(t, url, `{"inputs": ["he had [MASK] me", "the [MASK] was [MASK]"], "parameters": {"top_k": 2}}`)
@@ -165,7 +168,8 @@ func TestRefusals(t *testing.T) {
 		{"/", `{}`, "inputs", 422},
 		{"/", `{"inputs": []}`, "no text", 422},
 		{"/", `{"inputs": "a [MASK]", "parameters": {"top_k": 0}}`, "top_k", 422},
-		{"/", `{"inputs": "a [MASK]", "parameters": {"targets": ["antidisestablishmentarianism"]}}`, "not one token", 422},
+		{"/", `{"inputs": "a [MASK]", "parameters": {"targets": ["antidisestablishmentarianism"]}}`, "not one token",
+			422},
 		{"/", `{"inputs": ["a [MASK]", "a [MASK]", "a [MASK]", "a [MASK]"]}`, "4 texts", 422},
 		{"/", `{"inputs": "a [MASK] [MASK] [MASK] [MASK] [MASK]"}`, "5 slots", 422},
 		{"/", `{"inputs": "a [MASK] ` + strings.Repeat("x", 2000) + `"}`, "2000 bytes", 413},
@@ -182,14 +186,19 @@ func TestRefusals(t *testing.T) {
 		{"/v1/fill", `{"template": "he had [MASK] me", "budget": "61s"}`, "a budget of 61s", 422},
 		{"/v1/fill", `{"template": "he had [MASK:1-3] me [MASK:2]"}`, "5 slots", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "pieces": "1-3"}`, "6 slots", 422},
-		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000}`, "the answer could have 0.416 MB, this server gives 0.1", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1000}`,
+			"the answer could have 0.416 MB, this server gives 0.1", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 1001}`, "top: 1001 fills, this server gives 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me", "samples": 1001}`, "samples: 1001, this server makes 1000", 422},
 		{"/v1/fill", `{"template": "he had [MASK] me [MASK]", "samples": 900}`, "up to 5400 model rows", 422},
-		{"/v1/fill", `{"template": "he had [MASK] me", "joint": "pll", "candidates": 2001}`, "candidates: 2001 of a slot, this server takes 2000", 422},
-		{"/v1/fill", `{"template": "he had [MASK] me", "joint": "pll", "candidates": 0}`, "the whole vocabulary of", 422},
-		{"/", `{"inputs": ["a [MASK] [MASK]", "a [MASK]"], "parameters": {"top_k": 1000}}`, "the answer could have", 422},
-		{"/v1/fill", `[{"template": "he had [MASK] me"}, {"template": "a [MASK] [MASK] [MASK] [MASK] [MASK]"}]`, "text 2: 5 slots", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me", "joint": "pll", "candidates": 2001}`,
+			"candidates: 2001 of a slot, this server takes 2000", 422},
+		{"/v1/fill", `{"template": "he had [MASK] me", "joint": "pll", "candidates": 0}`, "the whole vocabulary of",
+			422},
+		{"/", `{"inputs": ["a [MASK] [MASK]", "a [MASK]"], "parameters": {"top_k": 1000}}`, "the answer could have",
+			422},
+		{"/v1/fill", `[{"template": "he had [MASK] me"}, {"template": "a [MASK] [MASK] [MASK] [MASK] [MASK]"}]`,
+			"text 2: 5 slots", 422},
 		{"/v1/fill", `1`, `a request is an object, {"template": "..."}, or a list of them`, 422},
 		{"/v1/fill", `[""]`, `a request is an object`, 422},
 		{"/v1/fill", `{"template": `, "JSON", 400},
@@ -198,21 +207,29 @@ func TestRefusals(t *testing.T) {
 		{"/", `{"inputs": "a \ud800 [MASK]"}`, `half of a character, \ud800`, 400},
 		{"/v1/fill", `{"template": "a \udc00 [MASK]"}`, `half of a character, \udc00`, 400},
 		{"/v1/fill", `{"template": "a \`, "invalid character", 400},
-		{"/v1/augment", `{"records": [{"text": "a"}, {"text": "a"}], "variants": 9223372036854775807}`, "variants of each of 2 texts", 422},
+		{"/v1/augment", `{"records": [{"text": "a"}, {"text": "a"}], "variants": 9223372036854775807}`,
+			"variants of each of 2 texts", 422},
 		{"/v1/fill", `[]`, "no text", 422},
 		{"/v1/score", `{"texts": []}`, "no text", 422},
 		{"/v1/score", `{"texts": "a", "method": "x"}`, "method", 422},
-		{"/v2/models/other/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}]}`, "no model", 404},
-		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [2], "data": ["a [MASK]"]}]}`, "shape", 400},
-		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1, -1], "data": ["a [MASK]"]}]}`, "shape", 400},
-		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}], "parameters": {"top": 500}}`, "the answer could have", 422},
-		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "FP32", "shape": [1], "data": [1]}]}`, "datatype", 422},
+		{"/v2/models/other/infer",
+			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}]}`, "no model", 404},
+		{"/v2/models/small/infer",
+			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [2], "data": ["a [MASK]"]}]}`, "shape", 400},
+		{"/v2/models/small/infer",
+			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1, -1], "data": ["a [MASK]"]}]}`, "shape",
+			400},
+		{"/v2/models/small/infer",
+			`{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a [MASK]"]}], "parameters": {"top": 500}}`, "the answer could have", 422},
+		{"/v2/models/small/infer", `{"inputs": [{"name": "text", "datatype": "FP32", "shape": [1], "data": [1]}]}`,
+			"datatype", 422},
 		{"/nothing", `{}`, "nothing here", 404},
 		{"/metrics", `{}`, "GET", 405},
 	} {
 		code, text := ask(t, url+c.path, c.body)
 		problem := decode[map[string]any](t, text)
-		if message, ok := problem["error"].(string); code != c.code || !ok || len(problem) != 1 || !strings.Contains(message, c.says) {
+		if message, ok := problem["error"].(string); code != c.code || !ok || len(problem) != 1 ||
+			!strings.Contains(message, c.says) {
 			t.Errorf("%s %.80s: %d %s, want %d with %q", c.path, c.body, code, text, c.code, c.says)
 		}
 	}
@@ -224,7 +241,8 @@ func TestRefusals(t *testing.T) {
 // A text to score needs a row for each of its tokens.
 func TestScoreRows(t *testing.T) {
 	url := start(t, func(o *serve.Options) { o.Limits.Rows = 4 })
-	if code, text := ask(t, url+"/v1/score", `{"texts": ["he had told me", "he had told me so"]}`); code != 422 || !strings.Contains(text, "text 2: 5 tokens") {
+	if code, text := ask(t, url+"/v1/score", `{"texts": ["he had told me", "he had told me so"]}`); code != 422 ||
+		!strings.Contains(text, "text 2: 5 tokens") {
 		t.Errorf("%d %s", code, text)
 	}
 }
@@ -246,7 +264,8 @@ func TestEventDeadlines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequest(http.MethodPost, "/v1/fill", strings.NewReader(`{"template": "he had [MASK] me", "sampler": "gibbs", "samples": 2, "steps": 3}`))
+	r := httptest.NewRequest(http.MethodPost, "/v1/fill",
+		strings.NewReader(`{"template": "he had [MASK] me", "sampler": "gibbs", "samples": 2, "steps": 3}`))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
 	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
@@ -267,7 +286,8 @@ func TestFillAndScore(t *testing.T) {
 	request := `{"template": "She closed the [MASK] and went to [MASK].", "seed": 7, "top": 3}`
 	code, text := ask(t, url+"/v1/fill", request)
 	alone := decode[infill.Result](t, text)
-	if code != 200 || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch || !*alone.Proven {
+	if code != 200 || len(alone.Fills) != 3 || alone.Seed != nil || alone.Method != infill.MethodSearch ||
+		!*alone.Proven {
 		t.Fatalf("%d %.300s", code, text)
 	}
 	_, text = ask(t, url+"/v1/fill", "["+request+","+request+"]")
@@ -277,7 +297,8 @@ func TestFillAndScore(t *testing.T) {
 	}
 	code, text = ask(t, url+"/v1/fill", request, "Accept", "text/event-stream")
 	last := text[strings.LastIndex(text, "event: "):]
-	if result := decode[infill.Result](t, strings.TrimPrefix(last, "event: result\ndata: ")); code != 200 || result.Fills[0].Text != alone.Fills[0].Text {
+	if result := decode[infill.Result](t, strings.TrimPrefix(last, "event: result\ndata: ")); code != 200 ||
+		result.Fills[0].Text != alone.Fills[0].Text {
 		t.Errorf("events: %d %.300s", code, text)
 	}
 	code, text = ask(t, url+"/v1/score", `{"texts": ["he had told me", "he had tell me"]}`)
@@ -292,13 +313,15 @@ func TestAugment(t *testing.T) {
 	const request = `{"records": [{"label": 1, "text": "The soup was warm and the bread was fresh."}, {"text": "It rained all day."}], "variants": 2, "seed": 7, "distinct": true}`
 	code, text := ask(t, url+"/v1/augment", request)
 	rows := decode[[]map[string]any](t, text)
-	if code != 200 || len(rows) != 4 || rows[0]["label"] != 1.0 || rows[0]["text"] == rows[1]["text"] || rows[0]["original"] == rows[0]["text"] {
+	if code != 200 || len(rows) != 4 || rows[0]["label"] != 1.0 || rows[0]["text"] == rows[1]["text"] ||
+		rows[0]["original"] == rows[0]["text"] {
 		t.Fatalf("%d %s", code, text)
 	}
 	if _, again := ask(t, url+"/v1/augment", request); again != text {
 		t.Errorf("the same seed gives\n%s\nand\n%s", text, again)
 	}
-	if code, text := ask(t, url+"/v1/augment", `{"records": [{"label": 1}]}`); code != 422 || !strings.Contains(text, "record 1") {
+	if code, text := ask(t, url+"/v1/augment", `{"records": [{"label": 1}]}`); code != 422 ||
+		!strings.Contains(text, "record 1") {
 		t.Errorf("no text: %d %s", code, text)
 	}
 }
@@ -316,31 +339,65 @@ func TestNoFiles(t *testing.T) {
 	}
 	url := start(t, nil)
 	for body, read := range map[string]func(string) bool{
-		`{"template": "he had [MASK] me", "seed": 1, "ban": "@FILE"}`:             func(text string) bool { return !strings.Contains(text, "he had told me") },
-		`{"template": "he had [MASK] me", "seed": 1, "ban": ["given", "@FILE"]}`:  func(text string) bool { return !strings.Contains(text, "he had told me") },
-		`{"template": "he had [MASK] me", "seed": 1, "slot": "1=@FILE"}`:          func(text string) bool { return strings.Contains(text, "he had told me") },
-		`{"template": "he had [MASK] me", "seed": 1, "slot": {"1": ["@FILE"]}}`:   func(text string) bool { return strings.Contains(text, "he had told me") },
-		`{"template": "@FILE had [MASK] me", "seed": 1}`:                          func(text string) bool { return strings.Contains(text, "told\\nleft") },
-		`{"template": "he had [MASK] me", "model": "` + bundle.Dir + `"}`:         func(text string) bool { return !strings.Contains(text, "no model") },
-		`{"template": "he had [MASK] me", "model": "file://` + bundle.Dir + `"}`:  func(text string) bool { return !strings.Contains(text, "no model") },
-		`{"template": "he had [MASK] me", "model": "../../` + bundle.Dir + `"}`:   func(text string) bool { return !strings.Contains(text, "no model") },
-		`{"template": "he had [MASK] me", "seed": 1, "ban": "given,@FILE,@FILE"}`: func(text string) bool { return !strings.Contains(text, "he had told me") },
+		`{"template": "he had [MASK] me", "seed": 1, "ban": "@FILE"}`: func(
+			text string) bool {
+			return !strings.Contains(text, "he had told me")
+		},
+		`{"template": "he had [MASK] me", "seed": 1, "ban": ["given", "@FILE"]}`: func(
+			text string) bool {
+			return !strings.Contains(text, "he had told me")
+		},
+		`{"template": "he had [MASK] me", "seed": 1, "slot": "1=@FILE"}`: func(
+			text string) bool {
+			return strings.Contains(text, "he had told me")
+		},
+		`{"template": "he had [MASK] me", "seed": 1, "slot": {"1": ["@FILE"]}}`: func(
+			text string) bool {
+			return strings.Contains(text, "he had told me")
+		},
+		`{"template": "@FILE had [MASK] me", "seed": 1}`: func(
+			text string) bool {
+			return strings.Contains(text, "told\\nleft")
+		},
+		`{"template": "he had [MASK] me", "model": "` + bundle.Dir +
+			`"}`: func(text string) bool { return !strings.Contains(text, "no model") },
+		`{"template": "he had [MASK] me", "model": "file://` + bundle.Dir +
+			`"}`: func(text string) bool { return !strings.Contains(text, "no model") },
+		`{"template": "he had [MASK] me", "model": "../../` + bundle.Dir +
+			`"}`: func(text string) bool { return !strings.Contains(text, "no model") },
+		`{"template": "he had [MASK] me", "seed": 1, "ban": "given,@FILE,@FILE"}`: func(
+			text string) bool {
+			return !strings.Contains(text, "he had told me")
+		},
 	} {
-		if code, text := ask(t, url+"/v1/fill", strings.ReplaceAll(body, "@FILE", "@"+file)); code >= 500 || read(text) {
+		if code, text := ask(t, url+"/v1/fill", strings.ReplaceAll(body, "@FILE", "@"+file)); code >= 500 ||
+			read(text) {
 			t.Errorf("%s: %d %s", body, code, text)
 		}
 	}
-	if code, text := ask(t, url, `{"inputs": "he had [MASK] me", "parameters": {"targets": ["@`+file+`"]}}`); code != 422 {
+	if code, text := ask(t, url,
+		`{"inputs": "he had [MASK] me", "parameters": {"targets": ["@`+file+`"]}}`); code != 422 {
 		t.Errorf("targets: %d %s", code, text)
 	}
-	if _, text := ask(t, url+"/v1/augment", `{"records": [{"text": "told told told"}], "protect": ["@`+file+`"], "seed": 1}`); strings.Contains(text, "no word") {
+	if _, text := ask(t, url+"/v1/augment",
+		`{"records": [{"text": "told told told"}], "protect": ["@`+file+`"], "seed": 1}`); strings.Contains(text,
+		"no word") {
 		t.Errorf("protect: %s", text)
 	}
 	call := tools(t, options(t))
 	for arguments, read := range map[*map[string]any]func(string) bool{
-		{"template": "he had [MASK] me", "seed": 1, "ban": []string{"@" + file}}:                             func(text string) bool { return !strings.Contains(text, "he had told me") },
-		{"template": "he had [MASK] me", "seed": 1, "slots": map[string]any{"1": []string{"@" + file}}}:      func(text string) bool { return strings.Contains(text, "he had told me") },
-		{"template": "he had [MASK] me", "seed": 1, "slots": map[string]any{"1": []string{"x", "@" + file}}}: func(text string) bool { return strings.Contains(text, "he had told me") },
+		{"template": "he had [MASK] me", "seed": 1,
+			"ban": []string{"@" + file}}: func(text string) bool { return !strings.Contains(text, "he had told me") },
+		{"template": "he had [MASK] me", "seed": 1,
+			"slots": map[string]any{"1": []string{"@" + file}}}: func(
+			text string) bool {
+			return strings.Contains(text, "he had told me")
+		},
+		{"template": "he had [MASK] me", "seed": 1,
+			"slots": map[string]any{"1": []string{"x", "@" + file}}}: func(
+			text string) bool {
+			return strings.Contains(text, "he had told me")
+		},
 	} {
 		if text, _ := call("fill", *arguments); read(text) {
 			t.Errorf("%v: %s", *arguments, text)
@@ -351,12 +408,14 @@ func TestNoFiles(t *testing.T) {
 // A KServe-style exchange: is it ready, what does it take, infer.
 func TestInference(t *testing.T) {
 	url := start(t, nil)
-	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2", "/v2/models/small", "/v2/models/small/ready"} {
+	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2", "/v2/models/small",
+		"/v2/models/small/ready"} {
 		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != 200 {
 			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
 		}
 	}
-	code, text := ask(t, url+"/v2/models/small/infer", `{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [2, 1], "data": ["he had [MASK] me", "the [MASK] was cold"]}], "parameters": {"top": 2, "seed": 1}}`)
+	code, text := ask(t, url+"/v2/models/small/infer",
+		`{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [2, 1], "data": ["he had [MASK] me", "the [MASK] was cold"]}], "parameters": {"top": 2, "seed": 1}}`)
 	type tensor struct {
 		Name     string
 		Datatype string
@@ -367,7 +426,8 @@ func TestInference(t *testing.T) {
 		ID      string
 		Outputs []tensor
 	}](t, text)
-	if code != 200 || answer.ID != "a" || len(answer.Outputs) != 3 || !slices.Equal(answer.Outputs[0].Shape, []int{2, 2}) || len(answer.Outputs[0].Data) != 4 {
+	if code != 200 || answer.ID != "a" || len(answer.Outputs) != 3 ||
+		!slices.Equal(answer.Outputs[0].Shape, []int{2, 2}) || len(answer.Outputs[0].Data) != 4 {
 		t.Errorf("%d %.400s", code, text)
 	}
 }
@@ -375,7 +435,9 @@ func TestInference(t *testing.T) {
 // TestInferenceGuards: tensors in bytes are refused in one line, and a page of another site says where it comes from.
 func TestInferenceGuards(t *testing.T) {
 	url := start(t, nil) + "/v2/models/small/infer"
-	if answer, got := post(t, url, `{"inputs":[]}bytes`, "Inference-Header-Content-Length", "13"); answer.StatusCode != 400 || !strings.Contains(got, "tensors in bytes are not read: send their data as JSON") {
+	if answer, got := post(t, url, `{"inputs":[]}bytes`, "Inference-Header-Content-Length",
+		"13"); answer.StatusCode != 400 ||
+		!strings.Contains(got, "tensors in bytes are not read: send their data as JSON") {
 		t.Errorf("tensors in bytes: %d %s", answer.StatusCode, got)
 	}
 	const plain = `{"inputs":[{"name":"text","shape":[1],"datatype":"BYTES","data":["he had [MASK] me"]}]}`
@@ -393,12 +455,14 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 		o.Origin = "https://example.org"
 	})
 	const body = `{"inputs": "he had [MASK] me"}`
-	for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Basic secret": 401, "Bearer secret": 200, "bearer secret": 200, "BEARER secret": 200} {
+	for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Basic secret": 401,
+		"Bearer secret": 200, "bearer secret": 200, "BEARER secret": 200} {
 		if code, text := ask(t, url, body, "Authorization", header); code != want {
 			t.Errorf("%q: %d %s", header, code, text)
 		}
 	}
-	for path, want := range map[string]int{"/": 200, "/docs": 200, "/v2/health/live": 200, "/metrics": 401, "/openapi.json": 401, "/v2": 401} {
+	for path, want := range map[string]int{"/": 200, "/docs": 200, "/v2/health/live": 200, "/metrics": 401,
+		"/openapi.json": 401, "/v2": 401} {
 		if answer, err := http.Get(url + path); err != nil || answer.StatusCode != want {
 			t.Errorf("%s: %v %v", path, answer.StatusCode, err)
 		}
@@ -414,7 +478,8 @@ func TestTokenHostsAndOrigin(t *testing.T) {
 	if answer, err := http.DefaultClient.Do(r); err != nil || answer.StatusCode != 403 {
 		t.Errorf("another host's name: %v %v", answer.StatusCode, err)
 	}
-	for origin, want := range map[string]string{"https://example.org": "https://example.org", "https://evil.example": ""} {
+	for origin, want := range map[string]string{"https://example.org": "https://example.org",
+		"https://evil.example": ""} {
 		r, _ := http.NewRequest(http.MethodOptions, url+"/v1/fill", nil)
 		r.Header.Set("Origin", origin)
 		answer, err := http.DefaultClient.Do(r)
@@ -438,7 +503,8 @@ func TestBrokenBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", path, address, body)
+			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s", path,
+				address, body)
 			connection.(*net.TCPConn).CloseWrite()
 			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 			if err != nil {
@@ -463,7 +529,8 @@ func TestDocument(t *testing.T) {
 		Paths      map[string]any
 		Components struct{ Schemas map[string]any }
 	}](t, string(text))
-	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment", "/v2/models/{model}/infer"} {
+	for _, path := range []string{"/", "/models/{model}", "/v1/fill", "/v1/score", "/v1/augment",
+		"/v2/models/{model}/infer"} {
 		if document.Paths[path] == nil {
 			t.Errorf("no %s in %v", path, document.Paths)
 		}
@@ -492,7 +559,8 @@ func TestGate(t *testing.T) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			codes[i], _ = ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 8, "samples": 8}`)
+			codes[i], _ = ask(t, url+"/v1/fill",
+				`{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 8, "samples": 8}`)
 		}()
 	}
 	group.Wait()
@@ -504,7 +572,8 @@ func TestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(answer.Body)
-	for _, line := range []string{"infill_requests_at_work 0", "infill_requests_waiting 0", "infill_model_rows_total", `code="429"`} {
+	for _, line := range []string{"infill_requests_at_work 0", "infill_requests_waiting 0", "infill_model_rows_total",
+		`code="429"`} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("no %s in\n%s", line, text)
 		}
@@ -513,13 +582,15 @@ func TestGate(t *testing.T) {
 
 func TestOutOfTime(t *testing.T) {
 	url := start(t, func(o *serve.Options) { o.Limits.Time, o.Limits.Rows = 30*time.Millisecond, 1<<30 })
-	code, text := ask(t, url+"/v1/fill", `{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 5000}`)
+	code, text := ask(t, url+"/v1/fill",
+		`{"template": "he [MASK] not [MASK] me [MASK] the [MASK] .", "sampler": "dmala", "steps": 5000}`)
 	if code != 503 || !strings.Contains(text, "longer than this server allows") {
 		t.Errorf("%d %s", code, text)
 	}
 	// The same where events were asked for, and none was sent.
 	url = start(t, func(o *serve.Options) { o.Limits.Time = time.Nanosecond })
-	answer, text := post(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`, "Content-Type", "application/json", "Accept", "text/event-stream")
+	answer, text := post(t, url+"/v1/fill", `{"template": "he had [MASK] me"}`, "Content-Type", "application/json",
+		"Accept", "text/event-stream")
 	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || !strings.HasPrefix(text, `{"error":`) {
 		t.Errorf("events: %v %s", answer, text)
 	}
@@ -549,7 +620,9 @@ func TestClientsThatLeave(t *testing.T) {
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%400)*time.Millisecond)
 			defer cancel()
-			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/fill", strings.NewReader(`{"template": "the [MASK] crossed the [MASK] before the [MASK] came .", "sampler": "dmala"}`))
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/fill",
+				strings.NewReader(
+					`{"template": "the [MASK] crossed the [MASK] before the [MASK] came .", "sampler": "dmala"}`))
 			r.Header.Set("Content-Type", "application/json")
 			if i%2 == 0 {
 				r.Header.Set("Accept", "text/event-stream")
@@ -566,12 +639,14 @@ func TestClientsThatLeave(t *testing.T) {
 		})
 	}
 	group.Wait() //nolint:errcheck // none is given
-	for end := time.Now().Add(5 * time.Second); (runtime.NumGoroutine() > goroutines || descriptors() > files) && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Second); (runtime.NumGoroutine() > goroutines || descriptors() > files) &&
+		time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	now, open := runtime.NumGoroutine(), descriptors()
 	_, rows := o.Models[name].Calls()
-	t.Logf("%d clients, %d of them left before their answer, after %d rows of the model: goroutines %d before and %d after, descriptors %d and %d",
+	t.Logf("%d clients, %d of them left before their answer, after %d rows of the model: goroutines %d before and %d "+
+		"after, descriptors %d and %d",
 		*leaving, cut.Load(), rows-rowsBefore, goroutines, now, files, open)
 	if now > goroutines+8 || open > files+8 || cut.Load() == 0 {
 		t.Error("they should be as many as before, and some clients should have left")
@@ -615,11 +690,13 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 		{"/v1/fill", `{"template": "he had [MASK] me", "top": 3, "seed": 7, "slot": {"1": ["told", "left"]}, "ban": ["given"]}`},
 		{"/v1/score", `{"texts": ["he had told me"], "method": "l2r"}`},
 		{"/v1/augment", `{"records": [{"text": "he had told me", "label": 1}], "variants": 2, "rate": 0.3, "protect": ["he"], "seed": 7}`},
-		{"/v2/models/small/infer", `{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": ["he had [MASK] me"]}]}`},
+		{"/v2/models/small/infer",
+			`{"id": "a", "inputs": [{"name": "text", "datatype": "BYTES", "shape": [1, 1], "data": ["he had [MASK] me"]}]}`},
 	}
 	seed := seeds[random.IntN(len(seeds))]
 	body = []byte(seed[1])
-	junk := []string{"null", "[]", "{}", `"`, "\xff", "[MASK", "[MASK:99999999999]", "-1", "1e999", "[[[[", "\x00", "true", strings.Repeat("[", 50), `\ud800`, ",", ":"}
+	junk := []string{"null", "[]", "{}", `"`, "\xff", "[MASK", "[MASK:99999999999]", "-1", "1e999", "[[[[", "\x00",
+		"true", strings.Repeat("[", 50), `\ud800`, ",", ":"}
 	for range 1 + random.IntN(4) {
 		at := random.IntN(len(body))
 		switch random.IntN(4) {
@@ -640,7 +717,8 @@ func malformed(random *rand.Rand) (path string, body []byte) {
 	return seed[0], body
 }
 
-// Whatever comes, the answer is JSON, or sends on to the plain form of a path, and no answer is the server's own failure.
+// Whatever comes, the answer is JSON, or sends on to the plain form of a path, and no answer is the server's own
+// failure.
 func TestMalformed(t *testing.T) {
 	o := options(t)
 	o.Limits.Time = 2 * time.Second
@@ -660,7 +738,8 @@ func TestMalformed(t *testing.T) {
 		path, body := malformed(random)
 		ctx := t.Context()
 		if i >= 1500 && i%20 > 0 {
-			ctx = left // it is read, checked and let in; the model, which takes most of the time, runs for one of twenty
+			// it is read, checked and let in; the model, which takes most of the time, runs for one of twenty
+			ctx = left
 		}
 		codes[tryMalformed(ctx, t, s, path, body)]++
 	}
@@ -704,7 +783,8 @@ func FuzzRequests(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ?#%\x7f") || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ?#%\x7f") ||
+			strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return
 		}
 		tryMalformed(t.Context(), t, s, path, body)
@@ -748,22 +828,31 @@ func tools(t *testing.T, o serve.Options) func(tool string, arguments map[string
 // An agent lists the tools, and calls each.
 func TestTools(t *testing.T) {
 	call := tools(t, options(t))
-	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": 7, "slots": map[string]any{"1": []string{"told", "left"}}}); failed || !strings.Contains(text, `"he had told me"`) || strings.Contains(text, "known") {
+	if text, failed := call("fill",
+		map[string]any{"template": "he had [MASK] me", "seed": 7,
+			"slots": map[string]any{"1": []string{"told", "left"}}}); failed ||
+		!strings.Contains(text, `"he had told me"`) || strings.Contains(text, "known") {
 		t.Errorf("fill: %s", text)
 	}
-	if text, failed := call("rank", map[string]any{"texts": []string{"he had tell me", "he had told me"}}); failed || strings.Index(text, "told") > strings.Index(text, "tell") {
+	if text, failed := call("rank", map[string]any{"texts": []string{"he had tell me", "he had told me"}}); failed ||
+		strings.Index(text, "told") > strings.Index(text, "tell") {
 		t.Errorf("rank: %s", text)
 	}
-	if text, failed := call("score", map[string]any{"texts": []string{"he had told me"}}); failed || !strings.Contains(text, "pseudo_perplexity") {
+	if text, failed := call("score", map[string]any{"texts": []string{"he had told me"}}); failed ||
+		!strings.Contains(text, "pseudo_perplexity") {
 		t.Errorf("score: %s", text)
 	}
-	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": uint64(1) << 53}); !failed || !strings.Contains(text, "not below 2^53") {
+	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": uint64(1) << 53}); !failed ||
+		!strings.Contains(text, "not below 2^53") {
 		t.Errorf("a seed that does not come through whole: %s", text)
 	}
-	if text, failed := call("fill", map[string]any{"template": "he had [MASK] me", "seed": 5, "id": "a", "samples": 2}); failed || !strings.Contains(text, `"seed":5`) || !strings.Contains(text, `"id":"a"`) {
+	if text, failed := call("fill",
+		map[string]any{"template": "he had [MASK] me", "seed": 5, "id": "a", "samples": 2}); failed ||
+		!strings.Contains(text, `"seed":5`) || !strings.Contains(text, `"id":"a"`) {
 		t.Errorf("options or the id are not read: %s", text)
 	}
-	if text, failed := call("fill", map[string]any{"template": "no blank"}); !failed || !strings.Contains(text, "no blank") {
+	if text, failed := call("fill", map[string]any{"template": "no blank"}); !failed ||
+		!strings.Contains(text, "no blank") {
 		t.Errorf("a wrong template: %s", text)
 	}
 }

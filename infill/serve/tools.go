@@ -19,12 +19,15 @@ func Tools(o Options) (*mcp.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()}, nil)
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: "infill", Title: "infill: fill the blanks of a text", Version: infill.Version()}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	mcp.AddTool(server, &mcp.Tool{Name: "fill", Title: "Fill blanks", Annotations: reads, InputSchema: fillSchema(),
-		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the likeliest fills, the best first."}, s.fillTool)
+		Description: "Fill the blanks of an English text, each written [MASK], several of them jointly. Gives the " +
+			"likeliest fills, the best first."}, s.fillTool)
 	mcp.AddTool(server, &mcp.Tool{Name: "score", Title: "Score texts", Annotations: reads,
-		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its pseudo-perplexity (lower is likelier, comparable across lengths)."}, s.scoreTool)
+		Description: "How likely is each text? Gives its pseudo-log-likelihood in nats (higher is likelier) and its " +
+			"pseudo-perplexity (lower is likelier, comparable across lengths)."}, s.scoreTool)
 	mcp.AddTool(server, &mcp.Tool{Name: "rank", Title: "Rank texts", Annotations: reads,
 		Description: "Order variants of a text by how likely each is, the likeliest first."}, s.rankTool)
 	return server, nil
@@ -37,7 +40,8 @@ func fillSchema() *jsonschema.Schema {
 		properties[key] = &jsonschema.Schema{Description: help}
 	}
 	properties["template"].Type = "string"
-	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}} // its reader names a key that is none
+	// its reader names a key that is none
+	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"template"}}
 }
 
 type toolFill struct {
@@ -54,7 +58,8 @@ type fillAnswer struct {
 	Warnings []string   `json:"warnings"`
 }
 
-func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, *fillAnswer, error) {
+func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest,
+	_ any) (*mcp.CallToolResult, *fillAnswer, error) {
 	var q fillRequest
 	if err := json.Unmarshal(request.Params.Arguments, &q); err != nil {
 		return nil, nil, err
@@ -64,7 +69,8 @@ func (s *Server) fillTool(ctx context.Context, request *mcp.CallToolRequest, _ a
 		return nil, nil, s.told(problem(ctx, err))
 	}
 	if plans[0].Options.Seed >= 1<<53 {
-		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come through this protocol whole"}
+		return nil, nil, &infill.OptionError{Option: "seed", Reason: "not below 2^53, up to which numbers come " +
+			"through this protocol whole"}
 	}
 	var r *infill.Result
 	if err := s.work(ctx, bytes, func(ctx context.Context) (err error) {
@@ -97,7 +103,8 @@ type scoreAnswer struct {
 	Scores []toolScore `json:"scores"`
 }
 
-func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest, a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
+func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest,
+	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
 	in := &scoreInput{}
 	in.Body.Texts.items, in.Body.Method = a.Texts, string(infill.WordScore)
 	out, err := s.score(ctx, in)
@@ -113,11 +120,13 @@ func (s *Server) scoreTool(ctx context.Context, _ *mcp.CallToolRequest, a textsA
 
 // rankTool orders texts by the sum: those that are compared mean the same, and a mean
 // over tokens would favour the longer one.
-func (s *Server) rankTool(ctx context.Context, request *mcp.CallToolRequest, a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
+func (s *Server) rankTool(ctx context.Context, request *mcp.CallToolRequest,
+	a textsArguments) (*mcp.CallToolResult, *scoreAnswer, error) {
 	_, answer, err := s.scoreTool(ctx, request, a)
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(answer.Scores, func(a, b toolScore) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
+	slices.SortStableFunc(answer.Scores,
+		func(a, b toolScore) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
 	return nil, answer, nil
 }

@@ -89,7 +89,8 @@ func wrap(style gtext.Style, title string, width vg.Length) string {
 // Colours can be told apart by those who see few colours, too (Okabe and Ito 2008, their yellow left
 // out, which is too light for lines on white).
 var Colours = []color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255}, {86, 180, 233, 255}, {230, 159, 0, 255},
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {0, 0, 0, 255},
+	{86, 180, 233, 255}, {230, 159, 0, 255},
 }
 
 // Dashes are of the lines after so many colours: solid, and then ever more broken.
@@ -97,7 +98,8 @@ var Dashes = [][]vg.Length{nil, {8, 3}, {2, 3}, {9, 3, 2, 3}, {9, 3, 2, 3, 2, 3}
 
 // Style is the look of the line of that number: as many differ as there are colours times dashes.
 func Style(i int) draw.LineStyle {
-	return draw.LineStyle{Color: Colours[i%len(Colours)], Width: vg.Points(1.4), Dashes: Dashes[i/len(Colours)%len(Dashes)]}
+	return draw.LineStyle{Color: Colours[i%len(Colours)], Width: vg.Points(1.4),
+		Dashes: Dashes[i/len(Colours)%len(Dashes)]}
 }
 
 // Line is one of a plot, and the number of its look.

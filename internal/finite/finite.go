@@ -1,4 +1,5 @@
-// Package finite finds weights that no model can calculate with: those that are no numbers, and those so large that sums overflow.
+// Package finite finds weights that no model can calculate with: those that are no numbers, and those so large that
+// sums overflow.
 package finite
 
 import (
@@ -40,7 +41,8 @@ func First(f Format, raw []byte) (int, float64) {
 		}
 	case Brain:
 		for i := 0; i+2 <= len(raw); i += 2 {
-			if x := float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[i:])) << 16)); !(math.Abs(x) <= largest) {
+			bits := uint32(binary.LittleEndian.Uint16(raw[i:])) << 16
+			if x := float64(math.Float32frombits(bits)); !(math.Abs(x) <= largest) {
 				return i / 2, x
 			}
 		}
@@ -60,7 +62,8 @@ func First(f Format, raw []byte) (int, float64) {
 	return -1, 0
 }
 
-// Check reads length bytes from an offset on. The error says which element is the first that no weight can be, and what to do.
+// Check reads length bytes from an offset on. The error says which element is the first that no weight can be, and
+// what to do.
 func Check(r io.ReaderAt, offset, length int64, f Format) error {
 	block := make([]byte, min(1<<16, length))
 	for at := int64(0); at < length; at += int64(len(block)) {
@@ -69,7 +72,8 @@ func Check(r io.ReaderAt, offset, length int64, f Format) error {
 			return err
 		}
 		if i, x := First(f, block); i >= 0 {
-			return fmt.Errorf("element %d is %.6g: the weights are damaged, or of another type; fetch or export the model anew", at/f.size()+int64(i), x)
+			return fmt.Errorf("element %d is %.6g: the weights are damaged, or of another type; "+
+				"fetch or export the model anew", at/f.size()+int64(i), x)
 		}
 	}
 	return nil

@@ -22,7 +22,8 @@ func (e *ChangedError) Error() string {
 	if more := len(e.Differences) - 3; more > 0 {
 		shown += fmt.Sprintf("; and %d more", more)
 	}
-	return fmt.Sprintf("%s holds a run of another configuration (%s): give the old one, or another output", e.Dir, shown)
+	return fmt.Sprintf("%s holds a run of another configuration (%s): give the old one, or another output", e.Dir,
+		shown)
 }
 
 // Changed is a *ChangedError where there are differences.

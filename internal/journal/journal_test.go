@@ -30,7 +30,8 @@ func open(t *testing.T, dir string) (j *Journal, numbers []int, cut int64, err e
 	return j, numbers, cut, err
 }
 
-// TestResume: whatever a process leaves behind the last whole line is cut off; what stands before is refused where it is wrong.
+// TestResume: whatever a process leaves behind the last whole line is cut off; what stands before is refused where it
+// is wrong.
 func TestResume(t *testing.T) {
 	for _, c := range []struct {
 		content string
@@ -43,7 +44,8 @@ func TestResume(t *testing.T) {
 		{"1\n2", "[1]", 1, ""},
 		{"1\n{\"a", "[1]", 3, ""},
 		{"1\n\x00\x00\n", "[1]", 3, ""}, // as after a power cut
-		{"1\nx\n2\n", "[1]", 0, "no number: the file was changed by something else; begin anew, or choose another output"},
+		{"1\nx\n2\n", "[1]", 0,
+			"no number: the file was changed by something else; begin anew, or choose another output"},
 		{"1\n\"a\"\n", "[1]", 0, "no number"},
 	} {
 		dir := t.TempDir()
@@ -52,7 +54,8 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, numbers, cut, err := open(t, dir)
-		if fmt.Sprint(numbers) != c.numbers || cut != c.cut || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if fmt.Sprint(numbers) != c.numbers || cut != c.cut || (err != nil) != (c.wrong != "") ||
+			err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%q: %v, %d bytes cut, %v", c.content, numbers, cut, err)
 		}
 		if err != nil {
@@ -86,7 +89,8 @@ func TestResume(t *testing.T) {
 		if err := WriteJSON(filepath.Join(dir, Tail), End{Lines: end.Lines, SHA256: "0"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := Check(dir, linesFile); err == nil || !strings.Contains(err.Error(), "is damaged (its SHA-256 is not what end.json says)") {
+		if err := Check(dir, linesFile); err == nil ||
+			!strings.Contains(err.Error(), "is damaged (its SHA-256 is not what end.json says)") {
 			t.Error(err)
 		}
 		if _, again, _, err := open(t, dir); err != nil || fmt.Sprint(again) != fmt.Sprint(append(numbers, 7)) {
@@ -102,10 +106,12 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, linesFile, "another process is at work"); err == nil || err.Error() != "another process is at work: wait for it, or choose another output" {
+	if _, err := Open(dir, linesFile, "another process is at work"); err == nil ||
+		err.Error() != "another process is at work: wait for it, or choose another output" {
 		t.Error(err)
 	}
-	if err := errors.Join(WriteJSON(filepath.Join(dir, Head), "<x>"), os.WriteFile(filepath.Join(dir, ".run.json17"), nil, 0o666), j.Close()); err != nil {
+	if err := errors.Join(WriteJSON(filepath.Join(dir, Head), "<x>"),
+		os.WriteFile(filepath.Join(dir, ".run.json17"), nil, 0o666), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(dir, Head)); string(text) != "\"<x>\"\n" {
@@ -133,11 +139,13 @@ func TestLock(t *testing.T) {
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), linesFile)
 	end, got := int64(0), ""
-	for _, step := range []struct{ content, want string }{{"1\n2", "1\n"}, {"1\n23\n", "1\n23\n"}, {"1\n23\n4\n", "1\n23\n4\n"}} {
+	for _, step := range []struct{ content, want string }{{"1\n2", "1\n"}, {"1\n23\n", "1\n23\n"},
+		{"1\n23\n4\n", "1\n23\n4\n"}} {
 		if err := os.WriteFile(path, []byte(step.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := Follow(path, end, func(line []byte) { got, end = got+string(line), end+int64(len(line)) }); err != nil || got != step.want {
+		if err := Follow(path, end,
+			func(line []byte) { got, end = got+string(line), end+int64(len(line)) }); err != nil || got != step.want {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
@@ -148,16 +156,19 @@ func TestFollow(t *testing.T) {
 
 // TestDifferences: what two runs disagree in is named, short.
 func TestDifferences(t *testing.T) {
-	flat, err := Flat(map[string]any{"a": []int{1, 2}, "b": map[string]any{"c": "x"}, "seed": uint64(1<<60 + 1), "none": nil})
+	flat, err := Flat(
+		map[string]any{"a": []int{1, 2}, "b": map[string]any{"c": "x"}, "seed": uint64(1<<60 + 1), "none": nil})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(flat); got != `map[a[0]:1 a[1]:2 b.c:"x" none:<nil> seed:1152921504606846977]` {
 		t.Error(got)
 	}
-	list := Differences(map[string]string{"a": "1", "b": "2", "c": "3", "d": strings.Repeat("x", 99)}, map[string]string{"b": "3", "c": "3", "e": "5"})
+	list := Differences(map[string]string{"a": "1", "b": "2", "c": "3", "d": strings.Repeat("x", 99)},
+		map[string]string{"b": "3", "c": "3", "e": "5"})
 	err = Changed("run", list)
-	want := "run holds a run of another configuration (a: 1 there, nothing now; b: 2 there, 3 now; d: " + strings.Repeat("x", 60) + " there, nothing now; and 1 more): give the old one, or another output"
+	want := "run holds a run of another configuration (a: 1 there, nothing now; b: 2 there, 3 now; d: " +
+		strings.Repeat("x", 60) + " there, nothing now; and 1 more): give the old one, or another output"
 	var changed *ChangedError
 	if !errors.As(err, &changed) || err.Error() != want {
 		t.Error(err)
@@ -213,7 +224,8 @@ func TestShard(t *testing.T) {
 			in := 0
 			for index := 1; index <= count; index++ {
 				var s Shard
-				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil || s.String() != fmt.Sprintf("%d/%d", index, count) {
+				if err := s.UnmarshalText(fmt.Appendf(nil, "%d/%d", index, count)); err != nil ||
+					s.String() != fmt.Sprintf("%d/%d", index, count) {
 					t.Fatal(s, err)
 				}
 				if s.Has(record) {

@@ -86,7 +86,8 @@ func Finished(output, how string) (folders []string, err error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N", PartsOf(output))
+		return nil, fmt.Errorf("%s holds no parts: run them first, with this output and --shard 1/N to N/N",
+			PartsOf(output))
 	}
 	there, count := map[Shard]bool{}, list[0].Count
 	for _, s := range list {

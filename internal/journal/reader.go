@@ -70,7 +70,8 @@ func Check(dir, lines string) error {
 		}
 	}
 	if r.End() != end {
-		return fmt.Errorf("%s is damaged (its SHA-256 is not what %s says): remove it, and run the part again", dir, Tail)
+		return fmt.Errorf("%s is damaged (its SHA-256 is not what %s says): remove it, and run the part again", dir,
+			Tail)
 	}
 	return nil
 }

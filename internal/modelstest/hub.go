@@ -22,8 +22,8 @@ import (
 	"infill/models"
 )
 
-// Hub is a server on loopback that behaves like the Hugging Face hub: an interface for lists of files, small files served directly, large ones by a redirect to
-// another host, with the headers, codes and checksums that the hub gives.
+// Hub is a server on loopback that behaves like the Hugging Face hub: an interface for lists of files, small files
+// served directly, large ones by a redirect to another host, with the headers, codes and checksums that the hub gives.
 type Hub struct {
 	*httptest.Server // of the interface and of small files
 	cdn              *httptest.Server
@@ -80,7 +80,8 @@ func hubFiles(t testing.TB, seed uint64) map[string][]byte {
 	}
 	files := map[string][]byte{
 		"README.md": []byte("# a card\n"), ".gitattributes": []byte("*.safetensors filter=lfs\n"),
-		"tf_model.h5": bytes.Repeat([]byte("h5"), 1000), "onnx/model.onnx": []byte("onnx"), "empty/added_tokens.json": nil,
+		"tf_model.h5": bytes.Repeat([]byte("h5"), 1000), "onnx/model.onnx": []byte("onnx"),
+		"empty/added_tokens.json": nil,
 	}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
@@ -95,7 +96,8 @@ func hubFiles(t testing.TB, seed uint64) map[string][]byte {
 func (s *Hub) logged(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.requests = append(s.requests, request{r.Method, r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization")})
+		s.requests = append(s.requests,
+			request{r.Method, r.Host, r.URL.Path, r.Header.Get("Range"), r.Header.Get("Authorization")})
 		intercept := s.intercept
 		s.mu.Unlock()
 		if intercept == nil || !intercept(w, r) {
@@ -122,7 +124,8 @@ func (s *Hub) Answer(intercept func(w http.ResponseWriter, r *http.Request) bool
 func (s *Hub) Seen(suffix string) []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.requests), func(r request) bool { return !strings.HasSuffix(r.Path, suffix) })
+	return slices.DeleteFunc(slices.Clone(s.requests),
+		func(r request) bool { return !strings.HasSuffix(r.Path, suffix) })
 }
 
 func (s *Hub) Forget() {
@@ -186,7 +189,8 @@ func (s *Hub) ServeHub(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Linked-ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
 	// Another name of the same machine: to a client, another host.
 	address, _ := url.Parse(s.cdn.URL)
-	http.Redirect(w, r, fmt.Sprintf("http://localhost:%s/blobs/%s/%s?Signature=secret", address.Port(), commit, name), http.StatusFound)
+	http.Redirect(w, r, fmt.Sprintf("http://localhost:%s/blobs/%s/%s?Signature=secret", address.Port(), commit, name),
+		http.StatusFound)
 }
 
 func (s *Hub) serveList(w http.ResponseWriter, revision string, blobs bool) {
@@ -206,7 +210,8 @@ func (s *Hub) serveList(w http.ResponseWriter, revision string, blobs bool) {
 			entry["size"], entry["blobId"] = len(content), blobID(content)
 			if large(name) {
 				entry["blobId"] = blobID([]byte("version https://git-lfs..."))
-				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content), "pointerSize": 130}
+				entry["lfs"] = map[string]any{"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "size": len(content),
+					"pointerSize": 130}
 			}
 		}
 		siblings = append(siblings, entry)
@@ -301,5 +306,6 @@ func (c *cutting) Write(p []byte) (int, error) {
 
 // Options are those of a client in a hurry.
 func (s *Hub) Options() models.HubOptions {
-	return models.HubOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, WaitMax: 5 * time.Second, Stall: 10 * time.Second}
+	return models.HubOptions{Endpoint: s.URL, Attempts: 3, WaitMin: time.Millisecond, WaitMax: 5 * time.Second,
+		Stall: 10 * time.Second}
 }

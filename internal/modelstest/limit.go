@@ -19,8 +19,8 @@ const (
 	unlimited      = "this system has no limit on the size of files"
 )
 
-// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full there, and gives
-// its error. That process runs the same test up to this call, and gets the same dir.
+// InLittleRoom calls do(dir) in a new process that can make no file longer than limit bytes, as if the disk were full
+// there, and gives its error. That process runs the same test up to this call, and gets the same dir.
 func InLittleRoom(t *testing.T, limit uint64, dir string, do func(dir string) error) error {
 	t.Helper()
 	if text := os.Getenv(limitVariable); text != "" {

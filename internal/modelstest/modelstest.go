@@ -32,8 +32,9 @@ type Options struct {
 	Seed   uint64
 }
 
-// Write makes a bundle without a manifest in dir, of a config.json of any family. Weights are normal, around 0, and around 1 where they
-// scale a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that continue a word, and then numbered words.
+// Write makes a bundle without a manifest in dir, of a config.json of any family. Weights are normal, around 0, and
+// around 1 where they scale a LayerNorm. The vocabulary is WordPiece's: the special tokens, letters, letters that
+// continue a word, and then numbered words.
 func Write(dir, config string, o Options) error {
 	c, err := models.ParseConfig([]byte(config))
 	if err != nil {
@@ -52,7 +53,9 @@ func Write(dir, config string, o Options) error {
 		for _, d := range t.Shape {
 			n *= d
 		}
-		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: safetensors.DType(o.DType), Shape: t.Shape, Content: &normal{Options: o, mean: mean, left: n, random: random}})
+		tensors = append(tensors,
+			safetensors.Data{Name: t.Name, DType: safetensors.DType(o.DType), Shape: t.Shape,
+				Content: &normal{Options: o, mean: mean, left: n, random: random}})
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -82,7 +85,8 @@ func writeWeights(dir string, tensors []safetensors.Data) error {
 	return errors.Join(buffered.Flush(), file.Close())
 }
 
-// Alter makes a bundle of another's configuration and vocabulary in dir, whose weights, in 32 bits, are the other's changed one by one.
+// Alter makes a bundle of another's configuration and vocabulary in dir, whose weights, in 32 bits, are the other's
+// changed one by one.
 func Alter(dir string, from *models.Bundle, change func(float32) float32) error {
 	var tensors []safetensors.Data
 	for _, t := range from.Config.Tensors() {
@@ -94,7 +98,8 @@ func Alter(dir string, from *models.Bundle, change func(float32) float32) error 
 		for _, x := range values {
 			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(change(x)))
 		}
-		tensors = append(tensors, safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: bytes.NewReader(content)})
+		tensors = append(tensors,
+			safetensors.Data{Name: t.Name, DType: safetensors.F32, Shape: t.Shape, Content: bytes.NewReader(content)})
 	}
 	for _, name := range []string{"config.json", "vocab.txt", "tokenizer_config.json"} {
 		content, err := fs.ReadFile(from.FS(), name)

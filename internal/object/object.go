@@ -48,7 +48,8 @@ func (o Object) Text(key string) (string, error) {
 // ErrNone is JSON that is another thing than an object.
 var ErrNone = errors.New("the line is not a JSON object")
 
-// halfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; "" where there is none.
+// halfPair finds the escape of half a surrogate pair in valid JSON, as `\ud800`, for which decoders put U+FFFD; ""
+// where there is none.
 func halfPair(text []byte) string {
 	escape := func(at int) (unit uint64, ok bool) {
 		if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
@@ -82,7 +83,8 @@ func halfPair(text []byte) string {
 // CheckPairs is an error where what, valid JSON, has half of a surrogate pair.
 func CheckPairs(what string, text []byte) error {
 	if half := halfPair(text); half != "" {
-		return fmt.Errorf("%s has half of a character, %s: write both halves of the pair, or the character itself", what, half)
+		return fmt.Errorf("%s has half of a character, %s: write both halves of the pair, or the character itself",
+			what, half)
 	}
 	return nil
 }

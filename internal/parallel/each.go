@@ -94,5 +94,6 @@ func All(ctx context.Context, width, n int, do func(ctx context.Context, i int) 
 			return 0, io.EOF
 		}
 		return i, nil
-	}, func(ctx context.Context, i int) (struct{}, error) { return struct{}{}, do(ctx, i) }, func(struct{}) error { return nil })
+	}, func(ctx context.Context, i int) (struct{}, error) { return struct{}{}, do(ctx, i) },
+		func(struct{}) error { return nil })
 }

@@ -1,5 +1,5 @@
-// Package regular opens the files of a model, which may come from anyone: regular files alone. A named pipe or a device would hang
-// the program or never end, and a link to nothing is not the absence of a file.
+// Package regular opens the files of a model, which may come from anyone: regular files alone. A named pipe or a device
+// would hang the program or never end, and a link to nothing is not the absence of a file.
 package regular
 
 import (
@@ -52,8 +52,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// Stat describes a regular file in a file system. The error does not name the file, and is fs.ErrNotExist where nothing of the name
-// is there.
+// Stat describes a regular file in a file system. The error does not name the file, and is fs.ErrNotExist where nothing
+// of the name is there.
 func Stat(files fs.FS, name string) (fs.FileInfo, error) {
 	info, err := fs.Stat(files, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,8 @@ func read(file fs.File, limit int64) ([]byte, error) {
 		if info, err := file.Stat(); err == nil {
 			size = fmt.Sprint(info.Size())
 		}
-		return nil, fmt.Errorf("%w: %s bytes, more than the %d that such a file can sensibly have", ErrLarge, size, limit)
+		return nil, fmt.Errorf("%w: %s bytes, more than the %d that such a file can sensibly have", ErrLarge, size,
+			limit)
 	}
 	return content, nil
 }

@@ -12,12 +12,12 @@ import (
 // seenName is the file that [Remember] writes.
 const seenName = ".verified.json"
 
-// settled is how long a file must have been left alone before it was read: clocks of file systems are coarse, and of servers they are
-// others.
+// settled is how long a file must have been left alone before it was read: clocks of file systems are coarse, and of
+// servers they are others.
 const settled = 2 * time.Second
 
-// Remember notes that files of a folder were read whole, from a moment on, and found sound. It notes nothing where one was written
-// shortly before, or where the folder cannot be written: then they are read again the next time.
+// Remember notes that files of a folder were read whole, from a moment on, and found sound. It notes nothing where one
+// was written shortly before, or where the folder cannot be written: then they are read again the next time.
 func Remember(dir string, since time.Time, names ...string) {
 	states := remembered(dir)
 	for _, name := range names {
@@ -32,8 +32,9 @@ func Remember(dir string, since time.Time, names ...string) {
 	}
 }
 
-// Unchanged tells that nobody has written to files of a folder since [Remember] noted them: size, times and place on the disk are the
-// same. What a failing disk does is not seen so; `infill doctor` and `infill models verify` read everything.
+// Unchanged tells that nobody has written to files of a folder since [Remember] noted them: size, times and place on
+// the disk are the same. What a failing disk does is not seen so; `infill doctor` and `infill models verify` read
+// everything.
 func Unchanged(dir string, names ...string) bool {
 	states := remembered(dir)
 	for _, name := range names {

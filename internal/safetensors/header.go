@@ -62,9 +62,11 @@ func parseHeader(header []byte, dataStart, fileSize int64) (*File, error) {
 		t := file.tensors[name]
 		switch {
 		case t.Offset < next:
-			return nil, fmt.Errorf("damaged header: tensor %.100q begins at byte %d, inside the tensor before it, which ends at %d", name, t.Offset, next)
+			return nil, fmt.Errorf("damaged header: tensor %.100q begins at byte %d, inside the tensor before it, "+
+				"which ends at %d", name, t.Offset, next)
 		case t.Offset > next:
-			return nil, fmt.Errorf("damaged header: no tensor holds the bytes %d to %d, before tensor %.100q", next, t.Offset, name)
+			return nil, fmt.Errorf("damaged header: no tensor holds the bytes %d to %d, before tensor %.100q", next,
+				t.Offset, name)
 		}
 		next += t.Length
 	}
@@ -172,7 +174,8 @@ func (p *parser) tensor(name string) (Tensor, error) {
 	}
 	begin, end := offsets[0], offsets[1]
 	if begin > end || end > p.dataSize {
-		return t, fmt.Errorf("data_offsets [%d, %d] are outside the file, which has %d bytes of data", begin, end, p.dataSize)
+		return t, fmt.Errorf("data_offsets [%d, %d] are outside the file, which has %d bytes of data", begin, end,
+			p.dataSize)
 	}
 	size, ok := byteSize(t.DType, t.Shape)
 	if !ok {

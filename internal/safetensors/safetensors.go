@@ -124,7 +124,8 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > uint64(size-prefix) {
-		return nil, fmt.Errorf("damaged, cut short or not a safetensors file: the header claims %d bytes, the file has %d after its length", n, size-prefix)
+		return nil, fmt.Errorf("damaged, cut short or not a safetensors file: the header claims %d bytes, the file "+
+			"has %d after its length", n, size-prefix)
 	}
 	if n > MaxHeaderBytes {
 		return nil, fmt.Errorf("the header claims %d bytes, more than the %d that are accepted", n, MaxHeaderBytes)
@@ -153,6 +154,7 @@ func (f *File) index() {
 	}
 	slices.SortFunc(f.names, func(a, b string) int {
 		x, y := f.tensors[a], f.tensors[b]
-		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length), strings.Compare(a, b))
+		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.Length, y.Length),
+			strings.Compare(a, b))
 	})
 }

@@ -95,42 +95,59 @@ func TestParseRefuses(t *testing.T) {
 		{"invalid UTF-8", raw("{\"\xff\":1}", 0), "not valid UTF-8"},
 		{"tensor is a number", raw(`{"t":1}`, 0), `tensor "t": byte 6: 1 where { belongs`},
 		{"tensor is an array", raw(`{"t":[]}`, 0), "where { belongs"},
-		{"deep nesting", raw(`{"t":`+strings.Repeat("[", 100000)+strings.Repeat("]", 100000)+`}`, 0), "where { belongs"},
+		{"deep nesting", raw(`{"t":`+strings.Repeat("[", 100000)+strings.Repeat("]", 100000)+`}`, 0),
+			"where { belongs"},
 		{"deep nesting in a shape", raw(`{"t":{"shape":`+strings.Repeat("[", 100000)+`}`, 0), "where a number belongs"},
-		{"deep nesting in metadata", raw(`{"__metadata__":{"a":`+strings.Repeat(`{"a":`, 1000)+`}`, 0), "where a string belongs"},
+		{"deep nesting in metadata", raw(`{"__metadata__":{"a":`+strings.Repeat(`{"a":`, 1000)+`}`, 0),
+			"where a string belongs"},
 		{"metadata is text", raw(`{"__metadata__":"pt"}`, 0), "where { belongs"},
 		{"metadata twice", raw(`{"__metadata__":{},"__metadata__":{}}`, 0), "__metadata__ appears twice"},
 		{"metadata key twice", raw(`{"__metadata__":{"a":"1","a":"2"}}`, 0), `key "a" appears twice`},
-		{"tensor twice", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
-		{"tensor twice, once escaped", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0074":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
-		{"dtype twice", raw(`{"t":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "dtype appears twice"},
-		{"shape twice", raw(`{"t":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}}`, 1), "shape appears twice"},
-		{"offsets twice", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"data_offsets":[0,1]}}`, 1), "data_offsets appears twice"},
+		{"tensor twice",
+			raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
+		{"tensor twice, once escaped",
+			raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0074":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), `tensor "t" appears twice`},
+		{"dtype twice", raw(`{"t":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1),
+			"dtype appears twice"},
+		{"shape twice", raw(`{"t":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}}`, 1),
+			"shape appears twice"},
+		{"offsets twice", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"data_offsets":[0,1]}}`, 1),
+			"data_offsets appears twice"},
 		{"no dtype", raw(`{"t":{"shape":[1],"data_offsets":[0,1]}}`, 1), "dtype is missing"},
 		{"no shape", raw(`{"t":{"dtype":"U8","data_offsets":[0,1]}}`, 1), "shape is missing"},
 		{"no offsets", raw(`{"t":{"dtype":"U8","shape":[1]}}`, 1), "data_offsets is missing"},
-		{"unknown key", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"device":"cpu"}}`, 1), `unknown key "device"`},
+		{"unknown key", raw(`{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"device":"cpu"}}`, 1),
+			`unknown key "device"`},
 		{"unknown type", raw(entry("F24", "[1]", "[0,3]"), 3), `element type "F24" is not known`},
 		{"type is null", raw(`{"t":{"dtype":null,"shape":[1],"data_offsets":[0,1]}}`, 1), "where a string belongs"},
 		{"negative dimension", raw(entry("U8", "[-1]", "[0,1]"), 1), "-1 is not a size"},
 		{"fraction", raw(entry("U8", "[1.5]", "[0,1]"), 1), "1.5 is not a size"},
 		{"exponent", raw(entry("U8", "[1e0]", "[0,1]"), 1), "1e0 is not a size"},
-		{"dimension of 2^64", raw(entry("U8", "[18446744073709551616]", "[0,0]"), 0), "18446744073709551616 is not a size"},
+		{"dimension of 2^64", raw(entry("U8", "[18446744073709551616]", "[0,0]"), 0),
+			"18446744073709551616 is not a size"},
 		{"product of 2^64", raw(entry("U8", "[4294967296,4294967296]", "[0,0]"), 0), "more than 64 bits can count"},
 		{"product of 2^63", raw(entry("U16", "[4611686018427387904]", "[0,0]"), 0), "more than 64 bits can count"},
-		{"product that wraps to 4", raw(entry("F32", "[4611686018427387905]", "[0,4]"), 4), "more than 64 bits can count"},
-		{"overflow hidden by a zero", raw(entry("U8", "[4294967296,4294967296,0]", "[0,0]"), 0), "more than 64 bits can count"},
-		{"too many dimensions", raw(entry("U8", "["+strings.Repeat("1,", 40)+"1]", "[0,1]"), 1), "shape: more than 32 numbers"},
+		{"product that wraps to 4", raw(entry("F32", "[4611686018427387905]", "[0,4]"), 4),
+			"more than 64 bits can count"},
+		{"overflow hidden by a zero", raw(entry("U8", "[4294967296,4294967296,0]", "[0,0]"), 0),
+			"more than 64 bits can count"},
+		{"too many dimensions", raw(entry("U8", "["+strings.Repeat("1,", 40)+"1]", "[0,1]"), 1),
+			"shape: more than 32 numbers"},
 		{"one offset", raw(entry("U8", "[1]", "[0]"), 1), "data_offsets has 1 numbers"},
 		{"three offsets", raw(entry("U8", "[1]", "[0,1,2]"), 1), "data_offsets: more than 2 numbers"},
 		{"offsets reversed", raw(entry("U8", "[1]", "[1,0]"), 1), "outside the file"},
 		{"offsets past the end", raw(entry("U8", "[9]", "[0,9]"), 8), "outside the file, which has 8 bytes"},
-		{"offsets of 2^62", raw(entry("U8", "[1]", "[4611686018427387904,4611686018427387905]"), 1), "outside the file"},
+		{"offsets of 2^62", raw(entry("U8", "[1]", "[4611686018427387904,4611686018427387905]"), 1),
+			"outside the file"},
 		{"shape and offsets disagree", raw(entry("F32", "[2]", "[0,4]"), 4), "takes 8 bytes, data_offsets give 4"},
 		{"hole at the start", raw(entry("U8", "[1]", "[1,2]"), 2), "no tensor holds the bytes"},
-		{"hole in the middle", raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), `before tensor "b"`},
-		{"overlap", raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3), `tensor "b" begins at byte`},
-		{"same bytes twice", raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 2), `tensor "b" begins at byte`},
+		{"hole in the middle",
+			raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), `before tensor "b"`},
+		{"overlap", raw(
+			`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`,
+			3), `tensor "b" begins at byte`},
+		{"same bytes twice",
+			raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 2), `tensor "b" begins at byte`},
 		{"bytes after the last tensor", raw(entry("U8", "[1]", "[0,1]"), 2), "the tensors end at byte"},
 		{"file cut by one byte", raw(entry("U8", "[2]", "[0,2]"), 1), "outside the file"},
 	} {
@@ -274,7 +291,8 @@ func TestHalfPrecisionByDefinition(t *testing.T) {
 			for b := range 1 << 16 {
 				content = binary.LittleEndian.AppendUint16(content, uint16(b))
 			}
-			file := store(t, safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: bytes.NewReader(content)})
+			file := store(t,
+				safetensors.Data{Name: "x", DType: c.dtype, Shape: []int{256, 256}, Content: bytes.NewReader(content)})
 			found, err := file.Float64s("x")
 			if err != nil {
 				t.Fatal(err)
@@ -340,7 +358,8 @@ func TestEncodeRoundsToNearest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := store(t, safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: bytes.NewReader(content)})
+			file := store(t,
+				safetensors.Data{Name: "x", DType: dtype, Shape: []int{1}, Content: bytes.NewReader(content)})
 			if v, err := file.Float64s("x"); err != nil || !math.IsNaN(v[0]) {
 				t.Errorf("%s: %v, %v, want NaN", dtype, v, err)
 			}
@@ -386,15 +405,22 @@ func store(t testing.TB, tensors ...safetensors.Data) *safetensors.File {
 }
 
 func TestWriteReadsBack(t *testing.T) {
-	dtypes := []safetensors.DType{safetensors.Bool, safetensors.Uint8, safetensors.Int8, safetensors.F8E4M3, safetensors.F8E5M2, safetensors.Uint16, safetensors.Int16,
-		safetensors.F16, safetensors.BF16, safetensors.Uint32, safetensors.Int32, safetensors.F32, safetensors.Uint64, safetensors.Int64, safetensors.F64}
+	dtypes := []safetensors.DType{safetensors.Bool, safetensors.Uint8, safetensors.Int8, safetensors.F8E4M3,
+		safetensors.F8E5M2, safetensors.Uint16, safetensors.Int16,
+		safetensors.F16, safetensors.BF16, safetensors.Uint32, safetensors.Int32, safetensors.F32, safetensors.Uint64,
+		safetensors.Int64, safetensors.F64}
 	rapid.Check(t, func(t *rapid.T) {
-		names := rapid.SliceOfDistinct(rapid.String().Filter(func(s string) bool { return s != "__metadata__" && strings.ToValidUTF8(s, "") == s }), rapid.ID[string]).Draw(t, "names")
-		metadata := rapid.MapOf(rapid.StringMatching(`[a-zé"\\]{0,8}`), rapid.StringMatching(`[a-zé"\\<]{0,8}`)).Draw(t, "metadata")
+		names := rapid.SliceOfDistinct(
+			rapid.String().Filter(
+				func(s string) bool { return s != "__metadata__" && strings.ToValidUTF8(s, "") == s }),
+			rapid.ID[string]).Draw(t, "names")
+		metadata := rapid.MapOf(rapid.StringMatching(`[a-zé"\\]{0,8}`), rapid.StringMatching(`[a-zé"\\<]{0,8}`)).Draw(t,
+			"metadata")
 		contents := map[string][]byte{}
 		var tensors []safetensors.Data
 		for _, name := range names {
-			d := safetensors.Data{Name: name, DType: rapid.SampledFrom(dtypes).Draw(t, "dtype"), Shape: rapid.SliceOfN(rapid.IntRange(0, 4), 0, 4).Draw(t, "shape")}
+			d := safetensors.Data{Name: name, DType: rapid.SampledFrom(dtypes).Draw(t, "dtype"),
+				Shape: rapid.SliceOfN(rapid.IntRange(0, 4), 0, 4).Draw(t, "shape")}
 			n := int(d.DType.Size())
 			for _, s := range d.Shape {
 				n *= s
@@ -441,14 +467,21 @@ func TestWriteRefuses(t *testing.T) {
 		tensors []safetensors.Data
 		want    string
 	}{
-		{"content too short", []safetensors.Data{one("a", safetensors.Uint8, []int{3}, "xy")}, `tensor "a": content ends after 2 of 3 bytes`},
-		{"content too long", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "xy")}, `tensor "a": content is longer than the 1 bytes`},
-		{"given twice", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "x"), one("a", safetensors.F16, []int{1}, "xy")}, `tensor "a" is given twice`},
-		{"reserved name", []safetensors.Data{one("__metadata__", safetensors.Uint8, []int{1}, "x")}, "cannot be named __metadata__"},
+		{"content too short", []safetensors.Data{one("a", safetensors.Uint8, []int{3}, "xy")},
+			`tensor "a": content ends after 2 of 3 bytes`},
+		{"content too long", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "xy")},
+			`tensor "a": content is longer than the 1 bytes`},
+		{"given twice", []safetensors.Data{one("a", safetensors.Uint8, []int{1}, "x"),
+			one("a", safetensors.F16, []int{1}, "xy")}, `tensor "a" is given twice`},
+		{"reserved name", []safetensors.Data{one("__metadata__", safetensors.Uint8, []int{1}, "x")},
+			"cannot be named __metadata__"},
 		{"unknown type", []safetensors.Data{one("a", "F24", []int{1}, "xyz")}, `element type "F24" is not known`},
 		{"negative", []safetensors.Data{one("a", safetensors.Uint8, []int{-1}, "")}, "negative dimension"},
 		{"overflow", []safetensors.Data{one("a", safetensors.Uint8, []int{1 << 40, 1 << 40}, "")}, "too large"},
-		{"overflow of the sum", []safetensors.Data{one("a", safetensors.Uint8, []int{1 << 62}, ""), one("b", safetensors.Uint8, []int{1 << 62}, "")}, `tensor "b": shape [4611686018427387904] of U8 is too large`},
+		{"overflow of the sum",
+			[]safetensors.Data{one("a", safetensors.Uint8, []int{1 << 62}, ""),
+				one("b", safetensors.Uint8, []int{1 << 62}, "")},
+			`tensor "b": shape [4611686018427387904] of U8 is too large`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := safetensors.Write(io.Discard, nil, c.tensors)
@@ -499,7 +532,9 @@ func FuzzParse(f *testing.F) {
 func BenchmarkOpen(b *testing.B) {
 	var tensors []safetensors.Data
 	for i := range 200 {
-		tensors = append(tensors, safetensors.Data{Name: fmt.Sprintf("bert.encoder.layer.%d.attention.output.dense.weight", i), DType: safetensors.F16, Shape: []int{4, 4}, Content: bytes.NewReader(make([]byte, 32))})
+		tensors = append(tensors,
+			safetensors.Data{Name: fmt.Sprintf("bert.encoder.layer.%d.attention.output.dense.weight", i),
+				DType: safetensors.F16, Shape: []int{4, 4}, Content: bytes.NewReader(make([]byte, 32))})
 	}
 	path := store(b, tensors...).Path
 	b.ReportAllocs()
@@ -521,14 +556,18 @@ func TestOpenShards(t *testing.T) {
 	}
 	one := func(name string, value byte) []byte {
 		var b bytes.Buffer
-		if err := safetensors.Write(&b, nil, []safetensors.Data{{Name: name, DType: safetensors.Uint8, Shape: []int{1}, Content: bytes.NewReader([]byte{value})}}); err != nil {
+		if err := safetensors.Write(&b, nil,
+			[]safetensors.Data{{Name: name, DType: safetensors.Uint8, Shape: []int{1},
+				Content: bytes.NewReader([]byte{value})}}); err != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()
 	}
 	a := write("1.safetensors", one("a", 1))
 	b := write("2.safetensors", one("b", 2))
-	file, err := safetensors.OpenShards(write("model.safetensors.index.json", []byte(`{"metadata":{"total_size":2},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}`)))
+	file, err := safetensors.OpenShards(
+		write("model.safetensors.index.json",
+			[]byte(`{"metadata":{"total_size":2},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -545,14 +584,19 @@ func TestOpenShards(t *testing.T) {
 		{"no JSON", "{", "not a valid index"},
 		{"no map", `{"metadata":{}}`, "weight_map is missing or empty"},
 		{"map of numbers", `{"weight_map":{"a":1}}`, "not a valid index"},
-		{"parent folder", `{"weight_map":{"a":"../1.safetensors"}}`, "is not the name of a .safetensors file beside the index"},
-		{"absolute", `{"weight_map":{"a":"/1.safetensors"}}`, "is not the name of a .safetensors file beside the index"},
-		{"back slash", `{"weight_map":{"a":"x\\1.safetensors"}}`, "is not the name of a .safetensors file beside the index"},
+		{"parent folder", `{"weight_map":{"a":"../1.safetensors"}}`,
+			"is not the name of a .safetensors file beside the index"},
+		{"absolute", `{"weight_map":{"a":"/1.safetensors"}}`,
+			"is not the name of a .safetensors file beside the index"},
+		{"back slash", `{"weight_map":{"a":"x\\1.safetensors"}}`,
+			"is not the name of a .safetensors file beside the index"},
 		{"other file", `{"weight_map":{"a":"passwords"}}`, "is not the name of a .safetensors file beside the index"},
 		{"no such shard", `{"weight_map":{"a":"3.safetensors"}}`, "3.safetensors: no such file"},
-		{"tensor in another shard", `{"weight_map":{"a":"2.safetensors"}}`, `tensor "a" is not in 2.safetensors, where the index has it`},
+		{"tensor in another shard", `{"weight_map":{"a":"2.safetensors"}}`,
+			`tensor "a" is not in 2.safetensors, where the index has it`},
 	} {
-		if _, err := safetensors.OpenShards(write("bad.safetensors.index.json", []byte(c.index))); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := safetensors.OpenShards(write("bad.safetensors.index.json", []byte(c.index))); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v does not say %q", c.name, err, c.want)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // tensor the file that holds it, in the same folder.
 const IndexSuffix = ".safetensors.index.json"
 
-// OpenShards reads an index and the headers of the files that it names, checks each as Open does, and finds every tensor
-// of the index in the file that it is said to be in.
+// OpenShards reads an index and the headers of the files that it names, checks each as Open does, and finds every
+// tensor of the index in the file that it is said to be in.
 func OpenShards(index string) (*File, error) {
 	weights, err := ShardNames(index)
 	if err != nil {
@@ -51,8 +51,8 @@ func ShardNames(index string) (map[string]string, error) { return WeightMap(inde
 // maxShards bounds the files of one model.
 const maxShards = 256
 
-// WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index, and their
-// names end in suffix.
+// WeightMap reads the weight_map of an index, the name of the file for every tensor. The files lie beside the index,
+// and their names end in suffix.
 func WeightMap(index, suffix string) (map[string]string, error) {
 	file, err := regular.Open(index)
 	if err != nil {
@@ -77,8 +77,10 @@ func WeightMap(index, suffix string) (map[string]string, error) {
 	}
 	shards := map[string]bool{}
 	for name, shard := range parsed.WeightMap {
-		if shard != filepath.Base(shard) || !filepath.IsLocal(shard) || strings.ContainsAny(shard, "/\\\n\x00") || !strings.HasSuffix(shard, suffix) {
-			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a %s file beside the index", index, name, shard, suffix)
+		if shard != filepath.Base(shard) || !filepath.IsLocal(shard) || strings.ContainsAny(shard, "/\\\n\x00") ||
+			!strings.HasSuffix(shard, suffix) {
+			return nil, fmt.Errorf("%s: tensor %.100q: %.100q is not the name of a %s file beside the index", index,
+				name, shard, suffix)
 		}
 		if shards[shard] = true; len(shards) > maxShards {
 			return nil, fmt.Errorf("%s: more than the %d files that are accepted", index, maxShards)

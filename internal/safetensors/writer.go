@@ -72,7 +72,8 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 		encoded = append(encoded, bytes.Repeat([]byte{' '}, padding)...)
 	}
 	if len(encoded) > MaxHeaderBytes {
-		return fmt.Errorf("the header would take %d bytes, more than the %d that can be read back", len(encoded), MaxHeaderBytes)
+		return fmt.Errorf("the header would take %d bytes, more than the %d that can be read back", len(encoded),
+			MaxHeaderBytes)
 	}
 	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(encoded)))); err != nil {
 		return err
@@ -89,13 +90,15 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 		if n, _ := t.Content.Read(make([]byte, 1)); n > 0 {
-			return fmt.Errorf("tensor %q: content is longer than the %d bytes of its shape %v", t.Name, lengths[i], t.Shape)
+			return fmt.Errorf("tensor %q: content is longer than the %d bytes of its shape %v", t.Name, lengths[i],
+				t.Shape)
 		}
 	}
 	return nil
 }
 
-// Encode gives the stored bytes of floating-point numbers, rounded to the nearest (ties to even) where dtype is narrower.
+// Encode gives the stored bytes of floating-point numbers, rounded to the nearest (ties to even) where dtype is
+// narrower.
 func Encode(dtype DType, values []float64) ([]byte, error) {
 	raw := make([]byte, 0, int64(len(values))*dtype.Size())
 	for _, v := range values {

@@ -26,7 +26,8 @@ type RBM struct {
 // NewRBM makes the target from W [hidden × visible] row-major, a [hidden] and b [visible].
 func NewRBM(weights, hidden, visible []float64) (*RBM, error) {
 	if len(hidden) == 0 || len(visible) == 0 || len(weights) != len(hidden)*len(visible) {
-		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, both at least 1", len(weights), len(hidden), len(visible))
+		return nil, fmt.Errorf("an RBM with %d weights for %d hidden and %d visible units: give hidden × visible, "+
+			"both at least 1", len(weights), len(hidden), len(visible))
 	}
 	t := &RBM{weights: weights, hidden: hidden, visible: visible, categories: repeat(2, len(visible))}
 	for range visible {

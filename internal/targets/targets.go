@@ -106,7 +106,8 @@ func count(categories []int) (int, error) {
 	n := 1
 	for _, k := range categories {
 		if k < 1 || n > MaxStates/k {
-			return 0, fmt.Errorf("slots of %v categories have more than %d states: too many to list", categories, MaxStates)
+			return 0, fmt.Errorf("slots of %v categories have more than %d states: too many to list", categories,
+				MaxStates)
 		}
 		n *= k
 	}

@@ -243,7 +243,8 @@ func TestMaskedConditionals(t *testing.T) {
 						}
 					}
 					if !(math.Abs(math.Exp(logp[4*j+v])-match/sum) < 1e-12) {
-						t.Fatalf("state %v, open %v, slot %d = %d: %v, want %v", e.State(i), open, j, v, math.Exp(logp[4*j+v]), match/sum)
+						t.Fatalf("state %v, open %v, slot %d = %d: %v, want %v", e.State(i), open, j, v,
+							math.Exp(logp[4*j+v]), match/sum)
 					}
 				}
 			}

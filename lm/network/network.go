@@ -72,8 +72,10 @@ const (
 
 // Open readies an energy, its weights all 0. Its sessions are made when they are first needed.
 func Open(ctx context.Context, s Shape, o Options) (*Energy, error) {
-	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 || s.Downsampling > s.Blocks {
-		return nil, fmt.Errorf("a network over %d × %d pixels with %d features and %d blocks, %d of which halve the sides: sides are at least 2, and no more blocks halve than there are",
+	if s.Rows < 2 || s.Columns < 2 || s.Features < 1 || s.Blocks < 0 || s.Downsampling < 0 ||
+		s.Downsampling > s.Blocks {
+		return nil, fmt.Errorf("a network over %d × %d pixels with %d features and %d blocks, %d of which halve the "+
+			"sides: sides are at least 2, and no more blocks halve than there are",
 			s.Rows, s.Columns, s.Features, s.Blocks, s.Downsampling)
 	}
 	path, err := ort.Locate(ctx, "cpu", o.Progress)
@@ -160,7 +162,8 @@ func (e *Energy) run(ctx context.Context, w what, images, seeds []float32, energ
 	area := e.shape.Rows * e.shape.Columns
 	n := len(images) / area
 	if n == 0 || len(images) != n*area {
-		return fmt.Errorf("%d pixels do not make whole images of %d × %d, at least one", len(images), e.shape.Rows, e.shape.Columns)
+		return fmt.Errorf("%d pixels do not make whole images of %d × %d, at least one", len(images), e.shape.Rows,
+			e.shape.Columns)
 	}
 	session, err := e.session(w)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // One package serves every family, because they are one model with small changes: DistilBERT, ELECTRA, RoBERTa and
 // ALBERT differ from BERT (Devlin et al. 2019) in names, sizes and which weights are shared, which models.Layout says,
-// so that transformer.go builds all of them. Layers that normalise before their blocks (ModernBERT, ESM), MobileBERT and
-// DeBERTa have a file each.
+// so that transformer.go builds all of them. Layers that normalise before their blocks (ModernBERT, ESM), MobileBERT
+// and DeBERTa have a file each.
 //
 // No more is computed than is asked for: the last layer and the vocabulary head run only at the queried positions.
 // Weights stay in the bundle's own file; the graph refers to them by offset.
@@ -71,7 +71,8 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	if v, ok := m.weights[key]; ok {
 		return v
 	}
-	dtype, ok := map[string]onnx.DType{"F16": onnx.Float16, "BF16": onnx.BFloat16, "F32": onnx.Float, "F64": onnx.Double}[t.Type]
+	dtype, ok := map[string]onnx.DType{"F16": onnx.Float16, "BF16": onnx.BFloat16, "F32": onnx.Float,
+		"F64": onnx.Double}[t.Type]
 	if !ok && m.err == nil {
 		m.err = fmt.Errorf("bundle %s: tensor %s has elements of type %s", m.bundle.Name, name, t.Type)
 	}
@@ -86,7 +87,8 @@ func (m *builder) rows(name string, first, n int) *onnx.Value {
 	at := onnx.Location{File: filepath.ToSlash(file), Offset: t.Offset, Length: t.Length}
 	if len(shape) > 0 && int64(n) != shape[0] {
 		if int64(first+n) > shape[0] && m.err == nil {
-			m.err = fmt.Errorf("bundle %s: tensor %s has shape %v, rows %d to %d are needed", m.bundle.Name, name, t.Shape, first, first+n)
+			m.err = fmt.Errorf("bundle %s: tensor %s has shape %v, rows %d to %d are needed", m.bundle.Name, name,
+				t.Shape, first, first+n)
 		}
 		row := t.Length / shape[0]
 		shape[0], at.Offset, at.Length = int64(n), at.Offset+int64(first)*row, int64(n)*row
@@ -102,7 +104,8 @@ func (m *builder) linear(x *onnx.Value, l models.Linear, scale, post float64) *o
 	if l.Bias != "" {
 		bias = m.rows(l.Bias, l.First, l.Out)
 	}
-	return m.Gemm(x, m.rows(l.Weight, l.First, l.Out), bias, onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
+	return m.Gemm(x, m.rows(l.Weight, l.First, l.Out), bias,
+		onnx.GemmOptions{Alpha: scale * post, Beta: post, TransB: true})
 }
 
 // normalize is x itself where the norm is not there.

@@ -14,7 +14,8 @@ import (
 )
 
 // evaluator runs a graph in double precision; change may alter weights.
-func evaluate(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]reference.Array, change func(name string, w reference.Array)) map[string]reference.Array {
+func evaluate(t *testing.T, b *models.Bundle, g *onnx.Graph, inputs map[string]reference.Array,
+	change func(name string, w reference.Array)) map[string]reference.Array {
 	t.Helper()
 	weights := berttest.Weights(b.Dir)
 	out, err := reference.Evaluate(g, inputs, func(i onnx.Initializer) (reference.Array, error) {
@@ -75,7 +76,8 @@ func maskedRows() (ids, queries, targets, at reference.Array) {
 func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	for _, activation := range []string{"gelu", "gelu_new", "relu"} {
 		for _, layers := range []int{1, 3} {
-			b := berttest.Write(t, t.TempDir(), berttest.Shape{Layers: layers, Activation: activation, Untied: true, Spread: 0.4})
+			b := berttest.Write(t, t.TempDir(),
+				berttest.Shape{Layers: layers, Activation: activation, Untied: true, Spread: 0.4})
 			forward := must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b}))
 			gradient := must[*onnx.Graph](t)(graphs.Gradient(b.Name, bert.Model{Bundle: b}))
 			m, n, v := len(exampleSlots), len(exampleIDs), b.Config.VocabularySize
@@ -136,7 +138,8 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 						"whole":     got[graphs.OutputSlotsVocabulary].Data[j*v+int(token)],
 					} {
 						if !(math.Abs(x-want) <= 1e-6*(1+math.Abs(want))) {
-							t.Errorf("%s, %d layers: %s gradient of slot %d at token %.0f is %.10g, finite difference %.10g",
+							t.Errorf("%s, %d layers: %s gradient of slot %d at token %.0f is %.10g, finite "+
+								"difference %.10g",
 								activation, layers, what, j, token, x, want)
 						}
 					}
@@ -153,8 +156,9 @@ func TestGraphsAgree(t *testing.T) {
 	ids, queries, targets, at := maskedRows()
 	inputs := map[string]reference.Array{
 		graphs.InputIDs: ids, graphs.InputQueries: queries, graphs.InputTargets: targets,
-		graphs.InputCandidates: reference.Of([]float64{10, 5, 11, 5, 12, 5}, m, 2), graphs.InputChosen: reference.Of([]float64{2, 0}, 2),
-		graphs.InputSlots: at, graphs.InputWeights: reference.New(1, m, m, 1),
+		graphs.InputCandidates: reference.Of([]float64{10, 5, 11, 5, 12, 5}, m, 2),
+		graphs.InputChosen:     reference.Of([]float64{2, 0}, 2),
+		graphs.InputSlots:      at, graphs.InputWeights: reference.New(1, m, m, 1),
 		graphs.InputSlotCandidates: reference.New(m, 0), graphs.InputChosenSlots: reference.New(0),
 	}
 	forward := evaluate(t, b, must[*onnx.Graph](t)(graphs.Conditionals(b.Name, bert.Model{Bundle: b})), inputs, nil)

@@ -43,7 +43,8 @@ func (m *builder) disentangled(l models.Layer, all, asked span, in graphs.Rows) 
 // asked, tokens], for asked position i and position j.
 func (m *builder) distance(asked span, in graphs.Rows) *onnx.Value {
 	one, most := onnx.Fixed(1), m.bundle.Config.MaxPositions
-	here, there := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one), m.Reshape(m.Range(in.Tokens), one, one, one, in.Tokens)
+	here, there := m.Reshape(m.Range(in.Tokens), one, one, in.Tokens, one),
+		m.Reshape(m.Range(in.Tokens), one, one, one, in.Tokens)
 	if asked.at != nil {
 		here = m.Reshape(m.Mod(asked.at, m.Sizes(onnx.Shape{in.Tokens})), in.Rows, one, asked.perRow, one)
 	}

@@ -57,7 +57,8 @@ func (m *builder) mobileLogits(state *onnx.Value) (states []*onnx.Value, logits 
 	columns := m.Transpose(state, 1, 0)
 	first := m.Gather(columns, m.Ints(numbers(0, c.EmbeddingSize)...), 0)
 	second := m.Gather(columns, m.Ints(numbers(c.EmbeddingSize, c.HiddenSize)...), 0)
-	logits = m.Gemm(second, m.weight(m.layout.DecoderRest.Weight), m.weight(m.layout.Decoder.Bias), onnx.GemmOptions{TransA: true})
+	logits = m.Gemm(second, m.weight(m.layout.DecoderRest.Weight), m.weight(m.layout.Decoder.Bias),
+		onnx.GemmOptions{TransA: true})
 	logits = m.Gemm(first, m.weight(m.layout.Decoder.Weight), logits, onnx.GemmOptions{TransA: true, TransB: true})
 	return []*onnx.Value{first, second}, logits
 }

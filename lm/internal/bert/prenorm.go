@@ -9,8 +9,8 @@ import (
 	"infill/models"
 )
 
-// preNormLayer is a layer that normalises before its blocks. Families differ in whether positions are rotations of queries and
-// keys, which layers see a window, and whether the feed-forward block is gated (Shazeer 2020).
+// preNormLayer is a layer that normalises before its blocks. Families differ in whether positions are rotations of
+// queries and keys, which layers see a window, and whether the feed-forward block is gated (Shazeer 2020).
 func (m *builder) preNormLayer(i int, l models.Layer, all, asked span, in graphs.Rows) *onnx.Value {
 	c, window := m.bundle.Config, 0
 	theta := c.PreNorm.GlobalTheta
@@ -67,7 +67,8 @@ func (m *builder) rotate(x, positions *onnx.Value, theta float64) *onnx.Value {
 	half := size / 2
 	frequency, swap := make([]float32, size), make([]float32, size*size)
 	for d := range half {
-		frequency[d] = 1 / float32(math.Pow(theta, 2*float64(d)/float64(size))) // rounded as the reference implementation rounds it
+		// rounded as the reference implementation rounds it
+		frequency[d] = 1 / float32(math.Pow(theta, 2*float64(d)/float64(size)))
 		frequency[d+half] = frequency[d]
 		swap[(d+half)*size+d] = -1
 		swap[d*size+d+half] = 1

@@ -82,10 +82,12 @@ func (m *builder) embed(words *onnx.Value, in graphs.Rows) *onnx.Value {
 	return x
 }
 
-// dropout is what ESM multiplies embeddings by, [rows tokens 1]: 0 at masks, and elsewhere so much that they sum as in training,
-// in which masks were 12 % of a text: 0.88 over the share that is none. A token is the mask where 1 − (id − mask)² is positive.
+// dropout is what ESM multiplies embeddings by, [rows tokens 1]: 0 at masks, and elsewhere so much that they sum as in
+// training, in which masks were 12 % of a text: 0.88 over the share that is none. A token is the mask where 1 − (id −
+// mask)² is positive.
 func (m *builder) dropout(in graphs.Rows) *onnx.Value {
-	distance := m.Sub(m.Cast(m.Reshape(in.IDs, in.Rows, in.Tokens, onnx.Fixed(1)), onnx.Float), m.Scalar(float64(m.bundle.Config.MaskID)))
+	distance := m.Sub(m.Cast(m.Reshape(in.IDs, in.Rows, in.Tokens, onnx.Fixed(1)), onnx.Float),
+		m.Scalar(float64(m.bundle.Config.MaskID)))
 	kept := m.Sub(m.Scalar(1), m.Relu(m.Sub(m.Scalar(1), m.Mul(distance, distance))))
 	return m.Div(m.Mul(kept, m.Scalar(1-0.15*0.8)), m.ReduceMean(kept, true, 1))
 }
@@ -108,7 +110,8 @@ func (m *builder) layer(l models.Layer, asked span, context *onnx.Value, differe
 }
 
 // attend is multi-head attention (Vaswani et al. 2017) before its output matrix.
-func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in graphs.Rows, perRow onnx.Dim) *onnx.Value {
+func (m *builder) attend(l models.Layer, queries, keys, values *onnx.Value, in graphs.Rows,
+	perRow onnx.Dim) *onnx.Value {
 	q := m.split(m.linear(queries, l.Query, 1, m.scale()), in.Rows, perRow, 0, 2, 1, 3)
 	k := m.split(m.linear(keys, l.Key, 1, 1), in.Rows, in.Tokens, 0, 2, 3, 1)
 	v := m.split(m.linear(values, l.Value, 1, 1), in.Rows, in.Tokens, 0, 2, 1, 3)

@@ -43,7 +43,8 @@ type Rows struct {
 	IDs     *onnx.Value // [rows × tokens]
 	Queries *onnx.Value // [rows × queries], r·tokens + position
 	Targets *onnx.Value // [rows·queries × 1], a token for each query
-	Bias    *onnx.Value // [rows × 1 × 1 × tokens], added to attention scores: 0, or very small at padding; nil: no padding
+	// [rows × 1 × 1 × tokens], added to attention scores: 0, or very small at padding; nil: no padding
+	Bias *onnx.Value
 
 	Rows, Tokens, PerRow onnx.Dim
 }
@@ -143,7 +144,7 @@ func (p Pass) backward(g *onnx.Graph, r Rows) (*onnx.Value, error) {
 //	slots            int64    [chains·terms × slots]      r·tokens + position
 //	weights          float32  [chains × terms × slots × 1]
 //	slot_candidates  int64    [slots × slot candidates]   tokens
-//	chosen_slots     int64    [chosen slots]              chain·slots + slot: those whose gradient is wanted for every token
+//	chosen_slots     int64    [chosen slots]              chain·slots + slot: whose gradient is wanted for every token
 //
 // Further outputs, float32, nats:
 //

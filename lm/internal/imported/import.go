@@ -34,13 +34,15 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 		given.positions = positions
 	}
 	if given.positions <= 0 {
-		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the model takes: say how many tokens", tokenizer)
+		return nil, fmt.Errorf("neither config.json nor tokenizer_config.json in %s tells the longest text that the "+
+			"model takes: say how many tokens", tokenizer)
 	}
 	if err := m.findVocabulary(); err != nil {
 		return nil, err
 	}
 	if given.tokens > m.vocabulary {
-		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no masked-language-model head, or is of another model", m.path, m.output.Name, m.vocabulary, given.tokens)
+		return nil, fmt.Errorf("%s: output %s has %d columns, the tokenizer %d tokens: the graph has no "+
+			"masked-language-model head, or is of another model", m.path, m.output.Name, m.vocabulary, given.tokens)
 	}
 	c := &models.Imported{
 		ExportedType: given.modelType, TokenizerClass: given.class,
@@ -77,7 +79,8 @@ func Settings(file, tokenizer string, positions int) (*models.Imported, error) {
 func (m *Model) findVocabulary() error {
 	g := onnx.New("trial")
 	rows, tokens := onnx.Symbol("rows"), onnx.Symbol("tokens")
-	logits, err := m.bind(g, graphs.Rows{IDs: g.Input(graphs.InputIDs, onnx.Int64, rows, tokens), Rows: rows, Tokens: tokens})
+	logits, err := m.bind(g,
+		graphs.Rows{IDs: g.Input(graphs.InputIDs, onnx.Int64, rows, tokens), Rows: rows, Tokens: tokens})
 	if err != nil {
 		return err
 	}
@@ -91,7 +94,8 @@ func (m *Model) findVocabulary() error {
 		m.vocabulary = int(s[2])
 		return nil
 	}
-	return fmt.Errorf("%s: output %s does not tell how many tokens it is over: a masked language model's is [rows × tokens × vocabulary]", m.path, m.output.Name)
+	return fmt.Errorf("%s: output %s does not tell how many tokens it is over: a masked language model's is [rows × "+
+		"tokens × vocabulary]", m.path, m.output.Name)
 }
 
 // given is what the files beside the tokenizer tell.

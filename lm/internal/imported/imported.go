@@ -94,11 +94,13 @@ func (m *Model) check() error {
 	for _, v := range m.Inputs {
 		meaning, ok := meanings()[v.Name]
 		if !ok {
-			return fmt.Errorf("input %q is not one of a masked language model (%s)", v.Name, strings.Join(sortedNames(), ", "))
+			return fmt.Errorf("input %q is not one of a masked language model (%s)", v.Name,
+				strings.Join(sortedNames(), ", "))
 		}
 		ids = ids || meaning == "ids"
 		if slices.ContainsFunc(v.Shape, func(d int64) bool { return d >= 0 }) || len(v.Shape) != 2 {
-			return fmt.Errorf("input %s has the shape %v: two dynamic axes are needed, rows and tokens; export the model with dynamic axes", v.Name, v.Shape)
+			return fmt.Errorf("input %s has the shape %v: two dynamic axes are needed, rows and tokens; export the "+
+				"model with dynamic axes", v.Name, v.Shape)
 		}
 		switch v.DType {
 		case onnx.Int64, onnx.Int32, onnx.Float, onnx.Bool:
@@ -117,7 +119,8 @@ func (m *Model) check() error {
 		}
 	}
 	if m.output.Name == "" {
-		return fmt.Errorf("it has no output logits: is it a masked language model? (outputs: %s)", strings.Join(names, ", "))
+		return fmt.Errorf("it has no output logits: is it a masked language model? (outputs: %s)",
+			strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -135,7 +138,8 @@ func sortedNames() []string {
 func (m *Model) bind(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	filled := func(x int64) *onnx.Value {
 		one := &onnx.Tensor{Shape: []int64{1}, Ints: []int64{x}}
-		return g.Apply("ConstantOfShape", 1, []*onnx.Value{g.Sizes(in.IDs.Shape)}, onnx.Attribute{Name: "value", Value: one})[0]
+		return g.Apply("ConstantOfShape", 1, []*onnx.Value{g.Sizes(in.IDs.Shape)},
+			onnx.Attribute{Name: "value", Value: one})[0]
 	}
 	bound := map[string]*onnx.Value{}
 	for _, v := range m.Inputs {
@@ -167,7 +171,8 @@ func (m *Model) logits(g *onnx.Graph, in graphs.Rows) (*onnx.Value, error) {
 	}
 	columns := onnx.Fixed(int64(m.vocabulary))
 	if !logits.Unranked && (len(logits.Shape) != 3 || logits.Shape[2] != columns && fixed(logits.Shape[2])) {
-		return nil, fmt.Errorf("%s: output %s has the shape %s: a masked language model's is [rows × tokens × %d], the vocabulary", m.path, m.output.Name, logits.Shape, m.vocabulary)
+		return nil, fmt.Errorf("%s: output %s has the shape %s: a masked language model's is [rows × tokens × %d], "+
+			"the vocabulary", m.path, m.output.Name, logits.Shape, m.vocabulary)
 	}
 	queries := g.Reshape(in.Queries, in.Asked())
 	return g.At(logits, in.Rows.Times(in.Tokens), columns, queries), nil
@@ -182,16 +187,19 @@ func fixed(d onnx.Dim) bool {
 func (m *Model) words(g *onnx.Graph, ids *onnx.Value) (table, words *onnx.Value, err error) {
 	var found []*onnx.Node
 	for _, n := range g.Nodes {
-		if n.Domain == "" && n.Op == "Gather" && g.Origin(n.Inputs[1]) == ids && len(n.Inputs[0].Shape) == 2 && g.Constantly(n.Inputs[0]) {
+		if n.Domain == "" && n.Op == "Gather" && g.Origin(n.Inputs[1]) == ids && len(n.Inputs[0].Shape) == 2 &&
+			g.Constantly(n.Inputs[0]) {
 			found = append(found, n)
 		}
 	}
 	if len(found) != 1 {
-		return nil, nil, fmt.Errorf("%s: %d tables of word embeddings are looked up at %s, where one is expected: this model has no gradient", m.path, len(found), "input_ids")
+		return nil, nil, fmt.Errorf("%s: %d tables of word embeddings are looked up at %s, where one is expected: "+
+			"this model has no gradient", m.path, len(found), "input_ids")
 	}
 	n := found[0]
 	if axis, ok := n.Attribute("axis").(int64); ok && axis != 0 {
-		return nil, nil, fmt.Errorf("%s: the word embeddings are looked up along axis %d: this model has no gradient", m.path, axis)
+		return nil, nil,
+			fmt.Errorf("%s: the word embeddings are looked up along axis %d: this model has no gradient", m.path, axis)
 	}
 	return n.Inputs[0], n.Outputs[0], nil
 }

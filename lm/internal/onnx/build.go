@@ -169,7 +169,8 @@ func (g *Graph) size(symbol string) *Value {
 		return v
 	}
 	if h, ok := g.homes[symbol]; ok {
-		v := g.node("Shape", Int64, FixedShape(1), []*Value{h.value}, Attribute{"start", int64(h.axis)}, Attribute{"end", int64(h.axis + 1)})
+		v := g.node("Shape", Int64, FixedShape(1), []*Value{h.value}, Attribute{"start", int64(h.axis)},
+			Attribute{"end", int64(h.axis + 1)})
 		g.symbols[symbol] = v
 		return v
 	}

@@ -379,7 +379,8 @@ func (d *decoder) attribute(f field) (Attribute, error) {
 		case 6, 10, 11:
 			return errors.New("it holds a graph, which is not read")
 		case 7:
-			return d.packed(f, protowire.Fixed32Type, maxAttribute, func(x uint64) { floats = append(floats, math.Float32frombits(uint32(x))) })
+			return d.packed(f, protowire.Fixed32Type, maxAttribute,
+				func(x uint64) { floats = append(floats, math.Float32frombits(uint32(x))) })
 		case 8:
 			return d.packed(f, protowire.VarintType, maxAttribute, func(x uint64) { ints = append(ints, int64(x)) })
 		case 9:
@@ -587,7 +588,8 @@ func newTensor(t DType, shape []int64, content []byte) *Tensor {
 func externalLocation(entries map[string]string, bytes int64) (*Location, error) {
 	l := &Location{File: entries["location"], Length: bytes}
 	// It comes from anyone, and must not reach files beyond the model's folder.
-	if l.File == "" || path.IsAbs(l.File) || strings.ContainsAny(l.File, "\\:\x00") || path.Clean(l.File) != l.File || strings.HasPrefix(l.File, "..") {
+	if l.File == "" || path.IsAbs(l.File) || strings.ContainsAny(l.File, "\\:\x00") || path.Clean(l.File) != l.File ||
+		strings.HasPrefix(l.File, "..") {
 		return nil, fmt.Errorf("external file %.100q is not a path beside the model", l.File)
 	}
 	for key, to := range map[string]*int64{"offset": &l.Offset, "length": &l.Length} {

@@ -25,7 +25,8 @@ const fixtures = "../../../testdata/import"
 
 // exports are the fixtures, and which of them compute in half precision.
 var exports = map[string]bool{
-	"eager-11.onnx": false, "sdpa-14.onnx": false, "eager-17.onnx": false, "ids-18.onnx": false, "external-14.onnx": false, "dynamo-18.onnx": false,
+	"eager-11.onnx": false, "sdpa-14.onnx": false, "eager-17.onnx": false, "ids-18.onnx": false,
+	"external-14.onnx": false, "dynamo-18.onnx": false,
 	"float16-11.onnx": true,
 }
 
@@ -112,7 +113,8 @@ func TestExportersGraphs(t *testing.T) {
 			m := decodeFile(t, filepath.Join(fixtures, file))
 			g := onnx.New(file)
 			ids := g.Input("ids", onnx.Int64, onnx.Symbol("rows"), onnx.Symbol("tokens"))
-			same := map[string]*value{"input_ids": ids, "attention_mask": g.Input("ones", onnx.Int64, ids.Shape...), "token_type_ids": g.Input("zeros", onnx.Int64, ids.Shape...)}
+			same := map[string]*value{"input_ids": ids, "attention_mask": g.Input("ones", onnx.Int64, ids.Shape...),
+				"token_type_ids": g.Input("zeros", onnx.Int64, ids.Shape...)}
 			outputs, err := g.Inline(m, same)
 			if err != nil {
 				t.Fatal(err)
@@ -139,7 +141,8 @@ func TestExportersGraphs(t *testing.T) {
 				}
 			}
 			inputs := map[string]reference.Array{
-				"ids": reference.Of(slices.Concat(want.IDs...), rows, tokens), "ones": reference.Of(slices.Repeat([]float64{1}, rows*tokens), rows, tokens),
+				"ids":   reference.Of(slices.Concat(want.IDs...), rows, tokens),
+				"ones":  reference.Of(slices.Repeat([]float64{1}, rows*tokens), rows, tokens),
 				"zeros": reference.New(rows, tokens), "seed": reference.New(rows, tokens, 64),
 			}
 			for r, p := range want.Positions {
@@ -149,7 +152,8 @@ func TestExportersGraphs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The weights are single precision in all, so only constants such as √2 differ; those of half precision do not.
+			// The weights are single precision in all, so only constants such as √2 differ; those of half precision do
+			// not.
 			tolerance := 1e-6
 			if half {
 				tolerance = 2e-2
@@ -200,7 +204,8 @@ func TestDecodeEncoded(t *testing.T) {
 	g := onnx.New("written")
 	x := g.Input("x", onnx.Float, onnx.Symbol("rows"), onnx.Fixed(4))
 	scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
-	y := g.LayerNormalization(g.Gelu(g.Gemm(x, scale44(g), nil, onnx.GemmOptions{TransB: true}), true), scale, nil, 1e-3)
+	y := g.LayerNormalization(g.Gelu(g.Gemm(x, scale44(g), nil, onnx.GemmOptions{TransB: true}), true), scale, nil,
+		1e-3)
 	g.Output("y", g.Reshape(g.Softmax(y), onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2))))
 	encoded, err := g.Encode()
 	if err != nil {
@@ -210,7 +215,8 @@ func TestDecodeEncoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Producer != "infill" || m.Opsets[""] != 20 || len(m.Inputs) != 1 || !slices.Equal(m.Inputs[0].Shape, []int64{-1, 4}) || m.Inputs[0].DType != onnx.Float {
+	if m.Producer != "infill" || m.Opsets[""] != 20 || len(m.Inputs) != 1 ||
+		!slices.Equal(m.Inputs[0].Shape, []int64{-1, 4}) || m.Inputs[0].DType != onnx.Float {
 		t.Errorf("model %+v", m)
 	}
 	again := onnx.New("again")
@@ -228,7 +234,8 @@ func TestDecodeEncoded(t *testing.T) {
 	for i := range a.Data {
 		a.Data[i] = random.NormFloat64()
 	}
-	want, got := evaluate(t, g, map[string]reference.Array{"x": a})[0], evaluate(t, again, map[string]reference.Array{"x": a})[0]
+	want, got := evaluate(t, g, map[string]reference.Array{"x": a})[0],
+		evaluate(t, again, map[string]reference.Array{"x": a})[0]
 	if !slices.Equal(got.Data, want.Data) || !slices.Equal(got.Shape, want.Shape) {
 		t.Errorf("computed %v, want %v", got, want)
 	}
@@ -270,19 +277,43 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{"nothing", nil, "no graph"},
 		{"text", []byte("not a model at all, but a sentence"), "onnx"},
-		{"field past the end", protowire.AppendVarint(protowire.AppendTag(nil, 7, protowire.BytesType), 1<<40), "past the end"},
+		{"field past the end", protowire.AppendVarint(protowire.AppendTag(nil, 7, protowire.BytesType), 1<<40),
+			"past the end"},
 		{"two graphs", slices.Concat(encodedModel(17), field(7)), "no graph"},
-		{"negative dimension", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<63), varint(2, 1))), "impossible shape"},
-		{"product that overflows", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(1, 1<<40), varint(2, 1))), "impossible shape"},
-		{"absurd size", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(2, 1), named(9, "abcd"))), "4 bytes of data"},
-		{"absurd size without data", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(2, 1))), "0 bytes of data"},
+		{"negative dimension", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<63), varint(2, 1))),
+			"impossible shape"},
+		{"product that overflows",
+			encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(1, 1<<40), varint(2, 1))),
+			"impossible shape"},
+		{"absurd size", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(2, 1), named(9, "abcd"))),
+			"4 bytes of data"},
+		{"absurd size without data", encodedModel(17, tensor(named(8, "w"), varint(1, 1<<40), varint(2, 1))),
+			"0 bytes of data"},
 		{"strings", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 8), named(6, "a"))), "strings"},
-		{"path out of the folder", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "../../etc/passwd")))), "not a path beside"},
-		{"absolute path", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "/etc/passwd")))), "not a path beside"},
-		{"external length that lies", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "w")), field(13, named(1, "length"), named(2, "5")))), "5 bytes where"},
-		{"negative offset", encodedModel(17, tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1), field(13, named(1, "location"), named(2, "w")), field(13, named(1, "offset"), named(2, "-4")))), "offset"},
-		{"graph in a node", encodedModel(17, field(1, named(4, "If"), named(2, "y"), field(5, named(1, "then_branch"), field(6), varint(20, 5)))), `node 0 (If): attribute "then_branch": it holds a graph`},
-		{"deep nesting", encodedModel(17, field(11, named(1, "x"), field(2, field(1, field(2, field(1, field(1))))))), ""},
+		{"path out of the folder",
+			encodedModel(17,
+				tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1),
+					field(13, named(1, "location"), named(2, "../../etc/passwd")))), "not a path beside"},
+		{"absolute path",
+			encodedModel(17,
+				tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1),
+					field(13, named(1, "location"), named(2, "/etc/passwd")))), "not a path beside"},
+		{"external length that lies",
+			encodedModel(17,
+				tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1),
+					field(13, named(1, "location"), named(2, "w")), field(13, named(1, "length"), named(2, "5")))),
+			"5 bytes where"},
+		{"negative offset",
+			encodedModel(17,
+				tensor(named(8, "w"), varint(1, 1), varint(2, 1), varint(14, 1),
+					field(13, named(1, "location"), named(2, "w")), field(13, named(1, "offset"), named(2, "-4")))),
+			"offset"},
+		{"graph in a node",
+			encodedModel(17,
+				field(1, named(4, "If"), named(2, "y"), field(5, named(1, "then_branch"), field(6), varint(20, 5)))),
+			`node 0 (If): attribute "then_branch": it holds a graph`},
+		{"deep nesting", encodedModel(17, field(11, named(1, "x"), field(2, field(1, field(2, field(1, field(1))))))),
+			""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := onnx.Decode(bytes.NewReader(c.model), int64(len(c.model)), "m.onnx")
@@ -323,17 +354,28 @@ func TestInlineRefuses(t *testing.T) {
 		{"unknown input", encodedModel(17, node("Exp", "x"), field(11, named(1, "z")), x, y), `an input "z"`},
 		{"input from nowhere", encodedModel(17, node("Exp", "z"), x, y), `"z" is not computed before it`},
 		{"output from nowhere", encodedModel(17, x, y), `the output "y"`},
-		{"own function", append(encodedModel(17, node("Strange", "x"), x, y), field(25, named(1, "Strange"))...), "function of the model's own"},
-		{"cast like a mystery", encodedModel(17, field(1, named(4, "Mystery"), named(2, "z")), node("CastLike", "x", "z"), x, y), "type to cast to"},
+		{"own function", append(encodedModel(17, node("Strange", "x"), x, y), field(25, named(1, "Strange"))...),
+			"function of the model's own"},
+		{"cast like a mystery",
+			encodedModel(17, field(1, named(4, "Mystery"), named(2, "z")), node("CastLike", "x", "z"), x, y),
+			"type to cast to"},
 		{"twice computed", encodedModel(17, node("Exp", "x"), node("Exp", "x"), x, y), "computed twice"},
 		{"too few inputs", encodedModel(17, node("MatMul", "x"), x, y), "needs 2 inputs"},
 		{"constant without a value", encodedModel(17, node("Constant"), x, y), "not read"},
 		{"an operator that makes any size", encodedModel(17, node("EyeLike", "x"), x, y), "makes values of any size"},
-		{"a constant of 2^40", encodedModel(17, wholes("n", 1<<40), node("ConstantOfShape", "n"), x, y), "is larger than anything that a model"},
-		{"tiles without end", encodedModel(17, wholes("n", 1<<20, 1<<20), node("Tile", "x", "n"), x, y), "is larger than anything that a model"},
-		{"a tile that overflows", encodedModel(17, wholes("n", 1<<62, 1<<62), node("Tile", "x", "n"), x, y), "is larger than anything that a model"},
-		{"a range of 2^33", encodedModel(17, wholes("a", 0), wholes("b", 1<<33), wholes("c", 1), node("Range", "a", "b", "c"), x, y), "is larger than anything that a model"},
-		{"old softmax over many axes", encodedModel(11, field(1, named(4, "Softmax"), named(1, "x"), named(2, "y"), field(5, named(1, "axis"), varint(3, 0), varint(20, 2))), field(11, named(1, "x")), y), ""},
+		{"a constant of 2^40", encodedModel(17, wholes("n", 1<<40), node("ConstantOfShape", "n"), x, y),
+			"is larger than anything that a model"},
+		{"tiles without end", encodedModel(17, wholes("n", 1<<20, 1<<20), node("Tile", "x", "n"), x, y),
+			"is larger than anything that a model"},
+		{"a tile that overflows", encodedModel(17, wholes("n", 1<<62, 1<<62), node("Tile", "x", "n"), x, y),
+			"is larger than anything that a model"},
+		{"a range of 2^33",
+			encodedModel(17, wholes("a", 0), wholes("b", 1<<33), wholes("c", 1), node("Range", "a", "b", "c"), x, y),
+			"is larger than anything that a model"},
+		{"old softmax over many axes",
+			encodedModel(11,
+				field(1, named(4, "Softmax"), named(1, "x"), named(2, "y"),
+					field(5, named(1, "axis"), varint(3, 0), varint(20, 2))), field(11, named(1, "x")), y), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := onnx.Decode(bytes.NewReader(c.model), int64(len(c.model)), "m.onnx")
@@ -356,7 +398,8 @@ func TestInlineRefuses(t *testing.T) {
 // gradient, and the error names it.
 func TestUnknownOperatorPassesThrough(t *testing.T) {
 	model := encodedModel(17,
-		field(1, named(4, "Strange"), named(7, "com.example"), named(1, "x"), named(2, "h")), field(1, named(4, "Exp"), named(1, "h"), named(2, "y")),
+		field(1, named(4, "Strange"), named(7, "com.example"), named(1, "x"), named(2, "h")),
+		field(1, named(4, "Exp"), named(1, "h"), named(2, "y")),
 		field(11, named(1, "x")), field(12, named(1, "y")))
 	model = append(model, field(8, named(1, "com.example"), varint(2, 3))...)
 	m, err := onnx.Decode(bytes.NewReader(model), int64(len(model)), "m.onnx")
@@ -382,7 +425,8 @@ func TestUnknownOperatorPassesThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), ""); err != nil || again.Opsets["com.example"] != 3 {
+	if again, err := onnx.Decode(bytes.NewReader(encoded), int64(len(encoded)), ""); err != nil ||
+		again.Opsets["com.example"] != 3 {
 		t.Errorf("written anew: %+v, %v", again, err)
 	}
 }

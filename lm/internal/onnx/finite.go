@@ -12,8 +12,9 @@ import (
 	"infill/internal/regular"
 )
 
-// CheckFinite reads the constants of a model in a folder, and refuses the first that no weight can be. The error names the file, the
-// constant and the element. What a graph hides positions with is no weight: a single infinite or very large number.
+// CheckFinite reads the constants of a model in a folder, and refuses the first that no weight can be. The error names
+// the file, the constant and the element. What a graph hides positions with is no weight: a single infinite or very
+// large number.
 func (m *Model) CheckFinite(dir, file string) error {
 	var open struct {
 		name string
@@ -57,7 +58,8 @@ func (m *Model) CheckFinite(dir, file string) error {
 				err = (&Tensor{Floats: x}).finite()
 			}
 			if err != nil {
-				return fmt.Errorf("%s: attribute %.60s of %s %.100s: %w", path, a.Name, n.op, append(n.outputs, "")[0], err)
+				return fmt.Errorf("%s: attribute %.60s of %s %.100s: %w", path, a.Name, n.op, append(n.outputs, "")[0],
+					err)
 			}
 		}
 	}
@@ -66,7 +68,8 @@ func (m *Model) CheckFinite(dir, file string) error {
 
 // formats are those of the types that can hold what is no number.
 func formats() map[DType]finite.Format {
-	return map[DType]finite.Format{Float16: finite.Half, BFloat16: finite.Brain, Float: finite.Single, Double: finite.Double}
+	return map[DType]finite.Format{Float16: finite.Half, BFloat16: finite.Brain, Float: finite.Single,
+		Double: finite.Double}
 }
 
 // finite refuses a tensor with an element that no weight can be.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A weight that is no number, or overflows, is told with its file, constant and element, wherever it lies; what hides positions may be
-// infinite.
+// A weight that is no number, or overflows, is told with its file, constant and element, wherever it lies; what hides
+// positions may be infinite.
 func TestCheckFinite(t *testing.T) {
 	const fixtures = "../../../testdata/import"
 	read := func(dir, name string) (*Model, []byte) {
@@ -25,7 +25,8 @@ func TestCheckFinite(t *testing.T) {
 		}
 		return m, content
 	}
-	for _, name := range []string{"dynamo-18.onnx", "eager-11.onnx", "eager-17.onnx", "external-14.onnx", "float16-11.onnx", "ids-18.onnx", "sdpa-14.onnx"} {
+	for _, name := range []string{"dynamo-18.onnx", "eager-11.onnx", "eager-17.onnx", "external-14.onnx",
+		"float16-11.onnx", "ids-18.onnx", "sdpa-14.onnx"} {
 		if m, _ := read(fixtures, name); m.CheckFinite(fixtures, name) != nil {
 			t.Errorf("%s: %v", name, m.CheckFinite(fixtures, name))
 		}
@@ -49,8 +50,10 @@ func TestCheckFinite(t *testing.T) {
 		put         []byte
 		want        string
 	}{
-		{"eager-11.onnx", "eager-11.onnx", binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.Inf(-1)))), "-Inf"},
-		{"external-14.onnx", "external-14.onnx_data", binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN()))), "NaN"},
+		{"eager-11.onnx", "eager-11.onnx",
+			binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.Inf(-1)))), "-Inf"},
+		{"external-14.onnx", "external-14.onnx_data",
+			binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN()))), "NaN"},
 		{"sdpa-14.onnx", "sdpa-14.onnx", binary.LittleEndian.AppendUint32(nil, math.Float32bits(1e30)), "1e+30"},
 		{"float16-11.onnx", "float16-11.onnx", []byte{1, 0x7c}, "NaN"},
 	} {
@@ -75,7 +78,8 @@ func TestCheckFinite(t *testing.T) {
 		if c.data == c.graph {
 			m, _ = read(dir, c.graph)
 		}
-		want := regexp.QuoteMeta(filepath.Join(dir, c.data)+": constant "+name+": element 5 is "+c.want+":") + ".*export the model anew"
+		want := regexp.QuoteMeta(filepath.Join(dir, c.data)+": constant "+name+": element 5 is "+c.want+":") +
+			".*export the model anew"
 		if err := m.CheckFinite(dir, c.graph); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%s: %v, want %s", c.graph, err, want)
 		}
@@ -86,11 +90,17 @@ func TestCheckFinite(t *testing.T) {
 		want string // "" for none
 	}{
 		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{infinite}}}}}, ""},
-		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{nan}}}}}, "^x/m.onnx: constant hide: element 0 is NaN"},
-		{&Model{constants: []modelConstant{{name: "bias", tensor: &Tensor{Floats: []float32{0, infinite}}}}}, "^x/m.onnx: constant bias: element 1 is -Inf"},
-		{&Model{nodes: []modelNode{{op: "Constant", outputs: []string{"c"}, attributes: []Attribute{{Name: "value", Value: &Tensor{Floats: []float32{1, nan}}}}}}}, "^x/m.onnx: attribute value of Constant c: element 1 is NaN"},
-		{&Model{nodes: []modelNode{{op: "Clip", outputs: []string{"c"}, attributes: []Attribute{{Name: "max", Value: -infinite}}}}}, ""},
-		{&Model{nodes: []modelNode{{op: "LayerNormalization", attributes: []Attribute{{Name: "epsilon", Value: nan}}}}}, "^x/m.onnx: attribute epsilon of LayerNormalization : element 0 is NaN"},
+		{&Model{constants: []modelConstant{{name: "hide", tensor: &Tensor{Floats: []float32{nan}}}}},
+			"^x/m.onnx: constant hide: element 0 is NaN"},
+		{&Model{constants: []modelConstant{{name: "bias", tensor: &Tensor{Floats: []float32{0, infinite}}}}},
+			"^x/m.onnx: constant bias: element 1 is -Inf"},
+		{&Model{nodes: []modelNode{{op: "Constant", outputs: []string{"c"},
+			attributes: []Attribute{{Name: "value", Value: &Tensor{Floats: []float32{1, nan}}}}}}},
+			"^x/m.onnx: attribute value of Constant c: element 1 is NaN"},
+		{&Model{nodes: []modelNode{{op: "Clip", outputs: []string{"c"},
+			attributes: []Attribute{{Name: "max", Value: -infinite}}}}}, ""},
+		{&Model{nodes: []modelNode{{op: "LayerNormalization", attributes: []Attribute{{Name: "epsilon", Value: nan}}}}},
+			"^x/m.onnx: attribute epsilon of LayerNormalization : element 0 is NaN"},
 	} {
 		err := c.m.CheckFinite("x", "m.onnx")
 		if (err == nil) != (c.want == "") || err != nil && !regexp.MustCompile(c.want).MatchString(err.Error()) {

@@ -39,7 +39,8 @@ func (g *Graph) Differentiate(outputs, seeds, wrt []*Value) ([]*Value, error) {
 	for i := len(forward) - 1; i >= 0; i-- {
 		n := forward[i]
 		dy := b.cotangents[n.Outputs[0]]
-		if dy == nil && !(manyOutputs(n.Op) && slices.ContainsFunc(n.Outputs, func(v *Value) bool { return b.cotangents[v] != nil })) {
+		if dy == nil && !(manyOutputs(n.Op) &&
+			slices.ContainsFunc(n.Outputs, func(v *Value) bool { return b.cotangents[v] != nil })) {
 			continue
 		}
 		rule, ok := ruleFor(n)

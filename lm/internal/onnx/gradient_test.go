@@ -23,25 +23,44 @@ type ruleCase struct {
 }
 
 var ruleCases = []ruleCase{
-	{name: "add", op: "Add", inputs: [][]int{{-1, 4}, {-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
-	{name: "add broadcast", op: "Add", inputs: [][]int{{-1, 4}, {4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
-	{name: "add to itself", op: "Add", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[0]) }},
-	{name: "sub", op: "Sub", inputs: [][]int{{2, -1, 1}, {-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sub(x[0], x[1]) }},
-	{name: "mul", op: "Mul", inputs: [][]int{{2, -1, 4}, {4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[1]) }},
-	{name: "square", op: "Mul", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[0]) }},
-	{name: "div", op: "Div", inputs: [][]int{{-1, 4}, {1, 4}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Div(x[0], x[1]) }},
-	{name: "neg", op: "Neg", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Neg(x[0]) }},
-	{name: "exp", op: "Exp", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Exp(x[0]) }},
-	{name: "log", op: "Log", inputs: [][]int{{5}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Log", 1, x)[0] }},
-	{name: "sqrt", op: "Sqrt", inputs: [][]int{{5}}, positive: true, build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Sqrt", 1, x)[0] }},
-	{name: "erf", op: "Erf", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Erf(x[0]) }},
-	{name: "cos", op: "Cos", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Cos(x[0]) }},
-	{name: "sin", op: "Sin", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Sin(x[0]) }},
-	{name: "tanh", op: "Tanh", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Tanh(x[0]) }},
-	{name: "sigmoid", op: "Sigmoid", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Sigmoid", 1, x)[0] }},
-	{name: "relu", op: "Relu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Relu(x[0]) }},
-	{name: "gelu", op: "Gelu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], false) }},
-	{name: "gelu tanh", op: "Gelu", inputs: [][]int{{9}}, build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], true) }},
+	{name: "add", op: "Add", inputs: [][]int{{-1, 4}, {-1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
+	{name: "add broadcast", op: "Add", inputs: [][]int{{-1, 4}, {4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[1]) }},
+	{name: "add to itself", op: "Add", inputs: [][]int{{-1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Add(x[0], x[0]) }},
+	{name: "sub", op: "Sub", inputs: [][]int{{2, -1, 1}, {-1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Sub(x[0], x[1]) }},
+	{name: "mul", op: "Mul", inputs: [][]int{{2, -1, 4}, {4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[1]) }},
+	{name: "square", op: "Mul", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Mul(x[0], x[0]) }},
+	{name: "div", op: "Div", inputs: [][]int{{-1, 4}, {1, 4}}, positive: true,
+		build: func(g *onnx.Graph, x []*value) *value { return g.Div(x[0], x[1]) }},
+	{name: "neg", op: "Neg", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Neg(x[0]) }},
+	{name: "exp", op: "Exp", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Exp(x[0]) }},
+	{name: "log", op: "Log", inputs: [][]int{{5}}, positive: true,
+		build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Log", 1, x)[0] }},
+	{name: "sqrt", op: "Sqrt", inputs: [][]int{{5}}, positive: true,
+		build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Sqrt", 1, x)[0] }},
+	{name: "erf", op: "Erf", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Erf(x[0]) }},
+	{name: "cos", op: "Cos", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Cos(x[0]) }},
+	{name: "sin", op: "Sin", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Sin(x[0]) }},
+	{name: "tanh", op: "Tanh", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Tanh(x[0]) }},
+	{name: "sigmoid", op: "Sigmoid", inputs: [][]int{{5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Apply("Sigmoid", 1, x)[0] }},
+	{name: "relu", op: "Relu", inputs: [][]int{{9}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Relu(x[0]) }},
+	{name: "gelu", op: "Gelu", inputs: [][]int{{9}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], false) }},
+	{name: "gelu tanh", op: "Gelu", inputs: [][]int{{9}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Gelu(x[0], true) }},
 	{name: "identity", op: "Identity", inputs: [][]int{{5}}, build: func(g *onnx.Graph, x []*value) *value {
 		g.Output("copy", x[0])
 		return g.Outputs[0]
@@ -49,41 +68,56 @@ var ruleCases = []ruleCase{
 	{name: "reshape", op: "Reshape", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Reshape(x[0], onnx.Fixed(2), onnx.Symbol("rows").Times(onnx.Fixed(2)))
 	}},
-	{name: "softmax", op: "Softmax", inputs: [][]int{{-1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Softmax(x[0]) }},
-	{name: "log softmax", op: "LogSoftmax", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.LogSoftmax(x[0]) }},
-	{name: "matmul", op: "MatMul", inputs: [][]int{{2, -1, 4}, {2, 4, 5}}, build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
-	{name: "matmul by a matrix", op: "MatMul", inputs: [][]int{{2, -1, 4}, {4, 5}}, build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
+	{name: "softmax", op: "Softmax", inputs: [][]int{{-1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Softmax(x[0]) }},
+	{name: "log softmax", op: "LogSoftmax", inputs: [][]int{{2, -1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.LogSoftmax(x[0]) }},
+	{name: "matmul", op: "MatMul", inputs: [][]int{{2, -1, 4}, {2, 4, 5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
+	{name: "matmul by a matrix", op: "MatMul", inputs: [][]int{{2, -1, 4}, {4, 5}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.MatMul(x[0], x[1]) }},
 	{name: "gemm", op: "Gemm", inputs: [][]int{{-1, 4}, {4, 5}, {5}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{Alpha: 0.5, Beta: 2})
 	}},
-	{name: "gemm transposed b", op: "Gemm", inputs: [][]int{{-1, 4}, {5, 4}, {1, 5}}, build: func(g *onnx.Graph, x []*value) *value {
-		return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{TransB: true})
-	}},
-	{name: "gemm transposed a", op: "Gemm", inputs: [][]int{{4, -1}, {4, 5}}, build: func(g *onnx.Graph, x []*value) *value {
-		return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{Alpha: 3, TransA: true})
-	}},
-	{name: "gemm both transposed", op: "Gemm", inputs: [][]int{{4, -1}, {5, 4}}, build: func(g *onnx.Graph, x []*value) *value {
-		return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{TransA: true, TransB: true})
-	}},
-	{name: "transpose", op: "Transpose", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.Transpose(x[0], 2, 0, 1) }},
+	{name: "gemm transposed b", op: "Gemm", inputs: [][]int{{-1, 4}, {5, 4}, {1, 5}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			return g.Gemm(x[0], x[1], x[2], onnx.GemmOptions{TransB: true})
+		}},
+	{name: "gemm transposed a", op: "Gemm", inputs: [][]int{{4, -1}, {4, 5}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{Alpha: 3, TransA: true})
+		}},
+	{name: "gemm both transposed", op: "Gemm", inputs: [][]int{{4, -1}, {5, 4}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			return g.Gemm(x[0], x[1], nil, onnx.GemmOptions{TransA: true, TransB: true})
+		}},
+	{name: "transpose", op: "Transpose", inputs: [][]int{{2, -1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.Transpose(x[0], 2, 0, 1) }},
 	{name: "gather with repeats", op: "Gather", inputs: [][]int{{4, 5}}, build: func(g *onnx.Graph, x []*value) *value {
 		return g.Gather(x[0], g.Constant("i", onnx.Tensor{Shape: []int64{2, 2}, Ints: []int64{3, 0, 3, 1}}), 0)
 	}},
-	{name: "gather elements", op: "GatherElements", inputs: [][]int{{3, 5}}, build: func(g *onnx.Graph, x []*value) *value {
-		return g.GatherElements(x[0], g.Constant("i", onnx.Tensor{Shape: []int64{3, 2}, Ints: []int64{0, 0, 1, 4, 2, 0}}), 1)
-	}},
-	{name: "layer normalization", op: "LayerNormalization", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value {
-		scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
-		bias := g.Constant("bias", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, 2, 3, 4}})
-		return g.LayerNormalization(x[0], scale, bias, 1e-3)
-	}},
-	{name: "reduce sum", op: "ReduceSum", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.ReduceSum(x[0], false, 0, 2) }},
-	{name: "reduce mean", op: "ReduceMean", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], true, 2) }},
-	{name: "reduce mean over a symbol", op: "ReduceMean", inputs: [][]int{{2, -1, 4}}, build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], false, 1) }},
-	{name: "product rule through shared values", op: "Mul", inputs: [][]int{{-1, 4}, {4, 4}}, build: func(g *onnx.Graph, x []*value) *value {
-		h := g.Tanh(g.MatMul(x[0], x[1]))
-		return g.Mul(g.Add(h, x[0]), g.Softmax(h))
-	}},
+	{name: "gather elements", op: "GatherElements", inputs: [][]int{{3, 5}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			return g.GatherElements(x[0],
+				g.Constant("i", onnx.Tensor{Shape: []int64{3, 2}, Ints: []int64{0, 0, 1, 4, 2, 0}}), 1)
+		}},
+	{name: "layer normalization", op: "LayerNormalization", inputs: [][]int{{2, -1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			scale := g.Constant("scale", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, -2, 0.5, 3}})
+			bias := g.Constant("bias", onnx.Tensor{Shape: []int64{4}, Floats: []float32{1, 2, 3, 4}})
+			return g.LayerNormalization(x[0], scale, bias, 1e-3)
+		}},
+	{name: "reduce sum", op: "ReduceSum", inputs: [][]int{{2, -1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.ReduceSum(x[0], false, 0, 2) }},
+	{name: "reduce mean", op: "ReduceMean", inputs: [][]int{{2, -1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], true, 2) }},
+	{name: "reduce mean over a symbol", op: "ReduceMean", inputs: [][]int{{2, -1, 4}},
+		build: func(g *onnx.Graph, x []*value) *value { return g.ReduceMean(x[0], false, 1) }},
+	{name: "product rule through shared values", op: "Mul", inputs: [][]int{{-1, 4}, {4, 4}},
+		build: func(g *onnx.Graph, x []*value) *value {
+			h := g.Tanh(g.MatMul(x[0], x[1]))
+			return g.Mul(g.Add(h, x[0]), g.Softmax(h))
+		}},
 }
 
 // Every rule against central differences of the double-precision evaluator.
@@ -141,7 +175,9 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			inputs["seed"] = reference.New() // its shape is known once y's is
-			s := reference.New(evaluate(t, &onnx.Graph{Name: c.name, Inputs: g.Inputs, Initializers: g.Initializers, Nodes: forward, Outputs: []*value{y}}, inputs)[0].Shape...)
+			s := reference.New(
+				evaluate(t, &onnx.Graph{Name: c.name, Inputs: g.Inputs, Initializers: g.Initializers, Nodes: forward,
+					Outputs: []*value{y}}, inputs)[0].Shape...)
 			for k := range s.Data {
 				s.Data[k] = rng.NormFloat64()
 			}
@@ -158,7 +194,8 @@ func TestRules(t *testing.T) {
 			if err := g.SingleOutputs(); err != nil {
 				t.Fatal(err)
 			}
-			if slices.ContainsFunc(g.Nodes, func(n *onnx.Node) bool { return n.Op == "LayerNormalization" && len(n.Outputs) > 1 }) {
+			if slices.ContainsFunc(g.Nodes,
+				func(n *onnx.Node) bool { return n.Op == "LayerNormalization" && len(n.Outputs) > 1 }) {
 				t.Error("a layer normalisation keeps its statistics")
 			}
 			for i, single := range evaluate(t, g, inputs)[1:] {
@@ -201,7 +238,8 @@ func evaluate(t *testing.T, g *onnx.Graph, inputs map[string]reference.Array) []
 // A rule without a case above is not proven.
 func TestEveryRuleHasACase(t *testing.T) {
 	for _, op := range onnx.DifferentiableOperators() {
-		if !slices.ContainsFunc(slices.Concat(ruleCases, importedRuleCases), func(c ruleCase) bool { return c.op == op }) {
+		if !slices.ContainsFunc(slices.Concat(ruleCases, importedRuleCases),
+			func(c ruleCase) bool { return c.op == op }) {
 			t.Errorf("operator %s has a rule and no case in TestRules", op)
 		}
 	}
@@ -213,7 +251,8 @@ func TestDifferentiateNamesWhatHasNoRule(t *testing.T) {
 	y := g.Apply("Softplus", 1, []*value{x})[0]
 	_, err := g.Differentiate([]*value{y}, []*value{y}, []*value{x})
 	var none *onnx.NoRuleError
-	if !errors.As(err, &none) || none.Op != "Softplus" || err.Error() != "onnx: operator Softplus (Softplus) has no differentiation rule" {
+	if !errors.As(err, &none) || none.Op != "Softplus" ||
+		err.Error() != "onnx: operator Softplus (Softplus) has no differentiation rule" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -23,7 +23,8 @@ func FuzzInline(f *testing.F) {
 		}
 	}
 	f.Add([]byte("\x08\x08\x3a\xff\xff\xff\xff\x07"))
-	f.Add([]byte("\x3a\x08\x0a\x06\x22\x02D\n\x2a\x09")) // a node whose operator has a line end, and an attribute that is cut
+	// a node whose operator has a line end, and an attribute that is cut
+	f.Add([]byte("\x3a\x08\x0a\x06\x22\x02D\n\x2a\x09"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -29,18 +29,26 @@ func (in *inliner) infer(n *Node) {
 
 // inferenceRules are the operators of the standard whose outputs are worked out.
 var inferenceRules = map[string]func(inference){
-	"Abs": inference.alike, "Sqrt": inference.alike, "Reciprocal": inference.alike, "Exp": inference.alike, "Log": inference.alike,
-	"Erf": inference.alike, "Tanh": inference.alike, "Sigmoid": inference.alike, "Relu": inference.alike, "Sign": inference.alike,
-	"Floor": inference.alike, "Ceil": inference.alike, "Round": inference.alike, "Cos": inference.alike, "Sin": inference.alike,
-	"Clip": inference.alike, "Gelu": inference.alike, "Softplus": inference.alike, "Elu": inference.alike, "Selu": inference.alike,
-	"Celu": inference.alike, "LeakyRelu": inference.alike, "HardSigmoid": inference.alike, "HardSwish": inference.alike, "Mish": inference.alike,
-	"Softsign": inference.alike, "Tan": inference.alike, "Atan": inference.alike, "Softmax": inference.alike, "LogSoftmax": inference.alike,
-	"Trilu": inference.alike, "CumSum": inference.alike,
+	"Abs": inference.alike, "Sqrt": inference.alike, "Reciprocal": inference.alike, "Exp": inference.alike,
+	"Log": inference.alike,
+	"Erf": inference.alike, "Tanh": inference.alike, "Sigmoid": inference.alike, "Relu": inference.alike,
+	"Sign":  inference.alike,
+	"Floor": inference.alike, "Ceil": inference.alike, "Round": inference.alike, "Cos": inference.alike,
+	"Sin":  inference.alike,
+	"Clip": inference.alike, "Gelu": inference.alike, "Softplus": inference.alike, "Elu": inference.alike,
+	"Selu": inference.alike,
+	"Celu": inference.alike, "LeakyRelu": inference.alike, "HardSigmoid": inference.alike, "HardSwish": inference.alike,
+	"Mish":     inference.alike,
+	"Softsign": inference.alike, "Tan": inference.alike, "Atan": inference.alike, "Softmax": inference.alike,
+	"LogSoftmax": inference.alike,
+	"Trilu":      inference.alike, "CumSum": inference.alike,
 	"Not": inference.predicate, "IsNaN": inference.predicate, "IsInf": inference.predicate,
 	"Neg": inference.negative, "Cast": inference.cast,
-	"Add": inference.elementwise, "Sub": inference.elementwise, "Mul": inference.elementwise, "Div": inference.elementwise, "Pow": inference.elementwise,
+	"Add": inference.elementwise, "Sub": inference.elementwise, "Mul": inference.elementwise,
+	"Div": inference.elementwise, "Pow": inference.elementwise,
 	"Mod": inference.elementwise, "Min": inference.elementwise, "Max": inference.elementwise,
-	"Equal": inference.comparison, "Less": inference.comparison, "LessOrEqual": inference.comparison, "Greater": inference.comparison, "GreaterOrEqual": inference.comparison,
+	"Equal": inference.comparison, "Less": inference.comparison, "LessOrEqual": inference.comparison,
+	"Greater": inference.comparison, "GreaterOrEqual": inference.comparison,
 	"And": inference.comparison, "Or": inference.comparison, "Xor": inference.comparison,
 	"Where":           inference.where,
 	"Shape":           inference.sizes,
@@ -61,13 +69,15 @@ var inferenceRules = map[string]func(inference){
 	"DequantizeLinear":      inference.dequantize,
 	"Unsqueeze":             inference.squeeze, "Squeeze": inference.squeeze,
 	"Concat": inference.concat, "Split": inference.split, "Slice": inference.slice, "Reshape": inference.reshape,
-	"ReduceSum": inference.reduce, "ReduceMean": inference.reduce, "ReduceMax": inference.reduce, "ReduceMin": inference.reduce, "ReduceProd": inference.reduce,
+	"ReduceSum": inference.reduce, "ReduceMean": inference.reduce, "ReduceMax": inference.reduce,
+	"ReduceMin": inference.reduce, "ReduceProd": inference.reduce,
 	"ReduceL2": inference.reduce, "ReduceSumSquare": inference.reduce,
 }
 
 // ranked tells whether the first inputs have shapes.
 func (in inference) ranked(count int) bool {
-	return !slices.ContainsFunc(in.node.Inputs[:min(count, len(in.node.Inputs))], func(v *Value) bool { return v == nil || v.Unranked })
+	return !slices.ContainsFunc(in.node.Inputs[:min(count, len(in.node.Inputs))],
+		func(v *Value) bool { return v == nil || v.Unranked })
 }
 
 func (in inference) set(t DType, s Shape) { in.out.DType, in.out.Shape, in.out.Unranked = t, s, false }
@@ -240,7 +250,8 @@ func (in inference) tile() {
 
 // oneHot has a last dimension more.
 func (in inference) oneHot() {
-	if depth, ok := in.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 && in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
+	if depth, ok := in.fixed(in.node.Inputs[1]); ok && in.ranked(1) && len(depth) == 1 &&
+		in.node.intAttribute("axis", -1) == -1 && len(in.node.Inputs) > 2 {
 		in.set(in.node.Inputs[2].DType, append(slices.Clone(in.x.Shape), Fixed(depth[0])))
 	}
 }
@@ -278,7 +289,8 @@ func (in inference) sequence() {
 			return
 		}
 	}
-	if len(start) == 1 && len(end) == 1 && len(step) == 1 && start[0] == Fixed(0) && step[0] == Fixed(1) && end[0] != unknownElement {
+	if len(start) == 1 && len(end) == 1 && len(step) == 1 && start[0] == Fixed(0) && step[0] == Fixed(1) &&
+		end[0] != unknownElement {
 		in.set(in.x.DType, Shape{end[0]})
 	}
 }

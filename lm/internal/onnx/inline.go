@@ -23,7 +23,8 @@ const oldestOpset = 11
 func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, error) {
 	in := &inliner{Graph: g, opset: m.Opsets[""], values: map[string]*Value{}, budget: budgetOf(m)}
 	if in.opset < oldestOpset {
-		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it anew", in.opset, oldestOpset)
+		return nil, fmt.Errorf("onnx: the model's operators have version %d; %d or later is needed: export it anew",
+			in.opset, oldestOpset)
 	}
 	g.domains[""], g.ir = max(g.domains[""], in.opset), max(g.ir, m.IR)
 	for _, v := range m.Inputs {
@@ -36,7 +37,8 @@ func (g *Graph) Inline(m *Model, inputs map[string]*Value) (map[string]*Value, e
 	}
 	for i, n := range m.nodes {
 		if m.functions[n.domain+"."+n.op] {
-			return nil, fmt.Errorf("onnx: node %d, %.60s (%.100s): it is a function of the model's own: export the model with functions inlined", i, n.op, strings.Join(n.outputs, ", "))
+			return nil, fmt.Errorf("onnx: node %d, %.60s (%.100s): it is a function of the model's own: export the "+
+				"model with functions inlined", i, n.op, strings.Join(n.outputs, ", "))
 		}
 		if version, ok := m.Opsets[n.domain]; ok && n.domain != "" {
 			g.domains[n.domain] = max(g.domains[n.domain], version)
@@ -62,7 +64,8 @@ type inliner struct {
 	budget budget
 }
 
-// budget bounds what a graph may make of its inputs, in elements: a few numbers in a file can ask for all memory there is.
+// budget bounds what a graph may make of its inputs, in elements: a few numbers in a file can ask for all memory there
+// is.
 type budget struct {
 	constant int64 // of a value whose size hangs on nothing: onnxruntime computes it before it runs
 	along    int64 // for each row, or for each token
@@ -105,7 +108,8 @@ func (in *inliner) affords(n *Node) error {
 			limit = in.budget.both
 		}
 		if size.factor > limit {
-			return fmt.Errorf("its output of the shape %.200s is larger than anything that a model with such weights needs (%d elements at most)", v.Shape, limit)
+			return fmt.Errorf("its output of the shape %.200s is larger than anything that a model with such weights "+
+				"needs (%d elements at most)", v.Shape, limit)
 		}
 	}
 	return nil
@@ -148,7 +152,9 @@ func (t *Tensor) wholes() []int64 {
 	case Int32:
 		list := make([]int64, len(t.Raw)/4)
 		for i := range list {
-			list[i] = int64(int32(uint32(t.Raw[4*i]) | uint32(t.Raw[4*i+1])<<8 | uint32(t.Raw[4*i+2])<<16 | uint32(t.Raw[4*i+3])<<24))
+			list[i] = int64(
+				int32(uint32(t.Raw[4*i]) | uint32(t.Raw[4*i+1])<<8 | uint32(t.Raw[4*i+2])<<16 | uint32(
+					t.Raw[4*i+3])<<24))
 		}
 		return list
 	case Bool:
@@ -242,9 +248,12 @@ func (in *inliner) node(n modelNode) error {
 
 // makers are operators whose output can be of any size, whatever their input is.
 var makers = map[string]bool{
-	"RandomNormal": true, "RandomUniform": true, "EyeLike": true, "Resize": true, "Upsample": true, "MaxUnpool": true, "Col2Im": true,
-	"ConvTranspose": true, "AffineGrid": true, "GridSample": true, "Multinomial": true, "HannWindow": true, "HammingWindow": true,
-	"BlackmanWindow": true, "MelWeightMatrix": true, "STFT": true, "DFT": true, "SequenceConstruct": true, "SplitToSequence": true,
+	"RandomNormal": true, "RandomUniform": true, "EyeLike": true, "Resize": true, "Upsample": true, "MaxUnpool": true,
+	"Col2Im":        true,
+	"ConvTranspose": true, "AffineGrid": true, "GridSample": true, "Multinomial": true, "HannWindow": true,
+	"HammingWindow":  true,
+	"BlackmanWindow": true, "MelWeightMatrix": true, "STFT": true, "DFT": true, "SequenceConstruct": true,
+	"SplitToSequence": true,
 }
 
 // bounded gives up on sizes of an inferred node's outputs that have grown absurd.
@@ -265,15 +274,24 @@ func (in *inliner) bounded(n *Node) {
 
 // leastInputs is how many inputs the operators must have that are looked into here.
 var leastInputs = map[string]int{
-	"Identity": 1, "Dropout": 1, "Cast": 1, "CastLike": 2, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1, "Split": 1, "Shape": 1,
-	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1, "ReduceSumSquare": 1,
-	"Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2, "Greater": 2,
-	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2, "Transpose": 1,
-	"Gather": 2, "GatherElements": 2, "Concat": 1, "Slice": 3, "MatMul": 2, "Gemm": 2, "ConstantOfShape": 1, "Range": 3, "Flatten": 1,
-	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2, "OneHot": 3, "Trilu": 1, "CumSum": 2,
-	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1, "Sign": 1,
-	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1, "Softplus": 1,
-	"Elu": 1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1, "Tan": 1, "Atan": 1,
+	"Identity": 1, "Dropout": 1, "Cast": 1, "CastLike": 2, "Squeeze": 1, "Unsqueeze": 1, "Softmax": 1, "LogSoftmax": 1,
+	"Split": 1, "Shape": 1,
+	"ReduceSum": 1, "ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 1,
+	"ReduceSumSquare": 1,
+	"Add":             2, "Sub": 2, "Mul": 2, "Div": 2, "Pow": 2, "Mod": 2, "Equal": 2, "Less": 2, "LessOrEqual": 2,
+	"Greater":        2,
+	"GreaterOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Min": 1, "Max": 1, "Where": 3, "Expand": 2, "Reshape": 2,
+	"Transpose": 1,
+	"Gather":    2, "GatherElements": 2, "Concat": 1, "Slice": 3, "MatMul": 2, "Gemm": 2, "ConstantOfShape": 1,
+	"Range": 3, "Flatten": 1,
+	"LayerNormalization": 2, "DynamicQuantizeLinear": 1, "MatMulInteger": 2, "DequantizeLinear": 2, "Tile": 2,
+	"OneHot": 3, "Trilu": 1, "CumSum": 2,
+	"Neg": 1, "Abs": 1, "Sqrt": 1, "Reciprocal": 1, "Exp": 1, "Log": 1, "Erf": 1, "Tanh": 1, "Sigmoid": 1, "Relu": 1,
+	"Sign":  1,
+	"Floor": 1, "Ceil": 1, "Round": 1, "Not": 1, "IsNaN": 1, "IsInf": 1, "Cos": 1, "Sin": 1, "Clip": 1, "Gelu": 1,
+	"Softplus": 1,
+	"Elu":      1, "Selu": 1, "Celu": 1, "LeakyRelu": 1, "HardSigmoid": 1, "HardSwish": 1, "Mish": 1, "Softsign": 1,
+	"Tan": 1, "Atan": 1,
 }
 
 // upgrade brings an operator to the version that graphs are written in. It tells whether nothing is left to do.

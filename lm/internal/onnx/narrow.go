@@ -51,7 +51,8 @@ func (g *Graph) At(x *Value, rows, columns Dim, places *Value) *Value {
 	}
 	if product != nil && product.Domain == "" && product.Op == "MatMul" {
 		h, w := product.Inputs[0], product.Inputs[1]
-		if !varying[w] && !h.Unranked && len(h.Shape) == 3 && len(w.Shape) == 2 && w.Shape[1] == columns && h.Shape[:2].product() == rows {
+		if !varying[w] && !h.Unranked && len(h.Shape) == 3 && len(w.Shape) == 2 && w.Shape[1] == columns &&
+			h.Shape[:2].product() == rows {
 			y := g.MatMul(g.Gather(g.Reshape(h, rows, h.Shape[2]), places, 0), w)
 			if shift != nil {
 				y = g.Add(y, shift)

@@ -53,11 +53,13 @@ func (p *Precision) Quantize(g *Graph, outputs []*Value) error {
 	g.Nodes = nil
 	for i, n := range nodes {
 		weight, ok := Initializer{}, false
-		if forward[i] && n.Domain == "" && (n.Op == "Gemm" || n.Op == "MatMul") && varying[n.Inputs[0]] && !varying[n.Inputs[1]] {
+		if forward[i] && n.Domain == "" && (n.Op == "Gemm" || n.Op == "MatMul") && varying[n.Inputs[0]] &&
+			!varying[n.Inputs[1]] {
 			weight, ok = constants[origins[n.Inputs[1]]]
 		}
 		x := n.Inputs
-		if !ok || weight.Location == nil || len(weight.Value.Shape) != 2 || n.intAttribute("transA", 0) == 1 || x[0].Unranked || len(x[0].Shape) < 2 {
+		if !ok || weight.Location == nil || len(weight.Value.Shape) != 2 || n.intAttribute("transA", 0) == 1 ||
+			x[0].Unranked || len(x[0].Shape) < 2 {
 			g.Nodes = append(g.Nodes, n)
 			continue
 		}
@@ -109,7 +111,8 @@ func (g *Graph) quantizeRows(x *Value) quantized {
 	width := x.Shape[len(x.Shape)-1]
 	flat := g.Reshape(x, x.Shape[:len(x.Shape)-1].product(), width)
 	count := flat.Shape[0]
-	most := g.node("ReduceMax", Float, Shape{count}, []*Value{g.unary("Abs", flat), g.Ints(1)}, Attribute{"keepdims", int64(0)})
+	most := g.node("ReduceMax", Float, Shape{count}, []*Value{g.unary("Abs", flat), g.Ints(1)},
+		Attribute{"keepdims", int64(0)})
 	// A row of zeros has no scale of its own.
 	scale := g.node("Max", Float, Shape{count}, []*Value{g.Mul(most, g.Scalar(1.0/127)), g.Scalar(1e-30)})
 	middle := g.node("Expand", Uint8, Shape{count}, []*Value{g.byteConstant(128), g.Sizes(Shape{count})})
@@ -184,7 +187,9 @@ func (p *Precision) Halve(g *Graph) error {
 		}
 		half := g.value(c.Value.Name+".float16", Float16, c.Value.Shape)
 		g.Initializers[i] = Initializer{Value: half, Location: &place}
-		casts = append(casts, &Node{Op: "Cast", Inputs: []*Value{half}, Outputs: []*Value{c.Value}, Attributes: []Attribute{{"to", int64(Float)}}})
+		casts = append(casts,
+			&Node{Op: "Cast", Inputs: []*Value{half}, Outputs: []*Value{c.Value},
+				Attributes: []Attribute{{"to", int64(Float)}}})
 	}
 	g.Nodes = append(casts, g.Nodes...)
 	return g.err

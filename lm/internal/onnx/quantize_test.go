@@ -71,7 +71,8 @@ func TestQuantize(t *testing.T) {
 			}
 			bias := onnx.Tensor{Shape: []int64{out}, Floats: make([]float32, out)}
 			bias.Floats[2] = 3
-			y := g.Gemm(x, g.External("w", onnx.Float, shape, place), g.Constant("bias", bias), onnx.GemmOptions{Alpha: 0.5, Beta: 2, TransB: transposed})
+			y := g.Gemm(x, g.External("w", onnx.Float, shape, place), g.Constant("bias", bias),
+				onnx.GemmOptions{Alpha: 0.5, Beta: 2, TransB: transposed})
 			d, err := g.Differentiate([]*value{y}, []*value{y}, []*value{x})
 			if err != nil {
 				t.Fatal(err)
@@ -137,7 +138,8 @@ func TestQuantize(t *testing.T) {
 				}
 				d := math.Abs(got[0].Data[r*out+j] - want[0].Data[r*out+j])
 				if !(d <= 0.5*bound*(1+1e-6)+1e-9) {
-					t.Errorf("transposed %t: y[%d, %d] is off by %g, rounding allows %g", transposed, r, j, d, 0.5*bound)
+					t.Errorf("transposed %t: y[%d, %d] is off by %g, rounding allows %g", transposed, r, j, d,
+						0.5*bound)
 				}
 				differs = differs || d > 0
 			}

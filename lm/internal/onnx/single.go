@@ -1,7 +1,7 @@
 package onnx
 
-// SingleOutputs replaces what OpenVINO does not read: the mean and the inverse deviation that layer normalisations give beside their
-// result become nodes of their own, and sums at rows become products with a matrix of zeros and ones.
+// SingleOutputs replaces what OpenVINO does not read: the mean and the inverse deviation that layer normalisations give
+// beside their result become nodes of their own, and sums at rows become products with a matrix of zeros and ones.
 func (g *Graph) SingleOutputs() error {
 	old := g.Nodes
 	g.Nodes = nil
@@ -15,7 +15,9 @@ func (g *Graph) SingleOutputs() error {
 			n.Outputs = n.Outputs[:1]
 			last := len(x.Shape) - 1
 			centred := g.Sub(x, g.as(statistics[0], g.ReduceMean(x, true, last)))
-			deviation := g.unary("Sqrt", g.Add(g.ReduceMean(g.Mul(centred, centred), true, last), g.Scalar(float64(n.floatAttribute("epsilon", 1e-5)))))
+			deviation := g.unary("Sqrt",
+				g.Add(g.ReduceMean(g.Mul(centred, centred), true, last),
+					g.Scalar(float64(n.floatAttribute("epsilon", 1e-5)))))
 			if len(statistics) > 1 {
 				g.as(statistics[1], g.Div(g.Scalar(1), deviation))
 			}

@@ -63,7 +63,8 @@ func BenchmarkMatMul(b *testing.B) {
 		for _, shape := range [][3]int64{{600, 256, 1024}, {3000, 768, 3072}} {
 			rows, inner, columns := shape[0], shape[1], shape[2]
 			s := newSession(b, r, matMul(rows, inner, columns), SessionOptions{})
-			inputs := []Tensor{Float32([]int64{rows, inner}, ramp(rows*inner)), Float32([]int64{inner, columns}, ramp(inner*columns))}
+			inputs := []Tensor{Float32([]int64{rows, inner}, ramp(rows*inner)),
+				Float32([]int64{inner, columns}, ramp(inner*columns))}
 			outputs := []Tensor{Float32([]int64{rows, columns}, make([]float32, rows*columns))}
 			b.Run(fmt.Sprintf("%dx%dx%d/threads=%d", rows, inner, columns, threads), func(b *testing.B) {
 				for b.Loop() {

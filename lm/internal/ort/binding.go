@@ -16,8 +16,9 @@ import (
 // A library offers its own API version and all before it, so the library's minor version must be at least this.
 const apiVersion = 24
 
-// createEnvironment loads the library and makes onnxruntime's environment, which writes warnings to standard error or, as a user wants
-// it, nothing: whatever fails comes back as an error anyway. The caller holds the environment's lock and has probed the library.
+// createEnvironment loads the library and makes onnxruntime's environment, which writes warnings to standard error or,
+// as a user wants it, nothing: whatever fails comes back as an error anyway. The caller holds the environment's lock
+// and has probed the library.
 func createEnvironment(libraryPath string, warnings bool) error {
 	onnxruntime.SetSharedLibraryPath(libraryPath)
 	level := onnxruntime.WithLogLevelFatal()
@@ -93,8 +94,8 @@ func create(model []byte, inputs, outputs []string, s settings) (*handle, error)
 		options.SetCpuMemArena(true),
 		// A plan for every set of input shapes: a process that sees many would collect plans for ever.
 		options.SetMemPattern(false),
-		// Threads that spin between nodes gain little alone, and lose half the speed beside another busy process; after a run they would
-		// take the cores from the sampler and from other sessions' threads.
+		// Threads that spin between nodes gain little alone, and lose half the speed beside another busy process; after
+		// a run they would take the cores from the sampler and from other sessions' threads.
 		options.AddSessionConfigEntry("session.intra_op.allow_spinning", "0"),
 		options.AddSessionConfigEntry("session.force_spinning_stop", "1"),
 	)
@@ -110,7 +111,8 @@ func create(model []byte, inputs, outputs []string, s settings) (*handle, error)
 		err = errors.Join(err, options.AddSessionConfigEntry("session.disable_prepacking", "1"))
 	}
 	if s.externalDataFolder != "" {
-		err = errors.Join(err, options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", s.externalDataFolder))
+		err = errors.Join(err,
+			options.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", s.externalDataFolder))
 	}
 	if s.cudaDevice >= 0 {
 		err = errors.Join(err, appendCUDA(options, s.cudaDevice))
@@ -245,7 +247,8 @@ func oneLine(err error) error {
 	if at := strings.Index(message, "\nStacktrace:"); at >= 0 {
 		message = message[:at]
 	}
-	for _, preamble := range []string{"Error creating C session: ", "Error running network: ", "Error creating tensor from ort: ", "Platform-specific initialization failed: "} {
+	for _, preamble := range []string{"Error creating C session: ", "Error running network: ",
+		"Error creating tensor from ort: ", "Platform-specific initialization failed: "} {
 		message = strings.TrimPrefix(message, preamble)
 	}
 	return errors.New(strings.Join(strings.Fields(message), " "))

@@ -14,8 +14,9 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// useCUDA switches the runtime to a GPU, or says exactly what is missing. It ends with a run on the GPU, because a provider that
-// registers may still not work (a driver too old for the toolkit, a GPU too old for the kernels, no free memory).
+// useCUDA switches the runtime to a GPU, or says exactly what is missing. It ends with a run on the GPU, because a
+// provider that registers may still not work (a driver too old for the toolkit, a GPU too old for the kernels, no free
+// memory).
 func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	if err := diagnoseCUDA(r.library, index); err != nil {
 		return fmt.Errorf("cuda: %w", err)
@@ -41,8 +42,8 @@ func (r *Runtime) useCUDA(ctx context.Context, index int) error {
 	return nil
 }
 
-// diagnoseCUDA looks for all that onnxruntime's CUDA provider needs, and names everything that is missing at once: the driver, the
-// provider, CUDA, cuDNN. Learning of them one by one would cost a user a download each.
+// diagnoseCUDA looks for all that onnxruntime's CUDA provider needs, and names everything that is missing at once: the
+// driver, the provider, CUDA, cuDNN. Learning of them one by one would cost a user a download each.
 func diagnoseCUDA(libraryPath string, index int) error {
 	if runtime.GOARCH != "amd64" || (runtime.GOOS != "linux" && runtime.GOOS != "windows") {
 		return fmt.Errorf("onnxruntime has no CUDA provider for %s/%s; use --device cpu", runtime.GOOS, runtime.GOARCH)
@@ -58,7 +59,8 @@ func diagnoseCUDA(libraryPath string, index int) error {
 	case err != nil:
 		problems = append(problems, err.Error())
 	case len(missing) > 0:
-		problems = append(problems, fmt.Sprintf("the CUDA provider needs libraries that the loader does not find: %s; install them, or name their folder in LD_LIBRARY_PATH (PATH on Windows)", strings.Join(missing, ", ")))
+		problems = append(problems, fmt.Sprintf("the CUDA provider needs libraries that the loader does not find: "+
+			"%s; install them, or name their folder in LD_LIBRARY_PATH (PATH on Windows)", strings.Join(missing, ", ")))
 	}
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "; "))
@@ -75,7 +77,8 @@ func missingForProvider(libraryPath string) ([]string, error) {
 	folder := filepath.Dir(libraryPath)
 	for _, name := range []string{provider, shared} {
 		if _, err := os.Stat(filepath.Join(folder, name)); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`", libraryPath, name)
+			return nil, fmt.Errorf("%s has no CUDA provider: %s is not beside it; run `infill setup --cuda`",
+				libraryPath, name)
 		} else if err != nil {
 			return nil, err
 		}
@@ -104,7 +107,8 @@ func partOf(name string) string {
 		return "cuDNN"
 	case strings.HasPrefix(name, "libcuda.so"), strings.HasPrefix(name, "nvcuda"):
 		return "the NVIDIA driver"
-	case strings.Contains(name, "cublas"), strings.Contains(name, "cudart"), strings.Contains(name, "cufft"), strings.Contains(name, "curand"), strings.Contains(name, "nvrtc"), strings.Contains(name, "nvjitlink"):
+	case strings.Contains(name, "cublas"), strings.Contains(name, "cudart"), strings.Contains(name, "cufft"),
+		strings.Contains(name, "curand"), strings.Contains(name, "nvrtc"), strings.Contains(name, "nvjitlink"):
 		return "the CUDA toolkit"
 	case strings.Contains(name, "nvinfer"), strings.Contains(name, "nvonnxparser"):
 		return "TensorRT"

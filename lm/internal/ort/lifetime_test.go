@@ -29,7 +29,8 @@ func TestOneSessionManyGoroutines(t *testing.T) {
 				for i := range in {
 					in[i] = float32(g*1000 + round*50 + i)
 				}
-				if err := s.Run(ctx, []Tensor{Float32([]int64{int64(n)}, in)}, []Tensor{Float32([]int64{int64(n)}, out)}); err != nil {
+				if err := s.Run(ctx, []Tensor{Float32([]int64{int64(n)}, in)},
+					[]Tensor{Float32([]int64{int64(n)}, out)}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -50,7 +51,8 @@ func TestCloseWaitsForRunningCalls(t *testing.T) {
 	one := []int64{1}
 	count := func(ctx context.Context, times int64) (float32, error) {
 		y := make([]float32, 1)
-		err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{times}), Float32(one, []float32{0})}, []Tensor{Float32(one, y)})
+		err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{times}), Float32(one, []float32{0})},
+			[]Tensor{Float32(one, y)})
 		return y[0], err
 	}
 	// Calls that started before Close come to their end, those after it are refused, and none crashes.
@@ -89,7 +91,8 @@ func TestCloseDuringACallThatIsStopped(t *testing.T) {
 	go func() {
 		one := []int64{1}
 		close(began)
-		returned <- s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, make([]float32, 1))})
+		returned <- s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
+			[]Tensor{Float32(one, make([]float32, 1))})
 	}()
 	<-began
 	closed := make(chan error, 1)
@@ -125,7 +128,8 @@ func TestRuntimeCloseClosesSessions(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1}, []float32{1})}, []Tensor{Float32([]int64{1}, make([]float32, 1))}); !errors.Is(err, errClosed) {
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1}, []float32{1})},
+		[]Tensor{Float32([]int64{1}, make([]float32, 1))}); !errors.Is(err, errClosed) {
 		t.Errorf("run after the runtime's close: %v", err)
 	}
 	if _, err := sessionOf(r, double(), SessionOptions{}); !errors.Is(err, errClosed) {
@@ -217,19 +221,25 @@ func TestResidentMemoryStaysFlat(t *testing.T) {
 		}},
 		{"runs of many shapes", 40000, 4 << 20, func(i int) error {
 			n := 1 + i%4000
-			return wide.Run(ctx, []Tensor{Float32([]int64{int64(n)}, large[:n])}, []Tensor{Float32([]int64{int64(n)}, out[:n])})
+			return wide.Run(ctx, []Tensor{Float32([]int64{int64(n)}, large[:n])},
+				[]Tensor{Float32([]int64{int64(n)}, out[:n])})
 		}},
 		{"failing runs", 20000, 4 << 20, func(int) error {
-			return expectFailure(expand.Run(ctx, []Tensor{Float32(shape, large), Int64([]int64{1}, []int64{3})}, []Tensor{Float32(shape, out)}))
+			return expectFailure(
+				expand.Run(ctx, []Tensor{Float32(shape, large), Int64([]int64{1}, []int64{3})},
+					[]Tensor{Float32(shape, out)}))
 		}},
 		{"stopped runs", 6000, 1 << 20, func(int) error {
 			ctx, cancel := context.WithCancel(ctx)
 			go cancel()
 			one := []int64{1}
-			return expectFailure(endless.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, make([]float32, 1))}))
+			return expectFailure(
+				endless.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
+					[]Tensor{Float32(one, make([]float32, 1))}))
 		}},
 		{"sessions", 60, 64 << 20, func(int) error { return session(heavy, SessionOptions{}) }},
-		{"sessions with external data", 60, 64 << 20, func(int) error { return session(outside, SessionOptions{ExternalDir: folder}) }},
+		{"sessions with external data", 60, 64 << 20,
+			func(int) error { return session(outside, SessionOptions{ExternalDir: folder}) }},
 		{"sessions that fail", 200, 4 << 20, func(int) error {
 			_, err := sessionOf(r, outside, SessionOptions{ExternalDir: folder + "/absent"})
 			return expectFailure(err)

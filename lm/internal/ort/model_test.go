@@ -6,7 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The tests write their ONNX graphs byte by byte, apart from the graph builder of lm/onnx, so that a mistake there cannot hide here.
+// The tests write their ONNX graphs byte by byte, apart from the graph builder of lm/onnx, so that a mistake there
+// cannot hide here.
 
 func textField(b []byte, number protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s)
@@ -76,7 +77,8 @@ func initializer(name string, element int64, data []byte, shape ...int64) []byte
 // externalInitializer is a TensorProto whose data lies in a file.
 func externalInitializer(name string, element int64, location string, offset, length int64, shape ...int64) []byte {
 	b := tensorHead(name, element, shape)
-	for _, entry := range [][2]string{{"location", location}, {"offset", strconv.FormatInt(offset, 10)}, {"length", strconv.FormatInt(length, 10)}} {
+	for _, entry := range [][2]string{{"location", location}, {"offset", strconv.FormatInt(offset, 10)},
+		{"length", strconv.FormatInt(length, 10)}} {
 		b = messageField(b, 13, textField(textField(nil, 1, entry[0]), 2, entry[1]))
 	}
 	return varintField(b, 14, 1)

@@ -21,7 +21,7 @@ static const char *call_version(const api_base *base) {
 	return base->get_version();
 }
 
-// A library that is too old says so on standard error when it is asked for a newer interface, so it is asked only by call_usable.
+// A library that is too old says so on standard error when it is asked for a newer interface: only call_usable asks.
 static int call_usable(const api_base *base, uint32_t version) {
 	return base->get_api(version) != 0;
 }
@@ -44,8 +44,9 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// probe loads the library, asks its version and whether it offers our interface, and keeps it loaded if so: the binding then
-// only counts another reference. The binding itself cannot be asked, because it unloads an old library before telling its version.
+// probe loads the library, asks its version and whether it offers our interface, and keeps it loaded if so: the binding
+// then only counts another reference. The binding itself cannot be asked, because it unloads an old library before
+// telling its version.
 func probe(path string) (version string, usable bool, err error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -100,7 +101,8 @@ func cudaDevices() (int, error) {
 		return 0, errors.New("libcuda.so.1 is not an NVIDIA driver: it has no cuInit")
 	}
 	if code := C.call_cu_init(first); code != 0 {
-		return 0, fmt.Errorf("the NVIDIA driver does not start: cuInit returns %d (100: no device, 803: driver and system libraries differ)", int(code))
+		return 0, fmt.Errorf("the NVIDIA driver does not start: cuInit returns %d (100: no device, 803: driver and "+
+			"system libraries differ)", int(code))
 	}
 	var count C.int
 	if code := C.call_cu_device_get_count(second, &count); code != 0 {

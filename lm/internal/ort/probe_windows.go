@@ -11,8 +11,9 @@ import (
 	"infill/lm/internal/ort/library"
 )
 
-// probe loads the library, asks its version and whether it offers our interface, and keeps it loaded if so: the binding then
-// only counts another reference. The binding itself cannot be asked, because it unloads an old library before telling its version.
+// probe loads the library, asks its version and whether it offers our interface, and keeps it loaded if so: the binding
+// then only counts another reference. The binding itself cannot be asked, because it unloads an old library before
+// telling its version.
 func probe(path string) (version string, usable bool, err error) {
 	handle, err := windows.LoadLibrary(path)
 	if err != nil {
@@ -33,7 +34,8 @@ func probe(path string) (version string, usable bool, err error) {
 	text, _, _ := syscall.SyscallN(base[1])
 	version = windows.BytePtrToString(*(**byte)(unsafe.Pointer(&text)))
 	if library.Serves(version) {
-		// A library that is too old says so on standard error when it is asked for a newer interface, so only others are asked.
+		// A library that is too old says so on standard error when it is asked for a newer interface, so only others
+		// are asked.
 		api, _, _ := syscall.SyscallN(base[0], apiVersion)
 		usable = api != 0
 	}

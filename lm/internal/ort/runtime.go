@@ -1,10 +1,11 @@
 // Package ort runs ONNX graphs with onnxruntime: one environment per process, devices, sessions, cancellation.
 //
-// It is the only package that imports onnxruntime_go, and binding.go is its only file that does. Its subpackage library finds and
-// fetches the shared library.
+// It is the only package that imports onnxruntime_go, and binding.go is its only file that does. Its subpackage library
+// finds and fetches the shared library.
 //
-// Memory: a session works on the caller's slices, which are pinned while C code sees them. A call comes back only when C code is done
-// with them, also when its context ends. Everything that onnxruntime allocates is released by Close and by the end of each run.
+// Memory: a session works on the caller's slices, which are pinned while C code sees them. A call comes back only when
+// C code is done with them, also when its context ends. Everything that onnxruntime allocates is released by Close and
+// by the end of each run.
 package ort
 
 import (
@@ -26,8 +27,9 @@ import (
 type Options struct {
 	// LibraryPath is the onnxruntime shared library: see Locate.
 	LibraryPath string
-	// Device is "auto" (the default: CUDA where it works, else OpenVINO where a measurement found it faster, else the CPU), "cpu",
-	// "cuda", "cuda:N" for the N-th GPU, "openvino" for the CPU by OpenVINO, or "openvino:gpu" for Intel's GPU.
+	// Device is "auto" (the default: CUDA where it works, else OpenVINO where a measurement found it faster, else the
+	// CPU), "cpu", "cuda", "cuda:N" for the N-th GPU, "openvino" for the CPU by OpenVINO, or "openvino:gpu" for Intel's
+	// GPU.
 	Device string
 	// Threads is how many threads work on one node of a graph; 0: as many as the process may use, by its affinity and
 	// its control group. Every session has its own threads.
@@ -52,16 +54,17 @@ type Runtime struct {
 	sessions     map[*Session]struct{}
 }
 
-// environment is the process's only state: onnxruntime allows one environment, and the binding one library, per process.
-// It is never destroyed, because nobody knows which goroutine still holds a session.
+// environment is the process's only state: onnxruntime allows one environment, and the binding one library, per
+// process. It is never destroyed, because nobody knows which goroutine still holds a session.
 var environment struct {
 	sync.Mutex
 	library string // absolute; empty: not made
 	version string
 }
 
-// Open loads the onnxruntime library, once per process, and chooses the device. A second Open may choose another device and other
-// options, but not another library. Errors say what was found and what is wanted; "cuda" never falls back to the CPU.
+// Open loads the onnxruntime library, once per process, and chooses the device. A second Open may choose another device
+// and other options, but not another library. Errors say what was found and what is wanted; "cuda" never falls back to
+// the CPU.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	device, index, err := parseDevice(o.Device)
 	if err != nil {
@@ -71,7 +74,8 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		return nil, fmt.Errorf("threads %d: give 0 (as many as the machine has) or more", o.Threads)
 	}
 	if o.Threads > MaxThreads() {
-		return nil, fmt.Errorf("threads %d: more than four times the %d processors; give %d or fewer", o.Threads, runtime.NumCPU(), MaxThreads())
+		return nil, fmt.Errorf("threads %d: more than four times the %d processors; give %d or fewer", o.Threads,
+			runtime.NumCPU(), MaxThreads())
 	}
 	path, err := filepath.Abs(o.LibraryPath)
 	if err != nil {
@@ -116,8 +120,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Locate chooses the library for a device (see Options), and fetches the CPU's if there is none; progress takes what that tells the
-// user, nil: nothing. The CUDA build of onnxruntime is a file of its own, and a process can load only one: what it runs already stays.
+// Locate chooses the library for a device (see Options), and fetches the CPU's if there is none; progress takes what
+// that tells the user, nil: nothing. The CUDA build of onnxruntime is a file of its own, and a process can load only
+// one: what it runs already stays.
 func Locate(ctx context.Context, device string, progress io.Writer) (string, error) {
 	device, index, err := parseDevice(device)
 	if err != nil {
@@ -144,7 +149,8 @@ func Locate(ctx context.Context, device string, progress io.Writer) (string, err
 	case device == "auto":
 		// The driver first: where there is none, and that is nearly everywhere, nothing else need be looked for.
 		if count, err := cudaDevices(); err == nil && count > 0 {
-			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil && diagnoseCUDA(found.Path, index) == nil {
+			if found, err := library.Find(ctx, library.Options{CUDA: true}); err == nil &&
+				diagnoseCUDA(found.Path, index) == nil {
 				return found.Path, nil
 			}
 		}
@@ -164,7 +170,8 @@ func load(path string, warnings bool) (version string, err error) {
 		return environment.version, nil
 	}
 	if environment.library != "" {
-		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path, environment.version, environment.library)
+		return "", fmt.Errorf("%s: this process already runs onnxruntime %s from %s, and can load only one", path,
+			environment.version, environment.library)
 	}
 	// From 1.29 on, published builds send usage to their maker unless the environment says this before they are loaded.
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
@@ -187,14 +194,16 @@ func checkLibrary(path string) error {
 		return err
 	}
 	if info.OS != runtime.GOOS || info.Arch != runtime.GOARCH {
-		return fmt.Errorf("%s: made for %s/%s, this machine is %s/%s", path, info.OS, info.Arch, runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("%s: made for %s/%s, this machine is %s/%s", path, info.OS, info.Arch, runtime.GOOS,
+			runtime.GOARCH)
 	}
 	version, offers, err := probe(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if !offers {
-		return fmt.Errorf("%s: found version %s, wanted %s or newer (C interface %d); run `infill setup`, or name another in %s",
+		return fmt.Errorf(
+			"%s: found version %s, wanted %s or newer (C interface %d); run `infill setup`, or name another in %s",
 			path, version, library.MinimumVersion, apiVersion, library.Variable)
 	}
 	return nil
@@ -237,7 +246,8 @@ func (r *Runtime) Threads() int { return r.settings.threads }
 // MaxThreads is the most that [Options] takes: with thousands, which onnxruntime would start, nothing ends any more.
 func MaxThreads() int { return 4 * runtime.NumCPU() }
 
-// Close closes every session that is still open, waiting for running calls, but not for a session that is being made. The library stays loaded for a later Open.
+// Close closes every session that is still open, waiting for running calls, but not for a session that is being made.
+// The library stays loaded for a later Open.
 func (r *Runtime) Close() error {
 	r.open.Lock()
 	r.closed = true

@@ -42,7 +42,8 @@ func compile(t *testing.T, name, source string, arguments ...string) string {
 	if err := os.WriteFile(code, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output, err := exec.Command(compiler, append([]string{"-shared", "-fPIC", "-o", path, code}, arguments...)...).CombinedOutput()
+	output, err := exec.Command(compiler,
+		append([]string{"-shared", "-fPIC", "-o", path, code}, arguments...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
@@ -90,8 +91,10 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 		{"old", old, []string{old, "found version 1.20.0", "wanted 1.24.1 or newer", "infill setup"}},
 		{"newer, without the interface", fakeLibrary(t, "1.99.0"), []string{"found version 1.99.0", "C interface 24"}},
 		{"nonsense version", fakeLibrary(t, "one"), []string{"found version one"}},
-		{"another library", compile(t, "libother.so", "int other(void) { return 1; }"), []string{"not an onnxruntime library", "OrtGetApiBase"}},
-		{"base is null", compile(t, "libnull.so", "void *OrtGetApiBase(void) { return 0; }"), []string{"not an onnxruntime library"}},
+		{"another library", compile(t, "libother.so", "int other(void) { return 1; }"),
+			[]string{"not an onnxruntime library", "OrtGetApiBase"}},
+		{"base is null", compile(t, "libnull.so", "void *OrtGetApiBase(void) { return 0; }"),
+			[]string{"not an onnxruntime library"}},
 	}
 	if runtime.GOOS == "linux" {
 		foreign := filepath.Join(folder, "foreign.so")
@@ -103,7 +106,8 @@ func TestLibrariesThatDoNotServe(t *testing.T) {
 		tests = append(tests, struct {
 			name, path string
 			want       []string
-		}{"wrong architecture", foreign, []string{foreign, "made for linux/riscv", "this machine is linux/" + runtime.GOARCH}})
+		}{"wrong architecture", foreign,
+			[]string{foreign, "made for linux/riscv", "this machine is linux/" + runtime.GOARCH}})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -154,8 +158,8 @@ func child(task string) error {
 	return errors.New("unknown task " + verb)
 }
 
-// provoke does what makes onnxruntime warn and complain: an initializer that nobody uses, an output whose declared shape is wrong,
-// a graph that is refused, a run that fails.
+// provoke does what makes onnxruntime warn and complain: an initializer that nobody uses, an output whose declared
+// shape is wrong, a graph that is refused, a run that fails.
 func provoke(ctx context.Context, o Options) error {
 	r, err := Open(ctx, o)
 	if err != nil {
@@ -176,7 +180,8 @@ func provoke(ctx context.Context, o Options) error {
 		return err
 	}
 	// The run fails: 2 values cannot be stretched to 5.
-	err = s.Run(ctx, []Tensor{Float32([]int64{2}, make([]float32, 2)), Int64([]int64{1}, []int64{5})}, []Tensor{Float32([]int64{3, 7}, make([]float32, 21))})
+	err = s.Run(ctx, []Tensor{Float32([]int64{2}, make([]float32, 2)), Int64([]int64{1}, []int64{5})},
+		[]Tensor{Float32([]int64{3, 7}, make([]float32, 21))})
 	if err == nil {
 		return errors.New("an impossible run went well")
 	}
@@ -192,7 +197,8 @@ func TestNothingOnStandardError(t *testing.T) {
 		t.Errorf("standard error: %s", diagnostics)
 	}
 	// The same work does produce messages: the silence above is the severity's doing.
-	if _, diagnostics := runChild(t, "warnings-loud "+path); !strings.Contains(diagnostics, "unused") || !strings.Contains(diagnostics, "Expand") {
+	if _, diagnostics := runChild(t, "warnings-loud "+path); !strings.Contains(diagnostics, "unused") ||
+		!strings.Contains(diagnostics, "Expand") {
 		t.Errorf("with warnings on, standard error: %q", diagnostics)
 	}
 }
@@ -246,10 +252,12 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%q: %q %d %v", test.name, device, index, err)
 		}
 	}
-	if _, err := Open(context.Background(), Options{Device: "tpu", LibraryPath: "nowhere"}); err == nil || !strings.Contains(err.Error(), `unknown device "tpu"`) {
+	if _, err := Open(context.Background(), Options{Device: "tpu", LibraryPath: "nowhere"}); err == nil ||
+		!strings.Contains(err.Error(), `unknown device "tpu"`) {
 		t.Errorf("Open: %v", err)
 	}
-	if _, err := Open(context.Background(), Options{Threads: -1, LibraryPath: "nowhere"}); err == nil || !strings.Contains(err.Error(), "threads -1") {
+	if _, err := Open(context.Background(), Options{Threads: -1, LibraryPath: "nowhere"}); err == nil ||
+		!strings.Contains(err.Error(), "threads -1") {
 		t.Errorf("Open: %v", err)
 	}
 }
@@ -285,7 +293,8 @@ func TestCUDALibrariesMissing(t *testing.T) {
 		stub := compile(t, name, "int stub(void) { return 1; }", "-Wl,-soname,"+name)
 		link = append(link, stub)
 	}
-	provider := compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }", append([]string{"-Wl,--no-as-needed"}, link...)...)
+	provider := compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }",
+		append([]string{"-Wl,--no-as-needed"}, link...)...)
 	folder := filepath.Dir(provider)
 	for _, name := range []string{"libonnxruntime.so", "libonnxruntime_providers_shared.so"} {
 		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
@@ -298,7 +307,8 @@ func TestCUDALibrariesMissing(t *testing.T) {
 	// With nothing missing, the driver is next.
 	provider = compile(t, "libonnxruntime_providers_cuda.so", "int provide(void) { return 1; }")
 	folder = filepath.Dir(provider)
-	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0), "libonnxruntime_providers_shared.so is not beside it")
+	wantOneLine(t, diagnoseCUDA(filepath.Join(folder, "libonnxruntime.so"), 0),
+		"libonnxruntime_providers_shared.so is not beside it")
 	if err := os.WriteFile(filepath.Join(folder, "libonnxruntime_providers_shared.so"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +320,8 @@ func TestCUDALibrariesMissing(t *testing.T) {
 func TestTrialModel(t *testing.T) {
 	s := trialSession(t, openCPU(t, Options{}))
 	out := make([]float32, 2)
-	if err := s.Run(context.Background(), []Tensor{Float32([]int64{2}, []float32{1, 2})}, []Tensor{Float32([]int64{2}, out)}); err != nil {
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{2}, []float32{1, 2})},
+		[]Tensor{Float32([]int64{2}, out)}); err != nil {
 		t.Fatal(err)
 	}
 	if out[0] != 2 || out[1] != 4 {
@@ -349,7 +360,8 @@ func TestThreads(t *testing.T) {
 		}
 		out := make([]float32, 3)
 		s := newSession(t, r, double(), SessionOptions{NoPrepacking: threads == 2})
-		if err := s.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})}, []Tensor{Float32([]int64{3}, out)}); err != nil {
+		if err := s.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})},
+			[]Tensor{Float32([]int64{3}, out)}); err != nil {
 			t.Fatal(err)
 		}
 		if out[2] != 6 {
@@ -367,7 +379,8 @@ func TestOpenVINOWithoutProvider(t *testing.T) {
 	_, err := Open(context.Background(), Options{LibraryPath: path, Device: "openvino"})
 	wantOneLine(t, err, "openvino: ", "no OpenVINO provider", "infill setup --openvino")
 	r := openCPU(t, Options{})
-	if _, err := r.NewSession(trialModel(), SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}, BFloat16: true}); err == nil {
+	if _, err := r.NewSession(trialModel(),
+		SessionOptions{Inputs: []string{"x"}, Outputs: []string{"y"}, BFloat16: true}); err == nil {
 		t.Error("a session of onnxruntime's own kernels takes bfloat16")
 	}
 }

@@ -19,20 +19,20 @@ type SessionOptions struct {
 	ExternalDir string
 	// Inputs and Outputs name the values that Run takes, in Run's order.
 	Inputs, Outputs []string
-	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products read. Weights
-	// of a file then stay mapped, and are shared by sessions.
+	// NoPrepacking leaves constant matrices as they are stored, instead of keeping a copy in the order that products
+	// read. Weights of a file then stay mapped, and are shared by sessions.
 	NoPrepacking bool
 	// OwnKernels has onnxruntime itself compute, and not OpenVINO.
 	OwnKernels bool
 	// BFloat16 has OpenVINO compute matrix products in bfloat16, where Runtime.BFloat16 has nothing against it.
 	BFloat16 bool
-	// SaveTo is the path that the optimised graph is written to, its weights beside it with the ending .bin instead of .onnx; empty:
-	// nowhere. What is written fits this library on this processor.
+	// SaveTo is the path that the optimised graph is written to, its weights beside it with the ending .bin instead of
+	// .onnx; empty: nowhere. What is written fits this library on this processor.
 	SaveTo string
 	// Optimised says that the graph is one that was saved so.
 	Optimised bool
-	// Placed, when not nil, hears at Close how many nodes of each operator ran where, by the providers' names. Runs are recorded in a
-	// temporary file for it.
+	// Placed, when not nil, hears at Close how many nodes of each operator ran where, by the providers' names. Runs are
+	// recorded in a temporary file for it.
 	Placed func(map[string]map[string]int)
 }
 
@@ -66,7 +66,8 @@ func (r *Runtime) NewSession(model []byte, o SessionOptions) (*Session, error) {
 
 func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) (*Session, error) {
 	s := &Session{runtime: r, inputs: o.Inputs, outputs: o.Outputs}
-	settings.externalDataFolder, settings.noPrepacking, settings.saveTo, settings.optimised = o.ExternalDir, o.NoPrepacking, o.SaveTo, o.Optimised
+	settings.externalDataFolder, settings.noPrepacking, settings.saveTo, settings.optimised = o.ExternalDir,
+		o.NoPrepacking, o.SaveTo, o.Optimised
 	if o.BFloat16 {
 		if err := r.BFloat16(); err != nil {
 			return nil, fmt.Errorf("bfloat16: %w", err)
@@ -103,9 +104,10 @@ func (r *Runtime) newSession(model []byte, o SessionOptions, settings settings) 
 	return s, nil
 }
 
-// Run runs the graph. It reads inputs from and writes outputs into the tensors' own slices, in the order of the session's options.
-// When ctx ends, the run is stopped at the next node of the graph, and Run returns ctx's error (errors.Is(err, context.Canceled)) once
-// onnxruntime has let go of the memory, never before. The outputs' contents are undefined after any error.
+// Run runs the graph. It reads inputs from and writes outputs into the tensors' own slices, in the order of the
+// session's options. When ctx ends, the run is stopped at the next node of the graph, and Run returns ctx's error
+// (errors.Is(err, context.Canceled)) once onnxruntime has let go of the memory, never before. The outputs' contents are
+// undefined after any error.
 func (s *Session) Run(ctx context.Context, inputs, outputs []Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("onnxruntime run not started: %w", err)

@@ -76,7 +76,8 @@ func TestRunMultiplies(t *testing.T) {
 				}
 			}
 		}
-		err := s.Run(context.Background(), []Tensor{Float32([]int64{2, 3}, a), Float32([]int64{3, 4}, b)}, []Tensor{Float32([]int64{2, 4}, y)})
+		err := s.Run(context.Background(), []Tensor{Float32([]int64{2, 3}, a), Float32([]int64{3, 4}, b)},
+			[]Tensor{Float32([]int64{2, 4}, y)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,8 @@ func TestExternalInitializerByOffset(t *testing.T) {
 	}
 	s := newSession(t, r, of("model.safetensors", 13, 24), SessionOptions{ExternalDir: folder})
 	y := make([]float32, 2)
-	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1, 3}, []float32{100, 10, 1})}, []Tensor{Float32([]int64{1, 2}, y)}); err != nil {
+	if err := s.Run(context.Background(), []Tensor{Float32([]int64{1, 3}, []float32{100, 10, 1})},
+		[]Tensor{Float32([]int64{1, 2}, y)}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]float32{135, 246}, y); diff != "" {
@@ -210,7 +212,8 @@ func TestNewSessionErrors(t *testing.T) {
 func TestRunErrors(t *testing.T) {
 	r := openCPU(t, Options{})
 	s := newSession(t, r, matMul(2, 3, 4), SessionOptions{})
-	a, b, y := Float32([]int64{2, 3}, make([]float32, 6)), Float32([]int64{3, 4}, make([]float32, 12)), Float32([]int64{2, 4}, make([]float32, 8))
+	a, b, y := Float32([]int64{2, 3}, make([]float32, 6)), Float32([]int64{3, 4}, make([]float32, 12)),
+		Float32([]int64{2, 4}, make([]float32, 8))
 	for _, test := range []struct {
 		name            string
 		inputs, outputs []Tensor
@@ -219,10 +222,14 @@ func TestRunErrors(t *testing.T) {
 		{"too few inputs", []Tensor{a}, []Tensor{y}, "1 inputs given, the session takes 2"},
 		{"too many outputs", []Tensor{a, b}, []Tensor{y, y}, "2 outputs given, the session takes 1"},
 		{"wrong type", []Tensor{a, Int64([]int64{3, 4}, make([]int64, 12))}, []Tensor{y}, "expected: (tensor(float))"},
-		{"wrong shape", []Tensor{a, Float32([]int64{4, 3}, make([]float32, 12))}, []Tensor{y}, "invalid dimensions for input: b"},
-		{"wrong rank", []Tensor{a, Float32([]int64{12}, make([]float32, 12))}, []Tensor{y}, "Invalid rank for input: b"},
-		{"short slice", []Tensor{a, Float32([]int64{3, 4}, make([]float32, 11))}, []Tensor{y}, `input "b": shape [3 4] needs 12 elements, the slice has 11`},
-		{"negative", []Tensor{a, Float32([]int64{-3, -4}, make([]float32, 12))}, []Tensor{y}, `input "b": impossible shape [-3 -4]`},
+		{"wrong shape", []Tensor{a, Float32([]int64{4, 3}, make([]float32, 12))}, []Tensor{y},
+			"invalid dimensions for input: b"},
+		{"wrong rank", []Tensor{a, Float32([]int64{12}, make([]float32, 12))}, []Tensor{y},
+			"Invalid rank for input: b"},
+		{"short slice", []Tensor{a, Float32([]int64{3, 4}, make([]float32, 11))}, []Tensor{y},
+			`input "b": shape [3 4] needs 12 elements, the slice has 11`},
+		{"negative", []Tensor{a, Float32([]int64{-3, -4}, make([]float32, 12))}, []Tensor{y},
+			`input "b": impossible shape [-3 -4]`},
 		{"overflow", []Tensor{a, Float32([]int64{math.MaxInt64, 4}, nil)}, []Tensor{y}, `impossible shape`},
 		{"zero tensor", []Tensor{a, {}}, []Tensor{y}, `input "b": the tensor has no dimension`},
 		{"output shape", []Tensor{a, b}, []Tensor{Float32([]int64{4, 2}, make([]float32, 8))}, "onnxruntime run"},
@@ -234,10 +241,12 @@ func TestRunErrors(t *testing.T) {
 
 	// What only onnxruntime can find comes back as an error too, and the session lives on.
 	open := newSession(t, r, double(), SessionOptions{})
-	err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, make([]float32, 3))}, []Tensor{Float32([]int64{2}, make([]float32, 2))})
+	err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, make([]float32, 3))},
+		[]Tensor{Float32([]int64{2}, make([]float32, 2))})
 	wantOneLine(t, err, "onnxruntime run")
 	out := make([]float32, 3)
-	if err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})}, []Tensor{Float32([]int64{3}, out)}); err != nil {
+	if err := open.Run(context.Background(), []Tensor{Float32([]int64{3}, []float32{1, 2, 3})},
+		[]Tensor{Float32([]int64{3}, out)}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]float32{2, 4, 6}, out); diff != "" {
@@ -258,7 +267,8 @@ func TestInputsAndOutputsByName(t *testing.T) {
 	s := newSession(t, r, model, SessionOptions{Inputs: []string{"b", "a"}, Outputs: []string{"sum", "difference"}})
 	sum, difference := make([]float32, 1), make([]float32, 1)
 	one := []int64{1}
-	err := s.Run(context.Background(), []Tensor{Float32(one, []float32{3}), Float32(one, []float32{10})}, []Tensor{Float32(one, sum), Float32(one, difference)})
+	err := s.Run(context.Background(), []Tensor{Float32(one, []float32{3}), Float32(one, []float32{10})},
+		[]Tensor{Float32(one, sum), Float32(one, difference)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,13 +314,18 @@ func TestContextEndsARunningCall(t *testing.T) {
 			for i := range failures {
 				all.Go(func() {
 					y := make([]float32, 1)
-					failures[i] = s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, y)})
+					failures[i] = s.Run(ctx,
+						[]Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
+						[]Tensor{Float32(one, y)})
 				})
 			}
 			if test.want == context.Canceled {
-				// A short count that another goroutine finishes beside them shows that the long ones have had time to start.
+				// A short count that another goroutine finishes beside them shows that the long ones have had time to
+				// start.
 				y := make([]float32, 1)
-				if err := s.Run(context.Background(), []Tensor{Int64([]int64{1}, []int64{20000}), Float32(one, []float32{0})}, []Tensor{Float32(one, y)}); err != nil {
+				if err := s.Run(context.Background(),
+					[]Tensor{Int64([]int64{1}, []int64{20000}), Float32(one, []float32{0})},
+					[]Tensor{Float32(one, y)}); err != nil {
 					t.Error(err)
 				}
 				cancel()
@@ -327,7 +342,8 @@ func TestContextEndsARunningCall(t *testing.T) {
 	// Stopped calls leave nothing behind that stops the next one.
 	for range 10 {
 		y := make([]float32, 1)
-		if err := s.Run(context.Background(), []Tensor{Int64([]int64{1}, []int64{100}), Float32(one, []float32{1})}, []Tensor{Float32(one, y)}); err != nil {
+		if err := s.Run(context.Background(), []Tensor{Int64([]int64{1}, []int64{100}), Float32(one, []float32{1})},
+			[]Tensor{Float32(one, y)}); err != nil {
 			t.Fatal(err)
 		}
 		if y[0] != 101 {
@@ -336,7 +352,8 @@ func TestContextEndsARunningCall(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})}, []Tensor{Float32(one, make([]float32, 1))})
+	err := s.Run(ctx, []Tensor{Int64([]int64{1}, []int64{math.MaxInt64}), Float32(one, []float32{0})},
+		[]Tensor{Float32(one, make([]float32, 1))})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("run under an ended context: %v", err)
 	}
@@ -351,7 +368,8 @@ func TestPlaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := s.Run(t.Context(), []Tensor{Float32([]int64{2}, []float32{1, 2})}, []Tensor{Float32([]int64{2}, make([]float32, 2))}); err != nil {
+		if err := s.Run(t.Context(), []Tensor{Float32([]int64{2}, []float32{1, 2})},
+			[]Tensor{Float32([]int64{2}, make([]float32, 2))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Tensor is a shape, of one dimension at least, over a slice of the caller's, row-major. Nothing is copied: a session reads inputs from
-// the slice and writes outputs into it. The zero Tensor belongs to no session.
+// Tensor is a shape, of one dimension at least, over a slice of the caller's, row-major. Nothing is copied: a session
+// reads inputs from the slice and writes outputs into it. The zero Tensor belongs to no session.
 type Tensor struct {
 	shape    []int64
 	whole    bool // of int64s
@@ -22,7 +22,8 @@ func Int64(shape []int64, data []int64) Tensor {
 	return Tensor{shape: shape, whole: true, int64s: data}
 }
 
-// check names a mistake before C code sees the memory. Types and shapes that are not the graph's are found by onnxruntime.
+// check names a mistake before C code sees the memory. Types and shapes that are not the graph's are found by
+// onnxruntime.
 func (t Tensor) check() error {
 	if len(t.shape) == 0 {
 		return fmt.Errorf("the tensor has no dimension")

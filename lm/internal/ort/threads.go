@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// usable is how many threads this process can keep busy: the processors that its affinity allows, or fewer where its control group
-// gives it less time than that. Go itself takes two for any quota below two processors.
+// usable is how many threads this process can keep busy: the processors that its affinity allows, or fewer where its
+// control group gives it less time than that. Go itself takes two for any quota below two processors.
 func usable() int {
 	return within(quota(os.DirFS("/")), runtime.GOMAXPROCS(0))
 }
@@ -21,8 +21,8 @@ func within(quota float64, threads int) int {
 	return max(1, int(math.Ceil(min(quota, float64(threads)))))
 }
 
-// quota is the processor time, in processors, that a process may use by its control groups and those above them, in either version of
-// cgroups; infinite where there is no limit, and on systems without them.
+// quota is the processor time, in processors, that a process may use by its control groups and those above them, in
+// either version of cgroups; infinite where there is no limit, and on systems without them.
 func quota(root fs.FS) float64 {
 	least := math.Inf(1)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -45,7 +45,8 @@ func quota(root fs.FS) float64 {
 		for folder := path.Join(mount, fields[2]); strings.HasPrefix(folder, mount); folder = path.Dir(folder) {
 			limit := numbers(root, path.Join(folder, "cpu.max"))
 			if limit == nil {
-				limit = append(numbers(root, path.Join(folder, "cpu.cfs_quota_us")), numbers(root, path.Join(folder, "cpu.cfs_period_us"))...)
+				limit = append(numbers(root, path.Join(folder, "cpu.cfs_quota_us")),
+					numbers(root, path.Join(folder, "cpu.cfs_period_us"))...)
 			}
 			if len(limit) == 2 && limit[0] > 0 && limit[1] > 0 {
 				least = min(least, limit[0]/limit[1])

@@ -18,14 +18,22 @@ func TestQuota(t *testing.T) {
 		files map[string]string
 		want  float64
 	}{
-		"no cgroups":    {nil, none},
-		"version 2":     {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 1.5},
-		"no limit":      {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "max 100000\n"}, none},
-		"parent's":      {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 0.5},
-		"container":     {map[string]string{"proc/self/cgroup": "0::/docker/x\n", "sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3},
-		"version 1":     {map[string]string{"proc/self/cgroup": "4:memory:/m\n3:cpu,cpuacct:/a\n", "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us": "200000\n", "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000\n"}, 2},
-		"1, no limit":   {map[string]string{"proc/self/cgroup": "3:cpu:/\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, none},
-		"not a cpu set": {map[string]string{"proc/self/cgroup": "3:cpuset:/\nx\n", "sys/fs/cgroup/cpuset/cpu.max": "1 1\n"}, none},
+		"no cgroups": {nil, none},
+		"version 2": {map[string]string{"proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 1.5},
+		"no limit": {map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "max 100000\n"},
+			none},
+		"parent's": {map[string]string{"proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 0.5},
+		"container": {map[string]string{"proc/self/cgroup": "0::/docker/x\n",
+			"sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3},
+		"version 1": {map[string]string{"proc/self/cgroup": "4:memory:/m\n3:cpu,cpuacct:/a\n",
+			"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us":  "200000\n",
+			"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000\n"}, 2},
+		"1, no limit": {map[string]string{"proc/self/cgroup": "3:cpu:/\n",
+			"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, none},
+		"not a cpu set": {map[string]string{"proc/self/cgroup": "3:cpuset:/\nx\n",
+			"sys/fs/cgroup/cpuset/cpu.max": "1 1\n"}, none},
 	} {
 		files := fstest.MapFS{}
 		for path, text := range test.files {
@@ -109,7 +117,8 @@ func TestWithin(t *testing.T) {
 		threads, want int
 	}{{math.Inf(1), 2, 2}, {1, 2, 1}, {1.5, 4, 2}, {0.2, 4, 1}, {8, 4, 4}} {
 		if got := within(test.quota, test.threads); got != test.want {
-			t.Errorf("%d threads of %d within a quota of %v processors, want %d", got, test.threads, test.quota, test.want)
+			t.Errorf("%d threads of %d within a quota of %v processors, want %d", got, test.threads, test.quota,
+				test.want)
 		}
 	}
 }

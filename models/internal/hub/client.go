@@ -36,19 +36,21 @@ func New(name string, o Options) (*Client, error) {
 	o = o.withDefaults()
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://", EndpointVariable, o.Endpoint)
+		return nil, fmt.Errorf("%s=%.100q is not the address of a hub: it must begin with https:// or http://",
+			EndpointVariable, o.Endpoint)
 	}
 	c := &Client{Options: o, name: name, endpoint: endpoint}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = o.Stall
 	watched := &watchful{transport, o.Stall}
 	c.http = c.retrying(&http.Client{Transport: watched, CheckRedirect: c.checkRedirect})
-	c.direct = c.retrying(&http.Client{Transport: watched, CheckRedirect: func(request *http.Request, via []*http.Request) error {
-		if request.URL.Host != endpoint.Host {
-			return http.ErrUseLastResponse
-		}
-		return c.checkRedirect(request, via)
-	}})
+	c.direct = c.retrying(
+		&http.Client{Transport: watched, CheckRedirect: func(request *http.Request, via []*http.Request) error {
+			if request.URL.Host != endpoint.Host {
+				return http.ErrUseLastResponse
+			}
+			return c.checkRedirect(request, via)
+		}})
 	return c, nil
 }
 
@@ -113,7 +115,8 @@ func (c *Client) get(ctx context.Context, address string, offset int64) (*http.R
 	return nil, c.statusError(response)
 }
 
-func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, address string, offset int64) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, address string,
+	offset int64) (*http.Response, error) {
 	request, err := retryablehttp.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
@@ -136,7 +139,8 @@ func (c *Client) send(ctx context.Context, by *retryablehttp.Client, method, add
 		if errors.Is(err, errRedirect) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("cannot reach %s: %w; check the connection, or set %s to a mirror", c.endpoint.Host, err, EndpointVariable)
+		return nil, fmt.Errorf("cannot reach %s: %w; check the connection, or set %s to a mirror", c.endpoint.Host, err,
+			EndpointVariable)
 	}
 	return response, nil
 }
@@ -155,13 +159,17 @@ func (c *Client) statusError(response *http.Response) error {
 	e := &statusError{status: response.StatusCode}
 	switch {
 	case code == "GatedRepo":
-		e.message = fmt.Sprintf("access to this model has to be granted: ask for it on %s/%s, then set %s to your token", c.endpoint.Redacted(), c.name, TokenVariable)
+		e.message = fmt.Sprintf(
+			"access to this model has to be granted: ask for it on %s/%s, then set %s to your token",
+			c.endpoint.Redacted(), c.name, TokenVariable)
 	case code == "RevisionNotFound":
 		e.message = "the model has no such revision"
 	case response.StatusCode == http.StatusUnauthorized && c.Token == "":
-		e.message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a token that may read it", TokenVariable)
+		e.message = fmt.Sprintf("there is no such model, or it is private (401): check the name, or set %s to a "+
+			"token that may read it", TokenVariable)
 	case response.StatusCode == http.StatusUnauthorized:
-		e.message = fmt.Sprintf("the hub does not accept the token (401): check %s, and the name of the model", TokenVariable)
+		e.message = fmt.Sprintf("the hub does not accept the token (401): check %s, and the name of the model",
+			TokenVariable)
 	case response.StatusCode == http.StatusForbidden:
 		e.message = fmt.Sprintf("the hub refuses access (403): the token in %s may not read this model", TokenVariable)
 	case response.StatusCode == http.StatusNotFound:
@@ -172,7 +180,8 @@ func (c *Client) statusError(response *http.Response) error {
 			e.message = fmt.Sprintf("the hub limits requests (429): try again in %s", wait.Round(time.Second))
 		}
 	case response.StatusCode >= 500:
-		e.message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a mirror", response.Status, c.Attempts, EndpointVariable)
+		e.message = fmt.Sprintf("the hub is out of order (%s), after %d attempts: try again later, or set %s to a "+
+			"mirror", response.Status, c.Attempts, EndpointVariable)
 	default:
 		e.message = fmt.Sprintf("unexpected answer of the hub: %s", response.Status)
 	}
@@ -214,7 +223,8 @@ func (c *Client) Revision(ctx context.Context, revision string) (*Revision, erro
 	var broken brokenError
 	for attempt := 1; errors.As(err, &broken); attempt++ {
 		if attempt >= c.Attempts {
-			return nil, fmt.Errorf("the list of files did not come whole in %d attempts: %w; try again later, or set %s to a mirror", attempt, err, EndpointVariable)
+			return nil, fmt.Errorf("the list of files did not come whole in %d attempts: %w; try again later, or set "+
+				"%s to a mirror", attempt, err, EndpointVariable)
 		}
 		if err := c.pause(ctx, attempt, err); err != nil {
 			return nil, err
@@ -236,11 +246,13 @@ func (c *Client) Revision(ctx context.Context, revision string) (*Revision, erro
 		if wrongType.Field != "" {
 			at = fmt.Sprintf("as %.100q", wrongType.Field)
 		}
-		return nil, fmt.Errorf("%s does not answer like a hub: the list of files has a value of another kind, %s, %s; check %s",
+		return nil, fmt.Errorf(
+			"%s does not answer like a hub: the list of files has a value of another kind, %s, %s; check %s",
 			c.endpoint.Redacted(), wrongType.Value, at, EndpointVariable)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w", c.endpoint.Redacted(), err)
+		return nil, fmt.Errorf("%s does not answer like a hub: the list of files is not valid JSON: %w",
+			c.endpoint.Redacted(), err)
 	}
 	if !isHex(r.Commit, 40) {
 		return nil, fmt.Errorf("%s does not answer like a hub: %.60q is not a commit", c.endpoint.Redacted(), r.Commit)

@@ -46,8 +46,8 @@ func (c *Client) advance(bytes int64) {
 	}
 }
 
-// complete makes sure that size and checksum of a file are known. Some mirrors leave them out of the list of Files; they
-// stand in headers as well.
+// complete makes sure that size and checksum of a file are known. Some mirrors leave them out of the list of Files;
+// they stand in headers as well.
 func (c *Client) complete(ctx context.Context, commit string, f *File) error {
 	switch {
 	case f.Large != nil:
@@ -177,14 +177,16 @@ func (c *Client) Fetch(ctx context.Context, commit string, f File, path string) 
 		c.advance(-f.Size)
 		// The fault may lie in what an earlier attempt left: once more, from the first byte.
 		if !resumed {
-			return fmt.Errorf("%w: the hub or what lies between sent something else; pull again, or from another endpoint", err)
+			return fmt.Errorf(
+				"%w: the hub or what lies between sent something else; pull again, or from another endpoint", err)
 		}
 		resumed = false
 	}
 }
 
 // download appends to part until it has the size of the file. It goes on after broken connections, as long as each
-// few attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing new.
+// few attempts make the part longer than it ever was: a server that starts again from the first byte brings nothing
+// new.
 func (c *Client) download(ctx context.Context, address, part string, f File) error {
 	out, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -220,7 +222,8 @@ func (c *Client) download(ctx context.Context, address, part string, f File) err
 			longest, attempt = have, 1
 		}
 		if attempt >= c.Attempts {
-			return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %d of %d bytes: %w; pull again to go on from there", f.Name, attempt, longest, f.Size, err)
+			return fmt.Errorf("%s: the connection broke %d times without bringing anything new, after %d of %d "+
+				"bytes: %w; pull again to go on from there", f.Name, attempt, longest, f.Size, err)
 		}
 		if err := c.pause(ctx, attempt, err); err != nil {
 			return err
@@ -234,7 +237,8 @@ type brokenError struct{ error }
 func (e brokenError) Unwrap() error { return e.error }
 
 // piece asks for the bytes from have on and appends what comes.
-func (c *Client) piece(ctx context.Context, address string, out *os.File, f File, have int64, restart func(int64) error) error {
+func (c *Client) piece(ctx context.Context, address string, out *os.File, f File, have int64,
+	restart func(int64) error) error {
 	response, err := c.get(ctx, address, have)
 	if err != nil {
 		var status *statusError

@@ -37,7 +37,9 @@ type Options struct {
 	Attempts int           // without any progress, before giving up; default 5
 	WaitMin  time.Duration // before the second attempt, doubled from one to the next; default 1 s
 	WaitMax  time.Duration // longest wait, also when the hub asks for more; default 60 s
-	Stall    time.Duration // a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default 60 s
+	// a connection that yields nothing for so long is given up, and a list of files that is not whole by then; default
+	// 60 s
+	Stall time.Duration
 }
 
 // Progress observes what is fetched: see models.Progress.
@@ -97,7 +99,8 @@ func (c *Client) checkRedirect(request *http.Request, via []*http.Request) error
 		return fmt.Errorf("%w: more than 10 in a row", errRedirect)
 	}
 	if request.URL.Scheme != "https" && request.URL.Scheme != "http" {
-		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone; set %s to another mirror", errRedirect, request.URL.Scheme+":", EndpointVariable)
+		return fmt.Errorf("%w to an address that begins with %.20q: files come over https or http alone; set %s to "+
+			"another mirror", errRedirect, request.URL.Scheme+":", EndpointVariable)
 	}
 	if via[len(via)-1].URL.Scheme == "https" && request.URL.Scheme != "https" {
 		return fmt.Errorf("%w from https to %s://%s", errRedirect, request.URL.Scheme, request.URL.Host)

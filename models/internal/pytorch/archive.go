@@ -14,8 +14,8 @@ import (
 // maxDirectoryBytes bounds the archive's directory, of some 100 bytes for each storage.
 const maxDirectoryBytes = 32 << 20
 
-// parseArchive reads the form of torch 1.6 and later: an archive of stored (not compressed) files, of which NAME/data.pkl is the
-// pickle and NAME/data/KEY the storages.
+// parseArchive reads the form of torch 1.6 and later: an archive of stored (not compressed) files, of which
+// NAME/data.pkl is the pickle and NAME/data/KEY the storages.
 func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 	// archive/zip takes memory for every file that the directory lists.
 	bounded := &boundedReader{ReaderAt: r, left: maxDirectoryBytes, bounded: true}
@@ -83,7 +83,8 @@ func parseArchive(r io.ReaderAt, size int64) (*File, error) {
 			return nil, err
 		}
 		if length := s.elements * s.dtype.Size(); entry.UncompressedSize64 != uint64(length) {
-			return nil, fmt.Errorf("storage %.40q has %d bytes, its %d elements of %s take %d", key, entry.UncompressedSize64, s.elements, s.dtype, length)
+			return nil, fmt.Errorf("storage %.40q has %d bytes, its %d elements of %s take %d", key,
+				entry.UncompressedSize64, s.elements, s.dtype, length)
 		}
 		s.content = io.NewSectionReader(r, at, s.elements*s.dtype.Size())
 		file.entries = append(file.entries, entry)
@@ -102,7 +103,8 @@ func stored(f *zip.File, size int64) (int64, error) {
 		return 0, fmt.Errorf("%.100q: %w", f.Name, damaged(err))
 	}
 	if at < 0 || at > size || f.UncompressedSize64 > uint64(size-at) {
-		return 0, fmt.Errorf("%.100q claims %d bytes, more than the archive has: %w", f.Name, f.UncompressedSize64, errCut)
+		return 0, fmt.Errorf("%.100q claims %d bytes, more than the archive has: %w", f.Name, f.UncompressedSize64,
+			errCut)
 	}
 	return at, nil
 }
@@ -110,7 +112,8 @@ func stored(f *zip.File, size int64) (int64, error) {
 // readStored reads a small file of the archive.
 func readStored(f *zip.File, limit uint64) ([]byte, error) {
 	if f.UncompressedSize64 > limit {
-		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64, limit)
+		return nil, fmt.Errorf("%.100q has %d bytes, more than the %d that are accepted", f.Name, f.UncompressedSize64,
+			limit)
 	}
 	if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 {
 		return nil, fmt.Errorf("%.100q is compressed, which torch.save never does", f.Name)
@@ -137,7 +140,8 @@ type boundedReader struct {
 func (r *boundedReader) ReadAt(p []byte, at int64) (int, error) {
 	if r.bounded {
 		if r.left -= int64(len(p)); r.left < 0 {
-			return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted", maxDirectoryBytes)
+			return 0, fmt.Errorf("the archive's directory is larger than the %d bytes that are accepted",
+				maxDirectoryBytes)
 		}
 	}
 	return r.ReaderAt.ReadAt(p, at)

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// maxGrowth bounds the result by the size of the source: only tensors that share a storage, and strides of 0, make it larger, and
-	// a small file could ask for any disk to be filled.
+	// maxGrowth bounds the result by the size of the source: only tensors that share a storage, and strides of 0, make
+	// it larger, and a small file could ask for any disk to be filled.
 	maxGrowth = 4
-	// maxSpanBytes bounds a tensor that has to be held in memory, because its elements lie in another order than in the result.
+	// maxSpanBytes bounds a tensor that has to be held in memory, because its elements lie in another order than in the
+	// result.
 	maxSpanBytes = 2 << 30
 	blockBytes   = 64 << 10
 )
 
-// Convert writes the tensors as a safetensors file, each with its own element type, row-major, a block at a time. Matrices that are
-// the same piece of a storage (tied weights) are written once, under the first name and under every name that wanted tells; a nil
-// wanted tells them all.
+// Convert writes the tensors as a safetensors file, each with its own element type, row-major, a block at a time.
+// Matrices that are the same piece of a storage (tied weights) are written once, under the first name and under every
+// name that wanted tells; a nil wanted tells them all.
 func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string) bool) error {
 	type piece struct {
 		storage *storage
@@ -38,14 +39,16 @@ func (f *File) Convert(ctx context.Context, w io.Writer, wanted func(name string
 		}
 		seen[p] = true
 		if !t.contiguous() && t.span > maxSpanBytes/t.DType.Size() {
-			return fmt.Errorf("tensor %.100q: its elements are spread over %d bytes in another order than row-major, more than the %d that are accepted",
+			return fmt.Errorf("tensor %.100q: its elements are spread over %d bytes in another order than row-major, "+
+				"more than the %d that are accepted",
 				t.Name, t.span*t.DType.Size(), maxSpanBytes)
 		}
 		total += float64(t.elements()) * float64(t.DType.Size())
 		data = append(data, safetensors.Data{Name: t.Name, DType: t.DType, Shape: t.Shape, Content: t.content()})
 	}
 	if limit := maxGrowth*float64(f.size) + blockBytes; total > limit {
-		return fmt.Errorf("its tensors would take %.0f bytes, more than %d times as much as the file: they share storages as weights do not", total, maxGrowth)
+		return fmt.Errorf("its tensors would take %.0f bytes, more than %d times as much as the file: they share "+
+			"storages as weights do not", total, maxGrowth)
 	}
 	buffered := bufio.NewWriterSize(contextWriter{ctx, w}, 4*blockBytes)
 	if err := safetensors.Write(buffered, map[string]string{"format": "pt"}, data); err != nil {

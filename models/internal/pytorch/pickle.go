@@ -27,12 +27,14 @@ func (f function) Call(args ...any) (any, error) { return f(args...) }
 
 var _ types.Callable = function(nil)
 
-// findClass is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it names.
+// findClass is the list of what a file may name. All else is refused: loading such a file elsewhere calls what it
+// names.
 func findClass(module, name string) (any, error) {
 	if module == "torch" {
 		if dtype, ok := map[string]safetensors.DType{
-			"FloatStorage": safetensors.F32, "DoubleStorage": safetensors.F64, "HalfStorage": safetensors.F16, "BFloat16Storage": safetensors.BF16,
-			"LongStorage": safetensors.Int64, "IntStorage": safetensors.Int32, "ShortStorage": safetensors.Int16,
+			"FloatStorage": safetensors.F32, "DoubleStorage": safetensors.F64, "HalfStorage": safetensors.F16,
+			"BFloat16Storage": safetensors.BF16,
+			"LongStorage":     safetensors.Int64, "IntStorage": safetensors.Int32, "ShortStorage": safetensors.Int16,
 			"CharStorage": safetensors.Int8, "ByteStorage": safetensors.Uint8, "BoolStorage": safetensors.Bool,
 		}[name]; ok {
 			return storageClass{dtype}, nil
@@ -46,7 +48,8 @@ func findClass(module, name string) (any, error) {
 	case "torch._utils._rebuild_parameter":
 		return function(rebuildParameter), nil
 	}
-	return nil, fmt.Errorf("the pickle names %.200q, which is no part of a state dict of weights; it is not read further", module+"."+name)
+	return nil, fmt.Errorf(
+		"the pickle names %.200q, which is no part of a state dict of weights; it is not read further", module+"."+name)
 }
 
 // rebuilt is a tensor as the file describes it. Nothing of it has been checked.
@@ -56,7 +59,8 @@ type rebuilt struct {
 	shape, strides *types.Tuple
 }
 
-// rebuildTensor takes a storage, an offset, shape and strides (in elements), whether a gradient is wanted, hooks, and perhaps metadata.
+// rebuildTensor takes a storage, an offset, shape and strides (in elements), whether a gradient is wanted, hooks, and
+// perhaps metadata.
 func rebuildTensor(args ...any) (any, error) {
 	if len(args) != 6 && len(args) != 7 {
 		return nil, fmt.Errorf("a tensor of %d arguments, not 6", len(args))
@@ -128,7 +132,8 @@ func (u *unpickler) persistent(id any) (any, error) {
 		return nil, errors.New("a persistent id is not that of a storage")
 	}
 	if int64(elements) > u.size/class.dtype.Size() {
-		return nil, fmt.Errorf("storage %.40q claims %d elements of %s, more than a file of %d bytes can hold", key, elements, class.dtype, u.size)
+		return nil, fmt.Errorf("storage %.40q claims %d elements of %s, more than a file of %d bytes can hold", key,
+			elements, class.dtype, u.size)
 	}
 	s, ok := u.storages[key]
 	if !ok {
@@ -222,7 +227,8 @@ func (r *rebuilt) tensor(name string) (Tensor, error) {
 		var carry uint64
 		last, carry = bits.Add64(last, reach, 0)
 		if high != 0 || carry != 0 || last >= uint64(r.storage.elements) {
-			return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape, t.strides, r.storage.elements)
+			return t, fmt.Errorf("shape %v with strides %v reaches outside the storage, which has %d elements", t.Shape,
+				t.strides, r.storage.elements)
 		}
 		// Strides of 0 let a shape be larger than its storage.
 		if high, elements = bits.Mul64(elements, uint64(d)); high != 0 || elements > 1<<56 {

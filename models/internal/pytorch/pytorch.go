@@ -1,15 +1,15 @@
 // Package pytorch reads the weights in a pytorch_model.bin, what torch.save writes of a state dict, and writes them as
 // safetensors.
 //
-// Such a file holds a pickle, a program that builds the state dict, and beside it the bytes of the tensors' storages. Where Python
-// loads one, the pickle may call anything; and the library that runs it here, nlpodyssey/gopickle, allocates whatever length a
-// pickle claims. So a pickle is scanned before the library sees it: only the opcodes and classes of a state dict, only lengths
-// that the file has, a bounded number of both. The library's part is the machine of stack and memo; all that comes out of it is
-// checked against the size of the file before anything is read.
+// Such a file holds a pickle, a program that builds the state dict, and beside it the bytes of the tensors' storages.
+// Where Python loads one, the pickle may call anything; and the library that runs it here, nlpodyssey/gopickle,
+// allocates whatever length a pickle claims. So a pickle is scanned before the library sees it: only the opcodes and
+// classes of a state dict, only lengths that the file has, a bounded number of both. The library's part is the machine
+// of stack and memo; all that comes out of it is checked against the size of the file before anything is read.
 //
-// The archive that torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization of PyTorch).
-// Not read: the forms before it, whole modules, TorchScript, pickle protocols other than 2, quantised and sparse tensors, big-endian
-// storages.
+// The archive that torch 1.6 and later write is read (formats: torch/serialization.py and torch/csrc/jit/serialization
+// of PyTorch). Not read: the forms before it, whole modules, TorchScript, pickle protocols other than 2, quantised and
+// sparse tensors, big-endian storages.
 package pytorch
 
 import (
@@ -29,7 +29,8 @@ import (
 	"infill/internal/safetensors"
 )
 
-// The names that such weights have in the layout of the Hugging Face hub: one file, or an index and the files that it names.
+// The names that such weights have in the layout of the Hugging Face hub: one file, or an index and the files that it
+// names.
 const (
 	FileName  = "pytorch_model.bin"
 	IndexName = FileName + ".index.json"
@@ -66,7 +67,8 @@ type storage struct {
 	content  io.ReaderAt // the elements, little-endian
 }
 
-// Open reads and checks what a file says of its tensors. Errors name the file and what is wrong with it. Call Close at the end.
+// Open reads and checks what a file says of its tensors. Errors name the file and what is wrong with it. Call Close at
+// the end.
 func Open(path string) (*File, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -99,17 +101,19 @@ func Parse(r io.ReaderAt, size int64) (*File, error) {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		return parseArchive(r, size)
 	case bytes.HasPrefix(start, []byte(oldPickle)), len(start) == 512 && string(start[257:262]) == "ustar":
-		return nil, errors.New("a form of torch.save before release 1.6, which is not read: load it with a newer torch and save it again")
+		return nil, errors.New(
+			"a form of torch.save before release 1.6, which is not read: load it with a newer torch and save it again")
 	case len(start) > 1 && start[0] == opProto && start[1] != 2:
-		return nil, fmt.Errorf("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise", start[1])
+		return nil, fmt.Errorf("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise",
+			start[1])
 	case bytes.HasPrefix(start, []byte("version https://git-lfs")):
 		return nil, errors.New("a pointer of Git LFS, not the file that it stands for")
 	}
 	return nil, errors.New("not a file of torch.save, or cut short: it is no archive")
 }
 
-// OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file that it is
-// said to be in.
+// OpenShards reads an index and the files that it names, as Open does, and finds every tensor of the index in the file
+// that it is said to be in.
 func OpenShards(index string) (*File, error) {
 	names, err := ShardNames(index)
 	if err != nil {

@@ -90,7 +90,8 @@ func TestConvert(t *testing.T) {
 			if strings.HasPrefix(c.file, "bundle") {
 				// The reference leaves out what is tied; here it is written again.
 				for tied, first := range map[string]string{
-					"cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.bias": "cls.predictions.bias",
+					"cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+					"cls.predictions.decoder.bias":   "cls.predictions.bias",
 				} {
 					if _, ok := want[tied]; ok {
 						t.Fatalf("%s is in %s: the test has nothing to show", tied, c.want)
@@ -112,7 +113,8 @@ func TestTensors(t *testing.T) {
 	for _, tensor := range file.Tensors() {
 		names = append(names, tensor.Name)
 	}
-	want := strings.Fields(`float32 tied row column rest transposed steps permuted expanded float16 bfloat16 float64 int64 int32 int16 int8 uint8 bool
+	want := strings.Fields(
+		`float32 tied row column rest transposed steps permuted expanded float16 bfloat16 float64 int64 int32 int16 int8 uint8 bool
 		scalar empty parameter special`)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names in the order of the state dict (-want +got):\n%s", diff)
@@ -136,7 +138,8 @@ func TestConvertTied(t *testing.T) {
 			if _, ok := got[tied]; ok != c.want {
 				t.Errorf("%s is there: %t, want %t", tied, ok, c.want)
 			}
-			for _, name := range []string{"bert.embeddings.word_embeddings.weight", "cls.predictions.bias", "cls.predictions.decoder.bias"} {
+			for _, name := range []string{"bert.embeddings.word_embeddings.weight", "cls.predictions.bias",
+				"cls.predictions.decoder.bias"} {
 				if _, ok := got[name]; !ok {
 					t.Errorf("%s is not there", name)
 				}
@@ -161,10 +164,12 @@ func TestOpenShardsRefuses(t *testing.T) {
 	for _, c := range []struct{ name, index, want string }{
 		{"no JSON", "{", "not a valid index"},
 		{"no map", "{}", "weight_map is missing or empty"},
-		{"outside", `{"weight_map": {"w": "../small.bin"}}`, `"../small.bin" is not the name of a .bin file beside the index`},
+		{"outside", `{"weight_map": {"w": "../small.bin"}}`,
+			`"../small.bin" is not the name of a .bin file beside the index`},
 		{"other kind", `{"weight_map": {"w": "small.safetensors"}}`, "is not the name of a .bin file"},
 		{"missing file", `{"weight_map": {"w": "absent.bin"}}`, "absent.bin"},
-		{"missing tensor", `{"weight_map": {"w": "small.bin", "v": "small.bin"}}`, `tensor "v" is not in small.bin, where the index has it`},
+		{"missing tensor", `{"weight_map": {"w": "small.bin", "v": "small.bin"}}`,
+			`tensor "v" is not in small.bin, where the index has it`},
 		{"many files", func() string {
 			var entries []string
 			for i := range 300 {
@@ -232,11 +237,13 @@ func call(class string, arguments ...string) string {
 }
 
 func storageOf(class, key string, elements int, more ...string) string {
-	return tuple(append([]string{text("storage"), global(class), text(key), text("cpu"), small(elements)}, more...)...) + "Q"
+	return tuple(append([]string{text("storage"), global(class), text(key), text("cpu"), small(elements)},
+		more...)...) + "Q"
 }
 
 func tensorOf(storage string, offset int, shape, strides string) string {
-	return call("torch._utils._rebuild_tensor_v2", storage, small(offset), shape, strides, "\x89", global("collections.OrderedDict")+")R")
+	return call("torch._utils._rebuild_tensor_v2", storage, small(offset), shape, strides, "\x89",
+		global("collections.OrderedDict")+")R")
 }
 
 func dict(keysAndValues ...string) string { return "}(" + strings.Join(keysAndValues, "") + "u" }
@@ -245,7 +252,8 @@ func pickled(value string) string { return "\x80\x02" + value + "." }
 
 // plain is a state dict of one tensor, [2] of 32-bit numbers.
 func plain() string {
-	return pickled(dict(text("w"), tensorOf(storageOf("torch.FloatStorage", "0", 2), 0, tuple(small(2)), tuple(small(1)))))
+	return pickled(dict(text("w"),
+		tensorOf(storageOf("torch.FloatStorage", "0", 2), 0, tuple(small(2)), tuple(small(1)))))
 }
 
 type entry struct {
@@ -329,14 +337,17 @@ func TestParseRefuses(t *testing.T) {
 		{"empty", nil, "it is no archive"},
 		{"safetensors", read(t, "kinds.safetensors"), "it is no archive"},
 		{"pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "a pointer of Git LFS"},
-		{"tar", append(append(make([]byte, 257), "ustar\x0000"...), make([]byte, 1000)...), "before release 1.6, which is not read"},
+		{"tar", append(append(make([]byte, 257), "ustar\x0000"...), make([]byte, 1000)...),
+			"before release 1.6, which is not read"},
 		{"TorchScript", read(t, "script.bin"), "a TorchScript program"},
 		{"whole module", read(t, "whole.bin"), `the pickle names "torch.nn.modules.linear.Linear"`},
 		{"protocol 4", read(t, "protocol4.bin"), "pickle protocol 4 is not read"},
 		{"protocol 4 without an archive", []byte("\x80\x04\x95"), "pickle protocol 4 is not read"},
-		{"torch 1.5", []byte("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03."), "before release 1.6, which is not read: load it with a newer torch"},
+		{"torch 1.5", []byte("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03."),
+			"before release 1.6, which is not read: load it with a newer torch"},
 
-		{"os.system", archiveOf(t, pickled(call("os.system", text("true")))), `the pickle names "os.system", which is no part of a state dict of weights`},
+		{"os.system", archiveOf(t, pickled(call("os.system", text("true")))),
+			`the pickle names "os.system", which is no part of a state dict of weights`},
 		{"os.system in a dict", one(call("posix.system", text("true"))), `"posix.system"`},
 		{"builtin of the library", one(call("__builtin__.object")), `"__builtin__.object"`},
 		{"reconstructor of the library", one(call("copy_reg._reconstructor")), `"copy_reg._reconstructor"`},
@@ -365,10 +376,14 @@ func TestParseRefuses(t *testing.T) {
 		{"list in itself", archiveOf(t, pickled("]q\x00h\x00a")), "no state dict"},
 		{"dict in itself", archiveOf(t, pickled("}q\x00"+text("w")+"h\x00s")), `"w" is not a tensor`},
 		{"odd items", archiveOf(t, pickled("}("+text("w")+"u")), "not well formed"},
-		{"long pickle", archiveOf(t, "\x80\x02X\x00\x00\x00\x01"+strings.Repeat("x", 1<<24)+"0."), "more than the 16777216 that are accepted"},
+		{"long pickle", archiveOf(t, "\x80\x02X\x00\x00\x00\x01"+strings.Repeat("x", 1<<24)+"0."),
+			"more than the 16777216 that are accepted"},
 
-		{"call of a long list", archiveOf(t, pickled("]("+strings.Repeat("N", 1<<18)+"e)R")), "REDUCE requires a Callable"},
-		{"call with many arguments", archiveOf(t, pickled(global("collections.OrderedDict")+"("+strings.Repeat("N", 1<<18)+"tR")), "args not supported"},
+		{"call of a long list", archiveOf(t, pickled("]("+strings.Repeat("N", 1<<18)+"e)R")),
+			"REDUCE requires a Callable"},
+		{"call with many arguments",
+			archiveOf(t, pickled(global("collections.OrderedDict")+"("+strings.Repeat("N", 1<<18)+"tR")),
+			"args not supported"},
 
 		{"no dict", archiveOf(t, pickled("K\x01")), "no state dict"},
 		{"empty dict", archiveOf(t, pickled("}")), "no tensors"},
@@ -377,53 +392,88 @@ func TestParseRefuses(t *testing.T) {
 		{"key is a number", archiveOf(t, pickled(dict("K\x01", "K\x01"))), "not text"},
 		{"key is not UTF-8", archiveOf(t, pickled(dict(text("\xff"), "K\x01"))), "not text"},
 		{"storage as a value", one(float), `"w" is not a tensor`},
-		{"parameter of nothing", one(call("torch._utils._rebuild_parameter", "N", "\x88", "N")), "a parameter that is not made from a tensor"},
-		{"conjugate", one(call("torch._utils._rebuild_tensor_v2", float, small(0), ")", ")", "\x89", "N", dict(text("conj"), "\x88"))), "conjugated"},
+		{"parameter of nothing", one(call("torch._utils._rebuild_parameter", "N", "\x88", "N")),
+			"a parameter that is not made from a tensor"},
+		{"conjugate", one(
+			call("torch._utils._rebuild_tensor_v2", float, small(0), ")", ")", "\x89", "N",
+				dict(text("conj"), "\x88"))), "conjugated"},
 		{"few arguments", one(call("torch._utils._rebuild_tensor_v2", float)), "a tensor of 1 arguments"},
-		{"arguments in another order", one(call("torch._utils._rebuild_tensor_v2", small(0), float, ")", ")", "\x89", "N")), "whose arguments are not"},
+		{"arguments in another order",
+			one(call("torch._utils._rebuild_tensor_v2", small(0), float, ")", ")", "\x89", "N")),
+			"whose arguments are not"},
 
 		{"storage of a module", one(tuple(text("module"), text("m")) + "Q"), "a whole module"},
 		{"persistent id of nothing", one(")Q"), "a persistent id is not"},
-		{"storage of no class", one(tuple(text("storage"), text("FloatStorage"), text("0"), text("cpu"), small(2)) + "Q"), "not that of a storage"},
+		{"storage of no class",
+			one(tuple(text("storage"), text("FloatStorage"), text("0"), text("cpu"), small(2)) + "Q"),
+			"not that of a storage"},
 		{"elements below 0", one(storageOf("torch.FloatStorage", "0", -1)), "not that of a storage"},
-		{"more elements than 64 bits", one(tuple(text("storage"), global("torch.FloatStorage"), text("0"), text("cpu"), integer(1<<63)) + "Q"), "not that of a storage"},
+		{"more elements than 64 bits",
+			one(tuple(text("storage"), global("torch.FloatStorage"), text("0"), text("cpu"), integer(1<<63)) + "Q"),
+			"not that of a storage"},
 		{"more elements than the file", one(storageOf("torch.FloatStorage", "0", 1<<61)), "more than a file of"},
-		{"fewer elements than stored", one(tensorOf(storageOf("torch.FloatStorage", "0", 1), 0, ")", ")")), "has 8 bytes, its 1 elements of F32 take 4"},
-		{"storage absent", one(tensorOf(storageOf("torch.FloatStorage", "1", 2), 0, ")", ")")), `storage "1" is not in the archive`},
-		{"storage in two types", archiveOf(t, pickled(dict(text("v"), tensorOf(float, 0, ")", ")"), text("w"), tensorOf(storageOf("torch.IntStorage", "0", 2), 0, ")", ")")))), "described twice"},
-		{"path as a key", one(tensorOf(storageOf("torch.FloatStorage", "../data.pkl", 2), 0, ")", ")")), "is not in the archive"},
+		{"fewer elements than stored", one(tensorOf(storageOf("torch.FloatStorage", "0", 1), 0, ")", ")")),
+			"has 8 bytes, its 1 elements of F32 take 4"},
+		{"storage absent", one(tensorOf(storageOf("torch.FloatStorage", "1", 2), 0, ")", ")")),
+			`storage "1" is not in the archive`},
+		{"storage in two types",
+			archiveOf(t, pickled(
+				dict(text("v"), tensorOf(float, 0, ")", ")"), text("w"),
+					tensorOf(storageOf("torch.IntStorage", "0", 2), 0, ")", ")")))), "described twice"},
+		{"path as a key", one(tensorOf(storageOf("torch.FloatStorage", "../data.pkl", 2), 0, ")", ")")),
+			"is not in the archive"},
 
 		{"offset outside", shaped(3, ")", ")"), "offset 3 is outside"},
 		{"offset at the end", shaped(2, ")", ")"), "outside the storage"},
 		{"offset below 0", shaped(-1, ")", ")"), "offset -1 is outside"},
-		{"shape outside", shaped(0, tuple(small(3)), tuple(small(1))), "reaches outside the storage, which has 2 elements"},
+		{"shape outside", shaped(0, tuple(small(3)), tuple(small(1))),
+			"reaches outside the storage, which has 2 elements"},
 		{"offset and shape outside", shaped(1, tuple(small(2)), tuple(small(1))), "reaches outside"},
 		{"stride outside", shaped(0, tuple(small(2)), tuple(small(2))), "reaches outside"},
 		{"stride overflows", shaped(1, tuple(small(3)), tuple(small(1<<62))), "reaches outside"},
-		{"sum of strides overflows", shaped(0, tuple(small(3), small(3), small(3)), tuple(small(1<<62), small(1<<62), small(1<<62))), "reaches outside"},
+		{"sum of strides overflows",
+			shaped(0, tuple(small(3), small(3), small(3)), tuple(small(1<<62), small(1<<62), small(1<<62))),
+			"reaches outside"},
 		{"stride below 0", shaped(1, tuple(small(2)), tuple(small(-1))), "that cannot be one"},
 		{"dimension below 0", shaped(0, tuple(small(-2)), tuple(small(1))), "that cannot be one"},
 		{"dimension is text", shaped(0, tuple(text("2")), tuple(small(1))), "that cannot be one"},
 		{"fewer strides", shaped(0, tuple(small(1), small(1)), tuple(small(1))), "2 dimensions and 1 strides"},
-		{"many dimensions", shaped(0, tuple(slices.Repeat([]string{"K\x01"}, 33)...), tuple(slices.Repeat([]string{"K\x01"}, 33)...)), "33 dimensions"},
-		{"elements beyond count", shaped(0, tuple(small(1<<40), small(1<<40)), tuple(small(0), small(0))), "more elements than can be counted"},
+		{"many dimensions",
+			shaped(0, tuple(slices.Repeat([]string{"K\x01"}, 33)...), tuple(slices.Repeat([]string{"K\x01"}, 33)...)),
+			"33 dimensions"},
+		{"elements beyond count", shaped(0, tuple(small(1<<40), small(1<<40)), tuple(small(0), small(0))),
+			"more elements than can be counted"},
 
 		{"archive of something else", archive(t, stored("readme.txt", "x")), "has no data.pkl"},
 		{"pickle in no folder", archive(t, stored("data.pkl", plain())), "in no folder"},
 		{"two pickles", archive(t, stored("a/data.pkl", plain()), stored("b/data.pkl", plain())), "two pickles"},
-		{"a name twice", archive(t, stored("m/data.pkl", plain()), stored("m/data/0", "12345678"), stored("m/data/0", "12345678")), "in the archive twice"},
-		{"big-endian", archive(t, stored("m/data.pkl", plain()), stored("m/byteorder", "big"), stored("m/data/0", "12345678")), `byte order "big"`},
-		{"compressed pickle", archive(t, entry{zip.FileHeader{Name: "m/data.pkl", Method: zip.Deflate}, plain()}), "is compressed"},
-		{"compressed storage", archive(t, stored("m/data.pkl", plain()), entry{zip.FileHeader{Name: "m/data/0", Method: zip.Deflate}, "12345678"}), "is compressed"},
-		{"bomb", archive(t, entry{zip.FileHeader{Name: "m/data.pkl", Method: zip.Deflate}, strings.Repeat("N", 15<<20)}), "is compressed"},
-		{"storage of absurd size", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 1 << 60, UncompressedSize64: 1 << 60}), "claims 1152921504606846976 bytes"},
-		{"storage of two sizes", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 1, UncompressedSize64: 8}), "is compressed or encrypted"},
-		{"storage past the end", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 4096, UncompressedSize64: 4096}), "claims 4096 bytes"},
+		{"a name twice",
+			archive(t, stored("m/data.pkl", plain()), stored("m/data/0", "12345678"), stored("m/data/0", "12345678")),
+			"in the archive twice"},
+		{"big-endian", archive(t, stored("m/data.pkl", plain()), stored("m/byteorder", "big"),
+			stored("m/data/0", "12345678")), `byte order "big"`},
+		{"compressed pickle", archive(t, entry{zip.FileHeader{Name: "m/data.pkl", Method: zip.Deflate}, plain()}),
+			"is compressed"},
+		{"compressed storage",
+			archive(t, stored("m/data.pkl", plain()),
+				entry{zip.FileHeader{Name: "m/data/0", Method: zip.Deflate}, "12345678"}), "is compressed"},
+		{"bomb", archive(t,
+			entry{zip.FileHeader{Name: "m/data.pkl", Method: zip.Deflate}, strings.Repeat("N", 15<<20)}),
+			"is compressed"},
+		{"storage of absurd size",
+			raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 1 << 60, UncompressedSize64: 1 << 60}),
+			"claims 1152921504606846976 bytes"},
+		{"storage of two sizes", raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 1, UncompressedSize64: 8}),
+			"is compressed or encrypted"},
+		{"storage past the end",
+			raw(zip.FileHeader{Name: "m/data/0", CompressedSize64: 4096, UncompressedSize64: 4096}),
+			"claims 4096 bytes"},
 		{"directory", archive(t, slices.Repeat([]entry{stored(big, "")}, 600)...), "directory is larger than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parse(c.content)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 400 {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+				len(err.Error()) > 400 {
 				t.Errorf("error %v does not say %q in one line", err, c.want)
 			}
 		})
@@ -450,7 +500,8 @@ func TestParseAltered(t *testing.T) {
 	for _, name := range []string{"small.bin"} {
 		content := read(t, name)
 		for i := range content {
-			for _, other := range []byte{0, 1, '.', '(', 'R', 't', 'u', 'b', 'h', 0x7f, 0x80, 0x95, 0xff, content[i] ^ 1, content[i] ^ 0x80} {
+			for _, other := range []byte{0, 1, '.', '(', 'R', 't', 'u', 'b', 'h', 0x7f, 0x80, 0x95, 0xff,
+				content[i] ^ 1, content[i] ^ 0x80} {
 				altered := slices.Clone(content)
 				altered[i] = other
 				use(t, altered)
@@ -492,8 +543,9 @@ func TestParseAllocates(t *testing.T) {
 		"BINUNICODE": archiveOf(t, "\x80\x02X\xff\xff\xff\x7f."),
 		"LONG4":      archiveOf(t, "\x80\x02\x8b\xff\xff\xff\x7f."),
 		"FRAME":      archiveOf(t, "\x80\x02\x95\xff\xff\xff\xff\x00\x00\x00\x00."),
-		"storage":    one(tensorOf(storageOf("torch.FloatStorage", "0", 1<<30), 0, tuple(small(1<<30)), tuple(small(1)))),
-		"shape":      one(tensorOf(storageOf("torch.FloatStorage", "0", 2), 0, tuple(small(1<<30)), tuple(small(1)))),
+		"storage": one(
+			tensorOf(storageOf("torch.FloatStorage", "0", 1<<30), 0, tuple(small(1<<30)), tuple(small(1)))),
+		"shape": one(tensorOf(storageOf("torch.FloatStorage", "0", 2), 0, tuple(small(1<<30)), tuple(small(1)))),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -515,8 +567,12 @@ func TestConvertRefuses(t *testing.T) {
 		many = append(many, text(fmt.Sprint("w", i)), "h\x01")
 	}
 	for _, c := range []struct{ name, pickle string }{
-		{"strides of 0", dict(text("w"), tensorOf(storage, 0, tuple(small(1<<30), small(2)), tuple(small(0), small(1))))},
-		{"many names", dict(append([]string{text("w"), tensorOf(storage, 0, tuple(small(1<<13), small(2)), tuple(small(0), small(1))) + "q\x01"}, many...)...)},
+		{"strides of 0",
+			dict(text("w"), tensorOf(storage, 0, tuple(small(1<<30), small(2)), tuple(small(0), small(1))))},
+		{"many names", dict(
+			append([]string{text("w"),
+				tensorOf(storage, 0, tuple(small(1<<13), small(2)), tuple(small(0), small(1))) + "q\x01"},
+				many...)...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file, err := parse(archiveOf(t, pickled(c.pickle)))
@@ -524,7 +580,8 @@ func TestConvertRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			if err := file.Convert(t.Context(), &b, nil); err == nil || !strings.Contains(err.Error(), "more than 4 times as much as the file") || b.Len() > 0 {
+			if err := file.Convert(t.Context(), &b, nil); err == nil ||
+				!strings.Contains(err.Error(), "more than 4 times as much as the file") || b.Len() > 0 {
 				t.Errorf("error %v, %d bytes written", err, b.Len())
 			}
 		})
@@ -550,7 +607,8 @@ func TestVerify(t *testing.T) {
 	if file, err = parse(content); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "/data/") {
+	if err := file.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") ||
+		!strings.Contains(err.Error(), "/data/") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 const (
 	// maxPickleBytes bounds what describes the tensors. It is some 150 bytes for each.
 	maxPickleBytes = 16 << 20
-	// maxOpcodes bounds what the library allocates: no opcode makes it take more than a few hundred bytes beyond its argument, so a
-	// file can cost some 120 MB. torch.save writes about 40 for each tensor.
+	// maxOpcodes bounds what the library allocates: no opcode makes it take more than a few hundred bytes beyond its
+	// argument, so a file can cost some 120 MB. torch.save writes about 40 for each tensor.
 	maxOpcodes = 1 << 19
 	// maxMarks bounds how deep open marks may nest. torch.save nests 4.
 	maxMarks = 64
@@ -39,8 +39,8 @@ const (
 	opLong1  = 0x8a
 )
 
-// operandOf knows the opcodes of protocol 2 that torch.load itself accepts where it is told to read weights only, less those that
-// make sets and objects. Pickles have no jumps, so the opcodes of a file are found without running it.
+// operandOf knows the opcodes of protocol 2 that torch.load itself accepts where it is told to read weights only, less
+// those that make sets and objects. Pickles have no jumps, so the opcodes of a file are found without running it.
 func operandOf(opcode byte) operand {
 	switch opcode {
 	case opStop, opMark, 'N', 0x88, 0x89, // None, True, False
@@ -66,8 +66,8 @@ func operandOf(opcode byte) operand {
 	return unknown
 }
 
-// scan checks the pickle at the start of data before it is given to the library, which trusts every length and knows more opcodes
-// and classes than a state dict needs. It gives the pickle's length in bytes.
+// scan checks the pickle at the start of data before it is given to the library, which trusts every length and knows
+// more opcodes and classes than a state dict needs. It gives the pickle's length in bytes.
 func scan(data []byte) (int, error) {
 	at, marks := 0, 0
 	for count := 0; ; count++ {
@@ -101,7 +101,8 @@ func scan(data []byte) (int, error) {
 			}
 			claimed := binary.LittleEndian.Uint32(rest)
 			if uint64(claimed) > uint64(len(rest)-4) {
-				return 0, fmt.Errorf("opcode 0x%02x at byte %d of the pickle claims %d bytes, %d are left: %w", opcode, at, claimed, len(rest)-4, errCut)
+				return 0, fmt.Errorf("opcode 0x%02x at byte %d of the pickle claims %d bytes, %d are left: %w", opcode,
+					at, claimed, len(rest)-4, errCut)
 			}
 			length = 4 + int(claimed)
 		case lines2:
@@ -121,7 +122,8 @@ func scan(data []byte) (int, error) {
 		switch opcode {
 		case opProto:
 			if rest[0] != 2 {
-				return 0, fmt.Errorf("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise", rest[0])
+				return 0, fmt.Errorf("pickle protocol %d is not read; torch.save writes 2 unless it is told otherwise",
+					rest[0])
 			}
 		case opLong1:
 			if rest[0] == 0 {

@@ -131,8 +131,8 @@ func OneLine(text string) string {
 	}, text))
 }
 
-// inOrder shows the characters that would have a terminal write what follows in another order (UAX #9: embeddings, overrides,
-// isolates) as their escapes.
+// inOrder shows the characters that would have a terminal write what follows in another order (UAX #9: embeddings,
+// overrides, isolates) as their escapes.
 func inOrder(text string) string { return reordering.Replace(text) }
 
 var reordering = func() *strings.Replacer {
@@ -167,7 +167,8 @@ func MeantFlag(cmd *cobra.Command, err error) error {
 // nearFlag spells the flag that a name may stand for, "" for none.
 func nearFlag(cmd *cobra.Command, name string) string {
 	// What other tools call them.
-	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples", "model-name": "model", "k": "top", "whole-words": "fill"}[name]
+	meant := map[string]string{"top-k": "top", "topk": "top", "num-samples": "samples", "n-samples": "samples",
+		"model-name": "model", "k": "top", "whole-words": "fill"}[name]
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if meant == "" && !flag.Hidden && Distance(flag.Name, name) <= 1+len(name)/5 {
 			meant = flag.Name

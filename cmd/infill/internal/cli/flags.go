@@ -66,7 +66,8 @@ func AddChoice(cmd *cobra.Command, value *string, name, shorthand string, valid 
 func Complete(cmd *cobra.Command, name string, values []string) {
 	// The error is for a flag that does not exist or has its values already,
 	// which is a slip in the program.
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(name,
+		cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err)
 	}
 }

@@ -74,7 +74,8 @@ type InputOptions struct {
 // Register defines the flags.
 func (o *InputOptions) Register(cmd *cobra.Command) {
 	o.Input, o.Format = Inputs()[0], Formats()[0]
-	AddChoice(cmd, &o.Input, "input", "", Inputs(), fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
+	AddChoice(cmd, &o.Input, "input", "", Inputs(),
+		fmt.Sprintf(`form of standard input; jsonl: {%q: "...", "id": ...}`, o.Key))
 	AddChoice(cmd, &o.Format, "format", "", Formats(), "form of the result")
 	o.flag = func(key string) string { return nearFlag(cmd, strings.ReplaceAll(key, "_", "-")) }
 }
@@ -222,7 +223,8 @@ func (o *reporter) tell(t *task) error {
 
 func (o *reporter) tellBlank() {
 	if o.blank > 0 {
-		Warn(o.Streams, o.quiet, "%s of standard input passed over, the first is line %d", Counted(o.blank, "blank line"), o.firstBlank)
+		Warn(o.Streams, o.quiet, "%s of standard input passed over, the first is line %d",
+			Counted(o.blank, "blank line"), o.firstBlank)
 	}
 }
 

@@ -42,7 +42,8 @@ func TestReadLine(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			// One byte at a time too: lines must not depend on how they arrive.
-			for _, r := range []io.Reader{strings.NewReader(test.text), iotest.HalfReader(strings.NewReader(test.text))} {
+			for _, r := range []io.Reader{strings.NewReader(test.text),
+				iotest.HalfReader(strings.NewReader(test.text))} {
 				lines := bufio.NewReader(r)
 				var got []string
 				for {
@@ -82,13 +83,16 @@ func TestReadEntries(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/", "error: read standard input: disk gone"}, read(broken, "lines")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"a/", "\ufeffb/"}, read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
+	if diff := cmp.Diff([]string{"a/", "\ufeffb/"},
+		read(strings.NewReader("\ufeffa\n\ufeffb\n"), "lines")); diff != "" {
 		t.Errorf("a byte-order mark is one at the very start only: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"}, read(strings.NewReader("one\rtwo\rthree\na\r\nb\r\r\n"), "lines")); diff != "" {
+	if diff := cmp.Diff([]string{"error: " + batch.ErrReturn.Error(), "a/", "b\r/"},
+		read(strings.NewReader("one\rtwo\rthree\na\r\nb\r\r\n"), "lines")); diff != "" {
 		t.Errorf("carriage returns: %s", diff)
 	}
-	objects := "\ufeff{\"template\":\"a\",\"id\":[1, \"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
+	objects := "\ufeff{\"template\":\"a\",\"id\":[1, " +
+		"\"x\"]}\n{\"template\":\"b\\u00e9\",\"id\":null}\n{\"template\":\"\xff\"}\n"
 	objects += `{"template":"a \ud83d"}` + "\n"
 	want := []string{`a/[1, "x"]`, "bé/null", "error: the line is not valid UTF-8",
 		`error: the line has half of a character, \ud83d: write both halves of the pair, or the character itself`}
@@ -111,7 +115,8 @@ func FuzzParseObject(f *testing.F) {
 			return
 		}
 		// What was taken can be written back.
-		if _, err := object.Encode(object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
+		if _, err := object.Encode(
+			object.Identified{ID: e.ID, Value: map[string]string{"template": e.Text}}); err != nil {
 			t.Error(err)
 		}
 		if e.ID != nil && !json.Valid(e.ID) {
@@ -140,7 +145,8 @@ func TestEach(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			o := &InputOptions{Key: "template", Input: "lines", Streams: &terminal.Streams{In: strings.NewReader(text.String()), Err: &stderr}}
+			o := &InputOptions{Key: "template", Input: "lines",
+				Streams: &terminal.Streams{In: strings.NewReader(text.String()), Err: &stderr}}
 			ctx, cancel := context.WithCancel(t.Context())
 			var lock sync.Mutex
 			now, most, ended, first := 0, 0, 0, true
@@ -155,29 +161,30 @@ func TestEach(t *testing.T) {
 			}
 			var told []int
 			read := func(Entry) (struct{}, error) { return struct{}{}, nil }
-			err := Each(ctx, o, false, read, func() error { ended++; return nil }, func(ctx context.Context, e Entry, _ struct{}) (func() error, error) {
-				count(1)
-				defer count(-1)
-				if e.Line%9 == 0 {
-					if err := Await(ctx, e.Next); err != nil {
-						return nil, err
+			err := Each(ctx, o, false, read, func() error { ended++; return nil },
+				func(ctx context.Context, e Entry, _ struct{}) (func() error, error) {
+					count(1)
+					defer count(-1)
+					if e.Line%9 == 0 {
+						if err := Await(ctx, e.Next); err != nil {
+							return nil, err
+						}
+					} else {
+						time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
 					}
-				} else {
-					time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
-				}
-				lock.Lock()
-				first = false
-				lock.Unlock()
-				if e.Line == broken && test.fails != nil {
-					if test.fails == context.Canceled {
-						<-e.Turn
-						cancel()
-						return func() error { told = append(told, e.Line); return ctx.Err() }, ctx.Err()
+					lock.Lock()
+					first = false
+					lock.Unlock()
+					if e.Line == broken && test.fails != nil {
+						if test.fails == context.Canceled {
+							<-e.Turn
+							cancel()
+							return func() error { told = append(told, e.Line); return ctx.Err() }, ctx.Err()
+						}
+						return nil, test.fails
 					}
-					return nil, test.fails
-				}
-				return func() error { told = append(told, e.Line); return nil }, nil
-			})
+					return func() error { told = append(told, e.Line); return nil }, nil
+				})
 			if !errors.Is(err, test.want) || now != 0 || most < 3 || most > lm.InFlight {
 				t.Errorf("error %v, %d at once, %d still at work", err, most, now)
 			}
@@ -197,7 +204,8 @@ func TestEach(t *testing.T) {
 			if whole := test.fails == nil || reported; (ended == 1) != whole {
 				t.Errorf("the end was told %d times", ended)
 			}
-			if want := fmt.Sprintf("infill: line %d: wrong\n", broken); strings.HasPrefix(stderr.String(), want) != (reported) {
+			if want := fmt.Sprintf("infill: line %d: wrong\n", broken); strings.HasPrefix(stderr.String(),
+				want) != (reported) {
 				t.Errorf("standard error %q", stderr.String())
 			}
 		})

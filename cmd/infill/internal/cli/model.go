@@ -61,12 +61,15 @@ func (o *ModelOptions) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.Model, "model", "m", "", ModelHelp)
 	CompleteModel(cmd)
-	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU, by OpenVINO where that is installed and faster")
+	flags.Var(device{&o.Device}, "device", "where the model runs; auto is CUDA where it works, else the CPU, by "+
+		"OpenVINO where that is installed and faster")
 	Complete(cmd, "device", Devices())
 	flags.Var(Whole{Value: &o.Threads}, "threads", "threads of a model call on the CPU; 0 is one per core")
-	AddChoice(cmd, &o.Precision, "precision", "", Precisions(), "arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
-	flags.StringVar(&o.Lexicon, "lexicon", "", "`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
-		"that are no such words come later; english for the built-in model, else none")
+	AddChoice(cmd, &o.Precision, "precision", "", Precisions(),
+		"arithmetic of the model; int8 is faster on the CPU and a little off, so is bf16 on OpenVINO")
+	flags.StringVar(&o.Lexicon, "lexicon", "",
+		"`FILE` of the words that exist, one a line, english, or none: fills of several pieces "+
+			"that are no such words come later; english for the built-in model, else none")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "no progress, no warnings")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "tell more on standard error: model, device, signature")
 }
@@ -77,7 +80,8 @@ func (o *ModelOptions) Validate() error {
 	case o.Threads < 0:
 		return &UsageError{fmt.Errorf("--threads: %d is not a whole number of 0 (one per core) or more", o.Threads), ""}
 	case o.Threads > lm.MaxThreads():
-		return &UsageError{fmt.Errorf("--threads: %d is more than four times the %d processors: give %d or fewer", o.Threads, runtime.NumCPU(), lm.MaxThreads()), ""}
+		return &UsageError{fmt.Errorf("--threads: %d is more than four times the %d processors: give %d or fewer",
+			o.Threads, runtime.NumCPU(), lm.MaxThreads()), ""}
 	case o.Quiet && o.Verbose:
 		return &UsageError{fmt.Errorf("--quiet and --verbose exclude each other: give one"), ""}
 	}
@@ -183,7 +187,8 @@ func (o *ModelOptions) Recommend(s *terminal.Streams, used string) {
 		return
 	}
 	told.Close()
-	const line = "infill: the built-in model is small and errs in facts; infill models recommend lists better ones (said once)"
+	const line = "infill: the built-in model is small and errs in facts; infill models recommend lists better ones " +
+		"(said once)"
 	fmt.Fprintln(s.Err, Wrap(line, s.Width, ""))
 }
 

@@ -298,7 +298,8 @@ func RenderTable(width int, headers []string, rows [][]string, text int) string 
 		widths[text] = min(widths[text], max(widths[text]-total+width, 12))
 	}
 	t := table.New().Border(lipgloss.HiddenBorder()).
-		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).
+		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(
+		false).
 		Headers(headers...).Rows(rows...).Wrap(true).
 		StyleFunc(func(_, column int) lipgloss.Style {
 			style := lipgloss.NewStyle().Width(widths[column])

@@ -112,7 +112,8 @@ func (t *transfer) Begin(_ int, have, total int64) {
 	}
 	if t.out != nil {
 		t.Clear()
-		t.begin(total, progressbar.OptionSetWidth(24), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true), progressbar.OptionSetPredictTime(true))
+		t.begin(total, progressbar.OptionSetWidth(24), progressbar.OptionShowBytes(true),
+			progressbar.OptionShowTotalBytes(true), progressbar.OptionSetPredictTime(true))
 		_ = t.drawn.Set64(have)
 	}
 }
@@ -186,7 +187,8 @@ func (p *evalProgress) Observe(step eval.Progress) {
 	done := step.Done*unit + unit*step.Step/max(1, step.Steps)
 	// A line that is too long would be drawn below itself again and again.
 	description := ansi.Truncate(p.describe(step), max(0, p.columns()-BarWidth-len(" 100% ||  ")), "…")
-	p.Draw(description, done, step.Total*unit, progressbar.OptionSetWidth(BarWidth), progressbar.OptionSetPredictTime(false))
+	p.Draw(description, done, step.Total*unit, progressbar.OptionSetWidth(BarWidth),
+		progressbar.OptionSetPredictTime(false))
 }
 
 // BarWidth is that of the bar alone.
@@ -208,7 +210,8 @@ func (p *evalProgress) describe(step eval.Progress) string {
 	if step.Scoring {
 		return fmt.Sprintf("all %d chains of %d sentences are done: scoring", step.Total*step.Chains, step.Sentences)
 	}
-	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains, step.Total*step.Chains)
+	text := fmt.Sprintf("sentence %d of %d, %d of %d chains", step.Sentence+1, step.Sentences, step.Done*step.Chains,
+		step.Total*step.Chains)
 	if step.ChainsPerSecond > 0 {
 		digits := 0
 		if step.ChainsPerSecond < 10 {

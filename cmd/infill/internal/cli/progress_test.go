@@ -58,7 +58,8 @@ func TestProgress(t *testing.T) {
 // is no terminal.
 func TestEvalProgress(t *testing.T) {
 	step := eval.Progress{
-		Model: "small-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20, Step: 25, Steps: 50,
+		Model: "small-uncased", Method: "dmala:balance=sqrt,step-size=0.3,candidates=500", Sentence: 2, Sentences: 20,
+		Step: 25, Steps: 50,
 		Done: 30, Kept: 10, Total: 220, Chains: 25, ChainsPerSecond: 123.4, SecondsLeft: number(7500.),
 	}
 	said := "sentence 3 of 20, 750 of 5500 chains (123/s), 2h05m left, dmala:balance=sqrt,step-size=0.3,candidates=500"
@@ -109,13 +110,17 @@ func TestEvalProgress(t *testing.T) {
 	})
 	t.Run("end", func(t *testing.T) {
 		p := NewEvalProgress(&terminal.Streams{}, false, 1)
-		if got, want := p.describe(eval.Progress{Sentences: 4, Done: 8, Total: 8, Chains: 5, Scoring: true}), "all 40 chains of 4 sentences are done: scoring"; got != want {
+		if got, want := p.describe(
+			eval.Progress{Sentences: 4, Done: 8, Total: 8, Chains: 5, Scoring: true}),
+			"all 40 chains of 4 sentences are done: scoring"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	t.Run("beginning", func(t *testing.T) {
 		p := NewEvalProgress(&terminal.Streams{}, false, 2)
-		if got, want := p.describe(eval.Progress{Model: "tiny", Method: "gibbs", Sentences: 4, Total: 8, Chains: 5}), "sentence 1 of 4, 0 of 40 chains, gibbs tiny"; got != want {
+		if got, want := p.describe(
+			eval.Progress{Model: "tiny", Method: "gibbs", Sentences: 4, Total: 8, Chains: 5}),
+			"sentence 1 of 4, 0 of 40 chains, gibbs tiny"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -139,7 +144,8 @@ func TestTransferTellsOfWaits(t *testing.T) {
 			}
 			continue
 		}
-		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n", "\rinfill: the connection went silent; next try in 1.5s\n",
+		for _, want := range []string{"infill: the hub answers 429; Too Many Requests; next try in 2s\n",
+			"\rinfill: the connection went silent; next try in 1.5s\n",
 			"\rinfill: converting the weights of torch.save to safetensors\n"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("no %q in %q", want, out.String())
@@ -149,7 +155,8 @@ func TestTransferTellsOfWaits(t *testing.T) {
 }
 
 func TestBytesText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 22_970_996: "23.0 MB", 1_340_000_000: "1.34 GB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 22_970_996: "23.0 MB",
+		1_340_000_000: "1.34 GB"} {
 		if got := BytesText(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}

@@ -116,7 +116,8 @@ func Goldens[T any](t *testing.T, command string, f cli.Form[T], results []T, id
 	}
 	// No form loses the error of its writer.
 	for _, format := range cli.Formats() {
-		if (&cli.Printer[T]{Form: f, Format: format, Streams: &terminal.Streams{Out: Failing{}}}).Print(nil, results[0]) == nil {
+		if (&cli.Printer[T]{Form: f, Format: format, Streams: &terminal.Streams{Out: Failing{}}}).Print(nil,
+			results[0]) == nil {
 			t.Errorf("%s: no error", format)
 		}
 	}

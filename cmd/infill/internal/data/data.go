@@ -29,7 +29,8 @@ which the papers take their sentences from, is read as it is. Any other text
 serves as well: infill eval --corpus NAME=FILE.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &cli.UsageError{Err: fmt.Errorf("unknown command %q of infill data", args[0]), Hint: "see infill data --help"}
+				return &cli.UsageError{Err: fmt.Errorf("unknown command %q of infill data", args[0]),
+					Hint: "see infill data --help"}
 			}
 			return nil
 		},
@@ -58,11 +59,15 @@ environment.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return &cli.UsageError{Err: fmt.Errorf("%s given, one data set is fetched", cli.Counted(len(args), "argument")), Hint: "infill data pull wikitext-103"}
+				return &cli.UsageError{Err: fmt.Errorf("%s given, one data set is fetched",
+					cli.Counted(len(args), "argument")), Hint: "infill data pull wikitext-103"}
 			case args[0] == "tbc":
-				return &cli.UsageError{Err: fmt.Errorf("the Toronto Book Corpus cannot be fetched: it is your own file"), Hint: "infill eval --tbc FILE; see infill data --help"}
+				return &cli.UsageError{Err: fmt.Errorf(
+					"the Toronto Book Corpus cannot be fetched: it is your own file"),
+					Hint: "infill eval --tbc FILE; see infill data --help"}
 			case args[0] != dataSets()[0]:
-				return &cli.UsageError{Err: fmt.Errorf("data set %q is not known: wikitext-103 is", args[0]), Hint: "see infill data --help"}
+				return &cli.UsageError{Err: fmt.Errorf("data set %q is not known: wikitext-103 is", args[0]),
+					Hint: "see infill data --help"}
 			}
 			return nil
 		},

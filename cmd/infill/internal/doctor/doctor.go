@@ -107,8 +107,11 @@ func printFindings(s *terminal.Streams, format string, findings []finding) error
 // examine looks at everything that infill needs, in the order it needs it.
 func examine(ctx context.Context, name string) []finding {
 	findings := []finding{
-		{Check: "program", Status: statusGood, Detail: fmt.Sprintf("infill %s, %s, %s/%s", infill.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)},
-		{Check: "cores", Status: statusGood, Detail: fmt.Sprintf("%d in use of %d", runtime.GOMAXPROCS(0), runtime.NumCPU())},
+		{Check: "program", Status: statusGood,
+			Detail: fmt.Sprintf("infill %s, %s, %s/%s", infill.Version(), runtime.Version(), runtime.GOOS,
+				runtime.GOARCH)},
+		{Check: "cores", Status: statusGood,
+			Detail: fmt.Sprintf("%d in use of %d", runtime.GOMAXPROCS(0), runtime.NumCPU())},
 		examineCache(),
 	}
 	bundle, model := examineModel(name)
@@ -181,9 +184,11 @@ func examineLibraries(ctx context.Context) (found lm.Library, findings []finding
 	case serves.Path != "":
 	case places[0].Named:
 		// What the user names is taken or refused, never passed over.
-		f = finding{Check: f.Check, Status: statusBad, Detail: places[0].Place + " names no library that serves", Mend: mend}
+		f = finding{Check: f.Check, Status: statusBad, Detail: places[0].Place + " names no library that serves",
+			Mend: mend}
 	default:
-		f = finding{Check: f.Check, Status: statusMissing, Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
+		f = finding{Check: f.Check, Status: statusMissing,
+			Detail: "no library that serves; it is fetched when it is first needed", Mend: mend}
 	}
 	return serves, append(findings, f)
 }
@@ -199,7 +204,8 @@ func examineRun(ctx context.Context, model, libraryPath string) finding {
 		options.Chains, options.Steps = 2, 2
 		var result *infill.Result
 		if result, err = filler.Fill(ctx, "this is a [MASK] .", options, nil); err == nil {
-			f.Status, f.Detail = statusGood, fmt.Sprintf("%q in %.2f s on %s", result.Fills[0].Text, result.Stats.Seconds, result.Stats.Device)
+			f.Status, f.Detail = statusGood,
+				fmt.Sprintf("%q in %.2f s on %s", result.Fills[0].Text, result.Stats.Seconds, result.Stats.Device)
 			return f
 		}
 	}
@@ -217,10 +223,12 @@ func examineOpenVINO(ctx context.Context) finding {
 		// Not a fault: it is an offer.
 		f.Status, f.Detail = statusNote, "not installed: infill setup --openvino fetches it"
 	case ratio == 0:
-		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; not measured: --device openvino takes it, auto does not", lm.OpenVINOVersion, cli.VersionOf(found), found.Path)
+		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; not measured: --device openvino takes it, auto does not",
+			lm.OpenVINOVersion, cli.VersionOf(found), found.Path)
 		f.Mend = "run `infill setup --openvino`, which measures it"
 	default:
-		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; %.2f times the rate of the CPU without it", lm.OpenVINOVersion, cli.VersionOf(found), found.Path, ratio)
+		f.Detail = fmt.Sprintf("%s with onnxruntime %s, %s; %.2f times the rate of the CPU without it",
+			lm.OpenVINOVersion, cli.VersionOf(found), found.Path, ratio)
 		if taken {
 			f.Detail += "; auto takes it"
 		}

@@ -13,7 +13,8 @@ import (
 func findings() []finding {
 	return []finding{
 		{Check: "program", Status: statusGood, Detail: "infill 1.0"},
-		{Check: "cache folder", Status: statusBad, Detail: "mkdir /x: read-only\nfile system", Mend: "set INFILL_CACHE"},
+		{Check: "cache folder", Status: statusBad, Detail: "mkdir /x: read-only\nfile system",
+			Mend: "set INFILL_CACHE"},
 		{Check: "CUDA", Status: statusNote, Detail: "not usable: \x1b[2Jno driver"},
 		{Check: "onnxruntime", Status: statusMissing, Detail: "none"},
 	}
@@ -27,7 +28,8 @@ func TestDoctorFlags(t *testing.T) {
 	}
 	clitest.CompareOptions(t, doctorOptions{format: "json", model: "DIR"}, *got)
 	clitest.CheckUsage(t, clitest.Parse(t, NewCmd(&terminal.Streams{}, keep), "who"), `unexpected argument "who"`)
-	clitest.CheckUsage(t, clitest.Parse(t, NewCmd(&terminal.Streams{}, keep), "--format csv"), `--format: "csv" is not one of text, json`)
+	clitest.CheckUsage(t, clitest.Parse(t, NewCmd(&terminal.Streams{}, keep), "--format csv"),
+		`--format: "csv" is not one of text, json`)
 }
 
 func TestDoctorGoldens(t *testing.T) {

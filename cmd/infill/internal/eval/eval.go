@@ -59,13 +59,15 @@ func tableFormats() []string { return []string{"text", "json", "csv", "markdown"
 func (o *tableOptions) register(cmd *cobra.Command) {
 	o.format, o.set = tableFormats()[0], new(eval.Results).Sets()[0]
 	cli.AddChoice(cmd, &o.format, "format", "", tableFormats(), "form of the table")
-	cli.AddChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(), "score the likeliest samples of each sentence, or all of them; the folder holds both")
+	cli.AddChoice(cmd, &o.set, "set", "", new(eval.Results).Sets(),
+		"score the likeliest samples of each sentence, or all of them; the folder holds both")
 }
 
 // NewCmd makes infill eval.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &evalOptions{streams: s, preset: eval.Presets()[0],
-		form: cli.ByCorpus{Choices: eval.Forms(), What: "FORM"}, encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"}}
+		form:     cli.ByCorpus{Choices: eval.Forms(), What: "FORM"},
+		encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"}}
 	var samplers string
 	var err error
 	if o.config, o.base, samplers, err = eval.Preset(o.preset); err != nil {
@@ -102,7 +104,8 @@ together.`,
   $ infill eval show run --format markdown`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return &cli.UsageError{Err: fmt.Errorf("unexpected argument %q", args[0]), Hint: "corpora are given by --tbc, --wt103 and --corpus NAME=FILE; see infill eval --help"}
+				return &cli.UsageError{Err: fmt.Errorf("unexpected argument %q", args[0]),
+					Hint: "corpora are given by --tbc, --wt103 and --corpus NAME=FILE; see infill eval --help"}
 			}
 			return nil
 		},
@@ -129,30 +132,44 @@ together.`,
 	flags.StringSliceVar(&o.models, "models", nil, "`LIST` of models, names or folders of bundles; otherwise --model")
 	o.samplers.list = []string{samplers}
 	flags.Var(&o.samplers, "samplers", "samplers, see above; may be given several times")
-	flags.StringSliceVar(&o.config.Baselines, "baseline", nil, "`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
+	flags.StringSliceVar(&o.config.Baselines, "baseline", nil,
+		"`LIST` of samplers that the others are tested against; otherwise gibbs and gwg")
 	flags.Var(cli.Whole{Value: &o.config.Sentences}, "sentences", "of all corpora together")
 	flags.Var(cli.Decimal{Value: &o.fraction, Kind: "F"}, "mask-fraction", "share of a sentence's words to mask")
 	flags.Var(cli.Whole{Value: &o.slots}, "slots", "words to mask in every sentence, instead of a fraction")
 	flags.Var(cli.Whole{Value: &o.config.Select.MinimumTokens}, "min-tokens", "fewest white-space tokens of a sentence")
-	flags.Var(cli.Whole{Value: &o.config.Select.MaximumTokens}, "max-tokens", "most white-space tokens of a sentence; 0 is no limit")
-	flags.VarP(cli.Whole{Value: &o.config.Chains}, "samples", "n", "chains of each sentence, each of which ends in one sample")
+	flags.Var(cli.Whole{Value: &o.config.Select.MaximumTokens}, "max-tokens",
+		"most white-space tokens of a sentence; 0 is no limit")
+	flags.VarP(cli.Whole{Value: &o.config.Chains}, "samples", "n",
+		"chains of each sentence, each of which ends in one sample")
 	flags.VarP(cli.Whole{Value: &o.config.Top}, "top", "k", "likeliest samples of each sentence to score")
 	flags.Var(cli.Whole{Value: &o.base.Steps}, "steps", "steps of each chain, the warm-up included")
-	flags.Var(cli.Whole{Value: &o.base.Candidates}, "candidates", "keep a slot to the model's N most probable tokens; not for NAME:paper")
+	flags.Var(cli.Whole{Value: &o.base.Candidates}, "candidates",
+		"keep a slot to the model's N most probable tokens; not for NAME:paper")
 	joints := cli.Texts([]infill.Joint{infill.JointPLL, infill.JointChain, infill.JointFilled})
-	cli.AddChoice(cmd, (*string)(&o.base.Joint), "joint", "", joints, "what the likelihood of several slots is, see infill --help")
-	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values, "the papers' name of --joint pll and --joint filled")
-	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature", "draw from the distribution to the power 1/T")
-	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values, "where chains start")
-	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()), "how text becomes the tokens that are scored")
-	flags.Var(cli.Whole{Value: &o.config.Metrics.UnionFirst}, "union-first", "limit corpus BLEU to the first N sentences of each corpus; 0 is all")
+	cli.AddChoice(cmd, (*string)(&o.base.Joint), "joint", "", joints,
+		"what the likelihood of several slots is, see infill --help")
+	cli.AddChoice(cmd, (*string)(&o.base.Joint), "energy", "", infill.Find("energy").Values,
+		"the papers' name of --joint pll and --joint filled")
+	flags.Var(cli.Decimal{Value: &o.base.Temperature, Kind: "T"}, "temperature",
+		"draw from the distribution to the power 1/T")
+	cli.AddChoice(cmd, (*string)(&o.base.Initial.Kind), "initial", "", infill.Find("initial").Values,
+		"where chains start")
+	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
+		"how text becomes the tokens that are scored")
+	flags.Var(cli.Whole{Value: &o.config.Metrics.UnionFirst}, "union-first",
+		"limit corpus BLEU to the first N sentences of each corpus; 0 is all")
 	flags.BoolVar(&o.config.Metrics.KeepSources, "keep-sources", false, "keep the masked sentences in the references")
-	flags.Var(cli.Whole{Value: &o.config.Metrics.Resamples}, "resamples", "bootstrap samples, and exchanges of the paired tests")
-	flags.Var(cli.Decimal{Value: &o.config.Metrics.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
-	flags.Var(cli.Seed{Value: &o.config.Seed}, "seed", "start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
+	flags.Var(cli.Whole{Value: &o.config.Metrics.Resamples}, "resamples",
+		"bootstrap samples, and exchanges of the paired tests")
+	flags.Var(cli.Decimal{Value: &o.config.Metrics.Confidence, Kind: "C"}, "confidence",
+		"of the intervals, between 0 and 1")
+	flags.Var(cli.Seed{Value: &o.config.Seed}, "seed",
+		"start of all random numbers: sentences, masks, chains, resampling; 1 when not given")
 	flags.StringVarP(&o.out, "out", "o", "", "`DIR` of the run; otherwise eval- and the preset")
 	flags.Var(cli.ShardFlag{Shard: &o.shard}, "shard", "`I/N`: make part I of N, from 1")
-	flags.Var(cli.Whole{Value: &o.jobs}, "jobs", "sentences to work at at once; more than 1 makes the seconds of a sample mean less")
+	flags.Var(cli.Whole{Value: &o.jobs}, "jobs",
+		"sentences to work at at once; more than 1 makes the seconds of a sample mean less")
 	o.jobs = 1
 	o.table.register(cmd)
 	o.ModelOptions.Register(cmd)
@@ -202,7 +219,8 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 		mask.Count, mask.Fraction = o.slots, 0
 	case flags.Changed("mask-fraction"):
 		if !(o.fraction > 0 && o.fraction <= 1) {
-			return &cli.UsageError{Err: fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1", o.fraction)}
+			return &cli.UsageError{Err: fmt.Errorf("--mask-fraction: %v is not a number above 0 and at most 1",
+				o.fraction)}
 		}
 		mask.Count, mask.Fraction = 0, o.fraction
 	}
@@ -212,7 +230,8 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	case !(m.Confidence > 0 && m.Confidence < 1):
 		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", m.Confidence)}
 	case m.UnionFirst < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", m.UnionFirst)}
+		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more",
+			m.UnionFirst)}
 	case o.jobs < 1:
 		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.jobs)}
 	}
@@ -245,8 +264,10 @@ func (o *evalOptions) settle(flags *pflag.FlagSet) error {
 	}
 	o.corpora.List = append(corpora, o.corpora.List...)
 	if len(o.corpora.List) == 0 {
-		return &cli.UsageError{Err: errors.New("no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
-			Hint: "WikiText-103: infill data pull wikitext-103; the Toronto Book Corpus is not to be had from us: see infill data --help"}
+		return &cli.UsageError{Err: errors.New(
+			"no corpus: give --tbc FILE and --wt103 FILE, or any text as --corpus NAME=FILE"),
+			Hint: "WikiText-103: infill data pull wikitext-103; the Toronto Book Corpus is not to be had from us: " +
+				"see infill data --help"}
 	}
 	all := append(slices.Clone(o.corpora.List), o.references.List...)
 	for i, c := range all {
@@ -332,7 +353,8 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 		dir = journal.PartOf(o.out, o.shard)
 	}
 	results, err := eval.Run(ctx, eval.Options{
-		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads, Device: o.Device, Precision: lm.Precision(o.Precision), Jobs: o.jobs,
+		Dir: dir, Config: o.config, Models: fillers, Corpora: corpora, Shard: o.shard, Threads: threads,
+		Device: o.Device, Precision: lm.Precision(o.Precision), Jobs: o.jobs,
 		Observe: bar.Observe,
 		Note:    func(text string) { bar.Clear(); o.Warn(o.streams, "%s", text) },
 	})
@@ -341,7 +363,8 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		if !o.Quiet {
-			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n", cli.OneLine(dir))
+			fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command goes on with it\n",
+				cli.OneLine(dir))
 		}
 		return ctx.Err()
 	case errors.As(err, &changed):
@@ -349,7 +372,8 @@ func evalRun(ctx context.Context, o *evalOptions) error {
 	case err != nil:
 		return cli.OptionError(err)
 	case results == nil:
-		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge %s puts the parts together\n", o.shard, cli.OneLine(dir), cli.OneLine(o.out))
+		_, err := fmt.Fprintf(o.streams.Out, "part %s is done, in %s: infill eval merge %s puts the parts together\n",
+			o.shard, cli.OneLine(dir), cli.OneLine(o.out))
 		return err
 	}
 	return printEval(o.streams, o.table, o.out, results, o.Quiet)

@@ -32,7 +32,9 @@ type fillOptions struct {
 
 // NewCmd makes the root command.
 func NewCmd(s *terminal.Streams, run func(context.Context, *fillOptions) error) *cobra.Command {
-	o := &fillOptions{InputOptions: cli.InputOptions{Streams: s, Key: "template", Reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions(), show: "table"}
+	o := &fillOptions{InputOptions: cli.InputOptions{Streams: s, Key: "template",
+		Reads: func(key string) bool { return infill.Find(key).Name != "" }}, Options: infill.DefaultOptions(),
+		show: "table"}
 	cmd := &cobra.Command{
 		SuggestionsMinimumDistance: 2,
 
@@ -77,14 +79,17 @@ JSON object a line with --input jsonl, whose keys may be options, too:
 	cli.AddOptions(cmd, &o.Options)
 	flags.StringVar(&o.blank, "blank", "", "what is read as [MASK] too, as <mask> or ___ (three underscores or more)")
 	o.InputOptions.Register(cmd)
-	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"}, "of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
+	cli.AddChoice(cmd, &o.show, "show", "", []string{"table", "fills"},
+		"of --format text: all of it, or the words alone, a fill a line, tabs between blanks")
 	o.ModelOptions.Register(cmd)
 	cli.Group(cmd,
-		[]string{cli.MatterFirst, "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input", "format"},
+		[]string{cli.MatterFirst, "top", "fill", "slot", "ban", "distinct", "pieces", "model", "seed", "input",
+			"format"},
 		[]string{"What to fill", "pos", "case", "characters", "blank", "context", "window", "together"},
 		[]string{"How many", "samples", "steps", "warm-up", "rank", "length-score"},
 		[]string{"Which model", "device", "threads", "precision", "lexicon"},
-		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature", "step-size", "balance", "gradient", "ladder", "initial", "energy"},
+		[]string{"How exactly", "mode", "sampler", "error", "budget", "candidates", "joint", "order", "temperature",
+			"step-size", "balance", "gradient", "ladder", "initial", "energy"},
 		[]string{"Output", "show", "quiet", "verbose"})
 	return cmd
 }
@@ -123,45 +128,47 @@ func Run(ctx context.Context, o *fillOptions) (err error) {
 			o.Recommend(o.Streams, f.Model().Name)
 		}
 	}()
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End, func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
-		switch {
-		case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():
-			// Its few rows share calls; others would only keep those before from coming.
-		case plan.Slots() > manySlots:
-			if err := cli.Await(ctx, e.Turn); err != nil {
-				return nil, err
-			}
-			o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
-		default:
-			if err := cli.Await(ctx, e.Next); err != nil {
-				return nil, err
-			}
-		}
-		result, err := plan.Fill(ctx, func(step infill.Progress) {
-			select {
-			case <-e.Turn:
-				bar.Observe(step)
-			default: // the bar is that of a text before
-			}
-		})
-		return func() error {
-			bar.Clear()
+	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet,
+		func(e cli.Entry) (*infill.Plan, error) { return o.plan(f, e) }, p.End,
+		func(ctx context.Context, e cli.Entry, plan *infill.Plan) (func() error, error) {
 			switch {
-			case result == nil:
-				return cli.OptionError(err)
-			case err != nil: // what was found by then
-				return errors.Join(err, p.room(result, o.Format), p.Print(e.ID, result), p.End())
+			case plan.Options.Mode == infill.ModeDecode || plan.Slots() == 1 && plan.Options.Answers():
+				// Its few rows share calls; others would only keep those before from coming.
+			case plan.Slots() > manySlots:
+				if err := cli.Await(ctx, e.Turn); err != nil {
+					return nil, err
+				}
+				o.Warn(o.Streams, "%s%s", e.Place(), before(plan))
+			default:
+				if err := cli.Await(ctx, e.Next); err != nil {
+					return nil, err
+				}
 			}
-			for _, w := range result.Warnings {
-				o.Warn(o.Streams, "%s%s", e.Place(), w)
-			}
-			o.Note(o.Streams, "signature %s", result.Signature)
-			if err := p.room(result, o.Format); err != nil {
-				return err
-			}
-			return p.Print(e.ID, result)
-		}, err
-	}))
+			result, err := plan.Fill(ctx, func(step infill.Progress) {
+				select {
+				case <-e.Turn:
+					bar.Observe(step)
+				default: // the bar is that of a text before
+				}
+			})
+			return func() error {
+				bar.Clear()
+				switch {
+				case result == nil:
+					return cli.OptionError(err)
+				case err != nil: // what was found by then
+					return errors.Join(err, p.room(result, o.Format), p.Print(e.ID, result), p.End())
+				}
+				for _, w := range result.Warnings {
+					o.Warn(o.Streams, "%s%s", e.Place(), w)
+				}
+				o.Note(o.Streams, "signature %s", result.Signature)
+				if err := p.room(result, o.Format); err != nil {
+					return err
+				}
+				return p.Print(e.ID, result)
+			}, err
+		}))
 }
 
 // plan reads a template of the user.
@@ -271,7 +278,8 @@ func misspelt(root *cobra.Command, template string) string {
 // isObject tells whether a line of standard input is an object of JSONL rather than a template.
 func isObject(text string) bool {
 	var object struct{ Template *string }
-	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &object) == nil && object.Template != nil
+	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &object) == nil &&
+		object.Template != nil
 }
 
 // columns are the blanks that CSV has columns for: the most of the arguments; of standard

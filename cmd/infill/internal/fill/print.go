@@ -24,14 +24,16 @@ func (p *resultPrinter) room(r *infill.Result, format string) error {
 	case p.Results == 0:
 		p.Form = resultForm(len(r.Blanks), false)
 	default:
-		return &cli.MisfitError{Err: fmt.Errorf("%s in the template, and the CSV has columns for %d: take --format jsonl, or put it first", cli.Counted(len(r.Blanks), "blank"), have)}
+		return &cli.MisfitError{Err: fmt.Errorf("%s in the template, and the CSV has columns for %d: take --format "+
+			"jsonl, or put it first", cli.Counted(len(r.Blanks), "blank"), have)}
 	}
 	return nil
 }
 
 // resultForm writes a row of CSV for each fill, with a column for each blank.
 func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
-	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score", "count", "method", "token_ids", "seed", "unfinished"}
+	header := []string{"id", "template", "rank", "text", "probability", "probability_error", "log_likelihood", "score",
+		"count", "method", "token_ids", "seed", "unfinished"}
 	for blank := range blanks {
 		header = append(header, fmt.Sprintf("blank_%d", blank+1))
 	}
@@ -48,7 +50,8 @@ func resultForm(blanks int, verbose bool) cli.Form[*infill.Result] {
 					unfinished = "true"
 				}
 				row := []string{
-					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability), digitsOrNone(s.ProbabilityError), cli.AllDigits(s.LogLikelihood),
+					id, r.Template, strconv.Itoa(s.Rank), s.Text, digitsOrNone(s.Probability),
+					digitsOrNone(s.ProbabilityError), cli.AllDigits(s.LogLikelihood),
 					digitsOrNone(s.Score), count, r.Method, list(s.TokenIDs), seedOrNone(r.Seed), unfinished,
 				}
 				row = append(row, s.Values...)
@@ -136,7 +139,8 @@ func resultText(r *infill.Result, width int, verbose bool) string {
 	if best != "" {
 		best += "\n"
 	}
-	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" + best + marginals(r, width) + cli.Notes(width, footer(r, verbose)...)
+	return head + "\n" + cli.RenderTable(width, headers, rows, 1) + "\n" +
+		best + marginals(r, width) + cli.Notes(width, footer(r, verbose)...)
 }
 
 // optional is a number, "" where there is none.
@@ -186,7 +190,8 @@ func marginals(r *infill.Result, width int) string {
 	for blank, values := range r.Marginals {
 		line := fmt.Sprintf("blank %d:", blank+1)
 		for i, v := range values[:min(len(values), most)] {
-			line += map[bool]string{true: " ", false: ", "}[i == 0] + cli.OneLine(v.Text) + " " + probability(v.Probability, &v.StandardError, true)
+			line += map[bool]string{true: " ", false: ", "}[i == 0] + cli.OneLine(v.Text) + " " +
+				probability(v.Probability, &v.StandardError, true)
 		}
 		if open := notFollowed(values); open >= 0.0005 {
 			line += fmt.Sprintf("; each may have up to %s more", probability(open, nil, false))
@@ -247,7 +252,8 @@ func footer(r *infill.Result, verbose bool) []string {
 	s := r.Stats
 	var lines []string
 	if r.Unfinished {
-		lines = slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
+		lines = slices.DeleteFunc(slices.Clone(r.Warnings),
+			func(w string) bool { return !strings.HasPrefix(w, "unfinished: ") })
 	}
 	cost := fmt.Sprintf("%s, %.2f s%s", cli.Counted(s.ModelRows, "model row"), s.Seconds, withSeed(r.Seed))
 	if s.Sampler == infill.Auto {
@@ -300,7 +306,8 @@ func answerFooter(r *infill.Result) string {
 	case infill.MethodExact:
 		how = fmt.Sprintf("exact: probabilities are among all %s", cli.Counted(s.DistinctFills, "fill"))
 	case infill.MethodImportance:
-		how = fmt.Sprintf("estimated from %s of the chain rule, worth %.0f of this law: probabilities are among all fills",
+		how = fmt.Sprintf(
+			"estimated from %s of the chain rule, worth %.0f of this law: probabilities are among all fills",
 			cli.Counted(s.Draws, "weighted draw"), *s.EffectiveDraws)
 	}
 	if s.Candidates != nil {
@@ -337,13 +344,15 @@ func chainsNote(s infill.Stats) string {
 		notes = append(notes, "acceptance "+cli.WithError("%.2f", *s.AcceptanceRate, s.AcceptanceStandardError))
 	}
 	if s.Steps > s.WarmUp.Steps && s.Mode != infill.ModeDecode {
-		notes = append(notes, fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
+		notes = append(notes,
+			fmt.Sprintf("%.2f of %s changed per step", s.ChangedSlotsPerStep, cli.Counted(s.Slots, "slot")))
 	}
 	noun := "draw"
 	if s.Law != "" {
 		noun = "state"
 	}
-	notes = append(notes, fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
+	notes = append(notes,
+		fmt.Sprintf("%s in %s", cli.Counted(s.DistinctFills, "distinct fill"), cli.Counted(s.Draws, noun)))
 	if s.SplitRHat != nil && s.EffectiveDraws != nil {
 		const mixing = "split R-hat %.2f, %.0f effective draws of the log-likelihood"
 		notes = append(notes, fmt.Sprintf(mixing, *s.SplitRHat, *s.EffectiveDraws))

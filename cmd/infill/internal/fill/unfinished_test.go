@@ -32,26 +32,32 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// An interrupted fill prints what was found by then in every format, marked as unfinished, and JSON stays whole: of the default with
-// probabilities or without, and of chains.
+// An interrupted fill prints what was found by then in every format, marked as unfinished, and JSON stays whole: of the
+// default with probabilities or without, and of chains.
 func TestInterruptedFormats(t *testing.T) {
 	p := 0.25
 	const why = "unfinished: interrupted at step 3 of 50"
 	for name, r := range map[string]*infill.Result{
-		"weighed": {Method: infill.MethodExact, Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{Probability: &p}}},
-		"found":   {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{}}},
-		"chains":  {Stats: infill.Stats{Sampler: "dmala", Law: infill.NoLaw, Steps: 3}, Fills: []infill.Fill{{}}},
+		"weighed": {Method: infill.MethodExact, Stats: infill.Stats{Sampler: infill.Auto},
+			Fills: []infill.Fill{{Probability: &p}}},
+		"found":  {Stats: infill.Stats{Sampler: infill.Auto}, Fills: []infill.Fill{{}}},
+		"chains": {Stats: infill.Stats{Sampler: "dmala", Law: infill.NoLaw, Steps: 3}, Fills: []infill.Fill{{}}},
 	} {
-		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 3, "a [MASK]", true, [][2]int{{2, 8}}, []string{"all of it", why}
-		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"}, [][2]int{{2, 5}}
-		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`, "csv": ",true,cat", "text": "\n" + why + "\n"} {
+		r.Format, r.Template, r.Unfinished, r.Blanks, r.Warnings = 3, "a [MASK]", true, [][2]int{{2, 8}},
+			[]string{"all of it", why}
+		r.Fills[0].Rank, r.Fills[0].Text, r.Fills[0].Values, r.Fills[0].Spans = 1, "a cat", []string{"cat"},
+			[][2]int{{2, 5}}
+		for format, want := range map[string]string{"json": `"unfinished": true`, "jsonl": `"unfinished":true`,
+			"csv": ",true,cat", "text": "\n" + why + "\n"} {
 			var out bytes.Buffer
-			printer := &resultPrinter{cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format, Streams: &terminal.Streams{Out: &out}}}
+			printer := &resultPrinter{cli.Printer[*infill.Result]{Form: resultForm(1, false), Format: format,
+				Streams: &terminal.Streams{Out: &out}}}
 			if err := errors.Join(printer.room(r, format), printer.Print(nil, r), printer.End()); err != nil {
 				t.Fatal(err)
 			}
 			got := out.String()
-			if !strings.Contains(got, want) || !strings.Contains(got, "a cat") || strings.HasPrefix(format, "json") && !json.Valid(out.Bytes()) {
+			if !strings.Contains(got, want) || !strings.Contains(got, "a cat") ||
+				strings.HasPrefix(format, "json") && !json.Valid(out.Bytes()) {
 				t.Errorf("%s, %s: %s", name, format, got)
 			}
 			if format == "text" && strings.Contains(got, "probability") != (name == "weighed") {

@@ -49,9 +49,11 @@ func metricsFormats() []string { return []string{"text", "json", "csv"} }
 // NewCmd makes infill metrics.
 func NewCmd(s *terminal.Streams) *cobra.Command {
 	o := &metricsOptions{
-		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace), smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
-		form: cli.ByCorpus{Choices: eval.Forms(), What: "FORM"}, encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"},
-		Options: metrics.DefaultOptions(),
+		streams: s, preset: metricsPresets()[0], tokenisation: string(metrics.WhiteSpace),
+		smoothing: metrics.Smoothing{}.String(), format: metricsFormats()[0],
+		form:     cli.ByCorpus{Choices: eval.Forms(), What: "FORM"},
+		encoding: cli.ByCorpus{Choices: eval.Encodings(), What: "ENCODING"},
+		Options:  metrics.DefaultOptions(),
 	}
 	o.Version = infill.Version()
 	cmd := &cobra.Command{
@@ -84,7 +86,8 @@ single tests; who looks at many must correct for that.`,
   $ infill metrics fills.txt --format json
   $ infill --format jsonl < templates.txt > fills.jsonl && infill metrics fills.jsonl
   $ infill metrics first.txt --against second.txt -r tbc=tbc.txt`,
-		Args: cli.OneArgument("one file is scored", "infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"),
+		Args: cli.OneArgument("one file is scored",
+			"infill metrics FILE; a second text is named by --against, references by -r NAME=FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
 			if err := o.settle(cmd.Flags()); err != nil {
@@ -96,19 +99,25 @@ single tests; who looks at many must correct for that.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&o.references, "reference", "r", "a text to compare with; may be given several times")
-	flags.Var(&o.form, "corpus-form", "what a line of a reference is, of all or of one: "+strings.Join(o.form.Choices, ", "))
+	flags.Var(&o.form, "corpus-form",
+		"what a line of a reference is, of all or of one: "+strings.Join(o.form.Choices, ", "))
 	cli.Complete(cmd, "corpus-form", o.form.Choices)
 	flags.Var(&o.encoding, "encoding", "of all references or of one: "+strings.Join(o.encoding.Choices, ", "))
 	cli.Complete(cmd, "encoding", o.encoding.Choices)
 	flags.StringVar(&o.against, "against", "", "a second text to test for differences, line by line")
-	cli.AddChoice(cmd, &o.preset, "preset", "", metricsPresets(), "bert-gen: --tokenisation bert-gen --union-first 2500")
-	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()), "how a line becomes tokens")
+	cli.AddChoice(cmd, &o.preset, "preset", "", metricsPresets(),
+		"bert-gen: --tokenisation bert-gen --union-first 2500")
+	cli.AddChoice(cmd, &o.tokenisation, "tokenisation", "", cli.Texts(metrics.WhiteSpace.Values()),
+		"how a line becomes tokens")
 	flags.Var(cli.Whole{Value: &o.Order}, "order", "longest n-gram of BLEU")
 	flags.StringVar(&o.smoothing, "smoothing", o.smoothing, "of BLEU: none, epsilon[=E], add-k[=K] or exp")
 	flags.Var(wholes{&o.UniqueOrders}, "ngrams", "lengths for unique and distinct n-grams")
-	flags.VarP(cli.Whole{Value: &o.Top}, "top", "k", "repetition among the N likeliest of each template as well, for JSONL; 0 is not")
-	flags.Var(cli.Whole{Value: &o.UnionFirst}, "union-first", "limit the union of the references to the first N sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
-	flags.Var(cli.Whole{Value: &o.Resamples}, "resamples", "samples and exchanges of the paired tests; -1 is no intervals")
+	flags.VarP(cli.Whole{Value: &o.Top}, "top", "k",
+		"repetition among the N likeliest of each template as well, for JSONL; 0 is not")
+	flags.Var(cli.Whole{Value: &o.UnionFirst}, "union-first", "limit the union of the references to the first N "+
+		"sentences of each; 0 is all; --preset bert-gen takes 2500 where this is not given")
+	flags.Var(cli.Whole{Value: &o.Resamples}, "resamples",
+		"samples and exchanges of the paired tests; -1 is no intervals")
 	flags.Var(cli.Decimal{Value: &o.Confidence, Kind: "C"}, "confidence", "of the intervals, between 0 and 1")
 	flags.Var(cli.Seed{Value: &o.Seed}, "seed", "start of the random numbers of the resampling; 0 when not given")
 	cli.AddChoice(cmd, &o.format, "format", "", metricsFormats(), "form of the result")
@@ -121,7 +130,8 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 	o.Tokenisation = metrics.Tokenisation(o.tokenisation)
 	if o.preset == "bert-gen" {
 		if flags.Changed("tokenisation") && o.Tokenisation != metrics.BertGen {
-			return &cli.UsageError{Err: fmt.Errorf("--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation)}
+			return &cli.UsageError{Err: fmt.Errorf(
+				"--preset bert-gen and --tokenisation %s exclude each other: give one", o.tokenisation)}
 		}
 		o.Tokenisation = metrics.BertGen
 		if !flags.Changed("union-first") {
@@ -140,15 +150,19 @@ func (o *metricsOptions) settle(flags *pflag.FlagSet) (err error) {
 	}
 	switch {
 	case o.Order < 1 || o.Order > metrics.MaximumOrder:
-		return &cli.UsageError{Err: fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order, metrics.MaximumOrder)}
+		return &cli.UsageError{Err: fmt.Errorf("--order: %d is not a whole number from 1 to %d", o.Order,
+			metrics.MaximumOrder)}
 	case o.Top < 0:
 		return &cli.UsageError{Err: fmt.Errorf("--top: %d is not a whole number of 0 or more", o.Top)}
 	case o.Top > 0 && !strings.HasSuffix(o.file, ".jsonl"):
-		return &cli.UsageError{Err: errors.New("--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")}
+		return &cli.UsageError{Err: errors.New(
+			"--top needs log-likelihoods: give a .jsonl file that infill --format jsonl printed")}
 	case o.UnionFirst < 0:
-		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more", o.UnionFirst)}
+		return &cli.UsageError{Err: fmt.Errorf("--union-first: %d is not a whole number of 0 (all) or more",
+			o.UnionFirst)}
 	case o.Resamples == 0 || o.Resamples < -1:
-		return &cli.UsageError{Err: fmt.Errorf("--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)}
+		return &cli.UsageError{Err: fmt.Errorf(
+			"--resamples: %d is not a whole number of 1 or more, or -1 for no intervals", o.Resamples)}
 	case !(o.Confidence > 0 && o.Confidence < 1):
 		return &cli.UsageError{Err: fmt.Errorf("--confidence: %v is not a number between 0 and 1", o.Confidence)}
 	case o.against != "" && o.Resamples < 0:
@@ -162,7 +176,8 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	for _, r := range o.references.List {
 		readers = append(readers, r.File)
 	}
-	if n := len(readers) - len(slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
+	if n := len(readers) - len(
+		slices.DeleteFunc(slices.Clone(readers), func(f string) bool { return f == "-" })); n > 1 {
 		return &cli.UsageError{Err: errors.New("standard input (-) is named more than once: it can be read once")}
 	}
 	in, err := cli.Interruptible(ctx, o.readAll)
@@ -175,7 +190,8 @@ func metricsRun(ctx context.Context, o *metricsOptions) error {
 	}
 	result := metricsResult{Report: report}
 	if in.other != nil {
-		if result.Comparison, err = metrics.CompareMethods(ctx, *in.hypotheses, *in.other, in.references, o.Options); err != nil {
+		if result.Comparison, err = metrics.CompareMethods(ctx, *in.hypotheses, *in.other, in.references,
+			o.Options); err != nil {
 			return err
 		}
 	}
@@ -219,17 +235,21 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 		return nil, err
 	}
 	if (first.Prompts == nil) != (second.Prompts == nil) {
-		return nil, &cli.UsageError{Err: errors.New("--against: only one of the two texts is JSONL: give both in the same form")}
+		return nil, &cli.UsageError{Err: errors.New(
+			"--against: only one of the two texts is JSONL: give both in the same form")}
 	}
 	if first.Prompts != nil {
 		if a, b := len(first.Sentences), len(second.Sentences); a != b {
-			return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))}
+			return nil, &cli.UsageError{Err: fmt.Errorf(
+				"--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against),
+				cli.Counted(b, "sentence"), nameOf(o.file), cli.Counted(a, "sentence"))}
 		}
 		return second, nil
 	}
 	a, b := byLine(first.Sentences, blank), byLine(second.Sentences, blankSecond)
 	if len(a) != len(b) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line", nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--against: %s has %s, %s has %s: they are compared line by line",
+			nameOf(o.against), cli.Counted(len(b), "line"), nameOf(o.file), cli.Counted(len(a), "line"))}
 	}
 	first.Sentences, second.Sentences = nil, nil
 	for i := range a {
@@ -237,9 +257,11 @@ func (o *metricsOptions) readAgainst(first *metrics.Hypotheses, blank []int) (*m
 		case a[i] != "" && b[i] != "":
 			first.Sentences, second.Sentences = append(first.Sentences, a[i]), append(second.Sentences, b[i])
 		case a[i] != "":
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.against), nameOf(o.file))
+			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.against),
+				nameOf(o.file))
 		case b[i] != "":
-			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.file), nameOf(o.against))
+			cli.Warn(o.streams, o.quiet, "line %d is blank in %s: it is left out of %s too", i+1, nameOf(o.file),
+				nameOf(o.against))
 		}
 	}
 	if len(first.Sentences) == 0 {
@@ -271,7 +293,9 @@ func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank [
 	if strings.HasSuffix(file, ".jsonl") {
 		h, err := readResults(in)
 		if err != nil {
-			return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err), Hint: "a file whose name ends in .jsonl is what infill --format jsonl prints"}
+			return nil, nil,
+				&cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err),
+					Hint: "a file whose name ends in .jsonl is what infill --format jsonl prints"}
 		}
 		return h, nil, nil
 	}
@@ -280,7 +304,8 @@ func (o *metricsOptions) read(what, file string) (h *metrics.Hypotheses, blank [
 		return nil, nil, &cli.UsageError{Err: fmt.Errorf("%s (%s): %w", what, nameOf(file), err)}
 	}
 	if len(blank) > 0 {
-		cli.Warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file), cli.Counted(len(blank), "blank line"), blank[0])
+		cli.Warn(o.streams, o.quiet, "%s (%s): %s left out, the first is line %d", what, nameOf(file),
+			cli.Counted(len(blank), "blank line"), blank[0])
 	}
 	return &metrics.Hypotheses{Sentences: sentences}, blank, nil
 }
@@ -385,9 +410,11 @@ func decimalText(v metrics.Value, digits int) string {
 }
 
 func (r metricsResult) csv(out io.Writer) error {
-	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "second", "difference", "difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
+	rows := [][]string{{"metric", "reference", "n", "unit", "value", "low", "high", "second", "difference",
+		"difference_low", "difference_high", "randomisation_p", "bootstrap_p", "signature"}}
 	for _, s := range r.Scores {
-		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "", s.Signature.String()}
+		row := []string{s.Metric, s.Reference, "", s.Unit, decimalText(s.Value, -1), "", "", "", "", "", "", "", "",
+			s.Signature.String()}
 		if s.N > 0 {
 			row[2] = strconv.Itoa(s.N)
 		}
@@ -396,7 +423,8 @@ func (r metricsResult) csv(out io.Writer) error {
 		}
 		if r.Comparison != nil {
 			if d, ok := r.Comparison.Score(s.Name()); ok {
-				for i, v := range []metrics.Value{d.Second, d.Difference, d.Interval.Low, d.Interval.High, d.RandomisationP, d.BootstrapP} {
+				for i, v := range []metrics.Value{d.Second, d.Difference, d.Interval.Low, d.Interval.High,
+					d.RandomisationP, d.BootstrapP} {
 					row[7+i] = decimalText(v, -1)
 				}
 			}
@@ -458,21 +486,26 @@ func (r metricsResult) text(o *metricsOptions) error {
 		}
 		if r.Comparison != nil {
 			d, _ := r.Comparison.Score(s.Name())
-			row = append(row, decimalText(d.Second, 2), decimalText(d.Difference, 2), intervalText(&d.Interval, 2), decimalText(d.RandomisationP, 3))
+			row = append(row, decimalText(d.Second, 2), decimalText(d.Difference, 2), intervalText(&d.Interval, 2),
+				decimalText(d.RandomisationP, 3))
 		}
 		rows = append(rows, row)
 	}
 	lines := []string{fmt.Sprintf("%s, %s", cli.Counted(r.Sentences, "sentence"), cli.Counted(r.Tokens, "token"))}
 	for _, ref := range r.References {
 		if ref.Name != metrics.Union {
-			lines = append(lines, fmt.Sprintf("%s: %s, %s", ref.Name, cli.Counted(ref.Sentences, "sentence"), cli.Counted(ref.Tokens, "token")))
+			lines = append(lines,
+				fmt.Sprintf("%s: %s, %s", ref.Name, cli.Counted(ref.Sentences, "sentence"),
+					cli.Counted(ref.Tokens, "token")))
 		}
 	}
 	if r.Comparison != nil {
-		lines = append(lines, "p: two-sided approximate randomisation, each of a single test, not corrected for their number")
+		lines = append(lines,
+			"p: two-sided approximate randomisation, each of a single test, not corrected for their number")
 	}
 	lines = append(lines, "signature "+r.Signature.String())
-	_, err := io.WriteString(o.streams.Styled(), cli.RenderTable(o.streams.Width, headers, rows, 0)+"\n"+cli.Notes(o.streams.Width, lines...))
+	_, err := io.WriteString(o.streams.Styled(),
+		cli.RenderTable(o.streams.Width, headers, rows, 0)+"\n"+cli.Notes(o.streams.Width, lines...))
 	return err
 }
 

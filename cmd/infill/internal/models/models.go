@@ -90,7 +90,8 @@ func describe(e models.Entry) modelEntry {
 		m.Problem = e.Problem.Error()
 	}
 	if e.Manifest != nil {
-		m.Family, m.Description, m.Licence, m.Source = e.Manifest.Family, e.Manifest.Description, e.Manifest.Licence, e.Manifest.Source
+		m.Family, m.Description, m.Licence, m.Source = e.Manifest.Family, e.Manifest.Description, e.Manifest.Licence,
+			e.Manifest.Source
 		m.Size, m.SHA256 = e.Manifest.Size(), e.Manifest.SHA256()
 	}
 	return m
@@ -164,7 +165,8 @@ func printModels(s *terminal.Streams, format string, entries []models.Entry, cho
 		if m.Problem != "" {
 			notes = append(notes, "damaged: "+m.Problem)
 		}
-		rows = append(rows, []string{m.Name, revision, m.Family, cli.BytesText(m.Size), m.Licence, strings.Join(notes, ", ")})
+		rows = append(rows,
+			[]string{m.Name, revision, m.Family, cli.BytesText(m.Size), m.Licence, strings.Join(notes, ", ")})
 	}
 	return printColumns(s, rows)
 }
@@ -197,7 +199,8 @@ short names can be given wherever a model is named.`,
 			for _, m := range models.Recommended() {
 				size := cli.BytesText(m.Megabytes * 1e6)
 				fmt.Fprintf(&b, "%-12s%s\n", m.Name, m.Repository)
-				fmt.Fprintf(&b, "%12s%s; %d M parameters; %s to fetch; %s; ", "", m.Languages, m.Parameters, size, m.Licence)
+				fmt.Fprintf(&b, "%12s%s; %d M parameters; %s to fetch; %s; ", "", m.Languages, m.Parameters, size,
+					m.Licence)
 				fmt.Fprintf(&b, "%g times the built-in model's time\n%12s%s\n", m.Time, "", m.Quality)
 			}
 			_, err := fmt.Fprintf(s.Out, `%s
@@ -250,8 +253,9 @@ here is not fetched again.
 
 HF_ENDPOINT names a mirror, HF_TOKEN opens private models, HF_HUB_OFFLINE=1
 forbids the network: see infill help environment.`,
-		Example: "  $ infill models pull google-bert/bert-base-uncased\n  $ infill -m google-bert/bert-base-uncased \"he had [MASK] me\"",
-		Args:    someNames,
+		Example: "  $ infill models pull google-bert/bert-base-uncased\n  $ infill -m google-bert/bert-base-uncased " +
+			"\"he had [MASK] me\"",
+		Args: someNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			for _, name := range names {
 				base, _, _ := strings.Cut(name, "@")
@@ -277,7 +281,8 @@ forbids the network: see infill help environment.`,
 	return cmd
 }
 
-func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, maxTime time.Duration, quiet bool) error {
+func pullModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, maxTime time.Duration,
+	quiet bool) error {
 	bar := cli.NewTransfer(s, quiet)
 	options := cli.FetchOptions(bar, maxTime)
 	bundle, err := store.Pull(ctx, name, options)
@@ -293,7 +298,8 @@ func printPlaced(s *terminal.Streams, b *models.Bundle, quiet bool) error {
 	if quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(s.Out, "%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision, cli.OneLine(b.Description), cli.BytesText(b.Manifest.Size()), b.Dir)
+	_, err := fmt.Fprintf(s.Out, "%s@%s: %s, %s in %s\n", cli.OneLine(b.Name), b.Manifest.Revision,
+		cli.OneLine(b.Description), cli.BytesText(b.Manifest.Size()), b.Dir)
 	return err
 }
 
@@ -304,8 +310,9 @@ func newCmdModelsShow(s *terminal.Streams) *cobra.Command {
 		Short: "Tell what a model is: origin, architecture, files",
 		Long: `Tell what a model is: where it is from, its architecture and its files. NAME is
 that of a model that is here, with @REVISION where several are, or a folder.`,
-		Example: "  $ infill models show small-uncased\n  $ infill models show google-bert/bert-base-uncased --format json",
-		Args:    oneName,
+		Example: "  $ infill models show small-uncased\n  $ infill models show google-bert/bert-base-uncased " +
+			"--format json",
+		Args: oneName,
 		RunE: func(_ *cobra.Command, names []string) error {
 			m, err := findModel(names[0])
 			if err != nil {
@@ -362,7 +369,8 @@ func absentModel(name string, err error) error {
 		return err
 	}
 	if strings.Contains(name, "/") {
-		return &cli.Failure{Err: err, Hint: "infill models pull " + name + " fetches it, infill models list tells what is here"}
+		return &cli.Failure{Err: err,
+			Hint: "infill models pull " + name + " fetches it, infill models list tells what is here"}
 	}
 	return &cli.Failure{Err: err, Hint: "infill models list tells what is here"}
 }
@@ -388,7 +396,9 @@ func printModel(s *terminal.Streams, m modelEntry) error {
 	if c, err := models.ParseConfig(m.Config); err == nil {
 		graph := c.Imported
 		if graph == nil {
-			line("architecture", fmt.Sprintf("%d layers, %d heads, hidden size %d, feed-forward %d, %s", c.Layers, c.Heads, c.HiddenSize, c.IntermediateSize, c.Activation))
+			line("architecture",
+				fmt.Sprintf("%d layers, %d heads, hidden size %d, feed-forward %d, %s", c.Layers, c.Heads, c.HiddenSize,
+					c.IntermediateSize, c.Activation))
 		} else {
 			line("architecture", "an ONNX graph")
 		}
@@ -454,7 +464,8 @@ a NAME all models that are here are read. The exit code is 1 where one is damage
 	return cmd
 }
 
-func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string, quiet bool) (whole bool, err error) {
+func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, name string,
+	quiet bool) (whole bool, err error) {
 	entry, err := store.Find(name)
 	if err != nil {
 		return false, absentModel(name, err)
@@ -481,7 +492,8 @@ func verifyModel(ctx context.Context, s *terminal.Streams, store *models.Store, 
 	if len(problems) > 0 || quiet {
 		return len(problems) == 0, nil
 	}
-	_, err = fmt.Fprintf(s.Out, "%s: whole, %s, %s\n", m.full(), cli.Counted(len(entry.Manifest.Files), "file"), cli.BytesText(m.Size))
+	_, err = fmt.Fprintf(s.Out, "%s: whole, %s, %s\n", m.full(), cli.Counted(len(entry.Manifest.Files), "file"),
+		cli.BytesText(m.Size))
 	return true, err
 }
 
@@ -513,7 +525,8 @@ and its unfinished downloads. What was prepared for them there goes too.`,
 						}
 					}
 					if m := describe(e); !quiet {
-						if _, err := fmt.Fprintf(s.Out, "removed %s (%s)\n", m.full(), cli.BytesText(m.Size)); err != nil {
+						if _, err := fmt.Fprintf(s.Out, "removed %s (%s)\n", m.full(),
+							cli.BytesText(m.Size)); err != nil {
 							return err
 						}
 					}
@@ -554,8 +567,9 @@ The folder given with --tokenizer holds the tokenizer's files, and perhaps the
 model's config.json. The gradient is added by differentiating the graph; where
 an operator cannot be differentiated, it is named, and the model serves the
 samplers that need no gradient.`,
-		Example: "  $ infill models import ./my-bert --name my-bert\n  $ infill models import exported/model.onnx --tokenizer exported --name my/export",
-		Args:    oneName,
+		Example: "  $ infill models import ./my-bert --name my-bert\n  $ infill models import exported/model.onnx " +
+			"--tokenizer exported --name my/export",
+		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.from = args[0]
 			return importRun(cmd.Context(), o)
@@ -563,7 +577,8 @@ samplers that need no gradient.`,
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the model in the cache; otherwise that of the folder")
 	cmd.Flags().StringVar(&o.tokenizer, "tokenizer", "", "`DIR` with the tokenizer of an ONNX graph")
-	cmd.Flags().Var(cli.Whole{Value: &o.positions}, "positions", "longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
+	cmd.Flags().Var(cli.Whole{Value: &o.positions}, "positions",
+		"longest text that an ONNX graph takes, in tokens; 0 is as its config.json says")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no result, no warning: the exit code tells")
 	return cmd
 }
@@ -579,9 +594,12 @@ func importRun(ctx context.Context, o *importOptions) error {
 	graph := !info.IsDir()
 	switch {
 	case graph && o.tokenizer == "":
-		return &cli.UsageError{Err: errors.New("--tokenizer: no folder is named, and a graph has no tokenizer of its own"), Hint: "give one: --tokenizer DIR"}
+		return &cli.UsageError{Err: errors.New(
+			"--tokenizer: no folder is named, and a graph has no tokenizer of its own"),
+			Hint: "give one: --tokenizer DIR"}
 	case !graph && (o.tokenizer != "" || o.positions != 0):
-		return &cli.UsageError{Err: fmt.Errorf("--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from)}
+		return &cli.UsageError{Err: fmt.Errorf(
+			"--tokenizer and --positions belong to an ONNX graph, and %.200q is a folder, which has its own", o.from)}
 	case o.positions < 0:
 		return &cli.UsageError{Err: fmt.Errorf("--positions: %d is not a whole number of 0 or more", o.positions)}
 	}
@@ -667,14 +685,16 @@ not at all.`,
 
 func oneName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return &cli.UsageError{Err: fmt.Errorf("%s takes one argument, %d given", cmd.CommandPath(), len(args)), Hint: "see " + cmd.CommandPath() + " --help"}
+		return &cli.UsageError{Err: fmt.Errorf("%s takes one argument, %d given", cmd.CommandPath(), len(args)),
+			Hint: "see " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }
 
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return &cli.UsageError{Err: fmt.Errorf("%s: no model is named", cmd.CommandPath()), Hint: "see " + cmd.CommandPath() + " --help"}
+		return &cli.UsageError{Err: fmt.Errorf("%s: no model is named", cmd.CommandPath()),
+			Hint: "see " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }

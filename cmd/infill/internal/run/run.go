@@ -37,12 +37,15 @@ func (o *batchOptions) register(cmd *cobra.Command) {
 	flags.StringVarP(&o.job.Output.Path, "out", "o", "", "`FILE` of the result; its name tells the form")
 	flags.StringVar(&o.column, "column", o.column, "`NAME` of the column, or key, with the "+o.column)
 	forms := formNames()
-	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms, "form of the input, where its name does not tell it")
-	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms, "form of the result, where its name does not tell it")
+	cli.AddChoice(cmd, (*string)(&o.job.Input.Form), "from", "", forms,
+		"form of the input, where its name does not tell it")
+	cli.AddChoice(cmd, (*string)(&o.job.Output.Form), "to", "", forms,
+		"form of the result, where its name does not tell it")
 	flags.BoolVar(&o.job.Resume, "resume", false, "go on with a run that was not finished; one that is done is done")
 	flags.BoolVar(&o.job.Overwrite, "overwrite", false, "begin anew, and replace what is there")
 	flags.BoolVar(&o.job.Strict, "strict", false, "end at the first line that is wrong")
-	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard", "`I/N`: do part I of N, from 1; infill run merge puts them together")
+	flags.Var(cli.ShardFlag{Shard: &o.job.Shard}, "shard",
+		"`I/N`: do part I of N, from 1; infill run merge puts them together")
 	flags.Var(cli.Whole{Value: &o.job.InFlight}, "jobs", "lines in work at once, which share the model's calls")
 	o.job.InFlight = lm.InFlight
 	o.ModelOptions.Register(cmd)
@@ -66,13 +69,15 @@ func (o *batchOptions) validate(flags *pflag.FlagSet, args []string, options *in
 	}
 	switch {
 	case len(args) != 1:
-		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")), Hint: "see infill run --help"}
+		return &cli.UsageError{Err: fmt.Errorf("%s given, one file is read", cli.Counted(len(args), "argument")),
+			Hint: "see infill run --help"}
 	case o.job.Output.Path == "":
 		return &cli.UsageError{Err: errors.New("--out: say which file the result goes to")}
 	case o.job.InFlight < 1:
 		return &cli.UsageError{Err: fmt.Errorf("--jobs: %d is not a whole number of 1 or more", o.job.InFlight)}
 	case o.job.Shard.Count > 0 && o.job.Overwrite:
-		return &cli.UsageError{Err: errors.New("--shard and --overwrite exclude each other: other parts may be at work; remove the folder of parts to begin anew")}
+		return &cli.UsageError{Err: errors.New("--shard and --overwrite exclude each other: other parts may be at " +
+			"work; remove the folder of parts to begin anew")}
 	}
 	if !flags.Changed("seed") {
 		// Parts and resumed runs have to agree.
@@ -95,7 +100,8 @@ func (o *batchOptions) run(ctx context.Context) error {
 	summary, err := batch.Run(ctx, o.job)
 	bar.Clear()
 	if err != nil && ctx.Err() != nil && !o.Quiet {
-		fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command with --resume goes on\n", cli.OneLine(o.job.Output.Path+".parts"))
+		fmt.Fprintf(o.streams.Err, "infill: what is done stays in %s; the same command with --resume goes on\n",
+			cli.OneLine(o.job.Output.Path+".parts"))
 	}
 	if err != nil {
 		return batchError(ctx, err)
@@ -277,7 +283,8 @@ the line, so parts agree with the whole.`,
 	flags.BoolVar(&o.NotOriginal, "not-original", false, "no blank takes a word that was masked")
 	cli.AddChoice(cmd, &o.Context, "context", "", []string{batch.ContextNone, batch.ContextOriginal},
 		"what the model reads before the text; original keeps the meaning, and masked words out of the blanks")
-	flags.Var(cli.Decimal{Value: &o.MinProbability, Kind: "P"}, "min-probability", "least probability of every fill, given the finished text")
+	flags.Var(cli.Decimal{Value: &o.MinProbability, Kind: "P"}, "min-probability",
+		"least probability of every fill, given the finished text")
 	flags.BoolVar(&o.Distinct, "distinct", false, "no two variants of a text alike, none like the text")
 	flags.BoolVar(&o.WithOriginal, "with-original", false, "the text itself as variant 0")
 	cli.AddOptions(cmd, &o.Options, "sampler", "steps", "candidates", "temperature", "ban", "characters", "seed")
@@ -339,7 +346,8 @@ configuration or computed with another runtime or device are refused by name.`,
 		},
 	}
 	flags := cmd.Flags()
-	cli.AddChoice(cmd, (*string)(&output.Form), "to", "", formNames(), "form of the result, where its name does not tell it")
+	cli.AddChoice(cmd, (*string)(&output.Form), "to", "", formNames(),
+		"form of the result, where its name does not tell it")
 	flags.BoolVar(&overwrite, "overwrite", false, "replace an output that is there")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "no summary")
 	return cmd
@@ -368,7 +376,8 @@ func (p *batchProgress) observe(at batch.Progress) {
 		fmt.Fprintf(p.log.Err, "infill: %s\n", describeBatch(at))
 	}
 	if p.Due() {
-		p.Draw(describeBatch(at), int(at.Done), int(at.Total), progressbar.OptionSetWidth(cli.BarWidth), progressbar.OptionSetPredictTime(false))
+		p.Draw(describeBatch(at), int(at.Done), int(at.Total), progressbar.OptionSetWidth(cli.BarWidth),
+			progressbar.OptionSetPredictTime(false))
 	}
 }
 

@@ -48,11 +48,13 @@ func (o *scoreOptions) checkMutants(methodGiven bool) error {
 	case o.mutants == "":
 		return nil
 	case !ofMutants:
-		return &cli.UsageError{Err: fmt.Errorf("--method %s rates whole texts; with --mutants take one of %v", o.method, infill.MutantMethods())}
+		return &cli.UsageError{Err: fmt.Errorf("--method %s rates whole texts; with --mutants take one of %v", o.method,
+			infill.MutantMethods())}
 	case o.pairs || o.tokens:
 		return &cli.UsageError{Err: errors.New("--mutants has a row for each variant: leave --pairs and --tokens out")}
 	case len(o.Texts) != 1:
-		return &cli.UsageError{Err: fmt.Errorf("%s given, --mutants are of one wild type", cli.Counted(len(o.Texts), "text"))}
+		return &cli.UsageError{Err: fmt.Errorf("%s given, --mutants are of one wild type",
+			cli.Counted(len(o.Texts), "text"))}
 	}
 	return nil
 }
@@ -94,7 +96,8 @@ func scoreMutants(ctx context.Context, o *scoreOptions, f *infill.Filler) error 
 		}
 	}
 	if o.Format == "text" {
-		_, err = io.WriteString(o.Streams.Styled(), cli.RenderTable(o.Streams.Width, []string{"mutant", "nats"}, table, 0))
+		_, err = io.WriteString(o.Streams.Styled(),
+			cli.RenderTable(o.Streams.Width, []string{"mutant", "nats"}, table, 0))
 	}
 	return errors.Join(err, p.End())
 }

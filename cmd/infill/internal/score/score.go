@@ -69,7 +69,9 @@ by how much likelier than the wild type the model holds it, in nats, --method:
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Texts = args
-			if err := cmp.Or(o.ModelOptions.Validate(), o.InputOptions.Validate(`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
+			if err := cmp.Or(o.ModelOptions.Validate(),
+				o.InputOptions.Validate(
+					`infill score "he had never seen the sea .", or infill score --help`)); err != nil {
 				return err
 			}
 			if err := cmp.Or(o.sequences(), o.checkMutants(cmd.Flags().Changed("method"))); err != nil {
@@ -90,12 +92,16 @@ by how much likelier than the wild type the model holds it, in nats, --method:
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().SortFlags = false
-	cli.AddChoice(cmd, (*string)(&o.method), "method", "", cli.Texts(append([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}, infill.MutantMethods()...)),
+	cli.AddChoice(cmd, (*string)(&o.method), "method", "",
+		cli.Texts(append([]infill.ScoreMethod{infill.WordScore, infill.PieceScore}, infill.MutantMethods()...)),
 		"what is masked beside a token; of --mutants, what is compared")
 	cmd.Flags().BoolVar(&o.tokens, "tokens", false, "a row of CSV for each token, not for each text")
-	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one first: tell which is likelier, and how often the first is")
-	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"}, "the columns of a file of --pairs, `NAME,NAME`: the better text, and the other")
-	cmd.Flags().StringVar(&o.mutants, "mutants", "", "rate the variants of a `FILE`, of which the text is the wild type")
+	cmd.Flags().BoolVar(&o.pairs, "pairs", false, "each line has two texts with a tab between them, the better one "+
+		"first: tell which is likelier, and how often the first is")
+	cmd.Flags().StringSliceVar(&o.columns, "columns", []string{"first", "second"},
+		"the columns of a file of --pairs, `NAME,NAME`: the better text, and the other")
+	cmd.Flags().StringVar(&o.mutants, "mutants", "",
+		"rate the variants of a `FILE`, of which the text is the wild type")
 	o.InputOptions.Register(cmd)
 	o.ModelOptions.Register(cmd)
 	return cmd
@@ -104,7 +110,8 @@ by how much likelier than the wild type the model holds it, in nats, --method:
 // readPairs puts the pairs of files in the places of their names.
 func (o *scoreOptions) readPairs() error {
 	if len(o.columns) != 2 || o.columns[0] == "" || o.columns[1] == "" {
-		return &cli.UsageError{Err: fmt.Errorf("--columns: %q is not two names with a comma between them", strings.Join(o.columns, ","))}
+		return &cli.UsageError{Err: fmt.Errorf("--columns: %q is not two names with a comma between them",
+			strings.Join(o.columns, ","))}
 	}
 	var texts []string
 	for _, argument := range o.Texts {
@@ -114,7 +121,8 @@ func (o *scoreOptions) readPairs() error {
 		}
 		pairs, err := batch.Columns(batch.File{Path: argument}, o.columns...)
 		if err != nil {
-			return &cli.UsageError{Err: err, Hint: "name the columns of the better and of the other text: --columns NAME,NAME"}
+			return &cli.UsageError{Err: err,
+				Hint: "name the columns of the better and of the other text: --columns NAME,NAME"}
 		}
 		if len(pairs) == 0 {
 			return &cli.UsageError{Err: fmt.Errorf("%s: no pair in it", argument)}
@@ -138,7 +146,8 @@ type verdict struct {
 func (v verdict) tell(o *scoreOptions) error {
 	share := float64(v.Right) / float64(v.Pairs)
 	v.Interval[0], v.Interval[1] = metrics.Wilson(share, float64(v.Pairs), 0.95)
-	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", v.Right, cli.Counted(v.Pairs, "pair"), 100*share, 100*v.Interval[0], 100*v.Interval[1])
+	line := fmt.Sprintf("the first text is the likelier in %d of %s, %.1f %%, 95 %% interval %.1f to %.1f %%", v.Right,
+		cli.Counted(v.Pairs, "pair"), 100*share, 100*v.Interval[0], 100*v.Interval[1])
 	var err error
 	switch {
 	case o.Format == "text":
@@ -164,11 +173,14 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 	p := &cli.Printer[pair]{Format: o.Format, Streams: o.Streams, Form: cli.Form[pair]{
 		Header: []string{"id", "first", "second", "first_sequence_score", "second_sequence_score", "right"},
 		Rows: func(id string, v pair) [][]string {
-			return [][]string{{id, v.First.Text, v.Second.Text, cli.AllDigits(v.First.LogLikelihood), cli.AllDigits(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
+			return [][]string{{id, v.First.Text, v.Second.Text, cli.AllDigits(v.First.LogLikelihood),
+				cli.AllDigits(v.Second.LogLikelihood), strconv.FormatBool(v.Right)}}
 		},
 		Text: func(v pair, width int) string {
-			rows := [][]string{{cli.Mark(v.First.Text, nil), fmt.Sprintf("%.2f", v.First.LogLikelihood)}, {cli.Mark(v.Second.Text, nil), fmt.Sprintf("%.2f", v.Second.LogLikelihood)}}
-			return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width, map[bool]string{true: "the first is likelier", false: "the first is not likelier"}[v.Right])
+			rows := [][]string{{cli.Mark(v.First.Text, nil), fmt.Sprintf("%.2f", v.First.LogLikelihood)},
+				{cli.Mark(v.Second.Text, nil), fmt.Sprintf("%.2f", v.Second.LogLikelihood)}}
+			return cli.RenderTable(width, []string{"text", "log-likelihood"}, rows, 0) + cli.Notes(width,
+				map[bool]string{true: "the first is likelier", false: "the first is not likelier"}[v.Right])
 		},
 	}}
 	right, all := 0, 0
@@ -190,22 +202,23 @@ func scorePairs(ctx context.Context, o *scoreOptions, f *infill.Filler) error {
 		}
 		return texts, nil
 	}
-	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End, func(ctx context.Context, e cli.Entry, texts [2]string) (_ func() error, err error) {
-		var v pair
-		if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
-			return nil, err
-		}
-		if v.Second, err = f.Score(ctx, texts[1], o.method); err != nil {
-			return nil, err
-		}
-		v.Right = v.First.LogLikelihood > v.Second.LogLikelihood
-		return func() error {
-			if all++; v.Right {
-				right++
+	err := p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End,
+		func(ctx context.Context, e cli.Entry, texts [2]string) (_ func() error, err error) {
+			var v pair
+			if v.First, err = f.Score(ctx, texts[0], o.method); err != nil {
+				return nil, err
 			}
-			return p.Print(e.ID, v)
-		}, nil
-	}))
+			if v.Second, err = f.Score(ctx, texts[1], o.method); err != nil {
+				return nil, err
+			}
+			v.Right = v.First.LogLikelihood > v.Second.LogLikelihood
+			return func() error {
+				if all++; v.Right {
+					right++
+				}
+				return p.Print(e.ID, v)
+			}, nil
+		}))
 	if all > 0 {
 		err = errors.Join(err, verdict{Right: right, Pairs: all}.tell(o))
 	}
@@ -232,16 +245,17 @@ func Run(ctx context.Context, o *scoreOptions) (err error) {
 		}
 		return e.Text, err
 	}
-	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End, func(ctx context.Context, e cli.Entry, text string) (func() error, error) {
-		score, err := f.Score(ctx, text, o.method)
-		if err != nil {
-			return nil, err
-		}
-		return func() error {
-			o.Note(o.Streams, "signature %s", score.Signature)
-			return p.Print(e.ID, score)
-		}, nil
-	}))
+	return p.Whole(cli.Each(ctx, &o.InputOptions, o.Quiet, read, p.End,
+		func(ctx context.Context, e cli.Entry, text string) (func() error, error) {
+			score, err := f.Score(ctx, text, o.method)
+			if err != nil {
+				return nil, err
+			}
+			return func() error {
+				o.Note(o.Streams, "signature %s", score.Signature)
+				return p.Print(e.ID, score)
+			}, nil
+		}))
 }
 
 // metric is what minicons calls a method.
@@ -260,10 +274,13 @@ func scoreForm(tokens bool) cli.Form[*infill.Score] {
 		Header: header,
 		Rows: func(id string, s *infill.Score) (rows [][]string) {
 			if !tokens {
-				return [][]string{{id, s.Text, cli.AllDigits(s.LogLikelihood), strconv.Itoa(len(s.Tokens)), cli.AllDigits(s.PseudoPerplexity), metric(s.Method)}}
+				return [][]string{{id, s.Text, cli.AllDigits(s.LogLikelihood), strconv.Itoa(len(s.Tokens)),
+					cli.AllDigits(s.PseudoPerplexity), metric(s.Method)}}
 			}
 			for i, t := range s.Tokens {
-				rows = append(rows, []string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), cli.AllDigits(t.LogProb), cli.AllDigits(s.LogLikelihood), metric(s.Method)})
+				rows = append(rows,
+					[]string{id, s.Text, strconv.Itoa(i + 1), t.Token, strconv.Itoa(t.ID), cli.AllDigits(t.LogProb),
+						cli.AllDigits(s.LogLikelihood), metric(s.Method)})
 			}
 			return rows
 		},
@@ -273,8 +290,11 @@ func scoreForm(tokens bool) cli.Form[*infill.Score] {
 				rows = append(rows, []string{t.Token, fmt.Sprintf("%.2f", t.LogProb)})
 			}
 			rows = append(rows, []string{"sum", fmt.Sprintf("%.2f", s.LogLikelihood)})
-			return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" + cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" +
-				cli.Notes(width, fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", cli.Counted(len(s.Tokens), "token"), s.Method, s.PseudoPerplexity))
+			return cli.Wrap(cli.Mark(s.Text, nil), width, "") + "\n\n" +
+				cli.RenderTable(width, []string{"token", "log-probability"}, rows, 0) + "\n" +
+				cli.Notes(width,
+					fmt.Sprintf("%s, method %s, pseudo-perplexity %.4g", cli.Counted(len(s.Tokens), "token"), s.Method,
+						s.PseudoPerplexity))
 		},
 	}
 }

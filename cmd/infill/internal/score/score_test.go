@@ -17,22 +17,33 @@ import (
 )
 
 func TestScoreFlags(t *testing.T) {
-	defaults := scoreOptions{method: "l2r", columns: []string{"first", "second"}, InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"}, ModelOptions: cli.ModelOptions{Device: "auto", Precision: "fp32"}}
+	defaults := scoreOptions{method: "l2r", columns: []string{"first", "second"},
+		InputOptions: cli.InputOptions{Key: "text", Input: "lines", Format: "text"},
+		ModelOptions: cli.ModelOptions{Device: "auto", Precision: "fp32"}}
 	tests := []struct {
 		line   string
 		change func(o *scoreOptions)
 		want   string
 	}{
-		{line: `"a text"`, change: func(o *scoreOptions) { o.Texts, o.IDs = []string{"a text"}, []json.RawMessage{nil} }},
-		{line: `--method original --format json --input jsonl -m DIR`, change: func(o *scoreOptions) { o.method, o.Format, o.Input, o.Model = "original", "json", "jsonl", "DIR" }},
+		{line: `"a text"`,
+			change: func(o *scoreOptions) { o.Texts, o.IDs = []string{"a text"}, []json.RawMessage{nil} }},
+		{line: `--method original --format json --input jsonl -m DIR`,
+			change: func(o *scoreOptions) {
+				o.method, o.Format, o.Input, o.Model = "original", "json", "jsonl",
+					"DIR"
+			}},
 		{line: `--pairs --columns a "x\ty"`, want: `--columns: "a" is not two names with a comma between them`},
-		{line: `--method salazar`, want: `--method: "salazar" is not one of l2r, original, masked-marginals, wt-marginals, pll, joint`},
+		{line: `--method salazar`,
+			want: `--method: "salazar" is not one of l2r, original, masked-marginals, wt-marginals, pll, joint`},
 		{line: `--mutants v.csv MKT`, change: func(o *scoreOptions) {
-			o.Texts, o.IDs, o.mutants, o.method = []string{"MKT"}, []json.RawMessage{nil}, "v.csv", infill.MaskedMarginals
+			o.Texts, o.IDs, o.mutants, o.method = []string{"MKT"}, []json.RawMessage{nil}, "v.csv",
+				infill.MaskedMarginals
 		}},
 		{line: `--method pll MKT`, want: "--method pll rates variants: name their file by --mutants"},
-		{line: `--mutants v.csv --method l2r MKT`, want: "--method l2r rates whole texts; with --mutants take one of [masked-marginals wt-marginals pll joint]"},
-		{line: `--mutants v.csv --tokens MKT`, want: "--mutants has a row for each variant: leave --pairs and --tokens out"},
+		{line: `--mutants v.csv --method l2r MKT`, want: "--method l2r rates whole texts; with --mutants take one of " +
+			"[masked-marginals wt-marginals pll joint]"},
+		{line: `--mutants v.csv --tokens MKT`,
+			want: "--mutants has a row for each variant: leave --pairs and --tokens out"},
 		{line: `--mutants v.csv MKT MKV`, want: "2 texts given, --mutants are of one wild type"},
 		{line: `nowhere.fasta`, want: "stat nowhere.fasta: no such file or directory"},
 		{line: `--format yaml`, want: `--format: "yaml" is not one of text, json, jsonl, csv`},
@@ -59,8 +70,11 @@ func TestScoreFlags(t *testing.T) {
 
 func scores() []*infill.Score {
 	return []*infill.Score{{
-		Text: "Hello 日本 !", LogLikelihood: -12.5, Method: "l2r", PseudoPerplexity: 64.5, Signature: "method:l2r", Model: infill.Model{Name: "toy", SHA256: "abc"},
-		Tokens: []infill.TokenScore{{Token: "hello", ID: 7592, LogProb: -6.125, Span: [2]int{0, 5}}, {Token: "日", ID: 5, LogProb: -6, Span: [2]int{6, 9}}, {Token: "[UNK]", ID: 1, LogProb: -0.375, Span: [2]int{9, 12}}},
+		Text: "Hello 日本 !", LogLikelihood: -12.5, Method: "l2r", PseudoPerplexity: 64.5, Signature: "method:l2r",
+		Model: infill.Model{Name: "toy", SHA256: "abc"},
+		Tokens: []infill.TokenScore{{Token: "hello", ID: 7592, LogProb: -6.125, Span: [2]int{0, 5}},
+			{Token: "日", ID: 5, LogProb: -6, Span: [2]int{6, 9}},
+			{Token: "[UNK]", ID: 1, LogProb: -0.375, Span: [2]int{9, 12}}},
 	}}
 }
 
@@ -75,14 +89,16 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"wild.fasta": ">w\nMKTAYIA\nKQRLVG\n", "v.csv": "mutant,measured\nA4G,1\nA4G:K8R,2\n", "bad.csv": "mutant\nA5G\n", "other.csv": "name\nA4G\n"} {
+	for name, content := range map[string]string{"wild.fasta": ">w\nMKTAYIA\nKQRLVG\n",
+		"v.csv": "mutant,measured\nA4G,1\nA4G:K8R,2\n", "bad.csv": "mutant\nA5G\n", "other.csv": "name\nA4G\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(dir)
 	for _, c := range []struct{ line, want, says string }{
-		{"wild.fasta --mutants v.csv --format csv", "mutant,score,method\nA4G,-0.43541,masked-marginals\nA4G:K8R,3.83810,masked-marginals\n", ""},
+		{"wild.fasta --mutants v.csv --format csv",
+			"mutant,score,method\nA4G,-0.43541,masked-marginals\nA4G:K8R,3.83810,masked-marginals\n", ""},
 		{"wild.fasta --mutants v.csv --method joint", "  mutant    nats\n  A4G      -0.44\n  A4G:K8R   3.48\n", ""},
 		{"wild.fasta --mutants bad.csv", "", `mutants: "A5G": the wild type has Y at place 5`},
 		{"wild.fasta --mutants other.csv", "", `other.csv has no column "mutant"`},
@@ -91,7 +107,8 @@ func TestMutants(t *testing.T) {
 		cmd := NewCmd(clitest.TerminalOf(&out, 0), Run)
 		err := clitest.Parse(t, cmd, c.line+" -q -m "+model)
 		got := regexp.MustCompile(`(\.\d{4,5})\d{5,}`).ReplaceAllString(out.String(), "$1")
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) || got != c.want {
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) ||
+			got != c.want {
 			t.Errorf("%s: %q, error %v; want %q, %q", c.line, got, err, c.want, c.says)
 		}
 	}

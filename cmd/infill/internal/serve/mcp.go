@@ -58,8 +58,9 @@ func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll(opened)) }()
-	server, err := serve.Tools(serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
-		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }})
+	server, err := serve.Tools(
+		serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: serve.DefaultLimits(),
+			Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }})
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func RunMCP(ctx context.Context, o *mcpOptions) (err error) {
 	return err
 }
 
-// messages is the transport over standard input and output. The library's own ends the conversation at the first line that
-// it cannot read: such lines are answered here and do not reach it.
+// messages is the transport over standard input and output. The library's own ends the conversation at the first line
+// that it cannot read: such lines are answered here and do not reach it.
 func messages(s *terminal.Streams) mcp.Transport {
 	out := &answers{Writer: s.Out}
 	// Lines are bounded by readLine.
@@ -136,7 +137,8 @@ func refuse(line []byte, long error) []byte {
 	if long != nil {
 		answer.Error.Message = long.Error()
 	} else if err := json.Unmarshal(line, &raw); err != nil {
-		answer.Error = jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("the line is not JSON: %v; send one message a line", err)}
+		answer.Error = jsonrpc.Error{Code: jsonrpc.CodeParseError,
+			Message: fmt.Sprintf("the line is not JSON: %v; send one message a line", err)}
 	} else {
 		_, wrong := jsonrpc.DecodeMessage(line)
 		halved := object.CheckPairs("the line", line)

@@ -73,14 +73,17 @@ request must bring, or say --no-auth.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
-	flags.StringVar(&o.tokenFile, "token-file", "", "a `FILE` with the token that requests must bring; INFILL_TOKEN in the environment does the same")
+	flags.StringVar(&o.tokenFile, "token-file", "",
+		"a `FILE` with the token that requests must bring; INFILL_TOKEN in the environment does the same")
 	flags.BoolVar(&o.noAuth, "no-auth", false, "let other machines ask without a token")
 	flags.StringVar(&o.certificate, "tls-cert", "", "certificate `FILE` for https")
 	flags.StringVar(&o.key, "tls-key", "", "its key `FILE`")
-	flags.StringVar(&o.origin, "allow-origin", "", "an `ORIGIN`, such as https://example.org, whose pages may read answers")
+	flags.StringVar(&o.origin, "allow-origin", "",
+		"an `ORIGIN`, such as https://example.org, whose pages may read answers")
 	flags.StringSliceVar(&o.also, "also", nil, "`NAME`s of more models to serve")
 	flags.BoolVar(&o.allowPull, "allow-pull", false, "fetch models that requests name, from the hub, without its token")
-	flags.BoolVar(&o.pipe, "pipe", false, `listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
+	flags.BoolVar(&o.pipe, "pipe", false,
+		`listen nowhere: read requests from standard input, a line each, {"id": 1, "path": "/v1/fill", "body": {...}}, and answer on standard output; the limits below hold where they are given`)
 	l := &o.limits
 	flags.Int64Var(&l.Body, "max-body", l.Body, "bytes of a request")
 	flags.Var(cli.Whole{Value: &l.Texts}, "max-texts", "texts of a request")
@@ -88,12 +91,15 @@ request must bring, or say --no-auth.`,
 	flags.Var(cli.Whole{Value: &l.Rows}, "max-rows", "model rows that one text may need")
 	flags.Var(cli.Whole{Value: &l.Top}, "max-top", "fills of one text")
 	flags.Var(cli.Whole{Value: &l.Samples}, "max-samples", "chains, or draws, of one text")
-	flags.Var(cli.Whole{Value: &l.Candidates}, "max-candidates", "candidates of a slot, where chains move or draws are weighed")
-	flags.Int64Var(&l.Memory, "max-memory", l.Memory, "bytes that all requests at work may hold, beside the models; others wait")
+	flags.Var(cli.Whole{Value: &l.Candidates}, "max-candidates",
+		"candidates of a slot, where chains move or draws are weighed")
+	flags.Int64Var(&l.Memory, "max-memory", l.Memory,
+		"bytes that all requests at work may hold, beside the models; others wait")
 	flags.Int64Var(&l.Answer, "max-answer", l.Answer, "bytes of an answer, by what is asked for")
 	flags.DurationVar(&l.Time, "max-time", l.Time, "how long a request is worked at")
 	flags.Var(cli.Whole{Value: &l.Requests}, "max-requests", "requests at work at once")
-	flags.Var(cli.Whole{Value: &l.Queue}, "max-queue", "requests that wait for their turn; others are told to come again")
+	flags.Var(cli.Whole{Value: &l.Queue}, "max-queue",
+		"requests that wait for their turn; others are told to come again")
 	flags.DurationVar(&l.Wait, "max-wait", l.Wait, "how long a request waits for its turn")
 	flags.Var(cli.Whole{Value: &l.Models}, "max-models", "models fetched for requests")
 	flags.Int64Var(&l.ModelBytes, "max-model-bytes", l.ModelBytes, "bytes of a model fetched for a request")
@@ -146,19 +152,23 @@ func (o *serveOptions) validate(ctx context.Context) error {
 			return &cli.UsageError{Err: fmt.Errorf("--token-file: %w", err)}
 		}
 		if o.token = oneToken(string(text)); o.token == "" {
-			return &cli.UsageError{Err: fmt.Errorf("--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)}
+			return &cli.UsageError{Err: fmt.Errorf(
+				"--token-file: %s holds no token: write one line of letters and digits", o.tokenFile)}
 		}
 	}
 	if o.token != "" && o.noAuth {
 		return &cli.UsageError{Err: errors.New("a token is given, and --no-auth: take one of them")}
 	}
 	if !loopback(host) && o.token == "" && !o.noAuth {
-		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen), Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
+		return &cli.UsageError{Err: fmt.Errorf("--listen %s: other machines could ask without a token", o.listen),
+			Hint: "set INFILL_TOKEN or --token-file, or say --no-auth"}
 	}
 	l := o.limits
 	if l.Body < 1 || l.Texts < 1 || l.Blanks < 1 || l.Rows < 1 || l.Top < 1 || l.Samples < 1 || l.Candidates < 1 ||
-		l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 || l.ModelBytes < 1 {
-		return &cli.UsageError{Err: errors.New("a limit of requests is 0 or less: give 1 or more"), Hint: "see infill serve --help"}
+		l.Memory < 1 || l.Answer < 1 || l.Time <= 0 || l.Requests < 1 || l.Queue < 0 || l.Wait <= 0 || l.Models < 1 ||
+		l.ModelBytes < 1 {
+		return &cli.UsageError{Err: errors.New("a limit of requests is 0 or less: give 1 or more"),
+			Hint: "see infill serve --help"}
 	}
 	return nil
 }
@@ -191,7 +201,8 @@ func openTried(ctx context.Context, o cli.ModelOptions, s *terminal.Streams, mod
 }
 
 // openAll opens the models.
-func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams, also []string) (opened map[string]*infill.Filler, name string, err error) {
+func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams,
+	also []string) (opened map[string]*infill.Filler, name string, err error) {
 	opened = map[string]*infill.Filler{}
 	for i, wanted := range append([]string{o.Model}, also...) {
 		f, err := openTried(ctx, *o, s, wanted)
@@ -202,7 +213,9 @@ func openAll(ctx context.Context, o *cli.ModelOptions, s *terminal.Streams, also
 			name = wanted
 		}
 		if opened[wanted] != nil {
-			return nil, "", errors.Join(&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted)}, f.Close(), closeAll(opened))
+			return nil, "", errors.Join(
+				&cli.UsageError{Err: fmt.Errorf("two models are called %s: serve one of them", wanted)}, f.Close(),
+				closeAll(opened))
 		}
 		opened[wanted] = f
 	}
@@ -240,7 +253,8 @@ func Run(ctx context.Context, o *serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll(opened)) }()
-	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits, Token: o.token, Origin: o.origin,
+	options := serve.Options{Models: opened, Default: name, Fill: infill.DefaultOptions(), Limits: o.limits,
+		Token: o.token, Origin: o.origin,
 		Log: func(message string) { cli.Warn(o.streams, false, "%s", message) }}
 	if o.allowPull {
 		options.Pull = o.pull

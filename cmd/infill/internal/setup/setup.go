@@ -45,11 +45,13 @@ prepared for another.
 With --openvino the library with Intel's OpenVINO is fetched, which is faster on
 many processors and computes in bfloat16 (--precision bf16). It is then compared
 with the other: the device auto takes the faster.`,
-		Example: "  $ infill setup\n  $ infill setup --model base\n  $ infill setup --cuda\n  $ infill setup --openvino",
-		Args:    cli.NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		Example: "  $ infill setup\n  $ infill setup --model base\n" +
+			"  $ infill setup --cuda\n  $ infill setup --openvino",
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.model, "model", "", "`NAME` of a model to fetch and make the default, such as one of infill models recommend")
+	cmd.Flags().StringVar(&o.model, "model", "",
+		"`NAME` of a model to fetch and make the default, such as one of infill models recommend")
 	cmd.Flags().BoolVar(&o.cuda, "cuda", false, "fetch the library with CUDA")
 	cmd.Flags().BoolVar(&o.openVINO, "openvino", false, "fetch the library with OpenVINO, and measure it")
 	cmd.MarkFlagsMutuallyExclusive("cuda", "openvino")
@@ -65,7 +67,8 @@ func Run(ctx context.Context, o *setupOptions) error {
 	}
 	if o.cuda && !o.force {
 		if err := lm.FindGPU(); err != nil {
-			return &cli.Failure{Err: fmt.Errorf("the library with CUDA was not fetched (250 MB): %w", err), Hint: "infill setup fetches the one for the CPU; --cuda --force fetches this one all the same"}
+			return &cli.Failure{Err: fmt.Errorf("the library with CUDA was not fetched (250 MB): %w", err),
+				Hint: "infill setup fetches the one for the CPU; --cuda --force fetches this one all the same"}
 		}
 	}
 	bundle, err := models.Open(models.BuiltInName)
@@ -115,5 +118,6 @@ func measureOpenVINO(ctx context.Context, found lm.Library, bundle *models.Bundl
 	if _, _, faster := lm.OpenVINO(ctx); faster {
 		taken = "OpenVINO"
 	}
-	return fmt.Sprintf("OpenVINO %s: %.0f rows/s, without it %.0f rows/s (medians of 5): the device auto takes %s\n", lm.OpenVINOVersion, openVINO, cpu, taken), nil
+	return fmt.Sprintf("OpenVINO %s: %.0f rows/s, without it %.0f rows/s (medians of 5): the device auto takes %s\n",
+		lm.OpenVINOVersion, openVINO, cpu, taken), nil
 }

@@ -26,8 +26,10 @@ func TestSetupFlags(t *testing.T) {
 	// A large download for a machine that cannot use it is refused, with the reason.
 	if lm.FindGPU() != nil {
 		var failed *cli.Failure
-		err := Run(t.Context(), &setupOptions{streams: &terminal.Streams{Out: io.Discard, Err: io.Discard}, cuda: true, quiet: true})
-		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "was not fetched (250 MB)") || !strings.Contains(failed.Hint, "--force") {
+		err := Run(t.Context(),
+			&setupOptions{streams: &terminal.Streams{Out: io.Discard, Err: io.Discard}, cuda: true, quiet: true})
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "was not fetched (250 MB)") ||
+			!strings.Contains(failed.Hint, "--force") {
 			t.Errorf("without a GPU: %v", err)
 		}
 	}

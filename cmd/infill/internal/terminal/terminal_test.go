@@ -25,7 +25,8 @@ func TestColors(t *testing.T) {
 		{"forced in a pipe", false, []string{"TERM=xterm", "CLICOLOR_FORCE=1"}, colorprofile.ANSI},
 		{"forced without TERM", false, []string{"CLICOLOR_FORCE=yes"}, colorprofile.ANSI},
 		{"force 0 is off", false, []string{"TERM=xterm", "CLICOLOR_FORCE=0"}, colorprofile.NoTTY},
-		{"NO_COLOR wins over force", false, []string{"TERM=xterm", "CLICOLOR_FORCE=1", "NO_COLOR=1"}, colorprofile.NoTTY},
+		{"NO_COLOR wins over force", false, []string{"TERM=xterm", "CLICOLOR_FORCE=1", "NO_COLOR=1"},
+			colorprofile.NoTTY},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

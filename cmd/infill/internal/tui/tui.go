@@ -49,9 +49,11 @@ func themes() []string { return []string{"auto", "dark", "light"} }
 
 // NewCmd makes infill tui.
 func NewCmd(s *terminal.Streams, run func(context.Context, *tuiOptions) error) *cobra.Command {
-	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run, console: console,
+	o := &tuiOptions{streams: s, Options: infill.DefaultOptions(), format: "text", theme: themes()[0], show: tui.Run,
+		console: console,
 		prepare: func(ctx context.Context, o *tuiOptions) error {
-			_, err := lm.LocateLibrary(ctx, lm.Precision(o.Precision).Device(o.Device), cli.FetchProgress(o.streams, o.Quiet))
+			_, err := lm.LocateLibrary(ctx, lm.Precision(o.Precision).Device(o.Device),
+				cli.FetchProgress(o.streams, o.Quiet))
 			return err
 		}}
 	cmd := &cobra.Command{
@@ -71,7 +73,8 @@ evaluation.`,
   $ line=$(infill tui "it was a [MASK] and [MASK] night .")`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder", len(args))}
+				return &cli.UsageError{Err: fmt.Errorf("%d arguments: give one template, in quotes, or one folder",
+					len(args))}
 			}
 			return nil
 		},
@@ -90,11 +93,13 @@ evaluation.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	cli.AddOptions(cmd, &o.Options, "slot", "pos", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples", "steps", "step-size", "candidates", "temperature", "seed")
+	cli.AddOptions(cmd, &o.Options, "slot", "pos", "ban", "fill", "characters", "pieces", "mode", "sampler", "samples",
+		"steps", "step-size", "candidates", "temperature", "seed")
 	cli.AddChoice(cmd, &o.format, "format", "", []string{"text", "jsonl"}, "form of the fill that is picked")
 	cli.AddChoice(cmd, &o.theme, "theme", "", themes(), "background that the colours are for")
 	o.ModelOptions.Register(cmd)
-	cli.Group(cmd, []string{cli.MatterFirst, "slot", "ban", "fill", "pieces", "sampler", "samples", "seed", "format", "model", "device"})
+	cli.Group(cmd, []string{cli.MatterFirst, "slot", "ban", "fill", "pieces", "sampler", "samples", "seed", "format",
+		"model", "device"})
 	return cmd
 }
 
@@ -111,8 +116,10 @@ func (o *tuiOptions) take(args []string) error {
 	}
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 		o.folder = args[0]
-	} else if !strings.ContainsAny(args[0], " [_") || strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
-		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", args[0]), Hint: "give the folder of an evaluation, or a template in quotes"}
+	} else if !strings.ContainsAny(args[0], " [_") ||
+		strings.ContainsAny(args[0], "/\\") && !strings.ContainsAny(args[0], " [") {
+		return &cli.UsageError{Err: fmt.Errorf("no folder %s, and no [MASK] in it", args[0]),
+			Hint: "give the folder of an evaluation, or a template in quotes"}
 	} else {
 		o.template = args[0]
 	}
@@ -138,7 +145,8 @@ func (o *tuiOptions) piped(ctx context.Context) error {
 			return &cli.Failure{Err: fmt.Errorf("line %d: %w", e.Line, e.Err)}
 		case e.Blank:
 		case o.template != "":
-			return &cli.UsageError{Err: fmt.Errorf("line %d: the screen takes one template", e.Line), Hint: "infill without tui fills one a line"}
+			return &cli.UsageError{Err: fmt.Errorf("line %d: the screen takes one template", e.Line),
+				Hint: "infill without tui fills one a line"}
 		default:
 			o.template = e.Text
 		}
@@ -178,7 +186,9 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 		Template: o.template, Folder: o.folder, Options: o.Options, Model: o.Model, Models: names,
 		Open: func(_ context.Context, name string) (tui.Filler, error) {
 			// What looks for the library would write into the screen: it keeps silent.
-			return infill.Open(infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads, Precision: lm.Precision(o.Precision)})
+			return infill.Open(
+				infill.OpenOptions{Model: name, Device: o.Device, Threads: o.Threads,
+					Precision: lm.Precision(o.Precision)})
 		},
 		Profile: o.profile(), Theme: o.theme, Input: in, Output: out,
 	})
@@ -191,7 +201,8 @@ func Run(ctx context.Context, o *tuiOptions) (err error) {
 			if errors.As(err, &written) {
 				return err
 			}
-			return &cli.Failure{Err: errors.New("the fill was picked before its log-likelihood was known"), Hint: "pick it when the run is over, or use --format text"}
+			return &cli.Failure{Err: errors.New("the fill was picked before its log-likelihood was known"),
+				Hint: "pick it when the run is over, or use --format text"}
 		}
 		return nil
 	}
@@ -208,14 +219,17 @@ func console(s *terminal.Streams) (in io.Reader, out io.Writer, done func(), err
 	inOK = inOK && s.InTerminal
 	errOK = errOK && s.ErrTerminal
 	if s.Getenv("TERM") == "dumb" {
-		return nil, nil, done, &cli.Failure{Err: errors.New("a dumb terminal (TERM=dumb) cannot show the terminal UI"), Hint: `infill "he had [MASK] me" needs no screen`}
+		return nil, nil, done,
+			&cli.Failure{Err: errors.New("a dumb terminal (TERM=dumb) cannot show the terminal UI"),
+				Hint: `infill "he had [MASK] me" needs no screen`}
 	}
 	if inOK && errOK {
 		return inFile, errFile, done, nil
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil || !term.IsTerminal(int(tty.Fd())) {
-		return nil, nil, done, &cli.Failure{Err: errors.New("no terminal to draw on"), Hint: `infill "he had [MASK] me" needs none`}
+		return nil, nil, done,
+			&cli.Failure{Err: errors.New("no terminal to draw on"), Hint: `infill "he had [MASK] me" needs none`}
 	}
 	done = func() { tty.Close() }
 	in, out = tty, tty

@@ -33,7 +33,8 @@ func TestTUIArguments(t *testing.T) {
 		{args: []string{"he", "had"}, fault: "2 arguments"},
 		{args: []string{"--steps", "-1", "x"}, fault: "steps"},
 		{args: []string{"-n", "1000", "--steps", "100000", "x"}, fault: "chains × steps is above 2000000"},
-		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "--mode", "best", "a [MASK] door"}, template: "a [MASK] door", mode: "best",
+		{args: []string{"--slot", "1=red,blue", "--ban", "grey", "--mode", "best", "a [MASK] door"},
+			template: "a [MASK] door", mode: "best",
 			constraints: infill.Constraints{Words: map[int][]string{1: {"red", "blue"}}, Ban: []string{"grey"}}},
 		{args: []string{"--mode", "guess", "x"}, fault: "one of sample, best, decode"},
 		{args: []string{"--theme", "pink"}, fault: "one of auto, dark, light"},
@@ -55,7 +56,8 @@ func TestTUIArguments(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case got.template != test.template || got.folder != test.folder || got.Mode != cmp.Or(test.mode, infill.ModeSample):
+			case got.template != test.template || got.folder != test.folder ||
+				got.Mode != cmp.Or(test.mode, infill.ModeSample):
 				t.Errorf("template %q, folder %q, mode %q", got.template, got.folder, got.Mode)
 			case !reflect.DeepEqual(got.Constraints, test.constraints):
 				t.Errorf("constraints %+v", got.Constraints)
@@ -77,7 +79,8 @@ func TestTUIPiped(t *testing.T) {
 		{in: "a [MASK]\n", args: []string{"b [MASK]"}, template: "b [MASK]"},
 	} {
 		var got *tuiOptions
-		cmd := NewCmd(&terminal.Streams{In: strings.NewReader(test.in)}, func(_ context.Context, o *tuiOptions) error { got = o; return nil })
+		cmd := NewCmd(&terminal.Streams{In: strings.NewReader(test.in)},
+			func(_ context.Context, o *tuiOptions) error { got = o; return nil })
 		cmd.SetArgs(append([]string{}, test.args...))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		err := cmd.ExecuteContext(t.Context())
@@ -95,7 +98,8 @@ func TestTUIPiped(t *testing.T) {
 // TestTUIResult checks what comes to standard output, with a screen that picks at
 // once.
 func TestTUIResult(t *testing.T) {
-	result := &infill.Result{Format: 2, Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}}, Warnings: []string{}}
+	result := &infill.Result{Format: 2, Template: "a [MASK] .", Fills: []infill.Fill{{Text: "a dog ."}},
+		Warnings: []string{}}
 	tests := []struct {
 		name, format string
 		picked       *tui.Picked
@@ -110,7 +114,8 @@ func TestTUIResult(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
-			o := &tuiOptions{streams: &terminal.Streams{Out: &out, Err: io.Discard}, format: test.format, theme: "dark", Options: infill.DefaultOptions(),
+			o := &tuiOptions{streams: &terminal.Streams{Out: &out, Err: io.Discard}, format: test.format, theme: "dark",
+				Options: infill.DefaultOptions(),
 				prepare: func(context.Context, *tuiOptions) error { return nil },
 				show:    func(context.Context, tui.Config) (*tui.Picked, error) { return test.picked, test.err },
 				console: func(*terminal.Streams) (io.Reader, io.Writer, func(), error) {

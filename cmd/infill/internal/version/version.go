@@ -39,7 +39,8 @@ func Run(ctx context.Context, o *versionOptions) error {
 	library, err := lm.FindLibrary(ctx)
 	if o.format == "json" {
 		return object.WriteLine(o.streams.Out, map[string]string{
-			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "onnxruntime": library.Version,
+			"version": infill.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			"onnxruntime": library.Version,
 		})
 	}
 	found := ", onnxruntime " + library.Version

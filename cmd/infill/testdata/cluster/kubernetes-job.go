@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Writes kubernetes-job.schema.json: the fields of a Job as k8s.io/api v0.37.2 (Kubernetes 1.37) has them, the types that the
-// published OpenAPI schema is made of. In an empty module: go get k8s.io/api@v0.37.2 && go run kubernetes-job.go > kubernetes-job.schema.json
+// Writes kubernetes-job.schema.json: the fields of a Job as k8s.io/api v0.37.2 (Kubernetes 1.37) has them, the types
+// that the published OpenAPI schema is made of. In an empty module: go get k8s.io/api@v0.37.2 && go run
+// kubernetes-job.go > kubernetes-job.schema.json
 package main
 
 import (

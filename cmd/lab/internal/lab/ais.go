@@ -185,7 +185,8 @@ const fewWeights = 0.2
 // log mean w has Z's expectation in w, not in its logarithm, which is on the low side.
 // The sampler's steps must leave π_β as it is, so it must be exact. The interval has
 // 95 %: the mean of the weights ± Student's t times its standard error.
-func annealedImportance(ctx context.Context, target samplers.GradientTarget, laws [][]float64, o aisOptions, seed uint64, label string, tick func(step int) error) (*logNormaliser, error) {
+func annealedImportance(ctx context.Context, target samplers.GradientTarget, laws [][]float64, o aisOptions,
+	seed uint64, label string, tick func(step int) error) (*logNormaliser, error) {
 	path := newAnnealed(target, laws)
 	kernel, err := o.spec.New(path, samplers.Streams(seed, label+" terms", 1)[0])
 	if err != nil {

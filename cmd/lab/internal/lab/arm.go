@@ -14,7 +14,8 @@ import (
 )
 
 // armFit fits independent slots to a target by ARM, and looks for its best state in the same way, without the entropy.
-// Slots of more than two categories are recombined: each comes from one of two random states, another pair for each fit.
+// Slots of more than two categories are recombined: each comes from one of two random states, another pair for each
+// fit.
 type armFit struct {
 	kind                 *Kind
 	fits, steps, samples int
@@ -50,9 +51,11 @@ func (o *armFit) plan(ctx context.Context) (*plan, error) {
 	p := &plan{
 		title: "Independent slots by ARM on " + target,
 		columns: []column{
-			{name: "bound", format: "%.3f", definition: "E[U] + entropy of independent slots, nats, mean over the last tenth of the steps: below log_normaliser"},
+			{name: "bound", format: "%.3f", definition: "E[U] + entropy of independent slots, nats, mean over the " +
+				"last tenth of the steps: below log_normaliser"},
 			{name: "log_normaliser", format: "%.3f", definition: "log Σ exp(U), where the states can be listed"},
-			{name: "means_error", format: "%.3f", definition: "root mean square over the slots of the fitted probability of category 1 less the exact one"},
+			{name: "means_error", format: "%.3f", definition: "root mean square over the slots of the fitted " +
+				"probability of category 1 less the exact one"},
 			{name: "energy", format: "%.3f", definition: "U of the likeliest state of a fit without entropy"},
 			{name: "best_energy", format: "%.3f", definition: "the largest U there is"},
 		},
@@ -60,7 +63,8 @@ func (o *armFit) plan(ctx context.Context) (*plan, error) {
 	}
 	recombined := slices.ContainsFunc(problem.Target.Categories(), func(n int) bool { return n != 2 })
 	if recombined {
-		p.notes = append(p.notes, "the slots have several categories: each comes from one of two random states, another pair for each fit, and the exact numbers are of these recombinations")
+		p.notes = append(p.notes, "the slots have several categories: each comes from one of two random states, "+
+			"another pair for each fit, and the exact numbers are of these recombinations")
 	}
 	p.add(o.fits, func(ctx context.Context, b *bench) error {
 		repeat, err := strconv.Atoi(b.repeat)

@@ -50,7 +50,8 @@ func TestFitARM(t *testing.T) {
 				t.Errorf("%s: %v", c.kind, f)
 			}
 			if f["energy"] > f["best_energy"]+1e-9 || !(f["energy"] > f["best_energy"]-1) {
-				t.Errorf("%s: the best state found has energy %v, the best there is %v", c.kind, f["energy"], f["best_energy"])
+				t.Errorf("%s: the best state found has energy %v, the best there is %v", c.kind, f["energy"],
+					f["best_energy"])
 			}
 		}
 		text := r.Text(0)
@@ -65,7 +66,8 @@ func TestFitARM(t *testing.T) {
 // Slots of several categories are recombined, and slots too many to list have no exact numbers.
 func TestFitARMOfOthers(t *testing.T) {
 	r := runFit(t, "table", map[string]string{"categories": "4/3/5", "fits": "2", "steps": "50"})
-	if _, exact := r.Cells[0].Numbers["best_energy"]; !exact || !strings.Contains(r.Text(0), "one of two random states") {
+	if _, exact := r.Cells[0].Numbers["best_energy"]; !exact ||
+		!strings.Contains(r.Text(0), "one of two random states") {
 		t.Errorf("%s", r.Text(0))
 	}
 	r = runFit(t, "ising", map[string]string{"size": "5x5", "fits": "2", "steps": "50"})

@@ -38,7 +38,8 @@ func newARM(target samplers.Target) (*arm, error) {
 	}
 	for j, n := range target.Categories() {
 		if n != 2 {
-			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n, samplers.ErrUnsupported)
+			return nil, fmt.Errorf("arm: slot %d has %d categories, and it needs two: %w", j, n,
+				samplers.ErrUnsupported)
 		}
 	}
 	return &arm{target: target, slots: len(target.Categories())}, nil
@@ -51,10 +52,12 @@ func (*arm) evaluations() int { return 2 }
 // estimate writes the mean of one estimate per stream to gradient [slots] and returns the mean energy of the
 // 2·len(streams) states it evaluated. logits is φ, [slots]. A state whose energy is not finite is an error: the
 // expectation does not exist.
-func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (energy float64, err error) {
+func (a *arm) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
+	gradient []float64) (energy float64, err error) {
 	n := len(streams)
 	if len(logits) != a.slots || len(gradient) != a.slots || n == 0 {
-		return 0, fmt.Errorf("arm: %d logits and %d gradients for %d slots, from %d streams: give one each per slot and at least one stream", len(logits), len(gradient), a.slots, n)
+		return 0, fmt.Errorf("arm: %d logits and %d gradients for %d slots, from %d streams: give one each per slot "+
+			"and at least one stream", len(logits), len(gradient), a.slots, n)
 	}
 	if len(a.energy) != 2*n {
 		a.states, a.energy = make([]int, 2*n*a.slots), make([]float64, 2*n)
@@ -105,7 +108,8 @@ type factorised struct {
 
 // fitFactorised fits independent Bernoulli slots to exp(U) by stochastic gradient ascent with [arm], from even odds.
 // Each step evaluates two states per stream. The entropy's gradient is exact: -φ_j σ(φ_j)(1 - σ(φ_j)).
-func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.Rand, o factorisedOptions) (*factorised, error) {
+func fitFactorised(ctx context.Context, target samplers.Target, streams []*rand.Rand,
+	o factorisedOptions) (*factorised, error) {
 	arm, err := newARM(target)
 	if err != nil {
 		return nil, err

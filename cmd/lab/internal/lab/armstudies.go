@@ -37,12 +37,14 @@ func (v *words) Set(text string) error {
 func (v *words) String() string { return strings.Join(*v, ";") }
 
 func newARMGradients() *Study {
-	return newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators", `Estimate the gradient of E[U] over independent bits by ARM, by REINFORCE, by REINFORCE with the
+	return newStudy("arm gradients", "Bias, variance and speed of ARM and other gradient estimators",
+		`Estimate the gradient of E[U] over independent bits by ARM, by REINFORCE, by REINFORCE with the
 mean of the other draws as baseline (leave-one-out), and by REBAR's relaxed control variate (relax),
 at equal numbers of evaluations, and compare with the exact gradient. A target is square:P0, ARM's
 example (z - P0)² of one bit, or one of the laboratory's with few binary slots.`, &armGradients{
-		targets: words{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"}, estimators: estimators(), draws: 12, estimates: 2000, repeats: 2,
-	})
+			targets:    words{"square:0.49", "ising:size=3x3", "rbm:data=none,visible=8,hidden=5,scale=1"},
+			estimators: estimators(), draws: 12, estimates: 2000, repeats: 2,
+		})
 }
 
 func (o *armGradients) register(f *flag.FlagSet) {
@@ -67,7 +69,8 @@ func bitsOf(ctx context.Context, name string) (samplers.Target, error) {
 		return nil, refuse("targets", "%w", err)
 	}
 	if n := len(p.Target.Categories()); n > maxFitted {
-		return nil, refuse("targets", "%s has %d slots, and the exact gradient lists the states of at most %d", name, n, maxFitted)
+		return nil, refuse("targets", "%s has %d slots, and the exact gradient lists the states of at most %d", name, n,
+			maxFitted)
 	}
 	return p.Target, nil
 }
@@ -79,8 +82,10 @@ func (o *armGradients) plan(ctx context.Context) (*plan, error) {
 	p := &plan{
 		title: "estimators of the gradient of independent bits",
 		columns: []column{
-			{name: "deviation", format: "%.2f", definition: "largest difference of the mean estimate from the exact gradient over the bits, in standard errors: unbiased estimators stay below about 4"},
-			{name: "variance", format: "%.4g", definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the bits", o.draws)},
+			{name: "deviation", format: "%.2f", definition: "largest difference of the mean estimate from the exact " +
+				"gradient over the bits, in standard errors: unbiased estimators stay below about 4"},
+			{name: "variance", format: "%.4g",
+				definition: fmt.Sprintf("of one estimate of %d evaluations, summed over the bits", o.draws)},
 			{name: "ratio", format: "%.4g", definition: "standard deviation as a fraction of the gradient's length"},
 			{name: "microseconds", format: "%.1f", definition: secondsAre + ", of one estimate", timed: true},
 		},
@@ -94,7 +99,8 @@ func (o *armGradients) plan(ctx context.Context) (*plan, error) {
 			if _, err := newEstimator(kind, target); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.measure(ctx, b, kind, target) }, "estimator", kind, "target", name)
+			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.measure(ctx, b, kind, target) },
+				"estimator", kind, "target", name)
 		}
 	}
 	return p, nil
@@ -161,10 +167,12 @@ type armToy struct {
 }
 
 func newARMToy() *Study {
-	return newStudy("arm toy", "Climb ARM's example with each gradient estimator", `Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
+	return newStudy("arm toy", "Climb ARM's example with each gradient estimator",
+		`Climb E[(z - p0)²] over the probability of one bit z, from even odds, by the exact gradient and
 by each estimator: the example of ARM's slides.`, &armToy{
-		p0: []float64{0.49, 0.499, 0.501, 0.51}, estimators: append(names{"exact"}, estimators()...), draws: 6, steps: 2000, rate: 1, repeats: 5,
-	})
+			p0: []float64{0.49, 0.499, 0.501, 0.51}, estimators: append(names{"exact"}, estimators()...), draws: 6,
+			steps: 2000, rate: 1, repeats: 5,
+		})
 }
 
 func (o *armToy) register(f *flag.FlagSet) {
@@ -184,13 +192,16 @@ func (o *armToy) plan(context.Context) (*plan, error) {
 		title: "ascent of E[(z - p0)²] over one bit",
 		columns: []column{
 			{name: "probability", format: "%.3f", definition: "of the better value, after the last step"},
-			{name: "deviation", format: "%.2g", definition: "root mean square of the estimates less the exact gradient, over the steps"},
+			{name: "deviation", format: "%.2g",
+				definition: "root mean square of the estimates less the exact gradient, over the steps"},
 		},
-		curves: []curve{{"probability", "step", "probability of the better value"}, {"gradient", "step", "estimate of the gradient"}},
+		curves: []curve{{"probability", "step", "probability of the better value"},
+			{"gradient", "step", "estimate of the gradient"}},
 	}
 	for _, p0 := range o.p0 {
 		for _, kind := range o.estimators {
-			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.climb(ctx, b, kind, p0) }, "estimator", kind, "p0", decimal(p0))
+			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.climb(ctx, b, kind, p0) },
+				"estimator", kind, "p0", decimal(p0))
 		}
 	}
 	return p, nil
@@ -249,12 +260,14 @@ type armFills struct {
 }
 
 func newARMFills(open func(context.Context, string) (samplers.Target, error)) *Study {
-	return newStudy("arm fills", "Fit independent words to a template's fills with each gradient estimator", `Fit independent choices to the fills of a template, each slot between its two likeliest words, by
+	return newStudy("arm fills", "Fit independent words to a template's fills with each gradient estimator",
+		`Fit independent choices to the fills of a template, each slot between its two likeliest words, by
 climbing E[U] + entropy, which is below log Σ exp(U), with each gradient estimator at equal numbers
 of evaluations. All choices are listed for the exact value and the exact gradient.`, &armFills{
-		open: open, templates: words{"the [MASK] was [MASK] in the [MASK] .", "she [MASK] the [MASK] and [MASK] it to her [MASK] ."},
-		estimators: names{"arm", "reinforce", "leave-one-out"}, draws: 12, steps: 200, rate: 0.3, repeats: 3,
-	})
+			open: open, templates: words{"the [MASK] was [MASK] in the [MASK] .",
+				"she [MASK] the [MASK] and [MASK] it to her [MASK] ."},
+			estimators: names{"arm", "reinforce", "leave-one-out"}, draws: 12, steps: 200, rate: 0.3, repeats: 3,
+		})
 }
 
 func (o *armFills) register(f *flag.FlagSet) {
@@ -273,9 +286,11 @@ func (o *armFills) plan(context.Context) (*plan, error) {
 	p := &plan{
 		title: "independent words fitted to fills",
 		columns: []column{
-			{name: "gap", format: "%.4f", definition: "log Σ exp(U) less E[U] + entropy of the fit, exact, nats: what independence cannot reach, and what the fit has not reached"},
+			{name: "gap", format: "%.4f", definition: "log Σ exp(U) less E[U] + entropy of the fit, exact, nats: " +
+				"what independence cannot reach, and what the fit has not reached"},
 			{name: "best-gap", format: "%.4f", definition: "the same of an ascent by the exact gradient"},
-			{name: "variance", format: "%.4g", definition: "of one estimate at even odds, summed over the slots, from 200 estimates"},
+			{name: "variance", format: "%.4g",
+				definition: "of one estimate at even odds, summed over the slots, from 200 estimates"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + ", of the fit", timed: true},
 		},
 		curves: []curve{{"gap", "step", "gap, nats"}},

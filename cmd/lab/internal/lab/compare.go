@@ -70,12 +70,15 @@ type Progress struct {
 // Flags are the options as flags, with their defaults.
 func (o *Options) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("", flag.ContinueOnError)
-	f.Var((*specs)(&o.Samplers), "samplers", "samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
+	f.Var((*specs)(&o.Samplers), "samplers",
+		"samplers to compare, as gibbs,dmala:step-size=0.4,balance=ratio,gwg:steps=500, or all")
 	WholeVar(f, &o.Chains, "chains", 1, maxChains, "chains of each sampler")
 	WholeVar(f, &o.Steps, "steps", 1, maxSteps, "measured steps of each chain")
 	WholeVar(f, &o.WarmUp, "warm-up", 0, maxSteps, "steps before, in which samplers tune what is not set")
-	numberVar(f, &o.Discard, "discard", " of 0 or more", "first part of the steps that the effective sample size leaves out")
-	choiceVar(f, &o.Initial, "initial", initials(), "where chains start, each slot uniformly or by the target without interactions")
+	numberVar(f, &o.Discard, "discard", " of 0 or more",
+		"first part of the steps that the effective sample size leaves out")
+	choiceVar(f, &o.Initial, "initial", initials(),
+		"where chains start, each slot uniformly or by the target without interactions")
 	return f
 }
 
@@ -207,8 +210,9 @@ func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 		return nil, err
 	}
 	run := &Run{
-		Kind: p.Kind, Parameters: p.Parameters, Slots: len(p.Target.Categories()), Truth: p.Truth, Training: p.Training, Reference: p.Reference,
-		Chains: o.Chains, Steps: o.Steps, Seed: o.Seed, Threads: runtime.GOMAXPROCS(0),
+		Kind: p.Kind, Parameters: p.Parameters, Slots: len(p.Target.Categories()), Truth: p.Truth, Training: p.Training,
+		Reference: p.Reference,
+		Chains:    o.Chains, Steps: o.Steps, Seed: o.Seed, Threads: runtime.GOMAXPROCS(0),
 	}
 	specs, err := run.unfold(p, o.Samplers)
 	if err != nil {
@@ -223,7 +227,8 @@ func compare(ctx context.Context, p *Problem, o Options) (*Run, error) {
 			specs[i].Steps = o.Steps
 		}
 		if n := float64(specs[i].Steps) * float64(len(starts)); n > maxKept {
-			return nil, refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d can be kept: take fewer steps or chains",
+			return nil, refuse("steps", "%d steps of %d chains on %d slots keep %.3g states of slots, and at most %d "+
+				"can be kept: take fewer steps or chains",
 				specs[i].Steps, o.Chains, run.Slots, n, maxKept)
 		}
 	}
@@ -324,7 +329,8 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 		counts     = newTally(p, o.Chains)
 		points     = checkpoints(s.Steps)
 	)
-	plan := samplers.Plan{Streams: samplers.Streams(o.Seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp, Steps: s.Steps}
+	plan := samplers.Plan{Streams: samplers.Streams(o.Seed, "sampler "+s.Label, o.Chains), WarmUp: o.WarmUp,
+		Steps: s.Steps}
 	observe := func(at samplers.Step) {
 		if at.WarmUp {
 			warm = warm.Plus(at.Info.Cost)
@@ -370,7 +376,8 @@ func measure(ctx context.Context, p *Problem, o Options, s Spec, starts []int, t
 	r.Acceptance, r.AcceptanceStandardError = known(acceptance.Rate())
 	r.Changed, r.ChangedStandardError = known(acceptance.ChangedSlots())
 	r.Proposed = float64(proposed) / float64(s.Steps*o.Chains)
-	r.Evaluations = evaluations{Energies: int64(cost.Energies), Gradients: int64(cost.Gradients), Conditionals: int64(cost.Conditionals)}
+	r.Evaluations = evaluations{Energies: int64(cost.Energies), Gradients: int64(cost.Gradients),
+		Conditionals: int64(cost.Conditionals)}
 	r.Evaluations.PerStep = float64(r.Evaluations.Total()) / float64(s.Steps*o.Chains)
 	r.LogRMSE, r.LogRMSEStandardError = counts.logRMSE()
 	r.Timing = &timing{Seconds: seconds}
@@ -489,9 +496,12 @@ func signature(p *Problem, o Options, specs []Spec) string {
 	}
 	words = append(words, "samplers:"+strings.Join(labels, ","))
 	if p.Truth.Run != nil {
-		words = append(words, fmt.Sprintf("truth:%s,chains:%d,steps:%d", p.Truth.Run.Sampler, p.Truth.Run.Chains, p.Truth.Run.Steps))
+		words = append(words,
+			fmt.Sprintf("truth:%s,chains:%d,steps:%d", p.Truth.Run.Sampler, p.Truth.Run.Chains, p.Truth.Run.Steps))
 	}
-	words = append(words, fmt.Sprintf("chains:%d|steps:%d|warm-up:%d|discard:%s|initial:%s|seed:%d", o.Chains, o.Steps, o.WarmUp, decimal(o.Discard), o.Initial, o.Seed))
+	words = append(words,
+		fmt.Sprintf("chains:%d|steps:%d|warm-up:%d|discard:%s|initial:%s|seed:%d", o.Chains, o.Steps, o.WarmUp,
+			decimal(o.Discard), o.Initial, o.Seed))
 	if o.Version != "" {
 		words = append(words, "version:"+o.Version)
 	}

@@ -39,7 +39,8 @@ func compared(t *testing.T, p *Problem, list string, change func(*Options)) *Run
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", Seed: 7, Version: "test", Clock: ticker()}
+	o := Options{Samplers: specs, Chains: 3, Steps: 60, Discard: 0.1, Initial: "independent", Seed: 7, Version: "test",
+		Clock: ticker()}
 	if change != nil {
 		change(&o)
 	}
@@ -100,7 +101,8 @@ func TestBudgets(t *testing.T) {
 		steps   int
 		perStep float64
 	}{{gibbs, 60, 1}, {lb, 60, 7}, {gwg, 30, 1}} {
-		if c.r.Steps != c.steps || c.r.Evaluations.PerStep != c.perStep || c.r.Evaluations.Total() != int64(c.perStep)*int64(c.steps)*3 {
+		if c.r.Steps != c.steps || c.r.Evaluations.PerStep != c.perStep ||
+			c.r.Evaluations.Total() != int64(c.perStep)*int64(c.steps)*3 {
 			t.Errorf("%s: %d steps, evaluations %+v", c.r.Sampler, c.r.Steps, c.r.Evaluations)
 		}
 		near(t, c.r.Sampler+" seconds", c.r.Timing.Seconds, float64(c.steps)/1000, 1e-12)
@@ -147,7 +149,8 @@ func TestMovement(t *testing.T) {
 		t.Error("exactness or step size is wrong")
 	}
 	single := compared(t, smallIsing(t), "gwg", func(o *Options) { o.Chains = 1 })
-	if r := single.Samplers[0]; r.AcceptanceStandardError != nil || r.LogRMSEStandardError != nil || r.ESS.StandardError != nil || r.Timing.ESSPerSecondStandardError != nil {
+	if r := single.Samplers[0]; r.AcceptanceStandardError != nil || r.LogRMSEStandardError != nil ||
+		r.ESS.StandardError != nil || r.Timing.ESSPerSecondStandardError != nil {
 		t.Error("one chain has a standard error between chains")
 	}
 }
@@ -165,7 +168,8 @@ func TestWarmUp(t *testing.T) {
 	}
 	for _, r := range run.Samplers {
 		if r.WarmUp.Evaluations != 300 || r.Evaluations.Total() != 180 {
-			t.Errorf("%s: %d evaluations in the warm-up, %d measured", r.Sampler, r.WarmUp.Evaluations, r.Evaluations.Total())
+			t.Errorf("%s: %d evaluations in the warm-up, %d measured", r.Sampler, r.WarmUp.Evaluations,
+				r.Evaluations.Total())
 		}
 	}
 }
@@ -224,19 +228,22 @@ func TestExactness(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems := map[string]*Problem{"ising": smallIsing(t), "table": table, "rbm": rbm}
-	for _, target := range []string{"fhmm:times=3,factors=2,noise=1", "mixture:slots=4,components=3", "contacts:size=2x3,states=2"} {
+	for _, target := range []string{"fhmm:times=3,factors=2,noise=1", "mixture:slots=4,components=3",
+		"contacts:size=2x3,states=2"} {
 		if problems[target], err = NewProblem(ctx, target, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, p := range problems {
-		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2", func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
+		run := compared(t, p, "gibbs,gwg,dmala:step-size=1,gibbs-x:block=2",
+			func(o *Options) { o.Steps, o.Chains, o.Initial = 3000, 8, "uniform" })
 		for _, r := range run.Samplers {
 			// Root mean square error of one chain by its ESS, with the
 			// largest variance an observable can have, 1 for spins.
 			most := math.Log(1/math.Sqrt(r.ESS.Min)) + 0.7
 			if !r.Exact || !(float64(r.LogRMSE) < most) {
-				t.Errorf("%s: %s, exact %v: log RMSE %v after 3000 steps, ESS at least %v", name, r.Sampler, r.Exact, r.LogRMSE, r.ESS.Min)
+				t.Errorf("%s: %s, exact %v: log RMSE %v after 3000 steps, ESS at least %v", name, r.Sampler, r.Exact,
+					r.LogRMSE, r.ESS.Min)
 			}
 		}
 	}
@@ -246,13 +253,15 @@ func TestExactness(t *testing.T) {
 	}
 	run := compared(t, unkind, "gibbs,mlm-mh", func(o *Options) { o.Steps, o.Initial = 2000, "uniform" })
 	if run.Samplers[0].Exact || !run.Samplers[1].Exact || !(run.Samplers[0].LogRMSE > run.Samplers[1].LogRMSE+0.5) {
-		t.Errorf("wrong conditionals: log RMSE of gibbs %v, of mlm-mh %v", run.Samplers[0].LogRMSE, run.Samplers[1].LogRMSE)
+		t.Errorf("wrong conditionals: log RMSE of gibbs %v, of mlm-mh %v", run.Samplers[0].LogRMSE,
+			run.Samplers[1].LogRMSE)
 	}
 }
 
 func TestSignature(t *testing.T) {
 	run := compared(t, smallIsing(t), "gibbs:steps=9,dmala:step-size=0.4", nil)
-	want := "lab:ising|size:2x3|coupling:0.1|field:0.2|samplers:gibbs:steps=9,dmala:step-size=0.4|chains:3|steps:60|warm-up:0|discard:0.1|initial:independent|seed:7|version:test"
+	want := "lab:ising|size:2x3|coupling:0.1|field:0.2|samplers:gibbs:steps=9,dmala:step-size=0.4|chains:3|steps:60|" +
+		"warm-up:0|discard:0.1|initial:independent|seed:7|version:test"
 	if run.Signature != want {
 		t.Errorf("got  %s\nwant %s", run.Signature, want)
 	}
@@ -301,13 +310,15 @@ func TestBadComparisons(t *testing.T) {
 		{"pafs:steps=0", nil, `samplers: pafs: steps "0" is not a whole number of 1 or more`},
 		{"dmala:balance=2", nil, `samplers: dmala: balance "2" is not one of`},
 		{"gibbs:step-size=0.4", nil, `samplers: gibbs has no step-size`},
-		{"gwg-x:radius=5", nil, `samplers: "gwg-x:radius=5" does not suit this potts: radius 5: choose from 1 to the number of slots, 4`},
+		{"gwg-x:radius=5", nil,
+			`samplers: "gwg-x:radius=5" does not suit this potts: radius 5: choose from 1 to the number of slots, 4`},
 		{"r-mala", nil, `samplers: "r-mala" does not suit this potts: r-mala needs a target with`},
 		{"gibbs", func(o *Options) { o.Discard = 1 }, "discard: 1 is not a number of 0 or more and below 1"},
 		{"gibbs", func(o *Options) { o.Discard = math.NaN() }, "discard: NaN is not a number of 0 or more and below 1"},
 		{"gibbs", func(o *Options) { o.Initial = "zero" }, `initial: "zero" is not one of uniform, independent`},
 		{"gibbs", func(o *Options) { o.Samplers = nil }, "samplers: none given: give at least one"},
-		{"gibbs", func(o *Options) { o.Steps = 1 << 29 }, "steps: 536870912 steps of 3 chains on 4 slots keep 6.44e+09 states of slots, and at most 1073741824 can be kept: take fewer steps or chains"},
+		{"gibbs", func(o *Options) { o.Steps = 1 << 29 }, "steps: 536870912 steps of 3 chains on 4 slots keep " +
+			"6.44e+09 states of slots, and at most 1073741824 can be kept: take fewer steps or chains"},
 	}
 	for _, test := range tests {
 		specs, err := ParseSpecs(test.list)
@@ -319,7 +330,8 @@ func TestBadComparisons(t *testing.T) {
 			_, err = Compare(context.Background(), potts, o)
 		}
 		var option *OptionError
-		if !errors.As(err, &option) || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &option) || !strings.HasPrefix(err.Error(), test.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: got %v, want %q", test.list, err, test.want)
 		}
 	}
@@ -329,7 +341,8 @@ func TestBadComparisons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compare(ctx, potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform"}); !errors.Is(err, context.Canceled) {
+	if _, err := Compare(ctx, potts, Options{Samplers: specs, Chains: 1, Steps: 5, Initial: "uniform"}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("a cancelled run: %v", err)
 	}
 }
@@ -341,7 +354,8 @@ func TestOneState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball", func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
+	run := compared(t, p, "gibbs,gwg,dmala:step-size=1,hamming-ball",
+		func(o *Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
 	if _, err := (&Report{Runs: []*Run{run}}).Write(t.TempDir(), "svg"); err != nil {
 		t.Fatal(err)
 	}
@@ -360,12 +374,15 @@ func TestWarnings(t *testing.T) {
 	}
 	run := compared(t, p, "gibbs,dula:step-size=0.02,d-svgd", func(o *Options) { o.Steps = 200 })
 	all := strings.Join(run.warnings(), "\n")
-	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree", "dula:step-size=0.02: 27 of 27 observables of a chain never changed", "gibbs: ", "d-svgd: its chains are particles"} {
+	for _, want := range []string{"estimates of a long run (gibbs, 16 chains × 180 steps)", "do not agree",
+		"dula:step-size=0.02: 27 of 27 observables of a chain never changed", "gibbs: ",
+		"d-svgd: its chains are particles"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q among:\n%s", want, all)
 		}
 	}
-	if fine := compared(t, smallIsing(t), "gibbs-x:block=6", func(o *Options) { o.Steps = 1000 }).warnings(); len(fine) > 0 {
+	if fine := compared(t, smallIsing(t), "gibbs-x:block=6",
+		func(o *Options) { o.Steps = 1000 }).warnings(); len(fine) > 0 {
 		t.Errorf("warnings of independent draws: %v", fine)
 	}
 }

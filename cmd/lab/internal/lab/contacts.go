@@ -158,7 +158,8 @@ func (o *contactsOptions) register(f *flag.FlagSet) {
 	f.Var(&size{&o.rows, &o.columns}, "size", "rows and columns of the lattice that a made-up protein is folded on")
 	WholeVar(f, &o.states, "states", 2, maxStates, "states of each of its sites")
 	numberVar(f, &o.strength, "strength", " of 0 or more", "standard deviation of the couplings of its contacts")
-	f.StringVar(&o.model, "model", "", "a `FILE` of h and J instead: lines h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE")
+	f.StringVar(&o.model, "model", "",
+		"a `FILE` of h and J instead: lines h,SITE,STATE,VALUE and J,SITE,STATE,SITE,STATE,VALUE")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the made-up protein")
 }
 
@@ -240,7 +241,8 @@ func readAlignment(r io.Reader) (sequences []int, sites int, err error) {
 			sites = len(row)
 		}
 		if len(row) != sites {
-			return fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted", len(sequences)/sites+1, len(row), sites)
+			return fmt.Errorf("sequence %d has %d letters, and the first %d: an alignment is wanted",
+				len(sequences)/sites+1, len(row), sites)
 		}
 		sequences, row = append(sequences, row...), nil
 		return nil

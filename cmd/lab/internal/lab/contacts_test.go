@@ -40,7 +40,9 @@ func TestFolded(t *testing.T) {
 
 // TestLearnContacts: a made-up protein's contacts are found.
 func TestLearnContacts(t *testing.T) {
-	r := studied(t, study(t, "learn contacts", "size", "3x3", "states", "2", "samplers", "gwg", "steps", "10", "updates", "150", "learning-rate", "0.02", "data", "400", "data-sweeps", "20", "repeats", "1"), StudyOptions{Seed: 1})
+	r := studied(t, study(t, "learn contacts", "size", "3x3", "states", "2", "samplers", "gwg", "steps", "10",
+		"updates", "150", "learning-rate", "0.02", "data", "400", "data-sweeps", "20", "repeats", "1"),
+		StudyOptions{Seed: 1})
 	c := r.Cells[0]
 	if c.Numbers["recall"] < 0.75 || c.Numbers["log-rmse"] > -0.5 || len(c.Curves["recall"]) != 50 {
 		t.Errorf("found %v", c.Numbers)
@@ -56,7 +58,8 @@ func TestLearnContacts(t *testing.T) {
 	}
 	fasta := write("a.fasta", strings.Repeat(">one\nAC\nA\n>two\nWCW\n>three\nAcA\n>four\nW-W\n", 10))
 	pairs := write("pairs.txt", "1 3\n")
-	s := study(t, "learn contacts", "alignment", fasta, "contacts", pairs, "samplers", "gibbs", "steps", "5", "updates", "500", "repeats", "1")
+	s := study(t, "learn contacts", "alignment", fasta, "contacts", pairs, "samplers", "gibbs", "steps", "5", "updates",
+		"500", "repeats", "1")
 	if c := studied(t, s, StudyOptions{Seed: 1}).Cells[0]; c.Numbers["recall"] != 1 {
 		t.Errorf("from files: %v", c.Numbers)
 	}
@@ -69,7 +72,8 @@ func TestLearnContacts(t *testing.T) {
 		"goes with --contacts":     {fasta, ""},
 	} {
 		var option *OptionError
-		_, err := study(t, "learn contacts", "alignment", files[0], "contacts", files[1]).Run(t.Context(), StudyOptions{})
+		_, err := study(t, "learn contacts", "alignment", files[0], "contacts", files[1]).Run(t.Context(),
+			StudyOptions{})
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), name) {
 			t.Errorf("want %q, got %v", name, err)
 		}
@@ -81,7 +85,8 @@ func TestReadModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.sites != 3 || p.states != 2 || p.field[1] != 0.5 || p.couplings[0*6+5] != -1 || p.couplings[5*6+0] != -1 || !p.contacts[2] {
+	if p.sites != 3 || p.states != 2 || p.field[1] != 0.5 || p.couplings[0*6+5] != -1 || p.couplings[5*6+0] != -1 ||
+		!p.contacts[2] {
 		t.Errorf("%+v", p)
 	}
 	for text, want := range map[string]string{

@@ -28,16 +28,18 @@ type coverage struct {
 
 func newCoverage() *Study {
 	list, _ := ParseSpecs("gibbs,gwg,dmala:step-size=0.4")
-	return newStudy("ais", "How often annealed importance sampling's interval holds log Z", `Estimate log Z by annealed importance sampling on random Ising models whose states can be
+	return newStudy("ais", "How often annealed importance sampling's interval holds log Z",
+		`Estimate log Z by annealed importance sampling on random Ising models whose states can be
 listed, and count how often the 95 % interval holds the exact value: once a run, each of a model of
 its own. It is the check of the likelihoods of learn images.`, &coverage{
-		sites: 16, coupling: 0.1, samplers: list, steps: []int{100}, chains: 100, runs: 200, repeats: 1,
-	})
+			sites: 16, coupling: 0.1, samplers: list, steps: []int{100}, chains: 100, runs: 200, repeats: 1,
+		})
 }
 
 func (o *coverage) register(f *flag.FlagSet) {
 	WholeVar(f, &o.sites, "sites", 1, 20, "sites of a model")
-	numberVar(f, &o.coupling, "coupling", " of 0 or more", "standard deviation of the couplings; fields are N(0, 0.5²), and the chains start by them")
+	numberVar(f, &o.coupling, "coupling", " of 0 or more",
+		"standard deviation of the couplings; fields are N(0, 0.5²), and the chains start by them")
 	f.Var(&o.samplers, "samplers", "samplers of the chains; they must be exact")
 	f.Var(&o.steps, "steps", "temperatures, each with one step of the sampler")
 	WholeVar(f, &o.chains, "chains", 2, maxChains, "chains of each run")
@@ -52,17 +54,20 @@ func (o *coverage) plan(context.Context) (*plan, error) {
 	p := &plan{
 		title: fmt.Sprintf("annealed importance sampling on Ising models of %d sites", o.sites),
 		columns: []column{
-			{name: "covered", format: "%.3f", definition: "fraction of the intervals that hold the exact log Z; they are of 95 %", against: "steps"},
+			{name: "covered", format: "%.3f",
+				definition: "fraction of the intervals that hold the exact log Z; they are of 95 %", against: "steps"},
 			{name: "bias", format: "%.4f", definition: "mean of the estimate of log Z less the exact one, nats"},
 			{name: "width", format: "%.4f", definition: "mean width of the intervals that are bounded, nats"},
 			{name: "effective", format: "%.2f", definition: "mean effective fraction of the chains, (Σw)²/(n Σw²)"},
 			{name: "seconds", format: "%.1f", definition: secondsAre, timed: true},
 		},
-		notes: []string{fmt.Sprintf("of %d runs of true 95 %% intervals, 93 to 97 %% cover in %.0f %% of the cases", o.runs, 100*binomialBetween(o.runs, 0.95, 0.93, 0.97))},
+		notes: []string{fmt.Sprintf("of %d runs of true 95 %% intervals, 93 to 97 %% cover in %.0f %% of the cases",
+			o.runs, 100*binomialBetween(o.runs, 0.95, 0.93, 0.97))},
 	}
 	for _, spec := range o.samplers {
 		if !samplers.Describe(spec.Name).Exact && spec.Name != "gibbs" {
-			return nil, refuse("samplers", "%s is not exact, and annealed importance sampling needs steps that are", spec.Name)
+			return nil, refuse("samplers", "%s is not exact, and annealed importance sampling needs steps that are",
+				spec.Name)
 		}
 	}
 	p.trainings(o.samplers, o.steps, o.repeats, o.count)
@@ -95,7 +100,8 @@ func (o *coverage) count(ctx context.Context, b *bench, spec Spec, steps int) er
 		if err != nil {
 			return err
 		}
-		z, err := annealedImportance(ctx, model, base, aisOptions{spec, steps, o.chains}, b.seed, b.repeat+label+spec.Label, func(int) error { return nil })
+		z, err := annealedImportance(ctx, model, base, aisOptions{spec, steps, o.chains}, b.seed,
+			b.repeat+label+spec.Label, func(int) error { return nil })
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ func estimators() []string { return []string{"arm", "reinforce", "leave-one-out"
 // multiple, so that every estimator takes as many.
 func checkEstimators(names, of []string, evaluations, multiple int) error {
 	if evaluations%multiple != 0 {
-		return refuse("evaluations", "%d is not a multiple of %d, so that every estimator takes as many", evaluations, multiple)
+		return refuse("evaluations", "%d is not a multiple of %d, so that every estimator takes as many", evaluations,
+			multiple)
 	}
 	for _, name := range names {
 		if !slices.Contains(of, name) {
@@ -67,7 +68,8 @@ type scoreEstimator struct {
 
 func (*scoreEstimator) evaluations() int { return 1 }
 
-func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error) {
+func (e *scoreEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
+	gradient []float64) (float64, error) {
 	n := len(streams)
 	e.states, e.energy = e.states[:0], append(e.energy[:0], make([]float64, n)...)
 	for _, r := range streams {
@@ -118,7 +120,8 @@ type relaxEstimator struct {
 
 func (*relaxEstimator) evaluations() int { return 3 }
 
-func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand, gradient []float64) (float64, error) {
+func (e *relaxEstimator) estimate(ctx context.Context, logits []float64, streams []*rand.Rand,
+	gradient []float64) (float64, error) {
 	n := len(logits)
 	hard, energy := make([]int, n), make([]float64, 1)
 	relaxed, values, slopes := make([]float64, 2*n), make([]float64, 2), make([]float64, 2*n)

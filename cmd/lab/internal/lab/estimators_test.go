@@ -17,7 +17,8 @@ import (
 
 // spreads is the mean and the variance of an estimator's estimates, by slot, and the
 // largest deviation of the mean from the exact gradient in standard errors.
-func spreads(t *testing.T, kind string, target samplers.Target, logits []float64, draws, estimates int) (variance, worst float64) {
+func spreads(t *testing.T, kind string, target samplers.Target, logits []float64, draws,
+	estimates int) (variance, worst float64) {
 	t.Helper()
 	e, err := newEstimator(kind, target)
 	if err != nil {
@@ -75,7 +76,8 @@ func TestEstimators(t *testing.T) {
 			t.Errorf("%s: variance of ARM %v, of REINFORCE %v, a draw", name, one["arm"], one["reinforce"])
 		}
 		if name != "ising" && 2*one["arm"] >= one["reinforce"] {
-			t.Errorf("%s: variance of ARM %v, of REINFORCE %v: not below at equal evaluations", name, one["arm"], one["reinforce"])
+			t.Errorf("%s: variance of ARM %v, of REINFORCE %v: not below at equal evaluations", name, one["arm"],
+				one["reinforce"])
 		}
 	}
 	if _, err := newEstimator("relax", &listed{make([]float64, 2), 1}); !errors.Is(err, samplers.ErrUnsupported) {
@@ -108,7 +110,8 @@ func TestAutoencoder(t *testing.T) {
 	of := make([]float64, len(m.weights))
 	m.addDecoder(code, 1, of)
 	weights := slices.Clone(m.weights)
-	want := fd.Gradient(nil, func(w []float64) float64 { copy(m.weights, w); return energy(code) }, weights, &fd.Settings{Formula: fd.Central})
+	want := fd.Gradient(nil, func(w []float64) float64 { copy(m.weights, w); return energy(code) }, weights,
+		&fd.Settings{Formula: fd.Central})
 	for i := range of {
 		near(t, "weight", of[i], want[i], 1e-6)
 	}
@@ -134,10 +137,13 @@ func twoModes(context.Context, string) (samplers.Target, error) {
 }
 
 func TestARMStudies(t *testing.T) {
-	vae := studied(t, study(t, "arm vae", "data", "bars-and-stripes", "codes", "4", "updates", "150", "learning-rate", "0.02", "batch", "10", "repeats", "1"), StudyOptions{Seed: 1})
+	vae := studied(t,
+		study(t, "arm vae", "data", "bars-and-stripes", "codes", "4", "updates", "150", "learning-rate", "0.02",
+			"batch", "10", "repeats", "1"), StudyOptions{Seed: 1})
 	for _, c := range vae.Cells {
 		n, curve := c.Numbers, c.Curves["test-bound"]
-		if n["test-nll"] > n["test-bound"] || len(curve) != 30 || !(n["train-bound"] < 16*math.Ln2) || !(n["deviation"] > 0) {
+		if n["test-nll"] > n["test-bound"] || len(curve) != 30 || !(n["train-bound"] < 16*math.Ln2) ||
+			!(n["deviation"] > 0) {
 			t.Errorf("%v: %v, curve of %d", c.Labels, n, len(curve))
 		}
 	}
@@ -155,11 +161,14 @@ func TestARMStudies(t *testing.T) {
 	fills := studied(t, study(t, "arm fills", "templates", "x", "repeats", "1"), StudyOptions{Seed: 1})
 	for _, c := range fills.Cells {
 		// KL from the best product: at least 0, and near what the exact ascent reaches.
-		if n := c.Numbers; !(n["gap"] > 0) || !(n["best-gap"] > 0) || n["gap"] > n["best-gap"]+0.5 || !(n["variance"] > 0) {
+		if n := c.Numbers; !(n["gap"] > 0) || !(n["best-gap"] > 0) || n["gap"] > n["best-gap"]+0.5 ||
+			!(n["variance"] > 0) {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
 	}
-	gradients := studied(t, study(t, "arm gradients", "targets", "square:0.3;mixture:slots=3,components=2", "estimators", "arm,reinforce", "estimates", "100", "repeats", "1"), StudyOptions{Seed: 1})
+	gradients := studied(t,
+		study(t, "arm gradients", "targets", "square:0.3;mixture:slots=3,components=2", "estimators", "arm,reinforce",
+			"estimates", "100", "repeats", "1"), StudyOptions{Seed: 1})
 	if len(gradients.Cells) != 4 || gradients.Cells[0].Numbers["deviation"] > 5 {
 		t.Errorf("%d cells, %v", len(gradients.Cells), gradients.Cells[0].Numbers)
 	}
@@ -174,7 +183,8 @@ func TestARMStudies(t *testing.T) {
 		{"learn images", "ais-sampler", "dula", "not one exact sampler"},
 		{"learn images", "downsampling", "5", "5 of 4 blocks"},
 	} {
-		if _, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{}); err == nil || !strings.Contains(err.Error(), bad.want) {
+		if _, err := study(t, bad.name, bad.flag, bad.value).Run(t.Context(), StudyOptions{}); err == nil ||
+			!strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s --%s %s: %v", bad.name, bad.flag, bad.value, err)
 		}
 	}

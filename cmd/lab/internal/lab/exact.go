@@ -35,7 +35,8 @@ func (t torus) rowStates() float64 {
 // fails above 1,024 states of a row.
 func (t torus) transferMatrix() ([]float64, error) {
 	if t.rowStates() > maxRowStates {
-		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the transfer matrix takes at most %d",
+		return nil, fmt.Errorf("a torus of %d × %d sites with %d categories has %.3g states of its shorter side: the "+
+			"transfer matrix takes at most %d",
 			t.rows, t.columns, len(t.site), t.rowStates(), maxRowStates)
 	}
 	k, length, number := len(t.site), min(t.rows, t.columns), max(t.rows, t.columns)

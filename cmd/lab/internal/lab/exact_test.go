@@ -23,14 +23,16 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func isingTorus(rows, columns int, coupling, field float64) torus {
-	return torus{rows, columns, [][]float64{{2 * coupling, -2 * coupling}, {-2 * coupling, 2 * coupling}}, []float64{-field, field}}
+	return torus{rows, columns, [][]float64{{2 * coupling, -2 * coupling}, {-2 * coupling, 2 * coupling}},
+		[]float64{-field, field}}
 }
 
 // TestTransferMatrix: equal to listing every state, for every kind of side: one
 // site, a pair, a ring, long and short.
 func TestTransferMatrix(t *testing.T) {
 	ctx := context.Background()
-	for _, size := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3}, {4, 3}, {4, 4}} {
+	for _, size := range [][2]int{{1, 1}, {1, 2}, {2, 1}, {1, 5}, {5, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3}, {4, 3},
+		{4, 4}} {
 		for _, parameters := range [][2]float64{{0.1, 0.2}, {-0.3, 0.5}, {0.5, -0.1}, {0, 1}} {
 			t.Run(fmt.Sprintf("ising %v %v", size, parameters), func(t *testing.T) {
 				target, err := targets.NewIsing(size[0], size[1], parameters[0], parameters[1])
@@ -78,7 +80,8 @@ func TestTorus(t *testing.T) {
 	var near4 [sites][4]int
 	for site := range sites {
 		r, c := site/side, site%side
-		near4[site] = [4]int{(r+1)%side*side + c, (r+side-1)%side*side + c, r*side + (c+1)%side, r*side + (c+side-1)%side}
+		near4[site] = [4]int{(r+1)%side*side + c, (r+side-1)%side*side + c, r*side + (c+1)%side,
+			r*side + (c+side-1)%side}
 	}
 	var states [sites + 1][2*sites + 1]int
 	var spin [sites]int
@@ -155,7 +158,8 @@ func TestLongRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range solved.Truth.Means {
-		near(t, fmt.Sprintf("observable %d", i), estimated.Truth.Means[i], solved.Truth.Means[i], 6*estimated.Truth.Run.StandardError)
+		near(t, fmt.Sprintf("observable %d", i), estimated.Truth.Means[i], solved.Truth.Means[i],
+			6*estimated.Truth.Run.StandardError)
 	}
 }
 
@@ -176,7 +180,8 @@ func TestSymmetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if law, err = (torus{2, 3, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, []float64{2, 2, 2}}).transferMatrix(); err != nil {
+	if law, err = (torus{2, 3, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+		[]float64{2, 2, 2}}).transferMatrix(); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "share of a state", potts.Truth.Means[999], law[1], 1e-12)
@@ -222,7 +227,8 @@ func TestMarginals(t *testing.T) {
 
 func random(visible, hidden int) *machine {
 	r := samplers.Streams(3, "machine", 1)[0]
-	return &machine{targets.Normals(r, visible*hidden, 1), targets.Normals(r, hidden, 1), targets.Normals(r, visible, 1)}
+	return &machine{targets.Normals(r, visible*hidden, 1), targets.Normals(r, hidden, 1),
+		targets.Normals(r, visible, 1)}
 }
 
 // TestMachine: summing over either side gives what listing the visible states
@@ -266,7 +272,8 @@ func TestMachine(t *testing.T) {
 
 // TestStart: an independent start follows the field alone.
 func TestStart(t *testing.T) {
-	p, err := pottsOptions{rows: 1, columns: 2, coupling: 3, field: []float64{0, math.Log(3)}}.problem(context.Background(), 0)
+	p, err := pottsOptions{rows: 1, columns: 2, coupling: 3,
+		field: []float64{0, math.Log(3)}}.problem(context.Background(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +295,8 @@ func TestStart(t *testing.T) {
 	if _, err := table.positions("independent", nil); err == nil || !strings.Contains(err.Error(), "choose uniform") {
 		t.Errorf("a table has an independent law: %v", err)
 	}
-	if _, err := table.positions("here", nil); err == nil || !strings.Contains(err.Error(), strings.Join(initials(), ", ")) {
+	if _, err := table.positions("here", nil); err == nil ||
+		!strings.Contains(err.Error(), strings.Join(initials(), ", ")) {
 		t.Errorf("unknown initial: %v", err)
 	}
 	if !slices.Equal(initials(), []string{"uniform", "independent"}) {

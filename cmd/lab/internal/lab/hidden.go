@@ -33,7 +33,8 @@ func (o *fhmmOptions) register(f *flag.FlagSet) {
 // problem has every factor at every time as an observable. Chains can start by the
 // model before anything was observed, as in the code.
 func (o fhmmOptions) problem(context.Context, uint64) (*Problem, error) {
-	target, _, err := newRandomFHMM(o.times, o.factors, o.noise, o.first, o.keep, samplers.Streams(o.seed, "fhmm", 1)[0])
+	target, _, err := newRandomFHMM(o.times, o.factors, o.noise, o.first, o.keep,
+		samplers.Streams(o.seed, "fhmm", 1)[0])
 	if err != nil {
 		return nil, refuse("keep", "%w", err)
 	}
@@ -43,8 +44,9 @@ func (o fhmmOptions) problem(context.Context, uint64) (*Problem, error) {
 	}
 	p := &Problem{
 		Kind: "fhmm", Target: target, consistent: true,
-		Parameters:  parameters(&o, "times", "factors", "noise", "first", "keep", "target-seed"),
-		Truth:       &truth{Method: fmt.Sprintf("forward and backward recursions over the 2^%d states of a time", o.factors), Means: means},
+		Parameters: parameters(&o, "times", "factors", "noise", "first", "keep", "target-seed"),
+		Truth: &truth{Method: fmt.Sprintf("forward and backward recursions over the 2^%d states of a time",
+			o.factors), Means: means},
 		observables: numbered(o.times*o.factors, 0, 1),
 	}
 	for time := range o.times {
@@ -71,7 +73,8 @@ func defaultMixture() mixtureOptions {
 func (o *mixtureOptions) register(f *flag.FlagSet) {
 	WholeVar(f, &o.slots, "slots", 1, 1<<14, "binary slots")
 	WholeVar(f, &o.components, "components", 1, 1<<12, "components, equally likely")
-	numberVar(f, &o.scale, "scale", " of 0 or more", "standard deviation of the log-odds of their slots: the larger, the deeper between modes")
+	numberVar(f, &o.scale, "scale", " of 0 or more",
+		"standard deviation of the log-odds of their slots: the larger, the deeper between modes")
 	WholeVar(f, &o.reference, "reference-samples", 2, 1<<14, "exact draws that MMD is measured from")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the components")
 }
@@ -99,8 +102,9 @@ func (o mixtureOptions) problem(context.Context, uint64) (*Problem, error) {
 	for _, m := range p.Truth.Means {
 		p.independent = append(p.independent, []float64{1 - m, m})
 	}
-	p.Reference = &reference{Method: "exact", Samples: o.reference, set: newBinarySet(o.slots), sample: func(n int, label string) ([]int, error) {
-		return target.Draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
-	}}
+	p.Reference = &reference{Method: "exact", Samples: o.reference, set: newBinarySet(o.slots),
+		sample: func(n int, label string) ([]int, error) {
+			return target.Draw(n, samplers.Streams(o.seed, label, 1)[0]), nil
+		}}
 	return p, p.Reference.draw()
 }

@@ -88,8 +88,10 @@ func parseIDX(text []byte) (*pictures, error) {
 	if len(text) < 16 || !bytes.Equal(text[:4], []byte{0, 0, 8, 3}) {
 		return nil, errors.New("no IDX file of images: it begins with 0, 0, 8, 3")
 	}
-	n, rows, columns := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:]), binary.BigEndian.Uint32(text[12:])
-	if rows == 0 || columns == 0 || n == 0 || rows > 1<<10 || columns > 1<<10 || uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
+	n, rows, columns := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:]),
+		binary.BigEndian.Uint32(text[12:])
+	if rows == 0 || columns == 0 || n == 0 || rows > 1<<10 || columns > 1<<10 ||
+		uint64(n)*uint64(rows)*uint64(columns) > maxPixels {
 		return nil, fmt.Errorf("%d images of %d × %d pixels: there can be %d pixels", n, rows, columns, maxPixels)
 	}
 	p := &pictures{rows: int(rows), columns: int(columns)}
@@ -171,7 +173,8 @@ func parseMatlab(text []byte, variables []string) (*pictures, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("no variable %s in it; it has %s", strings.Join(variables, " or "), strings.Join(names, ", "))
+	return nil, fmt.Errorf("no variable %s in it; it has %s", strings.Join(variables, " or "),
+		strings.Join(names, ", "))
 }
 
 var errShort = errors.New("the file ends in the middle of a variable")
@@ -257,7 +260,8 @@ func (a matArray) pictures() (*pictures, error) {
 		pixels, n, side = a.columns, a.rows, other
 	}
 	if side == 0 {
-		return nil, fmt.Errorf("%d × %d numbers: neither side is a square, of the pixels of an image", a.rows, a.columns)
+		return nil, fmt.Errorf("%d × %d numbers: neither side is a square, of the pixels of an image", a.rows,
+			a.columns)
 	}
 	p := &pictures{rows: side, columns: side, pixels: make([]float64, len(a.values))}
 	for i := range n {

@@ -86,7 +86,8 @@ func TestAnnealedImportance(t *testing.T) {
 	for _, sampler := range []string{"gwg", "gibbs"} {
 		s := study(t, "ais", "sites", "10", "samplers", sampler, "runs", "40", "chains", "50", "steps", "60")
 		c := studied(t, s, StudyOptions{Seed: 5}).Cells[0].Numbers
-		if c["covered"] < 0.8 || !(math.Abs(c["bias"]) < 0.05) || !(c["width"] > 0.01 && c["width"] < 1) || !(c["effective"] > 0.3) {
+		if c["covered"] < 0.8 || !(math.Abs(c["bias"]) < 0.05) || !(c["width"] > 0.01 && c["width"] < 1) ||
+			!(c["effective"] > 0.3) {
 			t.Errorf("%s: %v", sampler, c)
 		}
 	}
@@ -106,7 +107,8 @@ func TestAnnealedImportance(t *testing.T) {
 	}
 	var ratios []float64
 	for run := range 40 {
-		z, err := annealedImportance(t.Context(), model, base, aisOptions{spec[0], 30, 50}, uint64(run), "z", func(int) error { return nil })
+		z, err := annealedImportance(t.Context(), model, base, aisOptions{spec[0], 30, 50}, uint64(run), "z",
+			func(int) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +137,8 @@ func TestAnnealedTarget(t *testing.T) {
 	for _, beta := range []float64{0, 0.3, 1} {
 		path.beta = beta
 		energy, gradient, plain := make([]float64, 3), make([]float64, 24), make([]float64, 3)
-		if err := errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient), path.Energy(t.Context(), states, plain)); err != nil {
+		if err := errors.Join(path.EnergyGradient(t.Context(), states, energy, gradient),
+			path.Energy(t.Context(), states, plain)); err != nil {
 			t.Fatal(err)
 		}
 		for c := range 3 {
@@ -156,13 +159,16 @@ func TestAnnealedTarget(t *testing.T) {
 // TestLearnImages: the training learns bars and stripes, its estimate is the exact
 // likelihood within the interval, and a stopped one goes on to the same end.
 func TestLearnImages(t *testing.T) {
-	settings := []string{"data", "bars-and-stripes", "side", "3", "samplers", "gibbs-x:block=1,dmala:step-size=0.4", "steps", "10", "updates", "120", "batch", "14",
-		"buffer", "50", "learning-rate", "0.03", "ais-steps", "400", "ais-chains", "60", "average", "0.5", "repeats", "1"}
+	settings := []string{"data", "bars-and-stripes", "side", "3", "samplers", "gibbs-x:block=1,dmala:step-size=0.4",
+		"steps", "10", "updates", "120", "batch", "14",
+		"buffer", "50", "learning-rate", "0.03", "ais-steps", "400", "ais-chains", "60", "average", "0.5", "repeats",
+		"1"}
 	dir := t.TempDir()
 	r := studied(t, study(t, "learn images", settings...), StudyOptions{Seed: 1, Folder: dir})
 	for _, c := range r.Cells {
 		n := c.Numbers
-		if !(n["exact-ll"] > n["independent"]+0.5) || n["exact-ll"] < n["low"]-0.1 || n["exact-ll"] > n["high"]+0.1 || math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
+		if !(n["exact-ll"] > n["independent"]+0.5) || n["exact-ll"] < n["low"]-0.1 || n["exact-ll"] > n["high"]+0.1 ||
+			math.Abs(n["exact-ll"]-n["test-ll"]) > 0.3 {
 			t.Errorf("%v: %v", c.Labels, n)
 		}
 		for _, name := range c.Pictures {
@@ -181,11 +187,12 @@ func TestLearnImages(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	again := t.TempDir()
-	_, err := study(t, "learn images", settings...).Run(ctx, StudyOptions{Seed: 1, Folder: again, Observe: func(p Progress) {
-		if p.Step == 50 {
-			cancel()
-		}
-	}})
+	_, err := study(t, "learn images", settings...).Run(ctx,
+		StudyOptions{Seed: 1, Folder: again, Observe: func(p Progress) {
+			if p.Step == 50 {
+				cancel()
+			}
+		}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -230,7 +237,8 @@ func TestReadPictures(t *testing.T) {
 	}
 	// A matrix of 4 pixels × 3 images: images are columns, each stored by columns.
 	array := matrixFile("data", 4, 3, []float64{1, 0, 0.5, 0, 0, 0, 0, 0, 1, 1, 1, 1}, false)
-	for _, path := range []string{write("a.mat", array), write("b.mat", matrixFile("data", 4, 3, []float64{1, 0, 0.5, 0, 0, 0, 0, 0, 1, 1, 1, 1}, true))} {
+	for _, path := range []string{write("a.mat", array),
+		write("b.mat", matrixFile("data", 4, 3, []float64{1, 0, 0.5, 0, 0, 0, 0, 0, 1, 1, 1, 1}, true))} {
 		p, err := readPictures(path, 0, []string{"train_data", "data"})
 		if err != nil {
 			t.Fatal(err)
@@ -240,21 +248,24 @@ func TestReadPictures(t *testing.T) {
 		}
 	}
 	// 3 images × 4 pixels: images are rows.
-	p, err := readPictures(write("c.mat", matrixFile("data", 3, 4, []float64{1, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0}, false)), 0, []string{"data"})
+	p, err := readPictures(
+		write("c.mat", matrixFile("data", 3, 4, []float64{1, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0}, false)), 0,
+		[]string{"data"})
 	if err != nil || p.count() != 3 || p.pixels[0] != 1 || p.pixels[1] != 0.5 {
 		t.Errorf("by rows: %+v, %v", p, err)
 	}
 	for want, path := range map[string]string{
-		"begins with 0, 0, 8, 3":            write("d.idx", []byte("no")),
-		"8 bytes of pixels, and its header": write("e.idx", append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...)),
-		"there can be":                      write("f.idx", []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
-		"no variable data":                  write("g.mat", matrixFile("other", 4, 1, []float64{1, 0, 0, 0}, false)),
-		"neither side is a square":          write("h.mat", matrixFile("data", 3, 2, make([]float64, 6), false)),
-		"a pixel of 3":                      write("i.mat", matrixFile("data", 4, 1, []float64{3, 0, 0, 0}, false)),
-		"middle of a variable":              write("j.mat", array[:len(array)-9]),
-		"no MATLAB file":                    write("k.mat", []byte("x")),
-		"HDF5":                              write("l.mat", []byte("MATLAB 7.3 MAT-file")),
-		"name a file, or one of digits":     filepath.Join(dir, "none"),
+		"begins with 0, 0, 8, 3": write("d.idx", []byte("no")),
+		"8 bytes of pixels, and its header": write("e.idx",
+			append(bytes.Clone(idx[:7]), append([]byte{3}, idx[8:]...)...)),
+		"there can be":                  write("f.idx", []byte{0, 0, 8, 3, 255, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0}),
+		"no variable data":              write("g.mat", matrixFile("other", 4, 1, []float64{1, 0, 0, 0}, false)),
+		"neither side is a square":      write("h.mat", matrixFile("data", 3, 2, make([]float64, 6), false)),
+		"a pixel of 3":                  write("i.mat", matrixFile("data", 4, 1, []float64{3, 0, 0, 0}, false)),
+		"middle of a variable":          write("j.mat", array[:len(array)-9]),
+		"no MATLAB file":                write("k.mat", []byte("x")),
+		"HDF5":                          write("l.mat", []byte("MATLAB 7.3 MAT-file")),
+		"name a file, or one of digits": filepath.Join(dir, "none"),
 	} {
 		if _, err := readPictures(path, 0, []string{"data"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

@@ -34,13 +34,23 @@ func Kinds() []*Kind {
 	ising, potts, table, rbm := defaultIsing(), defaultPotts(), defaultTable(), defaultRBM()
 	hidden, mixture, contacts := defaultFHMM(), defaultMixture(), sampledContacts{defaultContacts()}
 	kinds := []*Kind{
-		{"ising", "an Ising model", "An Ising model on a torus, U = a Σ_i Σ_k s_i s_k + b Σ_i s_i with s = ±1, where the\ndouble sum counts every edge twice, as in the papers.", nil, &ising},
-		{"potts", "a Potts model", "A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.", nil, &potts},
-		{"rbm", "a restricted Boltzmann machine", "A restricted Boltzmann machine, trained here on bars and stripes by contrastive\ndivergence, or random. The chains' states are also compared with reference draws, by\nthe maximum mean discrepancy (MMD).", nil, &rbm},
-		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from the forward and\nbackward recursions.", nil, &hidden},
-		{"mixture", "a Bernoulli mixture", "A mixture of laws under which binary slots are independent. Means are exact, and the\nchains' states are compared with exact draws (MMD).", nil, &mixture},
-		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", nil, &contacts},
-		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the conditionals belong to no joint distribution.", nil, &table},
+		{"ising", "an Ising model", "An Ising model on a torus, U = a Σ_i Σ_k s_i s_k + b Σ_i s_i with s = ±1, where " +
+			"the\ndouble sum counts every edge twice, as in the papers.", nil, &ising},
+		{"potts", "a Potts model", "A Potts model on a torus, U = J Σ_edges [θ_i = θ_k] + Σ_i h[θ_i], every edge once.",
+			nil, &potts},
+		{"rbm", "a restricted Boltzmann machine", "A restricted Boltzmann machine, trained here on bars and stripes " +
+			"by contrastive\ndivergence, or random. The chains' states are also compared with reference draws, " +
+			"by\nthe maximum mean discrepancy (MMD).", nil, &rbm},
+		{"fhmm", "a factorial hidden Markov model", "The states of a factorial hidden Markov model given what was " +
+			"observed: y_t is a weighted\nsum of binary chains that rarely change, with noise. Exact means come from " +
+			"the forward and\nbackward recursions.", nil, &hidden},
+		{"mixture", "a Bernoulli mixture", "A mixture of laws under which binary slots are independent. Means are " +
+			"exact, and the\nchains' states are compared with exact draws (MMD).", nil, &mixture},
+		{"contacts", "the Potts model of a protein", "The Potts model of a protein family, U = Σ_i h_i[x_i] + " +
+			"Σ_{i<j} J_ij[x_i, x_j], made up or\nfrom a file.", nil, &contacts},
+		{"table", "a random table", "A table of random energies, one for each state. Errors of the gradient and of " +
+			"the\nconditionals make it as unkind as a language model: proposals then see estimates\nonly, and the " +
+			"conditionals belong to no joint distribution.", nil, &table},
 	}
 	for _, k := range kinds {
 		k.Flags = flag.NewFlagSet(k.Name, flag.ContinueOnError)

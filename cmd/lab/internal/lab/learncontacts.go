@@ -28,13 +28,14 @@ type learnContacts struct {
 
 func newLearnContacts() *Study {
 	list, _ := ParseSpecs("gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4")
-	return newStudy("learn contacts", "Learn a protein's Potts model, and its contacts", `Learn the Potts model of a protein family from an alignment, by persistent contrastive
+	return newStudy("learn contacts", "Learn a protein's Potts model, and its contacts",
+		`Learn the Potts model of a protein family from an alignment, by persistent contrastive
 divergence, and predict which sites touch: those with the strongest couplings. Without files a
 made-up protein is learnt from sequences that are drawn from its own model. With --alignment, a
 FASTA file of aligned sequences, --contacts names a file of the true pairs, "SITE SITE" a line.`, &learnContacts{
-		contactsOptions: defaultContacts(), samplers: list, steps: []int{1, 5, 25},
-		training: pcdOptions{updates: 300, batch: 100, buffer: 100, rate: 0.01}, data: 300, sweeps: 100, repeats: 2,
-	})
+			contactsOptions: defaultContacts(), samplers: list, steps: []int{1, 5, 25},
+			training: pcdOptions{updates: 300, batch: 100, buffer: 100, rate: 0.01}, data: 300, sweeps: 100, repeats: 2,
+		})
 }
 
 func (o *learnContacts) register(f *flag.FlagSet) {
@@ -77,13 +78,16 @@ func (o *learnContacts) plan(context.Context) (*plan, error) {
 	p := &plan{
 		title: fmt.Sprintf("learning the contacts of %d sites", truth.sites),
 		columns: []column{
-			{name: "recall", format: "%.3f", definition: fmt.Sprintf("fraction of the %d contacts among as many of the strongest pairs, by the norm of J_ij, after the last update", n/2), against: "steps"},
-			{name: "log-rmse", format: "%.3f", definition: "½ ln of the mean square of the learnt norms less the true ones", against: "steps"},
+			{name: "recall", format: "%.3f", definition: fmt.Sprintf("fraction of the %d contacts among as many of "+
+				"the strongest pairs, by the norm of J_ij, after the last update", n/2), against: "steps"},
+			{name: "log-rmse", format: "%.3f",
+				definition: "½ ln of the mean square of the learnt norms less the true ones", against: "steps"},
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
 		},
 		curves: []curve{{"recall", "update", "recall of contacts"}},
-		notes:  []string{fmt.Sprintf("recall of pairs in any order: %.3f", float64(n)/float64(truth.sites*(truth.sites-1)))},
+		notes: []string{fmt.Sprintf("recall of pairs in any order: %.3f",
+			float64(n)/float64(truth.sites*(truth.sites-1)))},
 	}
 	if o.alignment != "" {
 		p.columns = slices.Delete(p.columns, 1, 2) // the true couplings are not known

@@ -54,30 +54,34 @@ type learnImages struct {
 func newLearnImages(open func(context.Context, NetworkShape) (Network, error)) *Study {
 	list, _ := ParseSpecs("gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3")
 	ais, _ := ParseSpecs("dmala:step-size=0.3")
-	return newStudy("learn images", "Train deep energies of images", `Train a residual network as the energy of binary images, by persistent contrastive divergence
+	return newStudy("learn images", "Train deep energies of images",
+		`Train a residual network as the energy of binary images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
 of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, an IDX file of MNIST's
 images, or a MATLAB file of Omniglot or Caltech's silhouettes; --test is a file of test images, else
 a fifth of the data. The paper's setting is --steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
 --ais-chains 500.`, &learnImages{
-		open: open, data: "digits", variables: names{"data", "train_data"}, side: 4, samplers: list, steps: 10,
-		training: pcdOptions{updates: 500, batch: 50, buffer: 500, rate: 0.001}, warmUp: 50, average: 0.98,
-		features: 16, blocks: 4, downsampling: 2, ais: ais, aisSteps: 500, aisChains: 50, repeats: 2,
-	})
+			open: open, data: "digits", variables: names{"data", "train_data"}, side: 4, samplers: list, steps: 10,
+			training: pcdOptions{updates: 500, batch: 50, buffer: 500, rate: 0.001}, warmUp: 50, average: 0.98,
+			features: 16, blocks: 4, downsampling: 2, ais: ais, aisSteps: 500, aisChains: 50, repeats: 2,
+		})
 }
 
 func (o *learnImages) register(f *flag.FlagSet) {
 	f.StringVar(&o.data, "data", o.data, "images: "+strings.Join(imageSets(), ", ")+", or a `FILE`, IDX or MATLAB")
-	f.StringVar(&o.test, "test", "", "`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
+	f.StringVar(&o.test, "test", "",
+		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
 	f.Var(&o.variables, "variables", "names that the images have in a MATLAB file, the first that is there")
 	WholeVar(f, &o.side, "side", 2, 8, "pixels of a side of bars and stripes")
-	f.BoolVar(&o.dynamic, "dynamic", false, "draw training pixels by their grey at each update, instead of cutting at a half")
+	f.BoolVar(&o.dynamic, "dynamic", false,
+		"draw training pixels by their grey at each update, instead of cutting at a half")
 	f.Var(&o.samplers, "samplers", "samplers of the chains")
 	WholeVar(f, &o.steps, "steps", 1, 1<<20, "sampling steps of each update")
 	o.training.register(f)
 	WholeVar(f, &o.warmUp, "warm-up", 0, 1<<30, "updates over which the learning rate rises")
-	numberVar(f, &o.average, "average", " of 0 or more", "what the averaged weights, which are evaluated, keep at each update; below 1")
+	numberVar(f, &o.average, "average", " of 0 or more",
+		"what the averaged weights, which are evaluated, keep at each update; below 1")
 	WholeVar(f, &o.features, "features", 1, 512, "features of the network")
 	WholeVar(f, &o.blocks, "blocks", 0, 64, "residual blocks")
 	WholeVar(f, &o.downsampling, "downsampling", 0, 8, "blocks that halve the sides")
@@ -112,7 +116,8 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 			return nil, refuse("test", "%s: %w", o.test, err)
 		}
 		if test.rows != data.rows || test.columns != data.columns {
-			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", test.rows, test.columns, data.rows, data.columns)
+			return nil, refuse("test", "images of %d × %d pixels, and those of the data have %d × %d", test.rows,
+				test.columns, data.rows, data.columns)
 		}
 	} else if data.count() < 5 {
 		return nil, refuse("data", "%d images: at least 5 are needed", data.count())
@@ -120,10 +125,12 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 	p := &plan{
 		title: fmt.Sprintf("deep energies of %s, %d × %d pixels", o.data, data.rows, data.columns),
 		columns: []column{
-			{name: "test-ll", format: "%.2f", definition: "mean log-likelihood of the test images, nats, with log Z by annealed importance sampling, which is on the low side: the likelihood is on the high side"},
+			{name: "test-ll", format: "%.2f", definition: "mean log-likelihood of the test images, nats, with log Z " +
+				"by annealed importance sampling, which is on the low side: the likelihood is on the high side"},
 			{name: "low", format: "%.2f", definition: "its 95 % interval by the weights of the chains"},
 			{name: "high", format: "%.2f"},
-			{name: "effective", format: "%.2f", definition: "effective fraction of the chains of annealed importance sampling; small where the interval is too short"},
+			{name: "effective", format: "%.2f", definition: "effective fraction of the chains of annealed importance " +
+				"sampling; small where the interval is too short"},
 			{name: "exact-ll", format: "%.2f", definition: "the same by listing all images"},
 			{name: "independent", format: "%.2f", definition: "log-likelihood of independent pixels, for comparison"},
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
@@ -132,7 +139,8 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 		curves: []curve{{"difference", "update", "mean U of data less that of chains"}},
 	}
 	for _, spec := range o.samplers {
-		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) }, "sampler", spec.Label)
+		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, spec, data, test) },
+			"sampler", spec.Label)
 	}
 	return p, nil
 }
@@ -154,7 +162,8 @@ var (
 )
 
 func newDeepEnergy(network Network, laws [][]float64) *deepEnergy {
-	return &deepEnergy{network: network, weights: make([]float64, network.Weights()), base: newBase(laws), categories: slices.Repeat([]int{2}, len(laws))}
+	return &deepEnergy{network: network, weights: make([]float64, network.Weights()), base: newBase(laws),
+		categories: slices.Repeat([]int{2}, len(laws))}
 }
 
 func (d *deepEnergy) Categories() []int { return d.categories }
@@ -220,7 +229,8 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test
 	if err != nil {
 		return refuse("samplers", "%w", err)
 	}
-	training := &pcd{model: model, kernel: kernel, steps: o.steps, batch: o.training.batch, rate: o.training.rate, shrink: o.training.shrink, warmUp: o.warmUp}
+	training := &pcd{model: model, kernel: kernel, steps: o.steps, batch: o.training.batch, rate: o.training.rate,
+		shrink: o.training.shrink, warmUp: o.warmUp}
 	r := b.streams("buffer", 1)[0]
 	for range o.training.buffer {
 		for _, law := range laws {
@@ -247,7 +257,8 @@ func (o *learnImages) train(ctx context.Context, b *bench, spec Spec, data, test
 }
 
 // learn runs the training.
-func (o *learnImages) learn(ctx context.Context, b *bench, state *averaged, model *deepEnergy, greys []float64, examples []int, data *pictures) error {
+func (o *learnImages) learn(ctx context.Context, b *bench, state *averaged, model *deepEnergy, greys []float64,
+	examples []int, data *pictures) error {
 	training, network := state.Training, model.network
 	resumed, err := b.resume(state)
 	if err != nil {
@@ -299,10 +310,12 @@ func meanEnergy(ctx context.Context, target samplers.Target, states []int) (floa
 
 // judge estimates the log-likelihood of the test images, and returns where the chains
 // of annealed importance sampling ended.
-func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, laws [][]float64, tests []int) ([]int, error) {
-	z, err := annealedImportance(ctx, model, laws, aisOptions{o.ais[0], o.aisSteps, o.aisChains}, b.seed, b.repeat+" annealing", func(step int) error {
-		return b.tick(ctx, step, o.aisSteps, nil)
-	})
+func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, laws [][]float64,
+	tests []int) ([]int, error) {
+	z, err := annealedImportance(ctx, model, laws, aisOptions{o.ais[0], o.aisSteps, o.aisChains}, b.seed,
+		b.repeat+" annealing", func(step int) error {
+			return b.tick(ctx, step, o.aisSteps, nil)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +324,8 @@ func (o *learnImages) judge(ctx context.Context, b *bench, model *deepEnergy, la
 		return nil, err
 	}
 	if fraction := z.effective / float64(o.aisChains); fraction < fewWeights {
-		b.warn("%.0f %% of the chains of annealed importance sampling count: the interval is too short; take more --ais-steps", 100*fraction)
+		b.warn("%.0f %% of the chains of annealed importance sampling count: the interval is too short; take more "+
+			"--ais-steps", 100*fraction)
 	}
 	b.number("test-ll", mean-z.value)
 	b.number("low", mean-z.high)

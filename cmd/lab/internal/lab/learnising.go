@@ -57,13 +57,15 @@ func repeatsVar(f *flag.FlagSet, to *int) {
 
 func newLearnIsing() *Study {
 	list, _ := ParseSpecs("gibbs,gwg,dula:step-size=0.2,dmala:step-size=0.4")
-	return newStudy("learn ising", "Learn the couplings of an Ising model", `Learn the couplings W of an Ising model on a torus from its states, by persistent
+	return newStudy("learn ising", "Learn the couplings of an Ising model",
+		`Learn the couplings W of an Ising model on a torus from its states, by persistent
 contrastive divergence, with several samplers and numbers of sampling steps an update:
 figure 5 of the discrete Langevin paper. The paper's size is 25x25, with 10,000 updates and
 1, 5, 25, 50 and 100 steps, in batches of 256 and with as many chains.`, &learnIsing{
-		rows: 6, columns: 6, coupling: 0.25, samplers: list, steps: []int{1, 5, 25},
-		training: pcdOptions{updates: 1000, batch: 100, buffer: 100, rate: 0.001, shrink: 0.01}, data: 2000, sweeps: 200, repeats: 2,
-	})
+			rows: 6, columns: 6, coupling: 0.25, samplers: list, steps: []int{1, 5, 25},
+			training: pcdOptions{updates: 1000, batch: 100, buffer: 100, rate: 0.001, shrink: 0.01}, data: 2000,
+			sweeps: 200, repeats: 2,
+		})
 }
 
 func (o *learnIsing) register(f *flag.FlagSet) {
@@ -91,7 +93,8 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 	p := &plan{
 		title: fmt.Sprintf("learning an Ising model of %d × %d sites", o.rows, o.columns),
 		columns: []column{
-			{name: "log-rmse", format: "%.3f", definition: "½ ln of the mean square over all entries of the learnt W less the true one, after the last update", against: "steps"},
+			{name: "log-rmse", format: "%.3f", definition: "½ ln of the mean square over all entries of the learnt W " +
+				"less the true one, after the last update", against: "steps"},
 			{name: "acceptance", format: "%.2f", definition: "of proposals, at the last update"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
 		},
@@ -115,10 +118,12 @@ func (o *learnIsing) plan(ctx context.Context) (*plan, error) {
 }
 
 // trainings adds a cell for each sampler, number of sampling steps an update, and repetition.
-func (p *plan) trainings(list specs, steps []int, repeats int, train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
+func (p *plan) trainings(list specs, steps []int, repeats int,
+	train func(ctx context.Context, b *bench, spec Spec, steps int) error) {
 	for _, spec := range list {
 		for _, n := range steps {
-			p.add(repeats, func(ctx context.Context, b *bench) error { return train(ctx, b, spec, n) }, "sampler", spec.Label, "steps", strconv.Itoa(n))
+			p.add(repeats, func(ctx context.Context, b *bench) error { return train(ctx, b, spec, n) }, "sampler",
+				spec.Label, "steps", strconv.Itoa(n))
 		}
 	}
 }
@@ -148,12 +153,13 @@ func (o *learnIsing) states(ctx context.Context, b *bench) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan, func(s samplers.Step) error {
-		if s.Number%1000 == 0 {
-			b.observe(s.Number, plan.Steps)
-		}
-		return ctx.Err()
-	})
+	run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(target, streams), plan,
+		func(s samplers.Step) error {
+			if s.Number%1000 == 0 {
+				b.observe(s.Number, plan.Steps)
+			}
+			return ctx.Err()
+		})
 	if err != nil {
 		return nil, fmt.Errorf("the data: %w", err)
 	}
@@ -198,7 +204,8 @@ func (o *learnIsing) train(ctx context.Context, b *bench, spec Spec, steps int, 
 	}
 	logRMSE := func() float64 { return logRoot(model.weights, truth) }
 	training := o.training.pcd(model, kernel, steps, b)
-	if err := training.run(ctx, b, o.training.updates, data, func(at float64) { b.point("log-rmse", at, logRMSE()) }); err != nil {
+	if err := training.run(ctx, b, o.training.updates, data,
+		func(at float64) { b.point("log-rmse", at, logRMSE()) }); err != nil {
 		return err
 	}
 	b.number("log-rmse", logRMSE())

@@ -23,7 +23,8 @@ func TestLogRMSEOfExactDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := compare(ctx, p, Options{Samplers: specs, Chains: 400, Steps: 256, Discard: 0.1, Initial: "uniform", Seed: 11})
+	run, err := compare(ctx, p,
+		Options{Samplers: specs, Chains: 400, Steps: 256, Discard: 0.1, Initial: "uniform", Seed: 11})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +75,18 @@ func TestEffectiveSampleSize(t *testing.T) {
 			t.Errorf("flip %v: kept %d, still %d", flip, e.Kept, e.Still)
 		}
 		// The estimator is noisy, and a few percent off at this length.
-		near(t, fmt.Sprintf("ESS per step at flip %v", flip), e.PerStep, flip/(1-flip), 0.06*flip/(1-flip)+4**e.StandardError/float64(e.Kept))
+		near(t, fmt.Sprintf("ESS per step at flip %v", flip), e.PerStep, flip/(1-flip),
+			0.06*flip/(1-flip)+4**e.StandardError/float64(e.Kept))
 		if flip < 0.5 {
-			near(t, fmt.Sprintf("by the paper's definition at flip %v", flip), e.PaperMedian/float64(e.Kept), flip/(1-flip), 0.35*flip/(1-flip))
+			near(t, fmt.Sprintf("by the paper's definition at flip %v", flip), e.PaperMedian/float64(e.Kept),
+				flip/(1-flip), 0.35*flip/(1-flip))
 		}
 	}
 	// What is discarded has no influence.
 	suffix := twoStates(2, 500, 0.3)
 	whole := [][]uint8{append(make([]uint8, 700), suffix[0]...), append(make([]uint8, 700), suffix[1]...)}
-	if got, want := effectiveSampleSize(p, whole, 700), effectiveSampleSize(p, suffix, 0); got.Mean != want.Mean || *got.RHat != *want.RHat {
+	if got, want := effectiveSampleSize(p, whole, 700), effectiveSampleSize(p, suffix, 0); got.Mean != want.Mean ||
+		*got.RHat != *want.RHat {
 		t.Errorf("with a discarded part: %+v, without: %+v", got, want)
 	}
 	still := [][]uint8{make([]uint8, 100), twoStates(1, 100, 0.5)[0]}

@@ -34,14 +34,17 @@ func (v *names) Set(text string) error {
 func (v *names) String() string { return strings.Join(*v, ",") }
 
 func newNetworks() *Study {
-	list, _ := ParseSpecs("gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,dula:step-size=0.2,terms=10,dula:step-size=0.2,terms=100")
-	return newStudy("networks", "Sample binary Bayesian neural networks", `Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
+	list, _ := ParseSpecs(
+		"gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.2,dula:step-size=0.2,terms=10,dula:step-size=0.2," +
+			"terms=100")
+	return newStudy("networks", "Sample binary Bayesian neural networks",
+		`Sample the weights of binary Bayesian neural networks for regression, -1 or +1 each: tables
 2 and 4 of the discrete Langevin paper. A sampler's setting terms is the batch of its gradient,
 as in dula:step-size=0.2,terms=100. --data takes the names of tables that the laboratory carries
 (`+strings.Join(regressions(), ", ")+`), and CSV files with a header, numbers, and what
 is to be predicted in the last column. The paper's setting is --chains 50 --steps 1000.`, &networks{
-		data: regressions(), samplers: list, hidden: 100, tau: 100, chains: 10, steps: 200, repeats: 2,
-	})
+			data: regressions(), samplers: list, hidden: 100, tau: 100, chains: 10, steps: 200, repeats: 2,
+		})
 }
 
 func (o *networks) register(f *flag.FlagSet) {
@@ -61,9 +64,11 @@ func (o *networks) plan(context.Context) (*plan, error) {
 	p := &plan{
 		title: "binary Bayesian neural networks",
 		columns: []column{
-			{name: "train-ll", format: "%.4f", definition: "minus the mean squared error of single chains on the training part, which the paper calls log-likelihood"},
+			{name: "train-ll", format: "%.4f", definition: "minus the mean squared error of single chains on the " +
+				"training part, which the paper calls log-likelihood"},
 			{name: "test-ll", format: "%.4f", definition: "the same on the test part"},
-			{name: "test-rmse", format: "%.4f", definition: "root mean squared error of the chains' mean prediction on the test part"},
+			{name: "test-rmse", format: "%.4f",
+				definition: "root mean squared error of the chains' mean prediction on the test part"},
 			{name: "acceptance", format: "%.2f", definition: "of proposals"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of all chains", timed: true},
 		},
@@ -76,7 +81,8 @@ func (o *networks) plan(context.Context) (*plan, error) {
 			return nil, err
 		}
 		for _, spec := range o.samplers {
-			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.sample(ctx, b, spec, table) }, "sampler", spec.Label, "data", name)
+			p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.sample(ctx, b, spec, table) },
+				"sampler", spec.Label, "data", name)
 		}
 	}
 	return p, nil
@@ -139,12 +145,13 @@ func (w *walk) advance(ctx context.Context, b *bench, spec Spec, target samplers
 	}
 	streams := b.streams(label, len(w.Positions)/len(target.Categories()))
 	var acceptance samplers.Acceptance
-	run, err := samplers.Sample(ctx, kernel, w.Positions, samplers.Plan{Streams: streams, Steps: steps}, func(s samplers.Step) error {
-		if s.Info != nil {
-			acceptance.Observe(s.Info)
-		}
-		return nil
-	})
+	run, err := samplers.Sample(ctx, kernel, w.Positions, samplers.Plan{Streams: streams, Steps: steps},
+		func(s samplers.Step) error {
+			if s.Info != nil {
+				acceptance.Observe(s.Info)
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,13 @@ import (
 
 // TestNetworks: each sampler learns; the same seed finds the same, stopped or not.
 func TestNetworks(t *testing.T) {
-	settings := []string{"data", "diabetes", "samplers", "dmala:step-size=0.2,dula:step-size=0.2,terms=50", "hidden", "10", "chains", "3", "steps", "50", "repeats", "1"}
+	settings := []string{"data", "diabetes", "samplers", "dmala:step-size=0.2,dula:step-size=0.2,terms=50", "hidden",
+		"10", "chains", "3", "steps", "50", "repeats", "1"}
 	r := studied(t, study(t, "networks", settings...), StudyOptions{Seed: 2})
 	for _, c := range r.Cells {
 		curve := c.Curves["train-ll"]
-		if last := curve[len(curve)-1]; len(curve) != 25 || last.X != 50 || !(last.Y > curve[0].Y) || last.Y != c.Numbers["train-ll"] || !(last.Y < 0) {
+		if last := curve[len(curve)-1]; len(curve) != 25 || last.X != 50 || !(last.Y > curve[0].Y) ||
+			last.Y != c.Numbers["train-ll"] || !(last.Y < 0) {
 			t.Errorf("%v: from %v to %v", c.Labels, curve[0], last)
 		}
 		if rmse := c.Numbers["test-rmse"]; !(rmse > 0.1 && rmse < 0.4) {
@@ -73,7 +75,8 @@ func TestRegressions(t *testing.T) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}
-	if _, err := readRegression(filepath.Join(dir, "none.csv")); err == nil || !strings.Contains(err.Error(), "name a CSV file, or one of diabetes") {
+	if _, err := readRegression(filepath.Join(dir, "none.csv")); err == nil ||
+		!strings.Contains(err.Error(), "name a CSV file, or one of diabetes") {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -34,7 +34,8 @@ func (r *Report) Write(dir, format string) ([]string, error) {
 }
 
 // writeReport writes files and figures beside pictures that are there already.
-func writeReport(dir, format string, files []file, pictures []string, figures func() ([]chart.Figure, error)) (paths []string, err error) {
+func writeReport(dir, format string, files []file, pictures []string,
+	figures func() ([]chart.Figure, error)) (paths []string, err error) {
 	if !slices.Contains(PlotFormats(), format) {
 		return nil, refuse("plots", "%q is not one of %v", format, PlotFormats())
 	}
@@ -109,16 +110,18 @@ func (r *Report) figures() (list []chart.Figure, failed error) {
 			p, err := run.curves(c.x, c.y)
 			add(c.name+suffix, p, err)
 		}
-		p, err := run.bars("effective sample size per step, with standard error between chains", func(r *Result) (float64, *float64) {
-			return r.ESS.PerStep, times(r.ESS.StandardError, 1/float64(r.ESS.Kept))
-		})
+		p, err := run.bars("effective sample size per step, with standard error between chains",
+			func(r *Result) (float64, *float64) {
+				return r.ESS.PerStep, times(r.ESS.StandardError, 1/float64(r.ESS.Kept))
+			})
 		add("ess-per-step"+suffix, p, err)
-		p, err = run.bars("effective sample size per second, exact samplers (one run, noisy)", func(r *Result) (float64, *float64) {
-			if r.Timing == nil || !r.Exact {
-				return math.NaN(), nil
-			}
-			return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError
-		})
+		p, err = run.bars("effective sample size per second, exact samplers (one run, noisy)",
+			func(r *Result) (float64, *float64) {
+				if r.Timing == nil || !r.Exact {
+					return math.NaN(), nil
+				}
+				return r.Timing.ESSPerSecond, r.Timing.ESSPerSecondStandardError
+			})
 		add("ess-per-second"+suffix, p, err)
 		p, err = run.movement()
 		add("acceptance-by-slots"+suffix, p, err)

@@ -14,10 +14,13 @@ import (
 // TestFigure: twenty series look different from each other, the legend stands outside the
 // frame, and no text leaves the picture.
 func TestFigure(t *testing.T) {
-	run := &Run{Title: "a title that is much longer than the frame is wide, since it says of which model the draws are, of how many chains, and how long they ran"}
+	run := &Run{Title: "a title that is much longer than the frame is wide, since it says of which model the draws " +
+		"are, of how many chains, and how long they ran"}
 	names := map[string]bool{}
 	for i := range 20 {
-		r := &Result{Sampler: fmt.Sprintf("dmala-adaptive:step-size=0.%02d,balance=sqrt", i), Name: fmt.Sprint("kernel", i), Acceptance: 0.5, Proposed: float64(i), ESS: &sampleSize{PerStep: float64(i + 1)}}
+		r := &Result{Sampler: fmt.Sprintf("dmala-adaptive:step-size=0.%02d,balance=sqrt", i),
+			Name: fmt.Sprint("kernel", i), Acceptance: 0.5, Proposed: float64(i),
+			ESS: &sampleSize{PerStep: float64(i + 1)}}
 		e := 0.5
 		r.ESS.StandardError, r.ESS.Kept = &e, 1
 		names[r.Sampler], names[r.Name] = true, true
@@ -55,10 +58,12 @@ func TestFigure(t *testing.T) {
 				continue
 			}
 			if s.Point.X < 0 || s.Point.X+w > width || s.Point.Y < 0 || s.Point.Y > height {
-				t.Errorf("%s: %q at %v, %.0f wide, leaves the picture of %.0f × %.0f", f.Name, s.String, s.Point, w, width, height)
+				t.Errorf("%s: %q at %v, %.0f wide, leaves the picture of %.0f × %.0f", f.Name, s.String, s.Point, w,
+					width, height)
 			}
 		}
-		if lines := slices.Contains([]string{"log-rmse-by-step", "acceptance-by-slots"}, f.Name); lines && legend != 20 {
+		if lines := slices.Contains([]string{"log-rmse-by-step", "acceptance-by-slots"}, f.Name); lines &&
+			legend != 20 {
 			t.Errorf("%s: %d of 20 names stand beside the frame", f.Name, legend)
 		}
 	}

@@ -28,12 +28,14 @@ func Presets() []Preset {
 	return []Preset{
 		{
 			"dlp-figure-1", "the bias of DULA against the step size, and against ε",
-			"2 × 2 Ising model, coupling 0.1, field 0.2; 1-d example with a = 1, b = 0.1, and with a = b = 0. Exact stationary laws, and what chains visit.",
+			"2 × 2 Ising model, coupling 0.1, field 0.2; 1-d example with a = 1, b = 0.1, and with a = b = 0. Exact " +
+				"stationary laws, and what chains visit.",
 			16, 20000, true, func(int) []part { return nil },
 		},
 		{
 			"dlp-figure-2", "acceptance against the slots changed, and effective sample size per second",
-			"5 × 5 Ising model, coupling 0.1, field 0.2. The paper's α is for 0 and 1: twice as much here. Its Gibbs-1 is gibbs-x:block=1; gibbs knows the conditionals without evaluating energies.",
+			"5 × 5 Ising model, coupling 0.1, field 0.2. The paper's α is for 0 and 1: twice as much here. Its " +
+				"Gibbs-1 is gibbs-x:block=1; gibbs knows the conditionals without evaluating energies.",
 			10, 10000, false, func(int) []part {
 				var moves []string
 				for i := 1; i <= 10; i++ {
@@ -44,24 +46,33 @@ func Presets() []Preset {
 				}
 				return []part{
 					{"acceptance against slots changed", paperIsing, strings.Join(moves, ","), "independent"},
-					{"effective sample size per second", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,dmala:step-size=0.8", "independent"},
+					{"effective sample size per second", paperIsing,
+						"hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4," +
+							"dmala:step-size=0.8", "independent"},
 				}
 			},
 		},
 		{
 			"dlp-figure-3", "log RMSE on a 5 × 5 Ising model",
-			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here.",
+			"Coupling 0.1, field 0.2, 50,000 steps, starts by the field; 10 chains where the paper has 2, for the " +
+				"errors. α of DMALA 0.4 and DULA 0.2 in the paper: 0.8 and 0.4 here.",
 			10, 50000, false, func(int) []part {
-				return []part{{"5 × 5 Ising model", paperIsing, "hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,r-mala,dula:step-size=0.4,dmala:step-size=0.8", "independent"}}
+				return []part{{"5 × 5 Ising model", paperIsing,
+					"hamming-ball:block=10,radius=1,gibbs-x:block=1,gibbs,lb-1,gwg,gwg-x:radius=4,r-mala," +
+						"dula:step-size=0.4,dmala:step-size=0.8", "independent"}}
 			},
 		},
 		{
 			"dlp-figure-4", "an RBM: maximum mean discrepancy from block Gibbs",
-			"Bars and stripes in the place of MNIST: 64 visible, 16 hidden units, trained by CD-10; 100 chains, 1,000 steps, 500 states of block Gibbs after 1,000 steps as reference. α of DMALA 0.2 and DULA 0.1 in the paper: 0.4 and 0.2 here.",
+			"Bars and stripes in the place of MNIST: 64 visible, 16 hidden units, trained by CD-10; 100 chains, " +
+				"1,000 steps, 500 states of block Gibbs after 1,000 steps as reference. α of DMALA 0.2 and DULA 0.1 " +
+				"in the paper: 0.4 and 0.2 here.",
 			100, 1000, false, func(int) []part {
 				// Trained harder, the machine has modes that block Gibbs does not
 				// leave in 1,000 steps, and would be no reference.
-				return []part{{"RBM trained on bars and stripes", "rbm:side=8,hidden=16,reference=block-gibbs,learning-rate=0.01", "rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4", "independent"}}
+				return []part{{"RBM trained on bars and stripes",
+					"rbm:side=8,hidden=16,reference=block-gibbs,learning-rate=0.01",
+					"rbm-gibbs,gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.4", "independent"}}
 			},
 		},
 		{
@@ -71,7 +82,8 @@ func Presets() []Preset {
 				for _, coupling := range []float64{0.1, 0.15, 0.2, 0.25} {
 					parts = append(parts, part{
 						fmt.Sprintf("coupling %v", coupling), fmt.Sprintf("ising:coupling=%v,field=0.2", coupling),
-						fmt.Sprintf("gibbs-x:block=1,steps=%d,gwg,dula:step-size=0.4,steps=%[1]d,dmala:step-size=0.8", steps*5/2), "independent",
+						fmt.Sprintf("gibbs-x:block=1,steps=%d,gwg,dula:step-size=0.4,steps=%[1]d,dmala:step-size=0.8",
+							steps*5/2), "independent",
 					})
 				}
 				return parts
@@ -81,7 +93,8 @@ func Presets() []Preset {
 			"dlp-toy", "the categorical toy of the papers' code",
 			"A random table of two slots with three categories, 50,000 steps, α of DMALA 0.2 and DULA 0.1.",
 			10, 50000, false, func(int) []part {
-				return []part{{"table of 3 × 3 states", "table:categories=3/3", "gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}
+				return []part{{"table of 3 × 3 states", "table:categories=3/3",
+					"gibbs,gwg,dula:step-size=0.1,dmala:step-size=0.2", "uniform"}}
 			},
 		},
 	}

@@ -119,7 +119,8 @@ func (p *printer) bias(c *biasCurve) {
 	}
 	var rows [][]string
 	for _, b := range c.Points {
-		row := []string{strconv.FormatFloat(b.X, 'g', 3, 64), scientific(&b.Exact), scientific(b.Observed), scientific(b.Noise), scientific(b.Bound), scientific(b.Rate)}
+		row := []string{strconv.FormatFloat(b.X, 'g', 3, 64), scientific(&b.Exact), scientific(b.Observed),
+			scientific(b.Noise), scientific(b.Bound), scientific(b.Rate)}
 		rows = append(rows, row[:len(headers)])
 	}
 	p.table(headers, rows)
@@ -166,12 +167,14 @@ func (p *printer) run(run *Run) {
 		}
 		moves = append(moves, []string{
 			r.Sampler, exact, step, acceptance,
-			fmt.Sprintf("%.2f", r.Proposed), withError("%.2f", r.Changed, r.ChangedStandardError), fmt.Sprintf("%.1f", r.Evaluations.PerStep),
+			fmt.Sprintf("%.2f", r.Proposed), withError("%.2f", r.Changed, r.ChangedStandardError),
+			fmt.Sprintf("%.1f", r.Evaluations.PerStep),
 		})
 		row := []string{r.Sampler, "", "", "", ""}
 		if r.ESS != nil {
 			row[1] = withError("%.1f", 1000*r.ESS.PerStep, times(r.ESS.StandardError, 1000/float64(r.ESS.Kept)))
-			row[2] = withError("%.1f", 1000*r.ESS.PerEvaluation, times(r.ESS.StandardError, 1000*r.ESS.PerEvaluation/r.ESS.Mean))
+			row[2] = withError("%.1f", 1000*r.ESS.PerEvaluation,
+				times(r.ESS.StandardError, 1000*r.ESS.PerEvaluation/r.ESS.Mean))
 			if r.ESS.RHat != nil {
 				row[4] = fmt.Sprintf("%.2f", *r.ESS.RHat)
 			}
@@ -214,7 +217,8 @@ func (p *printer) run(run *Run) {
 	p.rest("%s", note)
 	p.text.WriteString("\n")
 
-	headers = []string{"log RMSE", fmt.Sprintf("at %s", counted(run.Comparison.Steps, "step")), fmt.Sprintf("at %.4g evaluations", run.Comparison.Evaluations)}
+	headers = []string{"log RMSE", fmt.Sprintf("at %s", counted(run.Comparison.Steps, "step")),
+		fmt.Sprintf("at %.4g evaluations", run.Comparison.Evaluations)}
 	if timed {
 		headers = append(headers, fmt.Sprintf("at %.2g s", *run.Comparison.Seconds))
 	}
@@ -226,7 +230,8 @@ func (p *printer) run(run *Run) {
 		})
 	}
 	if run.Floor != nil {
-		p.rest("log MMD² from %d states by %s; draws of their own law: %.2f ± %.2f between %d sets", run.Reference.Samples, run.Reference.Method,
+		p.rest("log MMD² from %d states by %s; draws of their own law: %.2f ± %.2f between %d sets",
+			run.Reference.Samples, run.Reference.Method,
 			math.Log(run.Floor.MMD2), run.Floor.StandardDeviation/run.Floor.MMD2, run.Floor.Sets)
 		if a := run.Reference.AgainstExact; a != nil {
 			p.rest("the reference itself, from as many exact draws: log MMD² %.2f", math.Log(*a))
@@ -282,18 +287,24 @@ func (r *Report) CSV() ([]byte, error) {
 	}
 	var rows [][]string
 	if len(r.Bias) > 0 {
-		rows = append(rows, []string{"title", "variable", "x", "exact", "bound", "bound_spins", "rate", "observed", "noise"})
+		rows = append(rows,
+			[]string{"title", "variable", "x", "exact", "bound", "bound_spins", "rate", "observed", "noise"})
 	}
 	for _, c := range r.Bias {
 		for _, p := range c.Points {
-			rows = append(rows, []string{c.Title, c.Variable, number(p.X), number(p.Exact), optional(p.Bound), optional(p.BoundSpins), optional(p.Rate), optional(p.Observed), optional(p.Noise)})
+			rows = append(rows,
+				[]string{c.Title, c.Variable, number(p.X), number(p.Exact), optional(p.Bound), optional(p.BoundSpins),
+					optional(p.Rate), optional(p.Observed), optional(p.Noise)})
 		}
 	}
 	if len(r.Runs) > 0 {
 		rows = append(rows, []string{
-			"run", "sampler", "name", "exact", "step_size", "chains", "steps", "acceptance_rate", "acceptance_standard_error",
-			"proposed_slots_per_step", "changed_slots_per_step", "changed_slots_standard_error", "energies", "gradients", "conditionals",
-			"log_rmse", "log_rmse_standard_error", "ess", "ess_standard_error", "ess_kept_steps", "r_hat", "mmd2", "mmd2_standard_error",
+			"run", "sampler", "name", "exact", "step_size", "chains", "steps", "acceptance_rate",
+			"acceptance_standard_error",
+			"proposed_slots_per_step", "changed_slots_per_step", "changed_slots_standard_error", "energies",
+			"gradients", "conditionals",
+			"log_rmse", "log_rmse_standard_error", "ess", "ess_standard_error", "ess_kept_steps", "r_hat", "mmd2",
+			"mmd2_standard_error",
 			"seconds", "ess_per_second", "ess_per_second_standard_error", "signature",
 		})
 	}
@@ -301,21 +312,26 @@ func (r *Report) CSV() ([]byte, error) {
 		for _, s := range run.Samplers {
 			last := s.Curve[len(s.Curve)-1]
 			row := []string{
-				strconv.Itoa(i + 1), s.Sampler, s.Name, strconv.FormatBool(s.Exact), optional(s.StepSize), strconv.Itoa(run.Chains), strconv.Itoa(s.Steps),
-				number(s.Acceptance), optional(s.AcceptanceStandardError), number(s.Proposed), number(s.Changed), optional(s.ChangedStandardError),
-				strconv.FormatInt(s.Evaluations.Energies, 10), strconv.FormatInt(s.Evaluations.Gradients, 10), strconv.FormatInt(s.Evaluations.Conditionals, 10),
+				strconv.Itoa(i + 1), s.Sampler, s.Name, strconv.FormatBool(s.Exact), optional(s.StepSize),
+				strconv.Itoa(run.Chains), strconv.Itoa(s.Steps),
+				number(s.Acceptance), optional(s.AcceptanceStandardError), number(s.Proposed), number(s.Changed),
+				optional(s.ChangedStandardError),
+				strconv.FormatInt(s.Evaluations.Energies, 10), strconv.FormatInt(s.Evaluations.Gradients, 10),
+				strconv.FormatInt(s.Evaluations.Conditionals, 10),
 				number(float64(s.LogRMSE)), optional(s.LogRMSEStandardError),
 			}
 			if s.ESS == nil {
 				row = append(row, "", "", "", "")
 			} else {
-				row = append(row, number(s.ESS.Mean), optional(s.ESS.StandardError), strconv.Itoa(s.ESS.Kept), optional(s.ESS.RHat))
+				row = append(row, number(s.ESS.Mean), optional(s.ESS.StandardError), strconv.Itoa(s.ESS.Kept),
+					optional(s.ESS.RHat))
 			}
 			row = append(row, optional(last.MMD2), optional(last.MMD2StandardError))
 			if s.Timing == nil {
 				row = append(row, "", "", "")
 			} else {
-				row = append(row, number(s.Timing.Seconds), number(s.Timing.ESSPerSecond), optional(s.Timing.ESSPerSecondStandardError))
+				row = append(row, number(s.Timing.Seconds), number(s.Timing.ESSPerSecond),
+					optional(s.Timing.ESSPerSecondStandardError))
 			}
 			rows = append(rows, append(row, run.Signature))
 		}

@@ -59,7 +59,8 @@ func TestGoldens(t *testing.T) {
 		{"ising-80.txt", "ising:size=2x3,coupling=-0.2", "hamming-ball:block=2,radius=1,dmala", 20, 80, nil},
 		{"potts.txt", "potts:size=2,states=3", "gibbs-x:block=2,dmala:step-size=1,balance=ratio", 0, 0, nil},
 		{"table.csv", "table:categories=2/3,gradient-error=0.5", "gibbs,pafs:radius=2", 500, 0, nil},
-		{"rbm.txt", "rbm:side=2,hidden=2,updates=20,reference-samples=10,reference=block-gibbs,reference-steps=5", "rbm-gibbs,dmala:step-size=0.4", 500, 0, nil},
+		{"rbm.txt", "rbm:side=2,hidden=2,updates=20,reference-samples=10,reference=block-gibbs,reference-steps=5",
+			"rbm-gibbs,dmala:step-size=0.4", 500, 0, nil},
 		{"ising.json", "ising:size=1x2", "gwg", 500, 0, func(o *Options) { o.Steps = 3 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -137,7 +137,8 @@ func (o *truthOptions) register(f *flag.FlagSet) {
 		o.method = truths()[0]
 	}
 	choiceVar(f, &o.method, "truth", truths(), "how the exact means are found, exactly or by a long run")
-	WholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30, "sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
+	WholeVar(f, &o.sweeps, "truth-sweeps", 0, 1<<30,
+		"sweeps of each of the 16 chains of a long run of Gibbs; 0 is 4000")
 }
 
 // errTooLarge marks a target too large for exact means.
@@ -145,7 +146,8 @@ var errTooLarge = errors.New("too large for exact means")
 
 // settle finds the truth: exact, when it may be, or a long run of the named sampler. sweep is how many of its steps
 // visit every slot once; pooled says that all slots have the same law.
-func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
+func (p *Problem) settle(ctx context.Context, o truthOptions,
+	exact func() (string, []float64, error), sampler string, sweep int, pooled bool) error {
 	if o.method != "run" {
 		method, means, err := exact()
 		if err == nil {
@@ -172,7 +174,8 @@ func (p *Problem) settle(ctx context.Context, o truthOptions, exact func() (stri
 
 // longRun estimates the means by an exact sampler, from every thin-th state:
 // those between differ in a few slots only, and would cost more than they tell.
-func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, seed uint64, pooled bool) (*truth, error) {
+func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, seed uint64,
+	pooled bool) (*truth, error) {
 	kernel, err := samplers.New(sampler, p.Target)
 	if err != nil {
 		return nil, err
@@ -186,25 +189,26 @@ func (p *Problem) longRun(ctx context.Context, sampler string, steps, thin int, 
 	paths := make([][]float64, truthChains)
 	every, seen := max(steps/1000/thin, 1)*thin, 0.0
 	plan := samplers.Plan{Streams: streams, WarmUp: max(steps/4, 1), Steps: steps}
-	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), plan, func(s samplers.Step) error {
-		step := s.Number - plan.WarmUp
-		if s.WarmUp || step%thin != 0 {
+	_, err = samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), plan,
+		func(s samplers.Step) error {
+			step := s.Number - plan.WarmUp
+			if s.WarmUp || step%thin != 0 {
+				return nil
+			}
+			seen++
+			for c := range sums {
+				position, total := s.State.Position(c), 0.0
+				for i, o := range p.observables {
+					x := o.value[position[o.slot]]
+					sums[c][i] += x
+					total += x
+				}
+				if step%every == 0 {
+					paths[c] = append(paths[c], total/float64(len(p.observables)))
+				}
+			}
 			return nil
-		}
-		seen++
-		for c := range sums {
-			position, total := s.State.Position(c), 0.0
-			for i, o := range p.observables {
-				x := o.value[position[o.slot]]
-				sums[c][i] += x
-				total += x
-			}
-			if step%every == 0 {
-				paths[c] = append(paths[c], total/float64(len(p.observables)))
-			}
-		}
-		return nil
-	})
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -400,7 +404,8 @@ func (o pottsOptions) problem(ctx context.Context, seed uint64) (*Problem, error
 	o.truth.seed = seed
 	return p, p.settle(ctx, o.truth, func() (string, []float64, error) {
 		if slices.Min(o.field) == slices.Max(o.field) {
-			return "symmetry of the states", slices.Repeat([]float64{1 / float64(len(o.field))}, len(p.observables)), nil
+			means := slices.Repeat([]float64{1 / float64(len(o.field))}, len(p.observables))
+			return "symmetry of the states", means, nil
 		}
 		return p.lattice(torus{o.rows, o.columns, edge, o.field})
 	}, "gibbs", sites, true)
@@ -421,7 +426,8 @@ func (o *tableOptions) register(f *flag.FlagSet) {
 	f.Var(&o.categories, "categories", "number of categories of each slot")
 	numberVar(f, &o.Scale, "scale", " above 0", "standard deviation of the energies, in nats")
 	numberVar(f, &o.GradientError, "gradient-error", " of 0 or more", "standard deviation of the gradient's error")
-	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more", "standard deviation of the conditionals' energies from the others")
+	numberVar(f, &o.ConditionalError, "conditional-error", " of 0 or more",
+		"standard deviation of the conditionals' energies from the others")
 	WholeVar(f, &o.Terms, "terms", 1, 1<<20, "terms of the energy, for stochastic gradients")
 	f.Var((*seed)(&o.seed), "target-seed", "seed of the energies")
 }
@@ -434,7 +440,8 @@ func (o tableOptions) problem(ctx context.Context, _ uint64) (*Problem, error) {
 	}
 	// A table also holds its gradient's errors, a number for each neighbour.
 	if entries := states * float64(len(o.categories)*slices.Max(o.categories)*o.Terms); entries > 1<<24 {
-		return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: take fewer or smaller slots", joined(o.categories), states)
+		return nil, refuse("categories", "%s give a table of %.3g states, too large to keep with its gradients: take "+
+			"fewer or smaller slots", joined(o.categories), states)
 	}
 	target, err := targets.NewTable(o.categories, samplers.Streams(o.seed, "table", 1)[0], o.TableOptions)
 	if err != nil {
@@ -442,7 +449,8 @@ func (o tableOptions) problem(ctx context.Context, _ uint64) (*Problem, error) {
 	}
 	p := &Problem{
 		Kind: "table", Target: target, consistent: o.ConditionalError == 0,
-		Parameters:  parameters(&o, "categories", "scale", "gradient-error", "conditional-error", "terms", "target-seed"),
+		Parameters: parameters(&o, "categories", "scale", "gradient-error", "conditional-error", "terms",
+			"target-seed"),
 		observables: indicators(o.categories),
 	}
 	law, err := marginals(ctx, target)

@@ -39,7 +39,8 @@ type side struct {
 // smaller lists the smaller side.
 func (m *machine) smaller() (side, error) {
 	if min(len(m.hidden), len(m.visible)) > maxSummed {
-		return side{}, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be summed over", errTooLarge, len(m.visible), len(m.hidden), maxSummed)
+		return side{}, fmt.Errorf("%w: %d visible and %d hidden units, and one side must have at most %d to be "+
+			"summed over", errTooLarge, len(m.visible), len(m.hidden), maxSummed)
 	}
 	if len(m.hidden) <= len(m.visible) {
 		return side{m.weights, m.hidden, m.visible, true}, nil
@@ -174,7 +175,8 @@ type rbmOptions struct {
 }
 
 func defaultRBM() rbmOptions {
-	return rbmOptions{data: rbmData()[0], side: 5, visible: 100, hidden: 12, scale: 0.05, training: defaultTraining(), seed: 1, reference: references()[0], referenceSamples: 500, referenceSteps: 1000}
+	return rbmOptions{data: rbmData()[0], side: 5, visible: 100, hidden: 12, scale: 0.05, training: defaultTraining(),
+		seed: 1, reference: references()[0], referenceSamples: 500, referenceSteps: 1000}
 }
 
 func (o *rbmOptions) register(f *flag.FlagSet) {
@@ -198,7 +200,8 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 	var data [][]int
 	if o.data == "none" {
 		r := samplers.Streams(o.seed, "rbm", 1)[0]
-		m.weights, m.hidden, m.visible = targets.Normals(r, o.hidden*o.visible, o.scale), targets.Normals(r, o.hidden, 1), targets.Normals(r, o.visible, 1)
+		m.weights, m.hidden, m.visible = targets.Normals(r, o.hidden*o.visible, o.scale),
+			targets.Normals(r, o.hidden, 1), targets.Normals(r, o.visible, 1)
 		p.Parameters = parameters(&o, "data", "visible", "hidden", "scale", "target-seed")
 	} else {
 		data = barsAndStripes(o.side)
@@ -207,7 +210,8 @@ func (o rbmOptions) problem(ctx context.Context, seed uint64) (*Problem, error) 
 			return nil, err
 		}
 		p.independent = pixelMeans(data, o.side*o.side)
-		p.Parameters = parameters(&o, "data", "side", "hidden", "divergence-steps", "updates", "batch", "learning-rate", "target-seed")
+		p.Parameters = parameters(&o, "data", "side", "hidden", "divergence-steps", "updates", "batch", "learning-rate",
+			"target-seed")
 	}
 	target, err := targets.NewRBM(m.weights, m.hidden, m.visible)
 	if err != nil {
@@ -308,7 +312,8 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		r.Steps = o.referenceSteps
 		r.sample = func(n int, label string) ([]int, error) {
 			streams := samplers.Streams(o.seed, label, n)
-			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams), samplers.Plan{Streams: streams, Steps: o.referenceSteps}, nil)
+			run, err := samplers.Sample(ctx, kernel, samplers.RandomPositions(p.Target, streams),
+				samplers.Plan{Streams: streams, Steps: o.referenceSteps}, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -325,6 +330,7 @@ func (p *Problem) refer(ctx context.Context, o rbmOptions, exact *solved) error 
 		r.AgainstExact = &value
 	}
 	p.Reference = r
-	p.Parameters = append(p.Parameters, parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, r.Steps)})
+	p.Parameters = append(p.Parameters,
+		parameter{"reference", fmt.Sprintf("%s,samples:%d,steps:%d", method, r.Samples, r.Steps)})
 	return nil
 }

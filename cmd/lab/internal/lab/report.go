@@ -30,14 +30,18 @@ func described(kind string, parameters []parameter) string {
 
 func definitions() map[string]string {
 	return map[string]string{
-		"log_rmse":       "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²",
-		"ess":            "effective sample size of one observable in one chain by Geyer's initial positive sequence, mean over observables; still ones count as one draw",
-		"paper_median":   "N / (1 + 2 Σ (1 - k/N) ρ_k) up to the first negative ρ_k, median over the observables of the first chain",
+		"log_rmse": "½ ln of the mean over chains and observables of (mean of the chain so far - exact mean)²",
+		"ess": "effective sample size of one observable in one chain by Geyer's initial positive " +
+			"sequence, mean over observables; still ones count as one draw",
+		"paper_median": "N / (1 + 2 Σ (1 - k/N) ρ_k) up to the first negative ρ_k, median over the observables of " +
+			"the first chain",
 		"ess_per_second": "effective sample size of all chains together by second of stepping",
 		"seconds":        secondsAre + " in the steps of all chains, one run, noisy",
-		"evaluations":    "states given to the target: energies, energies with gradients, single conditionals; they cost differently",
+		"evaluations": "states given to the target: energies, energies with gradients, single conditionals; they " +
+			"cost differently",
 		"standard_error": "between chains; absent for fewer than two chains, where it is unknown",
-		"mmd2":           "squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' present states; its error is the jackknife's over chains",
+		"mmd2": "squared maximum mean discrepancy, V-statistic, kernel exp(-Hamming/slots), of the chains' " +
+			"present states; its error is the jackknife's over chains",
 	}
 }
 
@@ -89,20 +93,25 @@ func orUndefined(x *float64) string {
 func (run *Run) warnings() []string {
 	var list []string
 	if t := run.Truth.Run; t != nil {
-		list = append(list, fmt.Sprintf("the exact means are estimates of a long run (%s, %d chains × %d steps): no log RMSE below %.2f is known", t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
+		list = append(list, fmt.Sprintf("the exact means are estimates of a long run (%s, %d chains × %d steps): no "+
+			"log RMSE below %.2f is known", t.Sampler, t.Chains, t.Steps, math.Log(t.StandardError)))
 		if t.RHat == nil || *t.RHat > 1.01 {
-			list = append(list, fmt.Sprintf("the chains of that run do not agree (split R-hat %s): its means may be wrong by more", orUndefined(t.RHat)))
+			list = append(list, fmt.Sprintf("the chains of that run do not agree (split R-hat %s): its means may be "+
+				"wrong by more", orUndefined(t.RHat)))
 		}
 	}
 	for _, r := range run.Samplers {
 		if samplers.Describe(r.Name).Interacting {
-			list = append(list, r.Sampler+": its chains are particles that stand for the target jointly: log RMSE and effective sample size of single ones say little")
+			list = append(list, r.Sampler+": its chains are particles that stand for the target jointly: log RMSE "+
+				"and effective sample size of single ones say little")
 			continue
 		}
 		if r.ESS != nil && r.ESS.Still > 0 {
-			list = append(list, fmt.Sprintf("%s: %d of %d observables of a chain never changed and count as one draw each: its effective sample size says little", r.Sampler, r.ESS.Still, r.ESS.Observables*run.Chains))
+			list = append(list, fmt.Sprintf("%s: %d of %d observables of a chain never changed and count as one draw "+
+				"each: its effective sample size says little", r.Sampler, r.ESS.Still, r.ESS.Observables*run.Chains))
 		} else if r.ESS != nil && r.ESS.RHat != nil && *r.ESS.RHat > 1.1 {
-			list = append(list, fmt.Sprintf("%s: its chains disagree (split R-hat up to %.3g): its effective sample size is too high", r.Sampler, *r.ESS.RHat))
+			list = append(list, fmt.Sprintf("%s: its chains disagree (split R-hat up to %.3g): its effective sample "+
+				"size is too high", r.Sampler, *r.ESS.RHat))
 		}
 	}
 	return list

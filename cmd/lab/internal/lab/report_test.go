@@ -36,7 +36,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := func() *Report {
-		return &Report{Runs: []*Run{compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)}, Definitions: definitions()}
+		return &Report{Runs: []*Run{compared(t, p, "gibbs,dmala:step-size=0.4,dmala:step-size=0.8", nil)},
+			Definitions: definitions()}
 	}
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	paths, err := report().Write(dir, "svg")
@@ -44,7 +45,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"acceptance-by-slots.svg", "ess-per-second.svg", "ess-per-step.svg", "log-mmd-by-second.svg", "log-mmd-by-step.svg",
+		"acceptance-by-slots.svg", "ess-per-second.svg", "ess-per-step.svg", "log-mmd-by-second.svg",
+		"log-mmd-by-step.svg",
 		"log-rmse-by-evaluation.svg", "log-rmse-by-second.svg", "log-rmse-by-step.svg", "report.json",
 	}
 	if got := files(t, dir); !slices.Equal(got, want) || len(paths) != len(want) {
@@ -73,7 +75,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Report
-	if err := json.Unmarshal(content, &back); err != nil || len(back.Runs) != 1 || len(back.Runs[0].Samplers) != 3 || back.Runs[0].Signature == "" {
+	if err := json.Unmarshal(content, &back); err != nil || len(back.Runs) != 1 || len(back.Runs[0].Samplers) != 3 ||
+		back.Runs[0].Signature == "" {
 		t.Errorf("report.json: %v, %+v", err, back)
 	}
 	for _, word := range []string{"log_rmse", "ess", "evaluations", "standard_error", "mmd2"} {
@@ -124,7 +127,8 @@ func TestWrite(t *testing.T) {
 // TestPresets: each runs, short, says what it is, and is drawn. The RBM of
 // figure 4 takes seconds to train: TestReference runs its like.
 func TestPresets(t *testing.T) {
-	runs := map[string][]int{"dlp-figure-1": nil, "dlp-figure-2": {18, 7}, "dlp-figure-3": {9}, "dlp-figure-7": {4, 4, 4, 4}, "dlp-toy": {4}}
+	runs := map[string][]int{"dlp-figure-1": nil, "dlp-figure-2": {18, 7}, "dlp-figure-3": {9},
+		"dlp-figure-7": {4, 4, 4, 4}, "dlp-toy": {4}}
 	for _, p := range Presets() {
 		want, quick := runs[p.Name]
 		if !quick {
@@ -174,7 +178,8 @@ func TestPresets(t *testing.T) {
 	}
 	var option *OptionError
 	_, err := RunPreset(context.Background(), "dlp-figure-9", Options{})
-	if !errors.As(err, &option) || !strings.HasPrefix(err.Error(), `preset: "dlp-figure-9" is not one of dlp-figure-1, `) {
+	if !errors.As(err, &option) ||
+		!strings.HasPrefix(err.Error(), `preset: "dlp-figure-9" is not one of dlp-figure-1, `) {
 		t.Error(err)
 	}
 	for _, name := range []string{"steps", "chains"} {

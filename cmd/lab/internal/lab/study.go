@@ -229,7 +229,8 @@ func (b *bench) tick(ctx context.Context, done, of int, state any) error {
 	var inner, text bytes.Buffer
 	err := gob.NewEncoder(&inner).Encode(state)
 	if err == nil {
-		err = gob.NewEncoder(&text).Encode(kept{b.result.Signature, *b.result, b.before + clock().Sub(b.start), inner.Bytes()})
+		err = gob.NewEncoder(&text).Encode(
+			kept{b.result.Signature, *b.result, b.before + clock().Sub(b.start), inner.Bytes()})
 	}
 	if err == nil {
 		err = maybe.WriteFile(b.checkpoint(), text.Bytes(), 0o666)
@@ -245,7 +246,8 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &StudyReport{Study: s.Name, Title: p.title, Signature: s.signature(o), Seed: o.Seed, Parameters: parametersOf(s.Flags), plan: p}
+	r := &StudyReport{Study: s.Name, Title: p.title, Signature: s.signature(o), Seed: o.Seed,
+		Parameters: parametersOf(s.Flags), plan: p}
 	if o.Folder != "" {
 		if err := claim(o.Folder, r.Signature); err != nil {
 			return nil, err
@@ -254,7 +256,8 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 	for i, c := range p.cells {
 		b := &bench{
 			seed: o.Seed, folder: o.Folder, slug: slug(c.labels), start: clock(), saved: time.Now(),
-			result: &cellResult{Signature: r.Signature, Labels: c.labels, Numbers: map[string]float64{}, Curves: map[string][]sample{}},
+			result: &cellResult{Signature: r.Signature, Labels: c.labels, Numbers: map[string]float64{},
+				Curves: map[string][]sample{}},
 		}
 		for _, l := range c.labels {
 			if l.Name == repeatLabel {
@@ -280,7 +283,8 @@ func (s *Study) Run(ctx context.Context, o StudyOptions) (*StudyReport, error) {
 
 // runOrRead runs a cell, unless the folder holds what it found.
 func (b *bench) runOrRead(ctx context.Context, c cell) error {
-	found, err := keptOr(b.folder, b.result.Signature, b.slug, func() (*cellResult, error) { return b.result, c.run(ctx, b) })
+	found, err := keptOr(b.folder, b.result.Signature, b.slug,
+		func() (*cellResult, error) { return b.result, c.run(ctx, b) })
 	if err != nil || b.folder == "" {
 		return err
 	}
@@ -341,7 +345,8 @@ func claim(folder, signature string) error {
 		return maybe.WriteFile(path, []byte(signature+"\n"), 0o666)
 	}
 	if err == nil && strings.TrimSpace(string(text)) != signature {
-		return refuse("output", "%s holds another experiment (%s): choose another folder", folder, strings.TrimSpace(string(text)))
+		return refuse("output", "%s holds another experiment (%s): choose another folder", folder,
+			strings.TrimSpace(string(text)))
 	}
 	return err
 }

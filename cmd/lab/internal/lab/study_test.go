@@ -48,7 +48,8 @@ func bare(seed uint64) *bench {
 }
 
 func smallIsingStudy(t *testing.T) *Study {
-	return study(t, "learn ising", "size", "3", "samplers", "gwg,dula:step-size=0.2", "steps", "1,2", "updates", "12", "data", "30", "data-sweeps", "2",
+	return study(t, "learn ising", "size", "3", "samplers", "gwg,dula:step-size=0.2", "steps", "1,2", "updates", "12",
+		"data", "30", "data-sweeps", "2",
 		"batch", "10", "buffer", "12", "repeats", "1")
 }
 
@@ -97,12 +98,14 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"report.json", "results.csv", "curves.csv", "log-rmse-2.svg", "log-rmse-by-steps.svg"} {
+	for _, want := range []string{"report.json", "results.csv", "curves.csv", "log-rmse-2.svg",
+		"log-rmse-by-steps.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
 			t.Errorf("%v: wrote %v", err, files)
 		}
 	}
-	if _, err := smallIsingStudy(t).Run(t.Context(), StudyOptions{Seed: 4, Folder: dir}); err == nil || !strings.Contains(err.Error(), "another experiment") {
+	if _, err := smallIsingStudy(t).Run(t.Context(), StudyOptions{Seed: 4, Folder: dir}); err == nil ||
+		!strings.Contains(err.Error(), "another experiment") {
 		t.Errorf("another seed in the folder: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "cells", "*.checkpoint")); left != nil {
@@ -147,7 +150,8 @@ func TestPCDGradient(t *testing.T) {
 			t.Fatal(err)
 		}
 		const chains, updates = 400, 12
-		training := &pcd{model: learner, kernel: kernel, steps: 40, batch: chains, Buffer: samplers.RandomPositions(model, samplers.Streams(4, "b", chains))}
+		training := &pcd{model: learner, kernel: kernel, steps: 40, batch: chains,
+			Buffer: samplers.RandomPositions(model, samplers.Streams(4, "b", chains))}
 		if err := training.begin(bare(1)); err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,8 @@ func (r *StudyReport) figures() (list []chart.Figure, failed error) {
 			}
 			p, err := drawCurves(of[panel], c, title, c.x, func(s sample) float64 { return s.X })
 			add(name, p, err)
-			p, err = drawCurves(of[panel], c, title, "seconds of processor time (noisy)", func(s sample) float64 { return s.Seconds })
+			p, err = drawCurves(of[panel], c, title, "seconds of processor time (noisy)",
+				func(s sample) float64 { return s.Seconds })
 			add(name+"-by-second", p, err)
 		}
 	}

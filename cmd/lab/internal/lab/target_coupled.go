@@ -28,12 +28,14 @@ type coupled struct {
 func newCoupled(sites, states int, field, couplings []float64) (*coupled, error) {
 	n := sites * states
 	if sites < 1 || states < 1 || len(field) != n || len(couplings) != n*n {
-		return nil, fmt.Errorf("%d field values and %d couplings for %d sites of %d states: give sites × states, and its square", len(field), len(couplings), sites, states)
+		return nil, fmt.Errorf("%d field values and %d couplings for %d sites of %d states: give sites × states, and "+
+			"its square", len(field), len(couplings), sites, states)
 	}
 	for a := range n {
 		for b := range a + 1 {
 			if x := couplings[a*n+b]; x != couplings[b*n+a] || a/states == b/states && x != 0 {
-				return nil, fmt.Errorf("the coupling of state %d of site %d and state %d of site %d: it must be the same both ways, and 0 within a site",
+				return nil, fmt.Errorf("the coupling of state %d of site %d and state %d of site %d: it must be the "+
+					"same both ways, and 0 within a site",
 					a%states, a/states, b%states, b/states)
 			}
 		}

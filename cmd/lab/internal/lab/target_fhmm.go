@@ -34,9 +34,11 @@ func newFHMM(observed, weights []float64, offset, noise, first, keep float64) (*
 		return nil, errors.New("a hidden Markov model needs a time and a factor")
 	}
 	if !(noise > 0) || !(first > 0 && first < 1) || !(keep > 0 && keep < 1) {
-		return nil, fmt.Errorf("noise %v, first %v, keep %v: the noise must be above 0, probabilities between 0 and 1", noise, first, keep)
+		return nil, fmt.Errorf("noise %v, first %v, keep %v: the noise must be above 0, probabilities between 0 and 1",
+			noise, first, keep)
 	}
-	return &fhmm{observed, weights, offset, noise, first, keep, slices.Repeat([]int{2}, len(observed)*len(weights))}, nil
+	categories := slices.Repeat([]int{2}, len(observed)*len(weights))
+	return &fhmm{observed, weights, offset, noise, first, keep, categories}, nil
 }
 
 // newRandomFHMM draws weights and the offset from N(0, 1), states from the model,

@@ -29,7 +29,8 @@ type mixture struct {
 func newMixture(weights, probabilities []float64) (*mixture, error) {
 	components := len(weights)
 	if components == 0 || len(probabilities) == 0 || len(probabilities)%components != 0 {
-		return nil, fmt.Errorf("%d weights and %d probabilities: give components, and components × slots", components, len(probabilities))
+		return nil, fmt.Errorf("%d weights and %d probabilities: give components, and components × slots", components,
+			len(probabilities))
 	}
 	t := &mixture{categories: slices.Repeat([]int{2}, len(probabilities)/components), logs: make([]float64, components)}
 	total := floats.Sum(weights)

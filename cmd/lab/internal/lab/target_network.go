@@ -35,11 +35,13 @@ type binaryNetwork struct {
 func newBinaryNetwork(inputs, outputs []float64, hidden int, tau float64) (*binaryNetwork, error) {
 	n := len(outputs)
 	if n == 0 || len(inputs) == 0 || len(inputs)%n != 0 || hidden < 1 || !(tau > 0) {
-		return nil, fmt.Errorf("a network of %d hidden units, τ %v, for %d numbers and %d outputs: give examples × inputs, an output for each, and positive numbers", hidden, tau, len(inputs), n)
+		return nil, fmt.Errorf("a network of %d hidden units, τ %v, for %d numbers and %d outputs: give examples × "+
+			"inputs, an output for each, and positive numbers", hidden, tau, len(inputs), n)
 	}
 	p := len(inputs) / n
 	slots := (p+2)*hidden + 1
-	return &binaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, slices.Repeat([]int{2}, slots), make([]float64, slots)}, nil
+	return &binaryNetwork{matrix(n, p, inputs), outputs, hidden, tau, slices.Repeat([]int{2}, slots),
+		make([]float64, slots)}, nil
 }
 
 // Categories returns 2 for every weight.
@@ -144,7 +146,8 @@ func (t *binaryNetwork) gradient(state []int, inputs blas64.General, outputs, gr
 }
 
 // EnergyGradientOf is EnergyGradient with the gradient of a few examples, scaled.
-func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy, gradient []float64) error {
+func (t *binaryNetwork) EnergyGradientOf(ctx context.Context, terms []int, states []int, energy,
+	gradient []float64) error {
 	p, n := t.inputs.Cols, len(t.categories)
 	inputs, outputs := matrix(len(terms), p, make([]float64, 0, len(terms)*p)), make([]float64, 0, len(terms))
 	for _, i := range terms {

@@ -36,11 +36,13 @@ func newPairwise(weights, field []float64) (*pairwise, error) {
 	for i := range n {
 		for j := range i + 1 {
 			if weights[i*n+j] != weights[j*n+i] || i == j && weights[i*n+j] != 0 {
-				return nil, fmt.Errorf("the coupling of sites %d and %d: it must be the same both ways, and 0 of a site with itself", i, j)
+				return nil, fmt.Errorf(
+					"the coupling of sites %d and %d: it must be the same both ways, and 0 of a site with itself", i, j)
 			}
 		}
 	}
-	return &pairwise{weights: blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}, field: field, categories: slices.Repeat([]int{2}, n)}, nil
+	return &pairwise{weights: blas64.General{Rows: n, Cols: n, Stride: n, Data: weights}, field: field,
+		categories: slices.Repeat([]int{2}, n)}, nil
 }
 
 // Categories returns 2 for every site.

@@ -82,7 +82,8 @@ func TestLearntTargets(t *testing.T) {
 		}
 		categories := target.Categories()
 		n, wide := len(categories), slices.Max(categories)
-		energy, gradient, logp := make([]float64, e.Len()), make([]float64, e.Len()*n*wide), make([]float64, e.Len()*wide)
+		energy, gradient, logp := make([]float64, e.Len()), make([]float64, e.Len()*n*wide),
+			make([]float64, e.Len()*wide)
 		if err := target.EnergyGradient(ctx, e.States, energy, gradient); err != nil {
 			t.Fatal(name, err)
 		}
@@ -93,7 +94,8 @@ func TestLearntTargets(t *testing.T) {
 			}
 			for i := range e.Len() {
 				if d := math.Abs(energy[i] - e.Energy[i]); d > 1e-9 {
-					t.Fatalf("%s: state %v: energy %v with the gradient, %v without", name, e.State(i), energy[i], e.Energy[i])
+					t.Fatalf("%s: state %v: energy %v with the gradient, %v without", name, e.State(i), energy[i],
+						e.Energy[i])
 				}
 				state, total := slices.Clone(e.State(i)), 0.0
 				from := state[j]
@@ -102,10 +104,12 @@ func TestLearntTargets(t *testing.T) {
 					state[j] = v
 					change := e.Energy[e.Index(state)] - e.Energy[i]
 					if target.exact && math.Abs(row[v]-row[from]-change) > 1e-9 {
-						t.Fatalf("%s: state %v, slot %d to %d: gradient %v, change %v", name, e.State(i), j, v, row[v]-row[from], change)
+						t.Fatalf("%s: state %v, slot %d to %d: gradient %v, change %v", name, e.State(i), j, v,
+							row[v]-row[from], change)
 					}
 					if got := logp[i*wide+v] - logp[i*wide+from]; math.Abs(got-change) > 1e-9 {
-						t.Fatalf("%s: state %v, slot %d to %d: conditionals %v, change %v", name, e.State(i), j, v, got, change)
+						t.Fatalf("%s: state %v, slot %d to %d: conditionals %v, change %v", name, e.State(i), j, v, got,
+							change)
 					}
 					total += math.Exp(logp[i*wide+v])
 				}

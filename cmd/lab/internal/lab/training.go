@@ -96,7 +96,8 @@ func (a *adam) ascend(parameters, gradient []float64, rate float64, update int) 
 
 // train fits a machine by contrastive divergence: the gradient is the mean of
 // v hᵀ over the data less its mean after k steps of block Gibbs from them.
-func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOptions, seed uint64) (*machine, *training, error) {
+func train(ctx context.Context, data [][]int, visible, hidden int, o trainingOptions,
+	seed uint64) (*machine, *training, error) {
 	r := samplers.Streams(seed, "training", 1)[0]
 	m := &machine{targets.Normals(r, hidden*visible, 0.01), make([]float64, hidden), make([]float64, visible)}
 	// The visible biases start at the data's own log-odds (Hinton, A Practical

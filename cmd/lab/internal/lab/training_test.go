@@ -57,7 +57,8 @@ func TestTraining(t *testing.T) {
 	// Untrained, the 14 patterns are 14 of 512 states.
 	near(t, "mass before", *before.Training.Mass, 14.0/512, 0.02)
 	if !(*after.Training.Mass > 0.5) || !(*after.Training.LogLikelihood > *before.Training.LogLikelihood+2) {
-		t.Errorf("trained: mass %v, log-likelihood %v (before: %v)", *after.Training.Mass, *after.Training.LogLikelihood, *before.Training.LogLikelihood)
+		t.Errorf("trained: mass %v, log-likelihood %v (before: %v)", *after.Training.Mass,
+			*after.Training.LogLikelihood, *before.Training.LogLikelihood)
 	}
 	if *after.Training.LogLikelihood > -math.Log(14) {
 		t.Errorf("log-likelihood %v is better than the best, %v", *after.Training.LogLikelihood, -math.Log(14))
@@ -100,7 +101,8 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05", func(o *Options) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
+	run := compared(t, p, "rbm-gibbs,dula:step-size=0.05",
+		func(o *Options) { o.Chains, o.Steps, o.Initial = 40, 100, "uniform" })
 	if run.Reference.Method != "block-gibbs" || run.Reference.Samples != 300 || run.Reference.Steps != 200 {
 		t.Errorf("reference %+v", run.Reference)
 	}
@@ -126,11 +128,13 @@ func TestReference(t *testing.T) {
 // TestLargeMachine: where neither side can be summed over, truth and reference
 // are of block Gibbs, and said to be.
 func TestLargeMachine(t *testing.T) {
-	p, err := NewProblem(t.Context(), "rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
+	p, err := NewProblem(t.Context(),
+		"rbm:data=none,visible=22,hidden=21,truth-sweeps=60,reference-steps=20,reference-samples=50", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Truth.Run == nil || p.Truth.Run.Sampler != "rbm-gibbs" || p.Reference.Method != "block-gibbs" || p.Reference.AgainstExact != nil {
+	if p.Truth.Run == nil || p.Truth.Run.Sampler != "rbm-gibbs" || p.Reference.Method != "block-gibbs" ||
+		p.Reference.AgainstExact != nil {
 		t.Errorf("truth %+v, reference %+v", p.Truth.Run, p.Reference)
 	}
 	if p.Training != nil || p.independent != nil {

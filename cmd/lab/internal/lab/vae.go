@@ -32,11 +32,13 @@ type armVAE struct {
 }
 
 func newARMVAE() *Study {
-	return newStudy("arm vae", "Train discrete variational autoencoders with each gradient estimator", `Train variational autoencoders whose codes are bits, linear on both sides, with each gradient
+	return newStudy("arm vae", "Train discrete variational autoencoders with each gradient estimator",
+		`Train variational autoencoders whose codes are bits, linear on both sides, with each gradient
 estimator: the linear columns of tables 2 and 3 of ARM's slides. --data is digits (8 x 8),
 bars-and-stripes, an IDX file of MNIST's images or a MATLAB file of Omniglot; the paper has 200 codes.`, &armVAE{
-		data: "digits", variables: names{"data", "train_data"}, estimators: estimators(), codes: 20, updates: 1500, batch: 50, rate: 0.003, draws: 6, repeats: 2,
-	})
+			data: "digits", variables: names{"data", "train_data"}, estimators: estimators(), codes: 20, updates: 1500,
+			batch: 50, rate: 0.003, draws: 6, repeats: 2,
+		})
 }
 
 func (o *armVAE) register(f *flag.FlagSet) {
@@ -65,16 +67,20 @@ func (o *armVAE) plan(context.Context) (*plan, error) {
 	p := &plan{
 		title: fmt.Sprintf("variational autoencoders of %s, %d bits", o.data, o.codes),
 		columns: []column{
-			{name: "test-nll", format: "%.2f", definition: fmt.Sprintf("minus log p of a test image by %d draws of its codes, nats: an upper bound in the mean", codeDraws)},
+			{name: "test-nll", format: "%.2f", definition: fmt.Sprintf("minus log p of a test image by %d draws of "+
+				"its codes, nats: an upper bound in the mean", codeDraws)},
 			{name: "test-bound", format: "%.2f", definition: "minus the evidence lower bound of a test image, nats"},
-			{name: "train-bound", format: "%.2f", definition: "the same of training images, over the last tenth of the updates"},
-			{name: "deviation", format: "%.3g", definition: "standard deviation of one estimate of the gradient of the code's log-odds at the end, by 100 estimates of ten images, root mean square"},
+			{name: "train-bound", format: "%.2f",
+				definition: "the same of training images, over the last tenth of the updates"},
+			{name: "deviation", format: "%.3g", definition: "standard deviation of one estimate of the gradient of " +
+				"the code's log-odds at the end, by 100 estimates of ten images, root mean square"},
 			{name: "seconds", format: "%.1f", definition: secondsAre + " of a training", timed: true},
 		},
 		curves: []curve{{"test-bound", "update", "minus the evidence lower bound, test"}},
 	}
 	for _, kind := range o.estimators {
-		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, kind, data) }, "estimator", kind)
+		p.add(o.repeats, func(ctx context.Context, b *bench) error { return o.train(ctx, b, kind, data) }, "estimator",
+			kind)
 	}
 	return p, nil
 }
@@ -112,7 +118,8 @@ type parts struct{ v, d, a, w, c []float64 }
 
 func (m *autoencoder) parts(x []float64) parts {
 	n := m.pixels * m.codes
-	return parts{x[:n], x[n : n+m.pixels], x[n+m.pixels : n+m.pixels+m.codes], x[n+m.pixels+m.codes : 2*n+m.pixels+m.codes], x[2*n+m.pixels+m.codes:]}
+	return parts{x[:n], x[n : n+m.pixels], x[n+m.pixels : n+m.pixels+m.codes],
+		x[n+m.pixels+m.codes : 2*n+m.pixels+m.codes], x[2*n+m.pixels+m.codes:]}
 }
 
 func (m *autoencoder) Categories() []int { return slices.Repeat([]int{2}, m.codes) }
@@ -220,7 +227,8 @@ func (o *armVAE) train(ctx context.Context, b *bench, kind string, data *picture
 	if err != nil {
 		return err
 	}
-	t := &vaeTraining{Weights: m.weights, First: make([]float64, len(m.weights)), Second: make([]float64, len(m.weights))}
+	t := &vaeTraining{Weights: m.weights, First: make([]float64, len(m.weights)),
+		Second: make([]float64, len(m.weights))}
 	if _, err := b.resume(t); err != nil {
 		return err
 	}
@@ -229,7 +237,8 @@ func (o *armVAE) train(ctx context.Context, b *bench, kind string, data *picture
 	if relax != nil && t.Update > 0 {
 		relax.eta, relax.moment, relax.calls = t.Eta, t.Moment, t.Update*o.batch
 	}
-	gradient, logits, ofLogits, code := make([]float64, len(m.weights)), make([]float64, o.codes), make([]float64, o.codes), make([]float64, o.codes)
+	gradient, logits, ofLogits, code := make([]float64, len(m.weights)), make([]float64, o.codes),
+		make([]float64, o.codes), make([]float64, o.codes)
 	reports, last := reportsOf(o.updates, 30), max(1, o.updates/10)
 	for t.Update < o.updates {
 		t.Update++
@@ -284,7 +293,8 @@ func (o *armVAE) train(ctx context.Context, b *bench, kind string, data *picture
 }
 
 // judge is the mean bound and the mean log-likelihood of images, by draws of codes.
-func (m *autoencoder) judge(ctx context.Context, images [][]int, draws int, r *rand.Rand) (elbo, likelihood float64, err error) {
+func (m *autoencoder) judge(ctx context.Context, images [][]int, draws int,
+	r *rand.Rand) (elbo, likelihood float64, err error) {
 	logits, states, u := make([]float64, m.codes), make([]int, draws*m.codes), make([]float64, draws)
 	for _, image := range images {
 		m.image = image
@@ -310,7 +320,8 @@ func (m *autoencoder) judge(ctx context.Context, images [][]int, draws int, r *r
 }
 
 // deviation is the standard deviation of one estimate over the log-odds.
-func (m *autoencoder) deviation(ctx context.Context, e estimator, images [][]int, streams []*rand.Rand) (float64, error) {
+func (m *autoencoder) deviation(ctx context.Context, e estimator, images [][]int,
+	streams []*rand.Rand) (float64, error) {
 	const estimates = 100
 	logits, g := make([]float64, m.codes), make([]float64, m.codes)
 	sum := 0.0

@@ -1,7 +1,7 @@
 // Package corpus reads evaluation text in its usual forms, and selects and masks sentences with a seed.
 //
-// Nothing is changed silently: what is left out is counted with its reason and first line, what is rewritten is counted, and both are data
-// beside the result. A file is known by the SHA-256 of its bytes.
+// Nothing is changed silently: what is left out is counted with its reason and first line, what is rewritten is
+// counted, and both are data beside the result. A file is known by the SHA-256 of its bytes.
 package corpus
 
 import (
@@ -25,16 +25,17 @@ import (
 type Form string
 
 const (
-	// Auto is WikiText for files named wiki.*.tokens or wiki.*.raw and for files with a WikiText heading among their first lines that
-	// hold text, and Lines for all others. It never chooses Prose.
+	// Auto is WikiText for files named wiki.*.tokens or wiki.*.raw and for files with a WikiText heading among their
+	// first lines that hold text, and Lines for all others. It never chooses Prose.
 	Auto Form = "auto"
 	// Lines has one sentence a line: nyu-dl/bert-gen's *.5k.txt and any plain text prepared that way.
 	Lines Form = "lines"
-	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw: a paragraph a line, cut into words,
-	// headings between equals signs. Headings are left out, paragraphs are cut into sentences.
+	// WikiText is the form of WikiText-2 and WikiText-103 (Merity et al. 2016), with <unk> or raw: a paragraph a line,
+	// cut into words, headings between equals signs. Headings are left out, paragraphs are cut into sentences.
 	WikiText Form = "wikitext"
-	// Prose is running text, wrapped or not, paragraphs separated by blank lines, cut into sentences by Unicode's rules (UAX #29), though
-	// never before a small letter. They take the full stop of an abbreviation for an end where a capital follows.
+	// Prose is running text, wrapped or not, paragraphs separated by blank lines, cut into sentences by Unicode's rules
+	// (UAX #29), though never before a small letter. They take the full stop of an abbreviation for an end where a
+	// capital follows.
 	Prose Form = "prose"
 )
 
@@ -56,7 +57,8 @@ const (
 // Encodings lists the encodings, the default first.
 func Encodings() []Encoding { return []Encoding{Detect, UTF8, UTF16, Windows1252, Latin1} }
 
-// Markers says what becomes of the corpora's own markers in the text that is shown to a model. [Sentence.Raw] keeps them.
+// Markers says what becomes of the corpora's own markers in the text that is shown to a model. [Sentence.Raw] keeps
+// them.
 type Markers string
 
 const (
@@ -147,8 +149,8 @@ func (c *Corpus) Raw() []string {
 	return raw
 }
 
-// Read reads a corpus; path only serves to detect the form and to name the file in errors. A file of which more than a tenth of the lines
-// are not valid in its encoding is refused; less is left out and counted.
+// Read reads a corpus; path only serves to detect the form and to name the file in errors. A file of which more than a
+// tenth of the lines are not valid in its encoding is refused; less is left out and counted.
 func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus, error) {
 	form, encoding, err := settled(form, encoding)
 	if err != nil {
@@ -195,7 +197,8 @@ func Read(name, path string, r io.Reader, form Form, encoding Encoding) (*Corpus
 		return fail(errors.New("the file is empty"))
 	}
 	if bad := skipped.count(SkipEncoding); bad*10 > texts {
-		return fail(fmt.Errorf("%d of %d lines are not valid %s: name the encoding (%s, %s)", bad, texts, encoding, Windows1252, UTF16))
+		return fail(fmt.Errorf("%d of %d lines are not valid %s: name the encoding (%s, %s)", bad, texts, encoding,
+			Windows1252, UTF16))
 	}
 	if len(c.Sentences) == 0 {
 		hint := ""
@@ -220,7 +223,8 @@ func decode(text string, encoding Encoding) (string, Encoding, error) {
 	case UTF8:
 		text = strings.TrimPrefix(text, "\ufeff")
 	case UTF16:
-		text, err = encodingunicode.UTF16(encodingunicode.LittleEndian, encodingunicode.UseBOM).NewDecoder().String(text)
+		text, err = encodingunicode.UTF16(encodingunicode.LittleEndian,
+			encodingunicode.UseBOM).NewDecoder().String(text)
 	case Windows1252:
 		text, err = charmap.Windows1252.NewDecoder().String(text)
 	case Latin1:

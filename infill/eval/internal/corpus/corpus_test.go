@@ -36,7 +36,8 @@ func read(t *testing.T, path, text string, form Form, encoding Encoding) *Corpus
 }
 
 func TestReadForms(t *testing.T) {
-	const prose = "It rained. The road was\nwet, and Mr. Holm\nslipped! “Why me?” he\nasked. Nobody knew.\n\nThe next day it\nsnowed.\nThen spring came.\n"
+	const prose = "It rained. The road was\nwet, and Mr. Holm\nslipped! “Why me?” he\nasked. Nobody knew.\n\nThe " +
+		"next day it\nsnowed.\nThen spring came.\n"
 	for name, c := range map[string]struct {
 		path, text string
 		as         Form
@@ -45,23 +46,33 @@ func TestReadForms(t *testing.T) {
 		want       []Sentence
 		skipped    []Skip
 	}{
-		"lines":                                {path: "a.txt", text: " a b . \n\n\tc d .\r\ne", form: Lines, lines: 4, want: []Sentence{{1, "a b ."}, {3, "c d ."}, {4, "e"}}},
-		"a line with several sentences is one": {path: "a.txt", text: "It rained. It snowed.\n", form: Lines, lines: 1, want: []Sentence{{1, "It rained. It snowed."}}},
-		"equals signs are no heading":          {path: "a.txt", text: "a = b\n= b\n== c ==\n=\n= = =\n", form: Lines, lines: 5, want: []Sentence{{1, "a = b"}, {2, "= b"}, {3, "== c =="}, {4, "="}, {5, "= = ="}}},
+		"lines": {path: "a.txt", text: " a b . \n\n\tc d .\r\ne", form: Lines, lines: 4,
+			want: []Sentence{{1, "a b ."}, {3, "c d ."}, {4, "e"}}},
+		"a line with several sentences is one": {path: "a.txt", text: "It rained. It snowed.\n", form: Lines, lines: 1,
+			want: []Sentence{{1, "It rained. It snowed."}}},
+		"equals signs are no heading": {path: "a.txt", text: "a = b\n= b\n== c ==\n=\n= = =\n", form: Lines, lines: 5,
+			want: []Sentence{{1, "a = b"}, {2, "= b"}, {3, "== c =="}, {4, "="}, {5, "= = ="}}},
 		"wikitext by heading": {path: "a.txt", text: " \n = A = \n \n b c . D e . \n", form: WikiText, lines: 4,
 			want: []Sentence{{4, "b c ."}, {4, "D e ."}}, skipped: []Skip{{SkipHeading, 1, 2}}},
 		"heading after some lines": {path: "a.txt", text: "b c . D e .\n = A = \n", form: WikiText, lines: 2,
 			want: []Sentence{{1, "b c ."}, {1, "D e ."}}, skipped: []Skip{{SkipHeading, 1, 2}}},
-		"heading after many lines": {path: "a.txt", text: strings.Repeat("x\n", headingLines) + " = A = \n", form: Lines, lines: headingLines + 1,
+		"heading after many lines": {path: "a.txt", text: strings.Repeat("x\n", headingLines) + " = A = \n",
+			form: Lines, lines: headingLines + 1,
 			want: append(repeated("x", headingLines), Sentence{headingLines + 1, "= A ="})},
-		"wikitext by name":  {path: "dir/wiki.valid.tokens", text: "b . C .\n", form: WikiText, lines: 1, want: []Sentence{{1, "b ."}, {1, "C ."}}},
-		"raw by name":       {path: "dir/wiki.test.raw", text: "b . C .\n", form: WikiText, lines: 1, want: []Sentence{{1, "b ."}, {1, "C ."}}},
-		"the option counts": {path: "wiki.test.raw", text: "b . C .\n", as: Lines, form: Lines, lines: 1, want: []Sentence{{1, "b . C ."}}},
+		"wikitext by name": {path: "dir/wiki.valid.tokens", text: "b . C .\n", form: WikiText, lines: 1,
+			want: []Sentence{{1, "b ."}, {1, "C ."}}},
+		"raw by name": {path: "dir/wiki.test.raw", text: "b . C .\n", form: WikiText, lines: 1,
+			want: []Sentence{{1, "b ."}, {1, "C ."}}},
+		"the option counts": {path: "wiki.test.raw", text: "b . C .\n", as: Lines, form: Lines, lines: 1,
+			want: []Sentence{{1, "b . C ."}}},
 		"prose": {path: "a.txt", text: prose, as: Prose, form: Prose, lines: 8, want: []Sentence{
 			// UAX #29 takes "Mr." before a capital for an end, as the documentation says.
-			{1, "It rained."}, {1, "The road was wet, and Mr."}, {2, "Holm slipped!"}, {3, "“Why me?” he asked."}, {4, "Nobody knew."}, {6, "The next day it snowed."}, {8, "Then spring came."}}},
-		"unusable": {path: "a.txt", text: "a\x00b\ngood one\nthe [MASK] of it\n[SEP]\ngone \ufffd bad\nan [UNK] is fine\nesc\x1b[1m\n", form: Lines, lines: 7,
-			want: []Sentence{{2, "good one"}, {6, "an [UNK] is fine"}}, skipped: []Skip{{SkipControl, 2, 1}, {SkipSpecial, 2, 3}, {SkipReplacement, 1, 5}}},
+			{1, "It rained."}, {1, "The road was wet, and Mr."}, {2, "Holm slipped!"}, {3, "“Why me?” he asked."},
+			{4, "Nobody knew."}, {6, "The next day it snowed."}, {8, "Then spring came."}}},
+		"unusable": {path: "a.txt", text: "a\x00b\ngood one\nthe [MASK] of it\n[SEP]\ngone \ufffd bad\nan [UNK] is " +
+			"fine\nesc\x1b[1m\n", form: Lines, lines: 7,
+			want:    []Sentence{{2, "good one"}, {6, "an [UNK] is fine"}},
+			skipped: []Skip{{SkipControl, 2, 1}, {SkipSpecial, 2, 3}, {SkipReplacement, 1, 5}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := read(t, c.path, c.text, c.as, "")
@@ -115,7 +126,8 @@ func TestOpenWikiText(t *testing.T) {
 // No word is lost or changed by cutting into sentences.
 func TestSplittingLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "B", ".", "?", "!", `"`, "''", ")", "=", "é"}), 1, 30).Draw(t, "words")
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "B", ".", "?", "!", `"`, "''", ")", "=", "é"}), 1,
+			30).Draw(t, "words")
 		text := strings.Join(words, " ")
 		var cut []string
 		splitTokens(text, func(raw string) {
@@ -195,12 +207,16 @@ func TestReadRefusesBadInput(t *testing.T) {
 		"empty":         {text: "", want: "corpus own (a.txt): the file is empty"},
 		"blank":         {text: "\n \n\t\n", want: "the file is empty"},
 		"only headings": {text: " = A = \n", want: "no sentence left: 1 × heading (such as line 1)"},
-		"no mark":       {text: "n\x00o\x00 \x00m\x00\n\x00", want: "text in UTF-16 without a byte order mark looks so: name the encoding (utf-16)"},
-		"mixed":         {text: "a\nb\xe9\nc\nd\n", want: "1 of 4 lines are not valid utf-8: name the encoding (windows-1252, utf-16)"},
-		"form":          {text: "a", form: "csv", want: "choose one of auto, lines, wikitext, prose"},
-		"encoding":      {text: "a", encoding: "ebcdic", want: "choose one of detect, utf-8, utf-16, windows-1252, iso-8859-1"},
+		"no mark": {text: "n\x00o\x00 \x00m\x00\n\x00",
+			want: "text in UTF-16 without a byte order mark looks so: name the encoding (utf-16)"},
+		"mixed": {text: "a\nb\xe9\nc\nd\n",
+			want: "1 of 4 lines are not valid utf-8: name the encoding (windows-1252, utf-16)"},
+		"form": {text: "a", form: "csv", want: "choose one of auto, lines, wikitext, prose"},
+		"encoding": {text: "a", encoding: "ebcdic",
+			want: "choose one of detect, utf-8, utf-16, windows-1252, iso-8859-1"},
 	} {
-		if _, err := Read("own", "a.txt", strings.NewReader(c.text), c.form, c.encoding); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read("own", "a.txt", strings.NewReader(c.text), c.form, c.encoding); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
@@ -221,8 +237,10 @@ func TestMarkers(t *testing.T) {
 		want     string
 		replaced map[string]int
 	}{
-		{BertGen, `" he 's [UNK] , a well - known [UNK] " @,@`, map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}},
-		{DISCS, `he 's [UNK] , a well - known [UNK] @,@`, map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}},
+		{BertGen, `" he 's [UNK] , a well - known [UNK] " @,@`,
+			map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}},
+		{DISCS, `he 's [UNK] , a well - known [UNK] @,@`,
+			map[string]int{"``": 1, "''": 1, "@@UNKNOWN@@": 1, "@-@": 1, "<unk>": 1}},
 	} {
 		tokens, replaced := c.markers.apply(raw)
 		if got := strings.Join(tokens, " "); got != c.want {
@@ -240,7 +258,8 @@ func TestSelectionIsStable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Select(SelectOptions{Sentences: 4, MinimumTokens: 3, MaximumTokens: 13, Mask: Mask{Fraction: 0.25}, Seed: 7})
+	s, err := c.Select(
+		SelectOptions{Sentences: 4, MinimumTokens: 3, MaximumTokens: 13, Mask: Mask{Fraction: 0.25}, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,14 +277,17 @@ func TestSelectionIsStable(t *testing.T) {
 }
 
 func TestSelectCountsWhatItLeavesOut(t *testing.T) {
-	c := read(t, "a.txt", "one\ntwo words\nthe same thing here\nthe same thing here\na . . .\n[UNK] is here\nfour words are enough\none two three four five six\n", "", "")
+	c := read(t, "a.txt", "one\ntwo words\nthe same thing here\nthe same thing here\na . . .\n[UNK] is here\nfour "+
+		"words are enough\none two three four five six\n", "", "")
 	want := map[string]int{SkipShort: 1, SkipLong: 1, SkipDuplicate: 1, SkipFewWords: 1, "refused": 1}
-	s, err := c.Select(SelectOptions{Sentences: 3, MinimumTokens: 2, MaximumTokens: 5, Mask: Mask{Count: 2}, Seed: 3, Check: func(template string) string {
-		if strings.Contains(template, "[UNK]") {
-			return "refused"
-		}
-		return ""
-	}})
+	s, err := c.Select(
+		SelectOptions{Sentences: 3, MinimumTokens: 2, MaximumTokens: 5, Mask: Mask{Count: 2}, Seed: 3,
+			Check: func(template string) string {
+				if strings.Contains(template, "[UNK]") {
+					return "refused"
+				}
+				return ""
+			}})
 	// "two words" would be nothing but slots, so two sentences remain and the error names every reason.
 	want[SkipOnlySlots] = 1
 	if err == nil {
@@ -276,10 +298,12 @@ func TestSelectCountsWhatItLeavesOut(t *testing.T) {
 			t.Errorf("error lacks 1 × %s: %v", reason, err)
 		}
 	}
-	if !strings.Contains(err.Error(), "corpus own: 2 of the 3 sentences wanted are there (of 8:") || strings.Contains(err.Error(), "\n") {
+	if !strings.Contains(err.Error(), "corpus own: 2 of the 3 sentences wanted are there (of 8:") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
-	s, err = c.Select(SelectOptions{Sentences: 8 - 2, Mask: Mask{Fraction: 0.01}, Seed: 3, Check: func(string) string { return "" }})
+	s, err = c.Select(
+		SelectOptions{Sentences: 8 - 2, Mask: Mask{Fraction: 0.01}, Seed: 3, Check: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +319,9 @@ func TestSelectCountsWhatItLeavesOut(t *testing.T) {
 // What Select promises of every prompt, on random texts and options.
 func TestPromptsKeepTheirText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.SampledFrom([]string{"word", "sat.", "(so", "it", "'s", ",", ".", "``", "@-@", "@@UNKNOWN@@", "“Élan”", "3rd", "—", "dogs'"})
+		word := rapid.SampledFrom(
+			[]string{"word", "sat.", "(so", "it", "'s", ",", ".", "``", "@-@", "@@UNKNOWN@@", "“Élan”", "3rd", "—",
+				"dogs'"})
 		texts := rapid.SliceOfN(rapid.SliceOfN(word, 1, 12), 1, 12).Draw(t, "texts")
 		c := &Corpus{Name: "own"}
 		markers := rapid.SampledFrom([]Markers{BertGen, DISCS}).Draw(t, "markers")
@@ -308,14 +334,16 @@ func TestPromptsKeepTheirText(t *testing.T) {
 		} else {
 			o.Mask.Count = rapid.IntRange(1, 5).Draw(t, "count")
 		}
-		o.Mask.Interior, o.Mask.Punctuation, o.Mask.Whole = rapid.Bool().Draw(t, "interior"), rapid.Bool().Draw(t, "punctuation"), rapid.Bool().Draw(t, "whole")
+		o.Mask.Interior, o.Mask.Punctuation, o.Mask.Whole = rapid.Bool().Draw(t, "interior"),
+			rapid.Bool().Draw(t, "punctuation"), rapid.Bool().Draw(t, "whole")
 		s, err := c.Select(o)
 		if err != nil {
 			t.Skip("no sentence fits")
 		}
 		p := s.Prompts[0]
 		tokens, slots := strings.Fields(p.Text), strings.Fields(p.Template)
-		if len(tokens) != len(slots) || strings.Count(p.Template, Slot) != len(p.Words) || len(p.Words) != len(p.Tokens) || !slices.IsSorted(p.Tokens) {
+		if len(tokens) != len(slots) || strings.Count(p.Template, Slot) != len(p.Words) ||
+			len(p.Words) != len(p.Tokens) || !slices.IsSorted(p.Tokens) {
 			t.Fatalf("%+v", p)
 		}
 		back := p.Template
@@ -356,7 +384,8 @@ func TestMaskedShare(t *testing.T) {
 			t.Errorf("%d words: %d slots, want %d (%s)", words, len(p.Words), want, reason)
 		}
 	}
-	for token, want := range map[string]string{"sat.": "sat", "(so": "so", "'s": "'s", "dogs'": "dogs'", "“Élan,”": "Élan", "—": "—", "...": "...", "3.5": "3.5", "e.g.": "e.g", "\"\"a": "a"} {
+	for token, want := range map[string]string{"sat.": "sat", "(so": "so", "'s": "'s", "dogs'": "dogs'",
+		"“Élan,”": "Élan", "—": "—", "...": "...", "3.5": "3.5", "e.g.": "e.g", "\"\"a": "a"} {
 		if from, to := core(token); token[from:to] != want {
 			t.Errorf("core of %q is %q, want %q", token, token[from:to], want)
 		}
@@ -440,10 +469,12 @@ func TestDISCSProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The only sentence of 15 to 25 tokens.
-	if p := s.Prompts[0]; p.Line != 7 || len(p.Tokens) != 4 || p.Tokens[0] == 0 || p.Tokens[3] == 16 || strings.Count(p.Template, " [MASK] ") == 0 {
+	if p := s.Prompts[0]; p.Line != 7 || len(p.Tokens) != 4 || p.Tokens[0] == 0 || p.Tokens[3] == 16 ||
+		strings.Count(p.Template, " [MASK] ") == 0 {
 		t.Errorf("%+v", p)
 	}
-	if _, err := c.Select(DISCSProtocol(2, 1)); err == nil || !strings.Contains(err.Error(), "1 of the 2 sentences wanted are there (of 8: 7 × too short") {
+	if _, err := c.Select(DISCSProtocol(2, 1)); err == nil ||
+		!strings.Contains(err.Error(), "1 of the 2 sentences wanted are there (of 8: 7 × too short") {
 		t.Errorf("two sentences: %v", err)
 	}
 }
@@ -461,7 +492,8 @@ func TestSelectRefusesBadOptions(t *testing.T) {
 		"mask fraction -0.1":     {Sentences: 1, Mask: Mask{Fraction: -0.1}},
 		"mask fraction NaN":      {Sentences: 1, Mask: Mask{Fraction: math.NaN()}},
 	} {
-		if _, err := c.Select(o); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "corpus own: ") {
+		if _, err := c.Select(o); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "corpus own: ") {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -25,8 +25,8 @@ type Mask struct {
 	Interior bool `json:"interior,omitempty"`
 	// Punctuation counts tokens without a letter or digit, and [UNK], as words too.
 	Punctuation bool `json:"punctuation,omitempty"`
-	// Whole replaces the white-space token with all punctuation attached to it; else "sat." becomes "[MASK].". In texts whose
-	// punctuation stands apart there is no difference but for abbreviations.
+	// Whole replaces the white-space token with all punctuation attached to it; else "sat." becomes "[MASK].". In texts
+	// whose punctuation stands apart there is no difference but for abbreviations.
 	Whole bool `json:"whole,omitempty"`
 }
 
@@ -40,19 +40,19 @@ type SelectOptions struct {
 	// Markers is what becomes of them, BertGen where "".
 	Markers Markers `json:"-"`
 	Seed    uint64  `json:"seed"`
-	// Check, where given, looks at the template of a sentence; a sentence for which it returns a reason is left out and counted under
-	// that reason, and the next one is taken. A model's limits belong here.
+	// Check, where given, looks at the template of a sentence; a sentence for which it returns a reason is left out and
+	// counted under that reason, and the next one is taken. A model's limits belong here.
 	Check func(template string) (reason string) `json:"-"`
 }
 
-// DLP is the protocol of the discrete Langevin paper, section 7.5, for the given number of sentences: a quarter of the words masked. The
-// paper names no bounds for length; two tokens are the fewest that leave a word beside a slot.
+// DLP is the protocol of the discrete Langevin paper, section 7.5, for the given number of sentences: a quarter of the
+// words masked. The paper names no bounds for length; two tokens are the fewest that leave a word beside a slot.
 func DLP(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{Sentences: sentences, MinimumTokens: 2, Mask: Mask{Fraction: 0.25}, Seed: seed}
 }
 
-// DISCSProtocol is that of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, four slots, any token but
-// the first and the last. It takes 10 sentences of each corpus.
+// DISCSProtocol is that of google-research/discs (create_infill_dataset): sentences of 15 to 25 tokens, four slots, any
+// token but the first and the last. It takes 10 sentences of each corpus.
 func DISCSProtocol(sentences int, seed uint64) SelectOptions {
 	return SelectOptions{
 		Sentences: sentences, MinimumTokens: 15, MaximumTokens: 25, Markers: DISCS, Seed: seed,
@@ -68,7 +68,8 @@ func (o SelectOptions) Validate() error {
 	case o.MinimumTokens < 0 || o.MaximumTokens < 0:
 		return errors.New("bounds of a sentence's length must not be negative")
 	case o.MaximumTokens > 0 && o.MinimumTokens > o.MaximumTokens:
-		return fmt.Errorf("sentences of at least %d and at most %d tokens: there are none", o.MinimumTokens, o.MaximumTokens)
+		return fmt.Errorf("sentences of at least %d and at most %d tokens: there are none", o.MinimumTokens,
+			o.MaximumTokens)
 	case o.Mask.Fraction == 0 && o.Mask.Count == 0:
 		return errors.New("nothing to mask: give a fraction of the words or a number of slots")
 	case o.Mask.Fraction != 0 && o.Mask.Count != 0:
@@ -120,14 +121,16 @@ const (
 	SkipOnlySlots = "no word left beside the slots"
 )
 
-// Select draws sentences in an order that depends on the seed, the corpus' name and its number of sentences, and takes the first that pass.
-// Which words of a sentence are masked depends on the seed and the sentence alone, so that another number of sentences, or another corpus
-// beside this one, masks the same sentence alike. Fewer sentences than wanted is an error that tells why.
+// Select draws sentences in an order that depends on the seed, the corpus' name and its number of sentences, and takes
+// the first that pass. Which words of a sentence are masked depends on the seed and the sentence alone, so that another
+// number of sentences, or another corpus beside this one, masks the same sentence alike. Fewer sentences than wanted is
+// an error that tells why.
 func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("corpus %s: %w", c.Name, err)
 	}
-	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Skipped: []Skip{}, Replaced: map[string]int{}}
+	s := &Selection{Corpus: c.Name, SHA256: c.SHA256, Prompts: []Prompt{}, Skipped: []Skip{},
+		Replaced: map[string]int{}}
 	var skipped skips
 	taken := make(map[string]struct{})
 	for _, k := range stream(o.Seed, "order", c.Name).Perm(len(c.Sentences)) {
@@ -158,7 +161,8 @@ func (c *Corpus) Select(o SelectOptions) (*Selection, error) {
 	}
 	s.Skipped = append(s.Skipped, skipped.list...)
 	if len(s.Prompts) < o.Sentences {
-		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, List(s.Skipped))
+		return nil, fmt.Errorf("corpus %s: %d of the %d sentences wanted are there (of %d: %s): ask for fewer, or "+
+			"widen the bounds", c.Name, len(s.Prompts), o.Sentences, s.Considered, List(s.Skipped))
 	}
 	return s, nil
 }

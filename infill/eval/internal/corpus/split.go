@@ -77,8 +77,8 @@ func (s *splitter) flush(emit func(line int, raw string)) {
 	}
 }
 
-// paragraph joins the lines of a paragraph and cuts it by Unicode's sentence boundaries, but not before a small letter: UAX #29 ends a
-// sentence at every question mark, also that of direct speech.
+// paragraph joins the lines of a paragraph and cuts it by Unicode's sentence boundaries, but not before a small letter:
+// UAX #29 ends a sentence at every question mark, also that of direct speech.
 func (s *splitter) paragraph(emit func(line int, raw string)) {
 	var text strings.Builder
 	var starts []int // byte at which each held line starts
@@ -117,7 +117,8 @@ func (s *splitter) paragraph(emit func(line int, raw string)) {
 	s.held = s.held[:0]
 }
 
-// isHeading recognises " = Title = ", " = = Section = = " and deeper ones, which have as many equals signs on either side.
+// isHeading recognises " = Title = ", " = = Section = = " and deeper ones, which have as many equals signs on either
+// side.
 func isHeading(text string) bool {
 	words := strings.Fields(text)
 	left := 0
@@ -131,9 +132,9 @@ func isHeading(text string) bool {
 	return left > 0 && left == right && left+right < len(words)
 }
 
-// splitTokens cuts a paragraph that is already cut into words. A sentence ends at a full stop, question or exclamation mark that is
-// a word of its own (those of abbreviations are not), with the quotes and brackets closed after it, unless the next word begins with
-// a small letter.
+// splitTokens cuts a paragraph that is already cut into words. A sentence ends at a full stop, question or exclamation
+// mark that is a word of its own (those of abbreviations are not), with the quotes and brackets closed after it, unless
+// the next word begins with a small letter.
 func splitTokens(text string, emit func(raw string)) {
 	quoted, start := false, 0
 	type word struct{ from, to int }

@@ -27,9 +27,9 @@ func WikiSplits() []string { return []string{"validation", "test", "train"} }
 // WikiVariants lists the forms of its text, the default first: cut into words, with <unk> for rare ones, or raw.
 func WikiVariants() []string { return []string{"tokens", "raw"} }
 
-// PullWikiText makes sure that dir has a split of WikiText-103 (Merity et al. 2016, CC BY-SA) in the form that it used to be given away
-// in, wiki.train.tokens and its like, a paragraph a line, and returns its path. What is fetched from the Hugging Face hub is verified by
-// the hub's checksums, and goes on where it stopped.
+// PullWikiText makes sure that dir has a split of WikiText-103 (Merity et al. 2016, CC BY-SA) in the form that it used
+// to be given away in, wiki.train.tokens and its like, a paragraph a line, and returns its path. What is fetched from
+// the Hugging Face hub is verified by the hub's checksums, and goes on where it stopped.
 func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubOptions) (path string, err error) {
 	if !slices.Contains(WikiSplits(), split) {
 		return "", fmt.Errorf("split %q is not one of %s", split, strings.Join(WikiSplits(), ", "))
@@ -44,7 +44,8 @@ func PullWikiText(ctx context.Context, dir, split, variant string, o models.HubO
 	}
 	folder := map[string]string{"tokens": "wikitext-103-v1", "raw": "wikitext-103-raw-v1"}[variant]
 	parts := filepath.Join(dir, "."+folder) // files of the two variants have the same names
-	files, err := models.FetchDataset(ctx, parts, wikiDataset, wikiRevision, []string{folder + "/" + split + "-*.parquet"}, o)
+	files, err := models.FetchDataset(ctx, parts, wikiDataset, wikiRevision,
+		[]string{folder + "/" + split + "-*.parquet"}, o)
 	if err != nil {
 		return "", err
 	}

@@ -44,7 +44,8 @@ func serve(t *testing.T, files map[string][]byte) (models.HubOptions, *[]string)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 	}))
 	t.Cleanup(server.Close)
-	return models.HubOptions{Endpoint: server.URL, Attempts: 2, WaitMin: time.Millisecond, Stall: 10 * time.Second}, &asked
+	return models.HubOptions{Endpoint: server.URL, Attempts: 2, WaitMin: time.Millisecond, Stall: 10 * time.Second},
+		&asked
 }
 
 func table(t *testing.T, texts ...string) []byte {
@@ -62,8 +63,10 @@ func table(t *testing.T, texts ...string) []byte {
 
 func TestPullWikiText(t *testing.T) {
 	files := map[string][]byte{
-		"wikitext-103-v1/train-00000-of-00002.parquet":     table(t, "", " = Kettles = \n", "", " The kettle is an old <unk> . It sings in every kitchen .\n"),
-		"wikitext-103-v1/train-00001-of-00002.parquet":     table(t, " The harbour froze in the winter of that year .\n"),
+		"wikitext-103-v1/train-00000-of-00002.parquet": table(t, "", " = Kettles = \n", "",
+			" The kettle is an old <unk> . It sings in every kitchen .\n"),
+		"wikitext-103-v1/train-00001-of-00002.parquet": table(t,
+			" The harbour froze in the winter of that year .\n"),
 		"wikitext-103-raw-v1/train-00000-of-00001.parquet": table(t, "raw\n"),
 		"wikitext-103-v1/test-00000-of-00001.parquet":      []byte("PAR1 this is none PAR1"),
 		"wikitext-103-raw-v1/test-00000-of-00001.parquet":  table(t),
@@ -76,7 +79,8 @@ func TestPullWikiText(t *testing.T) {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
-	want := "\n = Kettles = \n\n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze in the winter of that year .\n"
+	want := "\n = Kettles = \n\n The kettle is an old <unk> . It sings in every kitchen .\n The harbour froze in the " +
+		"winter of that year .\n"
 	if err != nil || string(content) != want || filepath.Base(path) != "wiki.train.tokens" {
 		t.Errorf("%s holds %q, %v", path, content, err)
 	}
@@ -115,7 +119,8 @@ func TestPullWikiText(t *testing.T) {
 		"unknown variant": {"test", "words", options, `variant "words" is not one of tokens, raw`},
 	} {
 		to := t.TempDir()
-		if _, err := PullWikiText(t.Context(), to, test.split, test.variant, test.options); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := PullWikiText(t.Context(), to, test.split, test.variant, test.options); err == nil ||
+			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one that holds %q", name, err, test.want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(to, "wiki.*")); len(left) > 0 {

@@ -30,9 +30,11 @@ type Shape struct {
 // Write fills dir with a bundle of random float32 weights.
 func Write(t testing.TB, dir string, s Shape) *models.Bundle {
 	t.Helper()
-	config := fmt.Sprintf(`{"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": %d, "hidden_size": %d, "num_hidden_layers": %d,
+	config := fmt.Sprintf(
+		`{"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": %d, "hidden_size": %d, "num_hidden_layers": %d,
 	  "num_attention_heads": 2, "intermediate_size": %d, "hidden_act": %q, "max_position_embeddings": 16, "tie_word_embeddings": %t}`,
-		cmp.Or(s.Vocabulary, 30), cmp.Or(s.Hidden, 8), cmp.Or(s.Layers, 2), cmp.Or(s.Intermediate, 12), cmp.Or(s.Activation, "gelu"), !s.Untied)
+		cmp.Or(s.Vocabulary, 30), cmp.Or(s.Hidden, 8), cmp.Or(s.Layers, 2), cmp.Or(s.Intermediate, 12),
+		cmp.Or(s.Activation, "gelu"), !s.Untied)
 	must(t, modelstest.Write(dir, config, modelstest.Options{Spread: s.Spread, Seed: 1}))
 	bundle, err := models.Open(dir)
 	must(t, err)
@@ -52,7 +54,8 @@ func Weights(dir string) func(onnx.Initializer) (reference.Array, error) {
 		}
 		defer file.Close()
 		values := make([]float32, i.Location.Length/4)
-		if err := binary.Read(io.NewSectionReader(file, i.Location.Offset, i.Location.Length), binary.LittleEndian, values); err != nil {
+		if err := binary.Read(io.NewSectionReader(file, i.Location.Offset, i.Location.Length), binary.LittleEndian,
+			values); err != nil {
 			return reference.Array{}, err
 		}
 		w := reference.Array{Data: make([]float64, len(values))}

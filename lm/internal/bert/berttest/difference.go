@@ -86,9 +86,12 @@ func products(x, embedding []float64) []float64 {
 func (r *Reference) inputs(c ReferenceCase) map[string]reference.Array {
 	m, n := len(c.Slots), len(c.IDs)
 	in := map[string]reference.Array{
-		graphs.InputIDs: reference.New(m, n), graphs.InputQueries: reference.New(m, 1), graphs.InputTargets: reference.New(m, 1),
-		graphs.InputCandidates: reference.New(m, 0), graphs.InputChosen: reference.New(m), graphs.InputSlots: reference.New(m, m),
-		graphs.InputWeights: reference.New(m, 1, m, 1), graphs.InputSlotCandidates: reference.New(m, 0), graphs.InputChosenSlots: reference.New(m * m),
+		graphs.InputIDs: reference.New(m, n), graphs.InputQueries: reference.New(m, 1),
+		graphs.InputTargets:    reference.New(m, 1),
+		graphs.InputCandidates: reference.New(m, 0), graphs.InputChosen: reference.New(m),
+		graphs.InputSlots:   reference.New(m, m),
+		graphs.InputWeights: reference.New(m, 1, m, 1), graphs.InputSlotCandidates: reference.New(m, 0),
+		graphs.InputChosenSlots: reference.New(m * m),
 	}
 	for i, s := range c.Slots {
 		for k, id := range c.IDs {

@@ -140,8 +140,11 @@ func applyImported(n *onnx.Node, in []Array) ([]Array, error) {
 	case "ReduceMax":
 		return []Array{largest(in[0], whole(in[1])[0])}, nil
 	case "QuantizeLinear": // uint8, a scale for each row
-		return []Array{zip(zip(in[0], Of(in[1].Data, len(in[1].Data), 1), func(x, scale float64) float64 { return math.RoundToEven(x / scale) }),
-			Of(in[2].Data, len(in[2].Data), 1), func(x, middle float64) float64 { return max(0, min(255, x+middle)) })}, nil
+		shift := func(x, middle float64) float64 { return max(0, min(255, x+middle)) }
+		return []Array{zip(
+			zip(in[0], Of(in[1].Data, len(in[1].Data), 1),
+				func(x, scale float64) float64 { return math.RoundToEven(x / scale) }),
+			Of(in[2].Data, len(in[2].Data), 1), shift)}, nil
 	case "MatMulIntegerToFloat":
 		shifted := zip(in[0], in[4], func(x, zero float64) float64 { return x - zero })
 		scale := zip(in[3], in[2], func(a, b float64) float64 { return a * b })

@@ -157,7 +157,8 @@ func apply(n *onnx.Node, in []Array) ([]Array, error) {
 		return []Array{transpose(in[0], order)}, nil
 	case "Shape":
 		out := Array{}
-		from, to := bound(int(attribute(n, "start", int64(0))), len(in[0].Shape)), bound(int(attribute(n, "end", int64(len(in[0].Shape)))), len(in[0].Shape))
+		from, to := bound(int(attribute(n, "start", int64(0))), len(in[0].Shape)),
+			bound(int(attribute(n, "end", int64(len(in[0].Shape)))), len(in[0].Shape))
 		for _, s := range in[0].Shape[from:max(from, to)] {
 			out.Data = append(out.Data, float64(s))
 		}

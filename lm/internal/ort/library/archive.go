@@ -18,8 +18,8 @@ import (
 // maximalMember bounds what is unpacked when a member's size is not pinned: twice the largest that any release has.
 const maximalMember = 1 << 30
 
-// unpack writes the members, and nothing else, of a .tgz, .tar.gz, .zip or .whl file into folder, under names of ours: no name from the
-// archive reaches the file system. Sizes and digests are checked where pinned.
+// unpack writes the members, and nothing else, of a .tgz, .tar.gz, .zip or .whl file into folder, under names of ours:
+// no name from the archive reaches the file system. Sizes and digests are checked where pinned.
 func unpack(path string, members []member, folder string) ([]manifestFile, error) {
 	wanted := map[string]member{}
 	for _, m := range members {

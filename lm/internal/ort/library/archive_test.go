@@ -24,16 +24,20 @@ func TestUnpack(t *testing.T) {
 		{"good", []entry{{name: "LICENSE", data: []byte("x")}, good, {name: "later", data: []byte("x")}}, wanted, ""},
 		{"dot slash", []entry{{name: "./" + inside, data: library}}, wanted, ""},
 		{"size and digest unpinned", []entry{good}, member{path: inside, as: wanted.as}, ""},
-		{"names that escape are not ours", []entry{escaping, {name: "/etc/escaped", data: []byte("x")}, good}, wanted, ""},
+		{"names that escape are not ours", []entry{escaping, {name: "/etc/escaped", data: []byte("x")}, good}, wanted,
+			""},
 		{"no such member", []entry{{name: "LICENSE"}}, wanted, "holds no file " + inside},
 		{"only its path escapes", []entry{{name: "../" + inside, data: library}}, wanted, "holds no file " + inside},
-		{"a link", []entry{{name: inside, data: []byte("/etc/passwd"), mode: fs.ModeSymlink}}, wanted, "holds no file " + inside},
+		{"a link", []entry{{name: inside, data: []byte("/etc/passwd"), mode: fs.ModeSymlink}}, wanted,
+			"holds no file " + inside},
 		{"twice", []entry{good, good}, wanted, "holds " + inside + " twice"},
 		{"shorter", []entry{{name: inside, data: library[1:]}}, wanted, "7999 bytes, expected 8000"},
 		{"longer", []entry{{name: inside, data: append([]byte("x"), library...)}}, wanted, "larger than 8000 bytes"},
-		{"altered", []entry{{name: inside, data: bytes.ToUpper(library)}}, wanted, "expected SHA-256 " + digestOf(library)},
+		{"altered", []entry{{name: inside, data: bytes.ToUpper(library)}}, wanted,
+			"expected SHA-256 " + digestOf(library)},
 	} {
-		for extension, pack := range map[string]func(testing.TB, ...entry) []byte{".tgz": tarred, ".tar.gz": tarred, ".zip": zipped, ".whl": zipped} {
+		for extension, pack := range map[string]func(testing.TB, ...entry) []byte{".tgz": tarred, ".tar.gz": tarred,
+			".zip": zipped, ".whl": zipped} {
 			t.Run(test.name+extension, func(t *testing.T) {
 				folder := t.TempDir()
 				archive, out := filepath.Join(folder, "a"+extension), filepath.Join(folder, "deep", "er", "out")
@@ -48,10 +52,12 @@ func TestUnpack(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if len(files) != 1 || files[0] != (manifestFile{Name: wanted.as, Size: wanted.size, SHA256: wanted.sha256}) {
+					if len(files) != 1 ||
+						files[0] != (manifestFile{Name: wanted.as, Size: wanted.size, SHA256: wanted.sha256}) {
 						t.Errorf("files %+v", files)
 					}
-					if data, err := os.ReadFile(filepath.Join(out, wanted.as)); err != nil || !bytes.Equal(data, library) {
+					if data, err := os.ReadFile(filepath.Join(out, wanted.as)); err != nil ||
+						!bytes.Equal(data, library) {
 						t.Errorf("the file differs: %v", err)
 					}
 				}
@@ -75,7 +81,8 @@ func TestUnpackDamagedArchives(t *testing.T) {
 		library[i] = byte(i * i >> 3)
 	}
 	wanted := []member{{path: "lib", as: "lib", size: int64(len(library)), sha256: digestOf(library)}}
-	for extension, archive := range map[string][]byte{".tgz": tarred(t, entry{name: "lib", data: library}), ".zip": zipped(t, entry{name: "lib", data: library})} {
+	for extension, archive := range map[string][]byte{".tgz": tarred(t, entry{name: "lib", data: library}),
+		".zip": zipped(t, entry{name: "lib", data: library})} {
 		folder := t.TempDir()
 		try := func(what string, data []byte) {
 			path := filepath.Join(folder, "a"+extension)

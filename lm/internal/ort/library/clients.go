@@ -22,7 +22,8 @@ type pip struct {
 
 func (p pip) bring(ctx context.Context, pin pin, folder string, show *progress) (brought, error) {
 	arguments := []string{"download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps",
-		"--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp", "--abi", "cp312", "--platform", pin.tag,
+		"--only-binary", ":all:", "--python-version", "3.12", "--implementation", "cp", "--abi", "cp312", "--platform",
+		pin.tag,
 		"--retries", "1", "--timeout", "10", "--dest", folder, pin.name + "==" + pin.release()}
 	// pip downloads into the temporary folder, which is ours so that it can be watched and goes when we go.
 	temporary := filepath.Join(folder, "temporary")
@@ -33,7 +34,8 @@ func (p pip) bring(ctx context.Context, pin pin, folder string, show *progress) 
 		"PIP_REQUIRE_VIRTUALENV=0", // nothing is installed here, whatever the configuration asks for
 		"TMPDIR=" + temporary, "TEMP=" + temporary, "TMP=" + temporary,
 	}
-	for _, command := range [][]string{{"pip"}, {"pip3"}, {"python3", "-m", "pip"}, {"python", "-m", "pip"}, {"py", "-m", "pip"}} {
+	for _, command := range [][]string{{"pip"}, {"pip3"}, {"python3", "-m", "pip"}, {"python", "-m", "pip"},
+		{"py", "-m", "pip"}} {
 		err := client{
 			command: append(command, arguments...), folder: folder, environment: environment,
 			watch: folder, stall: p.stall, explain: explainPip,
@@ -53,7 +55,8 @@ func (p pip) bring(ctx context.Context, pin pin, folder string, show *progress) 
 	return brought{}, errors.New("no pip client on this machine")
 }
 
-// explainPip finds the reason among pip's last words: its error only says that it found nothing, a warning before it says why.
+// explainPip finds the reason among pip's last words: its error only says that it found nothing, a warning before it
+// says why.
 func explainPip(words string) string {
 	reason := ""
 	for line := range strings.Lines(words) {
@@ -80,8 +83,8 @@ type client struct {
 	explain func(string) string
 }
 
-// run returns exec.ErrNotFound when there is no such client, and else, when it fails, its own reason. When ctx ends, or nothing comes
-// for long, the client and all that it started are killed.
+// run returns exec.ErrNotFound when there is no such client, and else, when it fails, its own reason. When ctx ends, or
+// nothing comes for long, the client and all that it started are killed.
 func (c client) run(ctx context.Context, name string, size int64, show *progress) error {
 	path, err := exec.LookPath(c.command[0])
 	if err != nil {

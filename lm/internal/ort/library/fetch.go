@@ -15,14 +15,16 @@ import (
 )
 
 // Fetch brings the pinned release into the cache, unless another process has just done so, and returns it.
-// Its error lists every source that was tried, why each failed, and what the user can do. When ctx ends nothing is left behind.
+// Its error lists every source that was tried, why each failed, and what the user can do. When ctx ends nothing is left
+// behind.
 func Fetch(ctx context.Context, o Options) (Library, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return Library{}, err
 	}
 	if len(o.pins) == 0 {
-		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name it in %s", o.version(), o.platform(), Variable)
+		return Library{}, fmt.Errorf("no onnxruntime library of version %s is published for %s; build one and name "+
+			"it in %s", o.version(), o.platform(), Variable)
 	}
 	folder := o.folder()
 	shelf := filepath.Dir(folder)
@@ -54,7 +56,8 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			return Library{}, fmt.Errorf("fetching onnxruntime stopped: %w", ctx.Err())
 		}
 		if err != nil {
-			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, strings.Join(strings.Fields(err.Error()), " ")))
+			failures = append(failures,
+				fmt.Sprintf("%s: %s", pin.source, strings.Join(strings.Fields(err.Error()), " ")))
 			continue
 		}
 		seen := o.examine(cached, false)
@@ -62,10 +65,12 @@ func Fetch(ctx context.Context, o Options) (Library, error) {
 			failures = append(failures, fmt.Sprintf("%s: %s", pin.source, seen.Reason))
 			continue
 		}
-		show.line("onnxruntime %s from %s is in %s (%.1f s)", seen.Version, pin.source, folder, time.Since(start).Seconds())
+		show.line("onnxruntime %s from %s is in %s (%.1f s)", seen.Version, pin.source, folder,
+			time.Since(start).Seconds())
 		return seen, nil
 	}
-	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill setup`, or name a library of version %s or newer in %s",
+	return Library{}, fmt.Errorf("cannot fetch onnxruntime %s for %s; tried %s; connect this machine and run `infill "+
+		"setup`, or name a library of version %s or newer in %s",
 		o.version(), o.platform(), strings.Join(failures, "; "), MinimumVersion, Variable)
 }
 
@@ -124,7 +129,8 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	if err != nil {
 		return err
 	}
-	m := manifest{Version: pin.release(), Platform: o.platform(), Source: pin.source, Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
+	m := manifest{Version: pin.release(), Platform: o.platform(), Source: pin.source,
+		Archive: filepath.Base(brought.path), SHA256: brought.sha256, Files: files}
 	data, err := object.EncodeIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -138,8 +144,8 @@ func (o Options) fetchFrom(ctx context.Context, pin pin, folder string, show *pr
 	return replace(unpacked, folder, filepath.Join(temporary, "old"))
 }
 
-// replace puts a finished folder in the place of whatever is there. The lock is held: between the two renames there is no folder,
-// which other processes read as "nothing fetched yet" and then wait for the lock.
+// replace puts a finished folder in the place of whatever is there. The lock is held: between the two renames there is
+// no folder, which other processes read as "nothing fetched yet" and then wait for the lock.
 func replace(finished, folder, old string) error {
 	if _, err := os.Lstat(folder); err == nil {
 		if err := os.Rename(folder, old); err != nil {

@@ -18,7 +18,8 @@ import (
 // serving is a source whose archive is good.
 func serving(t *testing.T, library []byte) (pin, source) {
 	archive := zipped(t, entry{name: "readme"}, entry{name: "onnxruntime/capi/library", data: library})
-	served := pin{source: "good", name: "onnxruntime", sha256: digestOf(archive), members: []member{{"onnxruntime/capi/library", FileName(runtime.GOOS), int64(len(library)), digestOf(library)}}}
+	served := pin{source: "good", name: "onnxruntime", sha256: digestOf(archive),
+		members: []member{{"onnxruntime/capi/library", FileName(runtime.GOOS), int64(len(library)), digestOf(library)}}}
 	return served, sourceFunc(func(_ context.Context, pin pin, folder string, _ *progress) (brought, error) {
 		path := filepath.Join(folder, "onnxruntime.whl")
 		write(t, path, archive)
@@ -27,7 +28,8 @@ func serving(t *testing.T, library []byte) (pin, source) {
 }
 
 func failing(message string) source {
-	return sourceFunc(func(context.Context, pin, string, *progress) (brought, error) { return brought{}, errors.New(message) })
+	return sourceFunc(
+		func(context.Context, pin, string, *progress) (brought, error) { return brought{}, errors.New(message) })
 }
 
 func TestFetchTakesTheFirstSourceThatWorks(t *testing.T) {
@@ -36,15 +38,17 @@ func TestFetchTakesTheFirstSourceThatWorks(t *testing.T) {
 	var told bytes.Buffer
 	o := Options{
 		CacheDir: t.TempDir(), Progress: &told,
-		pins:    []pin{{source: "first"}, {source: "second"}, served, {source: "never"}},
-		sources: map[string]source{"first": failing("no way out"), "second": failing("no\n such\tclient"), "good": working, "never": failing("was asked")},
+		pins: []pin{{source: "first"}, {source: "second"}, served, {source: "never"}},
+		sources: map[string]source{"first": failing("no way out"), "second": failing("no\n such\tclient"),
+			"good": working, "never": failing("was asked")},
 	}
 	found, err := Fetch(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(o.CacheDir, "onnxruntime", Version, runtime.GOOS+"-"+runtime.GOARCH)
-	if found.Path != filepath.Join(folder, FileName(runtime.GOOS)) || found.Version != "1.24.1" || found.Place != "cache" {
+	if found.Path != filepath.Join(folder, FileName(runtime.GOOS)) || found.Version != "1.24.1" ||
+		found.Place != "cache" {
 		t.Errorf("found %+v", found)
 	}
 	if data, err := os.ReadFile(found.Path); err != nil || !bytes.Equal(data, good) {
@@ -58,14 +62,17 @@ func TestFetchTakesTheFirstSourceThatWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Version != Version || m.Source != "good" || m.SHA256 != served.sha256 || len(m.Files) != 1 || m.Files[0].SHA256 != digestOf(good) {
+	if m.Version != Version || m.Source != "good" || m.SHA256 != served.sha256 || len(m.Files) != 1 ||
+		m.Files[0].SHA256 != digestOf(good) {
 		t.Errorf("manifest %+v", m)
 	}
 	lines := strings.Split(strings.TrimSpace(told.String()), "\n")
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], "fetching onnxruntime "+Version) || !strings.Contains(lines[1], "from good is in "+folder) {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "fetching onnxruntime "+Version) ||
+		!strings.Contains(lines[1], "from good is in "+folder) {
 		t.Errorf("told %q", lines)
 	}
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(folder), temporaryPrefix+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(folder), temporaryPrefix+"*")); err != nil ||
+		len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// A second fetch has nothing to do.
@@ -107,7 +114,8 @@ func TestFetchErrorListsAllSources(t *testing.T) {
 
 func TestFetchForAPlatformWithoutLibrary(t *testing.T) {
 	for _, o := range []Options{
-		{goos: "darwin", goarch: "amd64"}, {goos: "linux", goarch: "riscv64"}, {goos: "freebsd", goarch: "amd64"}, {goos: "linux", goarch: "arm64", CUDA: true},
+		{goos: "darwin", goarch: "amd64"}, {goos: "linux", goarch: "riscv64"}, {goos: "freebsd", goarch: "amd64"},
+		{goos: "linux", goarch: "arm64", CUDA: true},
 	} {
 		o.CacheDir = t.TempDir()
 		_, err := Fetch(context.Background(), o)
@@ -160,11 +168,13 @@ func TestTwoProcessesFetchOnce(t *testing.T) {
 	library := compiled(t, "1.24.1")
 	wheel := zipped(t, entry{name: "onnxruntime/capi/library", data: library})
 	folder := t.TempDir()
-	cacheDir, log, source := filepath.Join(folder, "cache"), filepath.Join(folder, "log"), filepath.Join(folder, "onnxruntime.whl")
+	cacheDir, log, source := filepath.Join(folder, "cache"), filepath.Join(folder, "log"),
+		filepath.Join(folder, "onnxruntime.whl")
 	write(t, source, wheel)
 	// The client is slow enough for the other process to come to the lock.
 	script(t, "pip", "echo asked >>'"+log+"'; sleep 1; cp '"+source+"' .")
-	task, err := json.Marshal(map[string]string{"Do": "fetch", "CacheDir": cacheDir, "Source": "pip", "SHA256": digestOf(wheel)})
+	task, err := json.Marshal(
+		map[string]string{"Do": "fetch", "CacheDir": cacheDir, "Source": "pip", "SHA256": digestOf(wheel)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +196,8 @@ func TestTwoProcessesFetchOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	want := "cache 1.24.1 " + filepath.Join(cacheDir, "onnxruntime", Version, runtime.GOOS+"-"+runtime.GOARCH, FileName(runtime.GOOS))
+	want := "cache 1.24.1 " +
+		filepath.Join(cacheDir, "onnxruntime", Version, runtime.GOOS+"-"+runtime.GOARCH, FileName(runtime.GOOS))
 	for _, output := range outputs {
 		if output != want {
 			t.Errorf("a process said %q, want %q", output, want)
@@ -262,7 +273,8 @@ func TestProgressOnATerminal(t *testing.T) {
 
 func TestPins(t *testing.T) {
 	known := sources(Version)
-	for _, platform := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"}} {
+	for _, platform := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"},
+		{"windows", "amd64"}, {"windows", "arm64"}} {
 		for _, cuda := range []bool{false, true} {
 			table := pins(platform[0], platform[1], cuda)
 			if cuda && platform != [2]string{"linux", "amd64"} {

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was passed over.
+// Find returns the first library that serves. Its error wraps ErrNotFound when no place has one, and lists what was
+// passed over.
 func Find(ctx context.Context, o Options) (Library, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -36,13 +37,14 @@ func Find(ctx context.Context, o Options) (Library, error) {
 		}
 	}
 	if len(passed) > 0 {
-		return Library{}, fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed, "; "))
+		return Library{},
+			fmt.Errorf("%w for %s; passed over: %s", ErrNotFound, o.platform(), strings.Join(passed, "; "))
 	}
 	return Library{}, fmt.Errorf("%w for %s", ErrNotFound, o.platform())
 }
 
-// Survey looks at every place, also behind the first that serves, and verifies the cached files whole. serves is what Find returns, the
-// zero Library when it fails; mend says then in one line how to get a library.
+// Survey looks at every place, also behind the first that serves, and verifies the cached files whole. serves is what
+// Find returns, the zero Library when it fails; mend says then in one line how to get a library.
 func Survey(ctx context.Context, o Options) (places []Library, serves Library, mend string, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, serves, "", err
@@ -70,7 +72,8 @@ func Survey(ctx context.Context, o Options) (places []Library, serves Library, m
 
 func (o Options) mend() string {
 	if _, name := o.provider(); name != "" {
-		return fmt.Sprintf("run `infill setup --%s`, or name a library with the %s provider in %s", strings.ToLower(name), name, Variable)
+		return fmt.Sprintf("run `infill setup --%s`, or name a library with the %s provider in %s",
+			strings.ToLower(name), name, Variable)
 	}
 	return "run `infill setup`, or name a library in " + Variable
 }
@@ -85,7 +88,8 @@ type candidate struct {
 	cached bool
 }
 
-// candidates yields the candidates in Find's order, and looks no further than it is asked: the system's loader costs a process.
+// candidates yields the candidates in Find's order, and looks no further than it is asked: the system's loader costs a
+// process.
 func candidates(ctx context.Context, o Options) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		if path := os.Getenv(Variable); path != "" && !yield(candidate{name: Variable, path: path, named: true}) {
@@ -96,7 +100,8 @@ func candidates(ctx context.Context, o Options) iter.Seq[candidate] {
 				executable = resolved
 			}
 			folder := filepath.Dir(executable)
-			beside := librariesIn("beside the executable", o.goos, folder, filepath.Join(folder, "lib"), filepath.Join(filepath.Dir(folder), "lib"))
+			beside := librariesIn("beside the executable", o.goos, folder, filepath.Join(folder, "lib"),
+				filepath.Join(filepath.Dir(folder), "lib"))
 			if packages := pythonFolders(filepath.Dir(folder)); len(packages) > 0 {
 				beside = append(beside, librariesIn("Python package", o.goos, packages...)...)
 			}
@@ -133,7 +138,8 @@ func librariesIn(name, goos string, folders ...string) []candidate {
 		for _, entry := range entries {
 			path := filepath.Join(folder, entry)
 			info, err := os.Stat(path) // links lead several names to one file
-			if err != nil || info.IsDir() || slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
+			if err != nil || info.IsDir() ||
+				slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
 				continue
 			}
 			seen = append(seen, info)
@@ -174,7 +180,8 @@ func systemFolders(ctx context.Context, o Options) []string {
 		folders = append(folders, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
 		folders = append(folders, configured(ctx)...)
 		machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[o.goarch]
-		folders = append(folders, "/usr/local/lib", "/usr/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib", "/opt/onnxruntime/lib")
+		folders = append(folders, "/usr/local/lib", "/usr/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib",
+			"/opt/onnxruntime/lib")
 	}
 	return slices.DeleteFunc(folders, func(folder string) bool { return !filepath.IsAbs(folder) })
 }
@@ -199,8 +206,8 @@ func configured(ctx context.Context) []string {
 	return folders
 }
 
-// examine decides whether a candidate serves, without loading it. Thorough compares every cached file's digest, else only the
-// library's: the CUDA provider alone has 370 MB.
+// examine decides whether a candidate serves, without loading it. Thorough compares every cached file's digest, else
+// only the library's: the CUDA provider alone has 370 MB.
 func (o Options) examine(p candidate, thorough bool) Library {
 	seen := Library{Place: p.name, Path: p.path, Named: p.named}
 	status, err := os.Stat(p.path)

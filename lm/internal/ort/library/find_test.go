@@ -51,15 +51,20 @@ func TestFindTakesTheFirstThatServes(t *testing.T) {
 		// The user's own library may be a build without a version record; lm/ort asks it.
 		{"named, no version", []candidate{named(silent), first}, "silent", "", nil},
 		{"none", []candidate{absent, empty}, "", "", []string{"no usable onnxruntime library found"}},
-		{"old", []candidate{old}, "", "", []string{"passed over: " + old.path + ": found version 1.20.1, wanted 1.24.1 or newer"}},
-		{"foreign", []candidate{other}, "", "", []string{other.path + ": made for linux/riscv, wanted linux/" + runtime.GOARCH}},
+		{"old", []candidate{old}, "", "",
+			[]string{"passed over: " + old.path + ": found version 1.20.1, wanted 1.24.1 or newer"}},
+		{"foreign", []candidate{other}, "", "",
+			[]string{other.path + ": made for linux/riscv, wanted linux/" + runtime.GOARCH}},
 		{"no version", []candidate{silent}, "", "", []string{silent.path + ": records no version"}},
 		{"text", []candidate{text}, "", "", []string{text.path + ": not a shared library"}},
 		{"truncated", []candidate{cut}, "", "", []string{cut.path + ": "}},
 		{"all bad ones are told", []candidate{old, text}, "", "", []string{old.path, text.path}},
-		{"named and old", []candidate{named(old), first}, "", "", []string{"old=" + old.path, "found version 1.20.1, wanted 1.24.1 or newer", "correct the variable"}},
-		{"named and absent", []candidate{named(absent), first}, "", "", []string{"there is no such file", "correct the variable"}},
-		{"named and a folder", []candidate{named(empty), first}, "", "", []string{"not a file", "correct the variable"}},
+		{"named and old", []candidate{named(old), first}, "", "",
+			[]string{"old=" + old.path, "found version 1.20.1, wanted 1.24.1 or newer", "correct the variable"}},
+		{"named and absent", []candidate{named(absent), first}, "", "",
+			[]string{"there is no such file", "correct the variable"}},
+		{"named and a folder", []candidate{named(empty), first}, "", "",
+			[]string{"not a file", "correct the variable"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := Options{CacheDir: t.TempDir(), candidates: at(test.places...)}
@@ -88,10 +93,11 @@ func TestEnsureFetchesOnlyWhereNothingIsNamed(t *testing.T) {
 	o := Options{
 		CacheDir: t.TempDir(),
 		pins:     []pin{{source: "counting"}},
-		sources: map[string]source{"counting": sourceFunc(func(context.Context, pin, string, *progress) (brought, error) {
-			fetched++
-			return brought{}, errors.New("nothing there")
-		})},
+		sources: map[string]source{"counting": sourceFunc(
+			func(context.Context, pin, string, *progress) (brought, error) {
+				fetched++
+				return brought{}, errors.New("nothing there")
+			})},
 		candidates: at(candidate{name: Variable, path: filepath.Join(t.TempDir(), "absent"), named: true}),
 	}
 	_, err := Ensure(context.Background(), o)
@@ -119,7 +125,8 @@ func TestPlacesOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	cacheDir, named, system := filepath.Join(folder, "cache"), filepath.Join(folder, "named.so"), filepath.Join(folder, "system")
+	cacheDir, named, system := filepath.Join(folder, "cache"), filepath.Join(folder, "named.so"),
+		filepath.Join(folder, "system")
 	executable := filepath.Join(folder, "bin", "program")
 	write(t, executable, program)
 	task, err := json.Marshal(map[string]string{"Do": "find", "CacheDir": cacheDir})
@@ -128,7 +135,8 @@ func TestPlacesOfAProgram(t *testing.T) {
 	}
 	find := func(variable string) string {
 		command := exec.Command(executable)
-		command.Env = append(os.Environ(), childVariable+"="+string(task), Variable+"="+variable, "LD_LIBRARY_PATH="+system)
+		command.Env = append(os.Environ(), childVariable+"="+string(task), Variable+"="+variable,
+			"LD_LIBRARY_PATH="+system)
 		output, err := command.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -204,16 +212,21 @@ func TestDamagedCache(t *testing.T) {
 		}, "it lists no files"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := Options{CacheDir: t.TempDir(), pins: []pin{{source: "good", members: []member{{as: FileName(runtime.GOOS), path: "x", size: int64(len(good)), sha256: digestOf(good)}}}}}
+			o := Options{CacheDir: t.TempDir(),
+				pins: []pin{{source: "good",
+					members: []member{{as: FileName(runtime.GOOS), path: "x", size: int64(len(good)),
+						sha256: digestOf(good)}}}}}
 			fetched := 0
-			o.sources = map[string]source{"good": sourceFunc(func(_ context.Context, _ pin, folder string, _ *progress) (brought, error) {
-				fetched++
-				path := filepath.Join(folder, "x.whl")
-				write(t, path, zipped(t, entry{name: "x", data: good}))
-				return brought{path: path}, nil
-			})}
+			o.sources = map[string]source{"good": sourceFunc(
+				func(_ context.Context, _ pin, folder string, _ *progress) (brought, error) {
+					fetched++
+					path := filepath.Join(folder, "x.whl")
+					write(t, path, zipped(t, entry{name: "x", data: good}))
+					return brought{path: path}, nil
+				})}
 			o.candidates = func(ctx context.Context, o Options) iter.Seq[candidate] {
-				return at(candidate{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})(ctx, o)
+				return at(candidate{name: "cache", path: filepath.Join(o.folder(), FileName(o.goos)), cached: true})(
+					ctx, o)
 			}
 			found, err := Fetch(context.Background(), o)
 			if err != nil {
@@ -246,14 +259,17 @@ func TestSurvey(t *testing.T) {
 	write(t, good, compiled(t, "1.25.2"))
 	absent := filepath.Join(folder, "absent.so")
 	o := Options{CacheDir: folder, candidates: at(
-		candidate{name: "system", path: old}, candidate{name: "cache", path: absent, cached: true}, candidate{name: "system", path: good}, candidate{name: "system", path: old})}
+		candidate{name: "system", path: old}, candidate{name: "cache", path: absent, cached: true},
+		candidate{name: "system", path: good}, candidate{name: "system", path: old})}
 	places, serves, mend, err := Survey(context.Background(), o)
 	if err != nil || mend != "" {
 		t.Fatal(mend, err)
 	}
-	passed := Library{Place: "system", Path: old, Found: true, Version: "1.18.0", Reason: "found version 1.18.0, wanted 1.24.1 or newer"}
+	passed := Library{Place: "system", Path: old, Found: true, Version: "1.18.0",
+		Reason: "found version 1.18.0, wanted 1.24.1 or newer"}
 	found := Library{Place: "system", Path: good, Found: true, Version: "1.25.2", Usable: true}
-	if diff := cmp.Diff([]Library{passed, {Place: "cache", Path: absent, Reason: "nothing fetched yet"}, found, passed}, places); diff != "" {
+	if diff := cmp.Diff([]Library{passed, {Place: "cache", Path: absent, Reason: "nothing fetched yet"}, found, passed},
+		places); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if serves != found {
@@ -261,12 +277,14 @@ func TestSurvey(t *testing.T) {
 	}
 
 	o.candidates = at(candidate{name: "system", path: old})
-	if _, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable || !strings.Contains(mend, "infill setup") {
+	if _, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable ||
+		!strings.Contains(mend, "infill setup") {
 		t.Errorf("%+v, %q, %v", serves, mend, err)
 	}
 	// As for Find, a library that the user named wins, and a bad one hides the good ones.
 	o.candidates = at(candidate{name: Variable, path: old, named: true}, candidate{name: "system", path: good})
-	if places, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable || !strings.Contains(mend, "correct the variable") ||
+	if places, serves, mend, err = Survey(context.Background(), o); err != nil || serves.Usable ||
+		!strings.Contains(mend, "correct the variable") ||
 		!places[0].Named || !places[1].Usable {
 		t.Errorf("%+v, %+v, %q, %v", places, serves, mend, err)
 	}
@@ -287,8 +305,10 @@ func TestFindCUDA(t *testing.T) {
 
 func TestServes(t *testing.T) {
 	for version, want := range map[string]bool{
-		"1.24.1": true, "1.24.0": true, "1.24": true, "1.24.20260203": true, "1.25.0": true, "1.30.0": true, "1.100.2": true,
-		"1.23.9": false, "1.9.0": false, "1.2": false, "2.0.0": false, "0.24.1": false, "": false, "one": false, "1": false, "1.x.1": false,
+		"1.24.1": true, "1.24.0": true, "1.24": true, "1.24.20260203": true, "1.25.0": true, "1.30.0": true,
+		"1.100.2": true,
+		"1.23.9":  false, "1.9.0": false, "1.2": false, "2.0.0": false, "0.24.1": false, "": false, "one": false,
+		"1": false, "1.x.1": false,
 	} {
 		if got := Serves(version); got != want {
 			t.Errorf("Serves(%q) = %t", version, got)

@@ -49,7 +49,8 @@ func child(task string) {
 	case "find":
 		found, err = Find(ctx, o)
 	case "fetch":
-		o.pins = []pin{{source: request.Source, name: "onnxruntime", tag: "any", sha256: request.SHA256, members: []member{{path: "onnxruntime/capi/library", as: FileName(runtime.GOOS)}}}}
+		o.pins = []pin{{source: request.Source, name: "onnxruntime", tag: "any", sha256: request.SHA256,
+			members: []member{{path: "onnxruntime/capi/library", as: FileName(runtime.GOOS)}}}}
 		found, err = Fetch(ctx, o)
 	}
 	if err != nil {
@@ -59,7 +60,8 @@ func child(task string) {
 	fmt.Println(found.Place, found.Version, found.Path)
 }
 
-// compiled makes a shared library that says it is a version of onnxruntime, for this machine; "" for one that does not say.
+// compiled makes a shared library that says it is a version of onnxruntime, for this machine; "" for one that does not
+// say.
 func compiled(t testing.TB, version string) []byte {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -70,7 +72,8 @@ func compiled(t testing.TB, version string) []byte {
 		t.Skip("no C compiler")
 	}
 	folder := t.TempDir()
-	code, script, path := filepath.Join(folder, "fake.c"), filepath.Join(folder, "fake.map"), filepath.Join(folder, "fake.so")
+	code, script, path := filepath.Join(folder, "fake.c"), filepath.Join(folder, "fake.map"),
+		filepath.Join(folder, "fake.so")
 	write(t, code, []byte("int OrtGetApiBase(void) { return 0; }"))
 	arguments := []string{"-shared", "-fPIC", "-nostdlib", "-o", path, code}
 	if version != "" {

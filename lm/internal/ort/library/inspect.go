@@ -24,10 +24,10 @@ type Info struct {
 	Needs   []string // names of the libraries it asks the loader for
 }
 
-// Inspect reads the version and the platform of an onnxruntime library from the records that its linker left in the file:
-// the symbol version VERS_x.y.z (ELF), the dylib's current version (Mach-O), the version resource and constant (PE).
-// It does not load the library: loading a foreign, truncated or wrong file can end the process, which no caller could recover.
-// For the same reason a file that is shorter than its own headers say is an error here.
+// Inspect reads the version and the platform of an onnxruntime library from the records that its linker left in the
+// file: the symbol version VERS_x.y.z (ELF), the dylib's current version (Mach-O), the version resource and constant
+// (PE). It does not load the library: loading a foreign, truncated or wrong file can end the process, which no caller
+// could recover. For the same reason a file that is shorter than its own headers say is an error here.
 func Inspect(path string) (Info, error) {
 	info := Info{Path: path}
 	file, err := os.Open(path)
@@ -74,7 +74,8 @@ func Inspect(path string) (Info, error) {
 // imports is a file of any of the three formats.
 type imports interface{ ImportedLibraries() ([]string, error) }
 
-// holds refuses a file that ends before end, in bytes: the loader maps what the headers promise and dies of SIGBUS where there is less.
+// holds refuses a file that ends before end, in bytes: the loader maps what the headers promise and dies of SIGBUS
+// where there is less.
 func (info *Info) holds(start, length uint64) error {
 	if end := start + length; end < start || end > uint64(info.Size) {
 		return fmt.Errorf("truncated: %d bytes long, its headers ask for at least %d", info.Size, end)
@@ -101,7 +102,9 @@ func (info *Info) readELF(file io.ReaderAt) (imports, error) {
 	if f.Type != elf.ET_DYN {
 		return nil, fmt.Errorf("not a shared library: its ELF type is %v", f.Type)
 	}
-	info.OS, info.Arch = "linux", machine(f.Machine, elf.EM_X86_64, elf.EM_AARCH64, strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_")))
+	info.OS, info.Arch = "linux",
+		machine(f.Machine, elf.EM_X86_64, elf.EM_AARCH64,
+			strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_")))
 	for _, segment := range f.Progs {
 		if err := info.holds(segment.Off, segment.Filesz); err != nil {
 			return nil, err
@@ -146,7 +149,8 @@ func (info *Info) readMachO(file io.ReaderAt) (imports, error) {
 	if f.Type != macho.TypeDylib {
 		return nil, fmt.Errorf("not a shared library: its Mach-O type is %v", f.Type)
 	}
-	info.OS, info.Arch = "darwin", machine(f.Cpu, macho.CpuAmd64, macho.CpuArm64, strings.ToLower(strings.TrimPrefix(f.Cpu.String(), "Cpu")))
+	info.OS, info.Arch = "darwin",
+		machine(f.Cpu, macho.CpuAmd64, macho.CpuArm64, strings.ToLower(strings.TrimPrefix(f.Cpu.String(), "Cpu")))
 	for _, load := range f.Loads {
 		if segment, ok := load.(*macho.Segment); ok {
 			if err := info.holds(segment.Offset, segment.Filesz); err != nil {
@@ -171,7 +175,9 @@ func (info *Info) readPE(file io.ReaderAt) (imports, error) {
 	if f.Characteristics&pe.IMAGE_FILE_DLL == 0 {
 		return nil, errors.New("not a shared library: a Windows program, not a DLL")
 	}
-	info.OS, info.Arch = "windows", machine(f.Machine, pe.IMAGE_FILE_MACHINE_AMD64, pe.IMAGE_FILE_MACHINE_ARM64, fmt.Sprintf("machine %#x", f.Machine))
+	info.OS, info.Arch = "windows",
+		machine(f.Machine, pe.IMAGE_FILE_MACHINE_AMD64, pe.IMAGE_FILE_MACHINE_ARM64,
+			fmt.Sprintf("machine %#x", f.Machine))
 	for _, section := range f.Sections {
 		if err := info.holds(uint64(section.Offset), uint64(section.Size)); err != nil {
 			return nil, err
@@ -190,8 +196,8 @@ func (info *Info) readPE(file io.ReaderAt) (imports, error) {
 			info.Version = fmt.Sprintf("%d.%d", high>>16, high&0xffff)
 		}
 	}
-	// The third number of the resource is a build date; the release's own stands among the constants, as the C string that
-	// GetVersionString returns.
+	// The third number of the resource is a build date; the release's own stands among the constants, as the C string
+	// that GetVersionString returns.
 	if constants := f.Section(".rdata"); constants != nil && info.Version != "" {
 		data, err := constants.Data()
 		if err != nil {

@@ -19,7 +19,8 @@ func TestInspectELF(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Version != version || info.OS != "linux" || info.Arch != runtime.GOARCH || info.Size != int64(len(library)) || info.Path != path {
+		if info.Version != version || info.OS != "linux" || info.Arch != runtime.GOARCH ||
+			info.Size != int64(len(library)) || info.Path != path {
 			t.Errorf("version %q: %+v", version, info)
 		}
 	}
@@ -69,7 +70,8 @@ func TestInspectRealLibraries(t *testing.T) {
 				t.Fatal(err)
 			}
 			short := filepath.Join(t.TempDir(), test.name)
-			for _, length := range []int{0, 1, 3, 4, 63, 64, 100, 300, 1000, 4096, len(whole) / 3, len(whole) - len(whole)/8} {
+			for _, length := range []int{0, 1, 3, 4, 63, 64, 100, 300, 1000, 4096, len(whole) / 3,
+				len(whole) - len(whole)/8} {
 				write(t, short, whole[:length])
 				if _, err := Inspect(short); err == nil {
 					t.Errorf("the first %d of %d bytes pass", length, len(whole))

@@ -1,12 +1,13 @@
 // Package library finds the onnxruntime shared library, and fetches it where there is none.
 //
-// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the Python environment of the executable, in the cache folder, and among the system's libraries. A file
-// of a wrong version or platform is never taken: the error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is
-// the user's word; when it does not serve, that is an error, and nothing else is tried.
+// Find looks, in this order, at INFILL_ONNXRUNTIME, beside the executable, in the Python environment of the executable,
+// in the cache folder, and among the system's libraries. A file of a wrong version or platform is never taken: the
+// error says what was passed over and why. A library named by INFILL_ONNXRUNTIME is the user's word; when it does not
+// serve, that is an error, and nothing else is tried.
 //
-// Fetch brings release 1.31.1 (1.24.1 with CUDA or OpenVINO) from the first source that works: the pip client (15 to 24 MB), or onnxruntime's
-// release page. Every file is checked against a pinned SHA-256 before it is unpacked, or, where the table has
-// none, against the digest that the release publishes. No registry is named here:
+// Fetch brings release 1.31.1 (1.24.1 with CUDA or OpenVINO) from the first source that works: the pip client (15 to 24
+// MB), or onnxruntime's release page. Every file is checked against a pinned SHA-256 before it is unpacked, or, where
+// the table has none, against the digest that the release publishes. No registry is named here:
 // the clients know theirs, and their mirrors and proxies.
 //
 // The cache holds one folder for each release, platform and variant:
@@ -15,8 +16,8 @@
 //	<cache>/onnxruntime/1.24.1/linux-amd64-cuda/...
 //	<cache>/onnxruntime/1.24.1/linux-amd64-openvino/...
 //
-// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all, and under a lock, so
-// that of several processes one fetches and the others wait for it.
+// where <cache> is INFILL_CACHE, or infill's folder in the user's cache folder. A folder appears whole or not at all,
+// and under a lock, so that of several processes one fetches and the others wait for it.
 package library
 
 import (
@@ -45,7 +46,8 @@ type Options struct {
 	OpenVINO bool
 	// CacheDir is the cache folder; empty: INFILL_CACHE, or infill's folder in the user's cache folder.
 	CacheDir string
-	// Progress takes what Fetch tells the user: moving on a terminal, else a line at the start and at the end. Nil: nothing.
+	// Progress takes what Fetch tells the user: moving on a terminal, else a line at the start and at the end. Nil:
+	// nothing.
 	Progress io.Writer
 
 	// What the tests replace.
@@ -136,7 +138,8 @@ func (o Options) platform() string {
 	return o.goos + "/" + o.goarch
 }
 
-// provider is the file that holds the provider asked for, and its name; none for a library that runs on the CPU by itself.
+// provider is the file that holds the provider asked for, and its name; none for a library that runs on the CPU by
+// itself.
 func (o Options) provider() (file, name string) {
 	switch {
 	case o.CUDA:

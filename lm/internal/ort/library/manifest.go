@@ -30,8 +30,8 @@ type manifestFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// verify compares a cached folder with its manifest: all sizes, and the digest of the library, unless nobody has written to it since
-// that was last compared, or of every file when thorough.
+// verify compares a cached folder with its manifest: all sizes, and the digest of the library, unless nobody has
+// written to it since that was last compared, or of every file when thorough.
 func verify(folder string, thorough bool) (manifest, error) {
 	start := time.Now()
 	var m manifest

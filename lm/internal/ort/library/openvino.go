@@ -8,7 +8,8 @@ import (
 	"github.com/google/renameio/v2/maybe"
 )
 
-// Measured is how fast energies are on OpenVINO and on onnxruntime's own kernels, rows a second, as `infill setup --openvino` measures it.
+// Measured is how fast energies are on OpenVINO and on onnxruntime's own kernels, rows a second, as `infill setup
+// --openvino` measures it.
 type Measured struct {
 	OpenVINO float64 `json:"openvino_rows_per_second"`
 	CPU      float64 `json:"cpu_rows_per_second"`
@@ -30,7 +31,8 @@ func CachedOpenVINO() (string, error) {
 	return path, err
 }
 
-// OpenVINOFaster tells whether the library at path has OpenVINO, measured faster than onnxruntime's own kernels on this machine.
+// OpenVINOFaster tells whether the library at path has OpenVINO, measured faster than onnxruntime's own kernels on this
+// machine.
 func OpenVINOFaster(path string) bool {
 	m, ok := MeasuredOf(path)
 	return ok && m.OpenVINO > worth*m.CPU

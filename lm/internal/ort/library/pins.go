@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Version is the onnxruntime release that Fetch brings, and cudaVersion that with CUDA. 1.24.1 computes integer products wrongly on
-// processors with AMX (the last of 32 rows); a GPU does not use them.
+// Version is the onnxruntime release that Fetch brings, and cudaVersion that with CUDA. 1.24.1 computes integer
+// products wrongly on processors with AMX (the last of 32 rows); a GPU does not use them.
 const (
 	Version     = "1.31.1"
 	cudaVersion = "1.24.1"
@@ -17,7 +17,8 @@ const (
 // OpenVINOVersion is the OpenVINO that lies beside onnxruntime in what Fetch brings.
 const OpenVINOVersion = "2025.4.1"
 
-// pin is one published file that carries the library: where it comes from, what it must be, and which of its members are kept.
+// pin is one published file that carries the library: where it comes from, what it must be, and which of its members
+// are kept.
 type pin struct {
 	source  string // the name of a source
 	version string // of the library; empty: Version
@@ -47,28 +48,37 @@ func (o Options) published() []pin {
 	return pins(o.goos, o.goarch, o.CUDA)
 }
 
-// openVINO is the wheel that holds onnxruntime and OpenVINO together; the digests are of what pip brought on 2026-11-22. OpenVINO's
-// libraries look for one another in their own folder, by these names.
+// openVINO is the wheel that holds onnxruntime and OpenVINO together; the digests are of what pip brought on
+// 2026-11-22. OpenVINO's libraries look for one another in their own folder, by these names.
 func openVINO(goos, goarch string) []pin {
 	if goos != "linux" || goarch != "amd64" {
 		return nil
 	}
 	const capi = "onnxruntime/capi/"
-	return []pin{{source: "pip", version: openVINOVersion, name: "onnxruntime-openvino", tag: "manylinux_2_28_x86_64", size: 84433207,
+	return []pin{{source: "pip", version: openVINOVersion, name: "onnxruntime-openvino", tag: "manylinux_2_28_x86_64",
+		size:   84433207,
 		sha256: "d617fac2f59a6ab5ea59a788c3e1592240a129642519aaeaa774761dfe35150e", members: []member{
-			{capi + "libonnxruntime.so." + openVINOVersion, FileName(goos), 31260360, "c7b0590c7825f7029ba17e20a5dea27f7f570d8241d60584caacd363648aa8e2"},
-			{capi + "libonnxruntime_providers_openvino.so", "libonnxruntime_providers_openvino.so", 2000856, "b19cae6eb713f35427a8427f141ffc8fc2471ae0532f57e52d84fa9a66799c30"},
-			{capi + "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.so", 15776, "5e02c1ff90e7d71365264dbb6767c00f04a8b57a96cddbc0085c61fa1393250d"},
-			{capi + "libopenvino.so.2541", "libopenvino.so.2541", 25284089, "ac9634b715a242a61644c77bc38f17508fe73f517e418027e2410f4bee004943"},
-			{capi + "libopenvino_onnx_frontend.so.2541", "libopenvino_onnx_frontend.so.2541", 7006249, "f426710881d8c1a01d5ed6d7eaa076d923b19983d3ab3a18bb19d25dba7d8923"},
-			{capi + "libopenvino_intel_cpu_plugin.so", "libopenvino_intel_cpu_plugin.so", 67008289, "034df890550ae9199fe5f8608c0df8fd0fe355f303bad56bea10bae14c14c3cb"},
-			{capi + "libopenvino_intel_gpu_plugin.so", "libopenvino_intel_gpu_plugin.so", 18158505, "5575d03f4a168b257461b83089bc2d0ae7a41ebc1b5ab6b591d26f09c4a3635e"},
-			{capi + "libtbb.so.12", "libtbb.so.12", 367649, "6781dc6aa8b2ca237d0164258e70266a44667756c02a9a039782ec1d1a67b653"},
+			{capi + "libonnxruntime.so." + openVINOVersion, FileName(goos), 31260360,
+				"c7b0590c7825f7029ba17e20a5dea27f7f570d8241d60584caacd363648aa8e2"},
+			{capi + "libonnxruntime_providers_openvino.so", "libonnxruntime_providers_openvino.so", 2000856,
+				"b19cae6eb713f35427a8427f141ffc8fc2471ae0532f57e52d84fa9a66799c30"},
+			{capi + "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.so", 15776,
+				"5e02c1ff90e7d71365264dbb6767c00f04a8b57a96cddbc0085c61fa1393250d"},
+			{capi + "libopenvino.so.2541", "libopenvino.so.2541", 25284089,
+				"ac9634b715a242a61644c77bc38f17508fe73f517e418027e2410f4bee004943"},
+			{capi + "libopenvino_onnx_frontend.so.2541", "libopenvino_onnx_frontend.so.2541", 7006249,
+				"f426710881d8c1a01d5ed6d7eaa076d923b19983d3ab3a18bb19d25dba7d8923"},
+			{capi + "libopenvino_intel_cpu_plugin.so", "libopenvino_intel_cpu_plugin.so", 67008289,
+				"034df890550ae9199fe5f8608c0df8fd0fe355f303bad56bea10bae14c14c3cb"},
+			{capi + "libopenvino_intel_gpu_plugin.so", "libopenvino_intel_gpu_plugin.so", 18158505,
+				"5575d03f4a168b257461b83089bc2d0ae7a41ebc1b5ab6b591d26f09c4a3635e"},
+			{capi + "libtbb.so.12", "libtbb.so.12", 367649,
+				"6781dc6aa8b2ca237d0164258e70266a44667756c02a9a039782ec1d1a67b653"},
 		}}}
 }
 
-// Where the SHA-256 digests come from: computed from what the pip client brought on 2026-11-22 (CUDA: 2026-11-21). Release
-// assets have no pin: the digest in the release's own description decides, so they come after the wheels.
+// Where the SHA-256 digests come from: computed from what the pip client brought on 2026-11-22 (CUDA: 2026-11-21).
+// Release assets have no pin: the digest in the release's own description decides, so they come after the wheels.
 func pins(goos, goarch string, cuda bool) []pin {
 	library := func(path string, size int64, sha256 string) []member {
 		return []member{{path, FileName(goos), size, sha256}}
@@ -78,7 +88,8 @@ func pins(goos, goarch string, cuda bool) []pin {
 		return pin{source: "release", name: folder + extension, members: library(folder+"/lib/"+member, 0, "")}
 	}
 	pip := func(tag string, size int64, archive, member string, memberSize int64, sha256 string) pin {
-		return pin{source: "pip", name: "onnxruntime", tag: tag, size: size, sha256: archive, members: library("onnxruntime/capi/"+member, memberSize, sha256)}
+		return pin{source: "pip", name: "onnxruntime", tag: tag, size: size, sha256: archive,
+			members: library("onnxruntime/capi/"+member, memberSize, sha256)}
 	}
 
 	switch platform := goos + "/" + goarch; {
@@ -90,30 +101,38 @@ func pins(goos, goarch string, cuda bool) []pin {
 				{path: folder + "/lib/libonnxruntime_providers_cuda.so", as: "libonnxruntime_providers_cuda.so"},
 				{path: folder + "/lib/libonnxruntime_providers_shared.so", as: "libonnxruntime_providers_shared.so"},
 			}},
-			{source: "pip", version: cudaVersion, name: "onnxruntime-gpu", tag: "manylinux_2_28_x86_64", size: 252628733, sha256: "710bf83751e6761584ad071102af3cbffd4b42bb77b2e3caacfb54ffbaa0666b", members: []member{
-				{"onnxruntime/capi/libonnxruntime.so." + cudaVersion, "libonnxruntime.so", 22130592, "62bb33b8600d5e5751faba2dc5944fc01adf73aadf3a0e619095a0a0933886b4"},
-				{"onnxruntime/capi/libonnxruntime_providers_cuda.so", "libonnxruntime_providers_cuda.so", 367043336, "ccc3d1f1d0e5824b716add00585a7a787a61e0e4f8b2b5f49da41052c468b903"},
-				{"onnxruntime/capi/libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.so", 14632, "086ec1d5388f64153d9c63470d126693db9a182c8ce236d3a1119068471b8a0d"},
-			}},
+			{source: "pip", version: cudaVersion, name: "onnxruntime-gpu", tag: "manylinux_2_28_x86_64",
+				size: 252628733, sha256: "710bf83751e6761584ad071102af3cbffd4b42bb77b2e3caacfb54ffbaa0666b",
+				members: []member{
+					{"onnxruntime/capi/libonnxruntime.so." + cudaVersion, "libonnxruntime.so", 22130592,
+						"62bb33b8600d5e5751faba2dc5944fc01adf73aadf3a0e619095a0a0933886b4"},
+					{"onnxruntime/capi/libonnxruntime_providers_cuda.so", "libonnxruntime_providers_cuda.so", 367043336,
+						"ccc3d1f1d0e5824b716add00585a7a787a61e0e4f8b2b5f49da41052c468b903"},
+					{"onnxruntime/capi/libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.so", 14632,
+						"086ec1d5388f64153d9c63470d126693db9a182c8ce236d3a1119068471b8a0d"},
+				}},
 		}
 	case cuda:
 		return nil
 	case platform == "linux/amd64":
 		return []pin{
 			pip("manylinux_2_28_x86_64", 23760988, "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536",
-				"libonnxruntime.so."+Version, 29352200, "fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3"),
+				"libonnxruntime.so."+Version, 29352200,
+				"fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3"),
 			release("linux-x64", ".tgz", "libonnxruntime.so."+Version),
 		}
 	case platform == "linux/arm64":
 		return []pin{
 			pip("manylinux_2_28_aarch64", 21420803, "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc",
-				"libonnxruntime.so."+Version, 25265040, "8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467"),
+				"libonnxruntime.so."+Version, 25265040,
+				"8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467"),
 			release("linux-aarch64", ".tgz", "libonnxruntime.so."+Version),
 		}
 	case platform == "darwin/arm64":
 		return []pin{
 			pip("macosx_14_0_arm64", 20882125, "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
-				"libonnxruntime."+Version+".dylib", 33037336, "d586cbe89effc085a09d3341b3cfbd5c322517f9d397aeb20814af21433f2b36"),
+				"libonnxruntime."+Version+".dylib", 33037336,
+				"d586cbe89effc085a09d3341b3cfbd5c322517f9d397aeb20814af21433f2b36"),
 			release("osx-arm64", ".tgz", "libonnxruntime."+Version+".dylib"),
 		}
 	case platform == "windows/amd64":

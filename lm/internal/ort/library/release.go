@@ -24,7 +24,8 @@ type releasePage struct {
 }
 
 func newReleasePage(version string) releasePage {
-	// Short limits on connecting and answering: on a machine without a way out the next source should come within seconds.
+	// Short limits on connecting and answering: on a machine without a way out the next source should come within
+	// seconds.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,

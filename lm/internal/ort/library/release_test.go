@@ -21,10 +21,14 @@ func TestReleasePage(t *testing.T) {
 	serve := func(w http.ResponseWriter, _ *http.Request) { w.Write(archive) }
 	mux.HandleFunc("/good/"+asset, serve)
 	mux.HandleFunc("/storage", serve)
-	mux.HandleFunc("/redirected/"+asset, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/storage", http.StatusFound) })
-	mux.HandleFunc("/loop/"+asset, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
-	mux.HandleFunc("/altered/"+asset, func(w http.ResponseWriter, _ *http.Request) { w.Write(append([]byte("x"), archive...)) })
-	mux.HandleFunc("/forbidden/"+asset, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
+	mux.HandleFunc("/redirected/"+asset,
+		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/storage", http.StatusFound) })
+	mux.HandleFunc("/loop/"+asset,
+		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
+	mux.HandleFunc("/altered/"+asset,
+		func(w http.ResponseWriter, _ *http.Request) { w.Write(append([]byte("x"), archive...)) })
+	mux.HandleFunc("/forbidden/"+asset,
+		func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
 	mux.HandleFunc("/cut/"+asset, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(archive)))
 		w.Write(archive[:1000])
@@ -44,7 +48,9 @@ func TestReleasePage(t *testing.T) {
 	describe := func(path, body string) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
 	}
-	describe("/tags/digest", `{"assets": [{"name": "other", "digest": "sha256:00"}, {"name": "`+asset+`", "digest": "sha256:`+strings.ToUpper(digest)+`"}]}`)
+	describe("/tags/digest",
+		`{"assets": [{"name": "other", "digest": "sha256:00"}, {"name": "`+asset+`", "digest": "sha256:`+
+			strings.ToUpper(digest)+`"}]}`)
 	describe("/tags/wrong", `{"assets": [{"name": "`+asset+`", "digest": "sha256:`+strings.Repeat("1", 64)+`"}]}`)
 	describe("/tags/null", `{"assets": [{"name": "`+asset+`", "digest": null}]}`)
 	describe("/tags/weak", `{"assets": [{"name": "`+asset+`", "digest": "md5:900150983cd24fb0d6963f7d28e17f72"}]}`)
@@ -80,7 +86,8 @@ func TestReleasePage(t *testing.T) {
 			page.assets, page.description = server.URL+"/"+test.assets, server.URL+"/tags/"+test.description
 			page.stall = 200 * time.Millisecond
 			folder := t.TempDir()
-			got, err := page.bring(context.Background(), pin{name: asset, sha256: test.pinned}, folder, newProgress(nil))
+			got, err := page.bring(context.Background(), pin{name: asset, sha256: test.pinned}, folder,
+				newProgress(nil))
 			if test.want != nil {
 				wantOneLine(t, err, test.want...)
 				return
@@ -99,11 +106,14 @@ func TestReleasePage(t *testing.T) {
 		page := newReleasePage(Version)
 		page.assets = server.URL + "/stalled"
 		page.stall = time.Hour
-		o := Options{CacheDir: t.TempDir(), pins: []pin{{source: "release", name: asset, sha256: digest}}, sources: map[string]source{"release": page}}
+		o := Options{CacheDir: t.TempDir(), pins: []pin{{source: "release", name: asset, sha256: digest}},
+			sources: map[string]source{"release": page}}
 		// The download is under way when half of it lies in the temporary folder.
 		go func() {
 			for ctx.Err() == nil {
-				if found, err := filepath.Glob(filepath.Join(o.CacheDir, "onnxruntime", Version, temporaryPrefix+"*", "download", asset)); err == nil && len(found) == 1 {
+				if found, err := filepath.Glob(
+					filepath.Join(o.CacheDir, "onnxruntime", Version, temporaryPrefix+"*", "download",
+						asset)); err == nil && len(found) == 1 {
 					cancel()
 				}
 				time.Sleep(time.Millisecond)

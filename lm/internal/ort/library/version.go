@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MinimumVersion is the oldest onnxruntime that serves: the binding speaks version 24 of the C interface, and each release offers its
-// own version of the interface and all before it.
+// MinimumVersion is the oldest onnxruntime that serves: the binding speaks version 24 of the C interface, and each
+// release offers its own version of the interface and all before it.
 const MinimumVersion = "1.24.1"
 
 // Serves reports whether a library of this version offers the C interface that the binding speaks.
