@@ -3,6 +3,7 @@ package samplers_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"log"
 	"math"
 
@@ -54,11 +55,34 @@ func Example() {
 
 func ExampleNew_unknown() {
 	_, err := samplers.New("nuts", nil)
-	fmt.Println(err)
+	fmt.Println(strings.ReplaceAll(err.Error(), ", ", "\n"))
 	_, err = samplers.New("gibbs:step-size=1", nil)
 	fmt.Println(err)
 	// Output:
-	// unknown sampler "nuts": valid are gibbs, mlm-mh, chain-block, independence, importance, gwg, gwg-x, pafs, dula,
-	// dmala, dmala-adaptive, dlmc, dlmc-euler, acs, p-ncg, gwl, dula-ordinal, dmala-ordinal, lb-1, gibbs-x,
-	// hamming-ball, rbm-gibbs, r-mala, r-hmc, d-svgd gibbs has no step-size: it draws from the conditionals as they are
+	// unknown sampler "nuts": valid are gibbs
+	// mlm-mh
+	// chain-block
+	// independence
+	// importance
+	// gwg
+	// gwg-x
+	// pafs
+	// dula
+	// dmala
+	// dmala-adaptive
+	// dlmc
+	// dlmc-euler
+	// acs
+	// p-ncg
+	// gwl
+	// dula-ordinal
+	// dmala-ordinal
+	// lb-1
+	// gibbs-x
+	// hamming-ball
+	// rbm-gibbs
+	// r-mala
+	// r-hmc
+	// d-svgd
+	// gibbs has no step-size: it draws from the conditionals as they are
 }
