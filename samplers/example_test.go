@@ -3,9 +3,9 @@ package samplers_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"log"
 	"math"
+	"strings"
 
 	"infill/internal/targets"
 	"infill/samplers"
