@@ -2,7 +2,6 @@ package infill
 
 import (
 	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"io"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
 
 	"infill/tokenize"
 )

@@ -13,8 +13,9 @@ import (
 )
 
 // residues is the scheme of protein models: each token is found wherever it stands in a text, and most are one letter.
-// of what is no token each character is unknown, white space too (ESM C), or each word (ESM)
-type residues struct{ each bool }
+type residues struct {
+	each bool // of what is no token each character is unknown, white space too (ESM C), or each word (ESM)
+}
 
 // standardResidues are the twenty amino acids that the genetic code has words for.
 const standardResidues = "ACDEFGHIKLMNPQRSTVWY"
