@@ -9,20 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"infill/cmd/lab/internal/lab"
-	"infill/lm"
 	"infill/lm/network"
-	"infill/samplers"
 )
 
-// machinery runs what the studies need of language models' software. Networks take
-// one thread, as all of the laboratory does.
-func machinery() lab.Machinery {
-	return lab.Machinery{
-		Network: func(ctx context.Context, s lab.NetworkShape) (lab.Network, error) {
-			return network.Open(ctx, network.Shape(s), network.Options{Threads: 1})
-		},
-		Choices: choices,
-	}
+// openNetwork takes one thread, as all of the laboratory does.
+func openNetwork(ctx context.Context, s lab.NetworkShape) (lab.Network, error) {
+	return network.Open(ctx, network.Shape(s), network.Options{Threads: 1})
 }
 
 // addStudies adds the experiments of many cells, those of ARM to its command.
@@ -32,27 +24,13 @@ func addStudies(root, arm *cobra.Command, out, messages io.Writer) {
 			return &usageError{errors.New("no model: name one, as in lab learn ising")}
 		}}
 	root.AddCommand(learn)
-	for _, s := range lab.Studies(machinery()) {
+	for _, s := range lab.Studies(openNetwork) {
 		parent, name := root, s.Name
 		if first, rest, two := strings.Cut(s.Name, " "); two {
 			name, parent = rest, map[string]*cobra.Command{"learn": learn, "arm": arm}[first]
 		}
 		parent.AddCommand(newExperiment(out, messages).study(s, name))
 	}
-}
-
-// choices is the built-in model's energy of the fills of a template that take one of
-// the two likeliest words in each slot.
-func choices(ctx context.Context, template string) (samplers.Target, error) {
-	model, err := openLanguage(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	b, err := model.blanks(ctx, template, 2)
-	if err != nil {
-		return nil, err
-	}
-	return b.target(lm.TargetOptions{})
 }
 
 const resumes = `

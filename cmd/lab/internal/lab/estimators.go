@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
 
 	"infill/internal/logmath"
 	"infill/samplers"
@@ -212,17 +211,6 @@ func logProbability(s int, logits []float64) (logq float64) {
 		logq -= logmath.Softplus(phi - 2*phi*float64(s>>j&1))
 	}
 	return logq
-}
-
-// gap is log Σ exp(U) less E[U] + entropy of independent bits: the Kullback–Leibler
-// divergence of these from the target.
-func (l *listed) gap(logits []float64) (gap float64) {
-	total := floats.LogSumExp(l.energy)
-	for s, u := range l.energy {
-		logq := logProbability(s, logits)
-		gap += math.Exp(logq) * (logq - u + total)
-	}
-	return gap
 }
 
 // gradient writes the exact ∂E[U]/∂φ: Σ_b q(b) U(b) (b_j - sigmoid(φ_j)).

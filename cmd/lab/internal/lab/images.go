@@ -3,16 +3,13 @@ package lab
 import (
 	"bytes"
 	"compress/gzip"
-	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -27,9 +24,8 @@ func (p *pictures) count() int { return len(p.pixels) / (p.rows * p.columns) }
 // imageSets lists those that the laboratory carries or makes.
 func imageSets() []string { return []string{"digits", "bars-and-stripes"} }
 
-// readPictures makes or reads images: of MNIST's IDX files, perhaps compressed, or of a MATLAB file with a variable of
-// side² × n or n × side² numbers, as those of Omniglot (chardata.mat) and of Caltech's silhouettes are.
-func readPictures(name string, side int, variables []string) (*pictures, error) {
+// readPictures makes images, or reads them from an IDX file, perhaps compressed.
+func readPictures(name string, side int) (*pictures, error) {
 	switch name {
 	case "digits":
 		text, err := carried.ReadFile("data/digits.txt")
@@ -52,9 +48,6 @@ func readPictures(name string, side int, variables []string) (*pictures, error) 
 	}
 	if err != nil {
 		return nil, err
-	}
-	if strings.EqualFold(filepath.Ext(name), ".mat") {
-		return parseMatlab(text, variables)
 	}
 	return parseIDX(text)
 }
@@ -100,182 +93,6 @@ func parseIDX(text []byte) (*pictures, error) {
 	}
 	for _, b := range text[16:] {
 		p.pixels = append(p.pixels, float64(b)/255)
-	}
-	return p, nil
-}
-
-// Types of elements of MATLAB's level 5 files (MathWorks, MAT-File Format), and of their numbers.
-const matMatrix, matCompressed = 14, 15
-
-var matNumbers = map[uint32]func(data []byte) []float64{
-	1: numbersOf[int8], 2: numbersOf[uint8], 3: numbersOf[int16], 4: numbersOf[uint16],
-	5: numbersOf[int32], 6: numbersOf[uint32], 7: numbersOf[float32], 9: numbersOf[float64],
-}
-
-// numbersOf reads numbers of one type, none where they are more than the pixels that are read.
-func numbersOf[N int8 | uint8 | int16 | uint16 | int32 | uint32 | float32 | float64](data []byte) []float64 {
-	var one N
-	n := len(data) / binary.Size(one)
-	if n > maxPixels {
-		return nil
-	}
-	list := make([]float64, 0, n)
-	for len(list) < cap(list) {
-		n, _ := binary.Decode(data, binary.LittleEndian, &one) // there is as much
-		list, data = append(list, float64(one)), data[n:]
-	}
-	return list
-}
-
-// parseMatlab reads the first of the variables that the file has.
-func parseMatlab(text []byte, variables []string) (*pictures, error) {
-	if len(text) < 128 || string(text[126:128]) != "IM" {
-		if bytes.HasPrefix(text, []byte("MATLAB 7.3")) {
-			return nil, errors.New("a MATLAB 7.3 file, which is HDF5: save it as version 7")
-		}
-		return nil, errors.New("no MATLAB file of level 5, little-endian")
-	}
-	arrays, names := map[string]matArray{}, []string(nil)
-	for rest := text[128:]; len(rest) > 0; {
-		kind, data, after, err := matElement(rest)
-		if err != nil {
-			return nil, err
-		}
-		rest = after
-		if kind == matCompressed {
-			z, err := zlib.NewReader(bytes.NewReader(data))
-			if err != nil {
-				return nil, err
-			}
-			plain, err := io.ReadAll(io.LimitReader(z, 8*maxPixels))
-			if err != nil {
-				return nil, err
-			}
-			if kind, data, _, err = matElement(plain); err != nil {
-				return nil, err
-			}
-		}
-		if kind != matMatrix {
-			continue
-		}
-		array, err := parseMatArray(data)
-		if err != nil {
-			return nil, err
-		}
-		arrays[array.name], names = array, append(names, array.name)
-	}
-	for _, name := range variables {
-		if array, found := arrays[name]; found {
-			p, err := array.pictures()
-			if err != nil {
-				return nil, fmt.Errorf("variable %s: %w", name, err)
-			}
-			return p, nil
-		}
-	}
-	return nil, fmt.Errorf("no variable %s in it; it has %s", strings.Join(variables, " or "),
-		strings.Join(names, ", "))
-}
-
-var errShort = errors.New("the file ends in the middle of a variable")
-
-// matElement is the first element of a text, and what follows it.
-func matElement(text []byte) (kind uint32, data, rest []byte, err error) {
-	if len(text) < 8 {
-		return 0, nil, nil, errShort
-	}
-	kind = binary.LittleEndian.Uint32(text)
-	if small := kind >> 16; small != 0 { // type and size share four bytes
-		if small > 4 {
-			return 0, nil, nil, errShort
-		}
-		return kind & 0xffff, text[4 : 4+small], text[8:], nil
-	}
-	size := uint64(binary.LittleEndian.Uint32(text[4:]))
-	if size > uint64(len(text)-8) {
-		return 0, nil, nil, errShort
-	}
-	padded := size
-	if kind != matCompressed {
-		padded = min((size+7)/8*8, uint64(len(text)-8))
-	}
-	return kind, text[8 : 8+size], text[8+padded:], nil
-}
-
-// matArray is a matrix of numbers, column-major.
-type matArray struct {
-	name          string
-	rows, columns int
-	values        []float64
-}
-
-// parseMatArray reads flags, sizes, name and numbers. What is no matrix of numbers comes back without values.
-func parseMatArray(data []byte) (a matArray, err error) {
-	_, _, rest, err := matElement(data) // flags
-	if err != nil {
-		return a, err
-	}
-	_, sizes, rest, err := matElement(rest)
-	if err != nil {
-		return a, err
-	}
-	_, name, rest, err := matElement(rest)
-	if err != nil {
-		return a, err
-	}
-	a.name = string(name)
-	if len(sizes) != 8 {
-		return a, nil
-	}
-	a.rows, a.columns = int(binary.LittleEndian.Uint32(sizes)), int(binary.LittleEndian.Uint32(sizes[4:]))
-	if len(rest) == 0 {
-		return a, nil
-	}
-	kind, numbers, _, err := matElement(rest)
-	if err != nil {
-		return a, err
-	}
-	if read := matNumbers[kind]; read != nil {
-		a.values = read(numbers)
-	}
-	return a, nil
-}
-
-// pictures are the rows or the columns that have a square number of pixels, each of
-// them stored by columns, as MATLAB does.
-func (a matArray) pictures() (*pictures, error) {
-	if len(a.values) == 0 || len(a.values) != a.rows*a.columns {
-		return nil, errors.New("no matrix of numbers")
-	}
-	root := func(n int) int { // 0 for what is no square
-		if side := int(math.Round(math.Sqrt(float64(n)))); side*side == n && side > 1 {
-			return side
-		}
-		return 0
-	}
-	pixels, n, side := a.rows, a.columns, root(a.rows)
-	other := root(a.columns)
-	byRow := other > 0 && (side == 0 || other < side)
-	if byRow {
-		pixels, n, side = a.columns, a.rows, other
-	}
-	if side == 0 {
-		return nil, fmt.Errorf("%d × %d numbers: neither side is a square, of the pixels of an image", a.rows,
-			a.columns)
-	}
-	p := &pictures{rows: side, columns: side, pixels: make([]float64, len(a.values))}
-	for i := range n {
-		for k := range pixels {
-			at := i*a.rows + k
-			if byRow {
-				at = k*a.rows + i
-			}
-			x := a.values[at]
-			if !(x >= 0 && x <= 1) {
-				return nil, fmt.Errorf("a pixel of %v: they are to be between 0 and 1", x)
-			}
-			p.pixels[i*pixels+k%side*side+k/side] = x
-		}
 	}
 	return p, nil
 }

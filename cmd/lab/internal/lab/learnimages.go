@@ -33,11 +33,10 @@ type NetworkShape struct{ Rows, Columns, Features, Blocks, Downsampling int }
 
 // learnImages trains deep energies: table 1 of the discrete Langevin paper, section 7.3.2 and appendix I.4.
 type learnImages struct {
-	open func(context.Context, NetworkShape) (Network, error)
+	open NetworkOpener
 
 	data                           string
 	test                           string
-	variables                      names
 	side                           int
 	dynamic                        bool
 	samplers                       specs
@@ -51,28 +50,26 @@ type learnImages struct {
 	repeats                        int
 }
 
-func newLearnImages(open func(context.Context, NetworkShape) (Network, error)) *Study {
+func newLearnImages(open NetworkOpener) *Study {
 	list, _ := ParseSpecs("gibbs-x:block=1,gwg,dula:step-size=0.2,dmala:step-size=0.3")
 	ais, _ := ParseSpecs("dmala:step-size=0.3")
 	return newStudy("learn images", "Train deep energies of images",
 		`Train a residual network as the energy of binary images, by persistent contrastive divergence
 with a replay buffer, and estimate its test log-likelihood by annealed importance sampling: table 1
-of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, an IDX file of MNIST's
-images, or a MATLAB file of Omniglot or Caltech's silhouettes; --test is a file of test images, else
-a fifth of the data. The paper's setting is --steps 40 --updates 50000 --batch 100 --buffer 10000
+of the discrete Langevin paper. --data is digits (8 x 8), bars-and-stripes, or an IDX file as
+MNIST's; --test is a file of test images, else a fifth of the data. The paper's setting is --steps 40 --updates 50000 --batch 100 --buffer 10000
 --learning-rate 0.0001 --warm-up 10000 --average 0.999 --features 64 --blocks 8 --ais-steps 300000
 --ais-chains 500.`, &learnImages{
-			open: open, data: "digits", variables: names{"data", "train_data"}, side: 4, samplers: list, steps: 10,
+			open: open, data: "digits", side: 4, samplers: list, steps: 10,
 			training: pcdOptions{updates: 500, batch: 50, buffer: 500, rate: 0.001}, warmUp: 50, average: 0.98,
 			features: 16, blocks: 4, downsampling: 2, ais: ais, aisSteps: 500, aisChains: 50, repeats: 2,
 		})
 }
 
 func (o *learnImages) register(f *flag.FlagSet) {
-	f.StringVar(&o.data, "data", o.data, "images: "+strings.Join(imageSets(), ", ")+", or a `FILE`, IDX or MATLAB")
+	f.StringVar(&o.data, "data", o.data, "images: "+strings.Join(imageSets(), ", ")+", or an IDX `FILE`")
 	f.StringVar(&o.test, "test", "",
 		"`FILE` of test images; a fifth of the data when not given, and all of bars and stripes")
-	f.Var(&o.variables, "variables", "names that the images have in a MATLAB file, the first that is there")
 	WholeVar(f, &o.side, "side", 2, 8, "pixels of a side of bars and stripes")
 	f.BoolVar(&o.dynamic, "dynamic", false,
 		"draw training pixels by their grey at each update, instead of cutting at a half")
@@ -106,13 +103,13 @@ func (o *learnImages) plan(context.Context) (*plan, error) {
 	case o.downsampling > o.blocks:
 		return nil, refuse("downsampling", "%d of %d blocks", o.downsampling, o.blocks)
 	}
-	data, err := readPictures(o.data, o.side, o.variables)
+	data, err := readPictures(o.data, o.side)
 	if err != nil {
 		return nil, refuse("data", "%s: %w", o.data, err)
 	}
 	test := data
 	if o.test != "" {
-		if test, err = readPictures(o.test, o.side, []string{"testdata", "test_data", "data"}); err != nil {
+		if test, err = readPictures(o.test, o.side); err != nil {
 			return nil, refuse("test", "%s: %w", o.test, err)
 		}
 		if test.rows != data.rows || test.columns != data.columns {

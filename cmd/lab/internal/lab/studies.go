@@ -1,32 +1,19 @@
 package lab
 
-import (
-	"context"
+import "context"
 
-	"infill/samplers"
-)
-
-// Machinery is what studies need from elsewhere.
-type Machinery struct {
-	// Network opens an energy of images, its weights all 0.
-	Network func(context.Context, NetworkShape) (Network, error)
-	// Choices is the target over a template's fills that take one of the two
-	// likeliest words in each slot: binary slots.
-	Choices func(ctx context.Context, template string) (samplers.Target, error)
-}
+// A NetworkOpener opens an energy of images, its weights all 0.
+type NetworkOpener func(context.Context, NetworkShape) (Network, error)
 
 // Studies lists the experiments of many cells, with their default settings, which take minutes.
-func Studies(m Machinery) []*Study {
+func Studies(open NetworkOpener) []*Study {
 	list := []*Study{
 		newLearnIsing(),
-		newLearnImages(m.Network),
+		newLearnImages(open),
 		newNetworks(),
 		newLearnContacts(),
-		newCoverage(),
 		newARMToy(),
 		newARMGradients(),
-		newARMVAE(),
-		newARMFills(m.Choices),
 	}
 	for _, k := range Kinds() {
 		list = append(list, newARMFit(k))

@@ -17,7 +17,7 @@ import (
 
 func study(t *testing.T, name string, settings ...string) *Study {
 	t.Helper()
-	for _, s := range Studies(Machinery{Network: smallNetwork, Choices: twoModes}) {
+	for _, s := range Studies(smallNetwork) {
 		if s.Name != name {
 			continue
 		}
